@@ -1,0 +1,46 @@
+# Set-up, checks and the main job; needs only Python 3.10 or newer with pip, and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: run test test-cuda check lint types docs benchmarks clean
+
+# torch is asked for in its pinned version first: any other request may pull several GB.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[cpu]"
+	touch $@
+
+$(VENV)/.developing: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt \
+		--group test --group lint --group docs --group benchmark
+	touch $@
+
+run: $(VENV)/.installed
+	$(BIN)/dlprof run torch numpy --shape 4096x4096
+
+test: $(VENV)/.developing
+	$(BIN)/python -m pytest -m "not cuda" -n 2
+
+# Runs in whatever environment PYTHON has: a CUDA machine may be without a package index.
+test-cuda:
+	$(PYTHON) -m pytest -m cuda tests/cuda
+
+lint: $(VENV)/.developing
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.developing
+	$(BIN)/mypy
+
+check: lint types test
+
+docs: $(VENV)/.developing
+	$(BIN)/sphinx-build --fail-on-warning --keep-going docs docs/_build/html
+
+benchmarks: $(VENV)/.developing
+	$(BIN)/python benchmarks/all.py
+
+clean:
+	rm -rf $(VENV) docs/_build build dist *.egg-info

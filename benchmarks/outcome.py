@@ -1,0 +1,104 @@
+"""What a benchmark program found: a table, and the targets it was run for."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Target:
+    """A promise of the project, what was found, and whether it was kept."""
+
+    promise: str
+    found: str
+    met: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``rows`` are texts under ``columns``; ``details`` hold the numbers behind them.
+
+    ``shortened`` says that fewer repeats were made than the targets are meant for.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    caption: str
+    targets: list[Target]
+    shortened: bool = False
+    details: dict[str, Any] = field(default_factory=dict)
+    wall_s: float = 0.0
+
+
+def options(docstring: str | None) -> argparse.ArgumentParser:
+    """A parser with what every program takes; the docstring is the help."""
+    parser = argparse.ArgumentParser(
+        description=docstring, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcome as JSON too")
+    parser.add_argument("--short", action="store_true", help="a quick look, with fewer repeats")
+    return parser
+
+
+def report(measure: Callable[[argparse.Namespace], Outcome], given: argparse.Namespace) -> int:
+    """Measure, print, keep the JSON; the exit code is 1 where a target was missed."""
+    begun = time.monotonic()
+    outcome = measure(given)
+    outcome = Outcome(**{**vars(outcome), "wall_s": round(time.monotonic() - begun, 1)})
+    print(render(outcome))
+    if given.json is not None:
+        given.json.write_text(json.dumps(asdict(outcome), indent=1) + "\n", encoding="utf-8")
+    return 0 if all(target.met for target in outcome.targets) else 1
+
+
+def tell(words: str) -> None:
+    """Progress, on stderr."""
+    print(words, file=sys.stderr, flush=True)
+
+
+def render(outcome: Outcome) -> str:
+    """The outcome as text."""
+    table = render_table(outcome.columns, outcome.rows)
+    judged = "\n".join(_judgement(target) for target in outcome.targets)
+    short = "Shortened run: the targets are meant for the full one.\n" if outcome.shortened else ""
+    return f"{outcome.title}\n\n{table}\n\n{outcome.caption}\n{short}\n{judged}"
+
+
+def render_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as their widest text; numbers to the right."""
+    lines = [columns, *rows]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    right = [all(_is_number(row[place]) for row in rows) for place in range(len(columns))]
+    texts = [
+        "  ".join(
+            text.rjust(width) if number else text.ljust(width)
+            for text, width, number in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([texts[0], rule, *texts[1:]])
+
+
+def duration_text(ns: float) -> str:
+    """A time with three digits and its unit."""
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if abs(ns) >= size:
+            return f"{ns / size:.3g} {unit}"
+    return f"{ns:.3g} ns"
+
+
+def _judgement(target: Target) -> str:
+    return f"{'met   ' if target.met else 'MISSED'}  {target.promise}: {target.found}"
+
+
+def _is_number(text: str) -> bool:
+    return text[:1] in "+-0123456789" or not text

@@ -1,0 +1,5 @@
+"""``python -m dlprof``."""
+
+from dlprof.cli import main
+
+main()

@@ -1,0 +1,28 @@
+"""Make text from outside fit to be shown: names, codes and error messages are anybody's."""
+
+from __future__ import annotations
+
+import unicodedata
+
+LONGEST = 400
+HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+"""Unicode categories that steer a terminal or a line instead of standing in it."""
+
+
+def clean(text: str, longest: int = LONGEST) -> str:
+    """One line of ``text``: control, format and surrogate characters escaped, the rest cut off."""
+    shown = "".join(
+        _escaped(character) if unicodedata.category(character) in HIDDEN else character
+        for character in text[: longest + 1]
+    )
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def first_line(text: str | None) -> str:
+    """The first line of a reason, cleaned, with a mark if there are more."""
+    lines = (text or "").strip().splitlines() or ["no reason given"]
+    return clean(lines[0] if len(lines) == 1 else f"{lines[0]} …")
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

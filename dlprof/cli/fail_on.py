@@ -1,0 +1,46 @@
+"""``--fail-on RULE|SEVERITY``: which findings end in exit code 1."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dlprof.axes import split
+from dlprof.errors import FindingsFailed, UsageError
+from dlprof.rules import RULES
+from dlprof.rules.finding import SEVERITIES
+from dlprof.session import FindingRecord
+
+
+@dataclass(frozen=True)
+class FailOn:
+    """Rule ids, and severities with all that are worse."""
+
+    rules: frozenset[str]
+    severities: frozenset[str]
+
+    def check(self, findings: Iterable[FindingRecord]) -> None:
+        """Raise :class:`FindingsFailed` if there is a finding that is not allowed."""
+        found = [f for f in findings if f.rule in self.rules or f.severity in self.severities]
+        if found:
+            names = ", ".join(dict.fromkeys(f"{f.rule} {f.name}" for f in found))
+            raise FindingsFailed(f"--fail-on: found {names}")
+
+
+def parse(texts: Sequence[str]) -> FailOn:
+    """``DLP001``, ``host-sync`` or ``warning``, repeated or with commas. Raises UsageError."""
+    rules: set[str] = set()
+    severities: set[str] = set()
+    names = {word.lower(): rule.id for rule in RULES for word in (rule.id, rule.name)}
+    for text in split(texts):
+        word = text.strip().lower()
+        if word in names:
+            rules.add(names[word])
+        elif word in SEVERITIES:
+            severities |= set(SEVERITIES[: SEVERITIES.index(word) + 1])
+        else:
+            near = difflib.get_close_matches(word, [*names, *SEVERITIES], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "name a rule or a severity"
+            raise UsageError(f"--fail-on knows no {text!r}: {hint}")
+    return FailOn(frozenset(rules), frozenset(severities))

@@ -1,0 +1,92 @@
+"""The lists of ``dlprof probes`` and ``dlprof paths`` as text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+
+from dlprof.catalog import Catalog, ProbeInfo
+from dlprof.cli.show import colour, width
+from dlprof.plan import Path
+
+
+def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:
+    """One line per framework; ``verified`` holds by name what a worker found by importing it."""
+    table = plain_table("framework", "version", "devices", "out", "in", "C exchange API")
+    for probe in catalog.probes:
+        found = verified.get(probe.name)
+        table.add_row(
+            "/".join((probe.name, *probe.aliases)),
+            probe.version or ("found" if probe.found else f"pip install {probe.requirement}"),
+            _devices(probe, catalog, found),
+            str(len(probe.exports)),
+            str(len(probe.imports)),
+            _exchange(found),
+        )
+    lines = text_of(table)
+    for source, fault in catalog.faults.items():
+        lines += f"\n{source} cannot be used: {fault}\n"
+    no_cuda = catalog.interpreter.get("no_cuda")
+    lines += f"\nNo CUDA device: {no_cuda}\n" if no_cuda else ""
+    for name, found in verified.items():
+        if found.get("error"):
+            lines += f"{name}: {found['error']}\n"
+    return (
+        lines if verified else lines + "Nothing was imported; --verify imports each in a worker.\n"
+    )
+
+
+def _devices(probe: ProbeInfo, catalog: Catalog, found: Mapping[str, Any] | None) -> str:
+    if not probe.found:
+        return "-"
+    if found is not None:
+        usable = [name for name, state in found.get("devices", {}).items() if state == "usable"]
+        return " ".join(usable) or "none"
+    missing = "cuda" if catalog.interpreter.get("no_cuda") else ""
+    return " ".join(device for device in probe.devices if device != missing) or "none here"
+
+
+def _exchange(found: Mapping[str, Any] | None) -> str:
+    answer = None if found is None else found.get("c_exchange_api")
+    return "?" if answer is None else "yes" if answer else "no"
+
+
+def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]) -> str:
+    """The paths of each device as code."""
+    blocks = []
+    for device, paths in found.items():
+        table = plain_table(f"{producer} → {consumer} on {device}", "protocol", "name", "says")
+        for path in paths:
+            table.add_row(path.code, path.protocol, path.name, path.promise or "")
+        blocks.append(
+            text_of(table)
+            if paths
+            else f"{producer} → {consumer} on {device}: no common protocol\n"
+        )
+    return "\n".join(blocks)
+
+
+def plain_table(*titles: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
+    for index, title in enumerate(titles):
+        table.add_column(title, overflow="fold", no_wrap=False, ratio=1 if index == 0 else None)
+    return table
+
+
+def text_of(renderable: RenderableType) -> str:
+    target = io.StringIO()
+    console = Console(
+        file=target,
+        width=width(),
+        force_terminal=colour(),
+        no_color=not colour(),
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    console.print(renderable)
+    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"

@@ -1,0 +1,53 @@
+"""``dlprof matrix``."""
+
+from __future__ import annotations
+
+from dlprof.cli import options
+
+
+def matrix(
+    shape: options.Shapes = None,
+    dtype: options.Dtypes = None,
+    layout: options.Layouts = None,
+    device: options.Device = None,
+    path: options.Paths = None,
+    rounds: options.Rounds = None,
+    budget: options.Budget = None,
+    timeout: options.Limit = None,
+    seed: options.Seed = None,
+    quick: options.Quick = False,
+    diagnose: options.Diagnose = None,
+    fail_on: options.FailOn = None,
+    python: options.Python = None,
+    probe: options.ProbeFiles = None,
+    output: options.Output = None,
+    json: options.Json = None,
+) -> None:
+    """Measure every installed framework with every other."""
+    from dlprof.cli.fail_on import parse
+    from dlprof.cli.matrix_table import show_matrix
+    from dlprof.cli.measure import measure
+    from dlprof.errors import Unmeasured
+    from dlprof.measuring import Request, inspect_interpreter, pairs_of
+    from dlprof.plan import Axes
+
+    allowed = parse(fail_on) if fail_on else None
+    axes = options.axes_from(shape, dtype, layout, device, Axes())
+    interpreter = options.interpreter(python)
+    files = options.probe_files(probe)
+    catalog = inspect_interpreter(interpreter, files)
+    pairs = pairs_of(catalog, axes.device)
+    if not pairs:
+        raise Unmeasured("no framework is installed that can be measured here")
+    request = Request(
+        pairs=pairs,
+        axes=axes,
+        globs=tuple(path or ()),
+        settings=options.settings_from(
+            rounds, seed, timeout, budget, quick, diagnose, together=True
+        ),
+        python=interpreter,
+        probe_files=files,
+        command=("matrix",),
+    )
+    measure(request, catalog, output, json, show_matrix, fail_on=allowed)

@@ -1,0 +1,87 @@
+"""``dlprof run``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dlprof.cli import options
+
+
+def run(
+    producer: Annotated[
+        str | None, typer.Argument(help="The framework that owns the array.")
+    ] = None,
+    consumer: Annotated[str | None, typer.Argument(help="The framework that takes it in.")] = None,
+    shape: options.Shapes = None,
+    dtype: options.Dtypes = None,
+    layout: options.Layouts = None,
+    device: options.Device = None,
+    path: options.Paths = None,
+    rounds: options.Rounds = None,
+    budget: options.Budget = None,
+    timeout: options.Limit = None,
+    seed: options.Seed = None,
+    quick: options.Quick = False,
+    diagnose: options.Diagnose = None,
+    fail_on: options.FailOn = None,
+    python: options.Python = None,
+    probe: options.ProbeFiles = None,
+    output: options.Output = None,
+    json: options.Json = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", metavar="FILE", help="Finish a session that was stopped."),
+    ] = None,
+) -> None:
+    """Measure every way from one framework to another.
+
+    Example: dlprof run torch numpy --shape 4096x4096
+    """
+    from dlprof.cli.fail_on import parse
+    from dlprof.cli.measure import finish, measure
+    from dlprof.errors import UsageError
+    from dlprof.measuring import Request, inspect_interpreter
+    from dlprof.plan import Axes
+
+    allowed = parse(fail_on) if fail_on else None
+    if resume is not None:
+        given = {
+            "the frameworks": producer,
+            "--shape": shape,
+            "--dtype": dtype,
+            "--layout": layout,
+            "--device": device,
+            "--path": path,
+            "--rounds": rounds,
+            "--budget": budget,
+            "--seed": seed,
+            "--quick": quick,
+            "--diagnose": diagnose,
+            "--python": python,
+            "--probe": probe,
+            "--timeout": timeout,
+        }
+        options.refuse_with_resume(given)
+        finish(resume, output, json, allowed)
+        return
+    if producer is None or consumer is None:
+        raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
+    axes = options.axes_from(shape, dtype, layout, device, Axes())
+    settings = options.settings_from(rounds, seed, timeout, budget, quick, diagnose)
+    interpreter = options.interpreter(python)
+    files = options.probe_files(probe)
+    catalog = inspect_interpreter(interpreter, files)
+    pair = (catalog.installed(producer).name, catalog.installed(consumer).name)
+    request = Request(
+        pairs=(pair,),
+        axes=axes,
+        globs=tuple(path or ()),
+        settings=settings,
+        python=interpreter,
+        probe_files=files,
+        command=("run", producer, consumer),
+    )
+    measure(request, catalog, output, json, fail_on=allowed)

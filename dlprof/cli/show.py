@@ -1,0 +1,50 @@
+"""Print reports: on a terminal in its width and colours, else plain text."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+
+import typer
+
+from dlprof.errors import UsageError
+from dlprof.reports import terminal
+from dlprof.reports.row import Row
+from dlprof.session import Header
+
+Show = Callable[[Header, Sequence[Row]], None]
+
+PIPED_WIDTH = 120
+
+
+def width() -> int:
+    """Columns of the terminal; of a pipe, ``COLUMNS`` or 120."""
+    if sys.stdout.isatty():
+        return max(shutil.get_terminal_size().columns, 40)
+    columns = os.environ.get("COLUMNS", "")
+    return max(int(columns), 40) if columns.isdecimal() else PIPED_WIDTH
+
+
+def colour() -> bool:
+    """Colours on a terminal only, and never with ``NO_COLOR`` (https://no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def show_table(header: Header, rows: Sequence[Row]) -> None:
+    say(terminal.render(header, rows, width(), colour()))
+
+
+def say(text: str) -> None:
+    """Print on stdout. A reader that has gone changes no exit code.
+
+    Raises :class:`UsageError` where stdout cannot be written.
+    """
+    try:
+        typer.echo(text, nl=False, color=colour())
+    except OSError as error:
+        # Whatever is left in the buffer must not fail once more at the end of the process.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise UsageError(f"cannot print the report: {error.strerror}") from None

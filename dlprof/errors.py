@@ -1,0 +1,56 @@
+"""Everything dlprof can say no with; caught only in the command line's entry.
+
+    DlprofError                 exit code 2
+    ├── UsageError              2  the command line or an input file makes no sense
+    │   ├── SessionError        2  a session file cannot be read
+    │   └── Unsaved             2  measured, but the session could not be written where it was to be
+    ├── Unmeasured              4  nothing could be measured
+    │   └── MissingFramework    4  a framework is not installed in the measured interpreter
+    ├── FindingsFailed          1  a rule found what ``--fail-on`` or the selftest does not allow
+    └── Interrupted             130  stopped by the user; what was measured is kept
+
+Exit codes are a contract (see docs/getting-started.md): 0 done, 1 a gate or ``--fail-on`` found
+something, 2 usage, 3 unsure, 4 nothing measured, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+
+class DlprofError(Exception):
+    """Base of all errors; ``str(error)`` is one sentence for the user."""
+
+    exit_code = 2
+
+
+class UsageError(DlprofError):
+    """The command line or an input file makes no sense."""
+
+
+class SessionError(UsageError):
+    """A session file is truncated, foreign, or from a newer major version."""
+
+
+class Unsaved(UsageError):
+    """What was measured could not be kept where it was to be; the message says where it is."""
+
+
+class Unmeasured(DlprofError):
+    """Nothing could be measured."""
+
+    exit_code = 4
+
+
+class MissingFramework(Unmeasured):
+    """A framework is not installed in the measured interpreter."""
+
+
+class FindingsFailed(DlprofError):
+    """A rule found what ``--fail-on`` or the selftest does not allow."""
+
+    exit_code = 1
+
+
+class Interrupted(DlprofError):
+    """Stopped by the user; what was measured is kept."""
+
+    exit_code = 130

@@ -1,0 +1,258 @@
+"""A worker process, seen from the parent: start it, ask it, survive it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dlprof.errors import UsageError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+MAIN = Path(__file__).parent / "worker" / "__main__.py"
+TAIL_BYTES = 16_000
+IMPORT_LIMIT_S = 180.0
+"""Frameworks may compile or initialise a device at import."""
+POLL_S = 0.05
+STACKS_LIMIT_S = 2.0
+DRAIN_READS = 64
+"""Reads of what a dead worker left in its pipes; something it started may still be writing."""
+
+
+@dataclass
+class Outcome:
+    """What a worker said to one request: a status, a reason, and the parts that came before."""
+
+    status: str
+    reason: str | None
+    parts: dict[str, Any] = field(default_factory=dict)
+    failures: list[dict[str, str]] = field(default_factory=list)
+    stage: str = "start"
+    output: str | None = None
+    alive: bool = True
+
+
+class Worker:
+    """A child process under ``python`` that serves requests one at a time.
+
+    ``variables`` are set for it unless the user has set them. Raises :class:`UsageError` where
+    the interpreter cannot be started.
+    """
+
+    def __init__(self, python: str, variables: Mapping[str, str]) -> None:
+        requests_read, requests_write = os.pipe()
+        replies_read, replies_write = os.pipe()
+        output_read, output_write = os.pipe()
+        command = [python, "-X", "faulthandler", str(MAIN), str(requests_read), str(replies_write)]
+        try:
+            self.process = subprocess.Popen(  # noqa: S603 - the interpreter the user named
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output_write,
+                stderr=output_write,
+                pass_fds=(requests_read, replies_write),
+                env=child_environment(python, variables),
+                start_new_session=True,
+            )
+        except OSError as error:
+            for fd in (requests_write, replies_read, output_read):
+                os.close(fd)
+            raise UsageError(f"cannot start the interpreter {python}: {error.strerror}") from None
+        finally:
+            for fd in (requests_read, replies_write, output_write):
+                os.close(fd)
+        self._requests = requests_write
+        self._replies = replies_read
+        self._output = output_read
+        self._selector = selectors.DefaultSelector()
+        for fd in (replies_read, output_read):
+            os.set_blocking(fd, False)
+            self._selector.register(fd, selectors.EVENT_READ)
+        self._tail = b""
+        self._pending = b""
+        self._last_id = 0
+
+    def ask(
+        self,
+        request: Mapping[str, Any],
+        limit_s: float,
+        on_stage: Callable[[str], None] | None = None,
+        import_limit_s: float | None = None,
+    ) -> Outcome:
+        """Send a request and wait for its end.
+
+        Framework imports have a limit of their own; after them ``limit_s`` starts. A worker that
+        died, hung or answered rubbish is killed, and ``alive`` is false.
+        """
+        self._last_id += 1
+        self._tail = b""
+        outcome = Outcome("crashed", None)
+        line = json.dumps({**request, "id": self._last_id}) + "\n"
+        try:
+            os.write(self._requests, line.encode())
+        except BrokenPipeError:
+            return self._died(outcome)
+        import_limit_s = IMPORT_LIMIT_S if import_limit_s is None else import_limit_s
+        deadline = time.monotonic() + import_limit_s
+        while True:
+            ended = self.process.poll() is not None
+            for message in self._rest() if ended else self._messages():
+                if "done" in message:
+                    outcome.status, outcome.reason = str(message["done"]), message.get("reason")
+                    return outcome
+                if self._record(message, outcome, on_stage) and outcome.stage != "import":
+                    deadline = min(deadline, time.monotonic() + limit_s)
+            if ended:
+                return self._died(outcome)
+            if time.monotonic() > deadline:
+                importing = outcome.stage in ("start", "import")
+                return self._timed_out(outcome, import_limit_s if importing else limit_s)
+
+    def close(self) -> None:
+        """End the worker and everything it started."""
+        if self._requests >= 0:
+            self._kill()
+            self._selector.close()
+            for fd in (self._requests, self._replies, self._output):
+                os.close(fd)
+            self._requests = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _record(
+        self,
+        message: dict[str, Any],
+        outcome: Outcome,
+        on_stage: Callable[[str], None] | None,
+    ) -> bool:
+        """Note a stage or a part; true for a stage."""
+        if "stage" in message:
+            outcome.stage = str(message["stage"])
+            if on_stage is not None:
+                on_stage(outcome.stage)
+            return True
+        value = message.get("value")
+        if message.get("part") == "failed" and isinstance(value, dict):
+            outcome.failures.append(value)
+        elif "part" in message and value is not None:
+            outcome.parts[str(message["part"])] = value
+        return False
+
+    def _messages(self, wait_s: float = POLL_S) -> list[dict[str, Any]]:
+        """What the worker has said about the current request since the last look."""
+        for key, _ in self._selector.select(wait_s):
+            self._read(key.fd)
+        *lines, self._pending = self._pending.split(b"\n")
+        messages = [_message(line) for line in lines]
+        return [message for message in messages if message.get("id") == self._last_id]
+
+    def _rest(self) -> list[dict[str, Any]]:
+        """All that a dead worker had said before it died."""
+        return [message for _ in range(DRAIN_READS) for message in self._messages(0)]
+
+    def _read(self, fd: int) -> None:
+        try:
+            data = os.read(fd, 1 << 16)
+        except BlockingIOError:
+            return
+        if not data:
+            self._selector.unregister(fd)
+        elif fd == self._output:
+            self._tail = (self._tail + data)[-TAIL_BYTES:]
+        else:
+            self._pending += data
+
+    def _died(self, outcome: Outcome) -> Outcome:
+        try:
+            code = self.process.wait(STACKS_LIMIT_S)
+        except subprocess.TimeoutExpired:  # it listens no more, but one of its threads lives on
+            self._kill()
+            code = self.process.wait()
+        outcome.reason = f"{_ending(code)} during {outcome.stage}"
+        return self._lost(outcome)
+
+    def _timed_out(self, outcome: Outcome, limit_s: float) -> Outcome:
+        outcome.status = "timeout"
+        outcome.reason = f"no answer within {limit_s:g} s during {outcome.stage}"
+        self._ask_for_stacks()
+        return self._lost(outcome)
+
+    def _ask_for_stacks(self) -> None:
+        """Let the faulthandler of a hanging worker write where each of its threads is."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGABRT)
+        deadline = time.monotonic() + STACKS_LIMIT_S
+        while self.process.poll() is None and time.monotonic() < deadline:
+            self._messages()
+        self._messages()
+
+    def _lost(self, outcome: Outcome) -> Outcome:
+        self._kill()
+        self._rest()
+        outcome.output = _readable(self._tail)
+        outcome.alive = False
+        return outcome
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """The worker's environment.
+
+    Another interpreter must not see this one's packages: variables that would lead it there are
+    dropped.
+    """
+    environment = {**variables, **os.environ}
+    if not same_interpreter(python):
+        for name in ("PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__"):
+            environment.pop(name, None)
+    return environment
+
+
+def same_interpreter(python: str) -> bool:
+    return os.path.abspath(python) == os.path.abspath(sys.executable)  # noqa: PTH100 - resolving would leave the venv
+
+
+def _readable(tail: bytes) -> str | None:
+    """The last output, without the faulthandler's long list of extension modules."""
+    lines = tail.decode("utf-8", "replace").splitlines()
+    kept = [line for line in lines if not line.startswith("Extension modules: ")]
+    return "\n".join(kept).strip() or None
+
+
+def _message(line: bytes) -> dict[str, Any]:
+    """One line from a worker; empty where somebody else wrote into the pipe."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return message if isinstance(message, dict) else {}
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"the process ended with exit code {code}"
+    number = -code
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    return f"killed by {name} ({signal.strsignal(number) or 'unknown signal'})"

@@ -1,0 +1,77 @@
+"""The journal: every answer on disk as it comes, so that a long run needs no memory.
+
+One line of JSON per answer in a temporary file. In memory stand only the places of the lines.
+What lasts is the session file, which is written from the journal again and again.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from typing import Any, NamedTuple
+
+from dlprof.errors import Unsaved, UsageError
+
+
+class Place(NamedTuple):
+    """Where an answer stands, and what the runner must know of it without reading it."""
+
+    offset: int
+    round: int
+    settled: bool
+
+
+class Journal:
+    """An append-only file of answers, gone when it is closed."""
+
+    def __init__(self) -> None:
+        self._places: dict[int, list[Place]] = {}
+        self._marked: dict[int, int] = {}
+        try:
+            self._file = tempfile.TemporaryFile(prefix="dlprof-")  # noqa: SIM115 - lives as long as the run
+        except OSError as error:
+            raise UsageError(f"cannot keep what is measured: {error.strerror}") from None
+
+    def add(self, case: int, round_: int, answer: dict[str, Any]) -> None:
+        """Append the answer of one case in one round; ``answer`` has at least a status.
+
+        Raises :class:`Unsaved` where the disk is full.
+        """
+        line = json.dumps(answer).encode() + b"\n"
+        try:
+            offset = self._file.seek(0, 2)
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            raise Unsaved(
+                f"cannot keep what is measured in {tempfile.gettempdir()}: {error.strerror}"
+            ) from None
+        place = Place(offset, round_, answer["status"] != "ok")
+        self._places.setdefault(case, []).append(place)
+
+    def mark(self) -> None:
+        """Remember what is there now, for :meth:`grown`."""
+        self._marked = {case: len(places) for case, places in self._places.items()}
+
+    def grown(self, case: int) -> bool:
+        """Whether answers of a case came after the mark."""
+        return len(self._places.get(case, ())) > self._marked.get(case, 0)
+
+    def answers(self, case: int) -> list[tuple[int, dict[str, Any]]]:
+        """Round and answer of everything that was measured of a case, in order."""
+        found = []
+        for place in self._places.get(case, ()):
+            self._file.seek(place.offset)
+            found.append((place.round, json.loads(self._file.readline())))
+        return found
+
+    def needs(self, case: int, round_: int) -> bool:
+        """Whether a round of a case is still to be measured.
+
+        A case that was refused, crashed or hung would do so again and is not tried again.
+        """
+        places = self._places.get(case, ())
+        return not any(place.settled or place.round == round_ for place in places)
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,45 @@
+"""What the rules say of the results of a run.
+
+A long sweep is judged in a process of its own: all results at once are what rules need, and what
+the parent must not hold. ``python -m dlprof.judging FILE`` prints the findings of a session file.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from dlprof import rules
+from dlprof import session as sessions
+
+MOST_HERE = 1000
+"""Results that are judged in this process."""
+
+Results = Callable[[], Iterable[sessions.Result]]
+
+
+def judge(header: sessions.Header, results: Results, count: int) -> list[sessions.FindingRecord]:
+    """Findings, worst first; ``results`` gives all ``count`` results, one at a time."""
+    if count <= MOST_HERE:
+        return find(results())
+    with tempfile.TemporaryDirectory(prefix="dlprof-") as folder:
+        path = Path(folder) / "session.json"
+        sessions.write(path, header, results())
+        command = [sys.executable, "-m", "dlprof.judging", str(path)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - ourselves
+    return [sessions.FindingRecord.model_validate(found) for found in json.loads(done.stdout)]
+
+
+def find(results: Iterable[sessions.Result]) -> list[sessions.FindingRecord]:
+    """What the rules claim about ``results``, worst first, as the session file holds it."""
+    found = rules.findings(sessions.slim(result) for result in results)
+    return [sessions.FindingRecord.model_validate(finding.as_dict()) for finding in found]
+
+
+if __name__ == "__main__":
+    session = sessions.load(sys.argv[1])
+    print(json.dumps([found.model_dump() for found in find(session.results)]))  # noqa: T201 - the answer

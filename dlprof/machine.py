@@ -1,0 +1,63 @@
+"""Who else used the machine during a run: processor time that was not ours, from ``/proc/stat``."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+NOTABLE_CORES = 0.25
+"""Others that used less than this many cores are not worth a word."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Seconds of processor time since some start: of all processes, and of ours."""
+
+    busy_s: float | None
+    own_s: float
+    clock_s: float = field(default_factory=time.monotonic)
+
+
+def usage(stat: Path = Path("/proc/stat")) -> Usage:
+    """Processor time used until now; ``busy_s`` is None where the system does not say."""
+    own = sum(
+        part.ru_utime + part.ru_stime
+        for part in (
+            resource.getrusage(resource.RUSAGE_SELF),
+            resource.getrusage(resource.RUSAGE_CHILDREN),
+        )
+    )
+    return Usage(_busy_s(stat), own)
+
+
+def foreign_cores(before: Usage, after: Usage) -> float | None:
+    """Cores that other processes kept busy on average between two readings; None if unknown.
+
+    Children count as ours once they have ended.
+    """
+    elapsed = after.clock_s - before.clock_s
+    if before.busy_s is None or after.busy_s is None or elapsed <= 0:
+        return None
+    foreign = (after.busy_s - before.busy_s) - (after.own_s - before.own_s)
+    return max(foreign / elapsed, 0.0)
+
+
+def _busy_s(stat: Path) -> float | None:
+    try:
+        lines = stat.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    # Only the cores that we may use: what happens on the others does not slow us down.
+    ours = {f"cpu{core}" for core in os.sched_getaffinity(0)}
+    ticks = [line.split() for line in lines if line.partition(" ")[0] in ours]
+    return (
+        sum(_busy_ticks(fields) for fields in ticks) / os.sysconf("SC_CLK_TCK") if ticks else None
+    )
+
+
+def _busy_ticks(fields: list[str]) -> int:
+    user, nice, system, _idle, _iowait, irq, softirq, *_ = (int(field) for field in fields[1:])
+    return user + nice + system + irq + softirq

@@ -1,0 +1,388 @@
+"""From a request to a session file: inspect the interpreter, plan, run, keep what was measured."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from dlprof import machine, plan
+from dlprof import session as sessions
+from dlprof.axes import parse_dtype, parse_layout, parse_shape, shape_text
+from dlprof.catalog import Catalog, catalog_from, environment
+from dlprof.errors import Unsaved, UsageError
+from dlprof.interpreter import Outcome, Worker
+from dlprof.interrupts import uninterrupted
+from dlprof.journal import Journal
+from dlprof.judging import judge
+from dlprof.merge import merge, unmerge
+from dlprof.plan import Axes, Case
+from dlprof.runner import Runner, Settings, Watcher
+
+INSPECT_LIMIT_S = 20.0
+START_LIMIT_S = 60.0
+"""For an interpreter to start, also from a slow disk."""
+DEVICES = ("auto", "cpu", "cuda")
+LONGEST_S = 1e6
+SYNTHETIC = "synthetic"
+SAVE_EVERY_S = 5.0
+SAVE_SHARE = 20
+"""A save waits until it would take less than one part in so many of the run."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for. ``pairs`` are (producer, consumer) in names of the catalog."""
+
+    pairs: tuple[tuple[str, str], ...]
+    axes: Axes = field(default_factory=Axes)
+    globs: tuple[str, ...] = ()
+    settings: Settings = field(default_factory=Settings)
+    python: str = ""
+    probe_files: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the session file; :func:`request_from` is the inverse."""
+        return {
+            "pairs": self.pairs,
+            "axes": self.axes.as_dict(),
+            "globs": self.globs,
+            "settings": self.settings.as_dict(),
+            "python": self.python,
+            "probe_files": self.probe_files,
+        }
+
+
+def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
+    """The request that a session file tells of.
+
+    Raises LookupError, TypeError, ValueError or :class:`UsageError` for another thing.
+    """
+    unknown = set(content["settings"]) - set(Settings().as_dict())
+    if unknown:
+        raise ValueError(f"unknown settings: {unknown}")
+    request = TypeAdapter(Request).validate_python({**content, "command": command})
+    axes, settings = request.axes, request.settings
+    read = replace(
+        axes,
+        shapes=tuple(parse_shape(shape_text(shape)) for shape in axes.shapes),
+        dtypes=tuple(parse_dtype(name) for name in axes.dtypes),
+        layouts=tuple(parse_layout(name) for name in axes.layouts),
+    )
+    if read != axes or axes.device not in DEVICES:
+        raise ValueError(f"these axes cannot be measured: {axes}")
+    times = (settings.limit_s, settings.budget_s or 0.0, settings.sample_ns / 1e9)
+    if settings.rounds < 1 or not all(0 <= time_s < LONGEST_S for time_s in times):
+        raise ValueError(f"these settings cannot be measured with: {settings}")
+    return request
+
+
+def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catalog:
+    """The catalog of an interpreter; foreign probes are loaded there, never here.
+
+    ``probe_files`` are paths, or :data:`SYNTHETIC` for the probes of the synthetic framework.
+    Raises :class:`UsageError` where the interpreter or a named probe file cannot be used.
+    """
+    named = [path if path == SYNTHETIC else f"file:{Path(path).absolute()}" for path in probe_files]
+    skip: dict[str, str] = {}
+    while True:
+        with Worker(python, {}) as worker:
+            request = {"do": "inspect", "sources": named, "skip": list(skip)}
+            outcome = worker.ask(request, INSPECT_LIMIT_S, import_limit_s=START_LIMIT_S)
+        if outcome.status == "ok":
+            break
+        if outcome.stage == "start" or outcome.stage in skip:
+            raise UsageError(f"{python} cannot run dlprof's worker: {_last_words(outcome)}")
+        skip[outcome.stage] = _last_words(outcome)
+    answer = outcome.parts["inspect"]
+    answer["faults"] = {**answer["faults"], **skip}
+    for source, fault in answer["faults"].items():
+        if source in named:
+            raise UsageError(f"cannot use the probe file {source.removeprefix('file:')}: {fault}")
+    return catalog_from(python, answer)
+
+
+def _last_words(outcome: Outcome) -> str:
+    lines = (outcome.output or "").splitlines()
+    last = lines[-1].strip() if lines else ""
+    reason = outcome.reason or outcome.status
+    if outcome.stage == "start":
+        return last or reason.removesuffix(" during start")
+    return reason.replace(f" during {outcome.stage}", " while it was loaded")
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+@dataclass
+class Measurement:
+    """One run, from a request to a session file at ``path``.
+
+    ``resumed`` is a session to be finished.
+    """
+
+    request: Request
+    catalog: Catalog
+    path: Path
+    watcher: Watcher
+    resumed: sessions.Session | None = None
+    created: str = field(default_factory=now)
+    cases: list[Case] = field(init=False)
+    journal: Journal = field(init=False)
+
+    def __post_init__(self) -> None:
+        pairs = [
+            (self.catalog.installed(producer), self.catalog.installed(consumer))
+            for producer, consumer in self.request.pairs
+        ]
+        self.cases = plan.cases(pairs, self.catalog, self.request.axes, self.request.globs)
+        self.device_choice = plan.device_reasons(pairs, self.catalog, self.request.axes.device)
+        self.variables = _variables(pairs)
+        self.journal = Journal()
+        self.complete = False
+        self._left_out: list[str] = []
+        self._findings: list[sessions.FindingRecord] = []
+        self._rounds_done = 0
+        self._begun = time.monotonic()
+        self._usage = machine.usage()
+        self._saved = self._begun
+        self._save_took = 0.0
+        self._earlier_s = 0.0
+        self._known: dict[int, sessions.Result] = {}
+        self._unplanned: list[sessions.Result] = []
+        if self.resumed is not None:
+            self.created = self.resumed.created
+            self._earlier_s = self.resumed.wall_s or 0.0
+            self._recall(self.resumed)
+
+    def run(self) -> None:
+        """Measure; the session file is written as the run goes on and whatever ends it.
+
+        Raises :class:`UsageError` before anything is measured where the file cannot be written,
+        and :class:`Unsaved` where it no longer can at the end.
+        """
+        self._save_first()  # an output that cannot be written is known before anything is measured
+        runner = Runner(
+            self.request.python,
+            self.variables,
+            self.cases,
+            self.request.settings,
+            self.journal,
+            self.watcher,
+            self._save_now_and_then,
+        )
+        try:
+            runner.run()
+            self.complete = True
+            self._rounds_done = runner.rounds_done
+            self._left_out = left_out(self.request.settings, runner.rounds_done, runner.out_of_time)
+        finally:
+            try:
+                self._findings = judge(self.header(), self.results, len(self.cases))
+            finally:
+                self._save_last()
+
+    def close(self) -> None:
+        """Give the journal up; no results can be had any more."""
+        self.journal.close()
+
+    def results(self) -> Iterator[sessions.Result]:
+        """The results so far, one at a time; what was resumed and is not new stays as it was."""
+        for index, case in enumerate(self.cases):
+            if index in self._known and not self.journal.grown(index):
+                yield self._known[index]
+            else:
+                answers = self.journal.answers(index)
+                yield merge(case.record(), answers, self.request.settings.rounds)
+        yield from self._unplanned
+
+    def header(self) -> sessions.Header:
+        return sessions.Header(
+            created=self.created,
+            command=list(self.resumed.command if self.resumed else self.request.command),
+            seed=self.request.settings.seed,
+            request=self.request.as_dict(),
+            environment=environment(self.catalog, self.variables),
+            device_choice=self.device_choice,
+            rounds=self._rounds_done or self.request.settings.rounds,
+            complete=self.complete,
+            left_out=self._left_out,
+            findings=self._findings,
+            wall_s=round(time.monotonic() - self._begun + self._earlier_s, 3),
+            foreign_cores=machine.foreign_cores(self._usage, machine.usage()),
+        )
+
+    def save(self) -> None:
+        begun = time.monotonic()
+        sessions.write(self.path, self.header(), self.results())
+        self._saved = time.monotonic()
+        self._save_took = self._saved - begun
+
+    def _save_first(self) -> None:
+        sessions.check_writable(self.path)
+        if not sessions.is_special(self.path):
+            self.save()
+
+    def _save_now_and_then(self) -> None:
+        waited = time.monotonic() - self._saved
+        if waited < max(SAVE_EVERY_S, SAVE_SHARE * self._save_took):
+            return
+        if sessions.is_special(self.path):
+            return  # what is written to a pipe cannot be replaced
+        try:
+            self.save()
+        except UsageError:
+            self._saved = time.monotonic()  # a full disk may be emptied before the run ends
+
+    def _save_last(self) -> None:
+        if sessions.is_special(self.path):
+            self._save_or_elsewhere()
+            return
+        with uninterrupted():
+            self._save_or_elsewhere()
+
+    def _save_or_elsewhere(self) -> None:
+        try:
+            self.save()
+        except UsageError as error:
+            raise Unsaved(f"{error}; {self._save_elsewhere()}") from None
+
+    def _save_elsewhere(self) -> str:
+        for folder in (state_folder(), Path(tempfile.gettempdir())):
+            path = folder / f"{_stamp()}-{self.request.command[0]}.json"
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                sessions.write(path, self.header(), self.results())
+            except (OSError, UsageError):
+                continue
+            return f"the session is in {path}"
+        return "nor is there any other place for the session"
+
+    def _recall(self, session: sessions.Session) -> None:
+        self._check_versions(session)
+        known = {_key(result.case.model_dump(by_alias=True)): result for result in session.results}
+        for index, case in enumerate(self.cases):
+            result = known.pop(_key(case.record()), None)
+            if result is not None:
+                self._known[index] = result
+                for round_, answer in unmerge(result, self.request.settings.rounds):
+                    self.journal.add(index, round_, answer)
+        self._unplanned = list(known.values())
+        self.journal.mark()
+
+    def _check_versions(self, session: sessions.Session) -> None:
+        # The rounds of one result must be rounds of one thing.
+        then, now = session.environment.get("packages"), self.catalog.packages()
+        for name, version in then.items() if isinstance(then, dict) else ():
+            if now.get(name, version) != version and self._uses(name):
+                raise UsageError(
+                    f"the session cannot be finished: it was measured with {name} {version}, "
+                    f"and here is {now[name]}"
+                )
+
+    def _uses(self, distribution: str) -> bool:
+        names = {name for pair in self.request.pairs for name in pair}
+        return any(self.catalog.named(name).distribution == distribution for name in names)
+
+
+def left_out(settings: Settings, rounds_done: int, out_of_time: bool = False) -> list[str]:
+    """In words, what these settings did not let be measured."""
+    words = []
+    if rounds_done < settings.rounds:
+        words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")
+    if settings.rounds == 1:
+        words.append("one process per path, so no intervals and no modes")
+    if rounds_done < settings.rounds or not settings.diagnose or out_of_time:
+        words.append("no diagnosis of waiting, peak memory, early writes and lifetime")
+    return words
+
+
+def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Session]:
+    """The request and the session of a file to be finished. Raises :class:`UsageError`."""
+    session = sessions.load(path)
+    try:
+        request = request_from(session.request, command)
+    except (LookupError, TypeError, ValueError, UsageError):
+        raise UsageError(
+            f"{path} does not say what was asked for, so it cannot be finished"
+        ) from None
+    return replace(request, command=command), session
+
+
+def default_path(command: str, now: Callable[[], str] | None = None) -> Path:
+    """Where a session goes that nobody named: the user's state folder, the newest twenty kept."""
+    folder = state_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
+        ) from None
+    for old in sorted(folder.glob("*.json"), key=lambda path: path.name)[:-KEPT_SESSIONS]:
+        with contextlib.suppress(OSError):
+            old.unlink()
+    stamp = (now or _stamp)()
+    return folder / f"{stamp}-{command}.json"
+
+
+def state_folder() -> Path:
+    """The user's folder for what may be lost; the folder for temporary files if there is none."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if Path(base).is_absolute():  # the XDG specification has others ignored
+        return Path(base) / "dlprof"
+    try:
+        return Path.home() / ".local" / "state" / "dlprof"
+    except RuntimeError:  # no HOME, and no entry for the user
+        return Path(tempfile.gettempdir()) / "dlprof"
+
+
+KEPT_SESSIONS = 19
+
+
+def _stamp() -> str:
+    return f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d-%H%M%S}-{os.getpid()}"
+
+
+def _key(record: dict[str, Any]) -> tuple[Any, ...]:
+    names = ("producer", "consumer", "code", "dtype", "layout", "device")
+    return (*(record[name] for name in names), tuple(record["shape"]))
+
+
+def _variables(pairs: list[tuple[Any, Any]]) -> dict[str, str]:
+    """What the probes ask for, and what the user has set instead."""
+    wanted = {
+        name: value for pair in pairs for probe in pair for name, value in probe.variables.items()
+    }
+    return {name: os.environ.get(name, value) for name, value in wanted.items()}
+
+
+def verify_all(catalog: Catalog) -> dict[str, dict[str, Any]]:
+    """Import every framework that was found, each in its own worker; say what it can do."""
+    found = {}
+    for probe in catalog.probes:
+        if not probe.found:
+            continue
+        with Worker(catalog.python, probe.variables) as worker:
+            outcome = worker.ask(
+                {"do": "verify", "source": probe.source, "name": probe.name}, INSPECT_LIMIT_S
+            )
+        found[probe.name] = outcome.parts.get("verify", {"error": outcome.reason})
+    return found
+
+
+def pairs_of(catalog: Catalog, device: str) -> tuple[tuple[str, str], ...]:
+    """Every pair of installed frameworks that can own arrays on ``device`` (``auto``: any here)."""
+    no_cuda = bool(catalog.interpreter.get("no_cuda"))
+    usable = {"cpu": {"cpu"}, "cuda": {"cuda"}}.get(device, {"cpu"} if no_cuda else {"cpu", "cuda"})
+    able = [probe.name for probe in catalog.probes if probe.found and usable & set(probe.devices)]
+    return tuple((producer, consumer) for producer in able for consumer in able)

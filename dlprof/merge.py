@@ -1,0 +1,258 @@
+"""From the answers of several rounds to one result per case."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from dlprof import stats
+from dlprof.session import Mode, ProcessSamples, Result, TimeMeasure
+
+Answers = Sequence[tuple[int, dict[str, Any]]]
+
+DIAGNOSIS = ("ordering", "lifetime", "early_write", "peak_memory", "trace")
+_EMPTY: dict[str, Any] = {"status": "ok", "reason": None, "parts": {}, "failures": []}
+VERDICTS = ("ownership", "values", "fresh_source", *DIAGNOSIS)
+
+_WHERE = re.compile(r" \(round \d+ of \d+; \d+ before it worked\)$")
+"""What a merge adds to the reason of a case that worked in earlier rounds."""
+
+
+def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
+    """The result of one case; ``answers`` are (round, answer) as workers gave them.
+
+    An answer that breaks the session's contract makes the result ``crashed``, with the reason.
+    """
+    try:
+        return Result.model_validate(_content(record, answers, rounds))
+    except (
+        ValidationError,
+        TypeError,
+        LookupError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+    ) as error:
+        fault = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = f"broken answer from the worker: {fault}"
+        return Result.model_validate({"case": record, "status": "crashed", "reason": reason})
+
+
+def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str, Any]:
+    status, reason = _status(answers, rounds)
+    parts = [(round_, answer["parts"]) for round_, answer in answers]
+    host = _time(parts, "host_time")
+    ready = _time(parts, "ready_time")
+    if ready is None and host is not None and not _lost_ready_time(answers):
+        ready = host.model_copy(update={"processes": [], "same_as": "host_time"})
+    first = _first_call(parts)
+    return {
+        "case": record,
+        "status": status,
+        "reason": reason,
+        "host_time": host,
+        "ready_time": ready,
+        "first_call_ns": first and first["ns"],
+        "first_call_cases_before": first and first["cases_before"],
+        "phases": _phases(parts),
+        "device_time": _newest(parts, "device_time"),
+        **{name: agree([part[name] for _, part in parts if name in part]) for name in VERDICTS},
+        "copy_cost": _copy_cost(parts, ready),
+        "handshake": _newest(parts, "handshake") or [],
+        "notes": _notes(answers),
+        "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
+        "rounds": [
+            round_ for round_, answer in answers if answer["status"] == "ok" and round_ < rounds
+        ],
+    }
+
+
+def _lost_ready_time(answers: Answers) -> bool:
+    """Whether the wait for a result failed: then the host's time is not the ready time."""
+    return any(
+        str(answer["reason"] or "").endswith("during ready_time")
+        or any(failure["instrument"] == "ready_time" for failure in answer.get("failures", ()))
+        for _, answer in answers
+    )
+
+
+def _status(answers: Answers, rounds: int) -> tuple[str, str | None]:
+    if not answers:
+        return "skipped", "the run was stopped before it"
+    for round_, answer in answers:
+        if answer["status"] != "ok":
+            worked = sum(other["status"] == "ok" for _, other in answers)
+            where = (
+                f" (round {round_ + 1} of {rounds}; {worked} before it worked)" if worked else ""
+            )
+            return answer["status"], f"{answer['reason']}{where}"
+    return "ok", None
+
+
+def _time(parts: Sequence[tuple[int, dict[str, Any]]], name: str) -> TimeMeasure | None:
+    processes = [
+        ProcessSamples(
+            round=round_,
+            loops=part[name]["loops"],
+            samples_ns=[round(sample, 2) for sample in part[name]["samples_ns"]],
+            page_faults_per_call=part[name].get("page_faults_per_call"),
+        )
+        for round_, part in parts
+        if name in part
+    ]
+    if not processes:
+        return None
+    medians = [statistics.median(process.samples_ns) for process in processes]
+    found = stats.estimate(medians, [process.page_faults_per_call for process in processes])
+    return TimeMeasure(
+        median_ns=found.median_ns,
+        ci95_ns=found.ci95_ns,
+        min_ns=min(min(process.samples_ns) for process in processes),
+        processes=processes,
+        modes=[_mode(mode, processes, medians) for mode in found.modes]
+        if len(found.modes) > 1
+        else [],
+    )
+
+
+def _mode(
+    mode: tuple[int, ...], processes: Sequence[ProcessSamples], medians: Sequence[float]
+) -> Mode:
+    faults = [processes[index].page_faults_per_call for index in mode]
+    known = [fault for fault in faults if fault is not None]
+    return Mode(
+        median_ns=statistics.median(medians[index] for index in mode),
+        rounds=[processes[index].round for index in mode],
+        page_faults_per_call=statistics.median(known) if known else None,
+    )
+
+
+def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """One verdict from several processes; ``varies`` where they disagree, with every evidence."""
+    if not verdicts:
+        return None
+    words = [verdict["verdict"] for verdict in verdicts]
+    if len(set(words)) == 1:
+        return verdicts[0]
+    seen = ", ".join(f"{word} in {words.count(word)}" for word in sorted(set(words)))
+    return {
+        "verdict": "varies",
+        "evidence": {"reason": f"{seen} of {len(words)} processes", "processes": list(verdicts)},
+    }
+
+
+def _first_call(parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] | None:
+    # The call with the fewest conversions before it is the closest to a first one.
+    calls = [part["first_call"] for _, part in parts if "first_call" in part]
+    return min(calls, key=lambda call: call["cases_before"], default=None)
+
+
+def _phases(parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] | None:
+    found = [part["phases"] for _, part in parts if "phases" in part]
+    if not found:
+        return None
+    names = ("export_ns", "import_ns", "release_ns", "resolution_ns")
+    return {name: statistics.median(phases[name] for phases in found) for name in names}
+
+
+def _newest(parts: Sequence[tuple[int, dict[str, Any]]], name: str) -> Any:
+    return next((part[name] for _, part in reversed(parts) if name in part), None)
+
+
+def _copy_cost(
+    parts: Sequence[tuple[int, dict[str, Any]]], ready: TimeMeasure | None
+) -> dict[str, Any] | None:
+    found = [part["copy_cost"] for _, part in parts if "copy_cost" in part]
+    size = next((cost["size_bytes"] for cost in found), 0)
+    if not size or ready is None or ready.median_ns <= 0:
+        return None
+    memcpy = statistics.median(cost["memcpy_gb_per_s"] for cost in found)
+    speed = size / ready.median_ns
+    return {
+        "size_bytes": size,
+        "gb_per_s": speed,
+        "memcpy_gb_per_s": memcpy,
+        "share_of_memcpy": speed / memcpy,
+    }
+
+
+def _notes(answers: Answers) -> list[str]:
+    notes = [
+        f"{failure['instrument']}: {failure['reason']}"
+        for _, answer in answers
+        for failure in answer.get("failures", ())
+    ]
+    notes += [note for _, answer in answers for note in answer.get("notes", ())]
+    return list(dict.fromkeys(notes))
+
+
+def unmerge(result: Result, rounds: int) -> list[tuple[int, dict[str, Any]]]:
+    """The answers that a result was made from, so that a stopped run can be finished.
+
+    The diagnosis is the answer of the round after the last of ``rounds``. What a result holds once
+    for all processes goes to the first of them.
+    """
+    if result.status == "skipped" and not result.rounds:
+        return []
+    answers = [(round_, _answer_of(result, round_)) for round_ in result.rounds]
+    if result.status != "ok":
+        answers.append(_broken_answer(result))
+    if not answers:
+        return []
+    # What a result holds once for all processes is told by the first.
+    answers[0][1]["parts"].update(_once(result))
+    answers[0][1]["notes"] = result.notes
+    diagnosis = _present(result, DIAGNOSIS)
+    if diagnosis:
+        answers.append((rounds, {**_EMPTY, "parts": diagnosis}))
+    return answers
+
+
+def _broken_answer(result: Result) -> tuple[int, dict[str, Any]]:
+    """The last answer of a case that was refused or crashed, with what came before that."""
+    unfinished = {process.round for process in _processes(result)} - set(result.rounds)
+    round_ = min(unfinished, default=max(result.rounds, default=-1) + 1)
+    answer = _answer_of(result, round_)
+    reason = _WHERE.sub("", result.reason) if result.reason else result.reason
+    return round_, {**answer, "status": result.status, "reason": reason, "output": result.output}
+
+
+def _processes(result: Result) -> list[ProcessSamples]:
+    measures = (result.host_time, result.ready_time)
+    return [process for measure in measures if measure for process in measure.processes]
+
+
+def _answer_of(result: Result, round_: int) -> dict[str, Any]:
+    parts: dict[str, Any] = {}
+    for name in ("host_time", "ready_time"):
+        measure = getattr(result, name)
+        for process in measure.processes if measure else ():
+            if process.round == round_:
+                parts[name] = process.model_dump(exclude={"round"})
+    if round_ in result.rounds and result.ownership and result.ownership.verdict != "varies":
+        parts["ownership"] = result.ownership.model_dump()
+    return {"status": "ok", "reason": None, "parts": parts, "failures": []}
+
+
+def _present(result: Result, names: Sequence[str]) -> dict[str, Any]:
+    found = {name: getattr(result, name) for name in names}
+    return {name: part.model_dump() for name, part in found.items() if part is not None}
+
+
+def _once(result: Result) -> dict[str, Any]:
+    parts: dict[str, Any] = {"handshake": result.handshake}
+    parts |= _present(result, ("values", "phases", "fresh_source", "ownership"))
+    if result.device_time is not None:
+        parts["device_time"] = result.device_time
+    if result.copy_cost is not None:
+        parts["copy_cost"] = result.copy_cost.model_dump()
+    if result.first_call_ns is not None:
+        parts["first_call"] = {
+            "ns": result.first_call_ns,
+            "cases_before": result.first_call_cases_before or 0,
+        }
+    return parts

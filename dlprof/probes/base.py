@@ -1,0 +1,288 @@
+"""The probe contract: how one framework makes arrays, gives them away and takes them in.
+
+Ways out and in are *source text*, so what is timed, what is printed and what stands in a
+reproducer are the same expression, and the timed loop holds no wrapper call.
+
+This module and all probes run inside the interpreter under test. They import nothing but the
+standard library at module level; frameworks are imported by ``setup`` text or inside methods.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
+
+CPU = ("cpu",)
+CUDA = ("cuda",)
+ANY_DEVICE = ("cpu", "cuda")
+
+
+class Protocol(str, enum.Enum):
+    """How an array is handed over; the words of the session file."""
+
+    DLPACK = "dlpack"
+    """An object with ``__dlpack__`` and ``__dlpack_device__``."""
+    DLPACK_CAPSULE = "dlpack-capsule"
+    """A bare ``PyCapsule`` named ``dltensor`` or ``dltensor_versioned``."""
+    CUDA_ARRAY_INTERFACE = "cuda-array-interface"
+    """An object with ``__cuda_array_interface__``."""
+    ARRAY_INTERFACE = "array-interface"
+    """An object with ``__array_interface__``, ``__array__`` or the buffer protocol."""
+    NUMPY = "numpy"
+    """A host ``numpy.ndarray`` in between."""
+    NATIVE = "native"
+    """A framework's own door: the import names the framework whose arrays it takes."""
+
+
+class Unsupported(Exception):
+    """A framework cannot make or convert this; the message is shown to the user as the reason."""
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """The array to be made.
+
+    ``shape`` in elements (``()`` is a scalar), ``dtype`` an array-API name or one such as
+    ``bfloat16``, ``layout`` one of :data:`LAYOUTS`, ``device`` ``cpu`` or ``cuda``.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    layout: str = "C"
+    device: str = "cpu"
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def size_bytes(self) -> int:
+        return self.elements * DTYPES[self.dtype]
+
+
+LAYOUTS: Mapping[str, str] = {
+    "C": "contiguous, as the framework's own allocator gives it",
+    "aligned": "contiguous, first element at a multiple of 64 bytes",
+    "F": "contiguous in column-major order",
+    "strided": "every second element of the last axis of a larger array",
+    "sliced": "contiguous, one element into a larger array, so not 64-byte aligned",
+    "reversed": "first axis backwards, a negative stride",
+    "broadcast": "one row repeated along the first axis, a stride of zero",
+    "readonly": "contiguous, not writable",
+}
+
+WHOLE_LAYOUTS = ("C", "aligned", "F", "sliced", "readonly")
+"""Layouts whose memory is as many bytes as the array has, beginning at its first element."""
+
+DTYPES: Mapping[str, int] = {
+    "bool": 1,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "uint8": 1,
+    "uint16": 2,
+    "uint32": 4,
+    "uint64": 8,
+    "float16": 2,
+    "bfloat16": 2,
+    "float32": 4,
+    "float64": 8,
+    "complex64": 8,
+    "complex128": 16,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+}
+"""Item sizes in bytes of the dtypes dlprof knows."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Values ``index % modulus + offset``: the modulus is odd (but for bool), so that strides that
+    are powers of two show, and the offset sets bits that a narrower dtype cannot hold.
+    """
+
+    modulus: int
+    offset: float
+
+
+PATTERNS: Mapping[str, Pattern] = {
+    "bool": Pattern(2, 0),
+    "int8": Pattern(127, 0),
+    "uint8": Pattern(251, 0),
+    "int16": Pattern(32719, 0),
+    "uint16": Pattern(65521, 0),
+    "int32": Pattern(65521, 2**30),
+    "uint32": Pattern(65521, 2**31),
+    "int64": Pattern(65521, 2**40),
+    "uint64": Pattern(65521, 2**40),
+    "float16": Pattern(251, 0),
+    "bfloat16": Pattern(251, 0),
+    "float32": Pattern(251, 2.0**-10),
+    "float64": Pattern(251, 2.0**-30),
+    "complex64": Pattern(251, 2.0**-10),
+    "complex128": Pattern(251, 2.0**-30),
+    "float8_e4m3fn": Pattern(13, 0),
+    "float8_e5m2": Pattern(7, 0),
+}
+
+
+@dataclass(frozen=True)
+class Export:
+    """One way out of a framework.
+
+    ``code`` holds ``{x}`` for the array. ``devices`` are the devices of the *source array* for
+    which this way exists. ``promise`` is "copy" or "view" where the documentation says so.
+    """
+
+    name: str
+    protocol: Protocol
+    code: str
+    devices: tuple[str, ...] = ANY_DEVICE
+    promise: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One way into a framework.
+
+    ``code`` holds ``{x}`` for what the export gave. ``devices`` are the devices of the *source
+    array* for which this way exists (a host round trip into CuPy has ``cuda`` here although it
+    takes a host array in). ``producers`` limits a ``native`` door to the frameworks it knows.
+    ``setup`` is extra source text this way needs. ``result_device`` says where the result is, if
+    that is not the source's device although the framework can own arrays there.
+    ``returns_array`` is false where nothing remains after the call that could be looked at, as
+    with a kernel's argument.
+    """
+
+    name: str
+    protocols: tuple[Protocol, ...]
+    code: str
+    devices: tuple[str, ...] = ANY_DEVICE
+    promise: str | None = None
+    note: str = ""
+    producers: tuple[str, ...] = ()
+    setup: str = ""
+    result_device: str = ""
+    returns_array: bool = True
+
+
+class Probe:
+    """How one framework is probed. Subclass, fill in the attributes, answer the methods.
+
+    Methods that return source text are called before anything is timed; methods that take an
+    array run in the worker with the framework imported. Any of them may raise: the answer is
+    recorded as the case's reason.
+    """
+
+    name: ClassVar[str]
+    aliases: ClassVar[tuple[str, ...]] = ()
+    module: ClassVar[str]
+    """Found with ``importlib.util.find_spec``, imported only in a worker."""
+    distributions: ClassVar[tuple[str, ...]]
+    """Distributions that may provide the module; the first one installed gives the version."""
+    requirement: ClassVar[str] = ""
+    """What to ``pip install``; the first distribution if empty."""
+    setup: ClassVar[str] = ""
+    variables: ClassVar[Mapping[str, str]] = {}
+    """Environment variables to set before the import, unless the user has set them."""
+    devices: ClassVar[tuple[str, ...]] = CPU
+    """Devices on which this framework can own an array."""
+    exports: ClassVar[tuple[Export, ...]] = ()
+    imports: ClassVar[tuple[Import, ...]] = ()
+    c_exchange_type: ClassVar[str] = ""
+    """Expression for the array type, to ask for ``__dlpack_c_exchange_api__`` (DLPack 1.3)."""
+
+    def create(self, spec: ArraySpec) -> str:
+        """Source text that makes the array of ``spec`` into the name ``x``.
+
+        The text runs after ``setup``. Raise :class:`Unsupported` for what cannot be asked for.
+        """
+        raise NotImplementedError
+
+    def ready(self, device: str) -> None:
+        """Raise with the framework's own words if it cannot use ``device`` on this machine."""
+
+    def pointer(self, array: Any) -> int | None:
+        """Address of the first element, or None where the framework does not say."""
+        raise NotImplementedError
+
+    def to_numpy(self, array: Any) -> Any:
+        """The values on the host as a ``numpy.ndarray``; for a dtype that NumPy lacks, its bits
+        as unsigned integers of the same width. May be a view of the array.
+        """
+        raise NotImplementedError
+
+    def shape(self, array: Any) -> tuple[int, ...]:
+        return tuple(int(n) for n in array.shape)
+
+    def dtype(self, array: Any) -> str:
+        """The dtype's name in the words of :data:`DTYPES`."""
+        return str(array.dtype)
+
+    def device(self, array: Any) -> str:
+        """``cpu`` or ``cuda``: where the array's memory is."""
+        return "cpu"
+
+    def writable(self, array: Any) -> bool | None:
+        """Whether the framework lets the array be written; None where it does not say."""
+        return None
+
+    def wait(self, device: str) -> str:
+        """Source text that returns when the values of ``{x}`` are really there.
+
+        Empty where the framework is synchronous on ``device``: then nothing is left to wait for.
+        """
+        return ""
+
+    def write(self, array: Any, value: int) -> Any:
+        """Overwrite the whole array in place and wait for it, or return ``NotImplemented`` where
+        arrays are immutable.
+        """
+        return NotImplemented
+
+    def use(self, device: str) -> str:
+        """Source text of one small operation on ``{x}``, for the cost of using it in a loop."""
+        raise NotImplementedError
+
+    def enqueue(self, spec: ArraySpec) -> str | None:
+        """Source text that queues ``work`` units (a name of the namespace, an int) of device or
+        asynchronous work on ``x`` and leaves the array that depends on it in the name ``y``.
+
+        The time is linear in ``work``. None where the framework runs everything at once, so that
+        nothing can be queued.
+        """
+        return None
+
+    def enqueue_unrelated(self, spec: ArraySpec) -> str | None:
+        """Source text that queues work of ``duration_ns`` (a name of the namespace) which no array
+        depends on, and leaves in the name ``z`` something with a ``wait()``. None where there is
+        no other queue, or where a stream of the device does.
+        """
+        return None
+
+    def current_stream(self, device: str) -> int | None:
+        """Handle of the stream that the framework would use now; None where it cannot be had."""
+        return None
+
+    def on_stream(self, handle: int) -> AbstractContextManager[Any] | None:
+        """A context in which the framework queues its work on the CUDA stream with this handle;
+        None where it cannot be told to. The stream outlives the context.
+        """
+        return None
+
+    def memory_in_use(self, device: str) -> int | None:
+        """Bytes that the framework's own allocator has handed out; None where it does not say."""
+        return None
+
+
+def numbers(spec: ArraySpec) -> Pattern:
+    """The pattern of the dtype of ``spec``; used by every probe's ``create``."""
+    return PATTERNS[spec.dtype]

@@ -1,0 +1,157 @@
+"""Read a DLPack capsule with ctypes, without consuming it.
+
+The structures are those of ``dlpack.h`` 1.3 (DLManagedTensor, DLManagedTensorVersioned). A
+consumed capsule is renamed by its consumer and answers None.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import asdict, dataclass
+from typing import Any
+
+FLAGS = {1: "read_only", 2: "is_copied", 4: "subbyte_padded"}
+DEVICES = {
+    1: "cpu",
+    2: "cuda",
+    3: "cuda_host",
+    4: "opencl",
+    7: "vulkan",
+    8: "metal",
+    10: "rocm",
+    11: "rocm_host",
+    13: "cuda_managed",
+    14: "oneapi",
+}
+CODES = {
+    0: "int",
+    1: "uint",
+    2: "float",
+    3: "opaque",
+    4: "bfloat",
+    5: "complex",
+    6: "bool",
+    7: "float8_e3m4_",
+    8: "float8_e4m3_",
+    9: "float8_e4m3b11fnuz_",
+    10: "float8_e4m3fn_",
+    11: "float8_e4m3fnuz_",
+    12: "float8_e5m2_",
+    13: "float8_e5m2fnuz_",
+    14: "float8_e8m0fnu_",
+}
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = (
+        ("tensor", _Tensor),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    )
+
+
+class _ManagedVersioned(ctypes.Structure):
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", _Tensor),
+    )
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a capsule says of its tensor; ``strides`` in elements, None where it has none."""
+
+    name: str
+    version: str | None
+    flags: tuple[str, ...]
+    device: str
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    address: int
+    alignment_bytes: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+_get_name = ctypes.pythonapi.PyCapsule_GetName
+_get_name.restype = ctypes.c_char_p
+_get_name.argtypes = (ctypes.py_object,)
+_get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_get_pointer.restype = ctypes.c_void_p
+_get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+_new = ctypes.pythonapi.PyCapsule_New
+_new.restype = ctypes.py_object
+_new.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+# Capsules have no name in the language: the type of one is theirs.
+_KIND = type(_new(1, None, None))
+
+
+def alignment(address: int) -> int:
+    """Largest power of two, up to 4096, that divides ``address``; 0 for a null address."""
+    return min(address & -address, 4096)
+
+
+def is_capsule(thing: object) -> bool:
+    return type(thing) is _KIND
+
+
+def read(capsule: object) -> Contents | None:
+    """What an unconsumed DLPack capsule holds; None for anything else."""
+    if not is_capsule(capsule):
+        return None
+    name = _get_name(capsule)
+    if name == b"dltensor_versioned":
+        versioned = _ManagedVersioned.from_address(_get_pointer(capsule, name))
+        version = f"{versioned.major}.{versioned.minor}"
+        flags = tuple(word for bit, word in FLAGS.items() if versioned.flags & bit)
+        return _contents(versioned.tensor, "dltensor_versioned", version, flags)
+    if name == b"dltensor":
+        managed = _Managed.from_address(_get_pointer(capsule, name))
+        return _contents(managed.tensor, "dltensor", None, ())
+    return None
+
+
+def _contents(tensor: Any, name: str, version: str | None, flags: tuple[str, ...]) -> Contents:
+    ndim = tensor.ndim
+    address = (tensor.data or 0) + tensor.byte_offset
+    device = DEVICES.get(tensor.device_type, f"device type {tensor.device_type}")
+    return Contents(
+        name=name,
+        version=version,
+        flags=flags,
+        device=f"{device}:{tensor.device_id}",
+        dtype=_dtype(tensor.code, tensor.bits, tensor.lanes),
+        shape=tuple(tensor.shape[i] for i in range(ndim)),
+        strides=tuple(tensor.strides[i] for i in range(ndim)) if tensor.strides else None,
+        address=address,
+        alignment_bytes=alignment(address),
+    )
+
+
+def _dtype(code: int, bits: int, lanes: int) -> str:
+    kind = CODES.get(code, f"code{code}_")
+    name = kind[:-1] if kind.endswith("_") else "bool" if kind == "bool" else f"{kind}{bits}"
+    return name if lanes == 1 else f"{name}x{lanes}"

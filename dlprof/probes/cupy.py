@@ -1,0 +1,222 @@
+"""CuPy: arrays on CUDA devices only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlprof.probes.base import (
+    ANY_DEVICE,
+    CUDA,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+    Unsupported,
+    numbers,
+)
+
+
+class CuPy(Probe):
+    name = "cupy"
+    aliases = ("cp",)
+    module = "cupy"
+    distributions = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x")
+    requirement = "cupy-cuda12x"
+    setup = "import cupy"
+    devices = CUDA
+    c_exchange_type = "cupy.ndarray"
+    exports = (
+        Export("dlpack", Protocol.DLPACK, "{x}", CUDA),
+        Export(
+            "toDlpack",
+            Protocol.DLPACK_CAPSULE,
+            "{x}.toDlpack()",
+            CUDA,
+            promise="view",
+            note="deprecated: CuPy asks for from_dlpack instead",
+        ),
+        Export("cuda_array", Protocol.CUDA_ARRAY_INTERFACE, "{x}", CUDA),
+        Export("asnumpy", Protocol.NUMPY, "cupy.asnumpy({x})", CUDA),
+        Export("get", Protocol.NUMPY, "{x}.get()", CUDA, promise="copy"),
+    )
+    imports = (
+        Import(
+            "from_dlpack",
+            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
+            "cupy.from_dlpack({x})",
+            CUDA,
+        ),
+        Import(
+            "from_dlpack_copy",
+            (Protocol.DLPACK,),
+            "cupy.from_dlpack({x}, copy=True)",
+            CUDA,
+            promise="copy",
+        ),
+        Import(
+            "from_dlpack_nocopy",
+            (Protocol.DLPACK,),
+            "cupy.from_dlpack({x}, copy=False)",
+            CUDA,
+            promise="view",
+        ),
+        Import(
+            "fromDlpack",
+            (Protocol.DLPACK_CAPSULE,),
+            "cupy.fromDlpack({x})",
+            CUDA,
+            promise="view",
+            note="deprecated: CuPy asks for from_dlpack instead",
+        ),
+        Import(
+            "asarray",
+            (Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "cupy.asarray({x})",
+            ANY_DEVICE,
+            note="a host array is copied asynchronously on the current stream",
+        ),
+        Import(
+            "asarray_blocking",
+            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "cupy.asarray({x}, blocking=True)",
+            ANY_DEVICE,
+        ),
+        Import(
+            "array",
+            (Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "cupy.array({x})",
+            ANY_DEVICE,
+            promise="copy",
+        ),
+    )
+
+    def create(self, spec: ArraySpec) -> str:
+        if spec.device != "cuda":
+            raise Unsupported("CuPy has arrays on CUDA devices only")
+        if spec.dtype.startswith("float8"):
+            raise Unsupported(f"CuPy has no dtype {spec.dtype}")
+        # CuPy knows bfloat16 by the NumPy dtype that ml_dtypes registers.
+        imports = "import ml_dtypes\n" if spec.dtype == "bfloat16" else ""
+        return imports + _CREATE[spec.layout](spec)
+
+    def ready(self, device: str) -> None:
+        import cupy
+
+        if device == "cuda":
+            cupy.cuda.Device().use()
+
+    def pointer(self, array: Any) -> int | None:
+        return int(array.data.ptr) or None
+
+    def to_numpy(self, array: Any) -> Any:
+        if self.dtype(array) == "bfloat16":
+            array = array.view("uint16")
+        return array.get()
+
+    def dtype(self, array: Any) -> str:
+        return str(array.dtype.name)
+
+    def device(self, array: Any) -> str:
+        return "cuda"
+
+    def writable(self, array: Any) -> bool | None:
+        return True  # CuPy has no read-only arrays
+
+    def wait(self, device: str) -> str:
+        return "cupy.cuda.get_current_stream().synchronize()"
+
+    def write(self, array: Any, value: int) -> Any:
+        import cupy
+
+        array[...] = value
+        cupy.cuda.get_current_stream().synchronize()
+
+    def use(self, device: str) -> str:
+        return "{x} + 1"
+
+    def enqueue(self, spec: ArraySpec) -> str | None:
+        return "y = x\nfor _ in range(work): y = y + 1"
+
+    def current_stream(self, device: str) -> int | None:
+        import cupy
+
+        return int(cupy.cuda.get_current_stream().ptr)
+
+    def on_stream(self, handle: int) -> Any:
+        import cupy
+
+        if hasattr(cupy.cuda.Stream, "from_external"):
+            return cupy.cuda.Stream.from_external(_Handle(handle))
+        return cupy.cuda.ExternalStream(handle)  # deprecated since CuPy 14
+
+    def memory_in_use(self, device: str) -> int | None:
+        import cupy
+
+        return int(cupy.get_default_memory_pool().used_bytes())
+
+
+class _Handle:
+    """A stream's handle in the words of the CUDA stream protocol."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._handle
+
+
+def values(elements: int, spec: ArraySpec) -> str:
+    """Source text of ``elements`` values of the pattern, one-dimensional, on the device."""
+    pattern = numbers(spec)
+    whole = spec.dtype.startswith(("int", "uint"))
+    offset = int(pattern.offset) if whole else pattern.offset
+    return f"(cupy.arange({elements}) % {pattern.modulus} + {offset!r}).astype('{spec.dtype}')"
+
+
+def _contiguous(spec: ArraySpec) -> str:
+    return f"x = {values(spec.elements, spec)}.reshape({spec.shape})"
+
+
+def _fortran(spec: ArraySpec) -> str:
+    return f"{_contiguous(spec)}\nx = cupy.asfortranarray(x).reshape({spec.shape}, order='F')"
+
+
+def _strided(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to stride over")
+    wide = (*spec.shape[:-1], 2 * spec.shape[-1])
+    return f"x = {values(2 * spec.elements, spec)}.reshape({wide})[..., ::2]"
+
+
+def _sliced(spec: ArraySpec) -> str:
+    return f"x = {values(spec.elements + 1, spec)}[1:].reshape({spec.shape})"
+
+
+def _reversed(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to reverse")
+    return f"{_contiguous(spec)}[::-1]"
+
+
+def _broadcast(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to broadcast along")
+    row = spec.elements // spec.shape[0] if spec.shape[0] else 0
+    return f"x = cupy.broadcast_to({values(row, spec)}.reshape({spec.shape[1:]}), {spec.shape})"
+
+
+def _readonly(spec: ArraySpec) -> str:
+    raise Unsupported("CuPy has no read-only arrays")
+
+
+_CREATE = {
+    "C": _contiguous,
+    "aligned": _contiguous,  # CuPy's pool allocates at multiples of 512 bytes
+    "F": _fortran,
+    "strided": _strided,
+    "sliced": _sliced,
+    "reversed": _reversed,
+    "broadcast": _broadcast,
+    "readonly": _readonly,
+}

@@ -1,0 +1,218 @@
+"""JAX: immutable arrays on the host and on CUDA devices; everything is asynchronous."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlprof.probes.base import (
+    ANY_DEVICE,
+    CUDA,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+    Unsupported,
+    numbers,
+)
+
+# NumPy has these from ml_dtypes only.
+_BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+_KEPT = "on CUDA, JAX keeps the host copy, so that a second call on the same array is free"
+
+
+class Jax(Probe):
+    name = "jax"
+    module = "jax"
+    distributions = ("jax",)
+    setup = "import jax\nimport jax.numpy as jnp\nimport numpy"
+    variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # noqa: RUF012 - as the contract has it
+    devices = ANY_DEVICE
+    c_exchange_type = "type(jnp.zeros(0))"
+    exports = (
+        Export("dlpack", Protocol.DLPACK, "{x}"),
+        Export(
+            "to_dlpack",
+            Protocol.DLPACK_CAPSULE,
+            "jax.dlpack.to_dlpack({x})",
+            note="gone from recent versions of JAX",
+        ),
+        Export("dlpack_capsule", Protocol.DLPACK_CAPSULE, "{x}.__dlpack__()"),
+        Export("array", Protocol.ARRAY_INTERFACE, "{x}", note=_KEPT),
+        Export("asarray", Protocol.NUMPY, "numpy.asarray({x})", note=_KEPT),
+        Export("asarray_copy", Protocol.NUMPY, "numpy.array({x})", promise="copy", note=_KEPT),
+        Export("device_get", Protocol.NUMPY, "jax.device_get({x})", note=_KEPT),
+        Export("cuda_array", Protocol.CUDA_ARRAY_INTERFACE, "{x}", CUDA),
+    )
+    imports = (
+        Import(
+            "from_dlpack",
+            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
+            "jax.dlpack.from_dlpack({x})",
+        ),
+        Import(
+            "from_dlpack_copy",
+            (Protocol.DLPACK,),
+            "jax.dlpack.from_dlpack({x}, copy=True)",
+            promise="copy",
+        ),
+        Import(
+            "from_dlpack_nocopy",
+            (Protocol.DLPACK,),
+            "jax.dlpack.from_dlpack({x}, copy=False)",
+            promise="view",
+        ),
+        Import(
+            "from_dlpack_to_cpu",
+            (Protocol.DLPACK,),
+            "jax.dlpack.from_dlpack({x}, device=jax.devices('cpu')[0])",
+            CUDA,
+            promise="copy",
+        ),
+        Import(
+            "numpy_from_dlpack",
+            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
+            "jnp.from_dlpack({x})",
+        ),
+        Import(
+            "asarray",
+            (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
+            "jnp.asarray({x})",
+        ),
+        Import(
+            "asarray_nocopy",
+            (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
+            "jnp.asarray({x}, copy=False)",
+            promise="view",
+        ),
+        Import(
+            "array",
+            (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
+            "jnp.array({x})",
+            promise="copy",
+        ),
+        Import("device_put", (Protocol.NUMPY,), "jax.device_put({x})"),
+        Import(
+            "device_put_copy",
+            (Protocol.NUMPY,),
+            "jax.device_put({x}, may_alias=False)",
+            promise="copy",
+        ),
+        Import("device_put_alias", (Protocol.NUMPY,), "jax.device_put({x}, may_alias=True)"),
+    )
+
+    def create(self, spec: ArraySpec) -> str:
+        return _CREATE[spec.layout](spec)
+
+    def ready(self, device: str) -> None:
+        import jax
+
+        jax.devices(device)
+
+    def pointer(self, array: Any) -> int | None:
+        return int(array.unsafe_buffer_pointer()) or None
+
+    def to_numpy(self, array: Any) -> Any:
+        import numpy as np
+
+        # A copy on the device first: JAX keeps the host copy of an array and would show that.
+        host = np.array(array.copy())
+        bits = _BITS.get(self.dtype(array))
+        return host if bits is None else host.view(bits)
+
+    def device(self, array: Any) -> str:
+        platform = next(iter(array.devices())).platform
+        return "cuda" if platform == "gpu" else str(platform)
+
+    def writable(self, array: Any) -> bool | None:
+        return False
+
+    def wait(self, device: str) -> str:
+        return "{x}.block_until_ready()"
+
+    def use(self, device: str) -> str:
+        return "{x} + 1"
+
+    def enqueue(self, spec: ArraySpec) -> str | None:
+        return _ENQUEUE[spec.device]
+
+    def memory_in_use(self, device: str) -> int | None:
+        import jax
+
+        counters = jax.devices(device)[0].memory_stats()
+        return int(counters["bytes_in_use"]) if counters else None
+
+
+def values(elements: int, spec: ArraySpec) -> str:
+    """Source text of ``elements`` values of the pattern, one-dimensional."""
+    pattern = numbers(spec)
+    text = f"jnp.arange({elements}) % {pattern.modulus}"
+    if spec.dtype.startswith(("int", "uint")):
+        # A Python int beyond 32 bits is an error in JAX; a NumPy scalar is narrowed as arrays are.
+        return f"({text}).astype('{spec.dtype}') + numpy.{spec.dtype}({int(pattern.offset)})"
+    return f"({text} + {pattern.offset!r}).astype('{spec.dtype}')"
+
+
+def _placed(text: str, spec: ArraySpec) -> str:
+    # Committed to its device: a jitted function would take it to the default device otherwise.
+    return (
+        f"with jax.default_device(jax.devices('{spec.device}')[0]):\n"
+        f"    x = jax.device_put(({text}).reshape({spec.shape}), jax.devices('{spec.device}')[0])"
+    )
+
+
+def _contiguous(spec: ArraySpec) -> str:
+    return _placed(values(spec.elements, spec), spec)
+
+
+def _sliced(spec: ArraySpec) -> str:
+    return _placed(f"({values(spec.elements + 1, spec)})[1:]", spec)
+
+
+def _strided(spec: ArraySpec) -> str:
+    raise Unsupported("jax has no strided arrays")
+
+
+def _readonly(spec: ArraySpec) -> str:
+    raise Unsupported("jax arrays are never writable; use layout C")
+
+
+_CREATE = {
+    "C": _contiguous,
+    "aligned": _contiguous,  # XLA allocates at multiples of 64 bytes
+    "F": _strided,
+    "strided": _strided,
+    "sliced": _sliced,
+    "reversed": _strided,
+    "broadcast": _strided,
+    "readonly": _readonly,
+}
+
+# The load is independent of the size and dtype of x, and its values stay within 2, which XLA
+# cannot know, so y has to wait for it.
+#
+# On the CPU one compiled loop, because JAX blocks the caller with more than 32 calls in flight;
+# with arithmetic beside the cosine, because XLA counts only that and runs what it finds cheap in
+# the caller's thread. On CUDA one call for each unit, because XLA asks the device at each turn
+# of a loop whether to go on, which blocks the caller.
+_ENQUEUE = {
+    "cpu": """\
+if 'jax_queue' not in globals():
+    def jax_queue(x, work):
+        unit = lambda _, z: jnp.cos(z) - z / 2
+        z = jax.lax.fori_loop(0, work, unit, jnp.arange(8192.0))
+        return jnp.where(z[0] > 4, jnp.zeros_like(x), x)
+    jax_queue = jax.jit(jax_queue)
+y = jax_queue(x, work)
+""",
+    "cuda": """\
+if 'jax_queue' not in globals():
+    jax_start = jax.device_put(jnp.ones((2048, 2048)), next(iter(x.devices())))
+    jax_queue = jax.jit(lambda z: jnp.cos(z @ z))
+    jax_end = jax.jit(lambda x, z: jnp.where(z[0, 0] > 4, jnp.zeros_like(x), x))
+jax_load = jax_start
+for _ in range(work):
+    jax_load = jax_queue(jax_load)
+y = jax_end(x, jax_load)
+""",
+}

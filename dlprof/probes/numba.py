@@ -1,0 +1,321 @@
+"""Numba: NumPy arrays on memory of Numba's own runtime; device arrays of numba.cuda.
+
+On the host a compiled function takes and gives plain NumPy arrays, so what is measured there is
+the way through an argument and back. On CUDA the arrays are ``DeviceNDArray``; they speak the
+CUDA Array Interface and no DLPack.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from dlprof.probes.base import (
+    ANY_DEVICE,
+    CPU,
+    CUDA,
+    DTYPES,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+    Unsupported,
+)
+from dlprof.probes.numpy import values
+
+_SETUP = """\
+import numba
+import numpy
+@numba.njit
+def own(x): return x.copy()
+@numba.njit
+def plus_one(x): return x + 1
+"""
+
+_TAKE = """\
+@numba.njit
+def take(x): return x
+"""
+
+# numba.cuda imports without a GPU, and jit compiles at the first launch only.
+_CUDA_SETUP = """\
+import numba.cuda
+@numba.cuda.jit
+def kernel(x): pass
+@numba.cuda.jit
+def increase(x):
+    for i in range(numba.cuda.grid(1), x.size, numba.cuda.gridsize(1)): x[i] += 1
+"""
+
+# Numba warns of low occupancy for any grid of fewer than 128 blocks.
+_LAUNCH = "kernel[128, 32]({x})"
+
+
+class Numba(Probe):
+    name = "numba"
+    module = "numba"
+    distributions = ("numba",)
+    setup = _SETUP
+    devices = ANY_DEVICE
+    c_exchange_type = "numpy.ndarray"
+    exports = (
+        Export("dlpack", Protocol.DLPACK, "{x}", CPU),
+        Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),
+        Export("ndarray", Protocol.NUMPY, "{x}", CPU),
+        Export("cuda_array", Protocol.CUDA_ARRAY_INTERFACE, "{x}", CUDA),
+        Export("copy_to_host", Protocol.NUMPY, "{x}.copy_to_host()", CUDA, promise="copy"),
+    )
+    imports = (
+        Import(
+            "argument",
+            (Protocol.NUMPY, Protocol.ARRAY_INTERFACE),
+            "take({x})",
+            CPU,
+            setup=_TAKE,
+            note="the argument of a compiled function, and the same array returned",
+        ),
+        Import(
+            "as_cuda_array",
+            (Protocol.CUDA_ARRAY_INTERFACE,),
+            "numba.cuda.as_cuda_array({x})",
+            CUDA,
+            promise="view",
+            setup=_CUDA_SETUP,
+        ),
+        Import(
+            "as_cuda_array_nosync",
+            (Protocol.CUDA_ARRAY_INTERFACE,),
+            "numba.cuda.as_cuda_array({x}, sync=False)",
+            CUDA,
+            promise="view",
+            setup=_CUDA_SETUP,
+        ),
+        Import(
+            "to_device",
+            (Protocol.NUMPY,),
+            "numba.cuda.to_device({x})",
+            ANY_DEVICE,
+            promise="copy",
+            setup=_CUDA_SETUP,
+            result_device="cuda",
+        ),
+        Import(
+            "kernel",
+            (Protocol.CUDA_ARRAY_INTERFACE, Protocol.DLPACK),
+            _LAUNCH,
+            CUDA,
+            setup=_CUDA_SETUP,
+            returns_array=False,
+            note="an empty kernel's argument, the launch included; "
+            "numba-cuda asks for __dlpack__ first",
+        ),
+        Import(
+            "kernel_numpy",
+            (Protocol.NUMPY,),
+            _LAUNCH,
+            ANY_DEVICE,
+            setup=_CUDA_SETUP,
+            result_device="cuda",
+            returns_array=False,
+            note="an empty kernel's argument, the launch included; copied to the device and back",
+        ),
+    )
+
+    def create(self, spec: ArraySpec) -> str:
+        if spec.dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+            raise Unsupported(f"Numba's arrays are described by NumPy, which has no {spec.dtype}")
+        if spec.device == "cuda":
+            return _CUDA_SETUP + _CREATE_CUDA[spec.layout](spec)
+        if spec.dtype == "float16":
+            raise Unsupported("Numba compiles no float16 for the CPU")
+        return _CREATE[spec.layout](spec)
+
+    def ready(self, device: str) -> None:
+        if device == "cuda":
+            import numba.cuda
+
+            numba.cuda.current_context()
+
+    def pointer(self, array: Any) -> int | None:
+        return int(_interface(array)["data"][0]) or None
+
+    def to_numpy(self, array: Any) -> Any:
+        if self.device(array) == "cpu":
+            return array.copy()
+        import numba.cuda
+
+        host = array.copy_to_host()
+        numba.cuda.synchronize()  # an array bound to a stream is copied asynchronously
+        return host
+
+    def dtype(self, array: Any) -> str:
+        return str(array.dtype.name)
+
+    def device(self, array: Any) -> str:
+        return "cuda" if hasattr(array, "__cuda_array_interface__") else "cpu"
+
+    def writable(self, array: Any) -> bool | None:
+        return not _interface(array)["data"][1]
+
+    def wait(self, device: str) -> str:
+        return "numba.cuda.default_stream().synchronize()" if device == "cuda" else ""
+
+    def write(self, array: Any, value: int) -> Any:
+        if not self.writable(array):
+            return NotImplemented
+        array[()] = value  # device arrays take no Ellipsis
+        if self.device(array) == "cuda":
+            import numba.cuda
+
+            numba.cuda.synchronize()
+        return None
+
+    def use(self, device: str) -> str:
+        return _LAUNCH if device == "cuda" else "plus_one({x})"
+
+    def enqueue(self, spec: ArraySpec) -> str | None:
+        if spec.device != "cuda":
+            return None  # compiled functions have run when they return
+        return (
+            "y = numba.cuda.device_array_like(x)\n"
+            "y.copy_to_device(x)\n"
+            "for _ in range(work): increase[1024, 256](y.ravel(order='A'))"
+        )
+
+    def current_stream(self, device: str) -> int | None:
+        if device != "cuda":
+            return None
+        import numba.cuda
+
+        # This variable turns Numba's handle 0 into the per-thread default stream, which is 2.
+        if int(os.environ.get("NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM") or 0):
+            return 2
+        return int(numba.cuda.default_stream().handle)
+
+
+def _interface(array: Any) -> Any:
+    if hasattr(array, "__cuda_array_interface__"):
+        return array.__cuda_array_interface__
+    return array.__array_interface__
+
+
+def _contiguous(spec: ArraySpec) -> str:
+    return f"x = own({values(spec.elements, spec)}.reshape({spec.shape}))"
+
+
+def _fortran(spec: ArraySpec) -> str:
+    row_major = f"{values(spec.elements, spec)}.reshape({spec.shape})"
+    return f"x = own(numpy.asfortranarray({row_major}).T).T.reshape({spec.shape}, order='F')"
+
+
+def _aligned(spec: ArraySpec) -> str:
+    return _placed(spec, skip=0)
+
+
+def _sliced(spec: ArraySpec) -> str:
+    return _placed(spec, skip=1)
+
+
+def _placed(spec: ArraySpec, skip: int) -> str:
+    """An array that begins ``skip`` elements after a 64-byte boundary."""
+    # Numba's runtime promises 32 bytes only.
+    size = spec.size_bytes
+    return (
+        f"memory = own(numpy.empty({size} + 128, dtype='uint8'))\n"
+        f"x = memory[-memory.ctypes.data % 64 + {skip * DTYPES[spec.dtype]}:][:{size}]"
+        f".view('{spec.dtype}').reshape({spec.shape})\n"
+        f"x[...] = {values(spec.elements + skip, spec)}[{skip}:].reshape({spec.shape})"
+    )
+
+
+def _strided(spec: ArraySpec) -> str:
+    return f"x = own({_wide(spec)})[..., ::2]"
+
+
+def _wide(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to stride over")
+    wide = (*spec.shape[:-1], 2 * spec.shape[-1])
+    return f"{values(2 * spec.elements, spec)}.reshape({wide})"
+
+
+def _reversed(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to reverse")
+    return f"{_contiguous(spec)}[::-1]"
+
+
+def _broadcast(spec: ArraySpec) -> str:
+    return f"x = numpy.broadcast_to(own({_row(spec)}), {spec.shape})"
+
+
+def _row(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to broadcast along")
+    row = spec.elements // spec.shape[0] if spec.shape[0] else 0
+    return f"{values(row, spec)}.reshape({spec.shape[1:]})"
+
+
+def _readonly(spec: ArraySpec) -> str:
+    return f"{_contiguous(spec)}\nx.flags.writeable = False"
+
+
+_CREATE = {
+    "C": _contiguous,
+    "aligned": _aligned,
+    "F": _fortran,
+    "strided": _strided,
+    "sliced": _sliced,
+    "reversed": _reversed,
+    "broadcast": _broadcast,
+    "readonly": _readonly,
+}
+
+
+def _cuda_contiguous(spec: ArraySpec) -> str:
+    host = f"{values(spec.elements, spec)}.reshape({spec.shape})"
+    return f"x = numba.cuda.to_device({host})"
+
+
+def _cuda_fortran(spec: ArraySpec) -> str:
+    host = f"{values(spec.elements, spec)}.reshape({spec.shape})"
+    return (
+        f"x = numba.cuda.to_device(numpy.asfortranarray({host}).reshape({spec.shape}, order='F'))"
+    )
+
+
+def _cuda_strided(spec: ArraySpec) -> str:
+    index = ", ".join([":"] * (len(spec.shape) - 1) + ["::2"])
+    return f"x = numba.cuda.to_device({_wide(spec)})[{index}]"
+
+
+def _cuda_sliced(spec: ArraySpec) -> str:
+    host = values(spec.elements + 1, spec)
+    return f"x = numba.cuda.to_device({host})[1:].reshape({spec.shape})"
+
+
+def _cuda_reversed(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to reverse")
+    return f"{_cuda_contiguous(spec)}[::-1]"
+
+
+def _cuda_broadcast(spec: ArraySpec) -> str:
+    return f"x = numba.cuda.to_device(numpy.broadcast_to({_row(spec)}, {spec.shape}))"
+
+
+def _cuda_readonly(spec: ArraySpec) -> str:
+    raise Unsupported("Numba has no read-only device arrays")
+
+
+_CREATE_CUDA = {
+    "C": _cuda_contiguous,
+    "aligned": _cuda_contiguous,  # the driver allocates at multiples of 256 bytes
+    "F": _cuda_fortran,
+    "strided": _cuda_strided,
+    "sliced": _cuda_sliced,
+    "reversed": _cuda_reversed,
+    "broadcast": _cuda_broadcast,
+    "readonly": _cuda_readonly,
+}

@@ -1,0 +1,167 @@
+"""NumPy: host arrays; every layout there is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dlprof.probes.base import (
+    ANY_DEVICE,
+    CPU,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+    Unsupported,
+    numbers,
+)
+
+
+class NumPy(Probe):
+    name = "numpy"
+    aliases = ("np",)
+    module = "numpy"
+    distributions = ("numpy",)
+    setup = "import numpy"
+    devices = CPU
+    c_exchange_type = "numpy.ndarray"
+    exports = (
+        Export("dlpack", Protocol.DLPACK, "{x}", CPU),
+        Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),
+        Export("ndarray", Protocol.NUMPY, "{x}", CPU),
+    )
+    imports = (
+        Import("from_dlpack", (Protocol.DLPACK,), "numpy.from_dlpack({x})", CPU),
+        Import(
+            "from_dlpack_copy",
+            (Protocol.DLPACK,),
+            "numpy.from_dlpack({x}, copy=True)",
+            promise="copy",
+        ),
+        Import(
+            "from_dlpack_nocopy",
+            (Protocol.DLPACK,),
+            "numpy.from_dlpack({x}, copy=False)",
+            CPU,
+            promise="view",
+        ),
+        Import(
+            "from_dlpack_to_cpu",
+            (Protocol.DLPACK,),
+            "numpy.from_dlpack({x}, device='cpu')",
+            note="asks the producer to bring the array to the host",
+        ),
+        Import("asarray", (Protocol.ARRAY_INTERFACE,), "numpy.asarray({x})", CPU),
+        Import(
+            "asarray_nocopy",
+            (Protocol.ARRAY_INTERFACE,),
+            "numpy.asarray({x}, copy=False)",
+            CPU,
+            promise="view",
+        ),
+        Import("array", (Protocol.ARRAY_INTERFACE,), "numpy.array({x})", CPU, promise="copy"),
+        Import("ndarray", (Protocol.NUMPY,), "{x}", ANY_DEVICE),
+    )
+
+    def create(self, spec: ArraySpec) -> str:
+        if spec.dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+            raise Unsupported(f"NumPy has no dtype {spec.dtype} (ml_dtypes adds it)")
+        return _CREATE[spec.layout](spec)
+
+    def pointer(self, array: Any) -> int | None:
+        return int(array.__array_interface__["data"][0])
+
+    def to_numpy(self, array: Any) -> Any:
+        return array.copy()
+
+    def dtype(self, array: Any) -> str:
+        return str(array.dtype.name)
+
+    def writable(self, array: Any) -> bool | None:
+        return bool(array.flags.writeable)
+
+    def write(self, array: Any, value: int) -> Any:
+        if not array.flags.writeable:
+            return NotImplemented
+        array[...] = value
+        return None
+
+    def use(self, device: str) -> str:
+        return "{x} + 1"
+
+
+def values(elements: int, spec: ArraySpec) -> str:
+    """Source text of ``elements`` values of the pattern, one-dimensional."""
+    pattern = numbers(spec)
+    whole = spec.dtype.startswith(("int", "uint"))
+    offset = int(pattern.offset) if whole else pattern.offset
+    # One period, repeated: a large array costs little more than its memory.
+    period = f"(numpy.arange({pattern.modulus}) + {offset!r}).astype('{spec.dtype}')"
+    return f"numpy.resize({period}, {elements})"
+
+
+def _contiguous(spec: ArraySpec) -> str:
+    return f"x = {values(spec.elements, spec)}.reshape({spec.shape})"
+
+
+def _aligned(spec: ArraySpec) -> str:
+    # NumPy's own allocator promises 16 bytes only.
+    return (
+        f"memory = numpy.empty({spec.size_bytes} + 64, dtype='uint8')\n"
+        f"x = memory[-memory.ctypes.data % 64:][:{spec.size_bytes}]"
+        f".view('{spec.dtype}').reshape({spec.shape})\n"
+        f"x[...] = {values(spec.elements, spec)}.reshape({spec.shape})"
+    )
+
+
+def _fortran(spec: ArraySpec) -> str:
+    return f"{_contiguous(spec)}\nx = numpy.asfortranarray(x).reshape({spec.shape}, order='F')"
+
+
+def _strided(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to stride over")
+    wide = (*spec.shape[:-1], 2 * spec.shape[-1])
+    return f"x = {values(2 * spec.elements, spec)}.reshape({wide})[..., ::2]"
+
+
+def _sliced(spec: ArraySpec) -> str:
+    # The memory is aligned first, so that one element in is always off a 64-byte boundary.
+    size = spec.size_bytes
+    item = max(size // max(spec.elements, 1), 1)
+    return (
+        f"memory = numpy.empty({size} + 128, dtype='uint8')\n"
+        f"x = memory[-memory.ctypes.data % 64 + {item}:][:{size}]"
+        f".view('{spec.dtype}').reshape({spec.shape})\n"
+        f"x[...] = {values(spec.elements + 1, spec)}[1:].reshape({spec.shape})"
+    )
+
+
+def _reversed(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to reverse")
+    return f"{_contiguous(spec)}[::-1]"
+
+
+def _broadcast(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to broadcast along")
+    row = math.prod(spec.shape[1:])
+    return f"x = numpy.broadcast_to({values(row, spec)}.reshape({spec.shape[1:]}), {spec.shape})"
+
+
+def _readonly(spec: ArraySpec) -> str:
+    return f"{_contiguous(spec)}\nx.flags.writeable = False"
+
+
+_CREATE = {
+    "C": _contiguous,
+    "aligned": _aligned,
+    "F": _fortran,
+    "strided": _strided,
+    "sliced": _sliced,
+    "reversed": _reversed,
+    "broadcast": _broadcast,
+    "readonly": _readonly,
+}

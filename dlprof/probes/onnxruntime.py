@@ -1,0 +1,185 @@
+"""ONNX Runtime: OrtValues on the host and on CUDA devices, contiguous and writable."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from dlprof.probes.base import (
+    ANY_DEVICE,
+    CPU,
+    CUDA,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+    Unsupported,
+    numbers,
+)
+
+_NAMES = {
+    "float": "float32",
+    "double": "float64",
+    "float8e4m3fn": "float8_e4m3fn",
+    "float8e5m2": "float8_e5m2",
+}
+
+# Dtypes that NumPy lacks: the number in onnx.TensorProto, the unsigned integer of the same
+# width, and the bits of float32 values v that the dtype holds exactly, made from those of a
+# NumPy dtype that has the same exponent bits.
+_BITS = {
+    "bfloat16": (16, "uint16", "v.view('uint32') >> 16"),
+    "float8_e4m3fn": (17, "uint8", "(v / 256).astype('float16').view('uint16') >> 7"),
+    "float8_e5m2": (19, "uint8", "v.astype('float16').view('uint16') >> 8"),
+}
+
+
+class OnnxRuntime(Probe):
+    name = "onnxruntime"
+    aliases = ("ort",)
+    module = "onnxruntime"
+    distributions = (
+        "onnxruntime",
+        "onnxruntime-gpu",
+        "onnxruntime-training",
+        "onnxruntime-directml",
+        "onnxruntime-openvino",
+        "ort-nightly",
+        "ort-nightly-gpu",
+    )
+    setup = "import numpy\nimport onnxruntime"
+    devices = ANY_DEVICE
+    c_exchange_type = "onnxruntime.OrtValue"
+    exports = (
+        Export("dlpack", Protocol.DLPACK, "{x}", promise="view"),
+        Export(
+            "to_dlpack",
+            Protocol.DLPACK_CAPSULE,
+            "{x}._ortvalue.to_dlpack()",
+            promise="view",
+            note="the only way out by DLPack before OrtValue had __dlpack__",
+        ),
+        Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),
+        Export("numpy", Protocol.NUMPY, "{x}.numpy()"),
+    )
+    imports = (
+        Import(
+            "from_dlpack",
+            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
+            "onnxruntime.OrtValue.from_dlpack({x})",
+            promise="view",
+        ),
+        Import(
+            "ortvalue_from_numpy",
+            (Protocol.NUMPY,),
+            "onnxruntime.OrtValue.ortvalue_from_numpy({x})",
+            CPU,
+            promise="view",
+        ),
+        Import(
+            "ortvalue_from_numpy_cuda",
+            (Protocol.NUMPY,),
+            "onnxruntime.OrtValue.ortvalue_from_numpy({x}, 'cuda', 0)",
+            CUDA,
+            promise="copy",
+        ),
+    )
+
+    def create(self, spec: ArraySpec) -> str:
+        return _CREATE[spec.layout](spec)
+
+    def ready(self, device: str) -> None:
+        import numpy as np
+        import onnxruntime
+
+        onnxruntime.OrtValue.ortvalue_from_shape_and_type([1], np.uint8, device, 0)
+
+    def pointer(self, array: Any) -> int | None:
+        return int(array.data_ptr()) or None
+
+    def to_numpy(self, array: Any) -> Any:
+        import numpy as np
+        import onnxruntime
+
+        if self.dtype(array) not in _BITS:
+            return np.array(array.numpy())
+        number, bits, _ = _BITS[self.dtype(array)]
+        shape = self.shape(array)
+        host = onnxruntime.OrtValue.ortvalue_from_shape_and_type(shape, number, "cpu", 0)
+        host.update_inplace(array)
+        size = np.dtype(bits).itemsize * int(np.prod(shape))
+        return np.frombuffer(ctypes.string_at(host.data_ptr(), size), bits).reshape(shape)
+
+    def shape(self, array: Any) -> tuple[int, ...]:
+        return tuple(array.shape())
+
+    def dtype(self, array: Any) -> str:
+        name = array.data_type().removeprefix("tensor(").removesuffix(")")
+        return str(_NAMES.get(name, name))
+
+    def device(self, array: Any) -> str:
+        return str(array.device_name())
+
+    def writable(self, array: Any) -> bool | None:
+        return True
+
+    def write(self, array: Any, value: int) -> Any:
+        import numpy as np
+        import onnxruntime
+
+        dtype, shape = self.dtype(array), self.shape(array)
+        namespace = {"numpy": np, "onnxruntime": onnxruntime}
+        text = _source(f"numpy.full({shape}, {value})", dtype)
+        array.update_inplace(eval(text, namespace))  # noqa: S307 - text of this module
+
+    def use(self, device: str) -> str:
+        raise Unsupported("onnxruntime has no operations outside a session")
+
+
+def _source(values: str, dtype: str) -> str:
+    """Source text of what ``update_inplace`` takes for ``values``, a NumPy array."""
+    if dtype not in _BITS:
+        return f"({values}).astype('{dtype}')"
+    number, bits, text = _BITS[dtype]
+    return (
+        "onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type("
+        f"(lambda v: ({text}).astype('{bits}'))(({values}).astype('float32')), {number})"
+    )
+
+
+def _contiguous(spec: ArraySpec) -> str:
+    pattern = numbers(spec)
+    whole = spec.dtype.startswith(("int", "uint"))
+    offset = int(pattern.offset) if whole else pattern.offset
+    values = f"(numpy.arange({spec.elements}) % {pattern.modulus} + {offset!r})"
+    kind = _BITS[spec.dtype][0] if spec.dtype in _BITS else f"numpy.dtype('{spec.dtype}')"
+    return (
+        "x = onnxruntime.OrtValue.ortvalue_from_shape_and_type("
+        f"{spec.shape}, {kind}, '{spec.device}', 0)\n"
+        f"x.update_inplace({_source(f'{values}.reshape({spec.shape})', spec.dtype)})"
+    )
+
+
+def _strided(spec: ArraySpec) -> str:
+    raise Unsupported("onnxruntime has no strided values")
+
+
+def _sliced(spec: ArraySpec) -> str:
+    raise Unsupported("onnxruntime has no slices")
+
+
+def _readonly(spec: ArraySpec) -> str:
+    raise Unsupported("onnxruntime has no read-only values")
+
+
+_CREATE = {
+    "C": _contiguous,
+    "aligned": _contiguous,  # onnxruntime allocates at multiples of 64 bytes
+    "F": _strided,
+    "strided": _strided,
+    "sliced": _sliced,
+    "reversed": _strided,
+    "broadcast": _strided,
+    "readonly": _readonly,
+}

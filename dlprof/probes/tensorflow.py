@@ -1,0 +1,225 @@
+"""TensorFlow: immutable tensors on the host and on CUDA devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlprof.probes import capsule
+from dlprof.probes.base import (
+    ANY_DEVICE,
+    CPU,
+    CUDA,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+    Unsupported,
+    numbers,
+)
+
+# NumPy has these from ml_dtypes only.
+_BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+_DEVICES = {"cpu": "/CPU:0", "cuda": "/GPU:0"}
+_KEPT = "on CUDA, TensorFlow may keep the host copy, so that a second call costs less"
+
+
+class TensorFlow(Probe):
+    name = "tensorflow"
+    aliases = ("tf",)
+    module = "tensorflow"
+    distributions = (
+        "tensorflow",
+        "tensorflow-cpu",
+        "tensorflow-intel",
+        "tensorflow-macos",
+        "tf-nightly",
+        "tf-nightly-cpu",
+    )
+    setup = "import numpy\nimport tensorflow as tf"
+    variables = {  # noqa: RUF012 - TensorFlow takes all GPU memory otherwise (tensorflow#6111)
+        "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+        "TF_CPP_MIN_LOG_LEVEL": "2",
+    }
+    devices = ANY_DEVICE
+    c_exchange_type = "type(tf.constant(0))"
+    exports = (
+        Export("dlpack", Protocol.DLPACK, "{x}"),
+        Export(
+            "to_dlpack",
+            Protocol.DLPACK_CAPSULE,
+            "tf.experimental.dlpack.to_dlpack({x})",
+            promise="view",
+        ),
+        Export("array", Protocol.ARRAY_INTERFACE, "{x}", note=_KEPT),
+        Export("memoryview", Protocol.ARRAY_INTERFACE, "memoryview({x})", CPU, promise="view"),
+        Export(
+            "memoryview_cuda",
+            Protocol.ARRAY_INTERFACE,
+            "memoryview({x})",
+            CUDA,
+            promise="copy",
+            note=_KEPT,
+        ),
+        Export("numpy", Protocol.NUMPY, "{x}.numpy()", promise="copy", note=_KEPT),
+        Export("asarray", Protocol.NUMPY, "numpy.asarray({x})", note=_KEPT),
+        Export(
+            "asarray_memoryview",
+            Protocol.NUMPY,
+            "numpy.asarray(memoryview({x}))",
+            CPU,
+            promise="view",
+        ),
+    )
+    imports = (
+        Import(
+            "from_dlpack",
+            (Protocol.DLPACK_CAPSULE,),
+            "tf.experimental.dlpack.from_dlpack({x})",
+            promise="view",
+        ),
+        Import(
+            "from_dlpack_object",
+            (Protocol.DLPACK,),
+            "tf.experimental.dlpack.from_dlpack({x}.__dlpack__())",
+            promise="view",
+            note="TensorFlow takes capsules only",
+        ),
+        Import(
+            "convert_to_tensor",
+            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "tf.convert_to_tensor({x})",
+        ),
+        Import("constant", (Protocol.ARRAY_INTERFACE, Protocol.NUMPY), "tf.constant({x})"),
+        Import(
+            "numpy_asarray",
+            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "tf.experimental.numpy.asarray({x})",
+        ),
+        Import(
+            "numpy_array",
+            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "tf.experimental.numpy.array({x})",
+        ),
+    )
+
+    def create(self, spec: ArraySpec) -> str:
+        text = _CREATE[spec.layout](spec)
+        return f"with tf.device('{_DEVICES[spec.device]}'):\n    {text}"
+
+    def ready(self, device: str) -> None:
+        import tensorflow as tf
+
+        if device == "cuda" and not tf.config.list_physical_devices("GPU"):
+            raise Unsupported("TensorFlow sees no GPU: list_physical_devices('GPU') is empty")
+
+    def pointer(self, array: Any) -> int | None:
+        import tensorflow as tf
+
+        try:
+            held = capsule.read(tf.experimental.dlpack.to_dlpack(array))
+        except tf.errors.InvalidArgumentError:  # a dtype that TensorFlow does not give to DLPack
+            return None
+        return (held.address or None) if held else None
+
+    def to_numpy(self, array: Any) -> Any:
+        import numpy as np
+        import tensorflow as tf
+
+        # A handle of its own: TensorFlow keeps the host copy of a GPU tensor with its handle.
+        with tf.device(array.backing_device):
+            host = np.array(tf.identity(array).numpy())
+        bits = _BITS.get(self.dtype(array))
+        return host if bits is None else host.view(bits)
+
+    def dtype(self, array: Any) -> str:
+        return str(array.dtype.name)
+
+    def device(self, array: Any) -> str:
+        # Not array.device: tensors of int32 on a GPU live in host memory.
+        return "cuda" if "GPU" in array.backing_device else "cpu"
+
+    def writable(self, array: Any) -> bool | None:
+        return False
+
+    def wait(self, device: str) -> str:
+        # Documented to return when the memory is ready. sync_devices() takes tens of
+        # microseconds with nothing to wait for.
+        return "tf.experimental.dlpack.to_dlpack({x})" if _queues(device) else ""
+
+    def use(self, device: str) -> str:
+        return "{x} + 1"
+
+    def enqueue(self, spec: ArraySpec) -> str | None:
+        return _ENQUEUE[spec.device] if _queues(spec.device) else None
+
+    def memory_in_use(self, device: str) -> int | None:
+        import tensorflow as tf
+
+        if device != "cuda":
+            return None
+        return int(tf.config.experimental.get_memory_info("GPU:0")["current"])
+
+
+def values(elements: int, spec: ArraySpec) -> str:
+    """Source text of ``elements`` values of the pattern, one-dimensional."""
+    pattern = numbers(spec)
+    # Many dtypes lack arithmetic in TensorFlow, so the values are made in 64 bits and then cast.
+    whole = spec.dtype.startswith(("int", "uint"))
+    wide = "int64" if whole else "float64"
+    offset = int(pattern.offset) if whole else pattern.offset
+    return (
+        f"tf.cast(tf.range({elements}, dtype=tf.{wide}) % {pattern.modulus} + {offset!r}, "
+        f"'{spec.dtype}')"
+    )
+
+
+def _contiguous(spec: ArraySpec) -> str:
+    return f"x = tf.reshape({values(spec.elements, spec)}, {spec.shape})"
+
+
+def _sliced(spec: ArraySpec) -> str:
+    return f"x = tf.reshape({values(spec.elements + 1, spec)}[1:], {spec.shape})"
+
+
+def _strided(spec: ArraySpec) -> str:
+    raise Unsupported("TensorFlow has no strided tensors")
+
+
+def _readonly(spec: ArraySpec) -> str:
+    raise Unsupported("TensorFlow tensors are never writable; use layout C")
+
+
+_CREATE = {
+    "C": _contiguous,
+    "aligned": _contiguous,  # TensorFlow allocates at multiples of 64 bytes
+    "F": _strided,
+    "strided": _strided,
+    "sliced": _sliced,
+    "reversed": _strided,
+    "broadcast": _strided,
+    "readonly": _readonly,
+}
+
+
+def _queues(device: str) -> bool:
+    import tensorflow as tf
+
+    return device == "cuda" or not tf.config.experimental.get_synchronous_execution()
+
+
+# The load is independent of the size and dtype of x. TensorFlow cannot know that the last test
+# is never true, so y has to wait for it.
+_TEXT = """\
+if 'tf_queue' not in globals():
+    def tf_queue(x, work):
+        unit = lambda z, i: ({unit}, i + 1)
+        z, _ = tf.while_loop(lambda z, i: i < work, unit, ({start}, 0))
+        return tf.where(tf.reshape(z, [-1])[0] > 4, tf.zeros_like(x), x)
+    tf_queue = tf.function(tf_queue, autograph=False)
+y = tf_queue(x, tf.constant(work))
+"""
+_ENQUEUE = {
+    "cpu": _TEXT.format(unit="tf.cos(z)", start="tf.range(8192.0)"),
+    "cuda": _TEXT.format(unit="tf.cos(z @ z)", start="tf.ones((2048, 2048))"),
+}

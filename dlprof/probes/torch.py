@@ -1,0 +1,234 @@
+"""PyTorch: tensors on the host and on CUDA devices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dlprof.probes.base import (
+    ANY_DEVICE,
+    CPU,
+    CUDA,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+    Unsupported,
+    numbers,
+)
+
+# A tensor of these has no numpy() of its own: NumPy lacks the dtype.
+# Its bits are taken as integers that torch has, and then as unsigned ones that NumPy has.
+_BITS = {"bfloat16": "int16", "float8_e4m3fn": "int8", "float8_e5m2": "int8"}
+
+
+class Torch(Probe):
+    name = "torch"
+    aliases = ("pytorch",)
+    module = "torch"
+    distributions = ("torch",)
+    setup = "import torch"
+    devices = ANY_DEVICE
+    c_exchange_type = "torch.Tensor"
+    exports = (
+        Export("tensor", Protocol.DLPACK, "{x}"),
+        Export("to_dlpack", Protocol.DLPACK_CAPSULE, "torch.utils.dlpack.to_dlpack({x})"),
+        Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),
+        Export("numpy", Protocol.NUMPY, "{x}.numpy()", CPU, promise="view"),
+        Export("numpy_force", Protocol.NUMPY, "{x}.numpy(force=True)"),
+        Export("cpu_numpy", Protocol.NUMPY, "{x}.cpu().numpy()", CUDA, promise="copy"),
+        Export("cuda_array", Protocol.CUDA_ARRAY_INTERFACE, "{x}", CUDA),
+    )
+    imports = (
+        Import(
+            "from_dlpack",
+            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
+            "torch.from_dlpack({x})",
+        ),
+        Import(
+            "from_dlpack_copy",
+            (Protocol.DLPACK,),
+            "torch.from_dlpack({x}, copy=True)",
+            promise="copy",
+        ),
+        Import(
+            "from_dlpack_nocopy",
+            (Protocol.DLPACK,),
+            "torch.from_dlpack({x}, copy=False)",
+            promise="view",
+        ),
+        Import("from_numpy", (Protocol.NUMPY,), "torch.from_numpy({x})", CPU, promise="view"),
+        Import(
+            "from_numpy_cuda",
+            (Protocol.NUMPY,),
+            "torch.from_numpy({x}).cuda()",
+            CUDA,
+            promise="copy",
+        ),
+        Import(
+            "asarray",
+            (
+                Protocol.DLPACK,
+                Protocol.DLPACK_CAPSULE,
+                Protocol.ARRAY_INTERFACE,
+                Protocol.NUMPY,
+            ),
+            "torch.asarray({x})",
+        ),
+        Import(
+            "asarray_copy",
+            (Protocol.DLPACK, Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "torch.asarray({x}, copy=True)",
+            promise="copy",
+        ),
+        Import(
+            "as_tensor",
+            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "torch.as_tensor({x})",
+            CPU,
+        ),
+        Import(
+            "as_tensor_cuda",
+            (Protocol.CUDA_ARRAY_INTERFACE,),
+            "torch.as_tensor({x}, device='cuda')",
+            CUDA,
+        ),
+        Import(
+            "tensor",
+            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "torch.tensor({x})",
+            CPU,
+            promise="copy",
+        ),
+        Import(
+            "tensor_cuda",
+            (Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
+            "torch.tensor({x}, device='cuda')",
+            CUDA,
+            promise="copy",
+        ),
+    )
+
+    def create(self, spec: ArraySpec) -> str:
+        return _CREATE[spec.layout](spec)
+
+    def ready(self, device: str) -> None:
+        import torch
+
+        if device == "cuda":
+            torch.cuda.init()
+
+    def pointer(self, array: Any) -> int | None:
+        return int(array.data_ptr()) or None
+
+    def to_numpy(self, array: Any) -> Any:
+        import torch
+
+        host = array.detach().cpu().resolve_conj().resolve_neg()
+        bits = _BITS.get(self.dtype(host))
+        if bits is not None:
+            return host.view(getattr(torch, bits)).numpy().copy().view(f"u{bits}")
+        return host.numpy().copy()
+
+    def dtype(self, array: Any) -> str:
+        return str(array.dtype).removeprefix("torch.")
+
+    def device(self, array: Any) -> str:
+        return str(array.device.type)
+
+    def wait(self, device: str) -> str:
+        return "torch.cuda.current_stream().synchronize()" if device == "cuda" else ""
+
+    def write(self, array: Any, value: int) -> Any:
+        import torch
+
+        with torch.no_grad():
+            array.fill_(value)
+        if array.device.type == "cuda":
+            torch.cuda.current_stream(array.device).synchronize()
+
+    def use(self, device: str) -> str:
+        return "{x} + 1"
+
+    def enqueue(self, spec: ArraySpec) -> str | None:
+        if spec.device != "cuda":
+            return None  # eager CPU operations have run when they return
+        return "y = x\nfor _ in range(work): y = y + 1"
+
+    def current_stream(self, device: str) -> int | None:
+        import torch
+
+        return int(torch.cuda.current_stream().cuda_stream) if device == "cuda" else None
+
+    def on_stream(self, handle: int) -> Any:
+        import torch
+
+        return torch.cuda.stream(torch.cuda.ExternalStream(handle))
+
+    def memory_in_use(self, device: str) -> int | None:
+        import torch
+
+        return int(torch.cuda.memory_allocated()) if device == "cuda" else None
+
+
+def values(elements: int, spec: ArraySpec) -> str:
+    """Source text of ``elements`` values of the pattern, one-dimensional, on the device."""
+    pattern = numbers(spec)
+    # Many dtypes lack arithmetic in torch, so the values are made in 64 bits and then cast.
+    whole = spec.dtype.startswith(("int", "uint"))
+    wide = "int64" if whole else "float64"
+    offset = int(pattern.offset) if whole else pattern.offset
+    # One period, repeated: a large array costs little more than its memory.
+    period = (
+        f"torch.arange({pattern.modulus}, dtype=torch.{wide}, device='{spec.device}')"
+        f".add_({offset!r}).to(torch.{spec.dtype})"
+    )
+    return f"{period}.repeat({-(-elements // pattern.modulus)})[:{elements}]"
+
+
+def _contiguous(spec: ArraySpec) -> str:
+    return f"x = {values(spec.elements, spec)}.reshape({spec.shape})"
+
+
+def _fortran(spec: ArraySpec) -> str:
+    axes = tuple(reversed(range(len(spec.shape))))
+    return f"{_contiguous(spec)}\nx = x.permute({axes}).contiguous().permute({axes})"
+
+
+def _strided(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to stride over")
+    wide = (*spec.shape[:-1], 2 * spec.shape[-1])
+    return f"x = {values(2 * spec.elements, spec)}.reshape({wide})[..., ::2]"
+
+
+def _sliced(spec: ArraySpec) -> str:
+    return f"x = {values(spec.elements + 1, spec)}[1:].reshape({spec.shape})"
+
+
+def _reversed(spec: ArraySpec) -> str:
+    return f"{_contiguous(spec)}[::-1]"  # torch says itself that it cannot
+
+
+def _broadcast(spec: ArraySpec) -> str:
+    if not spec.shape:
+        raise Unsupported("a scalar has no axis to broadcast along")
+    row = math.prod(spec.shape[1:])
+    return f"x = {values(row, spec)}.reshape({spec.shape[1:]}).expand({spec.shape})"
+
+
+def _readonly(spec: ArraySpec) -> str:
+    raise Unsupported("torch has no read-only tensors")
+
+
+_CREATE = {
+    "C": _contiguous,
+    "aligned": _contiguous,  # torch allocates at multiples of 64 bytes
+    "F": _fortran,
+    "strided": _strided,
+    "sliced": _sliced,
+    "reversed": _reversed,
+    "broadcast": _broadcast,
+    "readonly": _readonly,
+}

@@ -1,0 +1,106 @@
+"""Numbers for people: readable units, and only the digits that the interval supports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+
+from dlprof.session import TimeMeasure
+
+UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns"))
+LOOSE_DIGITS = 2
+"""Significant digits of a value whose interval is not known."""
+
+
+WIDE = 0.5
+"""An interval wider than this share of its value is not written as ±: a range says more."""
+
+
+def time_text(measure: TimeMeasure | None, medians_ns: Sequence[float] = ()) -> str:
+    """``2.41 ±0.05 us``; ``~2.4 us`` without an interval; ``0.14 | 0.41 ms`` for modes.
+
+    Where the interval is as wide as the value, the range of ``medians_ns``, those of the
+    processes: ``0.7-1.9 ms``.
+    """
+    if measure is None:
+        return "-"
+    if measure.modes:
+        return modes_text([mode.median_ns for mode in measure.modes])
+    if measure.ci95_ns is None:
+        return "~" + plain_time(measure.median_ns)
+    half = max(measure.ci95_ns[1] - measure.median_ns, measure.median_ns - measure.ci95_ns[0])
+    if half > WIDE * measure.median_ns and len(medians_ns) > 1:
+        return range_text(min(medians_ns), max(medians_ns))
+    return with_interval(measure.median_ns, measure.ci95_ns)
+
+
+def range_text(low_ns: float, high_ns: float) -> str:
+    """``0.7-1.9 ms``: two digits each, in the unit of the higher."""
+    scale, unit = unit_for(high_ns)
+    low, high = (significant(value / scale, LOOSE_DIGITS) for value in (low_ns, high_ns))
+    return f"{low}-{high} {unit}"
+
+
+def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:
+    """Value and half width, both rounded to the first digit (two, if it is 1) of the half width."""
+    scale, unit = unit_for(value_ns)
+    half = max(interval_ns[1] - value_ns, value_ns - interval_ns[0]) / scale
+    value = value_ns / scale
+    if half <= 0:
+        return f"{value:.3g} {unit}"
+    places = decimals(half)
+    return f"{fixed(value, places)} ±{fixed(half, places)} {unit}"
+
+
+def plain_time(value_ns: float, digits: int = LOOSE_DIGITS) -> str:
+    """A time to so many significant digits."""
+    scale, unit = unit_for(value_ns)
+    return f"{significant(value_ns / scale, digits)} {unit}"
+
+
+def modes_text(medians_ns: list[float]) -> str:
+    scale, unit = unit_for(medians_ns[0])
+    return " | ".join(significant(value / scale, LOOSE_DIGITS) for value in medians_ns) + f" {unit}"
+
+
+def ratio_text(ratio: float) -> str:
+    """``27,000``: a ratio to two significant digits."""
+    return significant(ratio, LOOSE_DIGITS)
+
+
+def size_text(size_bytes: int) -> str:
+    """Bytes in binary units."""
+    size, unit = float(size_bytes), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if size < 1024 or unit == "TiB":  # noqa: PLR2004 - binary units
+            break
+        size /= 1024
+    return f"{size:.4g} {unit}"
+
+
+def unit_for(value_ns: float) -> tuple[float, str]:
+    for scale, unit in UNITS:
+        if abs(value_ns) >= scale:
+            return scale, unit
+    return UNITS[-1]
+
+
+def decimals(half: float) -> int:
+    """Decimal places at which ``half`` shows its first digit, or two digits if the first is 1."""
+    exponent = math.floor(math.log10(half))
+    leading = round(half / 10**exponent)
+    return -exponent + (1 if leading == 1 else 0)
+
+
+def fixed(value: float, places: int) -> str:
+    """Rounded half up to ``places`` decimals; negative places round to tens, hundreds."""
+    step = Decimal(1).scaleb(-places)
+    rounded = Decimal(repr(float(value))).quantize(step, ROUND_HALF_UP)
+    return f"{rounded:,.{max(places, 0)}f}"
+
+
+def significant(value: float, digits: int) -> str:
+    if value == 0:
+        return "0"
+    return fixed(value, digits - 1 - math.floor(math.log10(abs(value))))

@@ -1,0 +1,1 @@
+"""One module per format, each a pure function of a session."""

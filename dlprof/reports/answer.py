@@ -1,0 +1,82 @@
+"""The sentences that answer the user: which path is cheapest and safe, and what the worst costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import compress
+
+from dlprof.quantity import plain_time, ratio_text, time_text
+from dlprof.reports.row import Row
+
+MOST_NAMED = 3
+SLOWER = 1.05
+"""Below this ratio two paths are not called different, whatever their intervals say."""
+
+
+def answers(rows: Iterable[Row]) -> list[str]:
+    """One answer for each array that was converted, in the order of the rows.
+
+    Where there are several arrays, each is named by what tells it from the others.
+    """
+    arrays: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        arrays.setdefault(row.array, []).append(row)
+    varies = [len(set(values)) > 1 for values in zip(*arrays, strict=True)]
+    return [_answer(group, " ".join(compress(array, varies))) for array, group in arrays.items()]
+
+
+def _answer(rows: Sequence[Row], name: str) -> str:
+    where = f"{name}: " if name else ""
+    safe = sorted((row for row in rows if row.safe), key=lambda row: row.cost_ns)
+    if not safe:
+        return where + _none_is_safe([row for row in rows if row.ready is not None])
+    best = safe[0]
+    sentences = [f"{where}cheapest that is safe: {best.code}, {_kind(best)}, {_ready(best)}."]
+    tied = [row.code for row in safe[1:] if not slower(best, row)]
+    if tied:
+        sentences.append(f"Not told apart from it: {listed(tied)}.")
+    worst = max((row for row in rows if row.ready is not None), key=lambda row: row.cost_ns)
+    if slower(best, worst):
+        sentences.append(
+            f"The slowest, {worst.code}, takes {plain_time(worst.cost_ns)}: "
+            f"{ratio_text(worst.cost_ns / best.cost_ns)} times as long."
+        )
+    copies = [row for row in safe if row.owner == "copy"]
+    if best.owner == "view" and copies:
+        sentences.append(f"If you need a copy: {copies[0].code}, {_ready(copies[0])}.")
+    return " ".join(sentences)
+
+
+def listed(codes: Sequence[str]) -> str:
+    """The first of ``codes``, and how many more there are."""
+    more = len(codes) - MOST_NAMED
+    return ", ".join(codes[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _none_is_safe(measured: Sequence[Row]) -> str:
+    if not measured:
+        return "no path could be measured."
+    if all(row.changed for row in measured):
+        return "no path kept shape, dtype and values."
+    return "no path was measured to the end, kept every value and does as documented."
+
+
+def slower(best: Row, other: Row) -> bool:
+    """Whether ``other`` is clearly slower: more than 5 %, and the intervals do not touch.
+
+    Without an interval on either side twice the time is asked for.
+    """
+    if best.ready is None or other.ready is None or best.cost_ns <= 0:
+        return False
+    ratio = other.cost_ns / best.cost_ns
+    if best.ready.ci95_ns is None or other.ready.ci95_ns is None:
+        return ratio > 2  # noqa: PLR2004 - see the docstring
+    return ratio > SLOWER and other.ready.ci95_ns[0] > best.ready.ci95_ns[1]
+
+
+def _kind(row: Row) -> str:
+    return {"view": "a view", "copy": "a copy"}.get(row.owner, "view or copy unknown")
+
+
+def _ready(row: Row) -> str:
+    return time_text(row.ready, row.process_medians_ns)

@@ -1,0 +1,204 @@
+"""What a report shows of one result; small, so that ten thousand fit into memory."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dlprof.axes import shape_text
+from dlprof.clean import clean, first_line
+from dlprof.probes.base import DTYPES
+from dlprof.quantity import plain_time
+from dlprof.session import FindingRecord, Result, TimeMeasure
+
+LONGEST_NAME = 60
+MOST_BYTES = 1 << 63
+SIDES = 2
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table. ``cost_ns`` sorts it: infinite for what was not measured."""
+
+    pair: str
+    code: str
+    shape: str
+    dtype: str
+    layout: str
+    device: str
+    size_bytes: int
+    ready: TimeMeasure | None
+    device_ns: float | None
+    device_resolution_ns: float
+    gb_per_s: float | None
+    share_of_memcpy: float | None
+    owner: str
+    changed: tuple[str, ...]
+    promise: str | None
+    status: str
+    reason: str | None
+    notes: tuple[str, ...]
+    setup: str = ""
+    loaded: str = ""
+    """Whether the call waits behind queued work, and how long; empty where nothing was queued."""
+    process_medians_ns: tuple[float, ...] = ()
+    suspect: bool = False
+    """Whether a finding says that the path is wrong or unsafe."""
+    kept_ns: tuple[float, float] | None = None
+    """First and second conversion of a new array, where the framework keeps what it made."""
+
+    @property
+    def cost_ns(self) -> float:
+        return self.ready.median_ns if self.ready is not None else math.inf
+
+    @property
+    def safe(self) -> bool:
+        """Measured to the end, right, as documented, and no finding says that it is unsafe."""
+        whole = self.status == "ok" and self.ready is not None and not self.changed
+        if self.suspect:
+            return False
+        return whole and not self.promise_broken
+
+    @property
+    def promise_broken(self) -> bool:
+        """Documented to copy and a view, or documented as a view and a copy."""
+        return {self.promise, self.owner} == {"copy", "view"}
+
+    @property
+    def array(self) -> tuple[str, str, str, str, str]:
+        """What was converted: rows of the same array can be compared."""
+        return self.pair, self.shape, self.dtype, self.layout, self.device
+
+
+def row_of(result: Result) -> Row:
+    """The row of a result; whatever stands in the session, as text fit to be shown.
+
+    Evidence has no fixed form (a session may come from another version, or from anybody): what
+    cannot be read in it is left out.
+    """
+    case = result.case
+    return Row(
+        pair=clean(f"{case.producer} → {case.consumer}", LONGEST_NAME),
+        code=clean(case.code),
+        shape=clean(shape_text(case.shape), LONGEST_NAME),
+        dtype=clean(case.dtype, LONGEST_NAME),
+        layout=clean(case.layout, LONGEST_NAME),
+        device=clean(case.device, LONGEST_NAME),
+        size_bytes=_size_bytes(result),
+        ready=slim(result.ready_time),
+        device_ns=_device_ns(result.device_time),
+        device_resolution_ns=_number((result.device_time or {}).get("resolution_ns")) or 0.0,
+        gb_per_s=result.copy_cost.gb_per_s if result.copy_cost else None,
+        share_of_memcpy=result.copy_cost.share_of_memcpy if result.copy_cost else None,
+        owner=_owner(result),
+        changed=_changed(result),
+        promise=case.promise,
+        status=result.status,
+        reason=None if result.reason is None else first_line(result.reason),
+        notes=tuple(first_line(note) for note in result.notes),
+        setup=clean(" / ".join(case.setup.strip().splitlines())),
+        loaded=_loaded(result),
+        process_medians_ns=_process_medians(result),
+        kept_ns=_kept(result),
+    )
+
+
+def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Row]:
+    """The rows, told which of them an error was found of.
+
+    ``rows`` are those of all results of the session, in its order. What was found of a path at
+    one shape holds for all of them: the diagnosis looks at the first only.
+    """
+    guilty = {
+        _way(rows[index])
+        for finding in findings
+        if finding.severity == "error"
+        for index in finding.results
+        if 0 <= index < len(rows)
+    }
+    return [replace(row, suspect=True) if _way(row) in guilty else row for row in rows]
+
+
+def _way(row: Row) -> tuple[str, ...]:
+    return row.pair, row.code, row.dtype, row.layout, row.device
+
+
+def slim(measure: TimeMeasure | None) -> TimeMeasure | None:
+    """The measure without its samples."""
+    return measure.model_copy(update={"processes": []}) if measure is not None else None
+
+
+def _size_bytes(result: Result) -> int:
+    size = math.prod(result.case.shape) * DTYPES.get(result.case.dtype, 0)
+    return size if 0 <= size < MOST_BYTES else 0
+
+
+def _process_medians(result: Result) -> tuple[float, ...]:
+    measure = result.ready_time
+    if measure is not None and measure.same_as is not None:
+        measure = result.host_time
+    processes = measure.processes if measure is not None else []
+    return tuple(
+        statistics.median(process.samples_ns) for process in processes if process.samples_ns
+    )
+
+
+def _loaded(result: Result) -> str:
+    if result.ordering is None or result.ordering.verdict == "synchronous":
+        return ""
+    words = {"host-sync": "waits", "device-sync": "waits", "stream-ordered": "ordered"}
+    loaded = result.ordering.evidence.get("loaded")
+    host_ns = _number(loaded.get("host_ns")) if isinstance(loaded, dict) else None
+    word = clean(words.get(result.ordering.verdict, result.ordering.verdict), LONGEST_NAME)
+    return word if host_ns is None or word != "waits" else f"waits {plain_time(host_ns)}"
+
+
+def _kept(result: Result) -> tuple[float, float] | None:
+    if result.fresh_source is None or result.fresh_source.verdict != "kept":
+        return None
+    first, second = (
+        _number(result.fresh_source.evidence.get(name)) for name in ("first_ns", "second_ns")
+    )
+    return None if first is None or second is None else (first, second)
+
+
+def _number(thing: Any) -> float | None:
+    return thing if isinstance(thing, (int, float)) and not isinstance(thing, bool) else None
+
+
+def _owner(result: Result) -> str:
+    if result.ownership is None:
+        return "-"
+    word = {"unknown": "?"}.get(result.ownership.verdict, result.ownership.verdict)
+    return clean(word, LONGEST_NAME)
+
+
+def _changed(result: Result) -> tuple[str, ...]:
+    """What did not survive the conversion, in words."""
+    if result.values is None or result.values.verdict != "wrong":
+        return ()
+    changed = result.values.evidence.get("changed")
+    if not isinstance(changed, dict):
+        return ("values",)
+    return tuple(_change(what, detail) for what, detail in changed.items()) or ("values",)
+
+
+def _change(what: str, detail: Any) -> str:
+    if what == "values" and isinstance(detail, dict) and {"different", "of"} <= detail.keys():
+        return clean(f"{detail['different']} of {detail['of']} values")
+    if isinstance(detail, list) and len(detail) == SIDES:
+        before, after = (_side(side) for side in detail)
+        return clean(f"{before} to {after}")
+    return clean(what)
+
+
+def _side(side: Any) -> str:
+    return shape_text(side) if isinstance(side, list) else str(side)
+
+
+def _device_ns(found: dict[str, Any] | None) -> float | None:
+    warm = (found or {}).get("warm")
+    return _number(warm.get("median_ns")) if isinstance(warm, dict) else None

@@ -1,0 +1,282 @@
+"""The report for a terminal: one table, what was not measured, and the answer."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from dlprof.clean import clean, first_line
+from dlprof.machine import NOTABLE_CORES
+from dlprof.quantity import plain_time, size_text, time_text
+from dlprof.reports import findings
+from dlprof.reports.answer import answers
+from dlprof.reports.row import Row, suspected
+from dlprof.session import Header
+
+MOST_ROWS = 60
+MOST_REASONS = 12
+MOST_ANSWERS = 8
+MANY_COLUMNS = 3
+LEAST_BYTES = 64 * 2**10
+"""A bandwidth of fewer bytes tells of the call, not of the copy."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title, its cell, and whether it is lifted into the heading when constant."""
+
+    title: str
+    cell: Callable[[Row], str]
+    constant: bool = False
+    right: bool = False
+
+
+COLUMNS = (
+    Column("pair", attrgetter("pair"), constant=True),
+    Column("shape", attrgetter("shape"), constant=True, right=True),
+    Column("dtype", attrgetter("dtype"), constant=True),
+    Column("layout", attrgetter("layout"), constant=True),
+    Column("device", attrgetter("device"), constant=True),
+)
+
+
+def render(header: Header, rows: Sequence[Row], width: int = 80, colour: bool = False) -> str:
+    """The report as text of ``width`` columns, with ANSI colours if ``colour``."""
+    return _printed(compose(header, rows), width, colour)
+
+
+def findings_text(header: Header, width: int = 80, colour: bool = False) -> str:
+    """The findings alone."""
+    return _printed(Group(*findings.compose(header.findings)), width, colour)
+
+
+def _printed(renderable: RenderableType, width: int, colour: bool) -> str:
+    target = io.StringIO()
+    console = Console(
+        file=target,
+        width=width,
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    console.print(renderable)
+    lines = (line.rstrip() for line in target.getvalue().splitlines())
+    return "\n".join(lines) + "\n"
+
+
+def unmeasured_text(rows: Sequence[Row]) -> str:
+    """How many were measured, and how many were not and why, in one line each."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.status] = counts.get(row.status, 0) + 1
+    return (
+        f"{len(rows):,} cases: "
+        + ", ".join(f"{n:,} {status}" for status, n in counts.items())
+        + "\n"
+    )
+
+
+def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
+    order = {array: index for index, array in enumerate(dict.fromkeys(row.array for row in rows))}
+    measured = sorted(
+        (row for row in rows if row.ready is not None),
+        key=lambda row: (order[row.array], row.cost_ns),
+    )
+    lost = [row for row in rows if row.ready is None]
+    parts: list[RenderableType] = [_heading(header, rows)]
+    if measured:
+        parts.append(_table(measured[:MOST_ROWS], rows))
+    if len(measured) > MOST_ROWS:
+        parts.append(Text(f"… and {len(measured) - MOST_ROWS:,} more in the session file"))
+    parts += _reasons(lost)
+    parts += _notes(measured)
+    parts += findings.compose(header.findings)
+    parts.append(Text())
+    found = answers(suspected(rows, header.findings))
+    parts += [_flush(Text(answer, style="bold")) for answer in found[:MOST_ANSWERS]]
+    if len(found) > MOST_ANSWERS:
+        parts.append(Text(f"… and {len(found) - MOST_ANSWERS:,} more arrays in the session file"))
+    return Group(*parts)
+
+
+def _heading(header: Header, rows: Sequence[Row]) -> Text:
+    text = Text()
+    if rows:
+        fixed = [column.cell(rows[0]) for column in COLUMNS if _is_fixed(column, rows)]
+        size = (
+            f" ({size_text(rows[0].size_bytes)})"
+            if len({row.size_bytes for row in rows}) == 1
+            else ""
+        )
+        text.append(("  ".join(fixed) + size).lstrip(), style="bold")
+    used = _packages(header)
+    rounds = f"{header.rounds} fresh process{'es' if header.rounds != 1 else ''}"
+    python = clean(f"Python {header.environment.get('python', '?')}")
+    text.append(f"\n{rounds}; {', '.join([python, *used])}")
+    if header.device_choice:
+        text.append(f"\n{clean(header.device_choice)}")
+    foreign = header.foreign_cores
+    if foreign is not None and foreign > NOTABLE_CORES:
+        text.append(
+            f"\nOther processes kept {foreign:.1f} of {header.environment.get('cores', '?')} cores "
+            "busy: times may be too high, and their intervals do not cover it.",
+            style="red",
+        )
+    if header.left_out:
+        text.append("\n" + clean(f"Left out: {'; '.join(header.left_out)}."), style="dim")
+    if not header.complete:
+        text.append("\nThe run was stopped: what follows is what was measured until then.")
+    return text
+
+
+def _packages(header: Header) -> list[str]:
+    """Name and version of the distributions that were measured."""
+    packages = header.environment.get("packages")
+    if not isinstance(packages, dict):
+        return []
+    names = _frameworks(header)
+    return [
+        clean(f"{name} {version}")
+        for name, version in list(packages.items())[:MOST_REASONS]
+        if not names or any(str(name).startswith(framework) for framework in names)
+    ]
+
+
+def _frameworks(header: Header) -> set[str]:
+    pairs = header.request.get("pairs")
+    pairs = pairs if isinstance(pairs, list | tuple) else []
+    return {str(name) for pair in pairs if isinstance(pair, list | tuple) for name in pair}
+
+
+def _is_fixed(column: Column, rows: Sequence[Row]) -> bool:
+    return column.constant and len({column.cell(row) for row in rows}) == 1
+
+
+def _table(measured: Sequence[Row], rows: Sequence[Row]) -> Table:
+    columns = [*_varying(rows), *_measures(rows)]
+    table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
+    table.add_column("path", overflow="fold", ratio=1, no_wrap=False)
+    for column in columns:
+        table.add_column(column.title, justify="right" if column.right else "left", no_wrap=True)
+    for before, row in zip([measured[0], *measured], measured, strict=False):
+        if before.array != row.array:
+            table.add_row()
+        table.add_row(row.code, *(column.cell(row) for column in columns), style=_style(row))
+    return table
+
+
+def _varying(rows: Sequence[Row]) -> list[Column]:
+    """What differs between the rows; in one column if there is much, or the path has no room."""
+    columns = [column for column in COLUMNS if not _is_fixed(column, rows)]
+    if len(columns) < MANY_COLUMNS:
+        return columns
+    return [Column("array", lambda row: "\n".join(column.cell(row) for column in columns))]
+
+
+def _measures(rows: Sequence[Row]) -> list[Column]:
+    columns = [
+        Column("ready", lambda row: time_text(row.ready, row.process_medians_ns), right=True)
+    ]
+    if any(row.device == "cuda" or row.device_ns is not None for row in rows):
+        columns.append(Column("on device", _device_text, right=True))
+    columns.append(Column("result", attrgetter("owner")))
+    if any(row.loaded for row in rows):
+        columns.append(Column("loaded", attrgetter("loaded"), right=True))
+    if any(_speed_text(row) != "-" for row in rows):
+        columns.append(Column("GB/s", _speed_text, right=True))
+    columns.append(Column("status", _status_text))
+    return columns
+
+
+def _device_text(row: Row) -> str:
+    if row.device_ns is None:
+        return "?"
+    if row.device_ns < row.device_resolution_ns:
+        return f"<{plain_time(row.device_resolution_ns, 1)}"
+    return plain_time(row.device_ns, 3)
+
+
+def _speed_text(row: Row) -> str:
+    if row.gb_per_s is None or row.size_bytes < LEAST_BYTES:
+        return "-"
+    return f"{row.gb_per_s:.2g}"
+
+
+def _status_text(row: Row) -> str:
+    return "wrong" if row.changed else row.status
+
+
+def _style(row: Row) -> str:
+    if row.status != "ok" or row.changed:
+        return "red"
+    if row.promise_broken:
+        return "magenta"
+    return {"view": "green", "copy": "yellow"}.get(row.owner, "")
+
+
+def _reasons(lost: Sequence[Row]) -> list[RenderableType]:
+    """Why some were not measured; the same reason is told once."""
+    if not lost:
+        return []
+    reasons: dict[tuple[str, str], list[Row]] = {}
+    for row in lost:
+        reasons.setdefault((row.status, first_line(row.reason)), []).append(row)
+    parts: list[RenderableType] = [Text("\nnot measured:", style="dim")]
+    for (status, reason), group in list(reasons.items())[:MOST_REASONS]:
+        codes = list(dict.fromkeys(row.code for row in group))
+        what = ", ".join(codes[:3]) + (f" and {len(codes) - 3:,} more" if len(codes) > 3 else "")  # noqa: PLR2004
+        parts.append(_flush(Text(f"{what}: {status}: {reason}")))
+    if len(reasons) > MOST_REASONS:
+        parts.append(
+            Text(f"… and {len(reasons) - MOST_REASONS:,} more reasons in the session file")
+        )
+    return parts
+
+
+def _notes(measured: Sequence[Row]) -> list[RenderableType]:
+    lines: dict[str, None] = {}
+    for row in measured:
+        if row.status != "ok":
+            lines[f"{row.code}: {row.status}: {first_line(row.reason)}"] = None
+        if row.ready is not None and row.ready.modes:
+            lines[f"{row.code} runs in {len(row.ready.modes)} modes: {_modes(row)}"] = None
+        if row.setup:
+            lines[f"{row.code} needs: {row.setup}"] = None
+        if row.kept_ns is not None:
+            first, second = (plain_time(value) for value in row.kept_ns)
+            lines[
+                f"{row.code}: the first conversion of a new array takes {first}, the next {second}"
+            ] = None
+        for note in row.notes:
+            lines[f"{row.code}: {note}"] = None
+    shown: list[RenderableType] = [_flush(Text(line)) for line in list(lines)[:MOST_REASONS]]
+    if len(lines) > MOST_REASONS:
+        shown.append(Text(f"… and {len(lines) - MOST_REASONS:,} more notes in the session file"))
+    return [Text(), *shown] if shown else []
+
+
+def _modes(row: Row) -> str:
+    modes = row.ready.modes if row.ready is not None else []
+    return ", ".join(
+        plain_time(mode.median_ns)
+        + (
+            ""
+            if mode.page_faults_per_call is None
+            else f" with {mode.page_faults_per_call:.0f} page faults"
+        )
+        for mode in modes
+    )
+
+
+def _flush(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 0))

@@ -1,0 +1,55 @@
+"""Rules: pure functions from what was measured to findings.
+
+Nothing here measures, reads or writes, or knows a framework by name. Every number on which a rule
+decides stands in :mod:`dlprof.rules.thresholds`; what is unknown fires nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dlprof.rules import (
+    copying,
+    correctness,
+    cost,
+    handshake,
+    lifetime,
+    trouble,
+    waiting,
+)
+from dlprof.rules.finding import SEVERITIES, Finding, worst_first
+from dlprof.rules.rule import Rule
+from dlprof.rules.survey import survey
+from dlprof.session import Result
+
+__all__ = ["RULES", "SEVERITIES", "Finding", "Rule", "findings"]
+
+RULES = (
+    Rule("DLP001", "host-sync", waiting.host_sync),
+    Rule("DLP002", "device-sync", waiting.device_sync),
+    Rule("DLP003", "unordered", waiting.unordered),
+    Rule("DLP004", "avoidable-copy", copying.avoidable_copy),
+    Rule("DLP005", "copy-amplification", copying.copy_amplification),
+    Rule("DLP006", "host-bounce", copying.host_bounce),
+    Rule("DLP007", "dtype-changed", correctness.dtype_changed),
+    Rule("DLP008", "wrong-values", correctness.wrong_values),
+    Rule("DLP009", "read-only-lost", correctness.read_only_lost),
+    Rule("DLP010", "memory-retained", lifetime.memory_retained),
+    Rule("DLP011", "dangling", lifetime.dangling),
+    Rule("DLP012", "slow-path", cost.slow_path),
+    Rule("DLP013", "asymmetric", cost.asymmetric),
+    Rule("DLP014", "convert-in-loop", cost.convert_in_loop),
+    Rule("DLP015", "handshake-retry", handshake.handshake_retry),
+    Rule("DLP016", "crash", trouble.crash),
+    Rule("DLP017", "layout-copy", copying.layout_copy),
+    Rule("DLP018", "promise-broken", copying.promise_broken),
+    Rule("DLP019", "early-return", waiting.early_return),
+    Rule("DLP020", "unsafe-copy", lifetime.unsafe_copy),
+)
+"""In the order of their ids, which never change their meaning."""
+
+
+def findings(results: Iterable[Result]) -> list[Finding]:
+    """All findings of a session, worst first. ``results`` may be slim."""
+    seen = survey(results)
+    return worst_first(found for rule in RULES for found in rule.findings(seen))

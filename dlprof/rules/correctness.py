@@ -1,0 +1,96 @@
+"""Is it right? Rules on shape, dtype, values and the read-only flag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dlprof.axes import shape_text
+from dlprof.rules import words
+from dlprof.rules.known import Known, mapping
+from dlprof.rules.rule import Claim
+from dlprof.rules.survey import Survey, groups
+
+PAIR = 2
+
+
+def dtype_changed(survey: Survey) -> Iterator[Claim]:
+    """The result has another dtype than the source."""
+    changed = [case for case in survey.cases if _sides(case, "dtype")]
+    for cases in groups(changed, lambda case: (case.pair[1], _sides(case, "dtype"))):
+        before, after = _sides(cases[0], "dtype") or ("", "")
+        lost = _lost(cases[0])
+        yield Claim(
+            "error",
+            cases,
+            f"{words.codes(cases)} {words.several(cases, 'makes', 'make')} {after} of {before}"
+            + (f", and {lost}" if lost else ""),
+            {"before": before, "after": after},
+            _right_instead(survey, cases[0], "keeps the dtype"),
+        )
+
+
+def wrong_values(survey: Survey) -> Iterator[Claim]:
+    """The result has another shape or, with the same dtype, other values than the source."""
+    wrong = [case for case in survey.cases if _wrong_text(case)]
+    for cases in groups(wrong, lambda case: (case.way_in, min(map(str, case.changed)))):
+        yield Claim(
+            "error",
+            cases,
+            f"{words.codes(cases)} {words.several(cases, 'gives', 'give')} a wrong result:"
+            f" {_wrong_text(cases[0])}{words.where(cases[0], cases)}",
+            {"changed": ", ".join(sorted(map(str, cases[0].changed)))},
+            _right_instead(survey, cases[0], "gives the right one"),
+        )
+
+
+def _sides(case: Known, what: str) -> tuple[str, str] | None:
+    """Before and after of a dtype or a shape that changed."""
+    pair = case.changed.get(what)
+    if not (isinstance(pair, list) and len(pair) == PAIR):
+        return None
+    return _side(pair[0]), _side(pair[1])
+
+
+def _side(side: object) -> str:
+    return shape_text(side) if isinstance(side, list) else str(side)
+
+
+def _lost(case: Known) -> str:
+    values = mapping(case.changed.get("values"))
+    if not {"different", "of"} <= values.keys():
+        return ""
+    return f"{values['different']} of {values['of']} values changed"
+
+
+def _wrong_text(case: Known) -> str:
+    shapes = _sides(case, "shape")
+    if shapes:
+        return f"shape {shapes[1]} instead of {shapes[0]}"
+    # Values that a narrower dtype cannot hold are the dtype's fault.
+    return _lost(case) if "dtype" not in case.changed else ""
+
+
+def _right_instead(survey: Survey, case: Known, what: str) -> str:
+    other = survey.instead(case)
+    return "No measured path keeps it." if other is None else words.instead_of(case, other, what)
+
+
+def read_only_lost(survey: Survey) -> Iterator[Claim]:
+    """A view lets memory be written that its owner calls read-only."""
+    lost = [case for case in survey.cases if case.loses_read_only]
+    for cases in groups(lost, lambda case: case.way_in):
+        yield Claim(
+            "error",
+            cases,
+            f"{words.codes(cases)} {words.several(cases, 'is a view', 'are views')} that can be"
+            " written of an array that cannot",
+            {"source_writable": False, "result_writable": True},
+            _read_only_advice(survey, cases),
+        )
+
+
+def _read_only_advice(survey: Survey, cases: Sequence[Known]) -> str:
+    other = survey.instead(cases[0])
+    if other is not None:
+        return words.instead_of(cases[0], other, "keeps the flag")
+    return "Do not write the result; copy it where it has to be written."

@@ -1,0 +1,125 @@
+"""What does it cost? Rules on slow paths, slow directions and conversions in loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dlprof.quantity import plain_time
+from dlprof.rules import thresholds, words
+from dlprof.rules.known import Known, mapping, number
+from dlprof.rules.rule import Claim
+from dlprof.rules.survey import Survey, by, groups
+from dlprof.rules.timing import clearly_longer
+
+
+def slow_path(survey: Survey) -> Iterator[Claim]:
+    """Another measured path of the pair gives the same and is clearly faster."""
+    faster = {case.index: _faster(survey, case) for case in survey.cases}
+    slow = [case for case in survey.cases if faster[case.index]]
+    for cases in groups(slow, lambda case: (case.pair, case.owner)):
+        ranked = sorted(cases, key=lambda case: _saved_ns(case, faster[case.index]), reverse=True)
+        worst, best = ranked[0], faster[ranked[0].index]
+        if best is None:
+            continue
+        saved = _saved_ns(worst, best)
+        kind = {"view": "a view", "copy": "a copy"}[worst.owner or ""]
+        yield Claim(
+            "warning" if saved >= thresholds.COSTLY_GAP_NS else "info",
+            ranked,
+            f"{words.codes(ranked)}, {kind}{words.several(ranked, '', ' each')},"
+            f" {words.several(ranked, 'takes', 'take up to')} {words.time(worst)}:"
+            f" {words.ratio(worst, best)} times as long as the fastest{words.where(worst, ranked)}",
+            {"cost_ns": saved, "slow_ns": worst.cost_ns, "fast_ns": best.cost_ns},
+            words.instead_of(worst, best, f"is {kind} too"),
+        )
+
+
+def _faster(survey: Survey, case: Known) -> Known | None:
+    if case.owner not in ("view", "copy"):
+        return None
+    best = survey.instead(case, lambda other: other.owner == case.owner and not other.kept)
+    slow = best is not None and clearly_longer(
+        case.ready, best.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
+    )
+    return best if slow else None
+
+
+def _saved_ns(case: Known, other: Known | None) -> float:
+    return case.cost_ns - other.cost_ns if other is not None else 0.0
+
+
+def asymmetric(survey: Survey) -> Iterator[Claim]:
+    """One direction costs many times the other, each by its best path."""
+    best = _best_of_pairs(survey)
+    slow = [
+        (case, back)
+        for (pair, spec), case in best.items()
+        if (back := best.get((pair[::-1], spec))) is not None
+        and pair[0] != pair[1]
+        and survey.safe(back)
+        and not back.kept
+        and clearly_longer(
+            case.ready, back.ready, thresholds.ASYMMETRIC_RATIO, thresholds.ASYMMETRIC_GAP_NS
+        )
+    ]
+    for found in by(slow, lambda both: both[0].pair).values():
+        case, back = max(found, key=lambda both: both[0].cost_ns / both[1].cost_ns)
+        cases = [case, back, *(one for both in found for one in both if both[0] is not case)]
+        yield Claim(
+            "info",
+            cases,
+            f"from {case.pair_text} costs {words.time(case)} at best ({_kind(case)}), back"
+            f" {words.time(back)} ({_kind(back)}): {words.ratio(case, back)} times"
+            f"{words.where(case, cases)}",
+            {"there_ns": case.cost_ns, "back_ns": back.cost_ns},
+            f"Fastest there: {words.code(case)}; back: {words.code(back)}.",
+        )
+
+
+def _best_of_pairs(survey: Survey) -> dict[tuple[tuple[str, str], Any], Known]:
+    """The cheapest right case of each pair and array, safe or not: nobody can do it for less."""
+    best: dict[tuple[tuple[str, str], Any], Known] = {}
+    for case in sorted(survey.cases, key=lambda case: (case.cost_ns, case.index)):
+        if case.ready is not None and case.right:
+            best.setdefault((case.pair, case.spec), case)
+    return best
+
+
+def _kind(case: Known) -> str:
+    return {"view": "a view", "copy": "a copy"}.get(case.owner or "", "a view or a copy")
+
+
+def convert_in_loop(survey: Survey) -> Iterator[Claim]:
+    """The conversion takes a good part of a loop that it could stand before.
+
+    Reads an optional part ``placement`` of a result, whose evidence has ``in_loop_ns`` and
+    ``hoisted_ns`` per turn; nothing measures it yet.
+    """
+    costly = [case for case in survey.cases if _share(case) >= thresholds.LOOP_SHARE]
+    for cases in groups(costly, lambda case: case.pair):
+        ranked: Sequence[Known] = sorted(cases, key=_share, reverse=True)
+        in_loop, hoisted = _placement(ranked[0]) or (0.0, 0.0)
+        yield Claim(
+            "warning",
+            ranked,
+            f"{words.codes(ranked)} {words.several(ranked, 'takes', 'take up to')}"
+            f" {_share(ranked[0]):.0%} of a loop: {plain_time(in_loop)} per turn with the"
+            f" conversion inside, {plain_time(hoisted)} with it before the loop",
+            {"cost_ns": in_loop - hoisted, "in_loop_ns": in_loop, "hoisted_ns": hoisted},
+            "Convert once, before the loop.",
+        )
+
+
+def _placement(case: Known) -> tuple[float, float] | None:
+    part = mapping(mapping(case.result.model_extra).get("placement"))
+    evidence = mapping(part.get("evidence"))
+    in_loop, hoisted = number(evidence.get("in_loop_ns")), number(evidence.get("hoisted_ns"))
+    return None if in_loop is None or hoisted is None else (in_loop, hoisted)
+
+
+def _share(case: Known) -> float:
+    in_loop, hoisted = _placement(case) or (0.0, 0.0)
+    if in_loop <= 0 or in_loop - hoisted < thresholds.LOOP_GAP_NS:
+        return 0.0
+    return (in_loop - hoisted) / in_loop

@@ -1,0 +1,51 @@
+"""What was asked? Rules on the transcript between consumer and producer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from dlprof.rules import words
+from dlprof.rules.known import Known, number
+from dlprof.rules.rule import Claim
+from dlprof.rules.survey import Survey, groups
+
+PROTOCOLS = ("dlpack", "cuda-array-interface")
+"""Where the transcript is that of the real call. For host arrays the consumer asks the buffer
+protocol first, which the proxy that records cannot stand in for."""
+WHOLE = ("import", "export")
+"""Events that stand for the whole call."""
+
+
+def handshake_retry(survey: Survey) -> Iterator[Claim]:
+    """The producer refuses what it is asked first, and the consumer asks again."""
+    asking = [case for case in survey.cases if _refusal(case)]
+    for cases in groups(asking, lambda case: case.pair):
+        refused = _refusal(cases[0]) or {}
+        name, outcome = str(refused.get("call")), str(refused.get("outcome"))
+        yield Claim(
+            "info",
+            cases,
+            f"{words.codes(cases)} {words.several(cases, 'asks', 'ask')} twice:"
+            f" {cases[0].pair[0]} refuses the first {name} ({outcome[:120]})",
+            {"refused_ns": number(refused.get("ns")), "outcome": outcome[:120]},
+            "Only the frameworks can mend it: the consumer asks for more than the producer knows.",
+        )
+
+
+def _refusal(case: Known) -> dict[str, object] | None:
+    """The first call that was refused and followed by another, in a conversion that worked."""
+    events = case.result.handshake
+    if case.result.status != "ok" or case.result.case.protocol not in PROTOCOLS:
+        return None
+    if not any(_returned(event) for event in events if event.get("call") == "import"):
+        return None
+    calls = [event for event in events if event.get("call") not in WHOLE]
+    for refused, following in pairwise(calls):
+        if not _returned(refused) and "outcome" in following:
+            return refused
+    return None
+
+
+def _returned(event: dict[str, object]) -> bool:
+    return event.get("outcome") == "returned"

@@ -1,0 +1,199 @@
+"""What is known of one case: evidence has no fixed form, and much is not measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dlprof.probes.base import ANY_DEVICE, DTYPES
+from dlprof.session import Result, TimeMeasure, Verdict
+
+Evidence = Mapping[str, Any]
+
+WAITS = ("host-sync", "device-sync")
+
+
+def number(thing: Any) -> float | None:
+    """``thing`` if it is a finite number."""
+    if isinstance(thing, bool) or not isinstance(thing, int | float):
+        return None
+    return float(thing) if math.isfinite(thing) else None
+
+
+def mapping(thing: Any) -> Evidence:
+    """``thing`` if it is a mapping, else an empty one."""
+    return thing if isinstance(thing, Mapping) else {}
+
+
+def seen(verdict: Verdict | None) -> tuple[tuple[str, Evidence], ...]:
+    """Every verdict with its evidence: several where the processes disagreed, none if unknown."""
+    if verdict is None:
+        return ()
+    if verdict.verdict != "varies":
+        return ((verdict.verdict, verdict.evidence),)
+    processes = verdict.evidence.get("processes")
+    return tuple(
+        (str(mapping(process).get("verdict")), mapping(mapping(process).get("evidence")))
+        for process in (processes if isinstance(processes, list) else [])
+    )
+
+
+@dataclass(frozen=True)
+class Known:
+    """One case of the session: ``index`` is its place there."""
+
+    index: int
+    result: Result
+
+    @property
+    def code(self) -> str:
+        return self.result.case.code
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.result.case.producer, self.result.case.consumer
+
+    @property
+    def pair_text(self) -> str:
+        return f"{self.result.case.producer} to {self.result.case.consumer}"
+
+    @property
+    def way_in(self) -> tuple[str, str]:
+        """The consumer and its import: most causes are there."""
+        return self.result.case.consumer, self.result.case.import_
+
+    @cached_property
+    def path(self) -> tuple[str, ...]:
+        """The conversion, whatever the shape: what the diagnosis knows."""
+        case = self.result.case
+        return (*self.pair, case.export, case.import_, case.dtype, case.layout, case.device)
+
+    @cached_property
+    def spec(self) -> tuple[Any, ...]:
+        """The array that was converted."""
+        case = self.result.case
+        return case.shape, case.dtype, case.layout, case.device
+
+    @property
+    def size_bytes(self) -> int:
+        """0 where the dtype is not known."""
+        case = self.result.case
+        return math.prod(case.shape) * DTYPES.get(case.dtype, 0)
+
+    @property
+    def array(self) -> tuple[Any, ...]:
+        """The array and its pair: cases with the same can be compared."""
+        return (*self.pair, *self.spec)
+
+    @property
+    def ready(self) -> TimeMeasure | None:
+        """The time per call, if it is to be trusted."""
+        return self.result.ready_time if self.result.status == "ok" else None
+
+    @property
+    def cost_ns(self) -> float:
+        return self.ready.median_ns if self.ready is not None else math.inf
+
+    @property
+    def owner(self) -> str | None:
+        return self.result.ownership.verdict if self.result.ownership else None
+
+    @cached_property
+    def owners(self) -> tuple[tuple[str, Evidence], ...]:
+        return seen(self.result.ownership)
+
+    @property
+    def promise(self) -> str | None:
+        return self.result.case.promise
+
+    @cached_property
+    def breaches(self) -> int:
+        """In how many processes the documentation's word was not kept."""
+        broken = {"copy": "view", "view": "copy"}.get(self.promise or "")
+        # A view of another device's memory cannot be made, whatever is promised of one's own.
+        return sum(
+            word == broken and (word == "view" or _stays(evidence, self.result.case.device))
+            for word, evidence in self.owners
+        )
+
+    @cached_property
+    def result_device(self) -> str | None:
+        """Where every process found the result; None where that is not known."""
+        devices = {str(evidence.get("result_device")) for _, evidence in self.owners}
+        device = devices.pop() if len(devices) == 1 else ""
+        return device if device in ANY_DEVICE else None
+
+    @property
+    def stays(self) -> bool:
+        """Whether the result is known to be on the device of the source."""
+        return self.result_device == self.result.case.device
+
+    @cached_property
+    def changed(self) -> Evidence:
+        """What did not survive the conversion."""
+        wrong = [evidence for word, evidence in seen(self.result.values) if word == "wrong"]
+        return mapping(wrong[0].get("changed")) if wrong else {}
+
+    @property
+    def right(self) -> bool:
+        return self.result.values is not None and self.result.values.verdict == "ok"
+
+    @cached_property
+    def writable(self) -> Evidence:
+        """``source`` and ``result``: true, false, or unknown."""
+        return next((mapping(evidence.get("writable")) for _, evidence in self._values()), {})
+
+    def _values(self) -> Iterator[tuple[str, Evidence]]:
+        yield from seen(self.result.values)
+
+    @property
+    def loses_read_only(self) -> bool:
+        lost = self.writable.get("source") is False and self.writable.get("result") is True
+        return lost and self.owner == "view"
+
+    @property
+    def order(self) -> str | None:
+        return self.result.ordering.verdict if self.result.ordering else None
+
+    @property
+    def loaded(self) -> tuple[float, float] | None:
+        """The call's host time behind the longest queue, and the length of that queue."""
+        found = mapping(self.result.ordering.evidence.get("loaded")) if self.result.ordering else {}
+        host, queued = number(found.get("host_ns")), number(found.get("queued_ns"))
+        return None if host is None or queued is None or queued <= 0 else (host, queued)
+
+    @property
+    def peak_arrays(self) -> float | None:
+        peak = self.result.peak_memory
+        return number(peak.evidence.get("arrays")) if peak and peak.verdict == "ok" else None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the loop timed what the framework keeps: a new array costs more."""
+        return _is(self.result.fresh_source, "kept")
+
+    @cached_property
+    def alignment(self) -> float | None:
+        """Bytes that divide the source's address in every process; None where they differ."""
+        found = {number(evidence.get("source_alignment_bytes")) for _, evidence in self.owners}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def hazardous(self) -> bool:
+        """Whether the diagnosis found something that makes the path unfit to be advised."""
+        return (
+            self.order == "unordered"
+            or _is(self.result.lifetime, "dangling", "retained")
+            or _is(self.result.early_write, "unsafe")
+        )
+
+
+def _stays(evidence: Evidence, device: str) -> bool:
+    return evidence.get("result_device") == device
+
+
+def _is(verdict: Verdict | None, *words: str) -> bool:
+    return verdict is not None and verdict.verdict in words

@@ -1,0 +1,125 @@
+"""Does it live long enough, and not too long? Rules on lifetime and on sources written early."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dlprof.quantity import size_text
+from dlprof.rules import words
+from dlprof.rules.known import Known, mapping, number, seen
+from dlprof.rules.rule import Claim
+from dlprof.rules.survey import Survey, groups
+
+DIED_OF_READING = re.compile(r"killed by SIG(SEGV|BUS|ABRT|TRAP|ILL|FPE)\b")
+"""Signals that bad memory raises; others come from outside."""
+
+
+def memory_retained(survey: Survey) -> Iterator[Claim]:
+    """Every conversion leaves something behind after its result is gone."""
+    leaking = [case for case in survey.cases if _verdict(case) == "retained"]
+    for cases in groups(leaking, lambda case: case.way_in):
+        ranked = sorted(cases, key=_kept_bytes, reverse=True)
+        found = _evidence(ranked[0])
+        other = survey.instead(ranked[0])
+        yield Claim(
+            "error" if _kept_bytes(ranked[0]) else "warning",
+            ranked,
+            f"{words.codes(ranked)} {words.several(ranked, 'leaves', 'leave')} something behind at"
+            f" every conversion, after the result was dropped: {_kept_text(ranked[0])}",
+            {name: found.get(name) for name in (*_KEPT, "conversions")},
+            "" if other is None else words.instead_of(ranked[0], other, "leaves nothing"),
+        )
+
+
+_KEPT = ("bytes_per_conversion", "references_per_conversion", "objects_per_conversion")
+ONE = 0.5
+"""Rounded, this is one."""
+
+
+def _kept_bytes(case: Known) -> float:
+    return number(_evidence(case).get("bytes_per_conversion")) or 0.0
+
+
+def _kept_text(case: Known) -> str:
+    kept, references, objects = (number(_evidence(case).get(name)) or 0.0 for name in _KEPT)
+    texts = [size_text(round(kept))] if kept >= 1 else []
+    texts += [f"{references:.0f} references to the source"] if references >= ONE else []
+    texts += [f"{objects:.0f} blocks of Python's memory"] if objects >= ONE else []
+    return ", ".join(texts)
+
+
+def dangling(survey: Survey) -> Iterator[Claim]:
+    """The result's memory is gone with its source."""
+    lost = [case for case in survey.cases if is_dangling(case)]
+    for cases in groups(lost, lambda case: case.way_in):
+        died = _evidence(cases[0]).get("changed_after_drop") is not True
+        how = "its process died of it" if died else "its values changed"
+        other = survey.instead(cases[0])
+        reason = _evidence(cases[0]).get("reason")
+        yield Claim(
+            "error",
+            cases,
+            f"{words.codes(cases)} {words.several(cases, 'does', 'do')} not keep the source alive:"
+            f" when the source was dropped and the result read, {how}",
+            {"reason": reason if isinstance(reason, str) else None},
+            "Keep the source as long as the result."
+            + ("" if other is None else f" Or: {words.instead_of(cases[0], other, 'keeps it')}"),
+        )
+
+
+def is_dangling(case: Known) -> bool:
+    """A change was seen, or the process died of a signal that bad memory raises."""
+    if _verdict(case) != "dangling":
+        return False
+    evidence = _evidence(case)
+    died = DIED_OF_READING.match(str(evidence.get("reason"))) is not None
+    return evidence.get("changed_after_drop") is True or died
+
+
+def _verdict(case: Known) -> str | None:
+    return case.result.lifetime.verdict if case.result.lifetime else None
+
+
+def _evidence(case: Known) -> dict[str, object]:
+    return dict(case.result.lifetime.evidence) if case.result.lifetime else {}
+
+
+def unsafe_copy(survey: Survey) -> Iterator[Claim]:
+    """The copy still reads its source after the call has returned."""
+    unsafe = [case for case in survey.cases if _torn_bytes(case) is not None]
+    for cases in groups(unsafe, lambda case: (case.pair[1], case.result.case.device)):
+        ranked = sorted(cases, key=lambda case: _torn_bytes(case) or 0)
+        size = _torn_bytes(ranked[0])
+        other = survey.instead(ranked[0], _is_safe_copy)
+        at = f" of {size_text(size)}" if size else ""
+        yield Claim(
+            "error",
+            ranked,
+            f"{words.codes(ranked)} still {words.several(ranked, 'reads its', 'read their')} source"
+            f" after the call has returned: a write right after it changed the copy{at}",
+            {"size_bytes": size},
+            "Wait for the result before you write the source."
+            + (
+                "" if other is None else f" Or: {words.instead_of(ranked[0], other, 'is not torn')}"
+            ),
+        )
+
+
+def _is_safe_copy(case: Known) -> bool:
+    early_write = case.result.early_write
+    return case.owner == "copy" and early_write is not None and early_write.verdict == "safe"
+
+
+def _torn_bytes(case: Known) -> int | None:
+    """The smallest size at which a torn copy was seen (0: not known); None if none was."""
+    for word, evidence in seen(case.result.early_write):
+        if word == "unsafe":
+            sizes = mapping(evidence.get("sizes_bytes"))
+            torn = [
+                int(size)
+                for size, what in sizes.items()
+                if what == "torn" and re.fullmatch(r"\d{1,18}", str(size))
+            ]
+            return min(torn, default=0)
+    return None

@@ -1,0 +1,28 @@
+"""A page for each rule, in Markdown: for ``dlprof explain`` and for the documentation."""
+
+from __future__ import annotations
+
+import difflib
+from importlib.resources import files
+
+from dlprof.errors import UsageError
+from dlprof.rules import RULES
+
+
+def page(word: str) -> str:
+    """The page of a rule's id or name. Raises :class:`UsageError` with the nearest one."""
+    names = {name.lower(): rule.id for rule in RULES for name in (rule.id, rule.name)}
+    if word.lower() not in names:
+        near = difflib.get_close_matches(word.lower(), names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "'dlprof explain' lists them"
+        raise UsageError(f"there is no rule {word!r}: {hint}")
+    return _read(names[word.lower()])
+
+
+def index(rule: str) -> str:
+    """The first sentence of a rule's page: what it finds."""
+    return _read(rule).splitlines()[2]
+
+
+def _read(rule: str) -> str:
+    return files(__package__).joinpath(f"{rule}.md").read_text(encoding="utf-8")

@@ -1,0 +1,45 @@
+"""A rule: an id that never changes its meaning, and a function from a survey to claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dlprof.rules.finding import Finding
+from dlprof.rules.known import Known
+from dlprof.rules.survey import Survey
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a rule found, before it has the rule's name; the clearest case stands first."""
+
+    severity: str
+    cases: Sequence[Known]
+    summary: str
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Its page is ``pages/{id}.md``."""
+
+    id: str
+    name: str
+    claims: Callable[[Survey], Iterator[Claim]]
+
+    def findings(self, survey: Survey) -> Iterator[Finding]:
+        for claim in self.claims(survey):
+            yield Finding(
+                rule=self.id,
+                name=self.name,
+                severity=claim.severity,
+                results=tuple(case.index for case in claim.cases),
+                summary=claim.summary,
+                evidence={
+                    name: value for name, value in claim.evidence.items() if value is not None
+                },
+                advice=claim.advice,
+            )

@@ -1,0 +1,92 @@
+"""The cases of a session side by side: which can be compared, and which can be advised."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+from dlprof.rules.known import Known
+from dlprof.session import Result
+
+Thing = TypeVar("Thing")
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """All cases of a session."""
+
+    cases: tuple[Known, ...]
+
+    @cached_property
+    def arrays(self) -> dict[tuple[Any, ...], list[Known]]:
+        """The cases of each pair and array."""
+        return by(self.cases, lambda case: case.array)
+
+    @cached_property
+    def _hazards(self) -> set[tuple[str, ...]]:
+        # The diagnosis looks at the first shape of each path and speaks for all of them.
+        return {case.path for case in self.cases if case.hazardous}
+
+    @cached_property
+    def _safe(self) -> dict[tuple[Any, ...], list[Known]]:
+        return by(
+            sorted((case for case in self.cases if self.safe(case)), key=lambda case: case.cost_ns),
+            lambda case: case.array,
+        )
+
+    def safe(self, case: Known) -> bool:
+        """Whether the case may be advised: measured to the end, right, as documented, no hazard."""
+        return (
+            case.ready is not None
+            and case.right
+            and case.owner in ("view", "copy")
+            and not case.breaches
+            and not case.loses_read_only
+            and case.path not in self._hazards
+        )
+
+    def instead(self, case: Known, fits: Callable[[Known], bool] = lambda _: True) -> Known | None:
+        """The cheapest safe case that gives what ``case`` gives, and that ``fits``.
+
+        What is documented to copy is replaced by what is documented to copy, a view by a view.
+        """
+        return next(
+            (
+                other
+                for other in self._safe.get(case.array, ())
+                if other is not case and serves(other, case) and fits(other)
+            ),
+            None,
+        )
+
+
+def serves(other: Known, case: Known) -> bool:
+    """Whether the result of ``other`` can stand for that of ``case``."""
+    if case.owner is None:  # it never came back: anything of its kind will do
+        return case.promise != "copy" or other.owner == other.promise == "copy"
+    if case.result_device is None or other.result_device != case.result_device:
+        return False
+    if case.promise == "copy":
+        return other.owner == other.promise == "copy"
+    return other.owner == "view" or case.owner == "copy"
+
+
+def survey(results: Iterable[Result]) -> Survey:
+    return Survey(tuple(Known(index, result) for index, result in enumerate(results)))
+
+
+def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:
+    """The things of each key, in their order."""
+    found: dict[Key, list[Thing]] = defaultdict(list)
+    for thing in things:
+        found[key(thing)].append(thing)
+    return dict(found)
+
+
+def groups(cases: Iterable[Known], cause: Callable[[Known], Hashable]) -> Iterator[Sequence[Known]]:
+    """The cases of each cause: one finding each."""
+    yield from by(cases, cause).values()

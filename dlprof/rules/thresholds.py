@@ -1,0 +1,51 @@
+"""Every number on which a rule decides, with its reason. Times in ns, sizes in bytes.
+
+The instruments have thresholds of their own, which decide on a verdict; these decide on what a
+verdict or a time is worth.
+"""
+
+SLOW_RATIO = 2.0
+"""A path is slow from twice the time of another on. Views repeat within 4 % from process to
+process, but which of two nearly equal ways is faster changes with every release."""
+
+SLOW_GAP_NS = 1_000.0
+"""...and from 1 us more. Less is lost in the call around it."""
+
+LEAST_RATIO = 1.5
+"""...and only if its fastest sample of all still takes so many times the other's median. Foreign
+load, page faults and scheduling only ever add time: what was fast once is not slow by itself."""
+
+UNREPEATED_RATIO = 30.0
+"""Without an interval (one process only) so large a ratio is asked for instead: copies of one array
+took 110 us in one process and 3.3 ms in another."""
+
+COSTLY_GAP_NS = 10_000.0
+"""From 10 us per call on, the time of a kernel launch or two, a slow way is worth a warning; below
+it is worth knowing."""
+
+ASYMMETRIC_RATIO = 10.0
+"""One direction costs "many times" the other from here on: two frameworks of different overheads
+differ by less without any of them doing something wrong."""
+
+ASYMMETRIC_GAP_NS = 10_000.0
+"""...and from 10 us more, for the reason of :data:`COSTLY_GAP_NS`."""
+
+EARLY_RATIO = 3.0
+"""A result that is ready so many times later than the call returned was returned early. Waiting for
+what is there costs as much again as a cheap call, and is taken off only by and large."""
+
+EARLY_GAP_NS = 20_000.0
+"""...and this much later: a thread that is woken up takes about 10 us."""
+
+AMPLIFIED_ARRAYS = 1.75
+"""A peak of so many arrays is two. A copy needs one at its peak; the peak is the middle of two
+repeats, so that 1.5 means that only one of them needed two."""
+
+LEAN_ARRAYS = 1.25
+"""A path that needs no more than this needs one array; pages of other kinds add a few percent."""
+
+LOOP_SHARE = 0.2
+"""A conversion that takes a fifth of a loop is worth moving out of it."""
+
+LOOP_GAP_NS = 1_000.0
+"""...if that saves 1 us per turn, for the reason of :data:`SLOW_GAP_NS`."""

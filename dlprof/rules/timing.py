@@ -1,0 +1,37 @@
+"""Is one time clearly longer than another? A rule asks here, and nowhere else."""
+
+from __future__ import annotations
+
+from dlprof.rules import thresholds
+from dlprof.session import TimeMeasure
+
+
+def clearly_longer(
+    longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
+) -> bool:
+    """Whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, and that is no noise.
+
+    Its interval must lie above that of ``shorter``, and so must its fastest sample by
+    :data:`thresholds.LEAST_RATIO`. Without intervals, the ratio must be that of
+    :data:`thresholds.UNREPEATED_RATIO`.
+    """
+    if longer is None or shorter is None or shorter.median_ns <= 0:
+        return False
+    if longer.median_ns - shorter.median_ns < gap_ns:
+        return False
+    if longer.min_ns < thresholds.LEAST_RATIO * shorter.median_ns:
+        return False
+    long, short = interval(longer), interval(shorter)
+    if long is None or short is None:
+        ratio = max(ratio, thresholds.UNREPEATED_RATIO)
+    elif long[0] <= short[1]:
+        return False
+    return longer.median_ns >= ratio * shorter.median_ns
+
+
+def interval(measure: TimeMeasure) -> tuple[float, float] | None:
+    """The interval, or from the fastest to the slowest mode; None for one process."""
+    if measure.modes:
+        medians = [mode.median_ns for mode in measure.modes]
+        return min(medians), max(medians)
+    return measure.ci95_ns

@@ -1,0 +1,196 @@
+"""Does it wait, and for what? Rules on ordering and on results that come late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from dlprof.quantity import plain_time
+from dlprof.rules import thresholds, words
+from dlprof.rules.known import WAITS, Known
+from dlprof.rules.rule import Claim
+from dlprof.rules.survey import Survey, by, groups
+from dlprof.rules.timing import clearly_longer
+
+
+def host_sync(survey: Survey) -> Iterator[Claim]:
+    """The call returns only when the work queued on its source is done.
+
+    A warning where another path of the pair gives the same and does not wait. Where none does,
+    the wait may be what the conversion is: a host array cannot be had before its values.
+    """
+    waiting = [case for case in survey.cases if case.order == "host-sync"]
+    others = {case.index: _unwaiting(survey, case, ("stream-ordered",)) for case in waiting}
+    avoidable = [case for case in waiting if others[case.index]]
+    for cases in groups(avoidable, lambda case: case.pair):
+        yield _wait(cases, "the work that is queued on their source", others)
+    rest = [case for case in waiting if not others[case.index]]
+    for cases in groups(rest, lambda case: case.pair[0]):
+        yield _unavoidable(survey, cases)
+
+
+def device_sync(survey: Survey) -> Iterator[Claim]:
+    """The call returns only when the whole device is done, also with what does not concern it."""
+    waiting = [case for case in survey.cases if case.order == "device-sync"]
+    others = {
+        case.index: _unwaiting(survey, case, ("stream-ordered", "host-sync")) for case in waiting
+    }
+    for cases in groups(waiting, lambda case: case.pair):
+        yield _wait(
+            cases, "all work of the device, also for work that has nothing to do with it", others
+        )
+
+
+def _unwaiting(survey: Survey, case: Known, orders: Sequence[str]) -> Known | None:
+    return survey.instead(case, lambda other: other.order in orders and other.loaded is not None)
+
+
+def _wait(cases: Sequence[Known], what: str, others: dict[int, Known | None]) -> Claim:
+    ranked = sorted(cases, key=_by_idle)
+    worst = ranked[0]
+    advice = {
+        other.code: f"{words.code(other)} {_unwaiting_text(other)}"
+        for other in (others[case.index] for case in ranked)
+        if other is not None
+    }
+    return Claim(
+        "warning",
+        ranked,
+        f"{words.codes(ranked)} {words.several(ranked, 'waits', 'wait')} for {what}{_cost(worst)}",
+        _evidence(worst),
+        "; ".join(list(advice.values())[:2]) + "." if advice else "",
+    )
+
+
+def _unwaiting_text(other: Known) -> str:
+    does = "does not wait" if other.order == "stream-ordered" else "waits for its source alone"
+    loaded = other.loaded
+    if loaded is None:
+        return does
+    return f"{does}: {plain_time(loaded[0])} behind {plain_time(loaded[1])} of queued work"
+
+
+def _unavoidable(survey: Survey, cases: Sequence[Known]) -> Claim:
+    ranked = sorted(cases, key=_by_idle)
+    producer = ranked[0].pair[0]
+    consumers = list(dict.fromkeys(case.pair[1] for case in ranked))
+    pairs = f"from {producer} to {', '.join(consumers[: words.MOST_NAMED])}"
+    if len(consumers) > words.MOST_NAMED:
+        pairs += f" and {len(consumers) - words.MOST_NAMED} more"
+    known = [case for case in survey.cases if case.pair in {one.pair for one in ranked}]
+    all_wait = all(case.order in WAITS for case in known if case.ready is not None)
+    which = (
+        f"every measured path {pairs} waits"
+        if all_wait
+        else f"{words.codes(ranked)} {words.several(ranked, 'waits', 'wait')}"
+    )
+    rest = "" if all_wait else "; no measured path that gives the same is known not to wait"
+    return Claim(
+        "info",
+        ranked,
+        f"{which} for the work that is queued on its source{_cost(ranked[0])}{rest}",
+        _evidence(ranked[0]),
+        "Convert where the values are needed anyway, or once for several uses.",
+    )
+
+
+def _cost(case: Known) -> str:
+    """``: 2 us of conversion idle, 45 ms behind 45 ms of queued work``."""
+    if case.loaded is None:
+        return ""
+    host_ns, queued_ns = case.loaded
+    idle = _idle_ns(case)
+    first = "" if idle is None else f"{plain_time(idle)} of conversion idle, "
+    return f": {first}{plain_time(host_ns)} behind {plain_time(queued_ns)} of queued work"
+
+
+def _idle_ns(case: Known) -> float | None:
+    return case.result.host_time.median_ns if case.result.host_time else None
+
+
+def _by_idle(case: Known) -> tuple[bool, float]:
+    """The cheaper a conversion looks, the clearer it shows what it waits for."""
+    return case.loaded is None, _idle_ns(case) or 0.0
+
+
+def _evidence(case: Known) -> dict[str, object]:
+    host_ns, queued_ns = case.loaded or (None, None)
+    idle = _idle_ns(case)
+    cost = None if host_ns is None else max(host_ns - (idle or 0.0), 0.0)
+    streams = case.result.ordering.evidence.get("streams") if case.result.ordering else None
+    return {
+        "cost_ns": cost,
+        "idle_ns": idle,
+        "loaded_ns": host_ns,
+        "queued_ns": queued_ns,
+        "streams": streams if isinstance(streams, str) else None,
+    }
+
+
+def unordered(survey: Survey) -> Iterator[Claim]:
+    """Nothing waits for the work queued on the source: the result can be read before its values."""
+    racing = [case for case in survey.cases if case.order == "unordered"]
+    for cases in groups(racing, lambda case: case.pair):
+        # One wrong value proves the race; without one the times do.
+        ranked = sorted(cases, key=lambda case: not _read_wrong(case))
+        worst = ranked[0]
+        proof = (
+            "wrong values were read"
+            if _read_wrong(worst)
+            else "the result was ready long before the work was done"
+        )
+        yield Claim(
+            "error",
+            ranked,
+            f"{words.codes(ranked)} {words.several(ranked, 'orders', 'order')} nothing: behind"
+            f" queued work {proof}",
+            {**_evidence(worst), "cost_ns": None, "wrong_values": _read_wrong(worst)},
+            _ordered_advice(survey, worst),
+        )
+
+
+def _read_wrong(case: Known) -> bool:
+    ordering = case.result.ordering
+    return ordering is not None and ordering.evidence.get("values_right") is False
+
+
+def _ordered_advice(survey: Survey, case: Known) -> str:
+    other = _unwaiting(survey, case, ("stream-ordered", *WAITS))
+    wait = "Wait for the work on the source before the call"
+    if other is None:
+        return f"{wait}; no measured path orders it."
+    does = "orders the work" if other.order == "stream-ordered" else "waits for the work"
+    return f"{words.instead_of(case, other, does)} Or: {wait[0].lower()}{wait[1:]}."
+
+
+def early_return(survey: Survey) -> Iterator[Claim]:
+    """The result is ready long after the call returned: timing the call alone is misleading."""
+    early = [case for case in survey.cases if _is_early(case)]
+    for cases in by(early, lambda case: case.pair).values():
+        ranked = sorted(cases, key=_lateness_ns, reverse=True)
+        worst = ranked[0]
+        host, ready = worst.result.host_time, worst.ready
+        if host is None or ready is None:
+            continue
+        yield Claim(
+            "info",
+            ranked,
+            f"{words.codes(ranked)} {words.several(ranked, 'returns', 'return')} before the result"
+            f" is there: {plain_time(host.median_ns)} until the call returns,"
+            f" {plain_time(ready.median_ns)} until the values are there"
+            f"{words.where(worst, ranked)}",
+            {"host_ns": host.median_ns, "ready_ns": ready.median_ns},
+            "Wait for the result when you time it.",
+        )
+
+
+def _is_early(case: Known) -> bool:
+    if case.ready is None or case.ready.same_as is not None:
+        return False
+    return clearly_longer(
+        case.ready, case.result.host_time, thresholds.EARLY_RATIO, thresholds.EARLY_GAP_NS
+    )
+
+
+def _lateness_ns(case: Known) -> float:
+    host = case.result.host_time
+    return case.cost_ns - host.median_ns if host else 0.0

@@ -1,0 +1,308 @@
+"""Run the rounds: fresh workers, shuffled cases, and survive whatever a framework does."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from dlprof.interpreter import Outcome, Worker
+from dlprof.journal import Journal
+from dlprof.plan import Case
+
+EVERY_ROUND = (
+    "first_call",
+    "ownership",
+    "host_time",
+    "ready_time",
+    "phases",
+    "device_time",
+    "copy_cost",
+)
+FIRST_ROUND = (*EVERY_ROUND, "values", "handshake", "fresh_source")
+
+DIAGNOSIS = ("ordering", "peak_memory", "early_write", "lifetime")
+"""Instruments that may crash or hang where timing did not; they get a round of their own."""
+
+TRACE = ("trace",)
+MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
+"""What a process dies of that reads memory which is gone, or frees it twice."""
+TOGETHER_LIMIT_S = 15.0
+
+Group = list[tuple[int, Case]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure.
+
+    ``sample_ns`` is what one timer spends on one case in one process. ``limit_s`` is the time
+    limit of a case. ``budget_s`` stops further rounds. ``together`` serves all pairs from one
+    worker, where importing would cost more than measuring. ``diagnose`` adds the round of
+    :data:`DIAGNOSIS`, which makes arrays of up to ``largest_bytes``.
+    """
+
+    rounds: int = 3
+    seed: int = 0
+    sample_ns: int = 60_000_000
+    limit_s: float = 60.0
+    budget_s: float | None = None
+    together: bool = False
+    diagnose: bool = True
+    largest_bytes: int = 256 << 20
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Watcher(Protocol):
+    """Is told what runs; see ``dlprof.cli.progress``."""
+
+    def start(self, total: int) -> None: ...
+    def case(self, case: Case, round_: int, stage: str) -> None: ...
+    def step(self) -> None: ...
+
+
+class Runner:
+    """Measures cases in an interpreter and writes every answer into a journal."""
+
+    def __init__(
+        self,
+        python: str,
+        variables: dict[str, str],
+        cases: Sequence[Case],
+        settings: Settings,
+        journal: Journal,
+        watcher: Watcher,
+        on_answer: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.python = python
+        self.variables = variables
+        self.cases = cases
+        self.settings = settings
+        self.journal = journal
+        self.watcher = watcher
+        self.on_answer = on_answer
+        self.rounds_done = 0
+        self.out_of_time = False
+        self._diagnosed_here: set[int] = set()
+
+    def run(self) -> None:
+        """All rounds, or as many as the budget allows; at least one."""
+        started = time.monotonic()
+        diagnosed = self._diagnosed()
+        self.watcher.start(len(self.cases) * self.settings.rounds + len(diagnosed))
+        for round_ in range(self.settings.rounds):
+            if round_ and self._over_budget(started):
+                break
+            last = round_ == self.settings.rounds - 1
+            for group in self._groups(round_):
+                late = not last or self._over_budget(started)
+                self._run_group(group, round_, set() if late else diagnosed)
+            self.rounds_done = round_ + 1
+        self.out_of_time = self._over_budget(started)
+        if self.out_of_time or self.rounds_done < self.settings.rounds:
+            return
+        left = {index for index in diagnosed if self.journal.needs(index, self.settings.rounds)}
+        for group in self._groups(self.settings.rounds, left):
+            self._diagnose_group(group)
+        for _ in diagnosed - self._diagnosed_here:
+            self.watcher.step()  # refused or crashed, or in the session that is finished
+
+    def _over_budget(self, started: float) -> bool:
+        budget = self.settings.budget_s
+        return budget is not None and time.monotonic() - started > budget
+
+    def _diagnosed(self) -> set[int]:
+        """Cases of the diagnosis: the first of each path, since its answers know no shape."""
+        if not self.settings.diagnose:
+            return set()
+        firsts: dict[Any, int] = {}
+        for index, case in enumerate(self.cases):
+            firsts.setdefault((case.pair, case.path, case.dtype, case.layout, case.device), index)
+        return set(firsts.values())
+
+    def _groups(self, round_: int, only: set[int] | None = None) -> Iterator[Group]:
+        """The cases that this round still needs, grouped for one worker each, in random order."""
+        chance = random.Random(f"{self.settings.seed}:{round_}")  # noqa: S311 - not a secret
+        groups: dict[Any, Group] = {}
+        for index, case in enumerate(self.cases):
+            if only is not None and index not in only:
+                continue
+            if not self.journal.needs(index, round_):
+                self.watcher.step()
+            else:
+                groups.setdefault(None if self.settings.together else case.pair, []).append(
+                    (index, case)
+                )
+        order = list(groups.values())
+        chance.shuffle(order)
+        for group in order:
+            chance.shuffle(group)
+            yield group
+
+    def _run_group(self, group: Group, round_: int, diagnosed: set[int]) -> None:
+        """One round of a group; its diagnosis as well, by the worker that is left at the end."""
+        waiting = list(group)
+        while waiting:
+            with Worker(self.python, self.variables) as worker:
+                served = 0
+                while waiting:
+                    index, case = waiting.pop(0)
+                    outcome = self._ask(worker, case, round_)
+                    if served and died_before(outcome):
+                        waiting.insert(0, (index, case))
+                        break
+                    served += 1
+                    if not outcome.alive and self.settings.together and len(group) > 1:
+                        outcome = self._alone(case, round_, outcome)
+                        self._keep(index, round_, outcome)
+                        break
+                    self._keep(index, round_, outcome)
+                    if not outcome.alive:
+                        break
+                else:
+                    self._diagnose_group(self._undiagnosed(group, diagnosed), worker)
+
+    def _undiagnosed(self, group: Group, diagnosed: set[int]) -> Group:
+        return [
+            (index, case)
+            for index, case in group
+            if index in diagnosed and self.journal.needs(index, self.settings.rounds)
+        ]
+
+    def _diagnose_group(self, group: Group, worker: Worker | None = None) -> None:
+        """The diagnosis of each case; the times are safe by then, whatever happens."""
+        worker = worker or Worker(self.python, self.variables)
+        served = 0
+        try:
+            for index, case in group:
+                whole = Outcome("ok", None)
+                left: tuple[str, ...] = DIAGNOSIS
+                while left:
+                    outcome = self._ask(worker, case, self.settings.rounds, left)
+                    if not (served and died_before(outcome)):
+                        left = take_over(whole, outcome, left)
+                    served += 1
+                    if not outcome.alive:
+                        worker.close()
+                        worker = Worker(self.python, self.variables)
+                        served = 0
+                self._keep(index, self.settings.rounds, whole)
+                self._diagnosed_here.add(index)
+        finally:
+            worker.close()
+        self._trace(group)
+
+    def _trace(self, group: Group) -> None:
+        """CUPTI has one subscriber per process, so traces get a worker of their own."""
+        traced = [(index, case) for index, case in group if case.device == "cuda"]
+        if not traced:
+            return
+        with Worker(self.python, self.variables) as worker:
+            for index, case in traced:
+                found = Outcome("ok", None)
+                outcome = self._ask(worker, case, self.settings.rounds, TRACE)
+                take_over(found, outcome, TRACE)
+                self._record(index, self.settings.rounds, found)
+                if not outcome.alive:
+                    break
+
+    def _alone(self, case: Case, round_: int, broken: Outcome) -> Outcome:
+        """Try a case that broke a worker it shared with other pairs once more in its own."""
+        with Worker(self.python, self.variables) as worker:
+            outcome = self._ask(worker, case, round_, alone=True)
+        if outcome.alive:
+            outcome.failures.append(
+                {
+                    "instrument": "after other conversions in the same process",
+                    "reason": broken.reason or broken.status,
+                }
+            )
+            outcome.output = broken.output
+        return outcome
+
+    def _ask(
+        self,
+        worker: Worker,
+        case: Case,
+        round_: int,
+        instruments: Sequence[str] = (),
+        alone: bool = False,
+    ) -> Outcome:
+        return worker.ask(
+            {
+                "do": "case",
+                "producer": case.producer.reference,
+                "consumer": case.consumer.reference,
+                "export": case.path.export.name,
+                "import": case.path.import_.name,
+                "shape": case.shape,
+                "dtype": case.dtype,
+                "layout": case.layout,
+                "device": case.device,
+                "instruments": instruments or (EVERY_ROUND if round_ else FIRST_ROUND),
+                "budget_ns": self.settings.sample_ns,
+                "largest_bytes": self.settings.largest_bytes,
+            },
+            self._limit_s(alone),
+            lambda stage: self.watcher.case(case, round_, stage),
+        )
+
+    def _limit_s(self, alone: bool) -> float:
+        # Who hangs among others is tried again alone, with the whole of its time.
+        if self.settings.together and not alone:
+            return min(self.settings.limit_s, TOGETHER_LIMIT_S)
+        return self.settings.limit_s
+
+    def _keep(self, index: int, round_: int, outcome: Outcome) -> None:
+        self._record(index, round_, outcome)
+        self.watcher.step()
+        self.on_answer()
+
+    def _record(self, index: int, round_: int, outcome: Outcome) -> None:
+        status = "crashed" if outcome.status == "failed" else outcome.status
+        self.journal.add(
+            index,
+            round_,
+            {
+                "status": status,
+                "reason": outcome.reason,
+                "parts": outcome.parts,
+                "failures": outcome.failures,
+                "output": outcome.output,
+            },
+        )
+
+
+def died_before(outcome: Outcome) -> bool:
+    """Whether a worker died before it began: of the case that it had served before this one."""
+    return not outcome.alive and outcome.stage == "start"
+
+
+def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple[str, ...]:
+    """Add what a worker found to ``whole``; returns the instruments that it did not get to.
+
+    A worker that was lost costs the instrument it was lost in, and that is an answer: a process
+    that dies of reading a result whose source is gone proves that the result dangled.
+    """
+    whole.parts |= {name: part for name, part in outcome.parts.items() if name in asked}
+    whole.failures += outcome.failures
+    whole.output = whole.output or (outcome.output if not outcome.alive else None)
+    if outcome.alive and outcome.status == "ok":
+        return ()
+    if outcome.stage not in asked:
+        whole.failures.append(
+            {"instrument": "diagnosis", "reason": outcome.reason or outcome.status}
+        )
+        return ()
+    died = outcome.stage == "lifetime" and any(
+        name in (outcome.reason or "") for name in MEMORY_SIGNALS
+    )
+    whole.parts[outcome.stage] = {
+        "verdict": "dangling" if died else "unknown",
+        "evidence": {"reason": outcome.reason or outcome.status},
+    }
+    return asked[asked.index(outcome.stage) + 1 :]

@@ -1,0 +1,146 @@
+"""Plant known faults on this machine and see whether they are found; plant nothing and see nothing.
+
+The synthetic framework (:mod:`dlprof.synthetic`) is measured like any other, by the same workers,
+instruments and rules. A fault counts as found only by its own rule on its own way in. A control
+counts as clean if nothing worse than an info is found of it.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from dlprof import session as sessions
+from dlprof.catalog import Catalog
+from dlprof.measuring import SYNTHETIC, Measurement, Request, inspect_interpreter
+from dlprof.plan import Axes
+from dlprof.rules import Finding, findings
+from dlprof.runner import Settings, Watcher
+from dlprof.session import Result
+from dlprof.synthetic.faults import PLANTS, Plant
+
+SHAPE = (128, 96)
+SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=5.0, largest_bytes=1 << 20)
+ALARMS = ("warning", "error")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found of one plant: rule ids of its warnings and errors, and whether that is right.
+
+    ``missed`` says that the planted rule was not among them, ``false_alarms`` are those of a
+    control.
+    """
+
+    plant: Plant
+    found: tuple[str, ...]
+
+    @property
+    def missed(self) -> bool:
+        return self.plant.rule is not None and self.plant.rule not in self.found
+
+    @property
+    def false_alarms(self) -> tuple[str, ...]:
+        return self.found if self.plant.rule is None else ()
+
+
+@dataclass(frozen=True)
+class Selftest:
+    """All outcomes, and what this machine's timers can tell apart."""
+
+    outcomes: tuple[Outcome, ...]
+    resolution_ns: float | None
+    noise: float | None
+    """Half width of the interval of the innocent view's time, relative to the time."""
+
+    @property
+    def passed(self) -> bool:
+        return not any(outcome.missed or outcome.false_alarms for outcome in self.outcomes)
+
+
+def run(python: str, folder: Path, watcher: Watcher, plants: Sequence[Plant] = PLANTS) -> Selftest:
+    """Measure every plant under ``python``; the sessions stay in ``folder``."""
+    catalog = inspect_interpreter(python, (SYNTHETIC,))
+    outcomes: list[Outcome] = []
+    results: list[Result] = []
+    for number, group in enumerate(_groups(plants)):
+        found = _measure(group, catalog, folder / f"selftest-{number}.json", watcher)
+        outcomes += judge(group, found, findings(found))
+        results += found
+    order = {plant.name: index for index, plant in enumerate(plants)}
+    outcomes.sort(key=lambda outcome: order[outcome.plant.name])
+    return Selftest(tuple(outcomes), resolution_ns(results), noise(results))
+
+
+def judge(
+    plants: Sequence[Plant], results: Sequence[Result], found: Sequence[Finding]
+) -> Iterator[Outcome]:
+    """The outcome of each plant from the findings of its session."""
+    for plant in plants:
+        wanted = {
+            index
+            for index, result in enumerate(results)
+            if plant.consumer in (result.case.consumer, result.case.producer)
+        }
+        rules = {
+            finding.rule
+            for finding in found
+            if wanted & set(finding.results)
+            and (finding.severity in ALARMS or finding.rule == plant.rule)
+        }
+        yield Outcome(plant, tuple(sorted(rules)))
+
+
+def resolution_ns(results: Sequence[Result]) -> float | None:
+    """Median of what the phases' timer cannot tell from nothing, in ns."""
+    known = [
+        result.phases.resolution_ns
+        for result in results
+        if result.phases is not None and result.phases.resolution_ns is not None
+    ]
+    return statistics.median(known) if known else None
+
+
+def noise(results: Sequence[Result]) -> float | None:
+    """Median half width of the intervals of innocent views, relative to their times."""
+    widths = [
+        (measure.ci95_ns[1] - measure.ci95_ns[0]) / 2 / measure.median_ns
+        for result in results
+        if result.case.import_ == "view"
+        and (measure := result.host_time) is not None
+        and measure.ci95_ns is not None
+    ]
+    return statistics.median(widths) if widths else None
+
+
+def _groups(plants: Sequence[Plant]) -> list[list[Plant]]:
+    """Plants that can be measured in one run: those on the same arrays."""
+
+    def arrays(plant: Plant) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return plant.dtypes, plant.layouts
+
+    return [list(group) for _, group in groupby(sorted(plants, key=arrays), key=arrays)]
+
+
+def _measure(
+    plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Watcher
+) -> list[Result]:
+    pairs = [("synthetic", plant.consumer) for plant in plants]
+    pairs += [(plant.consumer, "synthetic") for plant in plants if plant.name == "asymmetric"]
+    request = Request(
+        pairs=tuple(pairs),
+        axes=Axes(
+            shapes=(SHAPE,), dtypes=plants[0].dtypes, layouts=plants[0].layouts, device="cpu"
+        ),
+        settings=SETTINGS,
+        python=catalog.python,
+        probe_files=(SYNTHETIC,),
+        command=("selftest",),
+    )
+    with closing(Measurement(request, catalog, path, watcher)) as measurement:
+        measurement.run()
+    return sessions.load(path).results

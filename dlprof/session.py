@@ -1,0 +1,313 @@
+"""The session: what one run measured, and its file, the stable contract ``dlprof.session/1``.
+
+Additive changes keep the version; a newer major is refused. Times are in ns, sizes in bytes.
+Unknown keys of a newer minor are kept when a file is read and written again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from dlprof.errors import SessionError, UsageError
+
+SCHEMA = "dlprof.session/1"
+NEW_MODE = 0o644
+
+Status = Literal["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="allow", populate_by_name=True, allow_inf_nan=False
+    )
+
+
+class CaseRecord(Model):
+    """Which conversion of which array; ``code`` is what a user would type."""
+
+    producer: str
+    export: str
+    consumer: str
+    import_: str = Field(alias="import")
+    protocol: str
+    code: str
+    shape: tuple[Annotated[int, Field(ge=0)], ...]
+    dtype: str
+    layout: str
+    device: str
+    promise: str | None = None
+    setup: str = ""
+
+    @property
+    def path(self) -> str:
+        return f"{self.export}->{self.import_}"
+
+
+class ProcessSamples(Model):
+    """What one process measured: samples in ns per call, each the mean of ``loops`` calls."""
+
+    round: int
+    loops: int
+    samples_ns: list[float]
+    page_faults_per_call: float | None = None
+
+
+class Mode(Model):
+    """Processes that agree among themselves and with no others."""
+
+    median_ns: float
+    rounds: list[int]
+    page_faults_per_call: float | None = None
+
+
+class TimeMeasure(Model):
+    """A time per call: the median of the process medians and its interval.
+
+    ``ci95_ns`` is None for a single process and where there are several ``modes``.
+    ``same_as`` names the measure that this one repeats; it then has no samples of its own.
+    """
+
+    median_ns: float
+    ci95_ns: tuple[float, float] | None
+    min_ns: float
+    processes: list[ProcessSamples] = []
+    modes: list[Mode] = []
+    same_as: str | None = None
+
+
+class Verdict(Model):
+    verdict: str
+    evidence: dict[str, Any] = {}
+
+
+class Phases(Model):
+    export_ns: float | None
+    import_ns: float | None
+    release_ns: float | None
+    resolution_ns: float | None = None
+
+
+class CopyCost(Model):
+    """Bandwidth counts the array's bytes once. GB/s are 1e9 bytes per second."""
+
+    size_bytes: int
+    gb_per_s: float | None
+    memcpy_gb_per_s: float | None = None
+    share_of_memcpy: float | None = None
+
+
+class Result(Model):
+    case: CaseRecord
+    status: Status
+    reason: str | None = None
+    host_time: TimeMeasure | None = None
+    ready_time: TimeMeasure | None = None
+    first_call_ns: float | None = None
+    first_call_cases_before: int | None = None
+    phases: Phases | None = None
+    device_time: dict[str, Any] | None = None
+    ownership: Verdict | None = None
+    ordering: Verdict | None = None
+    values: Verdict | None = None
+    fresh_source: Verdict | None = None
+    lifetime: Verdict | None = None
+    early_write: Verdict | None = None
+    peak_memory: Verdict | None = None
+    trace: Verdict | None = None
+    copy_cost: CopyCost | None = None
+    handshake: list[dict[str, Any]] = []
+    notes: list[str] = []
+    output: str | None = None
+    rounds: list[int] = []
+
+
+def slim(result: Result) -> Result:
+    """The result without samples, points and capsules: what rules need, in little memory."""
+    lighter: dict[str, Any] = {
+        name: measure.model_copy(update={"processes": []})
+        for name in ("host_time", "ready_time")
+        if (measure := getattr(result, name)) is not None
+    }
+    if result.ordering is not None:
+        evidence = dict(result.ordering.evidence)
+        for name in ("points", "by_streams"):
+            evidence.pop(name, None)
+        lighter["ordering"] = result.ordering.model_copy(update={"evidence": evidence})
+    lighter["handshake"] = [
+        {name: event[name] for name in ("call", "outcome", "ns") if name in event}
+        for event in result.handshake
+    ]
+    for name in ("phases", "device_time", "copy_cost", "output"):
+        lighter[name] = None
+    return result.model_copy(update=lighter)
+
+
+class FindingRecord(Model):
+    """A rule's claim about the results with these indices; see ``dlprof.rules``."""
+
+    rule: str
+    name: str
+    severity: str
+    results: list[int]
+    summary: str
+    evidence: dict[str, Any] = {}
+    advice: str = ""
+
+
+class Header(Model):
+    """All of a session but its results."""
+
+    schema_: str = Field(default=SCHEMA, alias="schema")
+    created: str
+    command: list[str]
+    seed: int
+    request: dict[str, Any] = {}
+    environment: dict[str, Any]
+    device_choice: str | None = None
+    rounds: int = 1
+    complete: bool = True
+    left_out: list[str] = []
+    """What was not measured although it could have been, and why."""
+    wall_s: float | None = None
+    foreign_cores: float | None = None
+    """Cores that other processes kept busy on average while this ran."""
+    findings: list[FindingRecord] = []
+
+
+class Session(Header):
+    results: list[Result]
+
+
+def load(path: str | os.PathLike[str]) -> Session:
+    """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SessionError(f"cannot read the session {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SessionError(f"{path} is not a dlprof session: it is not UTF-8 text") from None
+    except ValueError as error:  # a null byte in the name
+        raise SessionError(f"cannot read the session {str(path)!r}: {error}") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, name: str) -> Session:
+    """Read a session from ``text``; ``name`` is for messages."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        hint = "is truncated" if text.lstrip().startswith('{"schema": "dlprof.') else "is not JSON"
+        raise SessionError(f"{name} {hint} and cannot be read as a session: {error}") from None
+    check_schema(content, name)
+    try:
+        return Session.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"]) or "top level"
+        raise SessionError(f"{name} is not a valid session: {where}: {first['msg']}") from None
+
+
+def check_schema(content: Any, name: str) -> None:
+    """Raise :class:`SessionError` for a foreign file or a newer major version."""
+    schema = content.get("schema") if isinstance(content, dict) else None
+    match = (
+        re.fullmatch(r"dlprof\.session/(\d{1,9})(\.\d{1,9})?", schema)
+        if isinstance(schema, str)
+        else None
+    )
+    if match is None:
+        raise SessionError(f"{name} is not a dlprof session: it has no schema {SCHEMA!r}")
+    if int(match[1]) > int(SCHEMA.rpartition("/")[2]):
+        raise SessionError(
+            f"{name} was written by a newer dlprof ({schema}); this one reads {SCHEMA}"
+        )
+
+
+def dump_line(result: Result) -> str:
+    """One result as one line of JSON."""
+    return json.dumps(result.model_dump(by_alias=True), ensure_ascii=True)
+
+
+def write(path: Path, header: Header, results: Iterable[Result]) -> None:
+    """Write a session file atomically, one result at a time: memory does not grow with it."""
+    with atomic(path) as file:
+        for chunk in chunks(header, results):
+            file.write(chunk)
+
+
+def chunks(header: Header, results: Iterable[Result]) -> Iterator[str]:
+    """The text of a session file, piece by piece."""
+    head = header.model_dump(by_alias=True, exclude={"results"})
+    yield json.dumps(head)[:-1] + ', "results": ['
+    separator = "\n"
+    for result in results:
+        yield separator + dump_line(result)
+        separator = ",\n"
+    yield "\n]}\n"
+
+
+@contextmanager
+def atomic(path: Path) -> Iterator[IO[str]]:
+    """A text file that replaces ``path`` only when it is whole.
+
+    A link stays a link; a device or a pipe is written to and never replaced. Raises
+    :class:`UsageError` where the file cannot be written.
+    """
+    try:
+        with _stream(path) if is_special(path) else _replacing(path.resolve()) as file:
+            yield file
+    except (OSError, RuntimeError) as error:
+        raise UsageError(f"cannot write {path}: {_cause(error)}") from None
+
+
+def is_special(path: Path) -> bool:
+    """Whether ``path`` is a device, a pipe or a socket, such as ``/dev/stdout``."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def check_writable(path: Path) -> None:
+    """Raises :class:`UsageError` where :func:`atomic` would."""
+    if is_special(path):
+        return
+    if path.is_dir():
+        raise UsageError(f"cannot write {path}: Is a directory")
+    try:
+        tempfile.TemporaryFile(dir=path.resolve().parent).close()
+    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
+        raise UsageError(f"cannot write {path}: {_cause(error)}") from None
+
+
+def _stream(path: Path) -> IO[str]:
+    return path.open("w", encoding="utf-8")
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[str]]:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            yield file
+        temporary.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else NEW_MODE)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _cause(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)

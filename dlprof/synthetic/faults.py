@@ -1,0 +1,62 @@
+"""The faults that ``dlprof selftest`` plants, the rule that must find each, and the controls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Plant:
+    """One synthetic consumer: its ways in, and what must be found of them.
+
+    ``rule`` is the rule that must find ``ways[0]``; None for a control, of which nothing worse
+    than an info may be found. The other ways are innocent and stand beside it.
+    """
+
+    name: str
+    ways: tuple[str, ...]
+    rule: str | None = None
+    promise: str | None = None
+    dtypes: tuple[str, ...] = ("float32",)
+    layouts: tuple[str, ...] = ("C",)
+    protocol: str = "native"
+
+    @property
+    def consumer(self) -> str:
+        return f"synthetic-{self.name}"
+
+
+PLANTS = (
+    Plant("view", ("view",)),
+    Plant("copy", ("copy",), promise="copy"),
+    Plant("queued-copy", ("queued_copy",), promise="copy"),
+    Plant("both", ("copy", "view"), promise="copy"),
+    Plant("strided-view", ("view",), layouts=("C", "strided")),
+    Plant("read-only-view", ("view",), layouts=("readonly",)),
+    Plant("double-view", ("view",), dtypes=("float64",)),
+    Plant("sync", ("sync", "view"), "DLP001"),
+    Plant("device-sync", ("device_sync", "view"), "DLP002"),
+    Plant("race", ("race",), "DLP003"),
+    Plant("avoidable-copy", ("copy", "view"), "DLP004"),
+    Plant("copy-twice", ("copy_twice",), "DLP005", promise="copy"),
+    Plant("narrow", ("narrow",), "DLP007", promise="copy", dtypes=("float64",)),
+    Plant("wrong-strides", ("wrong_strides",), "DLP008", promise="copy"),
+    Plant("lose-read-only", ("lose_read_only",), "DLP009", layouts=("readonly",)),
+    Plant("leak", ("leak",), "DLP010"),
+    Plant("dangle", ("dangle",), "DLP011"),
+    Plant("slow", ("slow", "view"), "DLP012"),
+    Plant("asymmetric", ("view",), "DLP013"),
+    Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
+    Plant("crash", ("crash",), "DLP016"),
+    Plant("hang", ("hang",), "DLP016"),
+    Plant("copy-if-strided", ("copy_if_strided",), "DLP017", layouts=("C", "strided")),
+    Plant("broken-promise", ("view",), "DLP018", promise="copy"),
+    Plant("early", ("early",), "DLP019", promise="copy"),
+    Plant("late", ("late",), "DLP020", promise="copy"),
+)
+
+NOT_PLANTED = {
+    "DLP006": "not planted: needs a device",
+    "DLP014": "not planted: no conversions in a loop yet",
+}
+"""Rules for which nothing can be planted on the host, and why."""

@@ -1,0 +1,171 @@
+"""Ways into the synthetic framework: innocent ones, and one for each fault."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+import numpy
+
+from dlprof.synthetic.framework import (
+    Array,
+    Queue,
+    _kept,
+    default_queue,
+    empty,
+    from_address,
+    other_queue,
+)
+
+SLOW_NS = 200_000
+EARLY_NS = 2_000_000
+
+
+def view(source: Array) -> Array:
+    """Innocent: shares the memory, keeps its owner, and depends on the same event."""
+    return Array(source.data, source.owner, source.done)
+
+
+def copy(source: Array) -> Array:
+    """Innocent: waits for the values and copies them once."""
+    source.wait()
+    data, memory = empty(source.shape, source.dtype)
+    data[...] = source.data
+    return Array(data, memory)
+
+
+def queued_copy(source: Array) -> Array:
+    """Innocent: copies on the queue, where later writes of the source come after it."""
+    result, done = _later(default_queue, source, 0)
+    return Array(result.data, result.owner, done)
+
+
+def copy_twice(source: Array) -> Array:
+    """Fault: a copy of a copy, both alive at once."""
+    first = copy(source)
+    return copy(first)
+
+
+def sync(source: Array) -> Array:
+    """Fault: a view that lets the host wait for the queue, although nothing asked for it."""
+    default_queue.put(_nothing).wait()
+    return view(source)
+
+
+def device_sync(source: Array) -> Array:
+    """Fault: lets the host wait for every queue there is."""
+    for each in (default_queue, other_queue):
+        each.put(_nothing).wait()
+    return view(source)
+
+
+def race(source: Array) -> Array:
+    """Fault: a view that forgets what it depends on."""
+    return Array(source.data, source.owner)
+
+
+def leak(source: Array) -> Array:
+    """Fault: keeps every result for ever."""
+    result = view(source)
+    _kept.append(result)
+    return result
+
+
+def dangle(source: Array) -> Array:
+    """Fault: a view that does not keep the memory alive."""
+    source.wait()
+    return Array(from_address(source.data.ctypes.data, source.shape, source.dtype))
+
+
+def lose_read_only(source: Array) -> Array:
+    """Fault: a writable view of read-only memory."""
+    writable = from_address(source.data.ctypes.data, source.shape, source.dtype)
+    return Array(writable, source, source.done)
+
+
+def narrow(source: Array) -> Array:
+    """Fault: a 64-bit dtype becomes one of 32 bits without a word."""
+    narrower = {"float64": "float32", "int64": "int32"}.get(source.dtype.name, source.dtype)
+    source.wait()
+    return copy(Array(source.data.astype(narrower)))
+
+
+def wrong_strides(source: Array) -> Array:
+    """Fault: rows are read as columns."""
+    source.wait()
+    return copy(Array(numpy.ascontiguousarray(source.data.T).reshape(source.shape)))
+
+
+def retry(source: Any) -> Array:
+    """Fault: asks with keywords that this producer refuses, and then once more without."""
+    try:
+        capsule = source.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        capsule = source.__dlpack__()
+    data = numpy.from_dlpack(_Holder(capsule))
+    return Array(data, source, getattr(source, "done", None))
+
+
+class _Holder:
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def early(source: Array) -> Array:
+    """Fault: returns long before the result is there; it has read its source by then."""
+    result, done = _later(other_queue, copy(source), EARLY_NS)
+    return Array(result.data, result.owner, done)
+
+
+def late(source: Array) -> Array:
+    """Fault: still reads its source after it has returned, on a queue that orders no writes."""
+    result, done = _later(other_queue, source.wait(), EARLY_NS)
+    return Array(result.data, result.owner, done)
+
+
+def _later(queue: Queue, source: Array, delay_ns: int) -> tuple[Array, threading.Event]:
+    """A copy that the queue makes after a while; it holds both arrays until it is done."""
+    result = Array(*empty(source.shape, source.dtype))
+
+    def run() -> None:
+        if delay_ns:
+            time.sleep(delay_ns / 1e9)
+        result.data[...] = source.data
+
+    return result, queue.put(run)
+
+
+def slow(source: Array) -> Array:
+    """Fault: a view for which the host works much longer than it must."""
+    end = time.perf_counter_ns() + SLOW_NS
+    while time.perf_counter_ns() < end:
+        pass
+    return view(source)
+
+
+def copy_if_strided(source: Array) -> Array:
+    """Fault: a view of what is contiguous, and a silent copy of all else."""
+    return view(source) if source.data.flags.c_contiguous else copy(source)
+
+
+def crash(source: Array) -> Array:
+    """Fault: kills the process."""
+    os.abort()
+
+
+def hang(source: Array) -> Array:
+    """Fault: never returns."""
+    threading.Event().wait()
+    raise AssertionError("an event that nobody sets was set")
+
+
+def _nothing() -> None:
+    """Stand at the end of a queue."""

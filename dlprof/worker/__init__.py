@@ -1,0 +1,1 @@
+"""All that runs inside the measured interpreter, by the standard library alone."""

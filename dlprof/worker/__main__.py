@@ -1,0 +1,41 @@
+"""Start of a worker: ``python .../dlprof/worker/__main__.py REQUESTS_FD REPLIES_FD``.
+
+Runs under any interpreter, also one without dlprof: only the folder of this package is made
+importable, as a package whose ``__init__`` is not run, so nothing else of the parent's
+environment leaks in. Pythons that dlprof cannot measure must still be able to read this file, so
+that they can say so.
+"""
+
+import sys
+
+OLDEST = (3, 10)
+
+
+def end_with_parent() -> None:
+    # The parent may be killed while this process is inside a framework that hangs and never looks
+    # at the pipe again. Linux only; elsewhere the pipe has to do.
+    import ctypes
+    import signal
+
+    set_parent_death_signal = 1
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL), 0, 0, 0)
+
+
+if __name__ == "__main__":
+    if sys.version_info < OLDEST:
+        sys.exit("Python " + sys.version.split()[0] + " is too old: dlprof measures 3.10 and newer")
+    # Python puts this folder first in sys.path; names such as values.py must not shadow anything.
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path.pop(0)
+    end_with_parent()
+    from pathlib import Path
+    from types import ModuleType
+
+    package = ModuleType("dlprof")
+    package.__path__ = [str(Path(__file__).absolute().parent.parent)]
+    sys.modules["dlprof"] = package
+
+    from dlprof.worker.serve import serve
+
+    serve(int(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,222 @@
+"""Serve one case: prepare it, run its instruments, send each answer as it comes.
+
+What was measured before a crash has already been sent. The outermost boundary is here: a
+framework may raise anything, and whatever it raises is recorded in its own words.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dlprof.probes.base import ArraySpec, Probe, Unsupported
+from dlprof.worker import (
+    copy_cost,
+    early_write,
+    first_call,
+    fresh_source,
+    gpu_state,
+    handshake,
+    host_time,
+    lifetime,
+    ordering,
+    ownership,
+    peak_memory,
+    phases,
+    ready_time,
+    room,
+    trace,
+    values,
+)
+from dlprof.worker.declared import FaultyProbe
+from dlprof.worker.subject import Subject, namespace_for, prepare
+from dlprof.worker.words import words
+
+if TYPE_CHECKING:
+    from dlprof.worker.channel import Channel
+    from dlprof.worker.serve import Desk
+
+PHASES_SHARE = 5
+"""The phases get this share (one in so many) of a timer's budget."""
+
+
+class Answer:
+    """What is sent for one request."""
+
+    def __init__(self, channel: Channel, identity: int) -> None:
+        self.channel = channel
+        self.identity = identity
+        self.outcome: tuple[str, str | None] = ("ok", None)
+        self.refusals: dict[str, str] = {}
+        """Why an instrument failed, by its name."""
+
+    def stage(self, name: str) -> None:
+        """Tell the parent what comes next, so that a crash or a hang can be placed."""
+        self.channel.send({"id": self.identity, "stage": name})
+
+    def part(self, name: str, value: Any) -> None:
+        self.channel.send({"id": self.identity, "part": name, "value": value})
+
+    def failed(self, instrument: str, reason: str) -> None:
+        self.refusals[instrument] = reason
+        self.part("failed", {"instrument": instrument, "reason": reason})
+
+    def done(self, status: str, reason: str | None) -> None:
+        self.channel.send({"id": self.identity, "done": status, "reason": reason})
+
+
+def run_case(desk: Desk, request: dict[str, Any], answer: Answer) -> None:
+    """Measure one case; sets ``answer.outcome`` to a status and a reason."""
+    try:
+        answer.outcome = _measure(desk, request, answer)
+    except room.TooLarge as reason:
+        answer.outcome = ("skipped", str(reason))
+    except FaultyProbe as fault:
+        answer.outcome = ("crashed", f"the probe is faulty: {fault}")
+    except SyntaxError as fault:
+        answer.outcome = ("crashed", f"the probe is faulty: {words(fault)}")
+    except Unsupported as refusal:
+        answer.outcome = ("unsupported", str(refusal) or words(refusal))
+    except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
+        answer.outcome = ("unsupported", words(refusal))
+    except BaseException as stop:  # noqa: BLE001 - a probe that calls sys.exit must not end us
+        answer.outcome = ("crashed", f"raised {words(stop)}")
+    finally:
+        desk.channel.measuring = False
+    gc.collect()
+
+
+def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
+    spec = ArraySpec(
+        tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
+    )
+    room.check(spec)
+    subject = _subject(desk, request, spec, answer)
+    answer.stage("first call")
+    desk.channel.forks = 0
+    desk.channel.measuring = True
+    answer.part("first_call", first_call.measure(subject, desk.cases_before))
+    desk.cases_before += 1
+    outcome = watched(Bench(subject, request, answer))
+    if desk.channel.forks:
+        answer.failed("conversion", "it forks the process; each child was ended at once")
+    if "host_time" in answer.refusals:
+        return "unsupported", answer.refusals["host_time"]
+    return outcome
+
+
+def _subject(desk: Desk, request: dict[str, Any], spec: ArraySpec, answer: Answer) -> Subject:
+    answer.stage("import")
+    producer = desk.probe(*request["producer"])
+    consumer = desk.probe(*request["consumer"])
+    export = _named(producer, producer.exports, request["export"])
+    import_ = _named(consumer, consumer.imports, request["import"])
+    key = (producer.name, consumer.name, import_.name)
+    if key not in desk.namespaces:
+        desk.namespaces[key] = namespace_for(producer, consumer, import_)
+        gc.freeze()  # the frameworks' own objects would make every collection below slow
+    answer.stage("create")
+    return prepare(producer, consumer, export, import_, spec, dict(desk.namespaces[key]))
+
+
+def _named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:
+    for way in ways:
+        if way.name == name:
+            return way
+    raise FaultyProbe(f"{probe.name} has no way named {name}")
+
+
+def watched(bench: Bench) -> tuple[str, str | None]:
+    """Run the instruments; ``invalid`` where the GPU was throttled or used by somebody else."""
+    if bench.gpu is None:
+        bench.run()
+        return "ok", None
+    before = gpu_state.read()
+    bench.run()
+    trouble = gpu_state.trouble(before, gpu_state.read())
+    return ("invalid", trouble) if trouble else ("ok", None)
+
+
+class Bench:
+    """The instruments, in their order, on one subject."""
+
+    def __init__(self, subject: Subject, request: dict[str, Any], answer: Answer) -> None:
+        self.subject = subject
+        self.answer = answer
+        self.wanted: list[str] = request["instruments"]
+        self.budget_ns: int = request["budget_ns"]
+        self.largest_bytes: int = request["largest_bytes"]
+        self.gpu, self.no_gpu = _gpu(subject)
+
+    def run(self) -> None:
+        # Times first: they look at nothing, and so survive a probe that points to a wrong address.
+        self._take_times()
+        self.take("values", lambda: values.measure(self.subject))
+        owned = self.take("ownership", lambda: ownership.measure(self.subject, self.gpu))
+        if owned is not None and owned["verdict"] == "copy" and not self.crosses(owned):
+            size = self.subject.spec.size_bytes
+            gpu = self.gpu if self.subject.spec.device == "cuda" else None
+            self.take("copy_cost", lambda: copy_cost.measure(size, self.budget_ns, gpu))
+        self.take("handshake", lambda: handshake.measure(self.subject))
+        self.take("fresh_source", lambda: fresh_source.measure(self.subject, self.budget_ns))
+        self._diagnose()
+
+    def _take_times(self) -> None:
+        subject, budget = self.subject, self.budget_ns
+        host = self.take("host_time", lambda: host_time.measure(subject, budget))
+        self.take("ready_time", lambda: ready_time.measure(subject, budget))
+        if host is not None:
+            per_call = sum(host["samples_ns"]) / len(host["samples_ns"])
+            self.take("phases", lambda: phases.measure(subject, per_call, budget // PHASES_SHARE))
+        self.take("device_time", self.device_time)
+
+    def _diagnose(self) -> None:
+        sizes = [size for size in early_write.SIZES_BYTES if size <= self.largest_bytes]
+        self.take("ordering", lambda: ordering.measure(self.subject, self.gpu))
+        self.take("peak_memory", lambda: peak_memory.measure(self.subject))
+        self.take("early_write", lambda: early_write.measure(self.subject, sizes))
+        self.take("lifetime", lambda: lifetime.measure(self.subject, self.gpu))
+        self.take("trace", lambda: trace.measure(self.subject, self.gpu))
+
+    def crosses(self, owned: dict[str, Any]) -> bool:
+        """Whether the copy goes from one device to another: then no memcpy compares with it."""
+        return bool(owned["evidence"]["result_device"] != self.subject.spec.device)
+
+    def take(self, name: str, measure: Callable[[], Any]) -> Any:
+        """Run one instrument; a failure of one costs that one alone."""
+        if name not in self.wanted:
+            return None
+        self.answer.stage(name)
+        try:
+            found = measure()
+            if found is not None:
+                self.answer.part(name, found)
+        except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
+            self.answer.failed(name, words(refusal))
+            return None
+        return found
+
+    def device_time(self) -> dict[str, Any] | None:
+        """Device time where there is a device; None on the CPU."""
+        if "cuda" not in (self.subject.spec.device, self.subject.result_device):
+            return None
+        if self.gpu is None:
+            return {"verdict": "unknown", "reason": self.no_gpu}
+        from dlprof.worker import device_time
+
+        stream = self.subject.consumer.current_stream("cuda")
+        return device_time.measure(self.subject, self.gpu, stream, self.budget_ns / 1e9)
+
+
+def _gpu(subject: Subject) -> tuple[Any, str | None]:
+    if "cuda" not in (subject.spec.device, subject.result_device):
+        return None, None
+    from dlprof.worker.cuda import CudaUnavailable, driver_devices, open_gpu
+
+    if not isinstance(driver_devices(), int):
+        return None, "no CUDA driver"
+    try:
+        return open_gpu(), None
+    except CudaUnavailable as reason:
+        return None, str(reason)

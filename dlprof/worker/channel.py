@@ -1,0 +1,63 @@
+"""JSON lines between a worker and its parent, over pipes of their own.
+
+Frameworks and probes write to stdout and stderr as they like; nothing of that gets in here. A
+process forked by a probe must not answer in the worker's name: only the worker's own process may
+send, and while a conversion is measured a forked child is ended at once: a loop that both of them
+run on doubles the processes with every turn.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from typing import Any
+
+
+class Channel:
+    """The worker's end."""
+
+    def __init__(self, requests_fd: int, replies_fd: int) -> None:
+        for fd in (requests_fd, replies_fd):
+            os.set_inheritable(fd, False)
+        self._requests = os.fdopen(requests_fd, encoding="utf-8")
+        self._replies_fd = replies_fd
+        self._owner = os.getpid()
+        self.measuring = False
+        self.forks = 0
+        """How often the worker was forked while ``measuring``."""
+        os.register_at_fork(after_in_parent=self._count_fork, after_in_child=self._end_child)
+
+    def requests(self) -> Iterator[dict[str, Any]]:
+        for line in self._requests:
+            yield json.loads(line)
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Raises TypeError or ValueError for what JSON cannot say."""
+        if os.getpid() != self._owner:
+            os._exit(0)  # a probe forked, and the child came back into our code
+        line = json.dumps(_finite(message), allow_nan=False) + "\n"
+        view = memoryview(line.encode("utf-8"))
+        while view:
+            view = view[os.write(self._replies_fd, view) :]
+
+    def _count_fork(self) -> None:
+        self.forks += self.measuring
+
+    def _end_child(self) -> None:
+        if self.measuring:
+            os._exit(0)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they become null. UTF-8 has no lone surrogates."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {_finite(str(key)): _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value

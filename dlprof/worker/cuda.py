@@ -1,0 +1,320 @@
+"""CUDA for instruments: streams, events, a spin kernel, and memory by address.
+
+A thin layer over ``cuda-core`` (1.x; ``cuda.core.experimental`` before 0.5) and, for what it lacks
+or renamed between versions, ``cuda.bindings.driver``. It works in the device's primary context,
+which is the one that frameworks use. Streams are plain handles (int), as frameworks give them:
+0 and 1 are the legacy default stream, 2 is the per-thread default stream.
+
+Nothing but the standard library is imported before :func:`open_gpu` is called.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import statistics
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+LEGACY_STREAM = 1
+PER_THREAD_STREAM = 2
+
+LONGEST_SPIN_NS = 2_000_000_000
+
+# What the host is given to queue a copy and two events before the device gets to them.
+_HEAD_START_NS = 200_000
+_COPIES = 9
+
+# An iteration takes many clocks and a clock is no shorter than 0.4 ns, so as many iterations as
+# there are nanoseconds never cut a spin short, and end it where the timer stands still.
+_SPIN_SOURCE = r"""
+extern "C" __global__ void spin(unsigned long long duration_ns)
+{
+    unsigned long long start, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+    for (unsigned long long i = 0; i < duration_ns; ++i) {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+        if (now - start >= duration_ns) return;
+    }
+}
+"""
+
+
+class CudaUnavailable(Exception):
+    """CUDA cannot be used here; the message says why in one sentence."""
+
+
+class CudaError(Exception):
+    """A driver call failed; the message holds the call's error name."""
+
+
+@dataclass(frozen=True)
+class GpuProperties:
+    """What a device says of itself; ``driver_version`` is the CUDA version that it supports."""
+
+    name: str
+    compute_capability: str
+    l2_size_bytes: int
+    memory_size_bytes: int
+    driver_version: str
+
+
+class Gpu(Protocol):
+    """What instruments need of a device; also implemented by the tests' simulated device.
+
+    Calls that take a ``stream`` only queue work on it. All times are in ns.
+    """
+
+    @property
+    def properties(self) -> GpuProperties: ...
+
+    def host_ns(self) -> int:
+        """Read the host's clock; a simulated device has its own."""
+
+    def new_stream(self, *, blocking: bool) -> int:
+        """Make a stream; a blocking one is ordered with the legacy default stream."""
+
+    def spin(self, stream: int, duration_ns: int) -> None:
+        """Queue a kernel that runs this long and always ends by itself."""
+
+    def event(self) -> Any:
+        """Make an event that can be timed."""
+
+    def record(self, event: Any, stream: int) -> None: ...
+
+    def is_done(self, event: Any) -> bool:
+        """Say, without waiting, whether the work before a recorded event has been done."""
+
+    def elapsed_ns(self, start: Any, end: Any) -> float:
+        """Return the time between two events that have been done."""
+
+    def wait_event(self, stream: int, event: Any) -> None:
+        """Let what is queued on the stream from now on run after the event."""
+
+    def synchronize(self, stream: int) -> None:
+        """Wait on the host until the stream's work has been done."""
+
+    def synchronize_device(self) -> None: ...
+
+    def allocate(self, size_bytes: int) -> int:
+        """Return the address of new device memory; the driver may wait for the device."""
+
+    def free(self, address: int) -> None: ...
+
+    def read(self, address: int, size_bytes: int) -> bytes:
+        """Return what device memory holds now; waits for no other stream."""
+
+    def write(self, address: int, data: bytes) -> None:
+        """Overwrite device memory now; returns when it is done, waits for no other stream."""
+
+    def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
+        """Queue a copy from device memory to device memory."""
+
+    def flush_l2(self, stream: int) -> None:
+        """Queue a memset twice as large as the L2 cache, which drives everything else out."""
+
+    def memcpy_ns(self, size_bytes: int) -> float:
+        """Measure a copy of this size from device memory to device memory on an idle device."""
+
+
+class CudaGpu:
+    """One CUDA device in its primary context, which is made current on the calling thread."""
+
+    def __init__(self, ordinal: int) -> None:
+        self._core = _cuda_core()
+        self._driver = importlib.import_module("cuda.bindings.driver")
+        self._device = self._core.Device(ordinal)
+        self._device.set_current()
+        self._streams: dict[int, Any] = {}
+        self._flush_address = 0
+        self._private = self.new_stream(blocking=False)
+        self._events = (self.event(), self.event())
+        self._spin = self._compile_spin()
+        self.properties = self._read_properties()
+        # The first launch loads the kernel's code and may wait for the device.
+        self.spin(self._private, 1)
+        self.synchronize(self._private)
+
+    def host_ns(self) -> int:
+        return time.perf_counter_ns()
+
+    def new_stream(self, *, blocking: bool) -> int:
+        options = self._core.StreamOptions(nonblocking=not blocking)
+        stream = self._device.create_stream(options=options)
+        handle = int(stream.handle)
+        self._streams[handle] = stream  # its owner: a stream that is collected is destroyed
+        return handle
+
+    def spin(self, stream: int, duration_ns: int) -> None:
+        """Queue the spin kernel; ValueError beyond :data:`LONGEST_SPIN_NS`."""
+        if not 0 <= duration_ns <= LONGEST_SPIN_NS:
+            raise ValueError(f"a spin lasts 0 to {LONGEST_SPIN_NS} ns, not {duration_ns}")
+        config = self._core.LaunchConfig(grid=1, block=1)
+        self._core.launch(
+            self._stream(stream), config, self._spin, ctypes.c_uint64(int(duration_ns))
+        )
+
+    def event(self) -> Any:
+        # By the driver, because cuda-core renamed the option that asks for timing.
+        return self._call("cuEventCreate", 0)
+
+    def record(self, event: Any, stream: int) -> None:
+        self._call("cuEventRecord", event, _handle(stream))
+
+    def is_done(self, event: Any) -> bool:
+        (status,) = self._driver.cuEventQuery(event)
+        if status == self._driver.CUresult.CUDA_ERROR_NOT_READY:
+            return False
+        _check("cuEventQuery", status)
+        return True
+
+    def elapsed_ns(self, start: Any, end: Any) -> float:
+        return float(self._call("cuEventElapsedTime", start, end)) * 1e6
+
+    def wait_event(self, stream: int, event: Any) -> None:
+        self._call("cuStreamWaitEvent", _handle(stream), event, 0)
+
+    def synchronize(self, stream: int) -> None:
+        self._call("cuStreamSynchronize", _handle(stream))
+
+    def synchronize_device(self) -> None:
+        self._call("cuCtxSynchronize")
+
+    def allocate(self, size_bytes: int) -> int:
+        return int(self._call("cuMemAlloc", size_bytes))
+
+    def free(self, address: int) -> None:
+        self._call("cuMemFree", address)
+
+    def read(self, address: int, size_bytes: int) -> bytes:
+        buffer = ctypes.create_string_buffer(size_bytes)
+        place = ctypes.addressof(buffer)
+        self._call("cuMemcpyDtoHAsync", place, address, size_bytes, self._private)
+        self.synchronize(self._private)
+        return buffer.raw
+
+    def write(self, address: int, data: bytes) -> None:
+        buffer = ctypes.create_string_buffer(data, len(data))
+        place = ctypes.addressof(buffer)
+        self._call("cuMemcpyHtoDAsync", address, place, len(data), self._private)
+        self.synchronize(self._private)
+
+    def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
+        self._call("cuMemcpyDtoDAsync", destination, source, size_bytes, _handle(stream))
+
+    def flush_l2(self, stream: int) -> None:
+        size_bytes = 2 * self.properties.l2_size_bytes
+        if not self._flush_address:
+            self._flush_address = self.allocate(size_bytes)
+        self._call("cuMemsetD8Async", self._flush_address, 0, size_bytes, _handle(stream))
+
+    def memcpy_ns(self, size_bytes: int) -> float:
+        source, destination = self.allocate(size_bytes), self.allocate(size_bytes)
+        try:
+            self.copy(destination, source, size_bytes, self._private)  # touches both
+            return statistics.median(
+                self._copy_ns(destination, source, size_bytes) for _ in range(_COPIES)
+            )
+        finally:
+            self.free(source)
+            self.free(destination)
+
+    def _copy_ns(self, destination: int, source: int, size_bytes: int) -> float:
+        start, end = self._events
+        self.synchronize_device()
+        self.spin(self._private, _HEAD_START_NS)
+        self.record(start, self._private)
+        self.copy(destination, source, size_bytes, self._private)
+        self.record(end, self._private)
+        self.synchronize(self._private)
+        return self.elapsed_ns(start, end)
+
+    def _stream(self, handle: int) -> Any:
+        handle = _handle(handle)
+        if handle not in self._streams:
+            self._streams[handle] = self._core.Stream.from_handle(handle)
+        return self._streams[handle]
+
+    def _compile_spin(self) -> Any:
+        major, minor = self._device.compute_capability
+        options = self._core.ProgramOptions(std="c++17", arch=f"sm_{major}{minor}")
+        program = self._core.Program(_SPIN_SOURCE, code_type="c++", options=options)
+        return program.compile("cubin").get_kernel("spin")
+
+    def _read_properties(self) -> GpuProperties:
+        major, minor = self._device.compute_capability
+        version = int(self._call("cuDriverGetVersion"))
+        return GpuProperties(
+            name=str(self._device.name),
+            compute_capability=f"{major}.{minor}",
+            l2_size_bytes=int(self._device.properties.l2_cache_size),
+            memory_size_bytes=int(self._call("cuMemGetInfo")[1]),
+            driver_version=f"{version // 1000}.{version % 1000 // 10}",
+        )
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """Call a driver function; its one result, a tuple of several, or None."""
+        status, *results = getattr(self._driver, name)(*arguments)
+        _check(name, status)
+        return tuple(results) if len(results) > 1 else results[0] if results else None
+
+
+@functools.cache
+def open_gpu(ordinal: int = 0) -> CudaGpu:
+    """Open a device, once per process; raises :class:`CudaUnavailable` with the reason."""
+    devices = driver_devices()
+    if isinstance(devices, str):
+        raise CudaUnavailable(devices)
+    if ordinal >= devices:
+        raise CudaUnavailable(f"there is no CUDA device {ordinal}: the driver counts {devices}")
+    try:
+        return CudaGpu(ordinal)
+    except ImportError:
+        raise CudaUnavailable("cuda-core is not installed: pip install cuda-core") from None
+    except Exception as error:
+        # cuda-core, its bindings and NVRTC each raise exceptions of their own.
+        words = " ".join(str(error).split()) or type(error).__name__
+        raise CudaUnavailable(f"cuda-core cannot use CUDA device {ordinal}: {words}") from error
+
+
+def driver_devices() -> int | str:
+    """Count CUDA devices by the driver alone; the reason in words where there is none.
+
+    Starts the driver in this process: a child made by ``fork`` without ``exec`` cannot use CUDA
+    afterwards.
+    """
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "there is no CUDA driver: libcuda.so.1 cannot be loaded"
+    status = driver.cuInit(0)
+    count = ctypes.c_int(0)
+    status = status or driver.cuDeviceGetCount(ctypes.byref(count))
+    if status:
+        return f"the CUDA driver does not start: {_error_string(driver, status)}"
+    return count.value or "the CUDA driver finds no device"
+
+
+def _cuda_core() -> Any:
+    core = importlib.import_module("cuda.core")
+    if hasattr(core, "Device"):
+        return core
+    return importlib.import_module("cuda.core.experimental")
+
+
+def _handle(stream: int | None) -> int:
+    # Where per-thread default streams are switched on, 0 would mean the other default stream.
+    return stream or LEGACY_STREAM
+
+
+def _check(name: str, status: Any) -> None:
+    if int(status) != 0:
+        raise CudaError(f"{name}: {getattr(status, 'name', status)}")
+
+
+def _error_string(driver: Any, status: int) -> str:
+    words = ctypes.c_char_p()
+    driver.cuGetErrorString(status, ctypes.byref(words))
+    return words.value.decode() if words.value else f"error {status}"

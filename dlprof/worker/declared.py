@@ -1,0 +1,126 @@
+"""Is what a probe declares what the contract says? Asked once, where the probe is loaded.
+
+Everything later relies on it: names stand in session files, code is compiled, variables are set.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterable, Mapping
+from string import Formatter
+from typing import Any
+
+from dlprof.probes.base import ANY_DEVICE, Export, Import, Probe, Protocol
+
+PROMISES = (None, "copy", "view")
+
+
+class FaultyProbe(Exception):
+    """A probe from outside cannot be used; the message says why."""
+
+
+def check_probe(kind: type[Probe]) -> None:
+    """Raises :class:`FaultyProbe` for the first declaration of ``kind`` that cannot be used."""
+    where = kind.__name__
+    for attribute in ("name", "module"):
+        check_name(getattr(kind, attribute, None), f"{where}.{attribute}")
+    for attribute in ("aliases", "distributions"):
+        _names(getattr(kind, attribute, None), f"{where}.{attribute}")
+    for attribute in ("requirement", "setup", "c_exchange_type"):
+        check_text(getattr(kind, attribute), f"{where}.{attribute}")
+    _devices(kind.devices, f"{where}.devices")
+    _variables(kind.variables, f"{where}.variables")
+    _ways(kind.exports, Export, f"{where}.exports")
+    _ways(kind.imports, Import, f"{where}.imports")
+
+
+def check_name(value: Any, where: str) -> None:
+    if not (isinstance(value, str) and value and value.isprintable()):
+        raise FaultyProbe(f"{where} must be a name, not {reprlib.repr(value)}")
+
+
+def check_text(value: Any, where: str) -> str:
+    """``value`` if it is text that can stand in a file."""
+    if not isinstance(value, str) or value != value.encode("utf-8", "replace").decode("utf-8"):
+        raise FaultyProbe(f"{where} must be text, not {reprlib.repr(value)}")
+    return value
+
+
+def check_code(value: Any, where: str, needs_array: bool = True) -> str:
+    """``value`` if it is a Python expression of ``{x}``, or of nothing if that is allowed."""
+    code = check_text(value, where)
+    try:
+        fields = [field[1:] for field in Formatter().parse(code) if field[1] is not None]
+    except ValueError:
+        raise FaultyProbe(f"{where} has a brace without its partner: {code!r}") from None
+    if (needs_array and not fields) or any(field != ("x", "", None) for field in fields):
+        raise FaultyProbe(f"{where} must hold {{x}} and nothing else in braces: {code!r}")
+    try:
+        compile(code.format(x="x"), where, "eval")
+    except (SyntaxError, ValueError) as fault:
+        why = fault.msg if isinstance(fault, SyntaxError) else str(fault)
+        raise FaultyProbe(f"{where} is not a Python expression: {code!r} ({why})") from None
+    return code
+
+
+def _names(values: Any, where: str) -> None:
+    _tuple(values, where)
+    for value in values:
+        check_name(value, where)
+
+
+def _tuple(values: Any, where: str) -> None:
+    # A forgotten comma makes a string of a tuple, and a string has letters to go through.
+    if not isinstance(values, tuple):
+        raise FaultyProbe(f"{where} must be a tuple, not {reprlib.repr(values)}")
+
+
+def _devices(values: Any, where: str) -> None:
+    _tuple(values, where)
+    if not values or any(value not in ANY_DEVICE for value in values):
+        raise FaultyProbe(f"{where} must be of {ANY_DEVICE}, not {reprlib.repr(values)}")
+
+
+def _variables(values: Any, where: str) -> None:
+    if not isinstance(values, Mapping):
+        raise FaultyProbe(f"{where} must be a mapping, not {reprlib.repr(values)}")
+    for name, value in values.items():
+        check_name(name, where)
+        check_text(value, f"{where}[{name!r}]")
+        if "=" in name or "\0" in value:
+            raise FaultyProbe(f"{where}[{name!r}] cannot be an environment variable")
+
+
+def _ways(ways: Any, kind: type[Export | Import], where: str) -> None:
+    _tuple(ways, where)
+    for way in ways:
+        if not isinstance(way, kind):
+            raise FaultyProbe(f"{where} must hold {kind.__name__}s, not {reprlib.repr(way)}")
+        check_name(way.name, f"a name in {where}")
+        _way(way, f"{where} {way.name!r}")
+    _unique((way.name for way in ways), where)
+
+
+def _way(way: Export | Import, where: str) -> None:
+    check_code(way.code, f"the code of {where}")
+    _devices(way.devices, f"devices of {where}")
+    check_text(way.note, f"the note of {where}")
+    if way.promise not in PROMISES:
+        raise FaultyProbe(f"the promise of {where} must be copy or view, not {way.promise!r}")
+    protocols = way.protocols if isinstance(way, Import) else (way.protocol,)
+    _tuple(protocols, f"protocols of {where}")
+    if not protocols or not all(isinstance(protocol, Protocol) for protocol in protocols):
+        raise FaultyProbe(f"the protocol of {where} must be a Protocol, not {protocols!r}")
+    if isinstance(way, Import):
+        _names(way.producers, f"producers of {where}")
+        if way.result_device not in ("", *ANY_DEVICE):
+            raise FaultyProbe(f"the result_device of {where} is {way.result_device!r}")
+        check_text(way.setup, f"the setup of {where}")
+
+
+def _unique(names: Iterable[str], where: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise FaultyProbe(f"{where} has two ways named {name!r}")
+        seen.add(name)

@@ -1,0 +1,163 @@
+"""Device time: for how long does the device work on a conversion, in the consumer's stream?
+
+Two CUDA events stand around the call, behind a spin kernel that is still running when the second
+event has been queued. So the device finds the start event, the conversion's work and the end event
+in a row, and no launch gap is in the number. The cost of two events with nothing between them,
+measured the same way, is taken off; a view then takes 0 within ``resolution_ns``.
+
+Proof: the start event has not been passed when the end event has been queued. Where it has, the
+sample is dropped and the spin made longer.
+
+It cannot tell, and says ``unknown`` with the reason, where the consumer's stream cannot be reached,
+and where the call waits on the stream: it then waits for the spin as well, whatever its length, and
+its work is queued after the spin has ended. Work that a conversion does on other streams is not
+seen.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dlprof.worker.cuda import LONGEST_SPIN_NS, Gpu
+from dlprof.worker.subject import Subject
+
+SHORTEST_SPIN_NS = 100_000
+HEADROOM = 4
+"""The spin lasts this many times as long as the host took to queue everything."""
+ATTEMPTS = 3
+MIN_SAMPLES = 5
+MAX_SAMPLES = 50
+EVENT_RESOLUTION_NS = 500.0
+"""What the driver's documentation of ``cuEventElapsedTime`` promises."""
+
+WAITS = "the call waits on the stream; device time cannot be separated from the gaps"
+SLOW = "the host was slower than the spin kernel, so launch gaps cannot be ruled out"
+NO_STREAM = "the consumer does not say which stream it uses"
+
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One run between two events; ``gapless`` if all was queued before the start event passed."""
+
+    device_ns: float
+    host_ns: int
+    gapless: bool
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A stream of a device with two events on it; ``cold`` drives the L2 cache out first."""
+
+    gpu: Gpu
+    stream: int
+    start: Any
+    end: Any
+
+    def run(self, call: Call, spin_ns: int, *, cold: bool) -> Sample:
+        """Measure ``call`` once behind a spin kernel."""
+        gpu, stream = self.gpu, self.stream
+        if cold:
+            gpu.flush_l2(stream)
+        else:
+            call()
+        gpu.synchronize_device()
+        began = gpu.host_ns()
+        gpu.spin(stream, spin_ns)
+        gpu.record(self.start, stream)
+        result = call()
+        gpu.record(self.end, stream)
+        host_ns = gpu.host_ns() - began
+        gapless = not gpu.is_done(self.start)
+        gpu.synchronize(stream)
+        del result  # freed after the measurement: freeing may queue work or wait
+        return Sample(gpu.elapsed_ns(self.start, self.end), host_ns, gapless)
+
+
+def measure(
+    subject: Subject, gpu: Gpu, stream_handle: int | None, budget_s: float
+) -> dict[str, Any]:
+    """Device time of the conversion with a warm and with a cold L2 cache, in ns.
+
+    ``stream_handle`` is the consumer's current stream. Samples are taken until ``budget_s``
+    seconds have passed on the host, and at least :data:`MIN_SAMPLES` of each kind.
+    """
+    if stream_handle is None:
+        return _unknown(NO_STREAM)
+    bench = Bench(gpu, stream_handle, gpu.event(), gpu.event())
+    subject.convert()  # the first call may load code, which waits for the device
+    spin_ns, sample, why_not = _outlast(bench, subject.convert)
+    if why_not is not None:
+        return _unknown(why_not, spin_ns, sample.host_ns)
+    series = _series(bench, subject.convert, spin_ns, round(budget_s * 1e9))
+    if min(len(samples) for samples in series.values()) < MIN_SAMPLES:
+        return _unknown(SLOW, spin_ns, sample.host_ns)
+    empty = [bench.run(_nothing, spin_ns, cold=False).device_ns for _ in range(MIN_SAMPLES)]
+    return {
+        "verdict": "ok",
+        "reason": None,
+        **{name: _estimate(samples, empty) for name, samples in series.items()},
+        "resolution_ns": max(EVENT_RESOLUTION_NS, max(empty) - min(empty)),
+        "spin_ns": spin_ns,
+        "host_ns": round(statistics.median(one.host_ns for one in series["warm"])),
+    }
+
+
+def _nothing() -> None:
+    """Stand for the conversion between the events of an empty pair."""
+
+
+def _outlast(bench: Bench, call: Call) -> tuple[int, Sample, str | None]:
+    """Find a spin that outlasts the queueing of ``call``; the third is the reason if none does.
+
+    A call that waits on the stream takes as long as the spin, for every length of it.
+    """
+    spin_ns = SHORTEST_SPIN_NS
+    waited = True
+    for _ in range(ATTEMPTS):
+        sample = bench.run(call, spin_ns, cold=False)
+        if sample.gapless:
+            return max(SHORTEST_SPIN_NS, HEADROOM * sample.host_ns), sample, None
+        waited = waited and sample.host_ns >= spin_ns
+        tried_ns = spin_ns
+        spin_ns = min(HEADROOM * max(spin_ns, sample.host_ns), LONGEST_SPIN_NS)
+    return tried_ns, sample, WAITS if waited else SLOW
+
+
+def _series(bench: Bench, call: Call, spin_ns: int, budget_ns: int) -> dict[str, list[Sample]]:
+    """Take gapless samples, warm and cold in turn, so that a drift touches both alike."""
+    warm: list[Sample] = []
+    cold: list[Sample] = []
+    began = bench.gpu.host_ns()
+    for number in range(MAX_SAMPLES):
+        if number >= MIN_SAMPLES and bench.gpu.host_ns() - began > budget_ns:
+            break
+        warm.append(bench.run(call, spin_ns, cold=False))
+        cold.append(bench.run(call, spin_ns, cold=True))
+    return {"warm": _gapless(warm), "cold": _gapless(cold)}
+
+
+def _gapless(samples: list[Sample]) -> list[Sample]:
+    return [sample for sample in samples if sample.gapless]
+
+
+def _estimate(samples: list[Sample], empty: list[float]) -> dict[str, Any]:
+    pair_ns = statistics.median(empty)
+    samples_ns = [sample.device_ns - pair_ns for sample in samples]
+    return {"median_ns": statistics.median(samples_ns), "samples_ns": samples_ns}
+
+
+def _unknown(reason: str, spin_ns: int | None = None, host_ns: int | None = None) -> dict[str, Any]:
+    return {
+        "verdict": "unknown",
+        "reason": reason,
+        "warm": None,
+        "cold": None,
+        "resolution_ns": None,
+        "spin_ns": spin_ns,
+        "host_ns": host_ns,
+    }

@@ -1,0 +1,97 @@
+"""Fresh source: is the second conversion of the same array cheaper than the first?
+
+Some frameworks keep what a conversion made with the array: a host copy, or the objects that
+describe it. A loop over one array then times what is kept, and each new array costs more than the
+loop says. Each of several new arrays is converted twice, and the first result is held.
+
+Proof for a copy: both results lie at the same address, so the second was not made. Evidence for a
+view: the first conversion takes several times as long as the second. (Making an array drives the
+conversion's code out of the processor's caches, so the old array is converted once before,
+untimed.) It cannot tell for results without an address.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from dlprof.probes.base import DTYPES
+from dlprof.worker import timer
+from dlprof.worker.subject import Subject, compile_call
+
+MOST = 7
+LARGEST_BYTES = 1 << 20
+LEAST = 3
+KEPT_RATIO = 3.0
+KEPT_NS = 2_000
+"""A view's first conversion must cost this much more than its second to be called kept."""
+
+
+class Pair(NamedTuple):
+    """Two conversions of one new array: times in ns, and where the results were."""
+
+    first_ns: int
+    second_ns: int
+    is_view: bool
+    same_result: bool
+
+
+def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
+    """Verdict ``kept``, ``not kept`` or ``unknown``; median ns of both conversions as evidence."""
+    if not subject.import_.returns_array or subject.spec.elements == 0:
+        return _unknown("there is no result whose address could be compared")
+    subject = _of_size(subject)
+    begun = time.perf_counter_ns()
+    pairs: list[Pair] = []
+    while len(pairs) < LEAST or (len(pairs) < MOST and time.perf_counter_ns() - begun < budget_ns):
+        pair = _convert_twice(subject)
+        if pair is None:
+            return _unknown("a framework does not say where its array is")
+        pairs.append(pair)
+    return judge(pairs, timer.clock_cost_ns())
+
+
+def _of_size(subject: Subject) -> Subject:
+    """The same conversion of a smaller array: whether something is kept does not depend on it."""
+    elements = LARGEST_BYTES // DTYPES[subject.spec.dtype]
+    if subject.spec.elements <= elements:
+        return subject
+    return replace(subject, spec=replace(subject.spec, shape=(elements,)))
+
+
+def judge(pairs: list[Pair], clock_ns: float) -> dict[str, Any]:
+    """The verdict on all pairs; ``clock_ns`` is taken off the times."""
+    first = statistics.median(pair.first_ns for pair in pairs) - clock_ns
+    second = statistics.median(pair.second_ns for pair in pairs) - clock_ns
+    if all(pair.is_view for pair in pairs):
+        kept = first - second > KEPT_NS and first > KEPT_RATIO * max(second, 0.0)
+    else:
+        kept = all(pair.same_result for pair in pairs)
+    evidence = {"first_ns": first, "second_ns": second, "arrays": len(pairs)}
+    return {"verdict": "kept" if kept else "not kept", "evidence": evidence}
+
+
+def _unknown(reason: str) -> dict[str, Any]:
+    return {"verdict": "unknown", "evidence": {"reason": reason}}
+
+
+def _convert_twice(subject: Subject) -> Pair | None:
+    source = subject.make_another()
+    call = compile_call(subject.code, {**subject.namespace, "x": source})
+    subject.wait_for(subject.convert())
+    first_ns, first = _once(subject, call)
+    second_ns, second = _once(subject, call)
+    at = subject.consumer.pointer(first), subject.consumer.pointer(second)
+    source_at = subject.producer.pointer(source)
+    if None in at or source_at is None:
+        return None
+    return Pair(first_ns, second_ns, at[0] == source_at, at[0] == at[1])
+
+
+def _once(subject: Subject, call: Any) -> tuple[int, Any]:
+    begin = time.perf_counter_ns()
+    result = call()
+    subject.wait_for(result)
+    return time.perf_counter_ns() - begin, result

@@ -1,0 +1,131 @@
+"""The state of the GPUs: clocks, throttling, temperature, and who else is using them.
+
+By ``nvidia-ml-py`` (module ``pynvml``) where it is installed. A value that this driver, this GPU or
+this container does not give is None. NVML lists processes by the host's numbers; where one of them
+is unknown here, as in most containers, ours cannot be told from others and their number is None.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+Reading = list[dict[str, Any]] | str
+
+# nvml.h, nvmlClocksEventReason*. The names of the constants changed, their values did not.
+THROTTLE_REASONS = {
+    0x001: "idle",
+    0x002: "application clocks setting",
+    0x004: "power cap",
+    0x008: "hardware slowdown",
+    0x010: "sync boost",
+    0x020: "thermal slowdown by the driver",
+    0x040: "thermal slowdown by the hardware",
+    0x080: "power brake",
+    0x100: "display clock setting",
+    0x200: "board limit",
+    0x400: "reliability voltage",
+}
+SLOWING = frozenset({0x004, 0x008, 0x020, 0x040, 0x080, 0x200, 0x400})
+"""Reasons that change in the course of a run; the others are settings, or rest."""
+
+
+def read(own_pids: Collection[int] = ()) -> Reading:
+    """Read the state of every GPU now, or say why it cannot be read.
+
+    Clocks are in MHz, the temperature in degrees Celsius, the power in W. ``own_pids`` are counted
+    as ours besides this process and its parent.
+    """
+    try:
+        nvml = importlib.import_module("pynvml")
+    except ImportError:
+        return "nvidia-ml-py is not installed: pip install nvidia-ml-py"
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        return f"NVML cannot be used: {error}"
+    try:
+        ours = {os.getpid(), os.getppid(), *own_pids}
+        count = _ask(nvml, nvml.nvmlDeviceGetCount) or 0
+        return [_gpu(nvml, index, ours) for index in range(count)]
+    finally:
+        _ask(nvml, nvml.nvmlShutdown)
+
+
+def trouble(before: Reading, after: Reading) -> str | None:
+    """Say in one sentence what makes measurements between two readings doubtful; None if nothing.
+
+    None as well where a reading gives no answer.
+    """
+    if isinstance(before, str) or isinstance(after, str):
+        return None
+    found = [words for reading in (before, after) for gpu in reading for words in _complaints(gpu)]
+    return "; ".join(dict.fromkeys(found)) or None
+
+
+def _complaints(gpu: dict[str, Any]) -> Iterator[str]:
+    name = f"GPU {gpu['index']} ({gpu['name'] or 'unnamed'})"
+    slowing = {THROTTLE_REASONS[bit] for bit in SLOWING}
+    reasons = [words for words in gpu["throttle_reasons"] or () if words in slowing]
+    if reasons:
+        yield f"{name} lowered its clocks: {', '.join(reasons)}"
+    others = gpu["other_processes"]
+    if others:
+        yield f"{name} was also used by {others} other process{'es' if others > 1 else ''}"
+
+
+def _gpu(nvml: Any, index: int, ours: Collection[int]) -> dict[str, Any]:
+    handle = _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
+    milliwatts = _ask(nvml, nvml.nvmlDeviceGetPowerUsage, handle)
+    return {
+        "index": index,
+        "name": _text(_ask(nvml, nvml.nvmlDeviceGetName, handle)),
+        "sm_clock_mhz": _ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM),
+        "sm_clock_max_mhz": _ask(nvml, nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_SM),
+        "memory_clock_mhz": _ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_MEM),
+        "memory_clock_max_mhz": _ask(
+            nvml, nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_MEM
+        ),
+        "throttle_reasons": _throttle_reasons(nvml, handle),
+        "temperature_c": _ask(
+            nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU
+        ),
+        "power_w": None if milliwatts is None else milliwatts / 1_000,
+        "other_processes": _other_processes(nvml, handle, ours),
+        "driver_version": _text(_ask(nvml, nvml.nvmlSystemGetDriverVersion)),
+    }
+
+
+def _throttle_reasons(nvml: Any, handle: Any) -> list[str] | None:
+    bits = _ask(nvml, nvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle)
+    if bits is None:
+        return None
+    return [words for bit, words in THROTTLE_REASONS.items() if bits & bit]
+
+
+def _other_processes(nvml: Any, handle: Any, ours: Collection[int]) -> int | None:
+    processes = _ask(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
+    if processes is None:
+        return None
+    others = [process.pid for process in processes if process.pid not in ours]
+    return len(others) if all(_exists_here(pid) for pid in others) else None
+
+
+def _exists_here(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def _ask(nvml: Any, question: Callable[..., Any], *arguments: Any) -> Any:
+    """Return NVML's answer; None where it has none."""
+    try:
+        return question(*arguments)
+    except nvml.NVMLError:
+        return None
+
+
+def _text(answer: Any) -> str | None:
+    # Versions before 12 answer in bytes.
+    return answer.decode() if isinstance(answer, bytes) else answer

@@ -1,0 +1,141 @@
+"""What is there: probes, versions and devices, without importing any framework."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dlprof.probes.base import Probe
+from dlprof.worker import gpu_state, loading
+from dlprof.worker.cuda import driver_devices
+from dlprof.worker.declared import FaultyProbe
+from dlprof.worker.words import words
+
+
+def inspect(sources: list[str], skip: list[str], announce: Callable[[str], None]) -> dict[str, Any]:
+    """Describe the interpreter and every probe of ``sources`` and of installed packages.
+
+    ``announce`` is told each source before it is loaded, so that the parent knows which one
+    crashed; ``skip`` are those that did.
+    """
+    sources = ["builtin", *sources, *(f"entry:{name}" for name in loading.entry_names())]
+    probes: list[dict[str, Any]] = []
+    faults: dict[str, str] = {}
+    for source in (source for source in sources if source not in skip):
+        announce(source)
+        try:
+            probes += [describe(probe, source) for probe in loading.load(source)]
+        except FaultyProbe as fault:
+            faults[source] = str(fault)
+        except BaseException as fault:  # noqa: BLE001 - foreign code may raise anything
+            faults[source] = words(fault)
+    return {"interpreter": interpreter(), "probes": probes, "faults": faults}
+
+
+def describe(probe: Probe, source: str) -> dict[str, Any]:
+    """The declarations of a probe, and whether its framework can be found."""
+    version, distribution = _version(probe)
+    return {
+        "source": source,
+        "name": probe.name,
+        "aliases": list(probe.aliases),
+        "module": probe.module,
+        "found": _found(probe.module),
+        "version": version,
+        "distribution": distribution,
+        "requirement": probe.requirement or next(iter(probe.distributions), probe.module),
+        "variables": dict(probe.variables),
+        "devices": list(probe.devices),
+        "exports": [_way(export, [export.protocol]) for export in probe.exports],
+        "imports": [
+            {**_way(way, way.protocols), "producers": list(way.producers), "setup": way.setup}
+            for way in probe.imports
+        ],
+    }
+
+
+def _way(way: Any, protocols: Any) -> dict[str, Any]:
+    return {
+        "name": way.name,
+        "protocols": [protocol.value for protocol in protocols],
+        "code": way.code,
+        "devices": list(way.devices),
+        "promise": way.promise,
+        "note": way.note,
+    }
+
+
+def _found(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _version(probe: Probe) -> tuple[str | None, str | None]:
+    for distribution in probe.distributions:
+        try:
+            return importlib.metadata.version(distribution), distribution
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None, None
+
+
+def interpreter() -> dict[str, Any]:
+    """The interpreter and the machine, as far as the standard library knows them."""
+    devices = driver_devices()
+    gpus = gpu_state.read() if isinstance(devices, int) else []
+    return {
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cpu": cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "gpus": gpus,
+        "cuda_devices": devices if isinstance(devices, int) else 0,
+        "no_cuda": None if isinstance(devices, int) and devices else str(devices or "no device"),
+    }
+
+
+def cpu_model() -> str:
+    """The processor's name."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        text = ""
+    for line in text.splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def verify(source: str, name: str) -> dict[str, Any]:
+    """Import a framework and say what it can really do here."""
+    probe = loading.find(source, name)
+    namespace: dict[str, Any] = {}
+    exec(compile(probe.setup, "<setup>", "exec"), namespace)  # noqa: S102 - the probe's own text
+    devices = {}
+    for device in probe.devices:
+        try:
+            probe.ready(device)
+        except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
+            devices[device] = words(refusal)
+        else:
+            devices[device] = "usable"
+    return {"devices": devices, "c_exchange_api": _c_exchange(probe, namespace)}
+
+
+def _c_exchange(probe: Probe, namespace: dict[str, Any]) -> bool | None:
+    if not probe.c_exchange_type:
+        return None
+    kind = eval(probe.c_exchange_type, namespace)  # noqa: S307 - the probe's own text
+    return hasattr(kind, "__dlpack_c_exchange_api__")

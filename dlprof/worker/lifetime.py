@@ -1,0 +1,152 @@
+"""Lifetime: does the result outlive its source, and does everything go when it is dropped?
+
+At a size of its own, whatever the case's: the source and every intermediate are dropped while
+the result lives, the memory is used again for other values, and the result is read once more. Proof
+of a dangling result: its values changed (or the process died of reading them, which is why this
+runs in a child of its own). Then the conversion is repeated with its results dropped: memory,
+Python objects or references to the source that grow with every conversion are retained. It cannot
+tell where no values can be read.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS
+from dlprof.worker.host_memory import malloc_meter, resident_bytes
+from dlprof.worker.subject import Subject, compile_call
+
+if TYPE_CHECKING:
+    from dlprof.worker.cuda import Gpu
+
+CHURN = 4
+"""Arrays and blocks of the source's size that are made after it was dropped."""
+SIZE_BYTES = 64 << 10
+"""Small enough that the allocator hands freed memory out again instead of returning it."""
+CONVERSIONS = 200
+RETAINED_SHARE = 0.5
+"""A conversion that leaves this share of the array's bytes keeps the array."""
+RETAINED_OBJECTS = 0.9
+"""A conversion that leaves so many objects or references, on average, keeps one each time."""
+
+
+def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
+    """Verdict ``safe``, ``dangling``, ``retained`` or ``unknown`` with evidence."""
+    elements = SIZE_BYTES // DTYPES[subject.spec.dtype]
+    other = replace(subject, spec=replace(subject.spec, shape=(elements,)))
+    evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu)}
+    source = other.make_another()
+    convert = compile_call(subject.code, {**subject.namespace, "x": source})
+
+    def convert_and_wait() -> None:
+        subject.wait_for(convert())  # what is still being made is not retained
+
+    evidence |= retained(convert_and_wait, source, _meters(subject))
+    return {"verdict": judge(evidence), "evidence": evidence}
+
+
+def judge(evidence: dict[str, Any]) -> str:
+    """The verdict that the evidence allows."""
+    if evidence["changed_after_drop"]:
+        return "dangling"
+    grows = (
+        evidence["bytes_per_conversion"] >= RETAINED_SHARE * SIZE_BYTES
+        or evidence["references_per_conversion"] >= RETAINED_OBJECTS
+        or evidence["objects_per_conversion"] >= RETAINED_OBJECTS
+    )
+    if grows:
+        return "retained"
+    return "unknown" if evidence["changed_after_drop"] is None else "safe"
+
+
+def _changed_after_drop(subject: Subject, gpu: Gpu | None) -> bool | None:
+    if not subject.import_.returns_array or subject.spec.elements == 0:
+        return None
+    namespace = {**subject.namespace, "x": subject.make_another()}
+    result = compile_call(subject.code, namespace)()
+    subject.wait_for(result)
+    before = subject.consumer.to_numpy(result).tobytes()
+    del namespace["x"]
+    gc.collect()
+    kept = _churn(subject, gpu)
+    after = subject.consumer.to_numpy(result).tobytes()
+    del kept
+    return bool(before != after)
+
+
+def _churn(subject: Subject, gpu: Gpu | None) -> list[Any]:
+    """Arrays and plain memory of the source's size, with values of their own."""
+    size = subject.spec.size_bytes
+    kept: list[Any] = []
+    for _ in range(CHURN):
+        array = subject.make_another()
+        _overwrite(subject, array, size, gpu)
+        block = ctypes.create_string_buffer(size)
+        ctypes.memset(block, 0xA5, size)
+        kept += [array, block]
+    return kept
+
+
+def _overwrite(subject: Subject, array: Any, size: int, gpu: Gpu | None) -> None:
+    if subject.producer.write(array, 1) is not NotImplemented:
+        return
+    address = subject.producer.pointer(array)
+    if address is None or subject.spec.layout not in WHOLE_LAYOUTS:
+        return
+    if subject.spec.device == "cpu":
+        ctypes.memset(address, 0xA5, size)
+    elif gpu is not None:
+        gpu.write(address, b"\xa5" * size)
+
+
+def retained(
+    convert: Callable[[], Any], source: Any, meters: Sequence[Callable[[], int]]
+) -> dict[str, float]:
+    """What one conversion leaves behind once its result is dropped: bytes, references, objects.
+
+    Measured over two runs of many conversions after a first one that warms allocators and caches;
+    the smaller growth counts, since a leak grows in both. Of several ``meters`` of bytes in use,
+    the one that grew most counts: none of them sees every allocation.
+    """
+    counters = [
+        *meters,
+        lambda: sys.getrefcount(source),
+        sys.getallocatedblocks,
+    ]
+    _grow(convert, counters)
+    runs = [_grow(convert, counters) for _ in range(2)]
+    *sizes, references, objects = (min(grown) / CONVERSIONS for grown in zip(*runs, strict=True))
+    return {
+        "bytes_per_conversion": max(sizes),
+        "references_per_conversion": references,
+        "objects_per_conversion": objects,
+        "conversions": CONVERSIONS,
+    }
+
+
+def _grow(convert: Callable[[], Any], counters: Sequence[Callable[[], int]]) -> list[int]:
+    gc.collect()
+    before = [count() for count in counters]
+    for _ in range(CONVERSIONS):
+        convert()
+    gc.collect()
+    after = [count() for count in counters]
+    return [b - a for a, b in zip(before, after, strict=True)]
+
+
+def _meters(subject: Subject) -> list[Callable[[], int]]:
+    """Bytes in use: the frameworks' counters on a device; malloc's and the system's on the host."""
+
+    def device_bytes() -> int:
+        probes = {subject.producer.name: subject.producer, subject.consumer.name: subject.consumer}
+        return sum(probe.memory_in_use("cuda") or 0 for probe in probes.values())
+
+    if subject.spec.device == "cuda":
+        return [device_bytes]
+    malloc_bytes = malloc_meter()
+    return [resident_bytes] if malloc_bytes is None else [resident_bytes, malloc_bytes]

@@ -1,0 +1,227 @@
+"""Load: what one case gives to find out its ordering: work to queue, and ways to wait and to look.
+
+Where the producer's stream is known, it is loaded by a spin kernel, whose length is known for any
+size of array; else by the producer's own queued operations. Where the consumer's stream is known,
+its result is waited for by an event that is recorded on that stream right after the call: what the
+consumer would queue next runs after that event and after nothing else. The consumer's own wait is
+asked only where there is no handle, since it may wait for more than its stream.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dlprof.probes.base import WHOLE_LAYOUTS, Probe
+from dlprof.worker import memory
+from dlprof.worker.subject import Subject, compile_call
+
+if TYPE_CHECKING:
+    from dlprof.worker.cuda import Gpu
+
+SPIN_UNIT_NS = 100_000
+OTHER_BYTE = b"\xa5"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What can be queued, converted and waited for; times are those of ``clock``, in ns.
+
+    ``enqueue(work)`` queues so many units and returns the array that depends on them; ``finish``
+    waits for it. ``ready`` waits for a result by the consumer's means alone, which ``witness``
+    names. ``look`` reads a result's values by the consumer (None where it has none), and
+    ``is_right`` compares them with a finished array. ``spoil`` overwrites a finished array, so
+    that its memory is not right by accident when it is used again. ``unrelated(duration_ns)``
+    queues work that has nothing to do with the array, and returns a function that waits for it.
+    """
+
+    enqueue: Callable[[int], Any]
+    finish: Callable[[Any], None]
+    convert: Callable[[Any], Any]
+    ready: Callable[[Any], None] | None
+    look: Callable[[Any], Any]
+    is_right: Callable[[Any, Any], bool | None]
+    spoil: Callable[[Any], None]
+    clock: Callable[[], int] = time.perf_counter_ns
+    unrelated: Callable[[int], Callable[[], None]] | None = None
+    witness: str = ""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A framework on the stream that it uses by default, or on one that it is put on."""
+
+    probe: Probe
+    stream: int | None = None
+
+    def on(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """``call``, with the framework on this side's stream while it runs."""
+        stream = self.stream
+        if stream is None:
+            return call
+
+        def run(*arguments: Any) -> Any:
+            context = self.probe.on_stream(stream)
+            if context is None:  # it was asked before, when the side was made
+                raise RuntimeError(f"{self.probe.name} cannot be put on a stream any more")
+            with context:
+                return call(*arguments)
+
+        return run
+
+    def handle(self, device: str) -> int | None:
+        return self.probe.current_stream(device) if self.stream is None else self.stream
+
+
+def default_sides(subject: Subject) -> tuple[Side, Side]:
+    """Producer and consumer as they are when nobody asks for a stream."""
+    return Side(subject.producer), Side(subject.consumer)
+
+
+def own_sides(subject: Subject, gpu: Gpu) -> tuple[Side, Side] | None:
+    """Producer and consumer on a non-blocking stream each; None if neither can be put on one.
+
+    A framework that converts its own arrays has one current stream, which is both sides'.
+    """
+    producer = _own_side(subject.producer, gpu)
+    if subject.producer.name == subject.consumer.name:
+        consumer = Side(subject.consumer, producer.stream)
+    else:
+        consumer = _own_side(subject.consumer, gpu)
+    return None if producer.stream is consumer.stream is None else (producer, consumer)
+
+
+def _own_side(probe: Probe, gpu: Gpu) -> Side:
+    stream = gpu.new_stream(blocking=False)
+    return Side(probe, None if probe.on_stream(stream) is None else stream)
+
+
+def load_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Side]) -> Load:
+    """The load of a real producer, whose enqueue is ``text``, and a real consumer."""
+    producer, consumer = sides
+    namespace = dict(subject.namespace)
+    finish = compile_call(
+        subject.producer.wait(subject.spec.device).format(x="_y") or "None", namespace, "_y"
+    )
+    ready, witness = _ready(subject, gpu, consumer, namespace)
+    convert = compile_call(subject.code, namespace, "x")
+    return Load(
+        enqueue=producer.on(_enqueue(subject, text, gpu, producer, namespace)),
+        finish=producer.on(finish),
+        # Both are on their streams: an export may ask for the producer's current stream.
+        convert=producer.on(consumer.on(convert)),
+        ready=ready,
+        look=consumer.on(lambda result: _look(subject, result)),
+        is_right=producer.on(lambda seen, array: _is_right(subject, seen, array)),
+        spoil=producer.on(lambda array: _spoil(subject, array, gpu)),
+        clock=time.perf_counter_ns if gpu is None else gpu.host_ns,
+        unrelated=_probe_unrelated(subject, namespace) if gpu is None else _unrelated(gpu),
+        witness=witness,
+    )
+
+
+def _enqueue(
+    subject: Subject, text: str, gpu: Gpu | None, side: Side, namespace: dict[str, Any]
+) -> Callable[[int], Any]:
+    code = compile(text, "<enqueue>", "exec")
+
+    def enqueue(work: int) -> Any:
+        namespace["work"] = work
+        exec(code, namespace)  # noqa: S102 - the probe's own text
+        return namespace.pop("y")
+
+    stream = side.handle("cuda") if subject.spec.device == "cuda" else None
+    if gpu is None or stream is None:
+        return enqueue
+
+    def spin(work: int) -> Any:
+        gpu.spin(stream, work * SPIN_UNIT_NS)
+        return enqueue(1)
+
+    return spin
+
+
+def _ready(
+    subject: Subject, gpu: Gpu | None, side: Side, namespace: dict[str, Any]
+) -> tuple[Callable[[Any], None] | None, str]:
+    """A way to wait for a result, and what it is."""
+    stream = side.handle("cuda") if gpu is not None and subject.result_device == "cuda" else None
+    if gpu is not None and stream is not None:
+        return _by_event(gpu, stream), "an event on the consumer's stream"
+    if subject.wait:
+        wait = compile_call(subject.wait.format(x="_r"), namespace, "_r")
+        return side.on(wait), "the consumer's own wait"
+    if subject.result_device == "cpu":
+        return _nothing, "the call itself: the consumer is synchronous"
+    return None, ""
+
+
+def _by_event(gpu: Gpu, stream: int) -> Callable[[Any], None]:
+    event, waiting = gpu.event(), gpu.new_stream(blocking=False)
+
+    def ready(_result: Any) -> None:
+        gpu.record(event, stream)
+        # A stream that does nothing else waits: the device layer has no wait for an event.
+        gpu.wait_event(waiting, event)
+        gpu.synchronize(waiting)
+
+    return ready
+
+
+def _look(subject: Subject, result: Any) -> Any:
+    return subject.consumer.to_numpy(result).copy() if subject.import_.returns_array else None
+
+
+def _is_right(subject: Subject, seen: Any, array: Any) -> bool | None:
+    if seen is None:
+        return None
+    expected = subject.producer.to_numpy(array)
+    if seen.shape != expected.shape or seen.dtype != expected.dtype:
+        return None
+    return bool(seen.tobytes() == expected.tobytes())
+
+
+def _spoil(subject: Subject, array: Any, gpu: Gpu | None) -> None:
+    producer, spec = subject.producer, subject.spec
+    address = producer.pointer(array) if spec.elements else None
+    if address is None or address == producer.pointer(subject.source):
+        return
+    if producer.write(array, 1) is NotImplemented:
+        if spec.layout not in WHOLE_LAYOUTS:
+            return
+        where = gpu if spec.device == "cuda" else None
+        if spec.device == "cpu" or where is not None:
+            memory.write(address, OTHER_BYTE * spec.size_bytes, where)
+
+
+def _probe_unrelated(
+    subject: Subject, namespace: dict[str, Any]
+) -> Callable[[int], Callable[[], None]] | None:
+    text = subject.producer.enqueue_unrelated(subject.spec)
+    if text is None:
+        return None
+    code = compile(text, "<enqueue unrelated>", "exec")
+
+    def queue(duration_ns: int) -> Callable[[], None]:
+        namespace["duration_ns"] = duration_ns
+        exec(code, namespace)  # noqa: S102 - the probe's own text
+        finish: Callable[[], None] = namespace.pop("z").wait
+        return finish
+
+    return queue
+
+
+def _unrelated(gpu: Gpu) -> Callable[[int], Callable[[], None]]:
+    stream = gpu.new_stream(blocking=False)
+
+    def queue(duration_ns: int) -> Callable[[], None]:
+        gpu.spin(stream, duration_ns)
+        return lambda: gpu.synchronize(stream)
+
+    return queue
+
+
+def _nothing(_result: Any) -> None:
+    pass

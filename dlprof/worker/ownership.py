@@ -1,0 +1,148 @@
+"""Ownership: does the result share the source's memory, or own a copy?
+
+Proof: a view shows a later write, a copy does not. Both directions are tried: one bit is flipped at
+the array's address and put back (frameworks refuse to write immutable arrays, memory does not);
+where there is no address, the framework's own in-place write is used. The same address is the
+second witness. Where the addresses differ and are near, the result may be a view that begins
+elsewhere in the same memory (backwards, or at an offset): there all elements are watched and not
+the first alone. It cannot tell for an array without elements, or where neither an address nor a
+write can be had.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dlprof.probes.base import DTYPES, Probe
+from dlprof.probes.capsule import alignment
+from dlprof.worker import memory
+from dlprof.worker.subject import Subject
+
+if TYPE_CHECKING:
+    from dlprof.worker.cuda import Gpu
+
+
+def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
+    """Verdict ``view``, ``copy`` or ``unknown`` with evidence."""
+    if not subject.import_.returns_array:
+        return _unknown("the call leaves no array behind to compare")
+    if subject.spec.elements == 0:
+        return _unknown("an array without elements has no memory to share")
+    converted = subject.convert()
+    subject.wait_for(converted)  # a copy that is still being made would show the write
+    source = _Side(subject.producer, subject.source, gpu)
+    result = _Side(subject.consumer, converted, gpu)
+    source.watch_all = result.watch_all = _may_overlap(source, result, subject.spec.size_bytes)
+    evidence: dict[str, Any] = {
+        "source_alignment_bytes": source.address and alignment(source.address),
+        "result_device": result.device,
+        "same_address": _same_address(source, result),
+        "source_write_shows": _write_shows(source, result),
+        "result_write_shows": _write_shows(result, source),
+    }
+    verdict, reason = judge(evidence)
+    if reason:
+        evidence["reason"] = reason
+    return {"verdict": verdict, "evidence": evidence}
+
+
+def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
+    """The verdict that three witnesses allow, and why if it is ``unknown``."""
+    writes = [
+        evidence[key]
+        for key in ("source_write_shows", "result_write_shows")
+        if evidence[key] is not None
+    ]
+    same = evidence["same_address"]
+    if not writes:
+        return "unknown", "no write could be tried on either side"
+    if all(writes) and same is not False:
+        return "view", None
+    if not any(writes) and not same:
+        return "copy", None
+    if all(writes):
+        # Memory mapped twice, or an address that belongs to something else; the write is proof.
+        return "view", "different addresses, but writes show on both sides"
+    return "unknown", f"the witnesses disagree: {evidence}"
+
+
+class _Side:
+    """One array, its framework and its memory."""
+
+    def __init__(self, probe: Probe, array: Any, gpu: Gpu | None) -> None:
+        self.probe = probe
+        self.array = array
+        self.address = probe.pointer(array)
+        self.device = probe.device(array)
+        self.gpu = gpu if self.device == "cuda" else None
+        self.item = DTYPES.get(probe.dtype(array), 0)
+        self.watch_all = False
+
+    @property
+    def reachable(self) -> bool:
+        on_host = self.device == "cpu" or self.gpu is not None
+        return bool(self.address) and on_host and self.item > 0
+
+    def first_bytes(self) -> bytes:
+        """The first element as it is in memory now."""
+        if self.reachable and self.address:
+            return memory.read(self.address, self.item, self.gpu)
+        return bytes(self.probe.to_numpy(self.array).reshape(-1)[:1].tobytes())
+
+    def watched_bytes(self) -> bytes:
+        """What must change if this side sees a write: the first element, or all of them."""
+        rest = self.probe.to_numpy(self.array).tobytes() if self.watch_all else b""
+        return self.first_bytes() + bytes(rest)
+
+    def flip(self) -> bytes | None:
+        """Change one bit of the first element; the bytes to put back, None if out of reach."""
+        if not (self.reachable and self.address):
+            return None
+        original = self.first_bytes()
+        flipped = bytes([original[0] ^ 1]) + original[1:]  # a bool stays a bool
+        memory.write(self.address, flipped, self.gpu)
+        return original
+
+    def restore(self, original: bytes) -> None:
+        if self.address:
+            memory.write(self.address, original, self.gpu)
+
+
+def _same_address(source: _Side, result: _Side) -> bool | None:
+    if source.device != result.device:
+        return False
+    if source.address is None or result.address is None:
+        return None
+    return source.address == result.address
+
+
+def _may_overlap(source: _Side, result: _Side, size_bytes: int) -> bool:
+    if source.device != result.device or source.address is None or result.address is None:
+        return False
+    # The widest layout, every second element, spans twice the array's bytes.
+    return 0 < abs(source.address - result.address) < 2 * size_bytes
+
+
+def _write_shows(written: _Side, watched: _Side) -> bool | None:
+    before = watched.watched_bytes()
+    original = written.flip()
+    if original is None:
+        return _framework_write_shows(written, watched, before)
+    try:
+        return watched.watched_bytes() != before
+    finally:
+        written.restore(original)
+
+
+def _framework_write_shows(written: _Side, watched: _Side, before: bytes) -> bool | None:
+    # Two writes of different values: one of them differs from what stood there before.
+    for value in (0, 1):
+        if written.probe.write(written.array, value) is NotImplemented:
+            return None
+        if watched.watched_bytes() != before:
+            return True
+    return False
+
+
+def _unknown(reason: str) -> dict[str, Any]:
+    return {"verdict": "unknown", "evidence": {"reason": reason}}

@@ -1,0 +1,32 @@
+"""Ready time: how long until the result's values are really there?
+
+An import that returns early must not look fast, so the consumer's wait stands in the loop. The
+cost of waiting for a result that is already there is measured in the same process and taken off.
+Where the consumer has nothing to wait for (its ``wait`` text is empty), the result is complete
+when the call returns and the host time is the ready time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from dlprof.worker import timer
+from dlprof.worker.subject import Subject
+
+
+def measure(subject: Subject, budget_ns: int) -> dict[str, Any] | None:
+    """Times in ns per call, one process; None where the host time is the ready time."""
+    if not subject.wait:
+        return None
+    wait = subject.wait.format(x="_result")
+    namespace = subject.namespace
+    loop = timer.compile_loop(f"_result = {subject.code}\n{wait}\ndel _result", namespace)
+    namespace["_result"] = subject.convert()
+    idle_wait = timer.compile_loop(wait, namespace)
+    try:
+        idle_ns = timer.sample(idle_wait, budget_ns // 4).median_ns
+        timing = timer.sample(loop, budget_ns, idle_ns)
+    finally:
+        namespace.pop("_result", None)
+    return {**asdict(timing), "idle_wait_ns": idle_ns}

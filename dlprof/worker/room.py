@@ -1,0 +1,61 @@
+"""Will the case fit into memory? Asked before it starts, since the kernel kills without a word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dlprof.probes.base import ArraySpec
+
+COPIES = 4
+"""Arrays of the case's size alive at once: the source, its making, the result, and a host copy."""
+RESERVE_BYTES = 256 * 2**20
+
+
+class TooLarge(Exception):
+    """The case needs more memory than there is; the message says how much."""
+
+
+def check(spec: ArraySpec) -> None:
+    """Raises :class:`TooLarge` where ``spec`` needs more host memory than is available."""
+    needed = COPIES * spec.size_bytes
+    available = available_bytes()
+    if available is not None and needed + RESERVE_BYTES > available:
+        raise TooLarge(
+            f"needs about {_gib(needed)} of memory ({COPIES} arrays of {_gib(spec.size_bytes)}), "
+            f"{_gib(available)} are available"
+        )
+
+
+def available_bytes() -> int | None:
+    """Memory that can be had without swapping, within the control group's limit."""
+    found = [size for size in (_meminfo(), _cgroup()) if size is not None]
+    return min(found, default=None)
+
+
+def _meminfo() -> int | None:
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return None
+    for line in text.splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _cgroup(root: Path = Path("/sys/fs/cgroup")) -> int | None:
+    try:
+        limit = (root / "memory.max").read_text(encoding="ascii").strip()
+        used = (root / "memory.current").read_text(encoding="ascii").strip()
+        pages = (root / "memory.stat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    if not (limit.isdigit() and used.isdigit()):
+        return None
+    # Cached files count as used and are given up at once when memory is wanted.
+    cached = sum(int(line.split()[1]) for line in pages if line.startswith("inactive_file "))
+    return int(limit) - int(used) + cached
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:,.1f} GiB"

@@ -1,0 +1,51 @@
+"""Answer the parent's requests until it closes the pipe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlprof.probes.base import Probe
+from dlprof.worker import loading
+from dlprof.worker.case import Answer, run_case
+from dlprof.worker.channel import Channel
+from dlprof.worker.inspect import inspect, verify
+from dlprof.worker.words import words
+
+
+def serve(requests_fd: int, replies_fd: int) -> None:
+    """One reply ``{"done": ...}`` for each request, with stages and parts before it."""
+    channel = Channel(requests_fd, replies_fd)
+    desk = Desk(channel)
+    for request in channel.requests():
+        desk.answer(request)
+
+
+class Desk:
+    """Holds what outlives a request: loaded probes, namespaces, and how many cases ran."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.probes: dict[tuple[str, str], Probe] = {}
+        self.namespaces: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self.cases_before = 0
+
+    def answer(self, request: dict[str, Any]) -> None:
+        answer = Answer(self.channel, request["id"])
+        kind = request["do"]
+        try:
+            if kind == "case":
+                run_case(self, request, answer)
+            elif kind == "inspect":
+                answer.part("inspect", inspect(request["sources"], request["skip"], answer.stage))
+            elif kind == "verify":
+                answer.part("verify", verify(request["source"], request["name"]))
+        except BaseException as fault:  # noqa: BLE001 - foreign code may raise anything
+            answer.done("failed", words(fault))
+        else:
+            answer.done(*answer.outcome)
+
+    def probe(self, source: str, name: str) -> Probe:
+        """The probe, loaded once per worker."""
+        if (source, name) not in self.probes:
+            self.probes[source, name] = loading.find(source, name)
+        return self.probes[source, name]

@@ -1,0 +1,149 @@
+"""The subject of a measurement: one case, made real in this interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dlprof.probes.base import ArraySpec, Export, Import, Probe, Unsupported
+from dlprof.worker.declared import FaultyProbe, check_code, check_text
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One case with its source array in memory.
+
+    ``namespace`` holds the frameworks' names and the source array as ``x``. ``code`` is the
+    conversion as a user would type it; ``convert`` runs it once and returns the result.
+    ``wait`` is source text on ``{x}`` that returns when a result is ready, or empty.
+    ``result_device`` is where the result will be, as declared.
+    """
+
+    producer: Probe
+    consumer: Probe
+    export: Export
+    import_: Import
+    spec: ArraySpec
+    code: str
+    wait: str
+    result_device: str
+    namespace: dict[str, Any] = field(repr=False)
+    convert: Callable[[], Any] = field(repr=False)
+
+    @property
+    def source(self) -> Any:
+        return self.namespace["x"]
+
+    def make_another(self) -> Any:
+        """A new source array, ready, with the same values."""
+        namespace = dict(self.namespace)
+        text = self.producer.create(self.spec)
+        exec(compile(text, "<create>", "exec"), namespace)  # noqa: S102 - the probes' own text
+        source = namespace["x"]
+        wait = wait_text(self.producer, self.spec.device)
+        if wait:
+            compile_call(wait.format(x="_made"), namespace, "_made")(source)
+        return source
+
+    def wait_for(self, result: Any) -> None:
+        """Return when the values of ``result`` are there."""
+        if self.wait:
+            compile_call(self.wait.format(x="_result"), self.namespace, "_result")(result)
+
+
+def compose(export: Export, import_: Import) -> str:
+    """The conversion of ``x`` as one expression."""
+    return import_.code.format(x=export.code.format(x="x"))
+
+
+def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> Callable[..., Any]:
+    """A function of ``arguments`` that evaluates ``code`` in ``namespace``."""
+    scope: dict[str, Any] = {}
+    text = f"def call({arguments}):\n    return {code}\n"
+    exec(compile(text, "<dlprof>", "exec"), namespace, scope)  # noqa: S102 - the probes' own text
+    call: Callable[..., Any] = scope["call"]
+    return call
+
+
+def namespace_for(producer: Probe, consumer: Probe, import_: Import) -> dict[str, Any]:
+    """Run the setup text of both frameworks; the names that a conversion may use."""
+    namespace: dict[str, Any] = {}
+    for text in (producer.setup, consumer.setup, import_.setup):
+        exec(compile(text, "<setup>", "exec"), namespace)  # noqa: S102 - the probes' own text
+    return namespace
+
+
+def prepare(
+    producer: Probe,
+    consumer: Probe,
+    export: Export,
+    import_: Import,
+    spec: ArraySpec,
+    namespace: dict[str, Any],
+) -> Subject:
+    """Make the source array and compile the conversion.
+
+    Raises :class:`Unsupported` where the framework made something other than ``spec`` asks for,
+    and whatever the framework raises while making it.
+    """
+    producer.ready(spec.device)
+    text = check_text(producer.create(spec), f"what {producer.name}'s create returns")
+    exec(compile(text, "<create>", "exec"), namespace)  # noqa: S102 - the probe's own text
+    if "x" not in namespace:
+        raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
+    check_source(producer, spec, namespace["x"])
+    code = compose(export, import_)
+    where = result_device(consumer, import_, spec)
+    return Subject(
+        producer=producer,
+        consumer=consumer,
+        export=export,
+        import_=import_,
+        spec=spec,
+        code=code,
+        wait=wait_text(consumer, where),
+        result_device=where,
+        namespace=namespace,
+        convert=compile_call(code, namespace),
+    )
+
+
+def wait_text(consumer: Probe, device: str) -> str:
+    """The consumer's wait, checked; empty where there is nothing to wait for."""
+    text = consumer.wait(device)
+    where = f"what {consumer.name}'s wait returns"
+    return check_code(text, where, needs_array=False) if text else ""  # a stream may be waited for
+
+
+def result_device(consumer: Probe, import_: Import, spec: ArraySpec) -> str:
+    """Where the result will be: as declared, else with the source if the consumer can be there."""
+    if import_.result_device:
+        return import_.result_device
+    return spec.device if spec.device in consumer.devices else consumer.devices[0]
+
+
+def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
+    """Refuse a source that is not what ``spec`` says: it would be measured under a wrong name."""
+    made = {
+        "dtype": producer.dtype(array),
+        "shape": producer.shape(array),
+        "device": producer.device(array),
+    }
+    for what, got in made.items():
+        asked = getattr(spec, what)
+        if got != asked:
+            raise Unsupported(f"{producer.name} made {what} {got} when asked for {asked}")
+    _check_alignment(producer, spec, array)
+
+
+def _check_alignment(producer: Probe, spec: ArraySpec, array: Any) -> None:
+    pointer = producer.pointer(array) if spec.elements else None
+    if pointer is None:
+        return
+    if spec.layout == "aligned" and pointer % 64:
+        raise Unsupported(
+            f"{producer.name} put the array {pointer % 64} bytes off a 64-byte boundary"
+        )
+    if spec.layout == "sliced" and pointer % 64 == 0:
+        raise Unsupported(f"{producer.name} moved the slice back to a 64-byte boundary")

@@ -1,0 +1,229 @@
+"""The CUDA layer and device time on a real device.
+
+Every truth is established here: lengths of spins by the host's clock and by events, contents of
+memory by writing them first.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from dlprof.worker import device_time
+from dlprof.worker.cuda import (
+    LEGACY_STREAM,
+    LONGEST_SPIN_NS,
+    PER_THREAD_STREAM,
+    CudaError,
+    CudaUnavailable,
+    open_gpu,
+)
+
+pytestmark = pytest.mark.cuda
+
+try:
+    GPU = open_gpu()
+except CudaUnavailable as reason:
+    pytest.skip(str(reason), allow_module_level=True)
+
+MS = 1_000_000
+SIZE = 64 * 2**20
+STREAMS = ["legacy", "per-thread", "blocking", "non-blocking"]
+
+
+@pytest.fixture
+def gpu():
+    yield GPU
+    GPU.synchronize_device()
+
+
+@pytest.fixture(params=STREAMS)
+def stream(request):
+    if request.param == "legacy":
+        return LEGACY_STREAM
+    if request.param == "per-thread":
+        return PER_THREAD_STREAM
+    return GPU.new_stream(blocking=request.param == "blocking")
+
+
+@pytest.fixture
+def memory(gpu):
+    addresses = [gpu.allocate(SIZE), gpu.allocate(SIZE)]
+    yield addresses
+    for address in addresses:
+        gpu.free(address)
+
+
+class Conversion:
+    """Stands for a subject: device time looks at nothing but ``convert``."""
+
+    def __init__(self, convert):
+        self.convert = convert
+
+
+def spun_ns(gpu, stream, duration_ns):
+    start, end = gpu.event(), gpu.event()
+    gpu.synchronize_device()
+    gpu.record(start, stream)
+    gpu.spin(stream, duration_ns)
+    gpu.record(end, stream)
+    gpu.synchronize(stream)
+    return gpu.elapsed_ns(start, end)
+
+
+def starts_while_spinning(gpu, spinning, other):
+    """Whether work queued on ``other`` runs while ``spinning`` is busy for 50 ms."""
+    end, mark = gpu.event(), gpu.event()
+    gpu.synchronize_device()
+    gpu.spin(spinning, 50 * MS)
+    gpu.record(end, spinning)
+    gpu.record(mark, other)
+    gpu.synchronize(other)
+    ran_ahead = not gpu.is_done(end)
+    gpu.synchronize_device()
+    return ran_ahead
+
+
+def test_the_device_describes_itself(gpu):
+    found = gpu.properties
+    assert found.name
+    assert float(found.compute_capability) >= 5
+    assert found.l2_size_bytes > 2**19
+    assert found.memory_size_bytes > SIZE
+    assert int(found.driver_version.split(".")[0]) >= 12
+
+
+@pytest.mark.parametrize("duration_ns", [5 * MS, 50 * MS])
+def test_a_spin_lasts_as_long_as_it_was_told_within_two_percent(gpu, stream, duration_ns):
+    assert spun_ns(gpu, stream, duration_ns) == pytest.approx(duration_ns, rel=0.02)
+
+
+def test_a_spin_of_no_length_ends_at_once(gpu, stream):
+    assert spun_ns(gpu, stream, 0) < MS
+
+
+def test_a_spin_ends_by_itself_while_the_host_only_waits(gpu, stream):
+    began = gpu.host_ns()
+    gpu.spin(stream, 20 * MS)
+    gpu.synchronize(stream)
+    assert 19 * MS < gpu.host_ns() - began < 2_000 * MS
+
+
+def test_queueing_a_spin_does_not_wait_for_it(gpu, stream):
+    gpu.synchronize_device()
+    done = gpu.event()
+    gpu.spin(stream, 100 * MS)
+    gpu.record(done, stream)
+    assert not gpu.is_done(done)
+    gpu.synchronize(stream)
+    assert gpu.is_done(done)
+
+
+def test_an_endless_spin_is_refused(gpu):
+    with pytest.raises(ValueError, match="a spin lasts"):
+        gpu.spin(LEGACY_STREAM, LONGEST_SPIN_NS + 1)
+
+
+def test_stream_zero_is_the_legacy_default_stream(gpu):
+    blocking = gpu.new_stream(blocking=True)
+    assert not starts_while_spinning(gpu, blocking, 0)
+
+
+@pytest.mark.parametrize("other", ["per-thread", "blocking"])
+def test_a_blocking_stream_waits_for_the_legacy_default_stream(gpu, other):
+    stream = PER_THREAD_STREAM if other == "per-thread" else gpu.new_stream(blocking=True)
+    assert not starts_while_spinning(gpu, LEGACY_STREAM, stream)
+
+
+def test_a_non_blocking_stream_does_not_wait_for_the_legacy_default_stream(gpu):
+    assert starts_while_spinning(gpu, LEGACY_STREAM, gpu.new_stream(blocking=False))
+
+
+def test_a_stream_waits_for_an_event_of_another(gpu):
+    first, second = gpu.new_stream(blocking=False), gpu.new_stream(blocking=False)
+    event, mark = gpu.event(), gpu.event()
+    gpu.spin(first, 20 * MS)
+    gpu.record(event, first)
+    gpu.wait_event(second, event)
+    gpu.record(mark, second)
+    assert not gpu.is_done(mark)
+    gpu.synchronize(second)
+    assert gpu.is_done(event)
+
+
+def test_memory_holds_what_was_written_by_address(gpu, memory):
+    gpu.write(memory[0], b"dlprof")
+    assert gpu.read(memory[0], 6) == b"dlprof"
+
+
+def test_memory_can_be_reached_in_the_middle(gpu, memory):
+    gpu.write(memory[0], b"dlprof")
+    gpu.write(memory[0] + 2, b"PR")
+    assert gpu.read(memory[0] + 1, 4) == b"lPRo"
+
+
+def test_reading_waits_for_no_other_stream(gpu, memory):
+    busy, done = gpu.new_stream(blocking=False), gpu.event()
+    gpu.spin(busy, 100 * MS)
+    gpu.record(done, busy)
+    gpu.read(memory[0], 4)
+    assert not gpu.is_done(done)
+
+
+def test_reading_waits_for_no_default_stream(gpu, memory):
+    done = gpu.event()
+    gpu.spin(LEGACY_STREAM, 100 * MS)
+    gpu.record(done, LEGACY_STREAM)
+    gpu.read(memory[0], 4)
+    assert not gpu.is_done(done)
+
+
+def test_a_copy_arrives(gpu, memory, stream):
+    gpu.write(memory[0], b"dlprof")
+    gpu.copy(memory[1], memory[0], SIZE, stream)
+    gpu.synchronize(stream)
+    assert gpu.read(memory[1], 6) == b"dlprof"
+
+
+def test_a_driver_call_that_fails_says_which(gpu):
+    with pytest.raises(CudaError, match=r"cuMemFree: CUDA_ERROR_\w+"):
+        gpu.free(1)
+
+
+def test_a_memcpy_is_slower_than_the_fastest_memory_and_faster_than_a_bus(gpu):
+    bytes_per_ns = SIZE / gpu.memcpy_ns(SIZE)
+    assert 20 < bytes_per_ns < 20_000
+
+
+def test_device_time_of_a_copy_is_that_of_a_memcpy(gpu, memory, stream):
+    copy = Conversion(lambda: gpu.copy(memory[1], memory[0], SIZE, stream))
+    found = device_time.measure(copy, gpu, stream, 0.0)
+    assert found["verdict"] == "ok"
+    assert found["warm"]["median_ns"] == pytest.approx(gpu.memcpy_ns(SIZE), rel=0.3)
+
+
+def test_device_time_of_a_known_spin_is_its_length(gpu, stream):
+    spin = Conversion(lambda: gpu.spin(stream, 2 * MS))
+    found = device_time.measure(spin, gpu, stream, 0.0)
+    assert found["warm"]["median_ns"] == pytest.approx(2 * MS, rel=0.02)
+
+
+def test_device_time_of_a_view_is_nothing(gpu, memory, stream):
+    view = Conversion(lambda: memory[0])
+    found = device_time.measure(view, gpu, stream, 0.0)
+    assert found["verdict"] == "ok"
+    assert abs(found["warm"]["median_ns"]) <= found["resolution_ns"]
+    assert abs(found["cold"]["median_ns"]) <= found["resolution_ns"]
+
+
+def test_a_small_copy_is_not_faster_from_a_cold_cache(gpu, memory):
+    size = gpu.properties.l2_size_bytes // 16
+    copy = Conversion(lambda: gpu.copy(memory[1], memory[0], size, LEGACY_STREAM))
+    found = device_time.measure(copy, gpu, LEGACY_STREAM, 0.05)
+    slack = found["resolution_ns"]
+    assert found["cold"]["median_ns"] >= found["warm"]["median_ns"] - slack
+
+
+def test_device_time_of_a_call_that_waits_is_unknown(gpu, stream):
+    waits = Conversion(lambda: gpu.synchronize(stream))
+    found = device_time.measure(waits, gpu, stream, 0.0)
+    assert (found["verdict"], found["reason"]) == ("unknown", device_time.WAITS)

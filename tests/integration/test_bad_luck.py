@@ -1,0 +1,451 @@
+"""Whatever a framework or a probe does, it costs its own case and nothing that was measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import FAKE, PROBE_FILES, QUICK, Finished, by_import, content, dlprof
+
+from dlprof import measuring
+from dlprof.errors import UsageError
+from dlprof.measuring import Measurement, Request, inspect_interpreter
+from dlprof.plan import Axes
+from dlprof.runner import Settings
+
+pytestmark = pytest.mark.integration
+
+UNLUCKY = str(PROBE_FILES / "unlucky.py")
+PHASES = str(PROBE_FILES / "phases.py")
+
+
+TAKING = (
+    "setup-crashes",
+    "wait-is-a-number",
+    "wait-is-no-python",
+    "wait-has-another-name",
+    "wait-raises",
+    "wait-crashes",
+    "wait-exits",
+    "pointer-is-text",
+    "pointer-is-nan",
+    "to-numpy-is-nothing",
+    "to-numpy-crashes",
+    "shape-is-nothing",
+    "device-is-unknown",
+)
+"""The failing frameworks that are tried as consumers too."""
+
+
+class Unwatched:
+    def start(self, total): ...
+    def case(self, case, round_, stage): ...
+    def step(self): ...
+
+
+# What a conversion does, one way in each
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory) -> Path:
+    """The state folder of the unlucky run; its name is in the environment of every worker."""
+    return tmp_path_factory.mktemp("unlucky")
+
+
+@pytest.fixture(scope="module")
+def unlucky(state) -> tuple[Finished, dict]:
+    """One run over every kind of bad luck: how it ended, and its results by the way in."""
+    path = state / "session.json"
+    run = dlprof("run", "unlucky", "unlucky", "--probe", UNLUCKY, *QUICK, "-o", path, state=state)
+    return run, by_import(content(path))
+
+
+def test_a_run_with_much_bad_luck_ends_well_since_something_was_measured(unlucky):
+    run, _ = unlucky
+    assert run.code == 0, run.err
+    assert run.sentences == []
+
+
+@pytest.mark.parametrize("way", ["view", "copy"])
+def test_the_healthy_cases_of_the_run_are_measured(unlucky, way):
+    result = unlucky[1][way]
+    assert (result["status"], result["reason"], result["notes"]) == ("ok", None, [])
+    assert result["host_time"]["median_ns"] > 0
+    assert result["ownership"]["verdict"] == way
+
+
+@pytest.mark.parametrize(
+    ("way", "status", "reason"),
+    [
+        ("crash", "crashed", "killed by SIGSEGV (Segmentation fault) during first call"),
+        ("abort", "crashed", "killed by SIGABRT (Aborted) during first call"),
+        ("leave", "crashed", "the process ended with exit code 3 during first call"),
+        ("leave_well", "crashed", "the process ended with exit code 0 during first call"),
+        ("hang", "timeout", "no answer within 2 s during first call"),
+        ("hang_with_the_gil", "timeout", "no answer within 2 s during first call"),
+        ("stop", "timeout", "no answer within 2 s during first call"),
+        ("sys_exit", "crashed", "raised SystemExit: sys.exit was called"),
+        ("interrupt", "crashed", "raised KeyboardInterrupt"),
+        ("memory_error", "unsupported", "MemoryError: cannot allocate"),
+        ("recurse", "unsupported", "RecursionError: maximum recursion depth exceeded"),
+        ("refuse", "unsupported", "TypeError: this framework does not take that"),
+        ("refuse_without_words", "unsupported", "NoWords, whose message cannot be shown"),
+        ("refuse_in_surrogates", "unsupported", "TypeError: bad text \\udcff in the message"),
+        ("close_the_pipes", "crashed", "the process ended with exit code 1 during first call"),
+    ],
+)
+def test_bad_luck_in_a_conversion_is_told_in_one_reason(unlucky, way, status, reason):
+    result = unlucky[1][way]
+    assert (result["status"], result["host_time"]) == (status, None)
+    assert result["reason"].startswith(reason)
+    assert "\n" not in result["reason"]
+
+
+def test_a_reason_of_megabytes_is_cut(unlucky):
+    reason = unlucky[1]["refuse_at_length"]["reason"]
+    assert reason.endswith("… (4,999,999 characters)")
+    assert len(reason) < 3000
+
+
+@pytest.mark.parametrize("way", ["crash", "abort"])
+def test_the_last_output_of_a_crash_is_kept(unlucky, way):
+    assert "Fatal Python error" in unlucky[1][way]["output"]
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "flood",
+        "close_the_output",
+        "start_threads",
+        "write_into_every_pipe",
+        "close_the_requests",
+    ],
+)
+def test_what_only_looks_dangerous_is_measured(unlucky, way):
+    result = unlucky[1][way]
+    assert (result["status"], result["reason"]) == ("ok", None)
+    assert result["host_time"]["median_ns"] > 0
+
+
+@pytest.mark.parametrize(
+    "way", ["fork_and_both_return", "fork_a_child_that_stays", "later_fork_and_both_return"]
+)
+def test_a_conversion_that_forks_is_measured_and_noted(unlucky, way):
+    result = unlucky[1][way]
+    assert result["status"] == "ok"
+    assert "conversion: it forks the process; each child was ended at once" in result["notes"]
+
+
+@pytest.mark.parametrize("way", ["number", "nothing", "text"])
+def test_a_conversion_that_returns_rubbish_is_no_view_and_no_copy(unlucky, way):
+    result = unlucky[1][way]
+    assert result["ownership"] is None
+    assert any(note.startswith("ownership: TypeError") for note in result["notes"])
+
+
+@pytest.mark.parametrize(
+    ("way", "status", "reason"),
+    [
+        ("later_crash", "crashed", "killed by SIGSEGV (Segmentation fault) during host_time"),
+        ("later_hang", "timeout", "no answer within 2 s during host_time"),
+        ("later_sys_exit", "crashed", "raised SystemExit: sys.exit was called"),
+        ("later_refuse", "unsupported", "TypeError: this framework does not take that"),
+    ],
+)
+def test_bad_luck_in_the_timed_loop_keeps_what_came_before(unlucky, way, status, reason):
+    result = unlucky[1][way]
+    assert (result["status"], result["reason"]) == (status, reason)
+    assert result["first_call_ns"] > 0
+
+
+@pytest.mark.parametrize(
+    ("way", "reason"),
+    [
+        ("crash", "killed by SIGSEGV (Segmentation fault) during first call"),
+        ("leave_well", "the process ended with exit code 0 during first call"),
+        ("sys_exit", "raised SystemExit: sys.exit was called"),
+        ("later_refuse", "TypeError: this framework does not take that"),
+    ],
+)
+def test_where_nothing_else_is_measured_it_is_said_in_one_sentence(tmp_path, way, reason):
+    only = ("--path", f"array->{way}")
+    run = dlprof("run", "unlucky", "unlucky", "--probe", UNLUCKY, *QUICK, *only, state=tmp_path)
+    assert run.code == 4
+    assert run.sentence() == f"dlprof: nothing could be measured: {reason}"
+
+
+# What the other parts of a probe do
+
+
+@pytest.fixture(scope="module")
+def phases(tmp_path_factory) -> dict[tuple[str, str], dict]:
+    """Every probe that fails at one phase, as producer or consumer; results by that."""
+    path = tmp_path_factory.mktemp("phases") / "session.json"
+    files = (PHASES, FAKE)
+    catalog = inspect_interpreter(sys.executable, files)
+    names = [probe.name for probe in catalog.probes if probe.source.endswith("phases.py")]
+    pairs = [(name, "fake") for name in names if not name.startswith("wait")]
+    pairs += [("fake", name) for name in names if name in TAKING]
+    request = Request(
+        pairs=(*pairs, ("fake", "fake")),
+        axes=Axes(shapes=((16,),)),
+        globs=("array->view",),
+        settings=Settings(rounds=1, sample_ns=5_000_000, limit_s=2.0, diagnose=False),
+        python=sys.executable,
+        probe_files=files,
+        command=("run",),
+    )
+    measurement = Measurement(request, catalog, path, Unwatched())
+    measurement.run()
+    measurement.journal.close()
+    return {
+        (result["case"]["producer"], result["case"]["consumer"]): result
+        for result in content(path)["results"]
+    }
+
+
+FAULTY = "the probe is faulty: "
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason"),
+    [
+        ("setup-raises", "unsupported", "ImportError: libnothing.so.1 cannot be loaded"),
+        ("setup-crashes", "crashed", "killed by SIGSEGV (Segmentation fault) during import"),
+        ("setup-is-no-python", "crashed", f"{FAULTY}SyntaxError: invalid syntax"),
+        ("create-is-a-number", "crashed", f"{FAULTY}what create-is-a-number's create returns must be text, not 5"),
+        ("create-is-no-python", "crashed", f"{FAULTY}SyntaxError: invalid syntax"),
+        ("create-forgets-x", "crashed", f"{FAULTY}the text of create-forgets-x's create sets no x"),
+        ("create-is-missing", "unsupported", "NotImplementedError"),
+        ("create-crashes", "crashed", "killed by SIGSEGV (Segmentation fault) during create"),
+        ("create-hangs", "timeout", "no answer within 2 s during create"),
+        ("create-exits", "crashed", "raised SystemExit: 3"),
+        ("create-makes-another-shape", "unsupported", "create-makes-another-shape made shape (1, 2, 3) when asked for (16,)"),
+        ("shape-is-nothing", "unsupported", "shape-is-nothing made shape None when asked for (16,)"),
+        ("dtype-is-bytes", "unsupported", "dtype-is-bytes made dtype b'float32' when asked for float32"),
+        ("device-is-unknown", "unsupported", "device-is-unknown made device"),
+        ("pointer-leaves", "crashed", "the process ended with exit code 3 during create"),
+        ("ready-raises", "unsupported", "RuntimeError: no licence for this device"),
+    ],
+)  # fmt: skip
+def test_a_producer_that_fails_is_told_in_one_reason(phases, name, status, reason):
+    result = phases[name, "fake"]
+    assert (result["status"], result["host_time"]) == (status, None)
+    assert result["reason"].startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason"),
+    [
+        ("setup-crashes", "crashed", "killed by SIGSEGV (Segmentation fault) during import"),
+        ("wait-is-a-number", "crashed", f"{FAULTY}what wait-is-a-number's wait returns must be text, not 5"),
+        ("wait-is-no-python", "crashed", f"{FAULTY}what wait-is-no-python's wait returns is not a Python expression: 'wait for {{x}}' (invalid syntax)"),
+        ("wait-has-another-name", "crashed", f"{FAULTY}what wait-has-another-name's wait returns must hold {{x}} and nothing else in braces: 'len({{y}})'"),
+        ("wait-raises", "unsupported", "ZeroDivisionError: division by zero"),
+        ("wait-crashes", "crashed", "killed by SIGSEGV (Segmentation fault) during first call"),
+        ("wait-exits", "crashed", "raised SystemExit: 16"),
+    ],
+)  # fmt: skip
+def test_a_consumer_that_fails_is_told_in_one_reason(phases, name, status, reason):
+    result = phases["fake", name]
+    assert (result["status"], result["reason"]) == (status, reason)
+
+
+@pytest.mark.parametrize(
+    ("pair", "instrument"),
+    [
+        (("pointer-is-text", "fake"), "ownership"),
+        (("fake", "pointer-is-text"), "ownership"),
+        (("pointer-is-nan", "fake"), "ownership"),
+        (("fake", "pointer-is-nan"), "ownership"),
+        (("to-numpy-is-nothing", "fake"), "values"),
+        (("fake", "to-numpy-is-nothing"), "values"),
+        (("writable-is-an-object", "fake"), "values"),
+        (("fake", "shape-is-nothing"), "values"),
+        (("fake", "device-is-unknown"), "ownership"),
+    ],
+    ids=str,
+)
+def test_rubbish_about_an_array_costs_one_instrument_alone(phases, pair, instrument):
+    result = phases[pair]
+    assert result["status"] == "ok"
+    assert result["host_time"]["median_ns"] > 0
+    assert result[instrument] is None
+    assert any(note.startswith(f"{instrument}: ") for note in result["notes"])
+
+
+@pytest.mark.parametrize(
+    "pair", [("pointer-is-wrong", "fake"), ("fake", "to-numpy-crashes")], ids=str
+)
+def test_a_crash_in_an_instrument_says_in_which(phases, pair):
+    result = phases[pair]
+    assert result["status"] == "crashed"
+    assert result["reason"].split(" during ")[1] in ("ownership", "values")
+    assert result["first_call_ns"] > 0
+
+
+def test_a_healthy_pair_between_failing_ones_is_measured(phases):
+    assert phases["fake", "fake"]["status"] == "ok"
+    assert phases["fake", "fake"]["host_time"]["median_ns"] > 0
+
+
+# What a probe file does when it is loaded
+
+
+@pytest.fixture
+def probe_file(tmp_path):
+    """Write a probe file: the given text after a well-behaved class Fake."""
+
+    def write(text: str) -> str:
+        path = tmp_path / "probe.py"
+        head = Path(FAKE).read_text(encoding="utf-8").partition("class Missing")[0]
+        path.write_text(f"{head}\nimport os, sys, time\n{text}\n", encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def refusal(file: str) -> str:
+    """The sentence with which a probe file is refused."""
+    with pytest.raises(UsageError) as refused:
+        inspect_interpreter(sys.executable, (file,))
+    start = f"cannot use the probe file {file}: "
+    assert str(refused.value).startswith(start)
+    assert "\n" not in str(refused.value)
+    return str(refused.value).removeprefix(start)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("raise ValueError('bad day')", "ValueError: bad day"),
+        ("this is no python", "SyntaxError: invalid syntax (probe.py, line"),
+        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("sys.exit(3)", "SystemExit: 3"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("raise MemoryError", "MemoryError"),
+        ("def f(): f()\nf()", "RecursionError: maximum recursion depth exceeded"),
+        ("os._exit(7)", "the process ended with exit code 7 while it was loaded"),
+        ("os.abort()", "killed by SIGABRT (Aborted) while it was loaded"),
+        ("ctypes.string_at(0)", "killed by SIGSEGV (Segmentation fault) while it was loaded"),
+        ("os.closerange(3, 256)", "the process ended with exit code 1 while it was loaded"),
+        ("del Fake", "it defines no subclass of dlprof.probes.base.Probe"),
+        ("class Bad(Fake):\n    name = sys.exit(3)", "SystemExit: 3"),
+        ("class Bad(Fake):\n    name = ctypes.string_at(0)", "killed by SIGSEGV"),
+        ("class Bad(Fake):\n    name = 'bad'\n    def __init__(self): 1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_probe_file_that_fails_when_it_is_loaded_is_refused_in_words(probe_file, text, reason):
+    assert refusal(probe_file(text)).startswith(reason)
+
+
+def test_a_probe_file_that_hangs_is_given_up(probe_file, monkeypatch):
+    monkeypatch.setattr(measuring, "INSPECT_LIMIT_S", 0.5)
+    file = probe_file("ctypes.PyDLL(None).sleep(3600)")
+    assert refusal(file) == "no answer within 0.5 s while it was loaded"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print('noise' * 100_000); print('noise' * 100_000, file=sys.stderr)",
+        "os.close(1); os.close(2)",
+        "os.fork()",
+        "os.fork() or time.sleep(3600)",
+        "import threading; threading.Thread(target=time.sleep, args=(3600,), daemon=True).start()",
+        "sys.stdout = sys.stderr = None",
+        "sys.path.clear()",
+        "again = Fake",
+        "from dataclasses import dataclass\n@dataclass\nclass Detail:\n    size: 'int'",
+    ],
+)
+def test_a_probe_file_that_only_looks_dangerous_is_loaded(probe_file, text):
+    catalog = inspect_interpreter(sys.executable, (probe_file(text),))
+    assert catalog.named("fake").found
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("name = 5", "Bad.name must be a name, not 5"),
+        ("name = ''", "Bad.name must be a name, not ''"),
+        ("name = 'a\\udcffb'", "Bad.name must be a name, not 'a\\udcffb'"),
+        ("name = 'a\\nb'", "Bad.name must be a name, not 'a\\nb'"),
+        ("name = 'x' * 10**6 + '\\n'", "Bad.name must be a name, not 'xxx"),
+        ("module = None", "Bad.module must be a name, not None"),
+        ("aliases = 'bad'", "Bad.aliases must be a tuple, not 'bad'"),
+        ("aliases = (5,)", "Bad.aliases must be a name, not 5"),
+        ("distributions = 'torch'", "Bad.distributions must be a tuple, not 'torch'"),
+        ("setup = b'import ctypes'", "Bad.setup must be text, not b'import ctypes'"),
+        ("setup = 'a = \\'\\udcff\\''", "Bad.setup must be text, not"),
+        ("devices = 'cpu'", "Bad.devices must be a tuple, not 'cpu'"),
+        ("devices = ('gpu',)", "Bad.devices must be of ('cpu', 'cuda'), not ('gpu',)"),
+        ("variables = ['A=1']", "Bad.variables must be a mapping, not ['A=1']"),
+        ("variables = {'A': 1}", "Bad.variables['A'] must be text, not 1"),
+        ("variables = {'A=B': '1'}", "Bad.variables['A=B'] cannot be an environment variable"),
+        ("variables = {'A': 'a\\0b'}", "Bad.variables['A'] cannot be an environment variable"),
+        ("exports = [EXPORTS]", "Bad.exports must be a tuple, not [("),
+        ("exports = 5", "Bad.exports must be a tuple, not 5"),
+        ("imports = ('view',)", "Bad.imports must hold Imports, not 'view'"),
+        ("imports = (*IMPORTS, *IMPORTS)", "Bad.imports has two ways named 'view'"),
+        ("exports = (Export(5, Protocol.NATIVE, '{x}'),)", "a name in Bad.exports must be a name, not 5"),
+        ("exports = (Export('a', 'native!', '{x}'),)", "the protocol of Bad.exports 'a' must be a Protocol, not ('native!',)"),
+        ("exports = (Export('a', Protocol.NATIVE, 'x'),)", "the code of Bad.exports 'a' must hold {x} and nothing else in braces: 'x'"),
+        ("exports = (Export('a', Protocol.NATIVE, '{y}'),)", "the code of Bad.exports 'a' must hold {x} and nothing else in braces: '{y}'"),
+        ("exports = (Export('a', Protocol.NATIVE, '{x.__class__}'),)", "the code of Bad.exports 'a' must hold {x} and nothing else"),
+        ("exports = (Export('a', Protocol.NATIVE, '{x:>9999999}'),)", "the code of Bad.exports 'a' must hold {x} and nothing else"),
+        ("exports = (Export('a', Protocol.NATIVE, 'f({x}'),)", "the code of Bad.exports 'a' is not a Python expression: 'f({x}' ('(' was never closed)"),
+        ("exports = (Export('a', Protocol.NATIVE, 'y = {x}'),)", "the code of Bad.exports 'a' is not a Python expression"),
+        ("exports = (Export('a', Protocol.NATIVE, '{x} }'),)", "the code of Bad.exports 'a' has a brace without its partner"),
+        ("exports = (Export('a', Protocol.NATIVE, '{x}\\0'),)", "the code of Bad.exports 'a' is not a Python expression"),
+        ("exports = (Export('a', Protocol.NATIVE, None),)", "the code of Bad.exports 'a' must be text, not None"),
+        ("exports = (Export('a', Protocol.NATIVE, '{x}', 'cpu'),)", "devices of Bad.exports 'a' must be a tuple, not 'cpu'"),
+        ("exports = (Export('a', Protocol.NATIVE, '{x}', promise='vieww'),)", "the promise of Bad.exports 'a' must be copy or view, not 'vieww'"),
+        ("imports = (Import('a', Protocol.NATIVE, '{x}'),)", "protocols of Bad.imports 'a' must be a tuple, not"),
+        ("imports = (Import('a', (Protocol.NATIVE,), '{x}', producers='fake'),)", "producers of Bad.imports 'a' must be a tuple, not 'fake'"),
+        ("imports = (Import('a', (Protocol.NATIVE,), '{x}', setup=5),)", "the setup of Bad.imports 'a' must be text, not 5"),
+    ],
+)  # fmt: skip
+def test_a_declaration_that_cannot_be_used_is_refused_with_its_place(probe_file, line, reason):
+    name = "" if line.startswith("name") else "name = 'bad'\n    aliases = ()\n    "
+    text = f"class Bad(Fake):\n    {name}{line}"
+    found = refusal(probe_file(text))
+    assert found.startswith(reason)
+    assert len(found) < 300
+
+
+@pytest.mark.parametrize("text", ["sys.exit(3)", "ctypes.string_at(0)"])
+def test_a_bad_probe_file_ends_the_command_with_one_sentence(tmp_path, probe_file, text):
+    file = probe_file(text)
+    run = dlprof("run", "fake", "fake", "--probe", file, *QUICK, state=tmp_path)
+    assert run.code == 2
+    assert run.sentence().startswith(f"dlprof: cannot use the probe file {file}: ")
+
+
+def test_an_import_that_hangs_has_a_limit_of_its_own(tmp_path, probe_file):
+    file = probe_file(
+        "class Bad(Fake):\n    name = 'bad'\n    aliases = ()\n    setup = 'import time\\ntime.sleep(3600)'"
+    )
+    limited = "import dlprof.interpreter as i; i.IMPORT_LIMIT_S = 1.0; from dlprof.cli import main; main()"
+    only = ("--path", "array->view")
+    run = dlprof(
+        "run", "bad", "fake", "--probe", file, *QUICK, *only,
+        state=tmp_path, command=(sys.executable, "-c", limited),
+    )  # fmt: skip
+    assert run.code == 4
+    assert run.sentence() == "dlprof: nothing could be measured: no answer within 1 s during import"
+
+
+def test_no_process_is_left_behind(unlucky, state):
+    mark = f"XDG_STATE_HOME={state}".encode()
+    left = [process for process in Path("/proc").glob("[0-9]*") if mark in variables_of(process)]
+    assert left == []
+
+
+def variables_of(process: Path) -> bytes:
+    try:
+        return (process / "environ").read_bytes()
+    except OSError:
+        return b""

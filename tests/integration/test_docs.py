@@ -1,0 +1,184 @@
+"""The documents say what the tool does."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from dlprof import cli, errors
+from dlprof.probes import BUILTIN
+from dlprof.probes.base import LAYOUTS, Export, Import, Probe
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+GETTING_STARTED = ROOT / "docs" / "getting-started.md"
+PROBES = ROOT / "docs" / "probes.md"
+DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+
+
+@pytest.fixture(scope="module")
+def verbs():
+    """The commands of dlprof by name."""
+    cli._register()
+    return typer.main.get_command(cli.app).commands
+
+
+@pytest.fixture(scope="module")
+def probe_file(tmp_path_factory):
+    """The worked example of docs/probes.md as a file."""
+    blocks = re.findall(r"```python\n(.*?)```", PROBES.read_text(encoding="utf-8"), re.DOTALL)
+    (example,) = [block for block in blocks if "(Probe):" in block]
+    path = tmp_path_factory.mktemp("probes") / "memoryview_probe.py"
+    path.write_text(example, encoding="utf-8")
+    return path
+
+
+def dlprof(*arguments, folder):
+    command = [sys.executable, "-m", "dlprof", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=240, check=False
+    )
+
+
+def measured(*arguments, probe_file):
+    """Status and verdicts of a quick run, as sets by the code of the paths."""
+    options = ("--probe", probe_file, "--quick", "--json", "-", "-o", "session.json")
+    done = dlprof("run", *arguments, *options, folder=probe_file.parent)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for result in json.loads(done.stdout)["results"]:
+        found.setdefault(result["case"]["code"], set()).add(verdicts(result))
+    return found
+
+
+def verdicts(result):
+    measures = result["ownership"], result["values"]
+    return result["status"], *(measure and measure["verdict"] for measure in measures)
+
+
+def code_of(text):
+    """What stands in code blocks and between backticks."""
+    fence = re.compile(r"```console\n(.*?)```", re.DOTALL)
+    lines = [
+        line.removeprefix("$ ") for block in fence.findall(text) for line in block.splitlines()
+    ]
+    captured = re.findall(r"<!-- captured: COLUMNS=80 (.*?) -->", text)
+    return lines + captured + re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
+
+
+def option_names(verbs):
+    options = [option for verb in verbs.values() for option in verb.params]
+    return {name for option in options for name in (*option.opts, *option.secondary_opts)}
+
+
+def table_codes(text):
+    """The exit codes that a table lists."""
+    return {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
+
+
+def test_the_probe_of_the_documents_takes_arrays_in(probe_file):
+    assert measured("numpy", "memoryview", "--shape", "3x4", probe_file=probe_file) == {
+        "memoryview(x)": {("ok", "view", "ok")},
+        "memoryview(bytes(x))": {("ok", "copy", "wrong")},
+    }
+
+
+def test_the_probe_of_the_documents_gives_arrays_away(probe_file):
+    axes = shlex.split("--shape 3x4,scalar --dtype float32,int64 --layout C,readonly,sliced")
+    found = measured("mv", "numpy", *axes, "--path", "numpy.a*(x)", probe_file=probe_file)
+    assert found == {
+        "numpy.asarray(x)": {("ok", "view", "ok")},
+        "numpy.array(x)": {("ok", "copy", "ok")},
+    }
+
+
+@pytest.mark.parametrize(
+    "axis", ["--shape 0", "--dtype bool", "--layout reversed"], ids=lambda axis: axis[2:]
+)
+def test_the_probe_of_the_documents_refuses_in_words(probe_file, axis):
+    options = ("--quick", "-o", "refused.json", "--probe", probe_file)
+    done = dlprof("run", "mv", "numpy", *axis.split(), *options, folder=probe_file.parent)
+    assert done.returncode == errors.Unmeasured.exit_code
+    assert "Traceback" not in done.stdout + done.stderr
+    assert re.search(r"unsupported:\s(array\.array|memoryview)", done.stdout)
+
+
+@every_document
+def test_every_command_line_of_the_documents_can_be_parsed(document, verbs):
+    lines = code_of(document.read_text(encoding="utf-8"))
+    for line in (line for line in lines if line.startswith("dlprof ")):
+        _, verb, *words = shlex.split(line)
+        if words:
+            verbs[verb].make_context(verb, words)
+        else:  # a mention of the command
+            assert verb in verbs or verb == "--version", line
+
+
+@every_document
+def test_every_option_that_the_documents_mention_exists(document, verbs):
+    others = {"--version"}  # of dlprof itself
+    for code in code_of(document.read_text(encoding="utf-8")):
+        if code.startswith("--"):
+            assert re.match(r"--[a-z-]+", code)[0] in option_names(verbs) | others, code
+
+
+def test_getting_started_explains_every_option(verbs):
+    text = GETTING_STARTED.read_text(encoding="utf-8")
+    for name in option_names(verbs):
+        assert name in {"producer", "consumer", "session", "rule"} or f"`{name}" in text, name
+
+
+def test_the_readme_names_every_command(verbs):
+    text = README.read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `dlprof (\w+)", text, re.MULTILINE)) == set(verbs)
+
+
+def test_getting_started_explains_every_layout():
+    text = GETTING_STARTED.read_text(encoding="utf-8")
+    for layout in LAYOUTS:
+        assert f"| `{layout}` |" in text, layout
+
+
+@pytest.mark.parametrize("document", [README, GETTING_STARTED], ids=lambda path: path.name)
+def test_the_documents_list_the_exit_codes_of_the_contract(document):
+    contract = errors.__doc__.partition("Exit codes are a contract")[2]
+    promised = {int(code) for code in re.findall(r"\b(\d+) [a-z]", contract)}
+    raised = {0, errors.DlprofError.exit_code} | {
+        error.exit_code
+        for error in vars(errors).values()
+        if isinstance(error, type) and issubclass(error, errors.DlprofError)
+    }
+    assert table_codes(document.read_text(encoding="utf-8")) == promised
+    assert raised <= promised
+
+
+def test_the_probe_contract_is_documented_whole():
+    text = PROBES.read_text(encoding="utf-8")
+    members = [name for name in (*vars(Probe), *Probe.__annotations__) if not name.startswith("_")]
+    fields = [*Export.__dataclass_fields__, *Import.__dataclass_fields__]
+    for name in (*members, *fields):
+        assert re.search(rf"`{name}[`(]", text), name
+
+
+def test_the_readme_names_every_framework():
+    words = README.read_text(encoding="utf-8").lower().replace("pytorch", "torch").replace(" ", "")
+    for probe in BUILTIN:
+        assert probe.name in words, probe.name
+
+
+@every_document
+def test_links_between_documents_lead_somewhere(document):
+    for target in re.findall(r"\]\(([^)#\s]+)", document.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (document.parent / target).exists(), target

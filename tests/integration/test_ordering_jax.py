@@ -1,0 +1,89 @@
+"""Ordering on real frameworks that queue work on the CPU: JAX, and TensorFlow when asked to.
+
+The machine may be busy: a measurement that cannot tell is repeated, and nothing is said of times.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from dlprof.probes.base import ArraySpec
+from dlprof.probes.jax import Jax
+from dlprof.probes.numpy import NumPy
+from dlprof.probes.tensorflow import TensorFlow
+from dlprof.probes.torch import Torch
+from dlprof.worker import ordering
+from dlprof.worker.subject import namespace_for, prepare
+
+pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
+
+pytest.importorskip("jax")
+pytest.importorskip("torch")
+
+SPEC = ArraySpec((64, 64), "float32")
+TRIES = 5
+
+
+def named(ways, name):
+    return next(way for way in ways if way.name == name)
+
+
+def subject_of(producer, export, consumer, import_):
+    taken = named(consumer.imports, import_)
+    namespace = namespace_for(producer, consumer, taken)
+    return prepare(producer, consumer, named(producer.exports, export), taken, SPEC, namespace)
+
+
+def measured(*path):
+    """The verdict, and the evidence of the last try."""
+    case = subject_of(*path)
+    for _ in range(TRIES):
+        found = ordering.measure(case, None)
+        if found["verdict"] != "unknown":
+            break
+    return found
+
+
+@pytest.mark.parametrize(
+    ("export", "consumer", "import_"),
+    [
+        ("dlpack", NumPy(), "from_dlpack"),
+        ("asarray", NumPy(), "asarray"),
+        ("dlpack", Torch(), "from_dlpack"),
+        ("dlpack_capsule", Torch(), "from_dlpack"),
+        ("asarray_copy", Torch(), "from_numpy"),
+    ],
+)
+def test_taking_an_array_out_of_jax_waits_for_its_queue(export, consumer, import_):
+    assert measured(Jax(), export, consumer, import_)["verdict"] == "host-sync"
+
+
+def test_an_array_that_stays_in_jax_is_not_waited_for():
+    found = measured(Jax(), "array", Jax(), "asarray")
+    assert found["verdict"] == "stream-ordered"
+    assert found["evidence"]["values_right"] is True
+
+
+@pytest.mark.parametrize("producer", [NumPy(), Torch()], ids=["numpy", "torch"])
+def test_a_producer_that_queues_nothing_is_synchronous(producer):
+    case = subject_of(producer, producer.exports[0].name, Jax(), "from_dlpack")
+    found = ordering.measure(case, None)
+    assert found["verdict"] == "synchronous"
+    assert "before it returns" in found["evidence"]["reason"]
+
+
+class TestTensorFlow:
+    @pytest.fixture(params=[True, False], ids=["synchronous", "asynchronous"])
+    def synchronous(self, request):
+        config = pytest.importorskip("tensorflow").config.experimental
+        before = config.get_synchronous_execution()
+        config.set_synchronous_execution(request.param)
+        yield request.param
+        config.set_synchronous_execution(before)
+
+    @pytest.mark.parametrize(
+        ("export", "import_"), [("to_dlpack", "from_dlpack"), ("numpy", "from_numpy")]
+    )
+    def test_it_waits_where_it_was_told_to_queue(self, synchronous, export, import_):
+        found = measured(TensorFlow(), export, Torch(), import_)
+        assert found["verdict"] == ("synchronous" if synchronous else "host-sync")

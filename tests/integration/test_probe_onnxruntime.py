@@ -1,0 +1,93 @@
+"""OrtValues on the host, as the probe makes and reads them."""
+
+from __future__ import annotations
+
+import ctypes
+
+import pytest
+
+from dlprof.probes.base import ArraySpec, Unsupported
+from dlprof.probes.onnxruntime import OnnxRuntime
+from dlprof.worker.subject import check_source
+
+pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+def made(dtype="float32", layout="C"):
+    spec = ArraySpec((4, 8), dtype, layout)
+    namespace = {}
+    exec(OnnxRuntime.setup, namespace)
+    exec(OnnxRuntime().create(spec), namespace)
+    check_source(OnnxRuntime(), spec, namespace["x"])
+    return namespace["x"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_to_numpy_shows_memory_as_it_is_now(dtype):
+    probe = OnnxRuntime()
+    x = made(dtype)
+    probe.to_numpy(x)
+    ctypes.memset(probe.pointer(x), 0, 64)
+    assert not probe.to_numpy(x)[:2].any()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "bits"),
+    [
+        ("bfloat16", [0, 0x3F80, 0x4000, 0x4040]),
+        ("float8_e4m3fn", [0, 0x38, 0x40, 0x44]),
+        ("float8_e5m2", [0, 0x3C, 0x40, 0x42]),
+    ],
+)
+def test_a_dtype_that_numpy_lacks_is_read_as_its_bits(dtype, bits):
+    assert OnnxRuntime().to_numpy(made(dtype))[0, :4].tolist() == bits
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float64", "bfloat16"])
+def test_a_write_leaves_the_memory_where_it_is(dtype):
+    probe = OnnxRuntime()
+    x = made(dtype)
+    before = probe.pointer(x)
+    probe.write(x, 1)
+    assert probe.pointer(x) == before
+    assert len(set(probe.to_numpy(x).ravel().tolist())) == 1
+
+
+def test_an_array_holds_memory_of_onnxruntime():
+    assert OnnxRuntime().pointer(made(layout="aligned")) % 64 == 0
+
+
+def test_complex_numbers_are_refused_in_the_words_of_onnxruntime():
+    with pytest.raises(RuntimeError, match="can't be converted"):
+        made("complex64")
+
+
+@pytest.mark.parametrize("layout", ["F", "strided", "reversed", "broadcast"])
+def test_strides_are_refused(layout):
+    with pytest.raises(Unsupported, match="no strided values"):
+        made(layout=layout)
+
+
+def test_a_slice_is_refused():
+    with pytest.raises(Unsupported, match="no slices"):
+        made(layout="sliced")
+
+
+def test_a_readonly_value_is_refused():
+    with pytest.raises(Unsupported, match="no read-only values"):
+        made(layout="readonly")
+
+
+def test_there_is_no_operation_and_no_queue_outside_a_session():
+    with pytest.raises(Unsupported, match="session"):
+        OnnxRuntime().use("cpu")
+    assert OnnxRuntime().enqueue(ArraySpec((4, 8), "float32")) is None
+
+
+def test_a_build_without_cuda_says_so_itself():
+    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+        pytest.skip("this build has CUDA")
+    with pytest.raises(RuntimeError, match="CUDA"):
+        OnnxRuntime().ready("cuda")

@@ -1,0 +1,147 @@
+"""A framework with one way in for each kind of bad luck, beside two ways that work."""
+
+import runpy
+from pathlib import Path
+
+from dlprof.probes.base import Import, Protocol
+
+Fake = runpy.run_path(str(Path(__file__).with_name("fake.py")))["Fake"]
+
+SETUP = """
+import ctypes, os, signal, sys, threading, time
+
+class NoWords(Exception):
+    def __str__(self):
+        raise ValueError("this error cannot even say what it is")
+
+def crash(x):
+    ctypes.string_at(0)
+
+def abort(x):
+    os.abort()
+
+def leave(x):
+    os._exit(3)
+
+def leave_well(x):
+    os._exit(0)
+
+def hang(x):
+    while True:
+        time.sleep(3600)
+
+def hang_with_the_gil(x):
+    ctypes.PyDLL(None).sleep(3600)
+
+def stop(x):
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+def sys_exit(x):
+    sys.exit("sys.exit was called")
+
+def interrupt(x):
+    raise KeyboardInterrupt
+
+def memory_error(x):
+    raise MemoryError("cannot allocate")
+
+def recurse(x):
+    return recurse(x)
+
+def refuse(x):
+    raise TypeError("this framework does not take that")
+
+def refuse_at_length(x):
+    raise TypeError("long " * 1_000_000)
+
+def refuse_in_surrogates(x):
+    raise TypeError("bad text \\udcff in the message")
+
+def refuse_without_words(x):
+    raise NoWords
+
+def close_the_pipes(x):
+    os.closerange(3, 256)
+
+def close_the_requests(x):
+    # The worker cannot be asked again, but what it sends of this case is whole.
+    try:
+        os.close(int(sys.argv[1]))
+    except OSError:
+        pass
+    return type(x).from_buffer_copy(x)
+
+def flood(x):
+    os.write(1, b"out" * 100_000)
+    os.write(2, b"err" * 100_000)
+    return type(x).from_buffer_copy(x)
+
+def close_the_output(x):
+    for fd in (1, 2):
+        try:
+            os.close(fd)
+        except OSError:
+            pass
+    return type(x).from_buffer_copy(x)
+
+def fork_and_both_return(x):
+    os.fork()
+    return type(x).from_buffer_copy(x)
+
+def fork_a_child_that_stays(x):
+    if os.fork() == 0:
+        time.sleep(3600)
+    return type(x).from_buffer_copy(x)
+
+def start_threads(x):
+    thread = threading.Thread(target=time.sleep, args=(3600,), daemon=True)
+    if threading.active_count() < 8:
+        thread.start()
+    return type(x).from_buffer_copy(x)
+
+def write_into_every_pipe(x):
+    for fd in range(3, 32):
+        try:
+            os.write(fd, b'\\n[]\\nnull\\n{"id": []}\\n' + b"[" * 50_000 + b"\\n\\xff\\xfe\\n")
+            os.write(fd, b'{"id": 1, "part": "values"}\\n{"id": 1, "part": "failed"}\\n')
+        except OSError:
+            pass
+    return type(x).from_buffer_copy(x)
+
+def number(x):
+    return 5
+
+def nothing(x):
+    return None
+
+def text(x):
+    return "hello"
+
+calls = {}
+
+def later(x, act):
+    # Everything before the timed loop needs fewer calls, the timed loop needs many more.
+    calls[act] = calls.get(act, 0) + 1
+    return act(x) if calls[act] > 50 else type(x).from_buffer_copy(x)
+"""
+
+AT_ONCE = (
+    "crash", "abort", "leave", "leave_well", "hang", "hang_with_the_gil", "stop",
+    "sys_exit", "interrupt", "memory_error", "recurse", "refuse", "refuse_at_length",
+    "refuse_in_surrogates", "refuse_without_words", "close_the_pipes", "close_the_requests",
+    "flood", "close_the_output", "fork_and_both_return", "fork_a_child_that_stays",
+    "start_threads", "write_into_every_pipe", "number", "nothing",
+    "text",
+)  # fmt: skip
+LATER = ("crash", "hang", "sys_exit", "refuse", "fork_and_both_return")
+
+
+class Unlucky(Fake):
+    name = "unlucky"
+    aliases = ()
+    setup = SETUP
+    imports = (
+        *Fake.imports,
+        *(Import(name, (Protocol.NATIVE,), name + "({x})") for name in AT_ONCE),
+        *(Import(f"later_{name}", (Protocol.NATIVE,), f"later({{x}}, {name})") for name in LATER),
+    )

@@ -1,0 +1,159 @@
+"""Small, valid instances of the data model, for tests that vary one thing at a time."""
+
+from __future__ import annotations
+
+import sys
+
+from dlprof.catalog import Catalog, ProbeInfo, Way
+from dlprof.plan import Case, Path
+from dlprof.probes.base import ArraySpec
+from dlprof.probes.numpy import NumPy
+from dlprof.reports.row import Row, row_of
+from dlprof.session import Header, Result, Session, TimeMeasure
+from dlprof.worker.subject import Subject, namespace_for, prepare
+
+ANY_DEVICE = ("cpu", "cuda")
+
+
+def make_way(
+    name="dlpack", protocols=("dlpack",), code="{x}", devices=ANY_DEVICE, **changes
+) -> Way:
+    return Way(
+        name, tuple(protocols), code, tuple(devices), **{"promise": None, "note": "", **changes}
+    )
+
+
+def make_probe_info(name="numpy", exports=None, imports=None, **changes) -> ProbeInfo:
+    fields = {
+        "source": "builtin",
+        "aliases": (),
+        "module": name,
+        "found": True,
+        "version": "1.0",
+        "distribution": name,
+        "requirement": name,
+        "variables": {},
+        "devices": ("cpu",),
+        "exports": (make_way(),) if exports is None else tuple(exports),
+        "imports": (make_way("from_dlpack", code=f"{name}.from_dlpack({{x}})"),)
+        if imports is None
+        else tuple(imports),
+    }
+    return ProbeInfo(name=name, **(fields | changes))
+
+
+def make_catalog(*probes, python=sys.executable, no_cuda="no driver", faults=None) -> Catalog:
+    known = {"python": "3.11.7", "executable": python, "no_cuda": no_cuda}
+    return Catalog(python, known, tuple(probes), faults or {})
+
+
+def make_case(
+    producer="torch", consumer="numpy", name="from_dlpack", shape=(4, 4), **changes
+) -> Case:
+    export = make_way()
+    import_ = make_way(name, code=f"{consumer}.{name}({{x}})")
+    fields = {"dtype": "float32", "layout": "C", "device": "cpu"} | changes
+    return Case(
+        producer=make_probe_info(producer),
+        consumer=make_probe_info(consumer),
+        path=Path(export, import_, "dlpack", f"{consumer}.{name}(x)"),
+        shape=shape,
+        **fields,
+    )
+
+
+def make_record(**changes) -> dict:
+    """A case in the session's words."""
+    return {**make_case().record(), **changes}
+
+
+def make_answer(status="ok", reason=None, host_ns=100.0, samples=5, **changes) -> dict:
+    """What a worker answers to one case; where it is ok, ``parts`` are added to the host time."""
+    parts = {"host_time": make_timing(host_ns, samples)} if status == "ok" else {}
+    parts |= changes.pop("parts", {})
+    return {
+        "status": status,
+        "reason": reason,
+        "parts": parts,
+        "failures": [],
+        "output": None,
+        **changes,
+    }
+
+
+def make_timing(median_ns=100.0, samples=5, loops=10, page_faults=0.0) -> dict:
+    """One process's samples around a median."""
+    spread = [median_ns * (1 + 0.001 * (index - samples // 2)) for index in range(samples)]
+    return {"loops": loops, "samples_ns": spread, "page_faults_per_call": page_faults}
+
+
+def make_measure(median_ns=1000.0, ci95_ns=(900.0, 1100.0), **changes) -> TimeMeasure:
+    fields = {"median_ns": median_ns, "ci95_ns": ci95_ns, "min_ns": median_ns} | changes
+    return TimeMeasure.model_validate(fields)
+
+
+def make_result(
+    code=None, median_ns=1000.0, ci95_ns=(900.0, 1100.0), case=None, **changes
+) -> Result:
+    """A case that was measured to the end; give ``median_ns=None`` for one without times."""
+    record = make_record(**(case or {}))
+    if code is not None:
+        record["code"] = code
+    ready = None if median_ns is None else make_measure(median_ns, ci95_ns)
+    fields = {
+        "case": record,
+        "status": "ok",
+        "host_time": ready,
+        "ready_time": ready,
+        "ownership": {"verdict": "view", "evidence": {}},
+        "values": {"verdict": "ok", "evidence": {"changed": {}}},
+        "rounds": [0, 1, 2],
+    }
+    return Result.model_validate(fields | changes)
+
+
+def make_row(
+    code="numpy.from_dlpack(x)", median_ns=1000.0, ci95_ns=(900.0, 1100.0), **changes
+) -> Row:
+    fields = dict(vars(row_of(make_result(code, median_ns, ci95_ns))))
+    return Row(**(fields | changes))
+
+
+def lost_row(
+    code="numpy.asarray(x)", status="unsupported", reason="TypeError: no", **changes
+) -> Row:
+    """A row of a case that could not be measured."""
+    return make_row(code, None, status=status, reason=reason, owner="-", **changes)
+
+
+def make_header(**changes) -> Header:
+    fields = {
+        "created": "2026-01-01T00:00:00+00:00",
+        "command": ["run", "torch", "numpy"],
+        "seed": 7,
+        "request": {"pairs": [["torch", "numpy"]]},
+        "environment": {"python": "3.11.7", "packages": {"torch": "2.9.0", "numpy": "2.4.0"}},
+        "rounds": 3,
+    }
+    return Header.model_validate(fields | changes)
+
+
+def make_session(*results, **changes) -> Session:
+    header = make_header(**changes)
+    return Session.model_validate({**header.model_dump(by_alias=True), "results": list(results)})
+
+
+def make_subject(
+    export=None, import_=None, producer=None, consumer=None, spec=None, **names
+) -> Subject:
+    """A subject on real NumPy arrays; ``export`` and ``import_`` default to NumPy's DLPack ones.
+
+    ``names`` are what the code may use besides the frameworks' own names.
+    """
+    producer = producer or NumPy()
+    consumer = consumer or NumPy()
+    export = export or producer.exports[0]
+    import_ = import_ or consumer.imports[0]
+    namespace = {**namespace_for(producer, consumer, import_), **names}
+    spec = spec or ArraySpec((4, 8), "float32")
+    return prepare(producer, consumer, export, import_, spec, namespace)

@@ -1,0 +1,343 @@
+"""A CUDA device on a fake clock, and frameworks that behave on it as they are told.
+
+Everything a stream has been given runs in order and takes a declared time, so the moment at which
+each piece of work starts and ends is known when it is queued; nothing runs in the background. The
+host has one clock, which moves when a call costs host time and when the host waits.
+
+The rules are those of the CUDA driver's documentation ("Stream synchronization behavior"):
+
+- work on the legacy default stream starts after all work queued on blocking streams, and work
+  queued on a blocking stream afterwards starts after it;
+- the per-thread default stream is a blocking stream;
+- a non-blocking stream waits for nothing but its own work and the events it was told to wait for.
+
+Memory remembers when each write lands, so a reader sees what was there at its own time: a read that
+is not ordered after the write sees the old value, and a copy sees what its source holds when the
+copy ends. An array holds one byte value throughout.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy
+
+from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol
+from dlprof.worker.cuda import LEGACY_STREAM, PER_THREAD_STREAM, GpuProperties
+from dlprof.worker.subject import Subject, compile_call, compose
+
+Value = Callable[[], int]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What things take, in ns; a copy moves this many bytes in a ns."""
+
+    queue_ns: int = 1_000  # host: to queue one piece of work
+    event_ns: int = 700  # device: to record one event
+    flush_ns: int = 50_000  # device: to flush the L2 cache
+    warm_bytes_per_ns: int = 4
+    cold_bytes_per_ns: int = 2
+
+
+@dataclass
+class Stream:
+    blocking: bool
+    busy_until_ns: int = 0
+
+
+@dataclass
+class Event:
+    passed_ns: int | None = None
+
+
+@dataclass
+class Memory:
+    """One allocation: when which value lands; the first write lands before all others."""
+
+    size_bytes: int
+    writes: list[tuple[int, Value]] = field(default_factory=lambda: [(0, lambda: 0)])
+
+    def put(self, at_ns: int, value: Value) -> None:
+        self.writes.append((at_ns, value))
+
+    def value(self, at_ns: int) -> int:
+        landed = [write for write in self.writes if write[0] <= at_ns]
+        return max(reversed(landed), key=lambda write: write[0])[1]()  # the later one of a tie
+
+
+class SimulatedDevice:
+    """Implements :class:`dlprof.worker.cuda.Gpu` on a fake clock."""
+
+    properties = GpuProperties("Simulated", "9.0", 50 * 2**20, 2**37, "13.0")
+
+    def __init__(self, costs: Costs | None = None) -> None:
+        self.costs = costs or Costs()
+        self.now_ns = 0
+        self.memory: dict[int, Memory] = {}
+        self.l2_is_cold = True
+        self._streams = {LEGACY_STREAM: Stream(True), PER_THREAD_STREAM: Stream(True)}
+
+    # The host
+
+    def host_ns(self) -> int:
+        return self.now_ns
+
+    def spend(self, host_ns: int) -> None:
+        """Let the host work for a while."""
+        self.now_ns += host_ns
+
+    def synchronize(self, stream: int) -> None:
+        self.now_ns = self._start(stream)
+
+    def synchronize_device(self) -> None:
+        self.now_ns = max(self.now_ns, *(one.busy_until_ns for one in self._streams.values()))
+
+    # Streams and events
+
+    def new_stream(self, *, blocking: bool) -> int:
+        handle = 0x1000 + len(self._streams)
+        self._streams[handle] = Stream(blocking)
+        return handle
+
+    def end_of(self, stream: int) -> int:
+        """When what has been queued on the stream will be done."""
+        return self._stream(stream).busy_until_ns
+
+    def is_idle(self, stream: int) -> bool:
+        return self._start(stream) <= self.now_ns
+
+    def queue(self, stream: int, device_ns: int) -> tuple[int, int]:
+        """Queue work of this length; returns when it starts and when it ends."""
+        self.spend(self.costs.queue_ns)
+        start = self._start(stream)
+        self._stream(stream).busy_until_ns = start + device_ns
+        return start, start + device_ns
+
+    def spin(self, stream: int, duration_ns: int) -> None:
+        self.queue(stream, duration_ns)
+
+    def event(self) -> Event:
+        return Event()
+
+    def record(self, event: Event, stream: int) -> None:
+        _, event.passed_ns = self.queue(stream, self.costs.event_ns)
+
+    def is_done(self, event: Event) -> bool:
+        return event.passed_ns is None or event.passed_ns <= self.now_ns
+
+    def elapsed_ns(self, start: Event, end: Event) -> float:
+        assert start.passed_ns is not None
+        assert end.passed_ns is not None
+        assert max(start.passed_ns, end.passed_ns) <= self.now_ns, "an event has not passed yet"
+        return float(end.passed_ns - start.passed_ns)
+
+    def wait_event(self, stream: int, event: Event) -> None:
+        start, _ = self.queue(stream, 0)
+        self._stream(stream).busy_until_ns = max(start, event.passed_ns or 0)
+
+    def _stream(self, handle: int | None) -> Stream:
+        return self._streams[handle or LEGACY_STREAM]
+
+    def _start(self, handle: int) -> int:
+        """When work would start that were queued now."""
+        stream, legacy = self._stream(handle), self._streams[LEGACY_STREAM]
+        ahead = [stream.busy_until_ns, self.now_ns]
+        if stream is legacy:
+            ahead += [one.busy_until_ns for one in self._streams.values() if one.blocking]
+        elif stream.blocking:
+            ahead.append(legacy.busy_until_ns)
+        return max(ahead)
+
+    # Memory
+
+    def allocate(self, size_bytes: int) -> int:
+        address = 0x7000_0000 + 512 * sum(1 + one.size_bytes // 512 for one in self.memory.values())
+        self.memory[address] = Memory(size_bytes)
+        return address
+
+    def free(self, address: int) -> None:
+        """Keep the address taken, so that no later array gets it by accident."""
+
+    def read(self, address: int, size_bytes: int) -> bytes:
+        return bytes([self.memory[address].value(self.now_ns)]) * size_bytes
+
+    def write(self, address: int, data: bytes) -> None:
+        self.memory[address].put(self.now_ns, lambda: data[0])
+
+    def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
+        _, end = self.queue(stream, self.copy_ns(size_bytes))
+        self.memory[destination].put(end, lambda: self.memory[source].value(end))
+        self.l2_is_cold = False
+
+    def copy_ns(self, size_bytes: int) -> int:
+        costs = self.costs
+        speed = costs.cold_bytes_per_ns if self.l2_is_cold else costs.warm_bytes_per_ns
+        return size_bytes // speed
+
+    def flush_l2(self, stream: int) -> None:
+        self.queue(stream, self.costs.flush_ns)
+        self.l2_is_cold = True
+
+    def memcpy_ns(self, size_bytes: int) -> float:
+        return float(self.copy_ns(size_bytes))
+
+
+@dataclass(frozen=True)
+class FakeArray:
+    address: int
+    size_bytes: int
+    stream: int
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What a framework does when it takes an array in.
+
+    ``order`` says what it does about the producer's queued work: let the ``host`` wait for the
+    producer's stream, let it wait for the whole ``device`` or for ``half`` of what is left of the
+    queue, let its own stream wait for an ``event``, let the ``legacy`` default stream wait for it,
+    or ``nothing``. ``copies`` says whether it then copies on its own stream. A ``private`` stream
+    is neither shown nor taken from outside, and a ``mute`` framework has no wait of its own.
+    ``host_ns`` is what the call costs the host besides. As a producer, one that ``blocks`` runs
+    its queued work before it returns.
+    """
+
+    order: str = "event"
+    copies: bool = False
+    private: bool = False
+    mute: bool = False
+    blocks: bool = False
+    host_ns: int = 2_000
+
+
+class FakeFramework(Probe):
+    """A framework with a stream of its own, whose ``from_dlpack`` behaves as it is told."""
+
+    exports = (Export("dlpack", Protocol.DLPACK, "{x}"),)
+    devices = ("cuda",)
+
+    def __init__(
+        self,
+        device: SimulatedDevice,
+        stream: int,
+        behaviour: Behaviour | None = None,
+        name: str = "consumer",
+    ) -> None:
+        self.gpu, self.stream, self.name = device, stream, name  # type: ignore[misc]
+        self.imports = (Import("from_dlpack", (Protocol.DLPACK,), f"{name}.from_dlpack({{x}})"),)  # type: ignore[misc]
+        self.behaviour = behaviour or Behaviour()
+
+    def array(self, size_bytes: int) -> FakeArray:
+        return FakeArray(self.gpu.allocate(size_bytes), size_bytes, self.stream)
+
+    def from_dlpack(self, source: FakeArray) -> FakeArray:
+        self.gpu.spend(self.behaviour.host_ns)
+        self._take_turn(source.stream)
+        if not self.behaviour.copies:
+            return FakeArray(source.address, source.size_bytes, self.stream)
+        result = self.array(source.size_bytes)
+        self.gpu.copy(result.address, source.address, source.size_bytes, self.stream)
+        return result
+
+    def _take_turn(self, producer_stream: int) -> None:
+        order = self.behaviour.order
+        if order == "host":
+            self.gpu.synchronize(producer_stream)
+        elif order == "device":
+            self.gpu.synchronize_device()
+        elif order == "half":
+            self.gpu.spend(max(0, self.gpu.end_of(producer_stream) - self.gpu.now_ns) // 2)
+        elif order in ("event", "legacy"):
+            event = self.gpu.event()
+            self.gpu.record(event, producer_stream)
+            self.gpu.wait_event(self.stream if order == "event" else LEGACY_STREAM, event)
+
+    def compute(self, source: FakeArray, work_ns: int) -> FakeArray:
+        """Queue work on this framework's stream whose result is the source's value plus one."""
+        result = self.array(source.size_bytes)
+        start, end = self.gpu.queue(self.stream, work_ns)
+        old, new = self.gpu.memory[source.address], self.gpu.memory[result.address]
+        new.put(end, lambda: (old.value(start) + 1) % 256)
+        if self.behaviour.blocks:
+            self.gpu.synchronize(self.stream)
+        return result
+
+    def to_numpy(self, array: FakeArray) -> Any:
+        """Copied to the host on this framework's stream, which the host then waits for."""
+        _, end = self.gpu.queue(self.stream, 0)
+        value = self.gpu.memory[array.address].value(end)
+        self.gpu.synchronize(self.stream)
+        return numpy.full(array.size_bytes, value, "uint8")
+
+    def pointer(self, array: FakeArray) -> int:
+        return array.address
+
+    def device(self, array: FakeArray) -> str:
+        return "cuda"
+
+    def dtype(self, array: FakeArray) -> str:
+        return "uint8"
+
+    def write(self, array: FakeArray, value: int) -> None:
+        self.gpu.write(array.address, bytes([value]))
+
+    def wait(self, device: str) -> str:
+        return "" if self.behaviour.mute else f"{self.name}.gpu.synchronize({{x}}.stream)"
+
+    def enqueue(self, spec: ArraySpec) -> str:
+        return f"y = {self.name}.compute(x, work)"
+
+    def current_stream(self, device: str) -> int | None:
+        return None if self.behaviour.private else self.stream
+
+    def on_stream(self, handle: int) -> contextlib.AbstractContextManager[None] | None:
+        return None if self.behaviour.private else self._moved_to(handle)
+
+    @contextlib.contextmanager
+    def _moved_to(self, handle: int) -> Iterator[None]:
+        before, self.stream = self.stream, handle  # type: ignore[misc]
+        try:
+            yield
+        finally:
+            self.stream = before  # type: ignore[misc]
+
+
+def subject(producer: FakeFramework, consumer: FakeFramework, size_bytes: int) -> Subject:
+    """Make the case of ``consumer.from_dlpack(x)`` with an array of the producer."""
+    export, import_ = producer.exports[0], consumer.imports[0]
+    code = compose(export, import_)
+    names: dict[str, Any] = {producer.name: producer, consumer.name: consumer}
+    names["x"] = producer.array(size_bytes)
+    spec = ArraySpec((size_bytes,), "uint8", device="cuda")
+    wait = consumer.wait("cuda")
+    convert = compile_call(code, names)
+    return Subject(producer, consumer, export, import_, spec, code, wait, "cuda", names, convert)
+
+
+STREAM_KINDS = ("legacy", "per-thread", "blocking", "non-blocking")
+
+
+def stream_of(device: SimulatedDevice, kind: str) -> int:
+    """A stream of one of the kinds; there is one legacy and one per-thread default stream."""
+    if kind == "legacy":
+        return LEGACY_STREAM
+    if kind == "per-thread":
+        return PER_THREAD_STREAM
+    return device.new_stream(blocking=kind == "blocking")
+
+
+def pair(
+    device: SimulatedDevice | None = None,
+    streams: tuple[str, str] = ("non-blocking", "non-blocking"),
+    producer: Behaviour | None = None,
+    **behaviour: Any,
+) -> tuple[Subject, SimulatedDevice]:
+    """A case between two frameworks on streams of these kinds, and its device."""
+    device = device or SimulatedDevice()
+    first, second = (stream_of(device, kind) for kind in streams)
+    giver = FakeFramework(device, first, producer, name="producer")
+    return subject(giver, FakeFramework(device, second, Behaviour(**behaviour)), 64), device

@@ -1,0 +1,163 @@
+"""The sentences that answer the user."""
+
+from __future__ import annotations
+
+import pytest
+from builders import lost_row, make_measure, make_row
+
+from dlprof.reports.answer import answers, slower
+
+pytestmark = pytest.mark.unit
+
+MICROSECOND = 1000.0
+
+
+def timed(code, median_ns, width=0.04, **changes):
+    """A row whose interval reaches ``width`` of the time to both sides."""
+    interval = (median_ns * (1 - width), median_ns * (1 + width))
+    return make_row(code, median_ns, interval, **changes)
+
+
+VIEW = timed("view(x)", MICROSECOND)
+COPY = timed("copy(x)", 50 * MICROSECOND, owner="copy")
+WRONG = timed("wrong(x)", 0.1 * MICROSECOND, changed=("float64 to float32",))
+
+
+def test_the_cheapest_safe_path_is_named_with_what_it_is_and_costs():
+    assert answers([VIEW]) == ["cheapest that is safe: view(x), a view, 1.00 ±0.04 us."]
+
+
+@pytest.mark.parametrize(
+    ("owner", "words"),
+    [
+        ("view", "a view"),
+        ("copy", "a copy"),
+        ("?", "view or copy unknown"),
+        ("-", "view or copy unknown"),
+    ],
+)
+def test_the_answer_says_whether_it_is_a_view_or_a_copy(owner, words):
+    (answer,) = answers([timed("f(x)", 5.0, owner=owner)])
+    assert f"f(x), {words}, " in answer
+
+
+def test_the_slowest_is_named_with_its_time_and_ratio():
+    (answer,) = answers([timed("slow(x)", 27_000 * MICROSECOND), VIEW])
+    assert answer.endswith("The slowest, slow(x), takes 27 ms: 27,000 times as long.")
+
+
+def test_a_cheaper_path_that_changes_values_is_not_the_answer():
+    (answer,) = answers([WRONG, VIEW])
+    assert answer.startswith("cheapest that is safe: view(x)")
+
+
+def test_a_cheaper_path_that_broke_in_a_later_round_is_not_the_answer():
+    crashed = timed("crash(x)", 1.0, status="crashed", reason="killed by SIGSEGV")
+    (answer,) = answers([crashed, VIEW])
+    assert answer.startswith("cheapest that is safe: view(x)")
+
+
+def test_paths_that_cannot_be_told_apart_are_named():
+    (answer,) = answers([VIEW, timed("same(x)", 1.04 * MICROSECOND), COPY])
+    assert "Not told apart from it: same(x)." in answer
+    assert "copy(x)." not in answer.partition("Not told apart")[2].partition(". ")[0]
+
+
+def test_a_user_who_needs_a_copy_is_told_the_cheapest():
+    (answer,) = answers([timed("dear(x)", 90 * MICROSECOND, owner="copy"), COPY, VIEW])
+    assert answer.endswith("If you need a copy: copy(x), 50 ±2 us.")
+
+
+def test_a_user_whose_cheapest_path_is_a_copy_is_told_of_no_other():
+    (answer,) = answers([COPY, timed("dear(x)", 51 * MICROSECOND, owner="copy")])
+    assert "If you need a copy" not in answer
+
+
+def test_a_cheaper_path_that_breaks_its_documentation_is_not_the_answer():
+    (answer,) = answers([timed("alias(x)", 1.0, promise="copy"), COPY])
+    assert answer.startswith("cheapest that is safe: copy(x)")
+
+
+def test_of_many_paths_that_cannot_be_told_apart_three_are_named():
+    same = [timed(f"same{index}(x)", (1.001 + index / 1000) * MICROSECOND) for index in range(6)]
+    (answer,) = answers([VIEW, *same])
+    assert "Not told apart from it: same0(x), same1(x), same2(x) and 3 more." in answer
+
+
+def test_no_path_measured_is_said():
+    assert answers([lost_row()]) == ["no path could be measured."]
+
+
+def test_only_wrong_paths_are_said():
+    assert answers([WRONG, lost_row()]) == ["no path kept shape, dtype and values."]
+
+
+def test_paths_that_broke_later_are_not_called_wrong():
+    (answer,) = answers([timed("crash(x)", 1.0, status="crashed", reason="killed by SIGSEGV")])
+    assert "no path kept" not in answer
+    assert answer == "no path was measured to the end, kept every value and does as documented."
+
+
+def test_nothing_has_no_answer():
+    assert answers([]) == []
+
+
+def test_every_array_has_an_answer_of_its_own():
+    rows = [
+        timed("f(x)", 1.0, shape="4x4"),
+        timed("f(x)", 1.0, shape="8x8"),
+        timed("g(x)", 0.5, shape="4x4"),
+    ]
+    small, large = answers(rows)
+    assert small.startswith("4x4: cheapest that is safe: g(x)")
+    assert large.startswith("8x8: cheapest that is safe: f(x)")
+
+
+@pytest.mark.parametrize(
+    ("axes", "name"),
+    [
+        ({"pair": "numpy → torch"}, "numpy → torch"),
+        ({"dtype": "int8"}, "int8"),
+        ({"layout": "F"}, "F"),
+        ({"device": "cuda"}, "cuda"),
+        ({"shape": "8x8", "layout": "F"}, "8x8 F"),
+    ],
+)
+def test_an_array_is_named_by_what_tells_it_from_the_others(axes, name):
+    _, other = answers([timed("f(x)", 1.0), timed("f(x)", 1.0, **axes)])
+    assert other.startswith(f"{name}: cheapest")
+
+
+@pytest.mark.parametrize(
+    ("best", "other", "ratio", "expected"),
+    [
+        ((95.0, 105.0), (106.0, 120.0), 1.10, True),
+        ((95.0, 107.0), (106.0, 120.0), 1.10, False),
+        ((99.9, 100.1), (103.9, 104.1), 1.04, False),
+        (None, (106.0, 120.0), 1.10, False),
+        ((95.0, 105.0), None, 1.99, False),
+        ((95.0, 105.0), None, 2.01, True),
+        (None, None, 2.01, True),
+    ],
+)
+def test_slower_is_five_percent_and_apart_or_twice_without_an_interval(
+    best, other, ratio, expected
+):
+    rows = make_row("a", 100.0, best), make_row("b", 100.0 * ratio, other)
+    assert slower(*rows) is expected
+
+
+def test_nothing_is_slower_than_a_time_of_zero():
+    assert not slower(make_row("a", 0.0, None), make_row("b", 100.0, None))
+    (answer,) = answers([make_row("a", 0.0, None), make_row("b", 100.0, None)])
+    assert "times as long" not in answer
+
+
+def test_what_was_not_measured_is_not_slower():
+    assert not slower(VIEW, lost_row())
+
+
+def test_modes_are_shown_in_the_answer():
+    modes = [{"median_ns": 100.0, "rounds": [0]}, {"median_ns": 400.0, "rounds": [1]}]
+    row = make_row("f(x)", ready=make_measure(250.0, None, modes=modes))
+    assert "100 | 400 ns" in answers([row])[0]

@@ -1,0 +1,132 @@
+"""The CUDA layer on a machine without CUDA: it says why, and costs nothing before it is asked."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from dlprof.worker import cuda
+
+pytestmark = pytest.mark.unit
+
+NO_DRIVER = "there is no CUDA driver: libcuda.so.1 cannot be loaded"
+
+
+@pytest.fixture(autouse=True)
+def forget_devices():
+    cuda.open_gpu.cache_clear()
+    yield
+    cuda.open_gpu.cache_clear()
+
+
+def driver(monkeypatch, *, status=0, devices=0, words=b"no CUDA-capable device is detected"):
+    """Put a fake libcuda in place."""
+
+    def count(reference):
+        reference._obj.value = devices
+        return 0
+
+    def describe(_, reference):
+        reference._obj.value = words
+        return 0
+
+    library = SimpleNamespace(
+        cuInit=lambda flags: status, cuDeviceGetCount=count, cuGetErrorString=describe
+    )
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
+
+
+@pytest.fixture
+def no_driver(monkeypatch):
+    def missing(name):
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+
+
+def test_without_a_driver_the_reason_names_the_library(no_driver):
+    assert cuda.driver_devices() == NO_DRIVER
+
+
+def test_devices_are_counted(monkeypatch):
+    driver(monkeypatch, devices=3)
+    assert cuda.driver_devices() == 3
+
+
+def test_no_device_is_a_reason_and_not_zero(monkeypatch):
+    driver(monkeypatch, devices=0)
+    assert cuda.driver_devices() == "the CUDA driver finds no device"
+
+
+def test_a_driver_that_does_not_start_gives_its_own_words(monkeypatch):
+    driver(monkeypatch, status=100)
+    reason = cuda.driver_devices()
+    assert reason == "the CUDA driver does not start: no CUDA-capable device is detected"
+
+
+def test_an_error_that_the_driver_cannot_name_keeps_its_number(monkeypatch):
+    driver(monkeypatch, status=999, words=None)
+    assert cuda.driver_devices() == "the CUDA driver does not start: error 999"
+
+
+def test_opening_without_a_driver_says_why(no_driver):
+    with pytest.raises(cuda.CudaUnavailable) as refusal:
+        cuda.open_gpu()
+    assert str(refusal.value) == NO_DRIVER
+
+
+def test_opening_a_device_that_is_not_there_says_how_many_there_are(monkeypatch):
+    driver(monkeypatch, devices=2)
+    with pytest.raises(cuda.CudaUnavailable, match="no CUDA device 2: the driver counts 2"):
+        cuda.open_gpu(2)
+
+
+def test_opening_without_cuda_core_says_how_to_get_it(monkeypatch):
+    driver(monkeypatch, devices=1)
+    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    with pytest.raises(cuda.CudaUnavailable, match="pip install cuda-core"):
+        cuda.open_gpu()
+
+
+def test_whatever_cuda_core_raises_becomes_one_sentence(monkeypatch):
+    driver(monkeypatch, devices=1)
+
+    def broken(ordinal):
+        raise RuntimeError("NVRTC\n  is missing")
+
+    monkeypatch.setattr(cuda, "CudaGpu", broken)
+    with pytest.raises(cuda.CudaUnavailable) as refusal:
+        cuda.open_gpu()
+    assert str(refusal.value) == "cuda-core cannot use CUDA device 0: NVRTC is missing"
+
+
+def test_a_device_is_opened_once(monkeypatch):
+    driver(monkeypatch, devices=1)
+    opened = []
+    monkeypatch.setattr(cuda, "CudaGpu", lambda ordinal: opened.append(ordinal) or "gpu")
+    assert [cuda.open_gpu(), cuda.open_gpu()] == ["gpu", "gpu"]
+    assert opened == [0]
+
+
+def test_importing_the_module_imports_no_cuda():
+    code = (
+        "import sys; import dlprof.worker.cuda, dlprof.worker.device_time, dlprof.worker.gpu_state;"
+        "print([name for name in sys.modules if name.split('.')[0] in"
+        " ('cuda', 'pynvml', 'numpy', 'torch', 'cupy', 'numba')])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "[]"
+
+
+def test_a_driver_call_that_fails_names_the_call_and_the_error():
+    class Status(int):
+        name = "CUDA_ERROR_INVALID_VALUE"
+
+    with pytest.raises(cuda.CudaError, match="cuMemFree: CUDA_ERROR_INVALID_VALUE"):
+        cuda._check("cuMemFree", Status(1))

@@ -1,0 +1,147 @@
+"""Early write: a copy that still reads its source after it has returned, and ones that do not."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy
+import pytest
+from builders import make_subject
+
+from dlprof.probes.base import ArraySpec, Import, Protocol
+from dlprof.probes.numpy import NumPy
+from dlprof.worker import early_write, room
+from dlprof.worker.early_write import judge
+
+pytestmark = pytest.mark.unit
+
+SIZES = (4 << 10, 64 << 10, 1 << 20)
+
+
+class Late(NumPy):
+    """A consumer whose copies are done by a thread that starts when they are waited for."""
+
+    def __init__(self):
+        self.pending = []
+
+    def wait(self, device):
+        return "late.finish({x})"
+
+    def take(self, source):
+        result, go = numpy.zeros_like(source), threading.Event()
+
+        def copy():
+            go.wait()
+            result[...] = source
+
+        thread = threading.Thread(target=copy)
+        thread.start()
+        self.pending.append((thread, go))
+        return result
+
+    def finish(self, result):
+        while self.pending:
+            thread, go = self.pending.pop()
+            go.set()
+            thread.join()
+
+
+class Shown(NumPy):
+    """Shows its arrays themselves where a copy of their values is asked for."""
+
+    def to_numpy(self, array):
+        return array
+
+
+def measured(code="{x}.copy()", sizes=SIZES, spec=None, **options):
+    changes = {name: options.pop(name) for name in ("returns_array",) if name in options}
+    import_ = Import("any", (Protocol.DLPACK,), code, **changes)
+    subject = make_subject(import_=import_, spec=spec, **options)
+    return early_write.measure(subject, sizes)
+
+
+def seen(found):
+    return list(found["evidence"]["sizes_bytes"].values())
+
+
+class TestJudgement:
+    def test_one_torn_copy_is_unsafe_whatever_the_others_were(self):
+        assert judge({1: "whole", 2: "whole", 3: "torn"})["verdict"] == "unsafe"
+
+    def test_copies_that_were_whole_are_safe(self):
+        assert judge({1: "view", 2: "whole", 3: "no memory"})["verdict"] == "safe"
+
+    @pytest.mark.parametrize("what", ["view", "no memory", "other dtype"])
+    def test_without_a_copy_there_is_nothing_to_tell(self, what):
+        found = judge({1: what})
+        assert found["verdict"] == "unknown"
+        assert found["evidence"]["reason"] == "no size was copied"
+
+    def test_a_source_that_cannot_be_written_is_the_reason(self):
+        assert judge({1: "immutable"})["evidence"]["reason"] == "the source cannot be written"
+
+    def test_nothing_tried_is_unknown(self):
+        assert judge({})["verdict"] == "unknown"
+
+    def test_evidence_holds_what_was_seen_at_each_size(self):
+        assert judge({4: "whole"})["evidence"]["sizes_bytes"] == {"4": "whole"}
+
+
+def test_a_copy_that_is_done_when_the_call_returns_is_safe():
+    found = measured()
+    assert (found["verdict"], seen(found)) == ("safe", ["whole"] * 3)
+
+
+def test_a_copy_that_is_done_when_it_is_waited_for_is_unsafe():
+    late = Late()
+    found = measured("late.take({x})", consumer=late, late=late)
+    assert (found["verdict"], seen(found)) == ("unsafe", ["torn"])
+
+
+def test_a_late_copy_of_a_source_of_its_own_is_safe():
+    late = Late()
+    found = measured("late.take({x}.copy())", consumer=late, late=late)
+    assert found["verdict"] == "safe"
+
+
+def test_a_view_must_change_and_is_not_unsafe():
+    found = measured("{x}[...]")
+    assert (found["verdict"], set(seen(found))) == ("unknown", {"view"})
+
+
+def test_a_source_that_is_not_writable_is_unknown():
+    found = measured(spec=ArraySpec((4, 8), "float32", "readonly"))
+    assert (found["verdict"], seen(found)) == ("unknown", ["immutable"])
+
+
+def test_a_copy_into_another_dtype_cannot_be_compared():
+    found = measured("{x}.astype('float64')")
+    assert (found["verdict"], set(seen(found))) == ("unknown", {"other dtype"})
+
+
+def test_a_call_without_a_result_is_unknown():
+    found = measured("len({x})", returns_array=False)
+    assert found["evidence"]["reason"] == "the call leaves no array behind to compare"
+
+
+def test_a_size_for_which_there_is_no_memory_is_left_out(monkeypatch):
+    def check(spec):
+        if spec.size_bytes > 4 << 10:
+            raise room.TooLarge("no")
+
+    monkeypatch.setattr(room, "check", check)
+    found = measured()
+    assert (found["verdict"], seen(found)) == ("safe", ["whole", "no memory", "no memory"])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "float64", "complex128"])
+def test_every_dtype_is_compared_by_its_bytes(dtype):
+    late = Late()
+    spec = ArraySpec((4, 8), dtype)
+    assert measured(spec=spec)["verdict"] == "safe"
+    torn = measured("late.take({x})", spec=spec, consumer=late, late=late)
+    assert torn["verdict"] == "unsafe"
+
+
+def test_a_producer_whose_host_values_are_a_view_of_its_array_is_not_taken_for_torn():
+    assert measured(producer=Shown(), consumer=Shown())["verdict"] == "safe"

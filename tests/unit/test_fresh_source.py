@@ -1,0 +1,42 @@
+"""Fresh source: what two conversions of each new array prove."""
+
+from __future__ import annotations
+
+import pytest
+
+from dlprof.worker.fresh_source import Pair, judge
+
+pytestmark = pytest.mark.unit
+
+
+def views(first_ns, second_ns):
+    return [Pair(first_ns, second_ns, is_view=True, same_result=True)] * 3
+
+
+def copies(same_result):
+    return [Pair(1_000_000, 100_000, is_view=False, same_result=same_result)] * 3
+
+
+def test_a_copy_that_is_given_out_again_is_kept():
+    assert judge(copies(same_result=True), 0.0)["verdict"] == "kept"
+
+
+def test_a_copy_that_is_made_again_is_not_kept_however_fast_it_was():
+    assert judge(copies(same_result=False), 0.0)["verdict"] == "not kept"
+
+
+def test_a_view_whose_first_conversion_costs_much_more_is_kept():
+    assert judge(views(40_000, 7_000), 0.0)["verdict"] == "kept"
+
+
+@pytest.mark.parametrize("first_ns", [7_000, 14_000, 20_000])
+def test_a_view_whose_first_conversion_costs_a_little_more_is_not_kept(first_ns):
+    assert judge(views(first_ns, 7_000), 0.0)["verdict"] == "not kept"
+
+
+def test_a_short_difference_proves_nothing():
+    assert judge(views(2_400, 500), 0.0)["verdict"] == "not kept"
+
+
+def test_the_cost_of_the_clock_is_taken_off():
+    assert judge(views(40_100, 7_100), 100.0)["evidence"]["first_ns"] == 40_000

@@ -1,0 +1,168 @@
+"""GPU state, read from a fake NVML."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from dlprof.worker import gpu_state
+
+pytestmark = pytest.mark.unit
+
+
+class NVMLError(Exception):
+    pass
+
+
+def refuse(*_):
+    raise NVMLError("Not Supported")
+
+
+@pytest.fixture
+def nvml(monkeypatch):
+    """One GPU at rest."""
+    module = ModuleType("pynvml")
+    module.NVMLError = NVMLError
+    module.NVML_CLOCK_SM, module.NVML_CLOCK_MEM, module.NVML_TEMPERATURE_GPU = 1, 2, 0
+    module.nvmlInit = lambda: None
+    module.nvmlShutdown = lambda: None
+    module.nvmlDeviceGetCount = lambda: 1
+    module.nvmlDeviceGetHandleByIndex = lambda index: f"handle {index}"
+    module.nvmlDeviceGetName = lambda handle: "H200"
+    module.nvmlDeviceGetClockInfo = lambda handle, clock: {1: 1200, 2: 3000}[clock]
+    module.nvmlDeviceGetMaxClockInfo = lambda handle, clock: {1: 1980, 2: 3201}[clock]
+    module.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: 0x1
+    module.nvmlDeviceGetTemperature = lambda handle, sensor: 41
+    module.nvmlDeviceGetPowerUsage = lambda handle: 76_500
+    module.nvmlDeviceGetComputeRunningProcesses = lambda handle: []
+    module.nvmlSystemGetDriverVersion = lambda: "580.95"
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    return module
+
+
+def running(*pids):
+    return lambda handle: [SimpleNamespace(pid=pid) for pid in pids]
+
+
+@pytest.fixture
+def alive(monkeypatch):
+    """Process numbers below 1000 exist here."""
+    monkeypatch.setattr(gpu_state, "_exists_here", lambda pid: pid < 1000)
+
+
+def test_a_reading_has_units_in_its_names(nvml):
+    assert gpu_state.read() == [
+        {
+            "index": 0,
+            "name": "H200",
+            "sm_clock_mhz": 1200,
+            "sm_clock_max_mhz": 1980,
+            "memory_clock_mhz": 3000,
+            "memory_clock_max_mhz": 3201,
+            "throttle_reasons": ["idle"],
+            "temperature_c": 41,
+            "power_w": 76.5,
+            "other_processes": 0,
+            "driver_version": "580.95",
+        }
+    ]
+
+
+def test_names_in_bytes_are_decoded(nvml):
+    nvml.nvmlDeviceGetName = lambda handle: b"H200"
+    assert gpu_state.read()[0]["name"] == "H200"
+
+
+@pytest.mark.parametrize(
+    ("question", "key"),
+    [
+        ("nvmlDeviceGetName", "name"),
+        ("nvmlDeviceGetClockInfo", "sm_clock_mhz"),
+        ("nvmlDeviceGetMaxClockInfo", "memory_clock_max_mhz"),
+        ("nvmlDeviceGetCurrentClocksThrottleReasons", "throttle_reasons"),
+        ("nvmlDeviceGetTemperature", "temperature_c"),
+        ("nvmlDeviceGetPowerUsage", "power_w"),
+        ("nvmlDeviceGetComputeRunningProcesses", "other_processes"),
+        ("nvmlSystemGetDriverVersion", "driver_version"),
+    ],
+)
+def test_what_nvml_does_not_tell_is_none(nvml, question, key):
+    setattr(nvml, question, refuse)
+    assert gpu_state.read()[0][key] is None
+
+
+def test_without_a_driver_it_says_why(nvml):
+    nvml.nvmlInit = refuse
+    assert gpu_state.read() == "NVML cannot be used: Not Supported"
+
+
+def test_without_the_package_it_says_how_to_get_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    assert "pip install nvidia-ml-py" in gpu_state.read()
+
+
+def test_nvml_is_shut_down_again(nvml):
+    calls = []
+    nvml.nvmlShutdown = lambda: calls.append("shutdown")
+    gpu_state.read()
+    assert calls == ["shutdown"]
+
+
+def test_this_process_its_parent_and_its_workers_are_ours(nvml, alive):
+    nvml.nvmlDeviceGetComputeRunningProcesses = running(os.getpid(), os.getppid(), 77)
+    assert gpu_state.read(own_pids=[77])[0]["other_processes"] == 0
+
+
+def test_other_processes_are_counted(nvml, alive):
+    nvml.nvmlDeviceGetComputeRunningProcesses = running(os.getpid(), 7, 8)
+    assert gpu_state.read()[0]["other_processes"] == 2
+
+
+def test_a_process_of_another_namespace_makes_the_count_unknown(nvml, alive):
+    nvml.nvmlDeviceGetComputeRunningProcesses = running(7, 4_000_000)
+    assert gpu_state.read()[0]["other_processes"] is None
+
+
+def test_a_quiet_gpu_is_no_trouble(nvml):
+    assert gpu_state.trouble(gpu_state.read(), gpu_state.read()) is None
+
+
+def test_throttling_is_trouble(nvml):
+    before = gpu_state.read()
+    nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: 0x48
+    assert gpu_state.trouble(before, gpu_state.read()) == (
+        "GPU 0 (H200) lowered its clocks: hardware slowdown, thermal slowdown by the hardware"
+    )
+
+
+@pytest.mark.parametrize("setting", [0x1, 0x2, 0x10, 0x100])
+def test_rest_and_settings_are_no_trouble(nvml, setting):
+    nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: setting
+    assert gpu_state.trouble(gpu_state.read(), gpu_state.read()) is None
+
+
+@pytest.mark.parametrize(
+    ("pids", "words"), [((7,), "1 other process"), ((7, 8), "2 other processes")]
+)
+def test_foreign_load_is_trouble(nvml, alive, pids, words):
+    before = gpu_state.read()
+    nvml.nvmlDeviceGetComputeRunningProcesses = running(*pids)
+    assert gpu_state.trouble(before, gpu_state.read()) == f"GPU 0 (H200) was also used by {words}"
+
+
+def test_the_same_trouble_is_told_once(nvml):
+    nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: 0x4
+    assert gpu_state.trouble(gpu_state.read(), gpu_state.read()).count("power cap") == 1
+
+
+def test_without_a_reading_there_is_no_trouble_to_tell(nvml):
+    assert gpu_state.trouble("NVML cannot be used", gpu_state.read()) is None
+
+
+def test_values_that_are_unknown_are_no_trouble(nvml):
+    nvml.nvmlDeviceGetCurrentClocksThrottleReasons = refuse
+    nvml.nvmlDeviceGetComputeRunningProcesses = refuse
+    assert gpu_state.trouble(gpu_state.read(), gpu_state.read()) is None

@@ -1,0 +1,23 @@
+"""Judging a run: here, or in a process of its own."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_header, make_result
+
+from dlprof import judging
+
+pytestmark = pytest.mark.unit
+
+BROKEN = {"case": {"promise": "copy"}, "ownership": {"verdict": "view"}}
+RESULTS = [
+    make_result("a.take(x)", **BROKEN),
+    make_result("a.copy(x)", ownership={"verdict": "copy"}),
+]
+
+
+def test_a_process_of_its_own_finds_the_same(monkeypatch):
+    here = judging.judge(make_header(), lambda: RESULTS, len(RESULTS))
+    monkeypatch.setattr(judging, "MOST_HERE", 1)
+    assert here
+    assert judging.judge(make_header(), lambda: RESULTS, len(RESULTS)) == here

@@ -1,0 +1,219 @@
+"""Lifetime: the judgement, what a conversion leaves behind, and real memory that is used again."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import weakref
+
+import numpy
+import pytest
+from builders import make_subject
+
+from dlprof.probes.base import Import, Protocol
+from dlprof.probes.numpy import NumPy
+from dlprof.worker import lifetime
+from dlprof.worker.lifetime import CONVERSIONS, SIZE_BYTES, judge, retained
+
+pytestmark = pytest.mark.unit
+
+
+def evidence(changed=False, size_bytes=0.0, references=0.0, objects=0.0):
+    return {
+        "changed_after_drop": changed,
+        "bytes_per_conversion": size_bytes,
+        "references_per_conversion": references,
+        "objects_per_conversion": objects,
+    }
+
+
+LEAKS = [{"size_bytes": SIZE_BYTES}, {"references": 1.0}, {"objects": 1.0}]
+TRACES = [{"size_bytes": SIZE_BYTES / 4}, {"references": 0.5}, {"objects": 0.5}, {"objects": -9}]
+
+
+class TestJudgement:
+    def test_a_result_that_keeps_its_values_and_leaves_nothing_is_safe(self):
+        assert judge(evidence()) == "safe"
+
+    @pytest.mark.parametrize("leak", [{}, *LEAKS])
+    def test_a_result_that_changed_is_dangling_whatever_else_is_seen(self, leak):
+        assert judge(evidence(changed=True, **leak)) == "dangling"
+
+    @pytest.mark.parametrize("leak", LEAKS)
+    @pytest.mark.parametrize("changed", [False, None])
+    def test_whatever_grows_with_every_conversion_is_retained(self, changed, leak):
+        assert judge(evidence(changed=changed, **leak)) == "retained"
+
+    @pytest.mark.parametrize("trace", TRACES)
+    def test_what_grows_less_than_once_a_conversion_is_not(self, trace):
+        assert judge(evidence(**trace)) == "safe"
+
+    def test_a_result_that_cannot_be_read_is_unknown(self):
+        assert judge(evidence(changed=None)) == "unknown"
+
+
+class TestRetained:
+    def grown(self, convert, source=None, memory_bytes=lambda: 0):
+        return retained(convert, source or object(), [memory_bytes])
+
+    def test_a_call_that_leaves_nothing_leaves_nothing(self):
+        found = self.grown(object)
+        assert found["bytes_per_conversion"] == found["references_per_conversion"] == 0
+        assert found["objects_per_conversion"] < lifetime.RETAINED_OBJECTS
+
+    def test_bytes_are_those_of_the_meter(self):
+        used = itertools.count(0, 4096 * CONVERSIONS)
+        assert self.grown(object, memory_bytes=lambda: next(used))["bytes_per_conversion"] == 4096
+
+    def test_of_several_meters_the_one_that_grew_most_counts(self):
+        used = itertools.count(0, 4096 * CONVERSIONS)
+        meters = [lambda: 0, lambda: next(used), lambda: 7]
+        assert retained(object, object(), meters)["bytes_per_conversion"] == 4096
+
+    def test_references_to_the_source_are_counted(self):
+        source, kept = object(), []
+        found = self.grown(lambda: kept.append(source), source)
+        assert found["references_per_conversion"] == 1
+
+    def test_objects_are_counted(self):
+        kept = []
+        found = self.grown(lambda: kept.append([object()]))
+        assert found["objects_per_conversion"] > lifetime.RETAINED_OBJECTS
+
+    def test_an_object_that_only_a_collection_frees_is_not_retained(self):
+        def cycle():
+            ring = []
+            ring.append(ring)
+
+        assert self.grown(cycle)["objects_per_conversion"] < lifetime.RETAINED_OBJECTS
+
+    def test_what_only_the_first_conversions_leave_is_not_retained(self):
+        kept, calls = [], itertools.count()
+
+        def warms_up():
+            if next(calls) < CONVERSIONS:
+                kept.append([object()])
+
+        assert self.grown(warms_up)["objects_per_conversion"] < lifetime.RETAINED_OBJECTS
+
+    def test_memory_that_somebody_else_takes_once_is_not_retained(self):
+        # before and after a first run, and then before and after two more
+        meter = iter([0, 0, 0, 10**9, 10**9, 10**9])
+        assert self.grown(object, memory_bytes=lambda: next(meter))["bytes_per_conversion"] == 0
+
+
+class Block:
+    """Memory from a pool, which has it back when the last array on it is gone."""
+
+    def __init__(self, memory, values):
+        self.memory = memory
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": values.shape,
+            "typestr": values.dtype.str,
+            "data": (memory.ctypes.data, False),
+        }
+
+
+class Pool:
+    """Hands the memory out first that came back last, and never returns any to the system."""
+
+    def __init__(self):
+        self.free = []
+        self.all = []
+
+    def take(self, values):
+        memory = self.free.pop() if self.free else numpy.zeros(values.nbytes, "uint8")
+        self.all.append(memory)
+        block = Block(memory, values)
+        weakref.finalize(block, self.free.append, memory)
+        array = numpy.asarray(block)
+        array[...] = values
+        return array
+
+
+class Pooled(NumPy):
+    """NumPy arrays on memory of a pool, so that what is freed is used again for certain."""
+
+    def create(self, spec):
+        return f"{super().create(spec)}\nx = pool.take(x)"
+
+
+def without_owner(array):
+    """A view that keeps nothing alive."""
+    interface = array.__array_interface__
+
+    class Bare:
+        __array_interface__ = interface
+
+    return numpy.asarray(Bare())
+
+
+def measured(code, returns_array=True, **names):
+    import_ = Import("any", (Protocol.DLPACK,), code, returns_array=returns_array)
+    subject = make_subject(import_=import_, producer=Pooled(), pool=Pool(), **names)
+    gc.collect()
+    return lifetime.measure(subject)
+
+
+@pytest.mark.parametrize("code", ["{x}[...]", "numpy.from_dlpack({x})", "{x}.copy()"])
+def test_views_and_copies_that_keep_what_they_need_are_safe(code):
+    found = measured(code)
+    assert found["verdict"] == "safe"
+    assert found["evidence"]["changed_after_drop"] is False
+
+
+def test_a_view_that_does_not_keep_its_source_is_dangling():
+    assert measured("take({x})", take=without_owner)["verdict"] == "dangling"
+
+
+def test_a_result_that_is_kept_for_good_is_retained():
+    kept = []
+
+    def leak(array):
+        kept.append(array.copy())
+        return kept[-1]
+
+    found = measured("take({x})", take=leak)
+    assert found["verdict"] == "retained"
+    assert found["evidence"]["bytes_per_conversion"] > SIZE_BYTES / 2
+
+
+def test_a_source_that_is_kept_for_good_is_retained():
+    kept = []
+
+    def leak(array):
+        kept.append(array)
+        return array.copy()
+
+    found = measured("take({x})", take=leak)
+    assert found["verdict"] == "retained"
+    assert found["evidence"]["references_per_conversion"] == pytest.approx(1, abs=0.1)
+
+
+def test_a_source_that_is_kept_once_is_not_retained():
+    kept = {}
+
+    def cache(array):
+        kept[id(array)] = array
+        return array.copy()
+
+    assert measured("take({x})", take=cache)["verdict"] == "safe"
+
+
+def test_a_conversion_without_a_result_is_unknown():
+    found = measured("len({x})", returns_array=False)
+    assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("unknown", None)
+
+
+def test_a_conversion_without_a_result_may_still_retain():
+    kept = []
+    assert measured("take({x})", returns_array=False, take=kept.append)["verdict"] == "retained"
+
+
+def test_the_cases_own_source_is_left_alone():
+    import_ = Import("any", (Protocol.DLPACK,), "{x}[...]")
+    subject = make_subject(import_=import_, producer=Pooled(), pool=Pool())
+    before = subject.source.copy()
+    lifetime.measure(subject)
+    assert (subject.source == before).all()

@@ -1,0 +1,45 @@
+"""Who else used the machine."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from dlprof.machine import Usage, foreign_cores, usage
+
+pytestmark = pytest.mark.unit
+
+
+def test_time_that_was_not_ours_is_foreign():
+    before, after = Usage(100.0, 5.0, clock_s=0.0), Usage(118.0, 8.0, clock_s=10.0)
+    assert foreign_cores(before, after) == pytest.approx(1.5)
+
+
+def test_nobody_else_is_zero_and_never_negative():
+    before, after = Usage(100.0, 5.0, clock_s=0.0), Usage(101.0, 8.0, clock_s=10.0)
+    assert foreign_cores(before, after) == 0
+
+
+def test_a_system_that_does_not_say_is_unknown():
+    assert foreign_cores(Usage(None, 0.0, 0.0), Usage(None, 1.0, 1.0)) is None
+
+
+def test_idle_time_is_not_busy(tmp_path):
+    stat = tmp_path / "stat"
+    core = min(os.sched_getaffinity(0))
+    stat.write_text(f"cpu  999 0 0 0 0 0 0\ncpu{core} 100 0 50 900000 7000 3 2 0 0 0\n", "ascii")
+    assert usage(stat).busy_s == pytest.approx(155 / os.sysconf("SC_CLK_TCK"))
+
+
+def test_cores_that_we_may_not_use_do_not_count(tmp_path):
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  9 0 0 0 0 0 0\ncpu99999 100 0 50 9 7 3 2\n", "ascii")
+    assert usage(stat).busy_s is None
+
+
+@pytest.mark.parametrize("text", ["", "intr 1 2 3\n"])
+def test_a_strange_file_is_unknown(tmp_path, text):
+    stat = tmp_path / "stat"
+    stat.write_text(text, encoding="ascii")
+    assert usage(stat).busy_s is None

@@ -1,0 +1,314 @@
+"""From the answers of several rounds to one result, and back."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_answer, make_record, make_timing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dlprof.merge import agree, merge, unmerge
+from dlprof.session import Result
+
+pytestmark = pytest.mark.unit
+
+RECORD = make_record()
+VIEW = {"verdict": "view", "evidence": {"same_address": True}}
+COPY = {"verdict": "copy", "evidence": {"same_address": False}}
+FAULTS_FEW, FAULTS_MANY = 0.0, 2000.0
+
+
+def merged(*answers, rounds=3):
+    """The result of answers of rounds 0, 1, 2 ..."""
+    return merge(RECORD, list(enumerate(answers)), rounds)
+
+
+def again(result, rounds=3):
+    return merge(RECORD, unmerge(result, rounds), rounds)
+
+
+def test_several_rounds_are_one_result():
+    result = merged(
+        make_answer(host_ns=100.0), make_answer(host_ns=102.0), make_answer(host_ns=98.0)
+    )
+    assert result.status == "ok"
+    assert result.rounds == [0, 1, 2]
+    assert result.host_time.median_ns == 100.0
+    assert [process.round for process in result.host_time.processes] == [0, 1, 2]
+    low, high = result.host_time.ci95_ns
+    assert low < 100.0 < high
+
+
+def test_the_minimum_is_that_of_all_samples():
+    answers = [make_answer(host_ns=time) for time in (100.0, 90.0, 110.0)]
+    smallest = min(
+        sample for answer in answers for sample in answer["parts"]["host_time"]["samples_ns"]
+    )
+    assert merged(*answers).host_time.min_ns == smallest
+
+
+def test_no_answer_is_skipped():
+    result = merged()
+    assert (result.status, result.reason) == ("skipped", "the run was stopped before it")
+    assert result.host_time is None
+    assert result.rounds == []
+
+
+def test_a_refusal_is_unsupported_in_the_frameworks_words():
+    result = merged(make_answer("unsupported", "TypeError: no"))
+    assert (result.status, result.reason) == ("unsupported", "TypeError: no")
+
+
+def test_a_crash_in_a_later_round_keeps_the_earlier_times():
+    result = merged(make_answer(host_ns=100.0), make_answer("crashed", "killed by SIGSEGV"))
+    assert result.status == "crashed"
+    assert result.reason == "killed by SIGSEGV (round 2 of 3; 1 before it worked)"
+    assert result.host_time.median_ns == 100.0
+    assert result.rounds == [0]
+
+
+def test_what_was_measured_before_a_crash_is_kept():
+    answer = make_answer("crashed", "killed by SIGSEGV", parts={"host_time": make_timing(50.0)})
+    result = merged(answer)
+    assert result.host_time.median_ns == 50.0
+    assert result.rounds == []
+
+
+def test_the_last_output_of_a_crash_is_kept():
+    assert (
+        merged(make_answer(), make_answer("crashed", "x", output="Fatal error")).output
+        == "Fatal error"
+    )
+
+
+def test_the_ready_time_of_a_synchronous_framework_is_the_host_time():
+    result = merged(make_answer(host_ns=100.0), make_answer(host_ns=100.0))
+    assert result.ready_time.same_as == "host_time"
+    assert result.ready_time.processes == []
+    assert result.ready_time.median_ns == result.host_time.median_ns
+
+
+def test_a_ready_time_of_its_own_is_kept_apart():
+    result = merged(make_answer(host_ns=100.0, parts={"ready_time": make_timing(900.0)}))
+    assert result.ready_time.same_as is None
+    assert (result.host_time.median_ns, result.ready_time.median_ns) == (100.0, 900.0)
+
+
+def test_processes_in_two_modes_are_not_averaged():
+    slow = make_answer(parts={"host_time": make_timing(400.0, page_faults=FAULTS_MANY)})
+    fast = make_answer(parts={"host_time": make_timing(100.0, page_faults=FAULTS_FEW)})
+    time = merged(slow, fast, slow).host_time
+    assert time.ci95_ns is None
+    assert [(mode.median_ns, mode.rounds) for mode in time.modes] == [(100.0, [1]), (400.0, [0, 2])]
+    assert [mode.page_faults_per_call for mode in time.modes] == [FAULTS_FEW, FAULTS_MANY]
+
+
+def test_processes_in_one_mode_name_no_modes():
+    assert merged(make_answer(), make_answer()).host_time.modes == []
+
+
+def test_verdicts_that_agree_are_the_first_of_them():
+    assert merged(*[make_answer(parts={"ownership": VIEW})] * 3).ownership.model_dump() == VIEW
+
+
+def test_verdicts_that_disagree_vary_and_keep_every_evidence():
+    found = agree([VIEW, COPY, VIEW])
+    assert found["verdict"] == "varies"
+    assert found["evidence"]["reason"] == "copy in 1, view in 2 of 3 processes"
+    assert found["evidence"]["processes"] == [VIEW, COPY, VIEW]
+
+
+def test_ownership_that_differs_between_processes_varies():
+    result = merged(make_answer(parts={"ownership": VIEW}), make_answer(parts={"ownership": COPY}))
+    assert result.ownership.verdict == "varies"
+
+
+def test_no_verdict_is_none():
+    assert agree([]) is None
+    assert merged(make_answer()).ownership is None
+
+
+def test_the_first_call_is_the_one_with_the_fewest_conversions_before_it():
+    calls = [
+        {"ns": 5, "cases_before": 3},
+        {"ns": 900, "cases_before": 0},
+        {"ns": 7, "cases_before": 1},
+    ]
+    result = merged(*(make_answer(parts={"first_call": call}) for call in calls))
+    assert (result.first_call_ns, result.first_call_cases_before) == (900, 0)
+
+
+def test_phases_are_medians_over_the_processes():
+    laps = [
+        {
+            "export_ns": export,
+            "import_ns": 10.0,
+            "release_ns": 1.0,
+            "resolution_ns": 25.0,
+            "count": 9,
+        }
+        for export in (1.0, 5.0, 3.0)
+    ]
+    result = merged(*(make_answer(parts={"phases": lap}) for lap in laps))
+    assert (result.phases.export_ns, result.phases.import_ns) == (3.0, 10.0)
+
+
+def test_the_speed_of_a_copy_is_its_bytes_over_the_ready_time():
+    cost = {"size_bytes": 1000, "memcpy_gb_per_s": 20.0}
+    result = merged(make_answer(host_ns=100.0, parts={"copy_cost": cost}))
+    assert result.copy_cost.gb_per_s == pytest.approx(10.0)
+    assert result.copy_cost.share_of_memcpy == pytest.approx(0.5)
+
+
+def test_an_array_without_bytes_has_no_speed():
+    assert merged(make_answer(parts={"copy_cost": {"size_bytes": 0}})).copy_cost is None
+
+
+def test_the_handshake_is_the_newest():
+    first, second = [{"call": "__dlpack__"}], [{"call": "import"}]
+    result = merged(
+        make_answer(parts={"handshake": first}), make_answer(parts={"handshake": second})
+    )
+    assert result.handshake == second
+
+
+def test_the_same_note_of_several_rounds_is_told_once():
+    answer = make_answer(failures=[{"instrument": "values", "reason": "no"}])
+    assert merged(answer, answer).notes == ["values: no"]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"host_time": {"loops": 1, "samples_ns": []}},
+        {"host_time": {"loops": 1, "samples_ns": [None]}},
+        {"host_time": {"loops": 1, "samples_ns": ["fast"]}},
+        {"host_time": {"loops": 1, "samples_ns": [float("nan")]}},
+        {"host_time": {"loops": 1, "samples_ns": [float("inf")]}},
+        {"host_time": {"samples_ns": [1.0]}},
+        {"host_time": None},
+        {"host_time": [1.0]},
+        {"ownership": "view"},
+        {"ownership": {"evidence": {}}},
+        {"ownership": {"verdict": ["view"]}},
+        {"first_call": {"ns": 1}},
+        {"phases": {"export_ns": 1}},
+        {"handshake": "dlpack"},
+        {"device_time": 3},
+        {"copy_cost": {"size_bytes": 8}},
+        {"copy_cost": {"size_bytes": 8, "memcpy_gb_per_s": "fast"}},
+        {"copy_cost": {"size_bytes": 8, "memcpy_gb_per_s": 0}},
+    ],
+    ids=str,
+)
+def test_an_answer_that_breaks_the_contract_is_a_crash_with_the_reason(parts):
+    result = merged(make_answer(parts=parts))
+    assert result.status == "crashed"
+    assert result.reason.startswith("broken answer from the worker: ")
+    assert len(result.reason.splitlines()) == 1
+
+
+times = st.floats(min_value=0.01, max_value=1e10).map(lambda time: round(time, 2))
+timings = st.builds(
+    lambda samples, loops, faults: {
+        "samples_ns": samples,
+        "loops": loops,
+        "page_faults_per_call": faults,
+    },
+    st.lists(times, min_size=1, max_size=4),
+    st.integers(1, 1000),
+    st.none() | st.floats(0, 1e4),
+)
+verdicts = st.sampled_from(
+    [VIEW, COPY, {"verdict": "unknown", "evidence": {"reason": "no address"}}]
+)
+phases = st.fixed_dictionaries(
+    {f"{name}_ns": times for name in ("export", "import", "release", "resolution")}
+)
+first_calls = st.fixed_dictionaries({"ns": times, "cases_before": st.integers(0, 9)})
+copy_costs = st.fixed_dictionaries(
+    {"size_bytes": st.integers(0, 10**9), "memcpy_gb_per_s": st.floats(0.1, 1e3)}
+)
+handshakes = st.lists(st.fixed_dictionaries({"call": st.text(max_size=5)}), max_size=2)
+values = st.sampled_from(
+    [{"verdict": "ok", "evidence": {}}, {"verdict": "wrong", "evidence": {"changed": {}}}]
+)
+parts = st.fixed_dictionaries(
+    {"host_time": timings},
+    optional={
+        "ready_time": timings,
+        "ownership": verdicts,
+        "values": values,
+        "phases": phases,
+        "first_call": first_calls,
+        "copy_cost": copy_costs,
+        "handshake": handshakes,
+        "device_time": st.fixed_dictionaries({"verdict": st.just("ok")}),
+    },
+)
+failures = st.lists(st.just({"instrument": "values", "reason": "no"}), max_size=1)
+measured = st.builds(
+    lambda parts, failures: make_answer(parts=parts, failures=failures), parts, failures
+)
+broken = st.builds(
+    lambda status, reason, found, output: make_answer(status, reason, parts=found, output=output),
+    st.sampled_from(["crashed", "timeout", "unsupported"]),
+    st.text(max_size=20),
+    st.just({}) | parts,
+    st.none() | st.text(min_size=1, max_size=20),
+)
+
+
+@given(st.lists(measured, max_size=3))
+def test_a_result_survives_being_taken_apart_and_merged_again(answers):
+    result = merged(*answers)
+    assert again(result) == result
+
+
+@given(st.lists(measured, max_size=2), broken)
+def test_a_broken_result_survives_being_taken_apart_and_merged_again(answers, last):
+    result = merged(*answers, last)
+    assert again(result) == result
+
+
+@given(st.lists(measured, max_size=2), measured | broken)
+def test_a_result_that_was_written_and_read_merges_to_the_same(answers, last):
+    result = merged(*answers, last)
+    read = Result.model_validate_json(result.model_dump_json(by_alias=True))
+    assert again(read) == again(result)
+
+
+def test_the_last_output_of_a_crash_survives_being_taken_apart():
+    result = merged(make_answer("crashed", "killed by SIGSEGV", output="Fatal error"))
+    assert again(result).output == "Fatal error"
+
+
+def test_the_reason_of_a_crash_in_a_later_round_is_not_told_twice():
+    result = merged(make_answer(), make_answer("crashed", "killed by SIGSEGV"))
+    assert again(result).reason == "killed by SIGSEGV (round 2 of 3; 1 before it worked)"
+
+
+def test_what_was_measured_before_a_crash_survives_being_taken_apart():
+    result = merged(
+        make_answer("crashed", "killed by SIGSEGV", parts={"host_time": make_timing(50.0)})
+    )
+    assert again(result).host_time == result.host_time
+
+
+def test_a_result_that_was_skipped_is_measured_from_the_start():
+    assert unmerge(merged(), 3) == []
+
+
+def test_a_stopped_run_is_finished_with_further_rounds():
+    stopped = merged(make_answer(host_ns=100.0), make_answer(host_ns=104.0))
+    answers = [*unmerge(stopped, 3), (2, make_answer(host_ns=96.0))]
+    finished = merge(RECORD, answers, 3)
+    assert finished == merged(*(make_answer(host_ns=time) for time in (100.0, 104.0, 96.0)))
+
+
+def test_a_diagnosis_is_no_round():
+    diagnosis = {**make_answer(), "parts": {"lifetime": {"verdict": "safe", "evidence": {}}}}
+    result = merge(RECORD, [(0, make_answer()), (1, diagnosis)], rounds=1)
+    assert result.rounds == [0]
+    assert result.lifetime.verdict == "safe"
+    assert again(result, rounds=1) == result

@@ -1,0 +1,147 @@
+"""NumPy's layouts have the strides and flags that they promise."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+from builders import make_subject
+
+from dlprof.probes.base import DTYPES, LAYOUTS, PATTERNS, ArraySpec, Unsupported
+from dlprof.probes.numpy import NumPy
+
+pytestmark = pytest.mark.unit
+
+FOREIGN = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+OWN = [dtype for dtype in DTYPES if dtype not in FOREIGN]
+SHAPE = (6, 10)
+
+
+def made(layout, shape=SHAPE, dtype="float32"):
+    return make_subject(spec=ArraySpec(shape, dtype, layout)).source
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", OWN)
+@pytest.mark.parametrize("shape", [(6, 10), (64,), (3, 4, 5), (1, 1)])
+def test_every_layout_has_its_shape_and_dtype(shape, dtype, layout):
+    array = made(layout, shape, dtype)
+    assert (array.shape, array.dtype.name) == (shape, dtype)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(4, 0), (1,)])
+def test_every_layout_can_be_empty_or_of_one_element(shape, layout):
+    assert made(layout, shape).shape == shape
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(0,), (0, 4)])
+def test_every_layout_can_have_a_first_axis_of_none(shape, layout):
+    assert made(layout, shape).shape == shape
+
+
+@pytest.mark.parametrize("layout", ["C", "aligned", "sliced", "readonly"])
+def test_contiguous_layouts_are_contiguous(layout):
+    assert made(layout).flags.c_contiguous
+
+
+def test_c_is_writable_and_owns_or_borrows_nothing_read_only():
+    assert made("C").flags.writeable
+
+
+@pytest.mark.parametrize("dtype", OWN)
+def test_aligned_begins_at_a_multiple_of_64_bytes(dtype):
+    assert address(made("aligned", dtype=dtype)) % 64 == 0
+
+
+@pytest.mark.parametrize("dtype", OWN)
+def test_sliced_begins_one_element_after_a_multiple_of_64_bytes(dtype):
+    array = made("sliced", dtype=dtype)
+    assert address(array) % 64 == array.itemsize % 64
+    assert array.flags.aligned
+
+
+def test_f_is_contiguous_in_columns_only():
+    array = made("F")
+    assert array.flags.f_contiguous
+    assert not array.flags.c_contiguous
+    assert array.strides == (4, 24)
+
+
+def test_strided_takes_every_second_element_of_the_last_axis():
+    array = made("strided")
+    assert array.strides == (80, 8)
+    assert not array.flags.c_contiguous
+    assert not array.flags.f_contiguous
+
+
+def test_reversed_has_a_negative_first_stride():
+    assert made("reversed").strides == (-40, 4)
+
+
+def test_broadcast_has_a_first_stride_of_zero_and_is_one_row():
+    array = made("broadcast")
+    assert array.strides == (0, 4)
+    assert (array == array[0]).all()
+
+
+def test_readonly_cannot_be_written():
+    array = made("readonly")
+    assert not array.flags.writeable
+    assert NumPy().writable(array) is False
+
+
+@pytest.mark.parametrize("dtype", OWN)
+@pytest.mark.parametrize("layout", ["C", "aligned", "F", "readonly"])
+def test_the_values_are_the_pattern_of_the_dtype(dtype, layout):
+    pattern = PATTERNS[dtype]
+    index = numpy.arange(700)
+    offset = int(pattern.offset) if dtype.startswith(("int", "uint")) else pattern.offset
+    expected = (index % pattern.modulus + offset).astype(dtype).reshape(7, 100)
+    assert numpy.array_equal(made(layout, (7, 100), dtype), expected)
+
+
+@pytest.mark.parametrize("layout", ["strided", "reversed", "broadcast"])
+def test_a_scalar_has_no_axis_for_some_layouts(layout):
+    with pytest.raises(Unsupported, match=r"^a scalar has no axis to "):
+        made(layout, ())
+
+
+@pytest.mark.parametrize("layout", ["C", "aligned", "F", "sliced", "readonly"])
+def test_a_scalar_has_the_other_layouts(layout):
+    assert made(layout, ()).shape == ()
+
+
+@pytest.mark.parametrize("dtype", FOREIGN)
+def test_a_dtype_that_numpy_lacks_is_refused_in_words(dtype):
+    with pytest.raises(Unsupported, match=f"^NumPy has no dtype {dtype}"):
+        made("C", dtype=dtype)
+
+
+def test_a_read_only_array_is_not_written():
+    probe = NumPy()
+    assert probe.write(made("readonly"), 1) is NotImplemented
+    array = made("C")
+    assert probe.write(array, 1) is None
+    assert (array == 1).all()
+
+
+def test_the_pointer_is_the_address_of_the_first_element():
+    array = made("reversed")
+    assert NumPy().pointer(array) == array[0:1].ctypes.data
+
+
+def test_the_values_are_read_into_memory_of_their_own():
+    array = made("C")
+    assert not numpy.shares_memory(NumPy().to_numpy(array), array)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_large_array_costs_little_more_than_its_own_memory(layout):
+    # The text is what is run: no expression in it may be larger than the array times two.
+    text = NumPy().create(ArraySpec((1024, 1024), "float32", layout))
+    assert "arange(251)" in text

@@ -1,0 +1,99 @@
+"""Peak memory: how many arrays a conversion of host memory needs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from builders import make_subject
+
+from dlprof.probes.base import Import, Protocol
+from dlprof.worker import peak_memory, room
+from dlprof.worker.peak_memory import SIZE_BYTES
+
+pytestmark = pytest.mark.unit
+
+
+def subject(code="{x}[...]", **names):
+    return make_subject(import_=Import("any", (Protocol.DLPACK,), code), **names)
+
+
+class Kernel:
+    """Stands for the kernel's two numbers; a conversion says what it needs at its peak."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.peak = 100 << 20, 0
+        monkeypatch.setattr(peak_memory, "resident_bytes", lambda: self.now)
+        monkeypatch.setattr(peak_memory, "_high_water_bytes", lambda: self.peak)
+        monkeypatch.setattr(peak_memory, "_reset_high_water", self.reset)
+
+    def reset(self):
+        self.peak = self.now
+
+    def convert(self, source, arrays):
+        self.peak = max(self.peak, self.now + round(arrays * SIZE_BYTES))
+        return source
+
+
+@pytest.mark.parametrize("arrays", [0, 0.5, 1, 2, 3])
+def test_the_peak_is_a_multiple_of_the_source(monkeypatch, arrays):
+    case = subject(f"kernel.convert({{x}}, {arrays})", kernel=Kernel(monkeypatch))
+    found = peak_memory.measure(case)
+    assert found == {"verdict": "ok", "evidence": {"arrays": arrays, "size_bytes": SIZE_BYTES}}
+
+
+def test_memory_that_shrinks_meanwhile_is_no_negative_peak(monkeypatch):
+    kernel = Kernel(monkeypatch)
+    kernel.reset = lambda: None
+    monkeypatch.setattr(peak_memory, "_reset_high_water", lambda: None)
+    assert peak_memory.measure(subject())["evidence"]["arrays"] == 0
+
+
+@pytest.mark.parametrize(
+    ("code", "arrays"), [("{x}[...]", 0), ("{x}.copy()", 1), ("{x}.copy().copy()", 2)]
+)
+def test_numpy_needs_what_its_copies_need(code, arrays):
+    found = peak_memory.measure(subject(code))
+    if found["verdict"] == "unknown":
+        pytest.skip(found["evidence"]["reason"])
+    assert found["evidence"]["arrays"] == pytest.approx(arrays, abs=0.25)
+
+
+def test_what_a_conversion_keeps_from_the_first_time_is_not_counted():
+    kept = {}
+    case = subject("keep.setdefault('once', {x}.copy())[:0]", keep=kept)
+    found = peak_memory.measure(case)
+    if found["verdict"] == "unknown":
+        pytest.skip(found["evidence"]["reason"])
+    assert found["evidence"]["arrays"] == pytest.approx(1, abs=0.25)
+
+
+@pytest.mark.parametrize("where", ["source", "result"])
+def test_device_memory_is_unknown(where):
+    case = subject()
+    if where == "source":
+        case = dataclasses.replace(case, spec=dataclasses.replace(case.spec, device="cuda"))
+    else:
+        case = dataclasses.replace(case, result_device="cuda")
+    found = peak_memory.measure(case)
+    assert found["verdict"] == "unknown"
+    assert "host memory" in found["evidence"]["reason"]
+
+
+def test_a_kernel_that_does_not_let_the_mark_be_reset_is_unknown(monkeypatch):
+    def refuse():
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(peak_memory, "_reset_high_water", refuse)
+    found = peak_memory.measure(subject())
+    assert found["verdict"] == "unknown"
+    assert found["evidence"]["reason"].endswith("Permission denied")
+
+
+def test_too_little_memory_is_unknown(monkeypatch):
+    def check(spec):
+        raise room.TooLarge("it needs more than there is")
+
+    monkeypatch.setattr(room, "check", check)
+    found = peak_memory.measure(subject())
+    assert found["evidence"]["reason"] == "it needs more than there is"

@@ -1,0 +1,141 @@
+"""A row: what a report shows of one result."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from builders import make_header, make_result, make_row
+
+from dlprof.reports.row import row_of
+from dlprof.reports.terminal import render
+
+pytestmark = pytest.mark.unit
+
+SAMPLES = [{"round": 0, "loops": 1, "samples_ns": [1.0, 3.0, 2.0]}]
+TIME = {"median_ns": 2.0, "ci95_ns": None, "min_ns": 1.0, "processes": SAMPLES}
+
+
+def wrong(changed):
+    return make_result(values={"verdict": "wrong", "evidence": {"changed": changed}})
+
+
+def test_a_row_names_the_array_and_its_size():
+    row = row_of(make_result(case={"shape": [2, 3], "dtype": "float64"}))
+    assert (row.pair, row.shape, row.dtype, row.size_bytes) == (
+        "torch → numpy",
+        "2x3",
+        "float64",
+        48,
+    )
+
+
+def test_a_dtype_of_a_newer_version_has_no_size():
+    assert row_of(make_result(case={"dtype": "float4"})).size_bytes == 0
+
+
+def test_what_was_not_measured_costs_infinitely_much():
+    assert row_of(make_result(median_ns=None)).cost_ns == math.inf
+
+
+def test_samples_are_not_kept():
+    assert row_of(make_result(ready_time=TIME)).ready.processes == []
+
+
+def test_the_medians_of_the_processes_are_kept():
+    assert row_of(make_result(ready_time=TIME)).process_medians_ns == (2.0,)
+
+
+def test_a_ready_time_that_is_the_host_time_has_its_processes():
+    ready = {**TIME, "processes": [], "same_as": "host_time"}
+    assert row_of(make_result(host_time=TIME, ready_time=ready)).process_medians_ns == (2.0,)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "owner"),
+    [("view", "view"), ("copy", "copy"), ("unknown", "?"), ("varies", "varies")],
+)
+def test_the_owner_is_the_verdict(verdict, owner):
+    assert row_of(make_result(ownership={"verdict": verdict})).owner == owner
+
+
+def test_ownership_that_was_not_measured_is_a_dash():
+    assert row_of(make_result(ownership=None)).owner == "-"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"dtype": ["float64", "float32"]}, ("float64 to float32",)),
+        ({"shape": [[4], []]}, ("4 to scalar",)),
+        ({"values": {"different": 3, "of": 16, "first_index": 0}}, ("3 of 16 values",)),
+        ({}, ("values",)),
+    ],
+)
+def test_what_changed_is_told_in_words(changed, words):
+    assert row_of(wrong(changed)).changed == words
+
+
+def test_right_values_have_not_changed():
+    assert row_of(make_result()).changed == ()
+
+
+@pytest.mark.parametrize("status", ["crashed", "timeout", "invalid"])
+def test_only_what_was_measured_to_the_end_is_safe(status):
+    assert make_row().safe
+    assert not make_row(status=status).safe
+
+
+def test_what_changed_or_broke_its_promise_is_not_safe():
+    assert not make_row(changed=("values",)).safe
+    assert not make_row(promise="copy", owner="view").safe
+    assert not make_row(promise="view", owner="copy").safe
+
+
+def test_what_keeps_its_promise_is_safe():
+    assert make_row(promise="view", owner="view").safe
+    assert make_row(promise="copy", owner="?").safe
+
+
+def test_what_a_framework_keeps_is_told_by_both_times():
+    kept = {"verdict": "kept", "evidence": {"first_ns": 90.0, "second_ns": 4.0}}
+    assert row_of(make_result(fresh_source=kept)).kept_ns == (90.0, 4.0)
+    assert row_of(make_result(fresh_source={**kept, "verdict": "not kept"})).kept_ns is None
+
+
+ODD = {
+    "changed is a text": {"values": {"verdict": "wrong", "evidence": {"changed": "x"}}},
+    "a change without sides": {
+        "values": {"verdict": "wrong", "evidence": {"changed": {"dtype": []}}}
+    },
+    "a change that is a number": {
+        "values": {"verdict": "wrong", "evidence": {"changed": {"shape": 3}}}
+    },
+    "values without numbers": {
+        "values": {"verdict": "wrong", "evidence": {"changed": {"values": {}}}}
+    },
+    "kept without times": {"fresh_source": {"verdict": "kept", "evidence": {}}},
+    "device time without a median": {"device_time": {"warm": {}}},
+    "device time that is a text": {
+        "case": {"device": "cuda"},
+        "device_time": {"warm": {"median_ns": "x"}},
+    },
+    "a process without samples": {
+        "ready_time": {**TIME, "processes": [{**SAMPLES[0], "samples_ns": []}]}
+    },
+    "a shape beyond memory": {"case": {"shape": [2**60] * 40}},
+}
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_a_session_edited_by_hand_is_still_shown(odd):
+    assert render(make_header(), [row_of(make_result(**odd))])
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"environment": {"packages": [1]}}, {"request": {"pairs": [1]}}, {"request": {"pairs": 3}}],
+    ids=str,
+)
+def test_a_header_edited_by_hand_is_still_shown(odd):
+    assert render(make_header(**odd), [make_row()])

@@ -1,0 +1,287 @@
+"""Rules on views and copies."""
+
+from __future__ import annotations
+
+import pytest
+from rule_builders import MS, US, found, once, owned, path, rules, spread, varying, verdict
+
+from dlprof.rules import thresholds
+
+pytestmark = pytest.mark.unit
+
+VIEW = path("view(x)", 5 * US)
+COPY = path("copy(x)", 500 * US, "copy")
+PROMISED = {"promise": "copy"}
+NO_COPY = {"promise": "view"}
+
+
+def test_a_copy_beside_a_view_is_avoidable():
+    (finding,) = found("DLP004", COPY, VIEW)
+    assert (finding.severity, finding.results) == ("warning", (0,))
+    assert "500 us against 5.0 us" in finding.summary
+    assert finding.advice == "view(x) is a view: 5.0 us instead of 500 us, 100 times as fast."
+
+
+def test_several_copies_of_a_pair_are_one_finding_that_names_three():
+    copies = [path(f"copy{number}(x)", 500 * US, "copy") for number in range(5)]
+    (finding,) = found("DLP004", *copies, VIEW)
+    assert len(finding.results) == 5
+    assert "copy0(x), copy1(x), copy2(x) and 2 more copy although" in finding.summary
+
+
+def test_the_same_copy_of_several_arrays_is_one_finding_that_says_which():
+    shapes = [{"shape": [8, 8]}, {"shape": [9, 9]}]
+    copies = [
+        path("copy(x)", time, "copy", case=case)
+        for time, case in zip((MS, 2 * MS), shapes, strict=True)
+    ]
+    views = [path("view(x)", case=case) for case in shapes]
+    (finding,) = found("DLP004", *copies, *views)
+    assert finding.results == (1, 0)
+    assert "2.0 ms against 5.0 us for 9x9 float32 C" in finding.summary
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        path("view(x)", case={"shape": [5, 5]}),
+        path("view(x)", case={"consumer": "jax"}),
+        path("view(x)", owner=owned("view", device="cuda")),
+        path("view(x)", owner=varying(("view", 64), ("copy", 16))),
+        path("view(x)", values=None),
+        path("view(x)", fresh_source=verdict("kept")),
+        path("view(x)", 300 * US),
+        path("view(x)", status="crashed", reason="killed by SIGSEGV during lifetime"),
+        path("view(x)", case=PROMISED),
+    ],
+    ids=[
+        "another shape",
+        "another pair",
+        "another device",
+        "not always a view",
+        "values not known",
+        "kept",
+        "not clearly faster",
+        "crashed",
+        "documented to copy",
+    ],
+)
+def test_a_copy_is_not_avoidable_by(other):
+    assert found("DLP004", COPY, other) == []
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        path("copy(x)", 500 * US, "copy", case=PROMISED),
+        path("copy(x)", 500 * US, owned("copy", device="cuda")),
+        path("copy(x)", 500 * US, verdict("copy")),
+        path("copy(x)", 500 * US, "unknown"),
+        path("copy(x)", 500 * US, varying(("view", 16), ("copy", 64))),
+    ],
+    ids=["promised", "to another device", "to where", "not known", "not always"],
+)
+def test_not_every_copy_is_avoidable(copy):
+    assert found("DLP004", copy, VIEW) == []
+
+
+@pytest.mark.parametrize(("saved", "severity"), [(0.99, "info"), (1.01, "warning")])
+def test_what_a_copy_costs_decides_on_its_severity(saved, severity):
+    copy = path("copy(x)", 5 * US + saved * thresholds.COSTLY_GAP_NS, "copy")
+    assert [finding.severity for finding in found("DLP004", copy, VIEW)] == [severity]
+
+
+@pytest.mark.parametrize(("times", "expected"), [(0.9, 0), (1.1, 1)])
+def test_without_an_interval_a_copy_must_be_much_slower(times, expected):
+    slow = once(5 * US * thresholds.UNREPEATED_RATIO * times)
+    copy = path("copy(x)", slow, "copy")
+    assert len(found("DLP004", copy, path("view(x)", once(5 * US)))) == expected
+
+
+@pytest.mark.parametrize(("arrays", "expected"), [(1.74, 0), (1.76, 1)])
+def test_a_peak_of_two_arrays_is_one_too_many(arrays, expected):
+    greedy = path("f(x)", owner="copy", case=PROMISED, peak_memory=verdict("ok", arrays=arrays))
+    assert len(found("DLP005", greedy)) == expected
+
+
+def test_a_path_that_needs_less_is_advised():
+    greedy = path("f(x)", 9 * US, "copy", peak_memory=verdict("ok", arrays=2.0))
+    lean = path("g(x)", 6 * US, "copy", peak_memory=verdict("ok", arrays=1.01))
+    (finding,) = found("DLP005", greedy, lean)
+    assert "the memory of 2 arrays at its peak" in finding.summary
+    assert finding.advice == "g(x) needs 1.0: 6.0 us instead of 9.0 us, 1.5 times as fast."
+
+
+@pytest.mark.parametrize(("after", "expected"), [("float64", 0), ("float32", 1)])
+def test_a_wider_result_is_counted_as_one_array(after, expected):
+    changed = {"dtype": ["float16", after]} if after == "float64" else {}
+    values = verdict("wrong" if changed else "ok", changed=changed)
+    greedy = path("f(x)", owner="copy", values=values, peak_memory=verdict("ok", arrays=4.0))
+    assert len(found("DLP005", greedy)) == expected
+
+
+@pytest.mark.parametrize("word", ["unknown", "varies"])
+def test_a_peak_that_is_not_known_is_none(word):
+    assert rules(path("f(x)", peak_memory=verdict(word, arrays=9.0))) == []
+
+
+CUDA = {"device": "cuda"}
+BOUNCE = path("bounce(x)", 900 * US, "copy", case={**CUDA, "protocol": "numpy"})
+
+
+def test_a_host_array_between_two_device_arrays_is_a_bounce():
+    (finding,) = found("DLP006", BOUNCE)
+    assert (finding.severity, finding.advice) == ("info", "No measured path stays on the device.")
+
+
+def test_a_bounce_that_another_path_avoids_is_a_warning():
+    (finding,) = found("DLP006", BOUNCE, path("view(x)", case=CUDA))
+    assert finding.severity == "warning"
+    assert "view(x) stays on the device: 5.0 us instead of 900 us" in finding.advice
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        path("f(x)", owner="copy", case={"protocol": "numpy"}),
+        path("f(x)", owner=owned("copy", "cpu"), case={**CUDA, "protocol": "numpy"}),
+        path("f(x)", owner="copy", case={**CUDA, "protocol": "dlpack"}),
+    ],
+    ids=["all on the host", "to the host", "no host array"],
+)
+def test_no_bounce(result):
+    assert found("DLP006", result) == []
+
+
+@pytest.mark.parametrize(("size", "expected"), [(64, 1), (63, 0)])
+def test_a_bounce_inside_is_seen_by_the_trace(size, expected):
+    ways = ("device to host", "host to device")
+    trace = verdict("traced", events=[{"direction": way, "bytes": size} for way in ways])
+    traced = path("f(x)", owner="copy", case=CUDA, trace=trace)  # 4x4 float32: 64 bytes
+    assert len(found("DLP006", traced)) == expected
+
+
+def layout(name, time, owner, alignment=64, code="f(x)", **case):
+    return path(code, time, owned(owner, alignment=alignment), case={"layout": name, **case})
+
+
+def test_a_copy_of_one_layout_only_is_told_with_the_layout():
+    (finding,) = found("DLP017", layout("F", 500 * US, "copy"), layout("C", 5 * US, "view"))
+    assert finding.severity == "warning"
+    assert (
+        "f(x) copies an array of layout F, and is a view of an array of layout C" in finding.summary
+    )
+    assert "500 us against 5.0 us" in finding.summary
+    assert finding.evidence["cause"] == "layout"
+
+
+def test_contiguous_arrays_that_differ_in_alignment_prove_the_alignment():
+    copy, view = layout("C", 500 * US, "copy", 16), layout("aligned", 5 * US, "view", 64)
+    (finding,) = found("DLP017", copy, view)
+    assert finding.evidence["cause"] == "alignment"
+    assert "a source at a multiple of 16 bytes and no more" in finding.summary
+
+
+def test_what_differs_in_both_is_called_either():
+    copy, view = layout("strided", 500 * US, "copy", 16), layout("C", 5 * US, "view", 64)
+    (finding,) = found("DLP017", copy, view)
+    assert finding.evidence["cause"] == "layout or alignment"
+
+
+def test_processes_that_copy_by_alignment_are_told():
+    result = path("f(x)", owner=varying(("view", 64), ("copy", 16), ("view", 128)))
+    (finding,) = found("DLP017", result)
+    assert (
+        "a source at a multiple of 16 bytes and no more, and is a view of one at 64"
+        in finding.summary
+    )
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [path("f(x)", owner=varying(("view", 16), ("copy", 64)))],
+        [path("f(x)", owner=varying(("view", 64), ("copy", 64)))],
+        [path("f(x)", owner=varying(("view", None), ("copy", 16)))],
+        [path("f(x)", owner=varying(("view", 64), ("copy", 16)), case=PROMISED)],
+        [layout("F", 500 * US, "copy"), layout("C", 5 * US, "view", code="g(x)")],
+        [layout("F", 500 * US, "copy"), layout("C", 5 * US, "view", shape=[9])],
+        [
+            layout("F", 500 * US, "copy", promise="copy"),
+            layout("C", 5 * US, "view", promise="copy"),
+        ],
+        [layout("F", 9 * US, "copy"), layout("C", 5 * US, "view")],
+        [layout("sliced", 500 * US, "copy", 64), layout("C", 5 * US, "view", 64)],
+        [layout("F", 500 * US, "view"), layout("C", 5 * US, "view")],
+    ],
+    ids=[
+        "the wider alignment copied",
+        "the same alignment both",
+        "alignment not known",
+        "promised",
+        "another path",
+        "another shape",
+        "promised in a layout",
+        "as cheap",
+        "nothing differs",
+        "views both",
+    ],
+)
+def test_no_layout_copy(results):
+    assert found("DLP017", *results) == []
+
+
+@pytest.mark.parametrize(
+    ("promise", "owner", "severity"), [(PROMISED, "view", "error"), (NO_COPY, "copy", "warning")]
+)
+def test_a_broken_promise(promise, owner, severity):
+    (finding,) = found("DLP018", path("f(x)", owner=owner, case=promise))
+    assert finding.severity == severity
+    assert (
+        f"documented {'to copy' if owner == 'view' else 'not to copy'}, and is a {owner}"
+        in finding.summary
+    )
+
+
+def test_one_process_that_breaks_the_promise_is_enough():
+    result = path("f(x)", owner=varying(("view", 64), ("copy", 16), ("view", 64)), case=PROMISED)
+    (finding,) = found("DLP018", result)
+    assert "is a view in 2 of 3 processes" in finding.summary
+
+
+def test_an_alias_that_nobody_can_write_is_worth_knowing_only():
+    values = verdict("ok", changed={}, writable={"source": False, "result": False})
+    (finding,) = found("DLP018", path("f(x)", case=PROMISED, values=values))
+    assert finding.severity == "info"
+
+
+def test_a_path_that_keeps_the_promise_is_advised():
+    keeps = path("g(x)", 50 * US, "copy", case=PROMISED)
+    (finding,) = found("DLP018", path("f(x)", case=PROMISED), keeps)
+    assert finding.advice == "g(x) is a copy: 50 us instead of 5.0 us, 10 times as long."
+
+
+@pytest.mark.parametrize(
+    ("promise", "owner"),
+    [
+        (PROMISED, "copy"),
+        (NO_COPY, "view"),
+        (PROMISED, "unknown"),
+        (NO_COPY, owned("copy", device="cuda")),
+        ({"promise": None}, "copy"),
+    ],
+)
+def test_a_promise_that_is_not_seen_broken(promise, owner):
+    assert found("DLP018", path("f(x)", owner=owner, case=promise)) == []
+
+
+def test_an_import_that_breaks_its_promise_from_everywhere_is_one_finding():
+    results = [
+        path("f(x)", case={**PROMISED, "producer": name}) for name in ("torch", "jax", "numpy")
+    ]
+    assert len(found("DLP018", *results)) == 1
+
+
+def test_a_copy_of_an_uncertain_time_is_not_called_slow():
+    wide = spread(500 * US, 0.99)
+    assert found("DLP004", path("copy(x)", wide, "copy"), VIEW) == []

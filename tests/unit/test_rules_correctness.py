@@ -1,0 +1,245 @@
+"""Rules on right and wrong, on lifetime, on crashes and on the handshake."""
+
+from __future__ import annotations
+
+import pytest
+from rule_builders import US, found, owned, path, rules, verdict
+
+pytestmark = pytest.mark.unit
+
+NARROWED = verdict(
+    "wrong",
+    changed={
+        "dtype": ["float64", "float32"],
+        "values": {"different": 3, "of": 16, "first_index": 1},
+    },
+)
+RIGHT = path("right(x)")
+READ_ONLY = {"source": False, "result": True}
+
+
+def wrong(code="f(x)", **changed):
+    return path(code, values=verdict("wrong", changed=changed))
+
+
+def test_a_changed_dtype_is_an_error_with_what_was_lost():
+    (finding,) = found("DLP007", path("f(x)", values=NARROWED), RIGHT)
+    assert finding.severity == "error"
+    assert finding.summary == "f(x) makes float32 of float64, and 3 of 16 values changed"
+    assert "right(x) keeps the dtype" in finding.advice
+
+
+def test_values_that_a_dtype_cannot_hold_are_not_found_twice():
+    assert rules(path("f(x)", values=NARROWED)) == ["DLP007"]
+
+
+def test_the_same_change_from_every_producer_is_one_finding():
+    results = [path("f(x)", case={"producer": name}, values=NARROWED) for name in ("a", "b")]
+    assert len(found("DLP007", *results)) == 1
+
+
+def test_a_wrong_shape_is_an_error():
+    (finding,) = found("DLP008", wrong(shape=[[4, 4], [16]]), RIGHT)
+    assert finding.severity == "error"
+    assert "shape 16 instead of 4x4" in finding.summary
+    assert "right(x) gives the right one" in finding.advice
+
+
+def test_wrong_values_are_an_error():
+    (finding,) = found("DLP008", wrong(values={"different": 3, "of": 16, "first_index": 1}))
+    assert "3 of 16 values changed" in finding.summary
+
+
+@pytest.mark.parametrize("values", [None, verdict("unknown", reason="no array"), verdict("ok")])
+def test_values_that_were_not_seen_wrong_are_not_wrong(values):
+    assert rules(path("f(x)", values=values)) == []
+
+
+def test_wrong_values_of_one_process_are_enough():
+    values = verdict(
+        "varies", processes=[verdict("ok"), verdict("wrong", changed={"shape": [[1], [2]]})]
+    )
+    assert rules(path("f(x)", values=values)) == ["DLP008"]
+
+
+def test_a_writable_view_of_a_read_only_array_is_an_error():
+    (finding,) = found("DLP009", path("f(x)", values=verdict("ok", writable=READ_ONLY)))
+    assert finding.severity == "error"
+
+
+@pytest.mark.parametrize(
+    ("writable", "owner"),
+    [
+        ({"source": None, "result": True}, "view"),
+        ({"source": False, "result": None}, "view"),
+        ({"source": False, "result": False}, "view"),
+        ({"source": True, "result": True}, "view"),
+        (READ_ONLY, "copy"),
+        (READ_ONLY, "unknown"),
+    ],
+)
+def test_a_read_only_flag_that_is_not_seen_lost(writable, owner):
+    assert found("DLP009", path("f(x)", owner=owner, values=verdict("ok", writable=writable))) == []
+
+
+def kept(**per_conversion):
+    names = ("bytes", "references", "objects")
+    found = {f"{name}_per_conversion": per_conversion.get(name, 0.0) for name in names}
+    return path("f(x)", lifetime=verdict("retained", **found, conversions=200))
+
+
+def test_bytes_that_stay_behind_are_an_error_and_objects_a_warning():
+    (finding,) = found("DLP010", kept(bytes=65536.0))
+    assert finding.severity == "error"
+    assert "64 KiB" in finding.summary
+    (finding,) = found("DLP010", kept(objects=2.0, references=1.0))
+    assert finding.severity == "warning"
+    assert "1 references to the source, 2 blocks of Python's memory" in finding.summary
+
+
+def test_a_result_that_changed_with_its_source_dangles():
+    (finding,) = found(
+        "DLP011", path("f(x)", lifetime=verdict("dangling", changed_after_drop=True))
+    )
+    assert finding.severity == "error"
+    assert "its values changed" in finding.summary
+
+
+def test_a_process_that_died_of_reading_proves_it_too():
+    lifetime = verdict("dangling", reason="killed by SIGSEGV (Segmentation fault) during lifetime")
+    assert rules(path("f(x)", lifetime=lifetime)) == ["DLP011"]
+
+
+def test_a_process_that_was_killed_from_outside_proves_nothing_of_its_memory():
+    lifetime = verdict("dangling", reason="killed by SIGKILL (Killed) during lifetime")
+    assert rules(path("f(x)", lifetime=lifetime)) == ["DLP016"]
+
+
+@pytest.mark.parametrize("word", ["safe", "unknown"])
+def test_an_innocent_lifetime(word):
+    assert rules(path("f(x)", lifetime=verdict(word, reason="no values can be read"))) == []
+
+
+TORN = verdict("unsafe", sizes_bytes={"4096": "whole", "65536": "torn"})
+WHOLE = verdict("safe", sizes_bytes={"4096": "whole"})
+
+
+def test_a_torn_copy_is_an_error_that_names_a_whole_one():
+    safe = path("g(x)", 9 * US, "copy", early_write=WHOLE)
+    (finding,) = found("DLP020", path("f(x)", owner="copy", early_write=TORN), safe)
+    assert finding.severity == "error"
+    assert "changed the copy of 64 KiB" in finding.summary
+    assert "g(x) is not torn" in finding.advice
+
+
+def test_a_view_is_no_advice_against_a_torn_copy():
+    (finding,) = found("DLP020", path("f(x)", owner="copy", early_write=TORN), RIGHT)
+    assert "right(x)" not in finding.advice
+
+
+def test_an_import_that_tears_its_copies_from_everywhere_is_one_finding():
+    results = [
+        path(f"f{name}(x)", owner="copy", early_write=TORN, case={"producer": name})
+        for name in "abcde"
+    ]
+    (finding,) = found("DLP020", *results)
+    assert "and 2 more still read their source" in finding.summary
+
+
+def lost(status, reason, code="f(x)"):
+    return path(code, None, None, status=status, reason=reason, values=None)
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "words"),
+    [
+        (
+            "crashed",
+            "killed by SIGABRT (Aborted) during first call (round 2 of 3; 1 before it worked)",
+            "f(x): killed by SIGABRT (Aborted) during first call",
+        ),
+        (
+            "timeout",
+            "no answer within 60 s during values",
+            "f(x): no answer within 60 s during values",
+        ),
+        ("crashed", "raised SystemExit: 3", "f(x): raised SystemExit: 3"),
+        ("crashed", None, "f(x): crashed"),
+    ],
+)
+def test_a_crash_is_told_with_its_end(status, reason, words):
+    (finding,) = found("DLP016", lost(status, reason))
+    assert (finding.severity, finding.summary) == ("error", words)
+
+
+def test_the_same_end_of_several_paths_is_one_finding_that_names_a_path_that_works():
+    reason = "killed by SIGABRT (Aborted) during first call"
+    results = [lost("crashed", reason, f"f{number}(x)") for number in range(5)]
+    (finding,) = found("DLP016", *results, RIGHT)
+    assert finding.results == (0, 1, 2, 3, 4)
+    assert "f0(x), f1(x), f2(x) and 2 more: killed" in finding.summary
+    assert finding.advice == "right(x) works."
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        ("unsupported", "TypeError: no"),
+        ("skipped", "the run was stopped before it"),
+        ("invalid", "throttled"),
+        ("timeout", "no answer within 180 s during import"),
+        ("crashed", "the probe is faulty: it has no create"),
+        ("crashed", "broken answer from the worker: KeyError: 'x'"),
+    ],
+)
+def test_not_every_end_is_a_crash_of_the_conversion(status, reason):
+    assert rules(lost(status, reason)) == []
+
+
+@pytest.mark.parametrize("name", ["ordering", "early_write", "peak_memory"])
+def test_a_process_lost_in_the_diagnosis_is_found(name):
+    parts = {
+        name: verdict("unknown", reason=f"killed by SIGSEGV (Segmentation fault) during {name}")
+    }
+    (finding,) = found("DLP016", path("f(x)", **parts))
+    assert finding.severity == "error"
+
+
+def test_a_diagnosis_that_took_too_long_is_no_hang():
+    late = verdict("unknown", reason="no answer within 60 s during lifetime")
+    (finding,) = found("DLP016", path("f(x)", lifetime=late))
+    assert finding.severity == "info"
+
+
+REFUSED = {"call": "__dlpack__", "outcome": "TypeError: no max_version", "ns": 900}
+ANSWERED = {"call": "__dlpack__", "outcome": "returned", "ns": 500}
+WORKED = {"call": "import", "outcome": "returned"}
+
+
+def test_a_refused_call_that_is_followed_by_another_is_a_retry():
+    (finding,) = found("DLP015", path("f(x)", handshake=[REFUSED, ANSWERED, WORKED]))
+    assert finding.severity == "info"
+    assert "torch refuses the first __dlpack__ (TypeError: no max_version)" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("handshake", "protocol"),
+    [
+        ([], "dlpack"),
+        ([ANSWERED, WORKED], "dlpack"),
+        ([REFUSED, WORKED], "dlpack"),
+        ([REFUSED, ANSWERED, {"call": "import", "outcome": "ValueError: no"}], "dlpack"),
+        ([REFUSED, ANSWERED, WORKED], "array-interface"),
+        ([{"call": "export", "outcome": "PyCapsule"}], "dlpack-capsule"),
+        ([REFUSED, {}, WORKED], "dlpack"),
+    ],
+    ids=["none", "answered", "given up", "failed", "buffer protocol", "capsule", "broken"],
+)
+def test_no_retry(handshake, protocol):
+    assert rules(path("f(x)", handshake=handshake, case={"protocol": protocol})) == []
+
+
+def test_a_result_of_another_device_is_no_advice():
+    elsewhere = path("right(x)", owner=owned("view", device="cuda"))
+    (finding,) = found("DLP008", wrong(shape=[[4, 4], [16]]), elsewhere)
+    assert "right(x)" not in finding.advice

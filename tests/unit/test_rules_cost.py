@@ -1,0 +1,163 @@
+"""Rules on time: slow paths, slow directions, loops."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_measure
+from rule_builders import US, found, once, path, rules, spread, verdict
+
+from dlprof.rules import thresholds
+from dlprof.rules.timing import clearly_longer
+
+pytestmark = pytest.mark.unit
+
+FAST = path("fast(x)", 10 * US)
+
+
+def test_a_path_that_takes_much_longer_is_slow():
+    (finding,) = found("DLP012", path("slow(x)", 200 * US), FAST)
+    assert (finding.severity, finding.results) == ("warning", (0,))
+    assert "slow(x), a view, takes 200 us: 20 times as long as the fastest" in finding.summary
+    assert finding.advice == "fast(x) is a view too: 10 us instead of 200 us, 20 times as fast."
+
+
+@pytest.mark.parametrize(("times", "expected"), [(0.99, 0), (1.01, 1)])
+def test_slow_is_by_ratio(times, expected):
+    slow = path("slow(x)", 10 * US * thresholds.SLOW_RATIO * times)
+    assert len(found("DLP012", slow, FAST)) == expected
+
+
+@pytest.mark.parametrize(("times", "expected"), [(0.99, 0), (1.01, 1)])
+def test_slow_is_by_gap(times, expected):
+    fast = path("fast(x)", 0.1 * US)
+    slow = path("slow(x)", 0.1 * US + thresholds.SLOW_GAP_NS * times)
+    assert len(found("DLP012", slow, fast)) == expected
+
+
+@pytest.mark.parametrize(("times", "severity"), [(0.99, "info"), (1.01, "warning")])
+def test_a_slow_path_is_worth_a_warning_from_some_cost_on(times, severity):
+    slow = path("slow(x)", 5 * US + thresholds.COSTLY_GAP_NS * times)
+    (finding,) = found("DLP012", slow, path("fast(x)", 5 * US))
+    assert finding.severity == severity
+
+
+def test_intervals_that_touch_are_noise():
+    wide = make_measure(200 * US, (9 * US, 4000 * US), min_ns=150 * US)
+    assert found("DLP012", path("slow(x)", wide), FAST) == []
+
+
+def test_what_was_fast_once_is_not_slow_by_itself():
+    hindered = make_measure(200 * US, (190 * US, 210 * US), min_ns=11 * US)
+    assert found("DLP012", path("slow(x)", hindered), FAST) == []
+
+
+def test_modes_are_compared_by_the_nearest():
+    modes = [{"median_ns": median, "rounds": [0]} for median in (15 * US, 900 * US)]
+    slow = make_measure(900 * US, None, min_ns=15 * US, modes=modes)
+    assert found("DLP012", path("slow(x)", slow), path("fast(x)", spread(10 * US, 0.6))) == []
+
+
+@pytest.mark.parametrize(("times", "expected"), [(0.99, False), (1.01, True)])
+def test_without_intervals_the_ratio_is_larger(times, expected):
+    longer = once(10 * US * thresholds.UNREPEATED_RATIO * times)
+    assert clearly_longer(longer, once(10 * US), 2.0, US) is expected
+
+
+@pytest.mark.parametrize("missing", [(None, FAST.ready_time), (FAST.ready_time, None)])
+def test_a_time_that_is_missing_is_not_longer(missing):
+    assert clearly_longer(*missing, 2.0, US) is False
+
+
+@pytest.mark.parametrize(
+    "fast",
+    [
+        path("fast(x)", owner="copy"),
+        path("fast(x)", owner="unknown"),
+        path("fast(x)", case={"shape": [7]}),
+        path("fast(x)", case={"promise": "copy"}),
+        path("fast(x)", fresh_source=verdict("kept")),
+        path("fast(x)", lifetime=verdict("retained")),
+        path("fast(x)", status="invalid"),
+    ],
+    ids=["a copy", "not known", "another shape", "breaks its promise", "kept", "leaks", "invalid"],
+)
+def test_a_path_is_not_slow_because_of(fast):
+    assert found("DLP012", path("slow(x)", 200 * US), fast) == []
+
+
+def test_a_hazard_found_at_one_shape_holds_for_every_shape():
+    hazard = path("fast(x)", lifetime=verdict("dangling", changed_after_drop=True))
+    other = {"shape": [7]}
+    results = hazard, path("fast(x)", case=other), path("slow(x)", 200 * US, case=other)
+    assert found("DLP012", *results) == []
+
+
+def test_a_promised_copy_is_compared_with_promised_copies():
+    promised = {"promise": "copy"}
+    slow = path("slow(x)", 200 * US, "copy", case=promised)
+    assert found("DLP012", slow, path("fast(x)", owner="copy")) == []
+    (finding,) = found("DLP012", slow, path("fast(x)", owner="copy", case=promised))
+    assert "fast(x) is a copy too" in finding.advice
+
+
+def test_slow_views_and_slow_copies_are_two_findings_and_each_holds_all_paths():
+    views = [path(f"v{number}(x)", 200 * US) for number in range(4)]
+    copies = [path(f"c{number}(x)", 200 * US, "copy") for number in range(4)]
+    results = [*views, *copies, FAST, path("fast copy(x)", 10 * US, "copy")]
+    assert sorted(len(finding.results) for finding in found("DLP012", *results)) == [4, 4]
+
+
+THERE = {"producer": "a", "consumer": "b"}
+BACK = {"producer": "b", "consumer": "a"}
+
+
+def test_a_direction_that_costs_many_times_the_other_is_told():
+    (finding,) = found(
+        "DLP013", path("there(x)", 500 * US, "copy", case=THERE), path("back(x)", case=BACK)
+    )
+    assert finding.severity == "info"
+    assert finding.results == (0, 1)
+    assert (
+        "from a to b costs 500 us at best (a copy), back 5.0 us (a view): 100 times"
+        in finding.summary
+    )
+
+
+@pytest.mark.parametrize(("times", "expected"), [(0.99, 0), (1.01, 1)])
+def test_asymmetric_is_by_ratio(times, expected):
+    there = path("there(x)", 5 * US * thresholds.ASYMMETRIC_RATIO * times, case=THERE)
+    assert len(found("DLP013", there, path("back(x)", 5 * US, case=BACK))) == expected
+
+
+def test_a_cheap_path_there_is_enough_even_if_it_is_not_always_a_view():
+    slow = path("slow(x)", 500 * US, "copy", case=THERE)
+    cheap = path("cheap(x)", owner=verdict("varies", processes=[]), case=THERE)
+    assert found("DLP013", slow, cheap, path("back(x)", case=BACK)) == []
+
+
+def test_one_direction_alone_is_not_asymmetric():
+    assert rules(path("there(x)", 500 * US, case=THERE)) == []
+
+
+def looped(in_loop, hoisted):
+    evidence = {"in_loop_ns": in_loop, "hoisted_ns": hoisted}
+    return path("f(x)", placement={"verdict": "ok", "evidence": evidence})
+
+
+def test_a_conversion_that_fills_a_loop_is_told():
+    (finding,) = found("DLP014", looped(350 * US, 110 * US))
+    assert finding.severity == "warning"
+    assert "takes 69% of a loop: 350 us per turn" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("in_loop", "hoisted", "expected"),
+    [(100 * US, 81 * US, 0), (100 * US, 79 * US, 1), (1000.0, 100.0, 0), (0.0, 0.0, 0)],
+)
+def test_a_loop_is_worth_it_by_share_and_by_gap(in_loop, hoisted, expected):
+    assert len(found("DLP014", looped(in_loop, hoisted))) == expected
+
+
+@pytest.mark.parametrize("placement", [None, 3, "ok", {}, {"evidence": {"in_loop_ns": "x"}}])
+def test_without_a_placement_nothing_is_said_of_loops(placement):
+    assert rules(path("f(x)", placement=placement)) == []

@@ -1,0 +1,346 @@
+"""The session file: a round trip, other versions, and files that are no sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from builders import make_header, make_record, make_result, make_session
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dlprof.errors import SessionError, UsageError
+from dlprof.session import Header, Result, atomic, chunks, dump_line, load, parse, write
+
+pytestmark = pytest.mark.unit
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+times = st.fixed_dictionaries(
+    {"median_ns": numbers, "ci95_ns": st.none() | st.tuples(numbers, numbers), "min_ns": numbers},
+    optional={
+        "same_as": words,
+        "processes": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "round": st.integers(0, 9),
+                    "loops": st.integers(1),
+                    "samples_ns": st.lists(numbers, max_size=3),
+                }
+            ),
+            max_size=2,
+        ),
+    },
+)
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | numbers | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=5,
+)
+verdicts = st.fixed_dictionaries(
+    {"verdict": words, "evidence": st.dictionaries(words, plain, max_size=3)}
+)
+records = st.builds(
+    lambda shape, code, promise: make_record(shape=tuple(shape), code=code, promise=promise),
+    st.lists(st.integers(0, 2**40), max_size=4),
+    words,
+    st.none() | words,
+)
+results = st.fixed_dictionaries(
+    {
+        "case": records,
+        "status": st.sampled_from(
+            ["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
+        ),
+    },
+    optional={
+        "reason": words,
+        "host_time": times,
+        "ready_time": times,
+        "ownership": verdicts,
+        "values": verdicts,
+        "notes": st.lists(words, max_size=2),
+        "output": words,
+        "handshake": st.lists(st.dictionaries(words, plain, max_size=2), max_size=2),
+        "device_time": st.none() | st.dictionaries(words, plain, max_size=2),
+    },
+).map(Result.model_validate)
+
+
+def text_of(header, results):
+    return "".join(chunks(header, results))
+
+
+def refusal(text):
+    """The one sentence that a text is refused with."""
+    with pytest.raises(SessionError) as caught:
+        parse(text, "some.json")
+    message = str(caught.value)
+    assert message.startswith("some.json ")
+    assert len(message.splitlines()) == 1
+    return message
+
+
+@given(st.lists(results, max_size=3), st.integers(), st.lists(words, max_size=3))
+def test_a_session_survives_being_written_and_read(found, seed, command):
+    header = make_header(seed=seed, command=command)
+    read = parse(text_of(header, found), "some.json")
+    assert read.results == found
+    assert (
+        Header.model_validate(read.model_dump(by_alias=True, exclude={"results", "findings"}))
+        == header
+    )
+
+
+def test_a_session_without_results_is_a_session():
+    assert parse(text_of(make_header(), []), "some.json").results == []
+
+
+def test_a_written_file_loads(tmp_path):
+    path = tmp_path / "some.json"
+    write(path, make_header(), [make_result()])
+    assert load(path).results == [make_result()]
+
+
+def test_a_result_is_one_line_of_ascii():
+    line = dump_line(make_result("f('\n\u2028→')"))
+    assert line.isascii()
+    assert len(line.splitlines()) == 1
+
+
+def test_unknown_keys_of_a_newer_minor_are_kept():
+    content = json.loads(text_of(make_header(), [make_result()]))
+    content["novelty"] = {"a": 1}
+    content["results"][0]["novelty"] = [1]
+    content["results"][0]["case"]["novelty"] = "x"
+    content["results"][0]["host_time"]["novelty"] = 2.5
+    session = parse(json.dumps(content), "some.json")
+    header = Header.model_validate(
+        session.model_dump(by_alias=True, exclude={"results", "findings"})
+    )
+    assert json.loads(text_of(header, session.results)) == content
+
+
+def content_with(schema):
+    return json.dumps({**json.loads(text_of(make_header(), [])), "schema": schema})
+
+
+@pytest.mark.parametrize("schema", ["dlprof.session/1", "dlprof.session/1.0", "dlprof.session/1.7"])
+def test_a_newer_minor_version_is_read(schema):
+    assert parse(content_with(schema), "some.json").schema_ == schema
+
+
+@pytest.mark.parametrize("schema", ["dlprof.session/2", "dlprof.session/10.1"])
+def test_a_newer_major_version_is_refused_by_name(schema):
+    assert refusal(content_with(schema)) == (
+        f"some.json was written by a newer dlprof ({schema}); this one reads dlprof.session/1"
+    )
+
+
+def test_a_version_of_ten_thousand_digits_is_refused():
+    refusal(content_with("dlprof.session/" + "9" * 10_000))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "dlprof.session/",
+        "dlprof.session/1 ",
+        "dlprof.session/one",
+        "other/1",
+        "",
+        None,
+        1,
+        [],
+        "x\ny",
+    ],
+)
+def test_a_foreign_schema_is_refused(schema):
+    assert "is not a dlprof session" in refusal(content_with(schema))
+
+
+@pytest.mark.parametrize("text", ["null", "[]", "1", '"dlprof.session/1"', "{}", "true"])
+def test_json_of_something_else_is_refused(text):
+    assert "is not a dlprof session" in refusal(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "hello", "\x00", "<html>", "{'schema': 1}", "[" * 100_000]
+)
+def test_a_text_that_is_not_json_is_refused(text):
+    assert "is not JSON" in refusal(text)
+
+
+def test_a_session_truncated_at_any_byte_is_refused_and_nothing_else():
+    text = text_of(make_header(), [make_result(), make_result("b(x)")])
+    assert text.isascii()
+    for end in range(len(text.rstrip())):
+        refusal(text[:end])
+
+
+def test_a_truncated_session_is_called_truncated():
+    text = text_of(make_header(), [make_result()])
+    assert "is truncated and cannot be read" in refusal(text[: len(text) // 2])
+
+
+@given(st.text(max_size=60) | plain.map(json.dumps))
+def test_any_text_is_refused_in_one_sentence(text):
+    refusal(text)
+
+
+top = st.sampled_from(
+    ["created", "command", "seed", "environment", "results", "rounds", "complete", "request"]
+)
+
+
+@given(top, plain)
+def test_a_session_with_any_other_value_in_a_place_is_read_or_refused_in_one_sentence(name, value):
+    content = json.loads(text_of(make_header(), [make_result()]))
+    content[name] = value
+    try:
+        parse(json.dumps(content), "some.json")
+    except SessionError as refused:
+        assert len(str(refused).splitlines()) == 1  # noqa: PT017 - some values are good
+
+
+def test_an_invalid_session_is_refused_with_the_place():
+    content = json.loads(text_of(make_header(), [make_result()]))
+    content["results"][0]["status"] = "fine"
+    assert "results.0.status: Input should be 'ok', 'unsupported'" in refusal(json.dumps(content))
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_time_that_is_no_number_is_refused(number):
+    text = text_of(make_header(), [make_result()]).replace(
+        '"min_ns": 1000.0', f'"min_ns": {number}'
+    )
+    assert "is not a valid session: results.0.host_time.min_ns" in refusal(text)
+
+
+def test_a_file_that_is_not_there_is_refused_with_its_name(tmp_path):
+    path = tmp_path / "none.json"
+    with pytest.raises(
+        SessionError, match=f"^cannot read the session {path}: No such file or directory$"
+    ):
+        load(path)
+
+
+def test_a_folder_is_refused(tmp_path):
+    with pytest.raises(SessionError, match="Is a directory"):
+        load(tmp_path)
+
+
+def test_bytes_that_are_not_utf8_are_refused(tmp_path):
+    path = tmp_path / "some.json"
+    path.write_bytes(b"\x89PNG\xff\xfe")
+    with pytest.raises(SessionError, match="it is not UTF-8 text"):
+        load(path)
+
+
+def test_a_name_with_a_null_byte_is_refused():
+    with pytest.raises(SessionError):
+        load("a\0b.json")
+
+
+class Broken(Exception):
+    """Whatever ends a writing."""
+
+
+def failing(error):
+    yield make_result()
+    raise error
+
+
+@pytest.mark.parametrize(
+    "error", [Broken(), KeyboardInterrupt(), OSError(28, "No space left on device")]
+)
+def test_a_writing_that_fails_leaves_the_old_file_whole(tmp_path, error):
+    path = tmp_path / "some.json"
+    write(path, make_header(), [make_result("old(x)")])
+    with pytest.raises((Broken, KeyboardInterrupt, UsageError)):
+        write(path, make_header(), failing(error))
+    assert load(path).results == [make_result("old(x)")]
+    assert [file.name for file in tmp_path.iterdir()] == ["some.json"]
+
+
+def test_a_full_disk_is_told_in_words(tmp_path):
+    with pytest.raises(UsageError, match=r"cannot write .*some\.json: No space left on device"):
+        write(
+            tmp_path / "some.json", make_header(), failing(OSError(28, "No space left on device"))
+        )
+
+
+def test_a_file_is_not_there_until_it_is_whole(tmp_path):
+    path = tmp_path / "some.json"
+    with atomic(path) as file:
+        file.write("half")
+        file.flush()
+        assert not path.exists()
+    assert path.read_text() == "half"
+
+
+def test_a_folder_that_is_not_there_is_told_in_words(tmp_path):
+    path = tmp_path / "none" / "some.json"
+    with pytest.raises(UsageError, match=f"^cannot write {path}: No such file or directory$"):
+        write(path, make_header(), [])
+
+
+def test_a_file_in_the_current_folder_needs_no_folder_in_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(Path("some.json"), make_header(), [])
+    assert load("some.json").results == []
+
+
+def test_results_are_written_one_at_a_time():
+    taken = []
+
+    def results():
+        for code in ("a", "b"):
+            taken.append(code)
+            yield make_result(code)
+
+    pieces = chunks(make_header(), results())
+    next(pieces)
+    assert taken == []
+    next(pieces)
+    assert taken == ["a"]
+
+
+def test_a_session_can_be_written_as_its_own_header():
+    session = make_session(make_result())
+    assert parse(text_of(session, session.results), "some.json").results == session.results
+
+
+def test_a_case_names_its_path():
+    assert make_result().case.path == "dlpack->from_dlpack"
+
+
+def test_a_link_stays_a_link_and_its_file_is_replaced(tmp_path):
+    target, link = tmp_path / "real.json", tmp_path / "link.json"
+    write(target, make_header(), [])
+    link.symlink_to(target)
+    write(link, make_header(), [make_result()])
+    assert link.is_symlink()
+    assert load(target).results == [make_result()]
+
+
+def test_a_file_keeps_its_permissions(tmp_path):
+    path = tmp_path / "some.json"
+    write(path, make_header(), [])
+    path.chmod(0o600)
+    write(path, make_header(), [make_result()])
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_is_written_to_and_never_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write(pipe, make_header(), [])
+        assert parse(os.read(reader, 2**16).decode(), "pipe").results == []
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()

@@ -1,0 +1,166 @@
+"""Estimates: an interval that covers what it says, and modes only where they have a cause."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dlprof.stats import MODE_GAP, differ, estimate, find_modes, student_interval
+
+pytestmark = pytest.mark.unit
+
+times = st.floats(min_value=0.1, max_value=1e12)
+several = st.lists(times, min_size=2, max_size=12)
+faults = st.one_of(st.none(), st.floats(min_value=0, max_value=1e6))
+processes = st.lists(st.tuples(times, faults), min_size=1, max_size=10)
+
+FEW, MANY = 0.0, 1000.0
+
+
+def coverage(count, spread, trials=3000):
+    """The share of simulated runs of ``count`` processes whose interval holds the true median."""
+    chance = numpy.random.default_rng(seed=count)
+    true = 1234.0
+    runs = true * numpy.exp(chance.normal(0.0, spread, size=(trials, count)))
+    intervals = [student_interval(run.tolist()) for run in runs]
+    return sum(low <= true <= high for low, high in intervals) / trials
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+@pytest.mark.parametrize("spread", [0.02, 0.5])
+def test_the_interval_of_log_normal_process_medians_covers_95_percent(count, spread):
+    assert 0.93 < coverage(count, spread) < 0.97
+
+
+def test_the_interval_is_students_on_the_logarithms():
+    low, high = student_interval([math.e**1, math.e**2, math.e**3])
+    reach = 4.302652729911275 / math.sqrt(3)  # Student's t for 2 degrees of freedom
+    assert low == pytest.approx(math.exp(2 - reach))
+    assert high == pytest.approx(math.exp(2 + reach))
+
+
+def test_a_single_process_has_no_interval():
+    found = estimate([100.0])
+    assert (found.median_ns, found.ci95_ns, found.modes) == (100.0, None, ((0,),))
+
+
+def test_a_time_that_is_not_positive_has_no_interval():
+    assert estimate([0.0, 1.0]).ci95_ns is None
+    assert estimate([-1.0, 1.0, 2.0]).ci95_ns is None
+
+
+def test_times_too_far_apart_for_an_interval_have_none():
+    assert estimate([1e-300, 1e300]).ci95_ns is None
+
+
+def test_there_is_nothing_to_estimate_from_no_process():
+    with pytest.raises(ValueError, match="no process"):
+        estimate([])
+
+
+def test_equal_processes_have_an_interval_of_no_width():
+    low, high = estimate([250.0] * 5).ci95_ns
+    assert low == pytest.approx(250.0)
+    assert high == pytest.approx(250.0)
+
+
+def test_a_gap_with_different_page_faults_is_two_modes_fastest_first():
+    found = estimate([400.0, 100.0, 410.0, 101.0], [MANY, FEW, MANY, FEW])
+    assert found.modes == ((1, 3), (0, 2))
+
+
+def test_nothing_is_averaged_over_modes():
+    assert estimate([100.0, 400.0], [FEW, MANY]).ci95_ns is None
+
+
+@pytest.mark.parametrize(
+    "page_faults", [None, [FEW, FEW], [MANY, MANY], [None, MANY], [None, None]]
+)
+def test_a_gap_without_a_cause_is_noise_and_widens_the_interval(page_faults):
+    found = estimate([100.0, 400.0], page_faults)
+    assert found.modes == ((0, 1),)
+    assert found.ci95_ns is not None
+
+
+def test_different_page_faults_without_a_gap_are_one_mode():
+    assert find_modes([100.0, 100.0 * MODE_GAP], [FEW, MANY]) == ((0, 1),)
+
+
+def test_a_gap_is_between_neighbours_and_not_between_the_ends():
+    steps = [100.0 * 1.2**index for index in range(8)]
+    assert find_modes(steps, [FEW] * 4 + [MANY] * 4) == (tuple(range(8)),)
+
+
+@pytest.mark.parametrize(
+    ("few", "many", "kinds"),
+    [
+        (0, 8, True),
+        (0, 7, False),
+        (8, 16, True),
+        (9, 17, False),
+        (100, 107, False),
+        (100, 250, True),
+    ],
+)
+def test_page_faults_are_of_two_kinds_if_eight_more_and_twice_as_many(few, many, kinds):
+    assert differ(few, many) is kinds
+    assert differ(many, few) is kinds
+
+
+def test_unknown_page_faults_are_never_of_two_kinds():
+    assert not differ(None, MANY)
+    assert not differ(MANY, None)
+
+
+@given(several)
+def test_the_median_lies_inside_its_interval(medians):
+    found = estimate(medians)
+    low, high = found.ci95_ns
+    assert low <= found.median_ns <= high
+
+
+def test_the_median_lies_inside_its_interval_for_many_processes_in_two_heaps():
+    found = estimate([100.0] * 16 + [200.0] * 14)
+    low, high = found.ci95_ns
+    assert low <= found.median_ns == 100.0 <= high
+
+
+@given(several)
+def test_the_estimate_is_the_median_of_the_processes(medians):
+    assert estimate(medians).median_ns == statistics.median(medians)
+
+
+@given(processes.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))))
+def test_the_order_of_the_processes_does_not_matter(both):
+    first, second = (
+        estimate([time for time, _ in run], [fault for _, fault in run]) for run in both
+    )
+    assert (first.median_ns, first.ci95_ns) == (second.median_ns, second.ci95_ns)
+    times_of = [
+        [sorted(run[index][0] for index in mode) for mode in found.modes]
+        for run, found in zip(both, (first, second), strict=True)
+    ]
+    assert times_of[0] == times_of[1]
+
+
+@pytest.mark.parametrize("page_faults", [[FEW, MANY, MANY], [MANY, FEW, MANY]])
+def test_the_order_of_processes_with_equal_times_does_not_matter(page_faults):
+    assert len(find_modes([100.0, 100.0, 400.0], page_faults)) == 1
+
+
+@given(processes)
+def test_every_process_is_in_one_mode(found):
+    modes = find_modes([time for time, _ in found], [fault for _, fault in found])
+    assert sorted(index for mode in modes for index in mode) == list(range(len(found)))
+
+
+@given(several, st.floats(min_value=0.5, max_value=2.0))
+def test_a_machine_of_another_speed_has_the_same_interval_in_proportion(medians, factor):
+    low, high = student_interval(medians)
+    scaled = student_interval([median * factor for median in medians])
+    assert scaled == pytest.approx((low * factor, high * factor), rel=1e-6)

@@ -1,0 +1,176 @@
+"""Timed loops on a fake clock: exact times."""
+
+from __future__ import annotations
+
+import gc
+from types import SimpleNamespace
+
+import pytest
+
+from dlprof.worker import timer
+
+pytestmark = pytest.mark.unit
+
+
+class Clock:
+    """Stands still until it is advanced; ``read_ns`` is what a reading costs."""
+
+    def __init__(self, read_ns=0):
+        self.now_ns = 1_000
+        self.read_ns = read_ns
+
+    def perf_counter_ns(self):
+        self.now_ns += self.read_ns
+        return self.now_ns
+
+    def advance(self, ns):
+        self.now_ns += ns
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
+    monkeypatch.setattr(timer, "page_faults", lambda: 0)
+    return clock
+
+
+def loop_of(clock, ns, statement="work(ns)"):
+    return timer.compile_loop(statement, {"work": clock.advance, "ns": ns})
+
+
+def test_a_loop_runs_its_statement_so_many_times(clock):
+    assert loop_of(clock, 7)(100) == 700
+
+
+def test_a_statement_may_have_several_lines(clock):
+    assert loop_of(clock, 7, "work(ns)\nif ns:\n    work(1)\nwork(ns)")(10) == 150
+
+
+def test_a_result_is_dropped_inside_the_loop():
+    alive, most = set(), []
+
+    class Result:
+        def __init__(self):
+            alive.add(id(self))
+            most.append(len(alive))
+
+        def __del__(self):
+            alive.discard(id(self))
+
+    timer.compile_loop("Result()", {"Result": Result})(20)
+    assert max(most) == 1
+
+
+@pytest.mark.parametrize(
+    ("ns", "loops"),
+    [
+        (1, 2**20),
+        (300, 4096),
+        (999_999, 2),
+        (1_000_000, 1),
+        (5_000_000_000, 1),
+        (1_000_000 / 64, 64),
+    ],
+)
+def test_loops_are_doubled_until_a_sample_lasts_a_millisecond(clock, ns, loops):
+    assert timer.calibrate(loop_of(clock, ns))[0] == loops
+
+
+def test_calibration_tells_how_long_its_last_sample_took(clock):
+    assert timer.calibrate(loop_of(clock, 300)) == (4096, 4096 * 300)
+
+
+def test_a_sample_is_ns_per_call(clock):
+    timing = timer.sample(loop_of(clock, 300), budget_ns=0)
+    assert timing.loops == 4096
+    assert set(timing.samples_ns) == {300.0}
+    assert timing.median_ns == 300.0
+
+
+def test_the_cost_of_the_loop_is_taken_off(clock):
+    assert set(timer.sample(loop_of(clock, 300), budget_ns=0, off_ns=12.5).samples_ns) == {287.5}
+
+
+@pytest.mark.parametrize(
+    ("budget_ns", "count"),
+    [
+        (0, timer.MIN_SAMPLES),
+        (4_000_000, timer.MIN_SAMPLES),
+        (20_000_000, 20),
+        (60_000_000, timer.MAX_SAMPLES),
+        (10**12, timer.MAX_SAMPLES),
+    ],
+)
+def test_the_budget_says_how_many_samples_within_bounds(clock, budget_ns, count):
+    assert len(timer.sample(loop_of(clock, 1_000_000), budget_ns).samples_ns) == count
+
+
+def test_a_statement_of_minutes_is_still_sampled_the_least_number_of_times(clock):
+    assert (
+        len(timer.sample(loop_of(clock, 10**11), budget_ns=60_000_000).samples_ns)
+        == timer.MIN_SAMPLES
+    )
+
+
+def test_page_faults_are_per_call_and_of_the_samples_only(clock, monkeypatch):
+    faults = [0]
+    monkeypatch.setattr(timer, "page_faults", lambda: faults[0])
+
+    def work():
+        faults[0] += 3
+        clock.advance(1_000_000)
+
+    timing = timer.sample(timer.compile_loop("work()", {"work": work}), budget_ns=0)
+    assert timing.page_faults_per_call == 3
+
+
+def test_the_collector_is_off_while_samples_are_taken_and_on_again_after(clock):
+    seen = []
+    loop = timer.compile_loop(
+        "seen.append(gc.isenabled()) or work(1000000)",
+        {"seen": seen, "gc": gc, "work": clock.advance},
+    )
+    assert gc.isenabled()
+    timer.sample(loop, budget_ns=0)
+    assert set(seen) == {False}
+    assert gc.isenabled()
+
+
+def test_the_collector_is_on_again_after_an_error():
+    with pytest.raises(ZeroDivisionError):
+        timer.sample(timer.compile_loop("1 / 0", {}), budget_ns=0)
+    assert gc.isenabled()
+
+
+def test_a_collector_that_was_off_stays_off(clock):
+    gc.disable()
+    try:
+        timer.sample(loop_of(clock, 1_000_000), budget_ns=0)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_the_loops_cost_is_measured_once_per_process(monkeypatch):
+    taken = []
+
+    def sample(loop, budget_ns):
+        taken.append(budget_ns)
+        return timer.Timing(1, [4.0, 6.0, 5.0])
+
+    monkeypatch.setattr(timer, "_loop_cost", [])
+    monkeypatch.setattr(timer, "sample", sample)
+    assert [timer.loop_cost_ns(), timer.loop_cost_ns()] == [5.0, 5.0]
+    assert len(taken) == 1
+
+
+def test_the_clocks_cost_is_the_time_between_two_readings(monkeypatch):
+    clock = Clock(read_ns=25)
+    monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
+    assert timer.clock_cost_ns() == 25
+
+
+def test_page_faults_of_this_process_never_fall():
+    before = timer.page_faults()
+    assert timer.page_faults() >= before >= 0
