@@ -265,6 +265,15 @@ def test_two_runs_into_the_same_file_leave_one_whole_session(tmp_path):
     assert content(path)["complete"] is True
 
 
+@pytest.fixture
+def interruptible():
+    # A shell ignores the signal for what it starts in the background, a test runner too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_second_ctrl_c_does_not_stop_the_last_save():
     saved = []
     with uninterrupted():
