@@ -106,10 +106,13 @@ DTYPES: Mapping[str, int] = {
 class Pattern:
     """Values ``index % modulus + offset``: the modulus is odd (but for bool), so that strides that
     are powers of two show, and the offset sets bits that a narrower dtype cannot hold.
+    ``offset`` is an int for the dtypes of whole numbers. ``times`` is source text that makes these
+    values complex ones whose imaginary part shows when it is lost, swapped or negated.
     """
 
     modulus: int
     offset: float
+    times: str = ""
 
 
 PATTERNS: Mapping[str, Pattern] = {
@@ -126,8 +129,8 @@ PATTERNS: Mapping[str, Pattern] = {
     "bfloat16": Pattern(251, 0),
     "float32": Pattern(251, 2.0**-10),
     "float64": Pattern(251, 2.0**-30),
-    "complex64": Pattern(251, 2.0**-10),
-    "complex128": Pattern(251, 2.0**-30),
+    "complex64": Pattern(251, 2.0**-10, " * (1 + 2j)"),
+    "complex128": Pattern(251, 2.0**-30, " * (1 + 2j)"),
     "float8_e4m3fn": Pattern(13, 0),
     "float8_e5m2": Pattern(7, 0),
 }

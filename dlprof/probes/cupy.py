@@ -83,11 +83,31 @@ class CuPy(Probe):
             ANY_DEVICE,
         ),
         Import(
+            "asarray_copy",
+            (Protocol.CUDA_ARRAY_INTERFACE,),
+            "cupy.asarray({x}, copy=True)",
+            CUDA,
+            promise="copy",
+        ),
+        Import(
+            "asarray_nocopy",
+            (Protocol.CUDA_ARRAY_INTERFACE,),
+            "cupy.asarray({x}, copy=False)",
+            CUDA,
+            promise="view",
+        ),
+        Import(
             "array",
             (Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
             "cupy.array({x})",
             ANY_DEVICE,
             promise="copy",
+        ),
+        Import(
+            "array_nocopy",
+            (Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "cupy.array({x}, copy=False)",
+            ANY_DEVICE,
         ),
     )
 
@@ -169,9 +189,10 @@ class _Handle:
 def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values of the pattern, one-dimensional, on the device."""
     pattern = numbers(spec)
-    whole = spec.dtype.startswith(("int", "uint"))
-    offset = int(pattern.offset) if whole else pattern.offset
-    return f"(cupy.arange({elements}) % {pattern.modulus} + {offset!r}).astype('{spec.dtype}')"
+    return (
+        f"((cupy.arange({elements}) % {pattern.modulus} + {pattern.offset!r}){pattern.times})"
+        f".astype('{spec.dtype}')"
+    )
 
 
 def _contiguous(spec: ArraySpec) -> str:

@@ -75,6 +75,18 @@ class Jax(Probe):
             "jnp.from_dlpack({x})",
         ),
         Import(
+            "numpy_from_dlpack_copy",
+            (Protocol.DLPACK,),
+            "jnp.from_dlpack({x}, copy=True)",
+            promise="copy",
+        ),
+        Import(
+            "numpy_from_dlpack_nocopy",
+            (Protocol.DLPACK,),
+            "jnp.from_dlpack({x}, copy=False)",
+            promise="view",
+        ),
+        Import(
             "asarray",
             (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
             "jnp.asarray({x})",
@@ -86,10 +98,21 @@ class Jax(Probe):
             promise="view",
         ),
         Import(
+            "asarray_copy",
+            (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
+            "jnp.asarray({x}, copy=True)",
+            promise="copy",
+        ),
+        Import(
             "array",
             (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
             "jnp.array({x})",
             promise="copy",
+        ),
+        Import(
+            "array_nocopy",
+            (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
+            "jnp.array({x}, copy=False)",
         ),
         Import("device_put", (Protocol.NUMPY,), "jax.device_put({x})"),
         Import(
@@ -150,7 +173,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     if spec.dtype.startswith(("int", "uint")):
         # A Python int beyond 32 bits is an error in JAX; a NumPy scalar is narrowed as arrays are.
         return f"({text}).astype('{spec.dtype}') + numpy.{spec.dtype}({int(pattern.offset)})"
-    return f"({text} + {pattern.offset!r}).astype('{spec.dtype}')"
+    return f"(({text} + {pattern.offset!r}){pattern.times}).astype('{spec.dtype}')"
 
 
 def _placed(text: str, spec: ArraySpec) -> str:

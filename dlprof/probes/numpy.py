@@ -60,7 +60,21 @@ class NumPy(Probe):
             CPU,
             promise="view",
         ),
+        Import(
+            "asarray_copy",
+            (Protocol.ARRAY_INTERFACE,),
+            "numpy.asarray({x}, copy=True)",
+            CPU,
+            promise="copy",
+        ),
         Import("array", (Protocol.ARRAY_INTERFACE,), "numpy.array({x})", CPU, promise="copy"),
+        Import(
+            "array_nocopy",
+            (Protocol.ARRAY_INTERFACE,),
+            "numpy.array({x}, copy=False)",
+            CPU,
+            note="from NumPy 2 on never a copy; before, a copy where one is needed",
+        ),
         Import("ndarray", (Protocol.NUMPY,), "{x}", ANY_DEVICE),
     )
 
@@ -94,10 +108,11 @@ class NumPy(Probe):
 def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values of the pattern, one-dimensional."""
     pattern = numbers(spec)
-    whole = spec.dtype.startswith(("int", "uint"))
-    offset = int(pattern.offset) if whole else pattern.offset
     # One period, repeated: a large array costs little more than its memory.
-    period = f"(numpy.arange({pattern.modulus}) + {offset!r}).astype('{spec.dtype}')"
+    period = (
+        f"((numpy.arange({pattern.modulus}) + {pattern.offset!r}){pattern.times})"
+        f".astype('{spec.dtype}')"
+    )
     return f"numpy.resize({period}, {elements})"
 
 

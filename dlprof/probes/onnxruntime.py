@@ -150,9 +150,7 @@ def _source(values: str, dtype: str) -> str:
 
 def _contiguous(spec: ArraySpec) -> str:
     pattern = numbers(spec)
-    whole = spec.dtype.startswith(("int", "uint"))
-    offset = int(pattern.offset) if whole else pattern.offset
-    values = f"(numpy.arange({spec.elements}) % {pattern.modulus} + {offset!r})"
+    values = f"(numpy.arange({spec.elements}) % {pattern.modulus} + {pattern.offset!r})"
     kind = _BITS[spec.dtype][0] if spec.dtype in _BITS else f"numpy.dtype('{spec.dtype}')"
     return (
         "x = onnxruntime.OrtValue.ortvalue_from_shape_and_type("

@@ -101,6 +101,11 @@ class TensorFlow(Probe):
             (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
             "tf.experimental.numpy.array({x})",
         ),
+        Import(
+            "numpy_array_nocopy",
+            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "tf.experimental.numpy.array({x}, copy=False)",
+        ),
     )
 
     def create(self, spec: ArraySpec) -> str:
@@ -167,11 +172,10 @@ def values(elements: int, spec: ArraySpec) -> str:
     # Many dtypes lack arithmetic in TensorFlow, so the values are made in 64 bits and then cast.
     whole = spec.dtype.startswith(("int", "uint"))
     wide = "int64" if whole else "float64"
-    offset = int(pattern.offset) if whole else pattern.offset
-    return (
-        f"tf.cast(tf.range({elements}, dtype=tf.{wide}) % {pattern.modulus} + {offset!r}, "
-        f"'{spec.dtype}')"
-    )
+    text = f"tf.range({elements}, dtype=tf.{wide}) % {pattern.modulus} + {pattern.offset!r}"
+    if pattern.times:
+        text = f"tf.cast({text}, 'complex128'){pattern.times}"
+    return f"tf.cast({text}, '{spec.dtype}')"
 
 
 def _contiguous(spec: ArraySpec) -> str:

@@ -83,6 +83,12 @@ class Torch(Probe):
             promise="copy",
         ),
         Import(
+            "asarray_nocopy",
+            (Protocol.DLPACK, Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "torch.asarray({x}, copy=False)",
+            promise="view",
+        ),
+        Import(
             "as_tensor",
             (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
             "torch.as_tensor({x})",
@@ -178,11 +184,10 @@ def values(elements: int, spec: ArraySpec) -> str:
     # Many dtypes lack arithmetic in torch, so the values are made in 64 bits and then cast.
     whole = spec.dtype.startswith(("int", "uint"))
     wide = "int64" if whole else "float64"
-    offset = int(pattern.offset) if whole else pattern.offset
     # One period, repeated: a large array costs little more than its memory.
     period = (
-        f"torch.arange({pattern.modulus}, dtype=torch.{wide}, device='{spec.device}')"
-        f".add_({offset!r}).to(torch.{spec.dtype})"
+        f"(torch.arange({pattern.modulus}, dtype=torch.{wide}, device='{spec.device}')"
+        f".add_({pattern.offset!r}){pattern.times}).to(torch.{spec.dtype})"
     )
     return f"{period}.repeat({-(-elements // pattern.modulus)})[:{elements}]"
 

@@ -24,8 +24,8 @@ INTERRUPTIBLE = (
     # A test run in the background has SIGINT ignored, and its children would inherit that.
     "from signal import *; signal(SIGINT, default_int_handler); from dlprof.cli import main; main()",
 )
-QUICK = ("--quick", "--shape", "16", "--timeout", "2")
-LIMIT_S = 120
+QUICK = ("--quick", "--shape", "16")
+LIMIT_S = 280
 """No test waits longer; none is expected to come near it."""
 
 

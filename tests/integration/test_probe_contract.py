@@ -79,8 +79,9 @@ def expected(spec: ArraySpec, first: int = 0):
     elif spec.layout == "broadcast":
         index = np.broadcast_to(index[:1], spec.shape)
     pattern = PATTERNS[spec.dtype]
-    whole = spec.dtype.startswith(("int", "uint"))
-    values = index % pattern.modulus + (int(pattern.offset) if whole else pattern.offset)
+    values = index % pattern.modulus + pattern.offset
+    if spec.dtype.startswith("complex"):
+        values = values + 2j * values
     if spec.dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
         ml_dtypes = pytest.importorskip("ml_dtypes")
         bits = f"uint{8 * DTYPES[spec.dtype]}"

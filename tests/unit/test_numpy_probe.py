@@ -100,8 +100,10 @@ def test_readonly_cannot_be_written():
 def test_the_values_are_the_pattern_of_the_dtype(dtype, layout):
     pattern = PATTERNS[dtype]
     index = numpy.arange(700)
-    offset = int(pattern.offset) if dtype.startswith(("int", "uint")) else pattern.offset
-    expected = (index % pattern.modulus + offset).astype(dtype).reshape(7, 100)
+    values = index % pattern.modulus + pattern.offset
+    if dtype.startswith("complex"):
+        values = values + 2j * values
+    expected = values.astype(dtype).reshape(7, 100)
     assert numpy.array_equal(made(layout, (7, 100), dtype), expected)
 
 
