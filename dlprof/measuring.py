@@ -24,6 +24,7 @@ from dlprof.interrupts import uninterrupted
 from dlprof.journal import Journal
 from dlprof.judging import judge
 from dlprof.merge import merge, unmerge
+from dlprof.omissions import not_paired, not_run, without_path
 from dlprof.plan import Axes, Case
 from dlprof.runner import Runner, Settings, Watcher
 
@@ -150,7 +151,10 @@ class Measurement:
         self.variables = _variables(pairs)
         self.journal = Journal()
         self.complete = False
-        self._left_out: list[str] = []
+        self._left_out = [
+            *not_paired(self.catalog, self.request.pairs),
+            *without_path(self.request.pairs, self.cases),
+        ]
         self._findings: list[sessions.FindingRecord] = []
         self._rounds_done = 0
         self._begun = time.monotonic()
@@ -185,7 +189,7 @@ class Measurement:
             runner.run()
             self.complete = True
             self._rounds_done = runner.rounds_done
-            self._left_out = left_out(self.request.settings, runner.rounds_done, runner.out_of_time)
+            self._left_out += not_run(self.request.settings, runner.rounds_done, runner.out_of_time)
         finally:
             try:
                 self._findings = judge(self.header(), self.results, len(self.cases))
@@ -293,18 +297,6 @@ class Measurement:
     def _uses(self, distribution: str) -> bool:
         names = {name for pair in self.request.pairs for name in pair}
         return any(self.catalog.named(name).distribution == distribution for name in names)
-
-
-def left_out(settings: Settings, rounds_done: int, out_of_time: bool = False) -> list[str]:
-    """In words, what these settings did not let be measured."""
-    words = []
-    if rounds_done < settings.rounds:
-        words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")
-    if settings.rounds == 1:
-        words.append("one process per path, so no intervals and no modes")
-    if rounds_done < settings.rounds or not settings.diagnose or out_of_time:
-        words.append("no diagnosis of waiting, peak memory, early writes and lifetime")
-    return words
 
 
 def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Session]:

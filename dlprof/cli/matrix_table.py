@@ -8,7 +8,7 @@ from dlprof.cli.listing import plain_table, text_of
 from dlprof.cli.show import say, width
 from dlprof.reports.matrix import Cell, cells
 from dlprof.reports.row import Row, suspected
-from dlprof.reports.terminal import findings_text, unmeasured_text
+from dlprof.reports.terminal import circumstances_text, findings_text, unmeasured_text
 from dlprof.session import Header
 
 
@@ -22,6 +22,7 @@ def show_matrix(header: Header, rows: Sequence[Row]) -> None:
         say(f"{shape} {dtype} {layout} on {device}: the cheapest safe path of each pair\n")
         say(f"{_grid(pairs, cells(group))}\n")
         say(f"{_codes(cells(group))}\n")
+    say(circumstances_text(header, width()))
     say(unmeasured_text(rows))
     say(findings_text(header, width()))
 

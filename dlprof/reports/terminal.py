@@ -12,10 +12,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from dlprof.clean import clean, first_line
-from dlprof.machine import NOTABLE_CORES
+from dlprof.clean import first_line
 from dlprof.quantity import plain_time, size_text, time_text
-from dlprof.reports import findings
+from dlprof.reports import circumstances, findings
 from dlprof.reports.answer import answers
 from dlprof.reports.row import Row, suspected
 from dlprof.session import Header
@@ -50,6 +49,11 @@ COLUMNS = (
 def render(header: Header, rows: Sequence[Row], width: int = 80, colour: bool = False) -> str:
     """The report as text of ``width`` columns, with ANSI colours if ``colour``."""
     return _printed(compose(header, rows), width, colour)
+
+
+def circumstances_text(header: Header, width: int = 80, colour: bool = False) -> str:
+    """How it was measured, with what, and what was left out."""
+    return _printed(circumstances.compose(header), width, colour)
 
 
 def findings_text(header: Header, width: int = 80, colour: bool = False) -> str:
@@ -118,44 +122,8 @@ def _heading(header: Header, rows: Sequence[Row]) -> Text:
             if len({row.size_bytes for row in rows}) == 1
             else ""
         )
-        text.append(("  ".join(fixed) + size).lstrip(), style="bold")
-    used = _packages(header)
-    rounds = f"{header.rounds} fresh process{'es' if header.rounds != 1 else ''}"
-    python = clean(f"Python {header.environment.get('python', '?')}")
-    text.append(f"\n{rounds}; {', '.join([python, *used])}")
-    if header.device_choice:
-        text.append(f"\n{clean(header.device_choice)}")
-    foreign = header.foreign_cores
-    if foreign is not None and foreign > NOTABLE_CORES:
-        text.append(
-            f"\nOther processes kept {foreign:.1f} of {header.environment.get('cores', '?')} cores "
-            "busy: times may be too high, and their intervals do not cover it.",
-            style="red",
-        )
-    if header.left_out:
-        text.append("\n" + clean(f"Left out: {'; '.join(header.left_out)}."), style="dim")
-    if not header.complete:
-        text.append("\nThe run was stopped: what follows is what was measured until then.")
-    return text
-
-
-def _packages(header: Header) -> list[str]:
-    """Name and version of the distributions that were measured."""
-    packages = header.environment.get("packages")
-    if not isinstance(packages, dict):
-        return []
-    names = _frameworks(header)
-    return [
-        clean(f"{name} {version}")
-        for name, version in list(packages.items())[:MOST_REASONS]
-        if not names or any(str(name).startswith(framework) for framework in names)
-    ]
-
-
-def _frameworks(header: Header) -> set[str]:
-    pairs = header.request.get("pairs")
-    pairs = pairs if isinstance(pairs, list | tuple) else []
-    return {str(name) for pair in pairs if isinstance(pair, list | tuple) for name in pair}
+        text.append(("  ".join(fixed) + size).lstrip() + "\n", style="bold")
+    return text.append_text(circumstances.compose(header))
 
 
 def _is_fixed(column: Column, rows: Sequence[Row]) -> bool:

@@ -1,0 +1,46 @@
+"""What a run did not measure although somebody may look for it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dlprof.catalog import Catalog
+from dlprof.plan import Case
+from dlprof.runner import Settings
+
+
+def not_paired(catalog: Catalog, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Which frameworks that dlprof knows are in none of several pairs, and why."""
+    paired = {name for pair in pairs for name in pair}
+    if len(pairs) == 1:
+        return []  # who names one pair wants no other framework
+    return [
+        f"{probe.name}, which {'owns no arrays there' if probe.found else 'is not installed'}"
+        for probe in catalog.probes
+        if probe.name not in paired
+    ]
+
+
+def without_path(pairs: Sequence[tuple[str, str]], cases: Sequence[Case]) -> list[str]:
+    """Which of these pairs have no path that was asked for."""
+    measured = {case.pair for case in cases}
+    without = [" → ".join(pair) for pair in pairs if pair not in measured]
+    if not without:
+        return []
+    return [f"{', '.join(without)}, which {_have(without)} no path that was asked for"]
+
+
+def not_run(settings: Settings, rounds_done: int, out_of_time: bool = False) -> list[str]:
+    """What these settings did not let be measured."""
+    words = []
+    if rounds_done < settings.rounds:
+        words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")
+    if settings.rounds == 1:
+        words.append("one process per path, so no intervals and no modes")
+    if rounds_done < settings.rounds or not settings.diagnose or out_of_time:
+        words.append("no diagnosis of waiting, peak memory, early writes and lifetime")
+    return words
+
+
+def _have(names: Sequence[str]) -> str:
+    return "has" if len(names) == 1 else "have"

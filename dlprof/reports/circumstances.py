@@ -1,0 +1,52 @@
+"""How a session was measured, with what, and what was left out: lines for a terminal."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from dlprof.clean import clean
+from dlprof.machine import NOTABLE_CORES
+from dlprof.session import Header
+
+MOST_PACKAGES = 12
+
+
+def compose(header: Header) -> Text:
+    """Processes and versions, the device and why, foreign load, and what was left out."""
+    used = _packages(header)
+    rounds = f"{header.rounds} fresh process{'es' if header.rounds != 1 else ''}"
+    python = clean(f"Python {header.environment.get('python', '?')}")
+    text = Text(f"{rounds}; {', '.join([python, *used])}")
+    if header.device_choice:
+        text.append(f"\n{clean(header.device_choice)}")
+    foreign = header.foreign_cores
+    if foreign is not None and foreign > NOTABLE_CORES:
+        text.append(
+            f"\nOther processes kept {foreign:.1f} of {header.environment.get('cores', '?')} cores "
+            "busy: times may be too high, and their intervals do not cover it.",
+            style="red",
+        )
+    if header.left_out:
+        text.append("\n" + clean(f"Left out: {'; '.join(header.left_out)}."), style="dim")
+    if not header.complete:
+        text.append("\nThe run was stopped: what follows is what was measured until then.")
+    return text
+
+
+def _packages(header: Header) -> list[str]:
+    """Name and version of the distributions that were measured."""
+    packages = header.environment.get("packages")
+    if not isinstance(packages, dict):
+        return []
+    names = _frameworks(header)
+    return [
+        clean(f"{name} {version}")
+        for name, version in list(packages.items())[:MOST_PACKAGES]
+        if not names or any(str(name).startswith(framework) for framework in names)
+    ]
+
+
+def _frameworks(header: Header) -> set[str]:
+    pairs = header.request.get("pairs")
+    pairs = pairs if isinstance(pairs, list | tuple) else []
+    return {str(name) for pair in pairs if isinstance(pair, list | tuple) for name in pair}

@@ -1,0 +1,69 @@
+"""What was not measured although somebody may look for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from dlprof.omissions import not_paired, not_run, without_path
+from dlprof.runner import Settings
+
+pytestmark = pytest.mark.unit
+
+
+@dataclass(frozen=True)
+class Known:
+    name: str
+    found: bool
+
+
+@dataclass(frozen=True)
+class Frameworks:
+    probes: tuple[Known, ...] = (Known("here", True), Known("gpu", True), Known("away", False))
+
+
+@dataclass(frozen=True)
+class Measured:
+    pair: tuple[str, str]
+
+
+def test_frameworks_in_no_pair_are_named_with_the_reason():
+    pairs = [("here", "here"), ("here", "other")]
+    assert not_paired(Frameworks(), pairs) == [
+        "gpu, which owns no arrays there",
+        "away, which is not installed",
+    ]
+
+
+def test_who_names_one_pair_misses_no_other_framework():
+    assert not_paired(Frameworks(), [("here", "here")]) == []
+
+
+def test_pairs_without_a_path_are_named():
+    pairs = [("a", "b"), ("b", "a"), ("a", "c")]
+    assert without_path(pairs, [Measured(("b", "a"))]) == [
+        "a → b, a → c, which have no path that was asked for"
+    ]
+
+
+def test_where_every_pair_has_a_path_nothing_is_named():
+    assert without_path([("a", "b")], [Measured(("a", "b"))]) == []
+
+
+def test_a_whole_run_leaves_nothing_out():
+    assert not_run(Settings(rounds=3), 3) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "done", "out_of_time", "words"),
+    [
+        (Settings(rounds=3), 2, False, "the budget ended after 2 of 3 rounds"),
+        (Settings(rounds=1), 1, False, "one process per path"),
+        (Settings(diagnose=False), 3, False, "no diagnosis"),
+        (Settings(rounds=3), 3, True, "no diagnosis"),
+        (Settings(rounds=3), 2, False, "no diagnosis"),
+    ],
+)
+def test_what_the_settings_or_the_budget_left_out_is_said(settings, done, out_of_time, words):
+    assert any(text.startswith(words) for text in not_run(settings, done, out_of_time))
