@@ -41,6 +41,8 @@ class ProbeInfo:
     devices: tuple[str, ...]
     exports: tuple[Way, ...]
     imports: tuple[Way, ...]
+    c_exchange_api: bool | None = None
+    """Whether the array type has it, as far as the installed files say."""
 
     @property
     def reference(self) -> tuple[str, str]:

@@ -25,7 +25,7 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
             _devices(probe, catalog, found),
             str(len(probe.exports)),
             str(len(probe.imports)),
-            _exchange(found),
+            _exchange(probe, found),
         )
     lines = text_of(table)
     for source, fault in catalog.faults.items():
@@ -50,8 +50,8 @@ def _devices(probe: ProbeInfo, catalog: Catalog, found: Mapping[str, Any] | None
     return " ".join(device for device in probe.devices if device != missing) or "none here"
 
 
-def _exchange(found: Mapping[str, Any] | None) -> str:
-    answer = None if found is None else found.get("c_exchange_api")
+def _exchange(probe: ProbeInfo, found: Mapping[str, Any] | None) -> str:
+    answer = probe.c_exchange_api if found is None else found.get("c_exchange_api")
     return "?" if answer is None else "yes" if answer else "no"
 
 

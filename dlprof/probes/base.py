@@ -202,6 +202,9 @@ class Probe:
     imports: ClassVar[tuple[Import, ...]] = ()
     c_exchange_type: ClassVar[str] = ""
     """Expression for the array type, to ask for ``__dlpack_c_exchange_api__`` (DLPack 1.3)."""
+    c_exchange_files: ClassVar[tuple[str, ...]] = ()
+    """Files where the array type gets ``__dlpack__``, as globs from the folder that the framework
+    is installed in: where that attribute would be found without an import."""
 
     def create(self, spec: ArraySpec) -> str:
         """Source text that makes the array of ``spec`` into the name ``x``.

@@ -26,6 +26,7 @@ class CuPy(Probe):
     setup = "import cupy"
     devices = CUDA
     c_exchange_type = "cupy.ndarray"
+    c_exchange_files = ("cupy/_core/core.*.so",)
     exports = (
         Export("dlpack", Protocol.DLPACK, "{x}", CUDA),
         Export(

@@ -29,6 +29,7 @@ class Jax(Probe):
     variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # noqa: RUF012 - as the contract has it
     devices = ANY_DEVICE
     c_exchange_type = "type(jnp.zeros(0))"
+    c_exchange_files = ("jax/_src/array.py",)
     exports = (
         Export("dlpack", Protocol.DLPACK, "{x}"),
         Export(

@@ -59,6 +59,7 @@ class Numba(Probe):
     setup = _SETUP
     devices = ANY_DEVICE
     c_exchange_type = "numpy.ndarray"
+    c_exchange_files = ("numpy/*core/_multiarray_umath.*.so",)
     exports = (
         Export("dlpack", Protocol.DLPACK, "{x}", CPU),
         Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),

@@ -26,6 +26,7 @@ class NumPy(Probe):
     setup = "import numpy"
     devices = CPU
     c_exchange_type = "numpy.ndarray"
+    c_exchange_files = ("numpy/*core/_multiarray_umath.*.so",)
     exports = (
         Export("dlpack", Protocol.DLPACK, "{x}", CPU),
         Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),

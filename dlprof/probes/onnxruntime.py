@@ -51,6 +51,7 @@ class OnnxRuntime(Probe):
     setup = "import numpy\nimport onnxruntime"
     devices = ANY_DEVICE
     c_exchange_type = "onnxruntime.OrtValue"
+    c_exchange_files = ("onnxruntime/capi/onnxruntime_inference_collection.py",)
     exports = (
         Export("dlpack", Protocol.DLPACK, "{x}", promise="view"),
         Export(

@@ -43,6 +43,7 @@ class TensorFlow(Probe):
     }
     devices = ANY_DEVICE
     c_exchange_type = "type(tf.constant(0))"
+    c_exchange_files = ("tensorflow/python/framework/ops.py",)
     exports = (
         Export("dlpack", Protocol.DLPACK, "{x}"),
         Export(

@@ -31,6 +31,7 @@ class Torch(Probe):
     setup = "import torch"
     devices = ANY_DEVICE
     c_exchange_type = "torch.Tensor"
+    c_exchange_files = ("torch/_tensor.py",)
     exports = (
         Export("tensor", Protocol.DLPACK, "{x}"),
         Export("to_dlpack", Protocol.DLPACK_CAPSULE, "torch.utils.dlpack.to_dlpack({x})"),

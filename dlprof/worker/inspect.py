@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.probes.base import Probe
-from dlprof.worker import gpu_state, loading
+from dlprof.worker import c_exchange, gpu_state, loading
 from dlprof.worker.cuda import driver_devices
 from dlprof.worker.declared import FaultyProbe
 from dlprof.worker.words import words
@@ -47,6 +47,7 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         "aliases": list(probe.aliases),
         "module": probe.module,
         "found": _found(probe.module),
+        "c_exchange_api": c_exchange.declared(probe),
         "version": version,
         "distribution": distribution,
         "requirement": probe.requirement or next(iter(probe.distributions), probe.module),
@@ -131,11 +132,4 @@ def verify(source: str, name: str) -> dict[str, Any]:
             devices[device] = words(refusal)
         else:
             devices[device] = "usable"
-    return {"devices": devices, "c_exchange_api": _c_exchange(probe, namespace)}
-
-
-def _c_exchange(probe: Probe, namespace: dict[str, Any]) -> bool | None:
-    if not probe.c_exchange_type:
-        return None
-    kind = eval(probe.c_exchange_type, namespace)  # noqa: S307 - the probe's own text
-    return hasattr(kind, "__dlpack_c_exchange_api__")
+    return {"devices": devices, "c_exchange_api": c_exchange.verified(probe, namespace)}

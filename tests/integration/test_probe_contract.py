@@ -21,6 +21,7 @@ from dlprof.probes.base import (
     Protocol,
     Unsupported,
 )
+from dlprof.worker import c_exchange
 from dlprof.worker.subject import check_source, compile_call, compose, namespace_for, wait_text
 
 pytestmark = [
@@ -176,9 +177,11 @@ def test_a_write_changes_the_array_where_it_is_or_is_not_implemented(kind, devic
 @pytest.mark.parametrize("device", ANY_DEVICE)
 def test_waiting_for_an_array_returns(kind, device):
     probe = usable(kind, device)
-    namespace = {"x": make(probe, ArraySpec((4, 8), "float32", "C", device))}
+    spec = ArraySpec((4, 8), "float32", "C", device)
+    namespace = {"x": make(probe, spec)}
     exec(compile(probe.setup, "<setup>", "exec"), namespace)
     compile_call(probe.wait(device).format(x="x") or "None", namespace)()
+    assert (probe.to_numpy(namespace["x"]) == expected(spec)).all()
 
 
 @every_probe
@@ -258,7 +261,7 @@ def test_only_a_native_door_names_its_producers(kind):
 @every_probe
 def test_the_setup_text_compiles(kind):
     for text in (kind.setup, *(import_.setup for import_ in kind.imports)):
-        compile(text, "<setup>", "exec")
+        assert compile(text, "<setup>", "exec")
 
 
 @every_probe
@@ -271,7 +274,7 @@ def test_the_text_that_makes_an_array_compiles_for_any_array(kind):
                 except Unsupported as error:
                     in_words(error)
                     continue
-                compile(text, "<create>", "exec")
+                assert compile(text, "<create>", "exec")
 
 
 def paths(producer: type[Probe], consumer: type[Probe]) -> Iterator[tuple[Export, Import]]:
@@ -311,4 +314,12 @@ def test_every_path_on_the_host_runs_or_is_refused_in_words(kind, consumer_kind)
 @pytest.mark.parametrize("kind", BUILTIN, ids=lambda kind: kind.name)
 def test_what_is_waited_for_on_any_device_is_an_expression_that_the_worker_takes(kind, device):
     if device in kind.devices:
-        wait_text(kind(), device)
+        assert wait_text(kind(), device) == kind().wait(device)
+
+
+@every_probe
+def test_the_files_say_the_same_of_the_c_exchange_api_as_the_type(kind):
+    probe = usable(kind, kind.devices[0])
+    namespace: dict[str, object] = {}
+    exec(compile(probe.setup, "<setup>", "exec"), namespace)
+    assert c_exchange.declared(probe) is c_exchange.verified(probe, namespace)

@@ -28,7 +28,7 @@ def layouts():
 @pytest.mark.parametrize("layout", layouts())
 @pytest.mark.parametrize("shape", [(16,), (4, 6), (2, 3, 4)])
 def test_the_text_of_every_layout_compiles(layout, shape):
-    compile(CUPY.create(ArraySpec(shape, "float32", layout, "cuda")), "<create>", "exec")
+    assert compile(CUPY.create(ArraySpec(shape, "float32", layout, "cuda")), "<create>", "exec")
 
 
 @pytest.mark.parametrize("layout", [name for name in layouts() if name != "sliced"])

@@ -118,15 +118,15 @@ def test_nothing_can_be_queued_on_the_host():
 
 @pytest.mark.parametrize("import_", NUMBA.imports, ids=lambda one: one.name)
 def test_setting_up_an_import_needs_no_gpu(import_):
-    namespace_for(NUMPY, NUMBA, import_)
+    assert "numba" in namespace_for(NUMPY, NUMBA, import_)
 
 
 @pytest.mark.parametrize("layout", sorted(set(LAYOUTS) - {"readonly"}))
 @pytest.mark.parametrize("shape", [(16,), (4, 6), (2, 3, 4)])
 def test_the_text_for_a_device_array_compiles(layout, shape):
     spec = ArraySpec(shape, "float16", layout, "cuda")
-    compile(NUMBA.create(spec), "<create>", "exec")
-    compile(NUMBA.enqueue(spec), "<enqueue>", "exec")
+    assert compile(NUMBA.create(spec), "<create>", "exec")
+    assert compile(NUMBA.enqueue(spec), "<enqueue>", "exec")
 
 
 def test_there_are_no_read_only_device_arrays():

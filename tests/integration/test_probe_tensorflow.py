@@ -110,3 +110,4 @@ def test_waiting_is_possible_where_operations_are_queued(asynchronous):
     spec, namespace = namespace_with()
     exec(TensorFlow().enqueue(spec), namespace)
     eval(TensorFlow().wait("cpu").format(x="y"), namespace)
+    assert namespace["y"].numpy().shape == spec.shape

@@ -138,7 +138,7 @@ def test_a_name_near_to_none_is_answered_with_all_of_them(parse, known):
 @given(st.text(max_size=40))
 def test_any_text_is_a_dtype_or_is_refused_in_one_sentence(text):
     assume(text.strip().lower() not in DTYPES)
-    refusal(parse_dtype, text)
+    assert refusal(parse_dtype, text)
 
 
 def test_options_are_repeated_or_separated_by_commas():

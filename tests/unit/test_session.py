@@ -140,7 +140,7 @@ def test_a_newer_major_version_is_refused_by_name(schema):
 
 
 def test_a_version_of_ten_thousand_digits_is_refused():
-    refusal(content_with("dlprof.session/" + "9" * 10_000))
+    assert refusal(content_with("dlprof.session/" + "9" * 10_000))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_truncated_session_is_called_truncated():
 
 @given(st.text(max_size=60) | plain.map(json.dumps))
 def test_any_text_is_refused_in_one_sentence(text):
-    refusal(text)
+    assert refusal(text)
 
 
 top = st.sampled_from(
