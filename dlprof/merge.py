@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dlprof import stats
+from dlprof import merge_device, stats
 from dlprof.session import Mode, ProcessSamples, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
@@ -59,7 +59,9 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "first_call_ns": first and first["ns"],
         "first_call_cases_before": first and first["cases_before"],
         "phases": _phases(parts),
-        "device_time": _newest(parts, "device_time"),
+        "device_time": merge_device.merged(
+            [(round_, part["device_time"]) for round_, part in parts if "device_time" in part]
+        ),
         **{name: agree([part[name] for _, part in parts if name in part]) for name in VERDICTS},
         "copy_cost": _copy_cost(parts, ready),
         "handshake": _newest(parts, "handshake") or [],
@@ -233,6 +235,9 @@ def _answer_of(result: Result, round_: int) -> dict[str, Any]:
         for process in measure.processes if measure else ():
             if process.round == round_:
                 parts[name] = process.model_dump(exclude={"round"})
+    device_time = result.device_time and merge_device.of_round(result.device_time, round_)
+    if device_time:
+        parts["device_time"] = device_time
     if round_ in result.rounds and result.ownership and result.ownership.verdict != "varies":
         parts["ownership"] = result.ownership.model_dump()
     return {"status": "ok", "reason": None, "parts": parts, "failures": []}
@@ -246,8 +251,6 @@ def _present(result: Result, names: Sequence[str]) -> dict[str, Any]:
 def _once(result: Result) -> dict[str, Any]:
     parts: dict[str, Any] = {"handshake": result.handshake}
     parts |= _present(result, ("values", "phases", "fresh_source", "ownership"))
-    if result.device_time is not None:
-        parts["device_time"] = result.device_time
     if result.copy_cost is not None:
         parts["copy_cost"] = result.copy_cost.model_dump()
     if result.first_call_ns is not None:

@@ -134,7 +134,7 @@ def watched(bench: Bench) -> tuple[str, str | None]:
         return "ok", None
     before = gpu_state.read()
     bench.run()
-    trouble = gpu_state.trouble(before, gpu_state.read())
+    trouble = gpu_state.trouble(before, gpu_state.read(), bench.gpu.properties.uuid)
     return ("invalid", trouble) if trouble else ("ok", None)
 
 

@@ -59,6 +59,7 @@ class GpuProperties:
     l2_size_bytes: int
     memory_size_bytes: int
     driver_version: str
+    uuid: str = ""
 
 
 class Gpu(Protocol):
@@ -252,6 +253,7 @@ class CudaGpu:
             l2_size_bytes=int(self._device.properties.l2_cache_size),
             memory_size_bytes=int(self._call("cuMemGetInfo")[1]),
             driver_version=f"{version // 1000}.{version % 1000 // 10}",
+            uuid=str(self._device.uuid),
         )
 
     def _call(self, name: str, *arguments: Any) -> Any:

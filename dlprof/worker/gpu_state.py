@@ -55,15 +55,30 @@ def read(own_pids: Collection[int] = ()) -> Reading:
         _ask(nvml, nvml.nvmlShutdown)
 
 
-def trouble(before: Reading, after: Reading) -> str | None:
+def trouble(before: Reading, after: Reading, uuid: str = "") -> str | None:
     """Say in one sentence what makes measurements between two readings doubtful; None if nothing.
 
-    None as well where a reading gives no answer.
+    None as well where a reading gives no answer. Only the GPU with this ``uuid`` counts; every GPU
+    where NVML lists none by that name (it names a GPU otherwise than its MIG instances).
     """
     if isinstance(before, str) or isinstance(after, str):
         return None
-    found = [words for reading in (before, after) for gpu in reading for words in _complaints(gpu)]
+    found = [
+        words
+        for reading in (before, after)
+        for gpu in _with_uuid(reading, uuid)
+        for words in _complaints(gpu)
+    ]
     return "; ".join(dict.fromkeys(found)) or None
+
+
+def _with_uuid(reading: list[dict[str, Any]], uuid: str) -> list[dict[str, Any]]:
+    used = [gpu for gpu in reading if uuid and _bare(gpu["uuid"]) == _bare(uuid)]
+    return used or reading
+
+
+def _bare(uuid: str | None) -> str:
+    return (uuid or "").removeprefix("GPU-").lower()
 
 
 def _complaints(gpu: dict[str, Any]) -> Iterator[str]:
@@ -83,6 +98,7 @@ def _gpu(nvml: Any, index: int, ours: Collection[int]) -> dict[str, Any]:
     return {
         "index": index,
         "name": _text(_ask(nvml, nvml.nvmlDeviceGetName, handle)),
+        "uuid": _text(_ask(nvml, nvml.nvmlDeviceGetUUID, handle)),
         "sm_clock_mhz": _ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM),
         "sm_clock_max_mhz": _ask(nvml, nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_SM),
         "memory_clock_mhz": _ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_MEM),

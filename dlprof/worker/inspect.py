@@ -92,6 +92,8 @@ def interpreter() -> dict[str, Any]:
     """The interpreter and the machine, as far as the standard library knows them."""
     devices = driver_devices()
     gpus = gpu_state.read() if isinstance(devices, int) else []
+    for gpu in gpus if isinstance(gpus, list) else ():
+        gpu.pop("uuid")  # a session goes into bug reports, where nobody's hardware is numbered
     return {
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),

@@ -32,6 +32,7 @@ def nvml(monkeypatch):
     module.nvmlDeviceGetCount = lambda: 1
     module.nvmlDeviceGetHandleByIndex = lambda index: f"handle {index}"
     module.nvmlDeviceGetName = lambda handle: "H200"
+    module.nvmlDeviceGetUUID = lambda handle: f"GPU-abc{handle[-1]}"
     module.nvmlDeviceGetClockInfo = lambda handle, clock: {1: 1200, 2: 3000}[clock]
     module.nvmlDeviceGetMaxClockInfo = lambda handle, clock: {1: 1980, 2: 3201}[clock]
     module.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: 0x1
@@ -58,6 +59,7 @@ def test_a_reading_has_units_in_its_names(nvml):
         {
             "index": 0,
             "name": "H200",
+            "uuid": "GPU-abc0",
             "sm_clock_mhz": 1200,
             "sm_clock_max_mhz": 1980,
             "memory_clock_mhz": 3000,
@@ -151,6 +153,23 @@ def test_foreign_load_is_trouble(nvml, alive, pids, words):
     before = gpu_state.read()
     nvml.nvmlDeviceGetComputeRunningProcesses = running(*pids)
     assert gpu_state.trouble(before, gpu_state.read()) == f"GPU 0 (H200) was also used by {words}"
+
+
+@pytest.mark.parametrize(
+    ("uuid", "blamed"),
+    [
+        ("GPU-abc1", ["GPU 1"]),
+        ("ABC1", ["GPU 1"]),
+        ("GPU-abc0", []),
+        ("MIG-of-another-name", ["GPU 1"]),
+        ("", ["GPU 1"]),
+    ],
+)
+def test_only_the_gpu_that_was_used_counts_where_it_is_known(nvml, uuid, blamed):
+    nvml.nvmlDeviceGetCount = lambda: 2
+    nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: 0x4 * int(handle[-1])
+    trouble = gpu_state.trouble(gpu_state.read(), gpu_state.read(), uuid) or ""
+    assert [name for name in ("GPU 0", "GPU 1") if name in trouble] == blamed
 
 
 def test_the_same_trouble_is_told_once(nvml):

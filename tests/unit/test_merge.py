@@ -164,6 +164,33 @@ def test_an_array_without_bytes_has_no_speed():
     assert merged(make_answer(parts={"copy_cost": {"size_bytes": 0}})).copy_cost is None
 
 
+def device_answer(*samples_ns):
+    series = {"median_ns": 0.0, "samples_ns": list(samples_ns)}
+    return make_answer(parts={"device_time": {"verdict": "ok", "warm": series, "cold": series}})
+
+
+def test_device_time_is_the_median_of_the_process_medians_with_an_interval():
+    result = merged(device_answer(1.0, 2.0, 9.0), device_answer(3.0), device_answer(7.0))
+    warm = result.device_time["warm"]
+    assert warm["median_ns"] == 3.0
+    assert warm["ci95_ns"][0] < 3.0 < warm["ci95_ns"][1]
+    assert [process["round"] for process in warm["processes"]] == [0, 1, 2]
+
+
+def test_the_device_time_of_one_process_has_no_interval():
+    assert merged(device_answer(1.0, 2.0)).device_time["cold"]["ci95_ns"] is None
+
+
+def test_a_view_that_takes_the_device_no_time_has_no_interval():
+    assert merged(device_answer(0.0), device_answer(-1.0)).device_time["warm"]["ci95_ns"] is None
+
+
+def test_a_device_time_that_is_unknown_stays_so():
+    unknown = {"verdict": "unknown", "reason": "the call waits", "warm": None, "cold": None}
+    result = merged(device_answer(1.0), make_answer(parts={"device_time": unknown}))
+    assert result.device_time == unknown
+
+
 def test_the_handshake_is_the_newest():
     first, second = [{"call": "__dlpack__"}], [{"call": "import"}]
     result = merged(
@@ -195,6 +222,8 @@ def test_the_same_note_of_several_rounds_is_told_once():
         {"phases": {"export_ns": 1}},
         {"handshake": "dlpack"},
         {"device_time": 3},
+        {"device_time": {"verdict": "ok"}},
+        {"device_time": {"verdict": "ok", "warm": {"samples_ns": []}, "cold": None}},
         {"copy_cost": {"size_bytes": 8}},
         {"copy_cost": {"size_bytes": 8, "memcpy_gb_per_s": "fast"}},
         {"copy_cost": {"size_bytes": 8, "memcpy_gb_per_s": 0}},
@@ -233,6 +262,10 @@ handshakes = st.lists(st.fixed_dictionaries({"call": st.text(max_size=5)}), max_
 values = st.sampled_from(
     [{"verdict": "ok", "evidence": {}}, {"verdict": "wrong", "evidence": {"changed": {}}}]
 )
+device_samples = st.fixed_dictionaries({"samples_ns": st.lists(times, min_size=1, max_size=3)})
+device_times = st.just({"verdict": "unknown", "warm": None, "cold": None}) | st.fixed_dictionaries(
+    {"verdict": st.just("ok"), "warm": device_samples, "cold": device_samples}
+)
 parts = st.fixed_dictionaries(
     {"host_time": timings},
     optional={
@@ -243,7 +276,7 @@ parts = st.fixed_dictionaries(
         "first_call": first_calls,
         "copy_cost": copy_costs,
         "handshake": handshakes,
-        "device_time": st.fixed_dictionaries({"verdict": st.just("ok")}),
+        "device_time": device_times,
     },
 )
 failures = st.lists(st.just({"instrument": "values", "reason": "no"}), max_size=1)
