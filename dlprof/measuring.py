@@ -26,7 +26,7 @@ from dlprof.judging import judge
 from dlprof.merge import merge, unmerge
 from dlprof.omissions import not_paired, not_run, without_path
 from dlprof.plan import Axes, Case
-from dlprof.runner import Runner, Settings, Watcher
+from dlprof.runner import Runner, Settings, Watcher, sample_ns_for
 
 INSPECT_LIMIT_S = 20.0
 START_LIMIT_S = 60.0
@@ -147,6 +147,9 @@ class Measurement:
             for producer, consumer in self.request.pairs
         ]
         self.cases = plan.cases(pairs, self.catalog, self.request.axes, self.request.globs)
+        settings = self.request.settings
+        settings = replace(settings, sample_ns=sample_ns_for(settings, self.cases))
+        self.request = replace(self.request, settings=settings)
         self.device_choice = plan.device_reasons(pairs, self.catalog, self.request.axes.device)
         self.variables = _variables(pairs)
         self.journal = Journal()

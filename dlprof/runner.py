@@ -30,6 +30,10 @@ TRACE = ("trace",)
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
 """What a process dies of that reads memory which is gone, or frees it twice."""
 TOGETHER_LIMIT_S = 15.0
+FEW_PATHS = 12
+"""A pair with more paths gets less time for each, so that an answer does not take minutes."""
+LEAST_SAMPLE_NS = 20_000_000
+"""Twenty samples of a millisecond."""
 
 Group = list[tuple[int, Case]]
 
@@ -55,6 +59,16 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
+    """What one timer spends on one case, less where a pair has more than :data:`FEW_PATHS`."""
+    codes: dict[tuple[str, str], set[str]] = {}
+    for case in cases:
+        codes.setdefault(case.pair, set()).add(case.path.code)
+    most = max((len(paths) for paths in codes.values()), default=1)
+    shared = settings.sample_ns * FEW_PATHS // max(most, FEW_PATHS)
+    return max(shared, min(settings.sample_ns, LEAST_SAMPLE_NS))
 
 
 class Watcher(Protocol):

@@ -11,7 +11,7 @@ from builders import make_answer, make_case
 from dlprof import runner
 from dlprof.interpreter import Outcome
 from dlprof.journal import Journal
-from dlprof.runner import DIAGNOSIS, EVERY_ROUND, FIRST_ROUND, Runner, Settings
+from dlprof.runner import DIAGNOSIS, EVERY_ROUND, FIRST_ROUND, Runner, Settings, sample_ns_for
 
 pytestmark = pytest.mark.unit
 
@@ -433,3 +433,24 @@ def test_the_watcher_is_told_the_diagnosis_too(workers, journal):
     watcher = Watched()
     run(cases_of(2), journal, watcher, rounds=2, diagnose=True)
     assert watcher.steps == watcher.total == 6
+
+
+@pytest.mark.parametrize(
+    ("sample_ns", "paths", "each_ns"),
+    [
+        (60_000_000, 1, 60_000_000),
+        (60_000_000, 12, 60_000_000),
+        (60_000_000, 24, 30_000_000),
+        (60_000_000, 500, 20_000_000),
+        (20_000_000, 500, 20_000_000),
+        (5, 500, 5),
+    ],
+)
+def test_a_pair_of_many_paths_gets_less_time_for_each(sample_ns, paths, each_ns):
+    cases = [make_case(name=f"import{number}") for number in range(paths)]
+    assert sample_ns_for(Settings(sample_ns=sample_ns), cases) == each_ns
+
+
+def test_more_shapes_are_not_more_paths():
+    cases = [make_case(shape=(size,)) for size in range(100)]
+    assert sample_ns_for(Settings(sample_ns=60_000_000), cases) == 60_000_000
