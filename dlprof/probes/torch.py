@@ -144,6 +144,9 @@ class Torch(Probe):
     def device(self, array: Any) -> str:
         return str(array.device.type)
 
+    def writable(self, array: Any) -> bool | None:
+        return True  # torch has no read-only tensors (pytorch#44027)
+
     def wait(self, device: str) -> str:
         return "torch.cuda.current_stream().synchronize()" if device == "cuda" else ""
 

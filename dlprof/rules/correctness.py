@@ -11,6 +11,7 @@ from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
 
 PAIR = 2
+NOT_WRITE = "Do not write the result; copy it where it has to be written."
 
 
 def dtype_changed(survey: Survey) -> Iterator[Claim]:
@@ -78,7 +79,8 @@ def _right_instead(survey: Survey, case: Known, what: str) -> str:
 def read_only_lost(survey: Survey) -> Iterator[Claim]:
     """A view lets memory be written that its owner calls read-only."""
     lost = [case for case in survey.cases if case.loses_read_only]
-    for cases in groups(lost, lambda case: case.way_in):
+    dropped = [case for case in lost if survey.drops_read_only(case)]
+    for cases in groups(dropped, lambda case: case.way_in):
         yield Claim(
             "error",
             cases,
@@ -87,10 +89,19 @@ def read_only_lost(survey: Survey) -> Iterator[Claim]:
             {"source_writable": False, "result_writable": True},
             _read_only_advice(survey, cases),
         )
+    without_choice = [case for case in lost if not survey.drops_read_only(case)]
+    for cases in groups(without_choice, lambda case: case.pair):
+        yield Claim(
+            "warning",
+            cases,
+            f"no measured view from {cases[0].pair_text} stays read-only:"
+            f" {words.codes(cases)} {words.several(cases, 'is a view', 'are views')} that can be"
+            " written of an array that cannot",
+            {"source_writable": False, "result_writable": True},
+            NOT_WRITE,
+        )
 
 
 def _read_only_advice(survey: Survey, cases: Sequence[Known]) -> str:
-    other = survey.instead(cases[0])
-    if other is not None:
-        return words.instead_of(cases[0], other, "keeps the flag")
-    return "Do not write the result; copy it where it has to be written."
+    other = survey.instead(cases[0], lambda case: case.keeps_read_only)
+    return NOT_WRITE if other is None else words.instead_of(cases[0], other, "keeps the flag")

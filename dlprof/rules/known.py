@@ -155,6 +155,11 @@ class Known:
         return lost and self.owner == "view"
 
     @property
+    def keeps_read_only(self) -> bool:
+        kept = self.writable.get("source") is False and self.writable.get("result") is False
+        return kept and self.owner == "view"
+
+    @property
     def order(self) -> str | None:
         return self.result.ordering.verdict if self.result.ordering else None
 

@@ -45,8 +45,17 @@ class Survey:
             and case.right
             and case.owner in ("view", "copy")
             and not case.breaches
-            and not case.loses_read_only
+            and not self.drops_read_only(case)
             and case.path not in self._hazards
+        )
+
+    def drops_read_only(self, case: Known) -> bool:
+        """Whether the case loses a read-only flag that another view of the same array keeps.
+
+        A consumer whose arrays can all be written has no view that keeps it, and no choice.
+        """
+        return case.loses_read_only and any(
+            other.keeps_read_only for other in self.arrays[case.array]
         )
 
     def instead(self, case: Known, fits: Callable[[Known], bool] = lambda _: True) -> Known | None:

@@ -62,9 +62,23 @@ def test_wrong_values_of_one_process_are_enough():
     assert rules(path("f(x)", values=values)) == ["DLP008"]
 
 
-def test_a_writable_view_of_a_read_only_array_is_an_error():
-    (finding,) = found("DLP009", path("f(x)", values=verdict("ok", writable=READ_ONLY)))
+KEPT = {"source": False, "result": False}
+
+
+def test_a_writable_view_of_a_read_only_array_is_an_error_where_another_view_keeps_the_flag():
+    writable = path("f(x)", values=verdict("ok", writable=READ_ONLY))
+    (finding,) = found("DLP009", writable, path("g(x)", values=verdict("ok", writable=KEPT)))
     assert finding.severity == "error"
+    assert finding.advice.startswith("g(x) keeps the flag")
+
+
+def test_writable_views_without_a_choice_are_one_warning():
+    views = [path(code, values=verdict("ok", writable=READ_ONLY)) for code in ("f(x)", "g(x)")]
+    copy = path("h(x)", owner="copy", values=verdict("ok", writable=KEPT))
+    (finding,) = found("DLP009", *views, copy)
+    assert finding.severity == "warning"
+    assert finding.summary.startswith("no measured view from")
+    assert len(finding.results) == 2
 
 
 @pytest.mark.parametrize(
