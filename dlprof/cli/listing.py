@@ -57,17 +57,24 @@ def _exchange(probe: ProbeInfo, found: Mapping[str, Any] | None) -> str:
 
 def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]) -> str:
     """The paths of each device as code."""
-    blocks = []
-    for device, paths in found.items():
-        table = plain_table(f"{producer} → {consumer} on {device}", "protocol", "name", "says")
-        for path in paths:
-            table.add_row(path.code, path.protocol, path.name, path.promise or "")
-        blocks.append(
-            text_of(table)
-            if paths
-            else f"{producer} → {consumer} on {device}: no common protocol\n"
-        )
-    return "\n".join(blocks)
+    return "\n".join(
+        _paths_on(f"{producer} → {consumer} on {device}", paths) for device, paths in found.items()
+    )
+
+
+def _paths_on(title: str, paths: Sequence[Path]) -> str:
+    """A row for each path; where the code is too long for that, a line of its own."""
+    if not paths:
+        return f"{title}: no common protocol\n"
+    rows = [(path.code, path.protocol, path.name, path.promise or "") for path in paths]
+    columns = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if sum(columns) + 2 * len(columns) > width():
+        lines = [f"{code}\n    {', '.join(filter(None, rest))}" for code, *rest in rows]
+        return "\n".join([title, *lines]) + "\n"
+    table = plain_table(title, "protocol", "name", "says")
+    for row in rows:
+        table.add_row(*row)
+    return text_of(table)
 
 
 def plain_table(*titles: str) -> Table:

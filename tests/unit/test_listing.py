@@ -31,6 +31,16 @@ def test_a_path_is_listed_with_code_protocol_name_and_promise():
     assert row.split() == ["numpy.from_dlpack(x)", "dlpack", "dlpack->in", "copy"]
 
 
+def test_code_that_is_too_long_for_a_table_has_a_line_of_its_own(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    text = paths_text("torch", "numpy", {"cpu": found(promise="copy")})
+    assert text.splitlines() == [
+        "torch → numpy on cpu",
+        "numpy.from_dlpack(x)",
+        "    dlpack, dlpack->in, copy",
+    ]
+
+
 def test_a_device_without_paths_says_so():
     assert "torch → numpy on cuda: no common protocol" in paths_text("torch", "numpy", {"cuda": []})
 
