@@ -23,7 +23,6 @@ from dlprof.runner import Settings, Watcher
 from dlprof.session import Result
 from dlprof.synthetic.faults import PLANTS, Plant
 
-SHAPE = (128, 96)
 SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=5.0, largest_bytes=1 << 20)
 ALARMS = ("warning", "error")
 
@@ -120,8 +119,8 @@ def noise(results: Sequence[Result]) -> float | None:
 def _groups(plants: Sequence[Plant]) -> list[list[Plant]]:
     """Plants that can be measured in one run: those on the same arrays."""
 
-    def arrays(plant: Plant) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        return plant.dtypes, plant.layouts
+    def arrays(plant: Plant) -> tuple[object, ...]:
+        return plant.shape, plant.dtypes, plant.layouts
 
     return [list(group) for _, group in groupby(sorted(plants, key=arrays), key=arrays)]
 
@@ -134,7 +133,10 @@ def _measure(
     request = Request(
         pairs=tuple(pairs),
         axes=Axes(
-            shapes=(SHAPE,), dtypes=plants[0].dtypes, layouts=plants[0].layouts, device="cpu"
+            shapes=(plants[0].shape,),
+            dtypes=plants[0].dtypes,
+            layouts=plants[0].layouts,
+            device="cpu",
         ),
         settings=SETTINGS,
         python=catalog.python,

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import stat
+import statistics
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -132,9 +133,11 @@ class Result(Model):
 
 
 def slim(result: Result) -> Result:
-    """The result without samples, points and capsules: what rules need, in little memory."""
+    """The result without points and capsules, and with the median of each process instead of its
+    samples: what rules need, in little memory.
+    """
     lighter: dict[str, Any] = {
-        name: measure.model_copy(update={"processes": []})
+        name: measure.model_copy(update={"processes": list(map(_median_only, measure.processes))})
         for name in ("host_time", "ready_time")
         if (measure := getattr(result, name)) is not None
     }
@@ -150,6 +153,11 @@ def slim(result: Result) -> Result:
     for name in ("phases", "device_time", "copy_cost", "output"):
         lighter[name] = None
     return result.model_copy(update=lighter)
+
+
+def _median_only(process: ProcessSamples) -> ProcessSamples:
+    median_ns = statistics.median(process.samples_ns) if process.samples_ns else None
+    return process.model_copy(update={"samples_ns": [] if median_ns is None else [median_ns]})
 
 
 class FindingRecord(Model):

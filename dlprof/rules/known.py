@@ -88,10 +88,15 @@ class Known:
         """The array and its pair: cases with the same can be compared."""
         return (*self.pair, *self.spec)
 
-    @property
+    @cached_property
     def ready(self) -> TimeMeasure | None:
-        """The time per call, if it is to be trusted."""
-        return self.result.ready_time if self.result.status == "ok" else None
+        """The time per call, with its processes, if it is to be trusted."""
+        ready, host = self.result.ready_time, self.result.host_time
+        if self.result.status != "ok" or ready is None:
+            return None
+        if ready.same_as == "host_time" and host is not None and not ready.processes:
+            return ready.model_copy(update={"processes": host.processes})
+        return ready
 
     @property
     def cost_ns(self) -> float:

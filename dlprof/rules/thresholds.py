@@ -15,6 +15,9 @@ LEAST_RATIO = 1.5
 """...and only if its fastest sample of all still takes so many times the other's median. Foreign
 load, page faults and scheduling only ever add time: what was fast once is not slow by itself."""
 
+LEAST_PROCESSES = 3
+"""So many processes at least must agree on a ratio where the intervals do not settle it."""
+
 UNREPEATED_RATIO = 30.0
 """Without an interval (one process only) so large a ratio is asked for instead: copies of one array
 took 110 us in one process and 3.3 ms in another."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 from dlprof.rules import thresholds
 from dlprof.session import TimeMeasure
 
@@ -11,7 +13,8 @@ def clearly_longer(
 ) -> bool:
     """Whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, and that is no noise.
 
-    Its interval must lie above that of ``shorter``, and so must its fastest sample by
+    Its interval must lie above that of ``shorter``, or it must take ``ratio`` times as long in
+    every process that measured both; and its fastest sample must lie above by
     :data:`thresholds.LEAST_RATIO`. Without intervals, the ratio must be that of
     :data:`thresholds.UNREPEATED_RATIO`.
     """
@@ -24,9 +27,24 @@ def clearly_longer(
     long, short = interval(longer), interval(shorter)
     if long is None or short is None:
         ratio = max(ratio, thresholds.UNREPEATED_RATIO)
-    elif long[0] <= short[1]:
+    elif long[0] <= short[1] and not _longer_in_every_process(longer, shorter, ratio):
         return False
     return longer.median_ns >= ratio * shorter.median_ns
+
+
+def _longer_in_every_process(longer: TimeMeasure, shorter: TimeMeasure, ratio: float) -> bool:
+    # A load of the machine makes the processes differ, and so the intervals wide; but both are
+    # measured in each process, and it slows both.
+    long, short = _process_medians(longer), _process_medians(shorter)
+    ratios = [long[round_] / short[round_] for round_ in long.keys() & short.keys()]
+    return len(ratios) >= thresholds.LEAST_PROCESSES and min(ratios) >= ratio
+
+
+def _process_medians(measure: TimeMeasure) -> dict[int, float]:
+    medians = {
+        one.round: statistics.median(one.samples_ns) for one in measure.processes if one.samples_ns
+    }
+    return {round_: median for round_, median in medians.items() if median > 0}
 
 
 def interval(measure: TimeMeasure) -> tuple[float, float] | None:

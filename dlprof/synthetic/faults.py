@@ -19,12 +19,16 @@ class Plant:
     promise: str | None = None
     dtypes: tuple[str, ...] = ("float32",)
     layouts: tuple[str, ...] = ("C",)
+    shape: tuple[int, ...] = (128, 96)
     protocol: str = "native"
 
     @property
     def consumer(self) -> str:
         return f"synthetic-{self.name}"
 
+
+COSTLY = (512, 384)
+"""Of float32: a copy takes tens of microseconds, so much more than a view on a busy machine too."""
 
 PLANTS = (
     Plant("view", ("view",)),
@@ -37,7 +41,7 @@ PLANTS = (
     Plant("sync", ("sync", "view"), "DLP001"),
     Plant("device-sync", ("device_sync", "view"), "DLP002"),
     Plant("race", ("race",), "DLP003"),
-    Plant("avoidable-copy", ("copy", "view"), "DLP004"),
+    Plant("avoidable-copy", ("copy", "view"), "DLP004", shape=COSTLY),
     Plant("copy-twice", ("copy_twice",), "DLP005", promise="copy"),
     Plant("narrow", ("narrow",), "DLP007", promise="copy", dtypes=("float64",)),
     Plant("wrong-strides", ("wrong_strides",), "DLP008", promise="copy"),
@@ -49,7 +53,9 @@ PLANTS = (
     Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
     Plant("crash", ("crash",), "DLP016"),
     Plant("hang", ("hang",), "DLP016"),
-    Plant("copy-if-strided", ("copy_if_strided",), "DLP017", layouts=("C", "strided")),
+    Plant(
+        "copy-if-strided", ("copy_if_strided",), "DLP017", layouts=("C", "strided"), shape=COSTLY
+    ),
     Plant("broken-promise", ("view",), "DLP018", promise="copy"),
     Plant("early", ("early",), "DLP019", promise="copy"),
     Plant("late", ("late",), "DLP020", promise="copy"),

@@ -46,6 +46,44 @@ def test_intervals_that_touch_are_noise():
     assert found("DLP012", path("slow(x)", wide), FAST) == []
 
 
+def by_process(*medians_ns, **changes):
+    """A time of several processes whose interval is as wide as the machine was busy."""
+    processes = [
+        {"round": round_, "loops": 1, "samples_ns": [median]}
+        for round_, median in enumerate(medians_ns)
+    ]
+    middle = sorted(medians_ns)[len(medians_ns) // 2]
+    fields = {"min_ns": min(medians_ns), "processes": processes} | changes
+    return make_measure(middle, (middle / 100, middle * 100), **fields)
+
+
+BUSY = (10 * US, 35 * US, 12 * US)
+
+
+def test_what_is_slow_in_every_process_is_slow_whatever_the_intervals():
+    slow = path("slow(x)", by_process(200 * US, 900 * US, 240 * US))
+    assert len(found("DLP012", slow, path("fast(x)", by_process(*BUSY)))) == 1
+
+
+def test_a_time_that_is_also_the_host_time_has_the_processes_of_that():
+    host = by_process(200 * US, 900 * US, 240 * US)
+    ready = host.model_copy(update={"processes": [], "same_as": "host_time"})
+    slow = path("slow(x)", ready, host=host)
+    assert len(found("DLP012", slow, path("fast(x)", by_process(*BUSY)))) == 1
+
+
+@pytest.mark.parametrize(
+    "medians_ns",
+    [
+        (200 * US, 69 * US, 240 * US),  # under twice as long in one process
+        (200 * US, 900 * US),  # in two processes only
+    ],
+)
+def test_what_is_not_slow_in_each_of_three_processes_is_noise(medians_ns):
+    slow = path("slow(x)", by_process(*medians_ns))
+    assert found("DLP012", slow, path("fast(x)", by_process(*BUSY))) == []
+
+
 def test_what_was_fast_once_is_not_slow_by_itself():
     hindered = make_measure(200 * US, (190 * US, 210 * US), min_ns=11 * US)
     assert found("DLP012", path("slow(x)", hindered), FAST) == []
