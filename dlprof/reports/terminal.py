@@ -119,19 +119,15 @@ def _heading(header: Header, rows: Sequence[Row]) -> Text:
             else ""
         )
         text.append(("  ".join(fixed) + size).lstrip(), style="bold")
-    used = _packages(header)
+    used = packages(header)
     rounds = f"{header.rounds} fresh process{'es' if header.rounds != 1 else ''}"
     python = clean(f"Python {header.environment.get('python', '?')}")
     text.append(f"\n{rounds}; {', '.join([python, *used])}")
     if header.device_choice:
         text.append(f"\n{clean(header.device_choice)}")
-    foreign = header.foreign_cores
-    if foreign is not None and foreign > NOTABLE_CORES:
-        text.append(
-            f"\nOther processes kept {foreign:.1f} of {header.environment.get('cores', '?')} cores "
-            "busy: times may be too high, and their intervals do not cover it.",
-            style="red",
-        )
+    foreign = foreign_text(header)
+    if foreign:
+        text.append(f"\n{foreign}", style="red")
     if header.left_out:
         text.append("\n" + clean(f"Left out: {'; '.join(header.left_out)}."), style="dim")
     if not header.complete:
@@ -139,7 +135,18 @@ def _heading(header: Header, rows: Sequence[Row]) -> Text:
     return text
 
 
-def _packages(header: Header) -> list[str]:
+def foreign_text(header: Header) -> str:
+    """The warning that other processes kept the machine busy; empty where they did not."""
+    foreign = header.foreign_cores
+    if foreign is None or foreign <= NOTABLE_CORES:
+        return ""
+    return clean(
+        f"Other processes kept {foreign:.1f} of {header.environment.get('cores', '?')} cores "
+        "busy: times may be too high, and their intervals do not cover it."
+    )
+
+
+def packages(header: Header) -> list[str]:
     """Name and version of the distributions that were measured."""
     packages = header.environment.get("packages")
     if not isinstance(packages, dict):
@@ -163,7 +170,7 @@ def _is_fixed(column: Column, rows: Sequence[Row]) -> bool:
 
 
 def _table(measured: Sequence[Row], rows: Sequence[Row]) -> Table:
-    columns = [*_varying(rows), *_measures(rows)]
+    columns = [*varying(rows), *measures_of(rows)]
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     table.add_column("path", overflow="fold", ratio=1, no_wrap=False)
     for column in columns:
@@ -175,7 +182,7 @@ def _table(measured: Sequence[Row], rows: Sequence[Row]) -> Table:
     return table
 
 
-def _varying(rows: Sequence[Row]) -> list[Column]:
+def varying(rows: Sequence[Row]) -> list[Column]:
     """What differs between the rows; in one column if there is much, or the path has no room."""
     columns = [column for column in COLUMNS if not _is_fixed(column, rows)]
     if len(columns) < MANY_COLUMNS:
@@ -183,7 +190,7 @@ def _varying(rows: Sequence[Row]) -> list[Column]:
     return [Column("array", lambda row: "\n".join(column.cell(row) for column in columns))]
 
 
-def _measures(rows: Sequence[Row]) -> list[Column]:
+def measures_of(rows: Sequence[Row]) -> list[Column]:
     columns = [
         Column("ready", lambda row: time_text(row.ready, row.process_medians_ns), right=True)
     ]
@@ -230,7 +237,7 @@ def _reasons(lost: Sequence[Row]) -> list[RenderableType]:
         return []
     reasons: dict[tuple[str, str], list[Row]] = {}
     for row in lost:
-        reasons.setdefault((row.status, first_line(row.reason)), []).append(row)
+        reasons.setdefault((row.status, first_line(row.why_not)), []).append(row)
     parts: list[RenderableType] = [Text("\nnot measured:", style="dim")]
     for (status, reason), group in list(reasons.items())[:MOST_REASONS]:
         codes = list(dict.fromkeys(row.code for row in group))

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Unsupported
 from dlprof.worker.declared import FaultyProbe, check_code, check_text
+
+
+class OneArray:
+    """Mixed into a probe whose arrays come from a user's own text: it makes one, and no other.
+
+    ``array_name`` is what the user's text calls it.
+    """
+
+    array_name: ClassVar[str]
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,22 @@ class Subject:
     def source(self) -> Any:
         return self.namespace["x"]
 
+    @property
+    def is_one_array(self) -> bool:
+        """Whether the producer makes the source as it is and none of another shape."""
+        return isinstance(self.producer, OneArray)
+
+    def of_elements(self, elements: int) -> Subject:
+        """The same conversion of a one-dimensional array, where the producer can make one."""
+        if self.is_one_array:
+            return self
+        return replace(self, spec=replace(self.spec, shape=(elements,)))
+
     def make_another(self) -> Any:
-        """A new source array, ready, with the same values."""
+        """A new source array, ready, with the same values.
+
+        Raises :class:`Unsupported` where the producer gives the same array again.
+        """
         namespace = dict(self.namespace)
         text = self.producer.create(self.spec)
         exec(compile(text, "<create>", "exec"), namespace)  # noqa: S102 - the probes' own text
@@ -44,7 +67,14 @@ class Subject:
         wait = wait_text(self.producer, self.spec.device)
         if wait:
             compile_call(wait.format(x="_made"), namespace, "_made")(source)
+        if self.is_one_array and self._is_source(source):
+            raise Unsupported("the setup gives the same array each time, and no new one")
         return source
+
+    def _is_source(self, other: Any) -> bool:
+        address = self.producer.pointer(other) if self.spec.elements else None
+        same_place = address is not None and address == self.producer.pointer(self.source)
+        return other is self.source or same_place
 
     def wait_for(self, result: Any) -> None:
         """Return when the values of ``result`` are there."""
