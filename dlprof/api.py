@@ -132,12 +132,12 @@ def _measure(
     path = measuring.default_path(request.command[0]) if output is None else Path(_file(output))
     with _watcher(progress) as watcher:
         measurement = Measurement(request, catalog, path, watcher)
-        measurement.run()
-    try:
-        results = list(measurement.results())
-        header = measurement.header()
-    finally:
-        measurement.close()
+        try:
+            measurement.run()
+            results = list(measurement.results())
+            header = measurement.header()
+        finally:
+            measurement.close()
     try:
         check_measured([row_of(result) for result in results])
     except Unmeasured as reason:

@@ -101,14 +101,13 @@ def _of_interface(interface: Mapping[str, Any], device: str) -> Metadata:
     kind, size = interface["typestr"][1], int(interface["typestr"][2:])
     dtype = _KINDS.get(kind, "") + ("" if kind == "b" else str(8 * size))
     data, strides = interface.get("data"), interface.get("strides")
-    if strides is not None and any(stride % size for stride in strides):
-        strides = None  # not a whole number of elements
     return Metadata(
         int(data[0]) or None if isinstance(data, tuple) else None,
         tuple(interface["shape"]),
         dtype if dtype in DTYPES else UNKNOWN,
         device,
-        None if strides is None else tuple(stride // size for stride in strides),
+        # A stride that is no whole number of elements is none of a dense array.
+        strides and tuple(-1 if stride % size else stride // size for stride in strides),
         not data[1] if isinstance(data, tuple) else None,
     )
 

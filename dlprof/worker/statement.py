@@ -52,7 +52,8 @@ def parse(text: str) -> ast.expr:
 
 def names(tree: ast.expr) -> list[str]:
     """The names that the expression reads, in their order."""
-    return list(dict.fromkeys(name.id for name in _names(tree)))
+    found = sorted(_names(tree), key=lambda name: (name.lineno, name.col_offset))
+    return list(dict.fromkeys(name.id for name in found))
 
 
 def check_source(tree: ast.expr, source: str) -> None:
@@ -130,11 +131,23 @@ def _around(tree: ast.expr, inner: ast.expr) -> list[ast.expr]:
     found: list[ast.expr] = []
     node: ast.AST = inner
     while node in parents and (node := parents[node]) is not tree:
-        if isinstance(node, ast.expr):
+        if isinstance(node, ast.expr) and not isinstance(node, _LATER):
             found.append(node)
         elif not isinstance(node, ast.keyword):
-            return []  # a comprehension or a lambda evaluates it in a scope of its own
-    return found
+            return []
+    return [] if isinstance(tree, _LATER) else found
+
+
+_LATER = (
+    ast.BoolOp,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.IfExp,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+)
+"""What evaluates its parts later, several times or not at all."""
 
 
 def _replaced(text: str, tree: ast.expr, source: str) -> str:
