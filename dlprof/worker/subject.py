@@ -64,9 +64,7 @@ class Subject:
         text = self.producer.create(self.spec)
         exec(compile(text, "<create>", "exec"), namespace)  # noqa: S102 - the probes' own text
         source = namespace["x"]
-        wait = wait_text(self.producer, self.spec.device)
-        if wait:
-            compile_call(wait.format(x="_made"), namespace, "_made")(source)
+        settle(self.producer, self.spec.device, source, namespace)
         if self.is_one_array and self._is_source(source):
             raise Unsupported("the setup gives the same array each time, and no new one")
         return source
@@ -123,6 +121,8 @@ def prepare(
     if "x" not in namespace:
         raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
     check_source(producer, spec, namespace["x"])
+    # What is still being made would be in the time of the first call.
+    settle(producer, spec.device, namespace["x"], namespace)
     code = compose(export, import_)
     where = result_device(consumer, import_, spec)
     return Subject(
@@ -137,6 +137,13 @@ def prepare(
         namespace=namespace,
         convert=compile_call(code, namespace),
     )
+
+
+def settle(producer: Probe, device: str, source: Any, namespace: dict[str, Any]) -> None:
+    """Return when the values of ``source`` are there."""
+    wait = wait_text(producer, device)
+    if wait:
+        compile_call(wait.format(x="_made"), namespace, "_made")(source)
 
 
 def wait_text(consumer: Probe, device: str) -> str:

@@ -67,26 +67,17 @@ def test_the_frame_of_a_run_is_the_frame_of_its_file(session):
 
 def test_the_tables_of_the_command_line_say_the_same(session, tmp_path):
     _, path = session
-    done = dlprof(
-        "report",
-        path,
-        "--csv",
-        "t.csv",
-        "--parquet",
-        "t.parquet",
-        "--markdown",
-        "t.md",
-        state=tmp_path,
-        cwd=tmp_path,
-    )
+    files = {form: tmp_path / f"t.{form}" for form in ("csv", "parquet", "markdown")}
+    options = [word for form, file in files.items() for word in (f"--{form}", file)]
+    done = dlprof("report", path, *options, state=tmp_path)
     assert done.code == 0, done.err
-    by_csv = pd.read_csv(tmp_path / "t.csv", float_precision="round_trip")
-    by_parquet = pd.read_parquet(tmp_path / "t.parquet")
+    by_csv = pd.read_csv(files["csv"])
+    by_parquet = pd.read_parquet(files["parquet"])
     assert list(by_csv.columns) == list(by_parquet.columns)
     for name in ("measure", "value", "case"):
         pd.testing.assert_series_equal(by_csv[name], by_parquet[name], check_dtype=False)
     assert (
-        (tmp_path / "t.md").read_text(encoding="utf-8").startswith("## dlprof: torch → numpy 64x64")
+        files["markdown"].read_text(encoding="utf-8").startswith("## dlprof: torch → numpy 64x64")
     )
 
 
