@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dlprof.probes import capsule
 from dlprof.probes.base import ANY_DEVICE, DTYPES, ArraySpec, Probe, Unsupported
@@ -69,6 +69,20 @@ def layout(found: Metadata) -> str:
     return "broadcast" if any(stride == 0 for _, stride in axes) else "strided"
 
 
+def wait_text(thing: Any) -> str:
+    """Source text that returns when the values of such a ``{x}`` are there.
+
+    Both protocols promise that host memory can be read when they have answered.
+    """
+    found = metadata(thing)
+    if found is NOTHING:
+        return ""
+    if found.device != "cpu":
+        return "_device_wait()"
+    has_interface = hasattr(thing, "__array_interface__")
+    return "{x}.__array_interface__" if has_interface else "{x}.__dlpack__()"
+
+
 def _is_dense(axes: Any) -> bool:
     expected = 1
     for length, stride in axes:
@@ -116,7 +130,9 @@ class Foreign(Probe):
     """Any object, as far as it tells of itself."""
 
     devices = ANY_DEVICE
-    setup = "from dlprof.worker.foreign import device_wait as _device_wait, metadata as _metadata"
+    setup = "from dlprof.worker.foreign import device_wait as _device_wait"
+    wait_text: ClassVar[str] = ""
+    """What :func:`wait_text` said of the object."""
 
     def pointer(self, array: Any) -> int | None:
         return metadata(array).address
@@ -143,12 +159,11 @@ class Foreign(Probe):
             return numpy.array(array)
         return numpy.from_dlpack(array).copy()
 
-    def wait(self, device: str) -> str:
-        # Both protocols promise that host memory is readable when they answer.
-        return "_metadata({x})" if device == "cpu" else "_device_wait()"
+    def wait(self, device: str) -> str:  # noqa: ARG002 - the contract's argument
+        return self.wait_text
 
     def enqueue(self, spec: ArraySpec) -> str | None:  # noqa: ARG002 - the contract's argument
-        raise Unsupported(f"dlprof cannot queue work for an object of {self.name}")
+        raise Unsupported(f"dlprof cannot queue work for {self.name}")
 
     def check_ready(self, result: Any) -> None:
         """Raise :class:`Unsupported` where nothing says whether a result is complete."""

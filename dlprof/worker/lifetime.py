@@ -41,6 +41,8 @@ RETAINED_OBJECTS = 0.9
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     """Verdict ``safe``, ``dangling``, ``retained`` or ``unknown`` with evidence."""
     other = subject.of_elements(SIZE_BYTES // max(DTYPES.get(subject.spec.dtype, 1), 1))
+    if subject.is_one_array and not other.spec.size_bytes:
+        raise Unsupported("nothing tells how many bytes the source has")
     if other.spec.size_bytes > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
     evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu)}

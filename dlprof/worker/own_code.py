@@ -22,11 +22,15 @@ STATEMENT = "statement"
 
 @dataclass(frozen=True)
 class Side:
-    """One framework of a conversion. ``probe`` is where its own probe is found, if it has one."""
+    """One framework of a conversion. ``probe`` is where its own probe is found, if it has one.
+
+    ``wait`` is source text that waits for an object of a framework that has none.
+    """
 
     name: str
     module: str
     probe: tuple[str, str] | None = None
+    wait: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ def _probe(own: OwnCode, side: Side, find: Callable[[str, str], Probe]) -> Probe
         "create": lambda _self, _spec: create_text(own),
     }
     if side.probe is None:
-        members["distributions"] = (side.module,)
+        members |= {"distributions": (side.module,), "wait_text": side.wait}
     probe: Probe = type(f"Own{base.__name__}", (OneArray, base), members)()
     return probe
 

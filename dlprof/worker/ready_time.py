@@ -18,10 +18,10 @@ from dlprof.worker.subject import Subject
 
 def measure(subject: Subject, budget_ns: int) -> dict[str, Any] | None:
     """Times in ns per call, one process; None where the host time is the ready time."""
-    if not subject.wait:
-        return None
     if isinstance(subject.consumer, Foreign) and not subject.import_.returns_array:
         subject.consumer.check_ready(subject.convert())
+    if not subject.wait:
+        return None
     wait = subject.wait.format(x="_result")
     namespace = subject.namespace
     loop = timer.compile_loop(f"_result = {subject.code}\n{wait}\ndel _result", namespace)

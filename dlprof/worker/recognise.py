@@ -96,7 +96,8 @@ def describe(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
                         **known,
                         "layout": word,
                     }
-    return {"side": _foreign_side(roots[0], probes), **_told(told), "layout": foreign.layout(told)}
+    side = {**_foreign_side(roots[0], probes), "wait": foreign.wait_text(thing)}
+    return {"side": side, **_told(told), "layout": foreign.layout(told)}
 
 
 def _ask(probe: Probe, thing: Any) -> dict[str, Any] | None:

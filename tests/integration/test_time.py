@@ -110,7 +110,7 @@ def test_what_cannot_be_told_is_unknown_with_its_reason(tmp_path):
     setup = "import numpy; x = [1, 2, 3]"
     result = timed("numpy.array(x)", setup, tmp_path, "--diagnose")
     assert result["host_time"]["median_ns"] > 0
-    for name in ("ownership", "values", "ordering", "peak_memory", "early_write"):
+    for name in ("ownership", "values", "ordering", "peak_memory", "early_write", "lifetime"):
         assert verdict(result, name) == "unknown", name
         assert result[name]["evidence"]["reason"], name
 

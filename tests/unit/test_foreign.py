@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from dlprof.probes.base import ArraySpec, Unsupported
-from dlprof.worker.foreign import NOTHING, Foreign, layout, metadata
+from dlprof.worker.foreign import NOTHING, Foreign, layout, metadata, wait_text
 
 pytestmark = pytest.mark.unit
 
@@ -104,8 +104,15 @@ def test_values_that_cannot_be_read_are_refused():
 
 
 def test_no_work_can_be_queued_for_what_is_not_known():
-    with pytest.raises(Unsupported, match="cannot queue work for an object of other"):
+    with pytest.raises(Unsupported, match="cannot queue work for other"):
         Other().enqueue(ArraySpec((1,), "float32"))
+
+
+def test_an_array_is_waited_for_by_its_protocol():
+    assert wait_text(Box(ARRAY, "interface")) == "{x}.__array_interface__"
+    assert wait_text(Capsules(ARRAY)) == "{x}.__dlpack__()"
+    assert wait_text(Box(ARRAY, "cuda")) == "_device_wait()"
+    assert wait_text([1]) == ""
 
 
 def test_an_object_of_python_is_ready_when_it_is_returned():

@@ -99,6 +99,14 @@ def test_an_array_that_cannot_be_repeated_has_no_lifetime(monkeypatch):
         lifetime.measure(subject())
 
 
+def test_a_source_of_unknown_size_has_no_lifetime():
+    own_dtype = "import numpy; a = numpy.zeros(3, dtype=[('f', 'f4')])"
+    side = Side("other", "builtins", wait="{x}.__array_interface__")
+    found = subject(own_dtype, shape=(3,), dtype="unknown", producer=side, consumer=side)
+    with pytest.raises(Unsupported, match="nothing tells how many bytes"):
+        lifetime.measure(found)
+
+
 def test_equal_values_prove_nothing():
     found = values.measure(subject("import numpy; a = numpy.ones((3, 4), 'float32')"))
     assert (found["verdict"], found["evidence"]["changed"]) == ("unknown", {})
