@@ -5,17 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dlprof.api import measure, run
+    from dlprof.errors import DlprofError
     from dlprof.session import Session, load
 
 __version__ = "0.1.0"
 
-__all__ = ["Session", "__version__", "load"]
+__all__ = ["DlprofError", "Session", "__version__", "load", "measure", "run"]
+
+_HOMES = {
+    "DlprofError": "dlprof.errors",
+    "Session": "dlprof.session",
+    "load": "dlprof.session",
+    "measure": "dlprof.api",
+    "run": "dlprof.api",
+}
 
 
 def __getattr__(name: str) -> Any:
     # Loaded at first use: 'dlprof --help' must not pay for pydantic.
-    if name in ("Session", "load"):
-        from dlprof import session
+    if name in _HOMES:
+        from importlib import import_module
 
-        return getattr(session, name)
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'dlprof' has no attribute {name!r}")

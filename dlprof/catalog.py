@@ -10,6 +10,9 @@ from typing import Any
 from dlprof.errors import MissingFramework, UsageError
 from dlprof.interpreter import same_interpreter
 
+ASKED_FOR = ("code:", "file:")
+"""Sources of probes that the user named."""
+
 
 @dataclass(frozen=True)
 class Way:
@@ -23,6 +26,8 @@ class Way:
     note: str
     producers: tuple[str, ...] = ()
     setup: str = ""
+    array: str = "x"
+    """The name of the source in what is shown; a user's own code may call it otherwise."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +101,13 @@ class Catalog:
 def catalog_from(python: str, answer: dict[str, Any]) -> Catalog:
     """Make the catalog from a worker's ``inspect`` answer.
 
-    A probe file stands before probes of the same name that are installed. Raises
-    :class:`UsageError` where two others claim one name.
+    A probe file, or a user's own code, stands before probes of the same name that are installed.
+    Raises :class:`UsageError` where two others claim one name.
     """
     probes = tuple(_probe(entry) for entry in answer["probes"])
-    named = {probe.name for probe in probes if probe.source.startswith("file:")}
+    named = {probe.name for probe in probes if probe.source.startswith(ASKED_FOR)}
     probes = tuple(
-        probe for probe in probes if probe.source.startswith("file:") or probe.name not in named
+        probe for probe in probes if probe.source.startswith(ASKED_FOR) or probe.name not in named
     )
     seen: dict[str, ProbeInfo] = {}
     for probe in probes:
@@ -143,4 +148,5 @@ def _way(entry: dict[str, Any]) -> Way:
         note=entry["note"],
         producers=tuple(entry.get("producers", ())),
         setup=entry.get("setup", ""),
+        array=entry.get("array", "x"),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import os
 import tempfile
 import time
@@ -34,6 +35,8 @@ START_LIMIT_S = 60.0
 DEVICES = ("auto", "cpu", "cuda")
 LONGEST_S = 1e6
 SYNTHETIC = "synthetic"
+NOT_FILES = (SYNTHETIC, "code:")
+"""Sources of probes that stand as they are among the probe files of a request."""
 SAVE_EVERY_S = 5.0
 SAVE_SHARE = 20
 """A save waits until it would take less than one part in so many of the run."""
@@ -90,10 +93,14 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
 def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catalog:
     """The catalog of an interpreter; foreign probes are loaded there, never here.
 
-    ``probe_files`` are paths, or :data:`SYNTHETIC` for the probes of the synthetic framework.
+    ``probe_files`` are paths, :data:`SYNTHETIC` for the probes of the synthetic framework, or a
+    user's own conversion as :mod:`dlprof.own_code` writes it.
     Raises :class:`UsageError` where the interpreter or a named probe file cannot be used.
     """
-    named = [path if path == SYNTHETIC else f"file:{Path(path).absolute()}" for path in probe_files]
+    named = [
+        path if path.startswith(NOT_FILES) else f"file:{Path(path).absolute()}"
+        for path in probe_files
+    ]
     skip: dict[str, str] = {}
     while True:
         with Worker(python, {}) as worker:
@@ -342,10 +349,13 @@ def state_folder() -> Path:
 
 
 KEPT_SESSIONS = 19
+_runs = itertools.count()
 
 
 def _stamp() -> str:
-    return f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d-%H%M%S}-{os.getpid()}"
+    # The number tells two runs apart that one process begins in the same second.
+    now = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d-%H%M%S}"
+    return f"{now}-{os.getpid()}-{next(_runs)}"
 
 
 def _key(record: dict[str, Any]) -> tuple[Any, ...]:

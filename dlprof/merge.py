@@ -158,7 +158,8 @@ def _phases(parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] | Non
     if not found:
         return None
     names = ("export_ns", "import_ns", "release_ns", "resolution_ns")
-    return {name: statistics.median(phases[name] for phases in found) for name in names}
+    known = {name: [one[name] for one in found if one[name] is not None] for name in names}
+    return {name: statistics.median(times) if times else None for name, times in known.items()}
 
 
 def _newest(parts: Sequence[tuple[int, dict[str, Any]]], name: str) -> Any:

@@ -72,6 +72,7 @@ class Case:
             "device": self.device,
             "promise": self.path.promise,
             "setup": self.path.import_.setup,
+            "source": self.path.export.array,
         }
 
 
@@ -100,9 +101,9 @@ def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:
             continue
         if import_.producers and producer.name not in import_.producers:
             continue
-        code = import_.code.format(x=export.code.format(x="x"))
+        code = import_.code.format(x=export.code.format(x=export.array))
         for protocol in export.protocols:
-            if protocol in import_.protocols and code != "x" and code not in found:
+            if protocol in import_.protocols and code != export.array and code not in found:
                 found[code] = Path(export, import_, protocol, code)
     return list(found.values())
 
@@ -134,7 +135,8 @@ def choose_device(
     if asked != "auto":
         if asked not in producer.devices:
             raise Unmeasured(f"{producer.name} has no arrays on {asked}")
-        return asked, "asked for"
+        own = producer.source.startswith("code:")
+        return asked, "where the setup made the array" if own else "asked for"
     if "cuda" in producer.devices and "cuda" in consumer.devices and not no_cuda:
         return "cuda", "both frameworks can use it"
     if "cpu" not in producer.devices:

@@ -6,6 +6,7 @@ Unknown keys of a newer minor are kept when a file is read and written again.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -15,11 +16,14 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dlprof.errors import SessionError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = "dlprof.session/1"
 NEW_MODE = 0o644
@@ -48,6 +52,8 @@ class CaseRecord(Model):
     device: str
     promise: str | None = None
     setup: str = ""
+    source: str = "x"
+    """The name of the source in ``code``."""
 
     @property
     def path(self) -> str:
@@ -195,6 +201,27 @@ class Header(Model):
 class Session(Header):
     results: list[Result]
 
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each case, with units in the names of the columns; see docs/tables.md."""
+        from dlprof.reports.frame import to_frame
+
+        return to_frame(self)
+
+    def to_html(self) -> str:
+        """The report as one HTML page that needs nothing else."""
+        # mypy: the module comes with the HTML report.
+        from dlprof.reports.html import (  # type: ignore[import-not-found, unused-ignore]
+            render,
+        )
+
+        page: str = render(self)
+        return page
+
+    def _repr_html_(self) -> str:
+        from dlprof.reports.notebook import render
+
+        return render(self)
+
 
 def load(path: str | os.PathLike[str]) -> Session:
     """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
@@ -272,6 +299,13 @@ def atomic(path: Path) -> Iterator[IO[str]]:
     A link stays a link; a device or a pipe is written to and never replaced. Raises
     :class:`UsageError` where the file cannot be written.
     """
+    with atomic_bytes(path) as file, io.TextIOWrapper(file, encoding="utf-8") as text:
+        yield text
+
+
+@contextmanager
+def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """As :func:`atomic`, for what is not text."""
     try:
         with _stream(path) if is_special(path) else _replacing(path.resolve()) as file:
             yield file
@@ -300,16 +334,16 @@ def check_writable(path: Path) -> None:
         raise UsageError(f"cannot write {path}: {_cause(error)}") from None
 
 
-def _stream(path: Path) -> IO[str]:
-    return path.open("w", encoding="utf-8")
+def _stream(path: Path) -> IO[bytes]:
+    return path.open("wb")
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[IO[str]]:
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
     temporary = Path(name)
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with os.fdopen(handle, "wb") as file:
             yield file
         temporary.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else NEW_MODE)
         temporary.replace(path)

@@ -36,10 +36,11 @@ def _options(
 
 
 def _register() -> None:
-    from dlprof.cli import explain, matrix, paths, probes, report, run, selftest
+    from dlprof.cli import explain, matrix, paths, probes, report, run, selftest, time
 
     verbs = (
         run.run,
+        time.time,
         matrix.matrix,
         paths.paths,
         probes.probes,

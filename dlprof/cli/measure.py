@@ -14,9 +14,10 @@ from dlprof.cli.fail_on import FailOn
 from dlprof.cli.matrix_table import show_matrix
 from dlprof.cli.progress import Bar
 from dlprof.cli.show import Show, say, show_table
-from dlprof.errors import Interrupted, Unmeasured, Unsaved
+from dlprof.cli.tables import NONE, STDOUT, Tables
+from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring import Measurement, Request
-from dlprof.reports.row import Row, row_of
+from dlprof.reports.row import Row, check_measured, row_of
 
 
 def measure(
@@ -27,6 +28,7 @@ def measure(
     show: Show = show_table,
     resumed: sessions.Session | None = None,
     fail_on: FailOn | None = None,
+    tables: Tables = NONE,
 ) -> None:
     """Measure, keep the session, print the report.
 
@@ -35,8 +37,7 @@ def measure(
     :class:`Interrupted` where the user stopped it, and :class:`Unsaved` where the session could
     not be written in the end.
     """
-    if json not in (None, "-"):
-        sessions.check_writable(Path(json))
+    tables.check(json)
     path = output or measuring.default_path(request.command[0])
     with Bar() as bar:
         measurement = Measurement(request, catalog, path, bar, resumed)
@@ -48,39 +49,41 @@ def measure(
         except Unsaved as error:
             unsaved = error
     rows = [row_of(result) for result in measurement.results()]
-    _print(measurement, rows, json, show)
+    _print(measurement, rows, json, show, tables)
     if unsaved is not None:
         raise unsaved
     typer.echo(f"session: {path}", err=True)
     if stopped:
         file = shlex.quote(str(path))
         raise Interrupted(f"stopped; finish it with: dlprof run --resume {file}")
-    if not any(row.ready is not None for row in rows):
-        raise Unmeasured(f"nothing could be measured: {_first_reason(rows)}")
+    check_measured(rows)
     if fail_on is not None:
         fail_on.check(measurement.header().findings)
 
 
-def _first_reason(rows: list[Row]) -> str:
-    reasons = (row.reason or next(iter(row.notes), None) for row in rows)
-    reason = next((reason for reason in reasons if reason), "no reason was given")
-    return reason.strip().splitlines()[0]
-
-
-def finish(path: Path, output: Path | None, json: str | None, fail_on: FailOn | None) -> None:
+def finish(
+    path: Path,
+    output: Path | None,
+    json: str | None,
+    fail_on: FailOn | None,
+    tables: Tables = NONE,
+) -> None:
     """Finish a session that was stopped."""
     request, session = measuring.resume(path, ("run", "--resume", str(path)))
     catalog = measuring.inspect_interpreter(request.python, request.probe_files)
     show = show_matrix if session.command[:1] == ["matrix"] else show_table
-    measure(request, catalog, output or path, json, show, session, fail_on)
+    measure(request, catalog, output or path, json, show, session, fail_on, tables)
 
 
-def _print(measurement: Measurement, rows: list[Row], json: str | None, show: Show) -> None:
+def _print(
+    measurement: Measurement, rows: list[Row], json: str | None, show: Show, tables: Tables
+) -> None:
     header = measurement.header()
-    if json == "-":
+    if json == STDOUT:
         for chunk in sessions.chunks(header, measurement.results()):
             say(chunk)
-        return
-    show(header, rows)
-    if json is not None:
+    elif not tables.is_printed:
+        show(header, rows)
+    if json not in (None, STDOUT):
         sessions.write(Path(json), header, measurement.results())
+    tables.write(header, measurement.results)

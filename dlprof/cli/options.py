@@ -112,6 +112,19 @@ Json = Annotated[
         help="Write the session as JSON; - prints it instead of the table.",
     ),
 ]
+Csv = Annotated[
+    str | None,
+    typer.Option(
+        "--csv", metavar="FILE|-", help="Write a table, one row for each case and measure."
+    ),
+]
+Parquet = Annotated[
+    str | None, typer.Option("--parquet", metavar="FILE", help="Write the same table as Parquet.")
+]
+Markdown = Annotated[
+    str | None,
+    typer.Option("--markdown", metavar="FILE|-", help="Write a summary for GitHub; - prints it."),
+]
 
 Value = TypeVar("Value")
 

@@ -7,19 +7,29 @@ from typing import Annotated
 
 import typer
 
+from dlprof.cli import options
+
 
 def report(
     session: Annotated[Path, typer.Argument(help="A session file.")],
+    csv: options.Csv = None,
+    parquet: options.Parquet = None,
+    markdown: options.Markdown = None,
 ) -> None:
-    """Print the report of a session again."""
+    """Print the report of a session again, or write it in another form."""
     from dlprof import session as sessions
     from dlprof.cli.matrix_table import show_matrix
     from dlprof.cli.show import show_table
+    from dlprof.cli.tables import Tables
     from dlprof.judging import find
     from dlprof.reports.row import row_of
 
+    tables = Tables(csv, parquet, markdown)
+    tables.check()
     found = sessions.load(session)
     if not found.findings:  # written before there were rules, or innocent: then none is found now
         found = found.model_copy(update={"findings": find(found.results)})
-    show = show_matrix if found.command[:1] == ["matrix"] else show_table
-    show(found, [row_of(result) for result in found.results])
+    if not tables.is_printed:
+        show = show_matrix if found.command[:1] == ["matrix"] else show_table
+        show(found, [row_of(result) for result in found.results])
+    tables.write(found, lambda: found.results)

@@ -31,6 +31,9 @@ def run(
     probe: options.ProbeFiles = None,
     output: options.Output = None,
     json: options.Json = None,
+    csv: options.Csv = None,
+    parquet: options.Parquet = None,
+    markdown: options.Markdown = None,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", metavar="FILE", help="Finish a session that was stopped."),
@@ -42,11 +45,13 @@ def run(
     """
     from dlprof.cli.fail_on import parse
     from dlprof.cli.measure import finish, measure
+    from dlprof.cli.tables import Tables
     from dlprof.errors import UsageError
     from dlprof.measuring import Request, inspect_interpreter
     from dlprof.plan import Axes
 
     allowed = parse(fail_on) if fail_on else None
+    tables = Tables(csv, parquet, markdown)
     if resume is not None:
         given = {
             "the frameworks": producer,
@@ -65,7 +70,7 @@ def run(
             "--timeout": timeout,
         }
         options.refuse_with_resume(given)
-        finish(resume, output, json, allowed)
+        finish(resume, output, json, allowed, tables)
         return
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
@@ -84,4 +89,4 @@ def run(
         probe_files=files,
         command=("run", producer, consumer),
     )
-    measure(request, catalog, output, json, fail_on=allowed)
+    measure(request, catalog, output, json, fail_on=allowed, tables=tables)

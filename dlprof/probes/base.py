@@ -63,7 +63,8 @@ class ArraySpec:
 
     @property
     def size_bytes(self) -> int:
-        return self.elements * DTYPES[self.dtype]
+        """Bytes of all elements; 0 for a dtype that is not known."""
+        return self.elements * DTYPES.get(self.dtype, 0)
 
 
 LAYOUTS: Mapping[str, str] = {

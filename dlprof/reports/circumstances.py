@@ -13,19 +13,15 @@ MOST_PACKAGES = 12
 
 def compose(header: Header) -> Text:
     """Processes and versions, the device and why, foreign load, and what was left out."""
-    used = _packages(header)
+    used = packages(header)
     rounds = f"{header.rounds} fresh process{'es' if header.rounds != 1 else ''}"
     python = clean(f"Python {header.environment.get('python', '?')}")
     text = Text(f"{rounds}; {', '.join([python, *used])}")
     if header.device_choice:
         text.append(f"\n{clean(header.device_choice)}")
-    foreign = header.foreign_cores
-    if foreign is not None and foreign > NOTABLE_CORES:
-        text.append(
-            f"\nOther processes kept {foreign:.1f} of {header.environment.get('cores', '?')} cores "
-            "busy: times may be too high, and their intervals do not cover it.",
-            style="red",
-        )
+    foreign = foreign_text(header)
+    if foreign:
+        text.append(f"\n{foreign}", style="red")
     if header.left_out:
         text.append("\n" + clean(f"Left out: {'; '.join(header.left_out)}."), style="dim")
     if not header.complete:
@@ -33,15 +29,26 @@ def compose(header: Header) -> Text:
     return text
 
 
-def _packages(header: Header) -> list[str]:
+def foreign_text(header: Header) -> str:
+    """The warning that other processes kept the machine busy; empty where they did not."""
+    foreign = header.foreign_cores
+    if foreign is None or foreign <= NOTABLE_CORES:
+        return ""
+    return clean(
+        f"Other processes kept {foreign:.1f} of {header.environment.get('cores', '?')} cores "
+        "busy: times may be too high, and their intervals do not cover it."
+    )
+
+
+def packages(header: Header) -> list[str]:
     """Name and version of the distributions that were measured."""
-    packages = header.environment.get("packages")
-    if not isinstance(packages, dict):
+    found = header.environment.get("packages")
+    if not isinstance(found, dict):
         return []
     names = _frameworks(header)
     return [
         clean(f"{name} {version}")
-        for name, version in list(packages.items())[:MOST_PACKAGES]
+        for name, version in list(found.items())[:MOST_PACKAGES]
         if not names or any(str(name).startswith(framework) for framework in names)
     ]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from dlprof.axes import shape_text
 from dlprof.clean import clean, first_line
+from dlprof.errors import Unmeasured
 from dlprof.probes.base import DTYPES
 from dlprof.quantity import plain_time
 from dlprof.session import FindingRecord, Result, TimeMeasure
@@ -47,12 +48,20 @@ class Row:
     process_medians_ns: tuple[float, ...] = ()
     suspect: bool = False
     """Whether a finding says that the path is wrong or unsafe."""
+    host_ns: float | None = None
     kept_ns: tuple[float, float] | None = None
     """First and second conversion of a new array, where the framework keeps what it made."""
 
     @property
     def cost_ns(self) -> float:
         return self.ready.median_ns if self.ready is not None else math.inf
+
+    @property
+    def why_not(self) -> str | None:
+        """Why there is no ready time."""
+        if self.reason is None and self.host_ns is not None and self.notes:
+            return f"host time {plain_time(self.host_ns)}; {self.notes[0]}"
+        return self.reason
 
     @property
     def safe(self) -> bool:
@@ -102,6 +111,7 @@ def row_of(result: Result) -> Row:
         setup=clean(" / ".join(case.setup.strip().splitlines())),
         loaded=_loaded(result),
         process_medians_ns=_process_medians(result),
+        host_ns=None if result.host_time is None else result.host_time.median_ns,
         kept_ns=_kept(result),
     )
 
@@ -129,6 +139,18 @@ def _way(row: Row) -> tuple[str, ...]:
 def slim(measure: TimeMeasure | None) -> TimeMeasure | None:
     """The measure without its samples."""
     return measure.model_copy(update={"processes": []}) if measure is not None else None
+
+
+def check_measured(rows: Sequence[Row]) -> None:
+    """Raise :class:`Unmeasured` where no case has a time."""
+    if not any(row.ready is not None or row.host_ns is not None for row in rows):
+        raise Unmeasured(f"nothing could be measured: {_first_reason(rows)}")
+
+
+def _first_reason(rows: Sequence[Row]) -> str:
+    reasons = (row.reason or next(iter(row.notes), None) for row in rows)
+    reason = next((reason for reason in reasons if reason), "no reason was given")
+    return reason.strip().splitlines()[0]
 
 
 def _size_bytes(result: Result) -> int:

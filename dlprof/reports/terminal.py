@@ -131,7 +131,7 @@ def _is_fixed(column: Column, rows: Sequence[Row]) -> bool:
 
 
 def _table(measured: Sequence[Row], rows: Sequence[Row]) -> Table:
-    columns = [*_varying(rows), *_measures(rows)]
+    columns = [*varying(rows), *measures_of(rows)]
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     table.add_column("path", overflow="fold", ratio=1, no_wrap=False)
     for column in columns:
@@ -143,7 +143,7 @@ def _table(measured: Sequence[Row], rows: Sequence[Row]) -> Table:
     return table
 
 
-def _varying(rows: Sequence[Row]) -> list[Column]:
+def varying(rows: Sequence[Row]) -> list[Column]:
     """What differs between the rows; in one column if there is much, or the path has no room."""
     columns = [column for column in COLUMNS if not _is_fixed(column, rows)]
     if len(columns) < MANY_COLUMNS:
@@ -151,7 +151,7 @@ def _varying(rows: Sequence[Row]) -> list[Column]:
     return [Column("array", lambda row: "\n".join(column.cell(row) for column in columns))]
 
 
-def _measures(rows: Sequence[Row]) -> list[Column]:
+def measures_of(rows: Sequence[Row]) -> list[Column]:
     columns = [
         Column("ready", lambda row: time_text(row.ready, row.process_medians_ns), right=True)
     ]
@@ -198,7 +198,7 @@ def _reasons(lost: Sequence[Row]) -> list[RenderableType]:
         return []
     reasons: dict[tuple[str, str], list[Row]] = {}
     for row in lost:
-        reasons.setdefault((row.status, first_line(row.reason)), []).append(row)
+        reasons.setdefault((row.status, first_line(row.why_not)), []).append(row)
     parts: list[RenderableType] = [Text("\nnot measured:", style="dim")]
     for (status, reason), group in list(reasons.items())[:MOST_REASONS]:
         codes = list(dict.fromkeys(row.code for row in group))

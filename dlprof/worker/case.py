@@ -40,6 +40,16 @@ if TYPE_CHECKING:
 PHASES_SHARE = 5
 """The phases get this share (one in so many) of a timer's budget."""
 
+WITH_VERDICT = (
+    "values",
+    "ownership",
+    "fresh_source",
+    "ordering",
+    "peak_memory",
+    "early_write",
+    "lifetime",
+)
+
 
 class Answer:
     """What is sent for one request."""
@@ -192,10 +202,20 @@ class Bench:
             found = measure()
             if found is not None:
                 self.answer.part(name, found)
+        except Unsupported as reason:
+            self._refused(name, str(reason))
+            return None
         except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
             self.answer.failed(name, words(refusal))
             return None
         return found
+
+    def _refused(self, name: str, reason: str) -> None:
+        """An instrument that does not apply: a verdict of its own, or a note."""
+        if name in WITH_VERDICT:
+            self.answer.part(name, {"verdict": "unknown", "evidence": {"reason": reason}})
+        else:
+            self.answer.failed(name, reason)
 
     def device_time(self) -> dict[str, Any] | None:
         """Device time where there is a device; None on the CPU."""

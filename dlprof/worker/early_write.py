@@ -10,7 +10,6 @@ one changed value; no changed value does not prove that there is no race. It can
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from dlprof.probes.base import DTYPES
@@ -34,6 +33,8 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
     """Verdict ``safe``, ``unsafe`` or ``unknown``; the evidence holds the sizes that were tried."""
     if not subject.import_.returns_array:
         return _unknown("the call leaves no array behind to compare")
+    if subject.is_one_array:
+        sizes_bytes = [subject.spec.size_bytes] if subject.spec.size_bytes else []
     tried: dict[int, str] = {}
     way = (subject.consumer.name, subject.import_.name)
     for size in sizes_bytes:
@@ -63,13 +64,11 @@ def judge(tried: dict[int, str]) -> dict[str, Any]:
 
 def _try_size(subject: Subject, size_bytes: int) -> str:
     """``whole``, ``torn``, ``view``, ``immutable`` or why it was not tried."""
-    elements = max(1, size_bytes // DTYPES[subject.spec.dtype])
-    spec = replace(subject.spec, shape=(elements,))
+    other = subject.of_elements(max(1, size_bytes // DTYPES[subject.spec.dtype]))
     try:
-        room.check(spec)
+        room.check(other.spec)
     except room.TooLarge:
         return "no memory"
-    other = replace(subject, spec=spec)
     seen = "whole"
     for _ in range(max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
         seen = _try_once(other)

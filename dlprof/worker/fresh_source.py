@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dlprof.probes.base import DTYPES
@@ -24,6 +23,8 @@ from dlprof.worker.subject import Subject, compile_call
 MOST = 7
 LARGEST_BYTES = 1 << 20
 LEAST = 3
+SLOW_NS = 5_000_000_000
+"""A user's own setup may take long; the times of the case must not be lost for it."""
 KEPT_RATIO = 3.0
 KEPT_NS = 2_000
 """A view's first conversion must cost this much more than its second to be called kept."""
@@ -50,15 +51,15 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
         if pair is None:
             return _unknown("a framework does not say where its array is")
         pairs.append(pair)
+        if subject.is_one_array and time.perf_counter_ns() - begun > SLOW_NS:
+            return _unknown("it takes too long to make new arrays")
     return judge(pairs, timer.clock_cost_ns())
 
 
 def _of_size(subject: Subject) -> Subject:
     """The same conversion of a smaller array: whether something is kept does not depend on it."""
-    elements = LARGEST_BYTES // DTYPES[subject.spec.dtype]
-    if subject.spec.elements <= elements:
-        return subject
-    return replace(subject, spec=replace(subject.spec, shape=(elements,)))
+    elements = LARGEST_BYTES // DTYPES.get(subject.spec.dtype, 1)
+    return subject if subject.spec.elements <= elements else subject.of_elements(elements)
 
 
 def judge(pairs: list[Pair], clock_ns: float) -> dict[str, Any]:

@@ -53,7 +53,10 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         "requirement": probe.requirement or next(iter(probe.distributions), probe.module),
         "variables": dict(probe.variables),
         "devices": list(probe.devices),
-        "exports": [_way(export, [export.protocol]) for export in probe.exports],
+        "exports": [
+            {**_way(export, [export.protocol]), "array": getattr(probe, "array_name", "x")}
+            for export in probe.exports
+        ],
         "imports": [
             {**_way(way, way.protocols), "producers": list(way.producers), "setup": way.setup}
             for way in probe.imports

@@ -14,10 +14,9 @@ import ctypes
 import gc
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS
+from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Unsupported
 from dlprof.worker.host_memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import Subject, compile_call
 
@@ -31,14 +30,21 @@ SIZE_BYTES = 64 << 10
 CONVERSIONS = 200
 RETAINED_SHARE = 0.5
 """A conversion that leaves this share of the array's bytes keeps the array."""
+LARGEST_BYTES = 64 << 20
+"""An array of a user's own may be larger; many of them would not fit into memory."""
+LEAST_BYTES = 64
+"""Smaller arrays than twice this are not told from an allocator's own growth."""
 RETAINED_OBJECTS = 0.9
 """A conversion that leaves so many objects or references, on average, keeps one each time."""
 
 
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     """Verdict ``safe``, ``dangling``, ``retained`` or ``unknown`` with evidence."""
-    elements = SIZE_BYTES // DTYPES[subject.spec.dtype]
-    other = replace(subject, spec=replace(subject.spec, shape=(elements,)))
+    other = subject.of_elements(SIZE_BYTES // max(DTYPES.get(subject.spec.dtype, 1), 1))
+    if subject.is_one_array and not other.spec.size_bytes:
+        raise Unsupported("nothing tells how many bytes the source has")
+    if other.spec.size_bytes > LARGEST_BYTES:
+        raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
     evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu)}
     source = other.make_another()
     convert = compile_call(subject.code, {**subject.namespace, "x": source})
@@ -47,15 +53,15 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         subject.wait_for(convert())  # what is still being made is not retained
 
     evidence |= retained(convert_and_wait, source, _meters(subject))
-    return {"verdict": judge(evidence), "evidence": evidence}
+    return {"verdict": judge(evidence, other.spec.size_bytes), "evidence": evidence}
 
 
-def judge(evidence: dict[str, Any]) -> str:
-    """The verdict that the evidence allows."""
+def judge(evidence: dict[str, Any], size_bytes: int = SIZE_BYTES) -> str:
+    """The verdict that the evidence allows of arrays of ``size_bytes``."""
     if evidence["changed_after_drop"]:
         return "dangling"
     grows = (
-        evidence["bytes_per_conversion"] >= RETAINED_SHARE * SIZE_BYTES
+        evidence["bytes_per_conversion"] >= max(RETAINED_SHARE * size_bytes, LEAST_BYTES)
         or evidence["references_per_conversion"] >= RETAINED_OBJECTS
         or evidence["objects_per_conversion"] >= RETAINED_OBJECTS
     )

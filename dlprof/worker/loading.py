@@ -1,7 +1,7 @@
 """Find probes: those that come with dlprof, from files, and from installed packages.
 
-A source is a word: ``builtin``, ``file:/path/to/probe.py`` or ``entry:name``. Foreign code runs
-here, in a worker, and never in the parent.
+A source is a word: ``builtin``, ``file:/path/to/probe.py``, ``entry:name``, or ``code:`` and a
+user's own conversion. Foreign code runs here, in a worker, and never in the parent.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from dlprof.probes import BUILTIN
 from dlprof.probes.base import Probe
+from dlprof.worker import own_code
 from dlprof.worker.declared import FaultyProbe, check_probe
 
 GROUP = "dlprof.probes"
@@ -33,6 +34,8 @@ def load(source: str) -> list[Probe]:
         from dlprof.synthetic.probe import probes
 
         return probes()
+    if source.startswith(own_code.PREFIX):
+        return own_code.probes(source, find)
     if source.startswith("file:"):
         return _from_module(_load_file(source.removeprefix("file:")), source)
     return [_checked(_load_entry(source.removeprefix("entry:")), source)]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import statistics
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,8 @@ from dlprof.worker.host_memory import resident_bytes
 from dlprof.worker.subject import Subject, compile_call
 
 SIZE_BYTES = 16 << 20
+LEAST_BYTES = 4 << 20
+"""An array of a user's own may be smaller; other pages of the process would hide it."""
 REPEATS = 2
 
 
@@ -28,8 +29,10 @@ def measure(subject: Subject) -> dict[str, Any]:
     """Verdict ``ok`` with ``arrays``, the peak as a multiple of the source, or ``unknown``."""
     if subject.spec.device != "cpu" or subject.result_device != "cpu":
         return _unknown("only host memory has a high-water mark")
-    elements = SIZE_BYTES // DTYPES[subject.spec.dtype]
-    other = replace(subject, spec=replace(subject.spec, shape=(elements,)))
+    other = subject.of_elements(SIZE_BYTES // DTYPES.get(subject.spec.dtype, 1))
+    size = other.spec.size_bytes
+    if size < LEAST_BYTES:
+        return _unknown(f"the array is too small to be seen: {size:,} of {LEAST_BYTES:,} bytes")
     try:
         room.check(other.spec)
         peaks = [_peak_bytes(other) for _ in range(REPEATS)]
@@ -37,8 +40,8 @@ def measure(subject: Subject) -> dict[str, Any]:
         return _unknown(str(reason))
     except OSError as error:
         return _unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
-    arrays = statistics.median(peaks) / SIZE_BYTES
-    return {"verdict": "ok", "evidence": {"arrays": arrays, "size_bytes": SIZE_BYTES}}
+    arrays = statistics.median(peaks) / size
+    return {"verdict": "ok", "evidence": {"arrays": arrays, "size_bytes": size}}
 
 
 def _peak_bytes(subject: Subject) -> int:

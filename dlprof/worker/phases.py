@@ -3,7 +3,8 @@
 The clock is read between the phases of single conversions, and the clock's own cost is taken
 off; medians over many conversions. A phase shorter than ``resolution_ns`` cannot be told from
 nothing. For a protocol whose export is the array itself, the handing over happens inside the
-import, and the export phase is empty.
+import, and the export phase is empty. In a user's own statement that is in one piece, export and
+import cannot be told apart, and only the release is known.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ def measure(subject: Subject, host_ns: float, budget_ns: int) -> dict[str, Any]:
         laps = [once() for _ in range(count)]
     cost = timer.clock_cost_ns()
     names = ("export_ns", "import_ns", "release_ns")
-    medians = {
+    medians: dict[str, float | None] = {
         name: statistics.median(times) - cost
         for name, times in zip(names, zip(*laps, strict=True), strict=True)
     }
+    if subject.is_one_array and subject.export.code == "{x}":
+        medians |= {"export_ns": None, "import_ns": None}
     return {**medians, "count": count, "resolution_ns": cost}
 
 

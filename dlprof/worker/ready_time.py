@@ -12,11 +12,14 @@ from dataclasses import asdict
 from typing import Any
 
 from dlprof.worker import timer
+from dlprof.worker.foreign import Foreign
 from dlprof.worker.subject import Subject
 
 
 def measure(subject: Subject, budget_ns: int) -> dict[str, Any] | None:
     """Times in ns per call, one process; None where the host time is the ready time."""
+    if isinstance(subject.consumer, Foreign) and not subject.import_.returns_array:
+        subject.consumer.check_ready(subject.convert())
     if not subject.wait:
         return None
     wait = subject.wait.format(x="_result")

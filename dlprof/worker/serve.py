@@ -9,6 +9,7 @@ from dlprof.worker import loading
 from dlprof.worker.case import Answer, run_case
 from dlprof.worker.channel import Channel
 from dlprof.worker.inspect import inspect, verify
+from dlprof.worker.recognise import recognise
 from dlprof.worker.words import words
 
 
@@ -37,6 +38,8 @@ class Desk:
                 run_case(self, request, answer)
             elif kind == "inspect":
                 answer.part("inspect", inspect(request["sources"], request["skip"], answer.stage))
+            elif kind == "recognise":
+                recognise(request, answer)
             elif kind == "verify":
                 answer.part("verify", verify(request["source"], request["name"]))
         except BaseException as fault:  # noqa: BLE001 - foreign code may raise anything

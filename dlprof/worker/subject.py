@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Unsupported
 from dlprof.worker.declared import FaultyProbe, check_code, check_text
+
+
+class OneArray:
+    """Mixed into a probe whose arrays come from a user's own text: it makes one, and no other.
+
+    ``array_name`` is what the user's text calls it.
+    """
+
+    array_name: ClassVar[str]
 
 
 @dataclass(frozen=True)
@@ -35,16 +44,35 @@ class Subject:
     def source(self) -> Any:
         return self.namespace["x"]
 
+    @property
+    def is_one_array(self) -> bool:
+        """Whether the producer makes the source as it is and none of another shape."""
+        return isinstance(self.producer, OneArray)
+
+    def of_elements(self, elements: int) -> Subject:
+        """The same conversion of a one-dimensional array, where the producer can make one."""
+        if self.is_one_array:
+            return self
+        return replace(self, spec=replace(self.spec, shape=(elements,)))
+
     def make_another(self) -> Any:
-        """A new source array, ready, with the same values."""
+        """A new source array, ready, with the same values.
+
+        Raises :class:`Unsupported` where the producer gives the same array again.
+        """
         namespace = dict(self.namespace)
         text = self.producer.create(self.spec)
         exec(compile(text, "<create>", "exec"), namespace)  # noqa: S102 - the probes' own text
         source = namespace["x"]
-        wait = wait_text(self.producer, self.spec.device)
-        if wait:
-            compile_call(wait.format(x="_made"), namespace, "_made")(source)
+        settle(self.producer, self.spec.device, source, namespace)
+        if self.is_one_array and self._is_source(source):
+            raise Unsupported("the setup gives the same array each time, and no new one")
         return source
+
+    def _is_source(self, other: Any) -> bool:
+        address = self.producer.pointer(other) if self.spec.elements else None
+        same_place = address is not None and address == self.producer.pointer(self.source)
+        return other is self.source or same_place
 
     def wait_for(self, result: Any) -> None:
         """Return when the values of ``result`` are there."""
@@ -93,6 +121,8 @@ def prepare(
     if "x" not in namespace:
         raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
     check_source(producer, spec, namespace["x"])
+    # What is still being made would be in the time of the first call.
+    settle(producer, spec.device, namespace["x"], namespace)
     code = compose(export, import_)
     where = result_device(consumer, import_, spec)
     return Subject(
@@ -107,6 +137,13 @@ def prepare(
         namespace=namespace,
         convert=compile_call(code, namespace),
     )
+
+
+def settle(producer: Probe, device: str, source: Any, namespace: dict[str, Any]) -> None:
+    """Return when the values of ``source`` are there."""
+    wait = wait_text(producer, device)
+    if wait:
+        compile_call(wait.format(x="_made"), namespace, "_made")(source)
 
 
 def wait_text(consumer: Probe, device: str) -> str:

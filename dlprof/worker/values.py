@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dlprof.worker.foreign import UNKNOWN
 from dlprof.worker.subject import Subject
 
 
@@ -27,6 +28,8 @@ def measure(subject: Subject) -> dict[str, Any]:
         "shape": [list(subject.producer.shape(source)), list(subject.consumer.shape(result))],
         "dtype": [subject.producer.dtype(source), subject.consumer.dtype(result)],
     }
+    if UNKNOWN in seen["dtype"]:
+        return unknown("nothing tells the dtype of source or result")
     changed: dict[str, Any] = {what: pair for what, pair in seen.items() if pair[0] != pair[1]}
     if "shape" not in changed:
         changed.update(_difference(subject, source, result, same_dtype="dtype" not in changed))
@@ -35,7 +38,17 @@ def measure(subject: Subject) -> dict[str, Any]:
         "result": subject.consumer.writable(result),
     }
     evidence = {"changed": changed, "writable": writable}
+    if not changed and subject.is_one_array and _is_constant(subject):
+        reason = "all values of the source are equal, so that a wrong order would not show"
+        return {"verdict": "unknown", "evidence": {**evidence, "reason": reason}}
     return {"verdict": "wrong" if changed else "ok", "evidence": evidence}
+
+
+def _is_constant(subject: Subject) -> bool:
+    import numpy
+
+    values = _bits(numpy.ascontiguousarray(subject.producer.to_numpy(subject.source)).reshape(-1))
+    return bool(values.size > 1 and (values == values[0]).all())
 
 
 def unknown(reason: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shlex
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
+from dlprof import api as dlprof_api
 from dlprof import cli, errors
 from dlprof.probes import BUILTIN
 from dlprof.probes.base import LAYOUTS, Export, Import, Probe
@@ -136,7 +138,9 @@ def test_every_option_that_the_documents_mention_exists(document, verbs):
 def test_getting_started_explains_every_option(verbs):
     text = GETTING_STARTED.read_text(encoding="utf-8")
     for name in option_names(verbs):
-        assert name in {"producer", "consumer", "session", "rule"} or f"`{name}" in text, name
+        assert (
+            name in {"producer", "consumer", "session", "rule", "statement"} or f"`{name}" in text
+        ), name
 
 
 def test_the_readme_names_every_command(verbs):
@@ -182,3 +186,23 @@ def test_links_between_documents_lead_somewhere(document):
     for target in re.findall(r"\]\(([^)#\s]+)", document.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (document.parent / target).exists(), target
+
+
+PYTHON_API = ROOT / "docs" / "python-api.md"
+EXAMPLES = re.findall(r"```python\n(.*?)```", PYTHON_API.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=range(len(EXAMPLES)))
+def test_the_examples_of_the_python_api_run(example, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    command = [sys.executable, "-W", "error", "-c", example]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+@pytest.mark.parametrize("function", [dlprof_api.run, dlprof_api.measure])
+def test_every_argument_of_the_python_api_is_documented(function):
+    text = PYTHON_API.read_text(encoding="utf-8")
+    for name in inspect.signature(function).parameters:
+        assert re.search(rf"`{name}=|\b{name}\b.*…\)`", text), name

@@ -233,4 +233,5 @@ def test_a_case_is_recorded_in_the_sessions_words():
         "device": "cpu",
         "promise": None,
         "setup": "",
+        "source": "x",
     }

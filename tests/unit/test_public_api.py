@@ -17,6 +17,8 @@ PACKAGE = Path(dlprof.__file__).parent
 INSIDE = sorted([*PACKAGE.glob("probes/*.py"), *PACKAGE.glob("worker/*.py")])
 HEAVY = (
     "numpy",
+    "pandas",
+    "pyarrow",
     "scipy",
     "pydantic",
     "rich",

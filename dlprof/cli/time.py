@@ -1,0 +1,57 @@
+"""``dlprof time``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dlprof.cli import options
+
+
+def time(
+    statement: Annotated[str, typer.Argument(help="One expression: the conversion.")],
+    setup: Annotated[
+        list[str] | None,
+        typer.Option("-s", "--setup", metavar="CODE", help="Makes the array; may be repeated."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source", metavar="NAME", help="The array. Default: the only one in the statement."
+        ),
+    ] = None,
+    rounds: options.Rounds = None,
+    budget: options.Budget = None,
+    timeout: options.Limit = None,
+    seed: options.Seed = None,
+    quick: options.Quick = False,
+    diagnose: options.Diagnose = None,
+    fail_on: options.FailOn = None,
+    python: options.Python = None,
+    probe: options.ProbeFiles = None,
+    output: options.Output = None,
+    json: options.Json = None,
+    csv: options.Csv = None,
+    parquet: options.Parquet = None,
+    markdown: options.Markdown = None,
+) -> None:
+    """Measure a conversion of your own.
+
+    Example: dlprof time -s "import torch; x = torch.rand(4096, 4096)" "x.numpy()"
+    """
+    from dlprof.cli.fail_on import parse
+    from dlprof.cli.measure import measure
+    from dlprof.cli.tables import Tables
+    from dlprof.own_code import Asked, request_for
+
+    allowed = parse(fail_on) if fail_on else None
+    tables = Tables(csv, parquet, markdown)
+    tables.check(json)
+    request, catalog = request_for(
+        Asked(statement, "\n".join(setup or ()), source),
+        options.settings_from(rounds, seed, timeout, budget, quick, diagnose),
+        options.interpreter(python),
+        options.probe_files(probe),
+    )
+    measure(request, catalog, output, json, fail_on=allowed, tables=tables)
