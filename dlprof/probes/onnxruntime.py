@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -17,6 +17,9 @@ from dlprof.probes.base import (
     Unsupported,
     numbers,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _NAMES = {
     "float": "float32",
@@ -132,6 +135,19 @@ class OnnxRuntime(Probe):
         namespace = {"numpy": np, "onnxruntime": onnxruntime}
         text = _source(f"numpy.full({shape}, {value})", dtype)
         array.update_inplace(eval(text, namespace))  # noqa: S307 - text of this module
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        found = {"address": "{x}.data_ptr()", "shape": "tuple({x}.shape())"}
+        if dtype in _BITS:  # an OrtValue of these has no numpy()
+            return {**found, "dtype": "{x}.data_type()"}
+        ones = f"numpy.ones({{x}}.shape(), '{dtype}')"
+        return {
+            **found,
+            "values": "numpy.array({x}.numpy())",
+            "dtype": "{x}.numpy().dtype.name",
+            "writable": "{x}.numpy().flags.writeable",
+            "write": f"{{x}}.update_inplace({ones})",
+        }
 
     def use(self, device: str) -> str:
         raise Unsupported("onnxruntime has no operations outside a session")

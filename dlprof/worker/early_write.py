@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dlprof.probes.base import DTYPES
+from dlprof.probes.base import DTYPES, ArraySpec
 from dlprof.worker import room
 from dlprof.worker.subject import Subject, compile_call
 
@@ -45,7 +45,11 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
             break
         if size >= LARGE_BYTES:
             _tried_large.add(way)
-    return judge(tried)
+    found = judge(tried)
+    if found["verdict"] == "unsafe":
+        torn = next(size for size, seen in tried.items() if seen == "torn")
+        found["evidence"]["create"] = subject.producer.create(_of_size(subject, torn))
+    return found
 
 
 def judge(tried: dict[int, str]) -> dict[str, Any]:
@@ -63,8 +67,7 @@ def judge(tried: dict[int, str]) -> dict[str, Any]:
 
 def _try_size(subject: Subject, size_bytes: int) -> str:
     """``whole``, ``torn``, ``view``, ``immutable`` or why it was not tried."""
-    elements = max(1, size_bytes // DTYPES[subject.spec.dtype])
-    spec = replace(subject.spec, shape=(elements,))
+    spec = _of_size(subject, size_bytes)
     try:
         room.check(spec)
     except room.TooLarge:
@@ -76,6 +79,11 @@ def _try_size(subject: Subject, size_bytes: int) -> str:
         if seen != "whole":
             break
     return seen
+
+
+def _of_size(subject: Subject, size_bytes: int) -> ArraySpec:
+    elements = max(1, size_bytes // DTYPES[subject.spec.dtype])
+    return replace(subject.spec, shape=(elements,))
 
 
 def _try_once(subject: Subject) -> str:
