@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from dlprof import machine, plan
+from dlprof import machine, plan, provenance
 from dlprof import session as sessions
 from dlprof.axes import parse_dtype, parse_layout, parse_shape, shape_text
 from dlprof.catalog import Catalog, catalog_from, environment
@@ -254,6 +254,8 @@ class Measurement:
     def _save_or_elsewhere(self) -> None:
         try:
             self.save()
+            if not sessions.is_special(self.path):
+                provenance.remember(self.path, state_folder())
         except UsageError as error:
             raise Unsaved(f"{error}; {self._save_elsewhere()}") from None
 

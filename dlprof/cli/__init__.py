@@ -36,7 +36,7 @@ def _options(
 
 
 def _register() -> None:
-    from dlprof.cli import explain, matrix, paths, probes, report, run, selftest
+    from dlprof.cli import explain, matrix, paths, probes, report, repro, run, selftest, ticket
 
     verbs = (
         run.run,
@@ -44,6 +44,8 @@ def _register() -> None:
         paths.paths,
         probes.probes,
         report.report,
+        ticket.ticket,
+        repro.repro,
         explain.explain,
         selftest.selftest,
     )

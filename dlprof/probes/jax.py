@@ -212,11 +212,10 @@ _CREATE = {
 # of a loop whether to go on, which blocks the caller.
 _QUEUE_SETUP = {
     "cpu": """\
-def queued(x, work):
-    def unit(_, z): return jnp.cos(z) - z / 2
-    z = jax.lax.fori_loop(0, work, unit, jnp.arange(8192.0))
+@jax.jit
+def jax_queue(x, work):
+    z = jax.lax.fori_loop(0, work, lambda _, z: jnp.cos(z) - z / 2, jnp.arange(8192.0))
     return jnp.where(z[0] > 4, jnp.zeros_like(x), x)
-jax_queue = jax.jit(queued)
 """,
     "cuda": """\
 jax_start = jax.device_put(jnp.ones((2048, 2048)), next(iter(x.devices())))

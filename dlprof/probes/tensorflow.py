@@ -230,11 +230,10 @@ def _queues(device: str) -> bool:
 # The load is independent of the size and dtype of x. TensorFlow cannot know that the last test
 # is never true, so y has to wait for it.
 _TEXT = """\
-def queued(x, work):
-    def unit(z, i): return {unit}, i + 1
-    z, _ = tf.while_loop(lambda z, i: i < work, unit, ({start}, 0))
+@tf.function(autograph=False)
+def tf_queue(x, work):
+    z, _ = tf.while_loop(lambda z, i: i < work, lambda z, i: ({unit}, i + 1), ({start}, 0))
     return tf.where(tf.reshape(z, [-1])[0] > 4, tf.zeros_like(x), x)
-tf_queue = tf.function(queued, autograph=False)
 """
 _QUEUE_SETUP = {
     "cpu": _TEXT.format(unit="tf.cos(z)", start="tf.range(8192.0)"),

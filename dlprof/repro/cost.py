@@ -7,14 +7,14 @@ from dlprof.repro.lines import block, inside
 from dlprof.repro.sharing import compared
 from dlprof.repro.subject import Subject
 from dlprof.rules import thresholds
-from dlprof.rules.known import number
 from dlprof.session import FindingRecord
 
 TIMER = ("from timeit import Timer",)
 TIMED = """\
 def timed(function):
     calls, _ = Timer(function).autorange()
-    return min(Timer(function).repeat(5, calls)) / calls * 1e6"""
+    return min(Timer(function).repeat(5, calls)) / calls * 1e6
+"""
 HYSTERESIS = 2
 """A time that a rule calls longer from so many times on is gone only below half of that."""
 
@@ -39,7 +39,7 @@ def host_bounce(subject: Subject, other: Subject | None, _: FindingRecord) -> Ef
         subject.create(),
         subject.function("convert"),
         "times = timed(convert), timed(lambda: " + subject.source("values") + ")",
-        "print('the conversion takes %.1f us, a copy of x to the host %.1f us' % times)",
+        'print("the conversion takes %.1f us, a copy of x to the host %.1f us" % times)',
         "return times[0] > 0.8 * times[1]",
     )
     return Effect(symptom, body, TIMER)
@@ -57,7 +57,7 @@ def asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -> Eff
         back.create(),
         back.function("back"),
         "back_us = timed(back)",
-        "print(f'there: {there_us:.2f} us, back: {back_us:.2f} us')",
+        'print(f"there: {there_us:.2f} us, back: {back_us:.2f} us")',
         f"return there_us > {ratio:g} * back_us",
     )
     there = f"{subject.result.case.producer} to {subject.result.case.consumer}"
@@ -65,7 +65,7 @@ def asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -> Eff
     return Effect(symptom, body, TIMER)
 
 
-def in_loop(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
+def in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """A loop with the conversion inside, beside one with the conversion before it."""
     use = subject.converted("use")
     share = thresholds.LOOP_SHARE / HYSTERESIS
@@ -77,7 +77,7 @@ def in_loop(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effe
         "y = convert()",
         f"def before(y=y):\n{inside(use)}",
         "times = timed(inside), timed(before)",
-        "print('one turn: %.2f us with the conversion inside, %.2f us with it before' % times)",
+        'print("one turn: %.2f us with the conversion inside, %.2f us with it before" % times)',
         f"return times[0] - times[1] > {share:g} * times[0]",
     )
     return Effect(f"{subject.code} takes a good part of a loop", body, TIMER)
@@ -90,11 +90,6 @@ def _race(subject: Subject, fast: Subject, ratio: float) -> str:
         subject.function("slow"),
         fast.function("fast"),
         "times = timed(slow), timed(fast)",
-        "print('slow: %.2f us, fast: %.2f us' % times)",
+        'print("slow: %.2f us, fast: %.2f us" % times)',
         f"return times[0] > {ratio:g} * times[1]",
     )
-
-
-def cost_ns(finding: FindingRecord) -> float | None:
-    """What the finding costs per call, if it says so."""
-    return number(finding.evidence.get("cost_ns"))

@@ -21,7 +21,8 @@ class Recorder:
             calls.append(f"asked for {asked}: refused, {type(refusal).__name__}: {refusal}")
             raise
         calls.append(f"asked for {asked}: answered")
-        return capsule""",
+        return capsule
+""",
     "cuda-array-interface": """\
 class Recorder:
     @property
@@ -32,7 +33,8 @@ class Recorder:
             calls.append(f"asked: refused, {type(refusal).__name__}: {refusal}")
             raise
         calls.append("asked: answered")
-        return interface""",
+        return interface
+""",
 }
 
 

@@ -29,10 +29,10 @@ def dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
         "others = []  # arrays that may be given the memory of x",
         f"for _ in range(8):\n{inside(again)}",
         f"changed = int((before != {values}).sum())",
-        "print(changed, 'of', before.size, 'values of y changed after x was dropped')",
+        'print(changed, "of", before.size, "values of y changed after x was dropped")',
         "return changed > 0",
     )
-    return in_child(f"{subject.code} does not keep x alive", child, 60, ("import gc",))
+    return in_child(f"{subject.code} does not keep x alive", child, imports=("import gc",))
 
 
 def unsafe_copy(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
@@ -51,7 +51,7 @@ def unsafe_copy(subject: Subject, _: Subject | None, __: FindingRecord) -> Effec
         "tries = torn = 0",
         f"end = perf_counter() + {LIMIT_S}",
         f"while tries < {TRIES} and perf_counter() < end:\n{inside(attempt)}",
-        "print(f'a write to x right after the call changed {torn} of {tries} copies')",
+        'print(f"a write to x right after the call changed {torn} of {tries} copies")',
         "return torn > 0",
     )
     symptom = f"{subject.code} still reads x after it has returned"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import textwrap
 import tokenize
 from typing import NamedTuple
@@ -11,13 +12,17 @@ from typing import NamedTuple
 from dlprof.errors import NoReproducer
 
 WIDTH = 88
+BODY_WIDTH = WIDTH - 4
+"""Of the body of a function, before it is moved to its place."""
 STEP = "    "
+SIMPLE = re.compile(r"""'[^'"\\\n]*'""")
+"""A string literal whose quotes can be exchanged."""
 OPEN, CLOSE = "([{", ")]}"
 
 
 def block(*parts: str) -> str:
-    """The parts under each other, without the empty ones."""
-    return "\n".join(part.strip("\n") for part in parts if part.strip())
+    """The parts under each other, without the empty ones; what ends a line leaves one empty."""
+    return "\n".join(part for part in parts if part.strip())
 
 
 def inside(text: str) -> str:
@@ -28,9 +33,38 @@ def inside(text: str) -> str:
 def plain(text: str) -> str:
     """The statements of ``text``, one on each line. Raises :class:`NoReproducer` if it is none."""
     try:
-        return ast.unparse(ast.parse(text))
+        tree = ast.parse(text)
+        tree.body = [step for statement in tree.body for step in _steps(statement)]
+        return double_quoted(ast.unparse(tree))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NoReproducer(f"the session's source text is not Python: {error}") from None
+
+
+def _steps(statement: ast.stmt) -> list[ast.stmt]:
+    """``x = f(a).g(b)`` as ``x = f(a)`` and ``x = x.g(b)``, where it is too long for a line."""
+    if len(ast.unparse(statement)) <= BODY_WIDTH or not isinstance(statement, ast.Assign):
+        return [statement]
+    target, call = statement.targets[0], statement.value
+    if not (isinstance(target, ast.Name) and isinstance(call, ast.Call)):
+        return [statement]
+    method = call.func
+    if not isinstance(method, ast.Attribute) or not isinstance(
+        method.value, ast.Call | ast.Subscript
+    ):
+        return [statement]
+    first = ast.Assign(statement.targets, method.value, lineno=0)
+    method.value = ast.Name(target.id, ast.Load())
+    return [*_steps(first), statement]
+
+
+def double_quoted(text: str) -> str:
+    """``text`` with its simple string literals in double quotes."""
+    lines = text.splitlines()
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    for token in reversed([token for token in tokens if SIMPLE.fullmatch(token.string)]):
+        row, (begin, end) = token.start[0] - 1, (token.start[1], token.end[1])
+        lines[row] = f'{lines[row][:begin]}"{token.string[1:-1]}"{lines[row][end:]}'
+    return "\n".join(lines)
 
 
 def folded(text: str) -> str:
@@ -39,7 +73,7 @@ def folded(text: str) -> str:
 
 
 def _folded(line: str) -> str:
-    if len(line) <= WIDTH or line.lstrip().startswith(("#", '"""')):
+    if len(line) <= BODY_WIDTH or line.lstrip().startswith(("#", '"""')):
         return line
     pair = _widest(line)
     if pair is None:
@@ -47,7 +81,7 @@ def _folded(line: str) -> str:
     margin = line[: len(line) - len(line.lstrip())]
     head, body, tail = line[: pair.begin + 1], line[pair.begin + 1 : pair.end], line[pair.end :]
     within = f"{margin}{STEP}{body.strip()}"
-    if len(within) > WIDTH:
+    if len(within) > BODY_WIDTH:
         items = _items(body)
         end = "," if len(items) > 1 else ""
         within = "\n".join(_folded(f"{margin}{STEP}{item}{end}") for item in items)

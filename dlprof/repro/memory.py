@@ -20,7 +20,8 @@ ONE = 0.5
 STATUS = """\
 def status(name):
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))"""
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+"""
 
 
 def amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
@@ -34,17 +35,16 @@ def amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     body = block(
         STATUS,
         subject.create_by(evidence),
-        f"{subject.convert()}  # what is made once and kept is not counted"
-        if not subject.wait_for_result()
-        else subject.convert(),
+        "# once before: what is made at first and kept does not count",
+        subject.convert(),
         "del y",
         "gc.collect()",
         "ctypes.CDLL(None).malloc_trim(0)  # memory that was freed would hide a copy",
-        "before = status('VmRSS')",
-        "Path('/proc/self/clear_refs').write_text('5')  # begins a new high-water mark",
+        'before = status("VmRSS")',
+        'Path("/proc/self/clear_refs").write_text("5")  # begins a new high-water mark',
         subject.convert(),
-        f"arrays = (status('VmHWM') - before) / {size}",
-        "print(f'at its peak the conversion needed the memory of {arrays:.2f} arrays')",
+        f'arrays = (status("VmHWM") - before) / {size}',
+        'print(f"at its peak the conversion needed the memory of {arrays:.2f} arrays")',
         f"return arrays > {AMPLIFIED:g}",
     )
     imports = ("import ctypes", "import gc", "from pathlib import Path")
@@ -64,7 +64,7 @@ METERS = {
     "objects_per_conversion": ("blocks of Python's memory", "sys.getallocatedblocks()", ()),
     "bytes_per_conversion": (
         "bytes",
-        "int(Path('/proc/self/statm').read_text().split()[1]) * os.sysconf('SC_PAGE_SIZE')",
+        'int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")',
         ("import os", "from pathlib import Path"),
     ),
 }
@@ -91,9 +91,7 @@ def retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
         f"def grow():\n{inside(grow)}",
         "grow()  # fills caches",
         "left = min(grow(), grow())",
-        f"print(f'each conversion left {{left:.1f}} {unit} behind')".replace("'s ", "\\'s ")
-        if "'" in unit
-        else f"print(f'each conversion left {{left:.1f}} {unit} behind')",
+        f'print(f"each conversion left {{left:.1f}} {unit} behind")',
         f"return left > {kept / 2:.4g}",
     )
     return Effect(f"{subject.code} leaves {unit} behind", body, ("import gc", *imports))

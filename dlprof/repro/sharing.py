@@ -8,28 +8,21 @@ from dlprof.repro.lines import block, inside
 from dlprof.repro.subject import Subject
 from dlprof.session import FindingRecord
 
-KINDS = {"view": "a view", "copy": "a copy"}
-
 
 def promise_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """Documented to copy and a view, or documented not to copy and a copy."""
-    promise = subject.result.case.promise
-    if promise == "copy":
-        body = block(
-            subject.create("view"),
-            subject.convert(),
-            witness(subject, "view"),
-            "return view",
-        )
+    look, is_view = witness(subject)
+    if subject.result.case.promise == "copy":
+        body = block(subject.create("view"), subject.convert(), look, f"return {is_view}")
         return Effect(f"{subject.code} is documented to copy, and is a view", body)
-    refusal = "print('it refuses, as it should:', refusal)\nreturn False"
+    refusal = 'print("it refuses, as documented:", refusal)\nreturn False'
     body = block(
         subject.create("copy"),
         f"try:\n{inside(f'y = {subject.code}')}",
         f"except (ValueError, BufferError) as refusal:\n{inside(refusal)}",
         subject.wait_for_result(),
-        witness(subject, "view"),
-        "return not view",
+        look,
+        f"return not ({is_view})",
     )
     return Effect(f"{subject.code} is documented not to copy, and copies", body)
 
@@ -40,26 +33,40 @@ def avoidable_copy(subject: Subject, other: Subject | None, _: FindingRecord) ->
     body = block(
         subject.create("copy"),
         "# the copy",
-        subject.convert(),
-        witness(subject, "first_is_view"),
-        "# the view that could be had instead",
-        view.convert(),
-        witness(view, "second_is_view"),
-        "return second_is_view and not first_is_view",
+        subject.convert("y"),
+        "# what could be had instead",
+        view.convert("z"),
+        *_both(subject),
+        "return second and not first",
     )
     return Effect(f"{subject.code} copies although {view.code} is a view", body)
 
 
+def _both(subject: Subject) -> tuple[str, ...]:
+    """Text that says of ``y`` and ``z`` whether they share the memory of ``x``."""
+    if _can_write(subject):
+        values = f"{subject.converted('values', 'y')}, {subject.converted('values', 'z')}"
+        return (
+            f"before = {values}",
+            subject.source("write"),
+            f"after = {values}",
+            "first, second = (bool((b != a).any()) for b, a in zip(before, after))",
+            'print("a write to x shows in the first:", first, "- in the second:", second)',
+        )
+    addresses = (subject.source("address"), *(subject.converted("address", y) for y in "yz"))
+    return (
+        f"begins = {', '.join(addresses)}",
+        'print("x begins at %#x, the first at %#x, the second at %#x" % begins)',
+        "first, second = begins[1] == begins[0], begins[2] == begins[0]",
+    )
+
+
 def layout_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
     """A view of one layout or alignment, a silent copy of another."""
-    function = block(
-        f"y = {subject.code}",
-        subject.wait_for_result(),
-        witness(subject, "view"),
-        "return view",
-    )
+    look, is_view = witness(subject)
+    function = block(f"y = {subject.code}", subject.wait_for_result(), look, f"return {is_view}")
     address = subject.source("address", "x")
-    where = f"print('x begins at an address that is', {address} % 64, 'beyond a multiple of 64')"
+    where = f'print("x begins", {address} % 64, "bytes after a multiple of 64:")'
     if other is not None and other.result.case.layout != subject.result.case.layout:
         copied, viewed = subject.create("copy"), other.create("view")
         what = f"a {subject.result.case.layout} array"
@@ -68,14 +75,14 @@ def layout_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Ef
         copied, viewed = subject.create_as("sliced"), subject.create_as("aligned")
         what, instead = "an array that is not 64-byte aligned", "an aligned one"
     body = block(
-        f"def is_view(x):\n{inside(function)}",
+        f"def is_view(x):\n{inside(function)}\n",
         copied,
         where,
-        "first_is_view = is_view(x)",
+        "first = is_view(x)",
         viewed,
         where,
-        "second_is_view = is_view(x)",
-        "return second_is_view and not first_is_view",
+        "second = is_view(x)",
+        "return second and not first",
     )
     return Effect(f"{subject.code} copies {what}, and is a view of {instead}", body)
 
@@ -83,8 +90,8 @@ def layout_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Ef
 def read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The result lets memory be written that its owner calls read-only."""
     source, result = subject.source("writable"), subject.converted("writable")
-    flags = f"print('x can be written:', {source}, '- y can be written:', {result})"
-    changed = "print(changed, 'of', before.size, 'values of x were overwritten through y')"
+    flags = f'print("x can be written:", {source}, "- y can be written:", {result})'
+    changed = 'print(changed, "of", before.size, "values of x were overwritten through y")'
     write = block(
         f"if {result}:",
         inside(subject.converted("write")),
@@ -102,29 +109,28 @@ def read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Ef
     return Effect(f"{subject.code} makes a writable view of a read-only array", body)
 
 
-def witness(subject: Subject, name: str) -> str:
-    """Text that finds out whether ``y`` shares the memory of ``x``, and says how it knows."""
-    if subject.writable and subject.has("result", "values"):
-        return _by_write(subject, name)
-    sides = (subject.has("source", "address"), subject.has("result", "address"))
-    if not all(sides):
+def witness(subject: Subject) -> tuple[str, str]:
+    """Text that looks whether ``y`` shares the memory of ``x``, and the expression that says so."""
+    if _can_write(subject):
+        values = subject.converted("values")
+        look = block(
+            f"before = {values}",
+            subject.source("write"),
+            f"changed = int((before != {values}).sum())",
+            'print("a write to x changed", changed, "of", before.size, "values of y")',
+        )
+        return look, "changed > 0"
+    if not (subject.has("source", "address") and subject.has("result", "address")):
         raise NoReproducer("neither a write nor an address of the arrays can be had in text")
-    return block(
+    look = block(
         f"begins = {subject.source('address')}, {subject.converted('address')}",
-        "print('x begins at %#x, y at %#x' % begins)",
-        f"{name} = begins[0] == begins[1]",
+        'print("x begins at %#x, y at %#x" % begins)',
     )
+    return look, "begins[0] == begins[1]"
 
 
-def _by_write(subject: Subject, name: str) -> str:
-    values = subject.converted("values")
-    return block(
-        f"before = {values}",
-        f"{subject.source('write')}",
-        f"changed = int((before != {values}).sum())",
-        "print('a write to x changed', changed, 'of', before.size, 'values of y')",
-        f"{name} = changed > 0",
-    )
+def _can_write(subject: Subject) -> bool:
+    return subject.writable and subject.has("result", "values")
 
 
 def compared(other: Subject | None) -> Subject:

@@ -15,7 +15,7 @@ def dtype_changed(subject: Subject, _: Subject | None, finding: FindingRecord) -
         subject.create(),
         subject.convert(),
         f"dtypes = {subject.source('dtype')}, {subject.converted('dtype')}",
-        "print('x is %s, y is %s' % dtypes)",
+        'print("x is %s, y is %s" % dtypes)',
         "return dtypes[0] != dtypes[1]",
     )
     before, after = (finding.evidence.get(name, "?") for name in ("before", "after"))
@@ -30,7 +30,7 @@ def wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effe
         subject.create(),
         subject.convert(),
         f"wrong = int(({subject.source('values')} != {subject.converted('values')}).sum())",
-        "print(wrong, 'values of y differ from those of x')",
+        'print(wrong, "values of y differ from those of x")',
         "return wrong > 0",
     )
     return Effect(f"{subject.code} gives wrong values", body)
@@ -41,7 +41,7 @@ def _shape_changed(subject: Subject) -> Effect:
         subject.create(),
         subject.convert(),
         f"shapes = {subject.source('shape')}, {subject.converted('shape')}",
-        "print('x has the shape %s, y has %s' % shapes)",
+        'print("x has the shape %s, y has %s" % shapes)',
         "return shapes[0] != shapes[1]",
     )
     return Effect(f"{subject.code} loses the shape", body)

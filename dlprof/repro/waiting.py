@@ -8,79 +8,67 @@ from dlprof.repro.lines import block, inside, plain
 from dlprof.repro.subject import Subject
 from dlprof.session import FindingRecord
 
-QUEUE_MS = 50
+QUEUE_S = 0.2
+"""Long beside what else may hold the host up."""
 CLOCK = ("from time import perf_counter",)
 MEDIAN = "from statistics import median"
+
+FUNCTIONS = {
+    "convert": """\
+def convert(x):
+    return {code}
+""",
+    "seconds": """\
+def seconds(x):
+    begin = perf_counter()
+    {code}
+    return perf_counter() - begin
+""",
+}
+"""What converts; ``{code}`` is the conversion."""
 
 
 def host_sync(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
     """The call returns only when the work queued on its source is done."""
-    measured = block(
-        f"y = queued(work)\nbegin = perf_counter()\nconvert(y)\n{_lap('behind')}",
-        subject.wait_for_source(),
-    )
-    body = _on_streams(
-        subject,
-        finding,
-        block(
-            _queue(subject),
-            _idle("convert(y)"),
-            "behind = []",
-            f"for _ in range(5):\n{inside(measured)}",
-            _told("behind it"),
-        ),
-    )
+    behind = block("y = queued(work)", "behind = seconds(y)", subject.wait_for_source())
+    body = block(_queue(subject, behind, "seconds"), "idle = seconds(y)", _TOLD, _WAITS)
     what = "waits for the work that is queued on x"
-    return Effect(f"{subject.code} {what}", body, (*CLOCK, MEDIAN))
+    return Effect(f"{subject.code} {what}", _on_streams(subject, finding, body), CLOCK)
 
 
-def device_sync(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
+def device_sync(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The call waits also for work that has nothing to do with its source."""
     unrelated, finish = _unrelated(subject)
-    measured = block(
-        f"{unrelated}\nbegin = perf_counter()\nconvert(x)\n{_lap('behind')}",
-        finish,
-    )
-    body = block(
-        _queue(subject),
-        _idle("convert(x)"),
-        "behind = []",
-        f"for _ in range(5):\n{inside(measured)}",
-        _told("beside it, with an x that was ready"),
-    )
+    behind = block(unrelated, "behind = seconds(x)", finish)
+    body = block(_queue(subject, behind, "seconds"), "idle = seconds(x)", _TOLD, _WAITS)
     what = "waits for work that has nothing to do with x"
-    return Effect(f"{subject.code} {what}", body, (*CLOCK, MEDIAN))
+    return Effect(f"{subject.code} {what}", body, CLOCK)
+
+
+_TOLD = 'print(f"queue: {queue:.3f} s; conversion: {idle:.6f} s idle, {behind:.6f} s behind it")'
+_WAITS = "return behind > idle + queue / 2"
 
 
 def unordered(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
     """The result can be read before the work on its source is done."""
-    seen = subject.converted("values", "z")
-    attempt = block(
+    behind = block(
+        f"expected = {subject.source('values', 'y')}",
         "y = queued(work)",
         "begin = perf_counter()",
         "z = convert(y)",
         subject.wait_for_result("z"),
-        _lap("ready"),
-        f"seen = {seen}",
+        "ready = perf_counter() - begin",
+        f"wrong = int(({subject.converted('values', 'z')} != expected).sum())",
         subject.wait_for_source(),
-        "wrong += bool((seen != expected).any())",
     )
-    body = _on_streams(
-        subject,
-        finding,
-        block(
-            _queue(subject),
-            f"expected = {subject.source('values', 'y')}",
-            "wrong, ready = 0, []",
-            f"for _ in range(5):\n{inside(attempt)}",
-            "print(f'queued work: {queue * 1e3:.1f} ms')",
-            "print(f'its result was called ready after {median(ready) * 1e3:.3f} ms')",
-            "print(f'{wrong} of 5 results had wrong values when they were called ready')",
-            "return wrong > 0 or median(ready) < queue / 2",
-        ),
+    body = block(
+        _queue(subject, behind, "convert"),
+        'print(f"queue: {queue:.3f} s; the result was called ready after {ready:.6f} s")',
+        'print(f"by then {wrong} of {expected.size} values of it were wrong")',
+        "return wrong > 0 or ready < queue / 2",
     )
     what = "gives a result that can be read before the work on x is done"
-    return Effect(f"{subject.code} {what}", body, (*CLOCK, MEDIAN))
+    return Effect(f"{subject.code} {what}", _on_streams(subject, finding, body), CLOCK)
 
 
 def early_return(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
@@ -97,56 +85,51 @@ def early_return(subject: Subject, _: Subject | None, __: FindingRecord) -> Effe
         "returned, ready = [], []",
         f"for _ in range(50):\n{inside(once)}",
         "call, done = median(returned[5:]), median(ready[5:])",
-        "print(f'the call returned after {call * 1e6:.1f} us')",
-        "print(f'its result was there after {done * 1e6:.1f} us')",
+        'print(f"the call returned after {call * 1e6:.1f} us")',
+        'print(f"its result was there after {done * 1e6:.1f} us")',
         "return done > 2 * call",
     )
-    return Effect(
-        f"{subject.code} returns before its result is there", body, (*CLOCK, MEDIAN)
-    )
+    return Effect(f"{subject.code} returns before its result is there", body, (*CLOCK, MEDIAN))
 
 
-def _queue(subject: Subject) -> str:
-    """Source, conversion, and a queue of work that is long enough."""
+def _queue(subject: Subject, behind: str, function: str) -> str:
+    """Source and conversion; then ``behind``, beside longer and longer queues of work.
+
+    ``function`` is the name of that which converts.
+    """
     texts = subject.recipe.queue
     if "enqueue" not in texts:
         raise NoReproducer("the session does not say how work is queued")
     grow = block(
+        "work *= 2",
         "begin = perf_counter()",
         "y = queued(work)",
         subject.wait_for_source(),
         "queue = perf_counter() - begin",
-        f"if queue > {QUEUE_MS / 1e3}:\n    break",
-        "work *= 2",
+        behind,
     )
     return block(
-        subject.create(),
+        f"{subject.create()}\n",
         plain(texts.get("setup", "")),
-        f"def queued(work):\n{inside(block(plain(texts['enqueue']), 'return y'))}",
-        f"def convert(x):\n    return {subject.code}",
+        _queued(plain(texts["enqueue"])),
+        FUNCTIONS[function].replace("{code}", subject.code),
         "y = queued(1)  # the first use may compile",
         subject.wait_for_source(),
-        "convert(y)",
-        "work = 1",
-        f"while True:\n{inside(grow)}",
+        f"{function}(y)",
+        "work, queue = 1, 0",
+        f"while queue < {QUEUE_S}:  # seconds\n{inside(grow)}",
     )
-
-
-def _idle(call: str) -> str:
-    return block("begin = perf_counter()", call, "idle = perf_counter() - begin")
 
 
 def _lap(name: str) -> str:
     return f"{name}.append(perf_counter() - begin)"
 
 
-def _told(where: str) -> str:
-    return block(
-        "print(f'queued work: {queue * 1e3:.1f} ms')",
-        "print(f'conversion with an empty queue: {idle * 1e3:.3f} ms')",
-        f"print(f'conversion {where}: {{median(behind) * 1e3:.3f}} ms')",
-        "return median(behind) > idle + queue / 2",
-    )
+def _queued(text: str) -> str:
+    """A function that queues work on ``x`` and returns the array that depends on it."""
+    if "\n" not in text and text.startswith("y = "):
+        return f"def queued(work):\n    return {text.removeprefix('y = ')}\n"
+    return f"def queued(work):\n{inside(block(text, 'return y'))}\n"
 
 
 def _unrelated(subject: Subject) -> tuple[str, str]:

@@ -24,5 +24,13 @@ def index(rule: str) -> str:
     return _read(rule).splitlines()[2]
 
 
+def section(rule: str, title: str) -> str:
+    """The text of one section of a rule's page; empty where there is none."""
+    if rule not in {known.id for known in RULES}:
+        return ""
+    _, _, rest = _read(rule).partition(f"\n## {title}\n")
+    return rest.partition("\n## ")[0].strip()
+
+
 def _read(rule: str) -> str:
     return files(__package__).joinpath(f"{rule}.md").read_text(encoding="utf-8")
