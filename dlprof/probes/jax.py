@@ -172,7 +172,8 @@ def _placed(text: str, spec: ArraySpec) -> str:
     # Committed to its device: a jitted function would take it to the default device otherwise.
     return (
         f"with jax.default_device(jax.devices('{spec.device}')[0]):\n"
-        f"    x = jax.device_put(({text}).reshape({spec.shape}), jax.devices('{spec.device}')[0])"
+        f"    x = {text}\n"
+        f"    x = jax.device_put(x.reshape({spec.shape}), jax.devices('{spec.device}')[0])"
     )
 
 

@@ -169,11 +169,12 @@ def _contiguous(spec: ArraySpec) -> str:
     whole = spec.dtype.startswith(("int", "uint"))
     offset = int(pattern.offset) if whole else pattern.offset
     values = f"(numpy.arange({spec.elements}) % {pattern.modulus} + {offset!r})"
+    host = f"host = {values}.reshape({spec.shape})"
     kind = _BITS[spec.dtype][0] if spec.dtype in _BITS else f"numpy.dtype('{spec.dtype}')"
     return (
-        "x = onnxruntime.OrtValue.ortvalue_from_shape_and_type("
+        f"{host}\nx = onnxruntime.OrtValue.ortvalue_from_shape_and_type("
         f"{spec.shape}, {kind}, '{spec.device}', 0)\n"
-        f"x.update_inplace({_source(f'{values}.reshape({spec.shape})', spec.dtype)})"
+        f"x.update_inplace({_source('host', spec.dtype)})"
     )
 
 

@@ -67,15 +67,15 @@ def asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -> Eff
 
 def in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """A loop with the conversion inside, beside one with the conversion before it."""
-    use = subject.converted("use")
+    use, use_before = (subject.converted("use", y) for y in ("y", "converted"))
     share = thresholds.LOOP_SHARE / HYSTERESIS
     body = block(
         TIMED,
         subject.create(),
         subject.function("convert"),
         f"def inside():\n{inside(block('y = convert()', use))}",
-        "y = convert()",
-        f"def before(y=y):\n{inside(use)}",
+        "converted = convert()",
+        f"def before():\n{inside(use_before)}",
         "times = timed(inside), timed(before)",
         'print("one turn: %.2f us with the conversion inside, %.2f us with it before" % times)',
         f"return times[0] - times[1] > {share:g} * times[0]",

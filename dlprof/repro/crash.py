@@ -19,11 +19,10 @@ LATE = re.compile(r"no answer within ([0-9]{1,6}(?:\.[0-9]{1,6})?) s")
 
 def crash(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
     """The process dies of the conversion, or the conversion never returns."""
-    often = block(f"y = {subject.code}", subject.wait_for_result())
     child = block(
         subject.create(),
         "try:",
-        inside(f"for _ in range({CONVERSIONS}):\n{inside(often)}"),
+        inside(f"for _ in range({CONVERSIONS}):\n{inside(subject.discarded())}"),
         "except Exception as refusal:  # an error is an answer; a dead process is none",
         '    print("it refuses:", refusal)',
         "return False",

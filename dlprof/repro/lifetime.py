@@ -19,9 +19,10 @@ def dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     create = subject.create_by(made.evidence if made is not None else {})
     fill = subject.source("write") if subject.writable else ""
     used = subject.source("use") if subject.has("source", "use") else "x"
-    again = block(create, fill, f"others.append({'x' if fill else used})")
+    again = block("x = make()", fill, f"others.append({'x' if fill else used})")
     child = block(
-        create,
+        f"def make():\n{inside(block(create, 'return x'))}\n",
+        "x = make()",
         subject.convert(),
         f"before = {values}",
         "del x",

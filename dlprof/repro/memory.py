@@ -44,6 +44,7 @@ def amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
         'Path("/proc/self/clear_refs").write_text("5")  # begins a new high-water mark',
         subject.convert(),
         f'arrays = (status("VmHWM") - before) / {size}',
+        "del y",
         'print(f"at its peak the conversion needed the memory of {arrays:.2f} arrays")',
         f"return arrays > {AMPLIFIED:g}",
     )
@@ -78,10 +79,9 @@ def retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     unit, meter, imports = METERS[name]
     if name == "bytes_per_conversion" and subject.result.case.device == "cuda":
         meter, imports = _device_meter(subject), ()
-    convert = block(f"y = {subject.code}", subject.wait_for_result())
     grow = block(
         f"before = {meter}",
-        f"for _ in range(200):\n{inside(convert)}",
+        f"for _ in range(200):\n{inside(subject.convert())}",
         "del y",
         "gc.collect()",
         f"return ({meter} - before) / 200",

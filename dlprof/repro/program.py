@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 
-from dlprof.clean import HIDDEN, clean
+from dlprof.clean import clean
 from dlprof.errors import NoReproducer
 from dlprof.repro.effect import Effect
 from dlprof.repro.effects import EFFECTS
 from dlprof.repro.lines import WIDTH, block, folded, inside
-from dlprof.repro.setup import bound, modules, names, needed, setup_of
+from dlprof.repro.setup import bound, modules, names, needed, needed_names, setup_of
 from dlprof.repro.subject import Subject, subject
 from dlprof.rules.known import mapping
 from dlprof.session import FindingRecord, Session
@@ -62,7 +61,7 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
         raise NoReproducer(f"this dlprof has no reproducer for {clean(finding.rule, 40)}")
     subjects = _subjects(session, finding)
     effect = show(subjects[0], subjects[1] if len(subjects) > 1 else None, finding)
-    text = "\n".join(_parts(effect, subjects, session))
+    text = _fitting("\n".join(_parts(effect, subjects, session)))
     _check(text)
     return Reproducer(effect.symptom, text)
 
@@ -70,14 +69,14 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
 def _subjects(session: Session, finding: FindingRecord) -> list[Subject]:
     """The finding's clearest case, and the one it is compared with."""
     indices = [*finding.results[:1], *(() if finding.against is None else (finding.against,))]
-    if not indices or not all(0 <= index < len(session.results) for index in indices):
+    if not finding.results or not all(0 <= index < len(session.results) for index in indices):
         raise NoReproducer("the finding names no result of the session")
     return [subject(session.results[index]) for index in indices]
 
 
 def _parts(effect: Effect, subjects: Sequence[Subject], session: Session) -> list[str]:
     """Docstring, imports, environment, functions and ending."""
-    body, child = folded(effect.body), folded(effect.child)
+    body, child = (folded(needed_names(text)) for text in (effect.body, effect.child))
     if child:
         functions = [_function("convert", child, subjects), f"def problem():\n{inside(body)}"]
     else:
@@ -101,7 +100,7 @@ def _parts(effect: Effect, subjects: Sequence[Subject], session: Session) -> lis
 
 
 def _head(symptom: str, subjects: Sequence[Subject], session: Session) -> str:
-    array = f"x is a {subjects[0].array_text}. {_seen_with(session, subjects)}"
+    array = f"x: {subjects[0].array_text}. {_seen_with(session, subjects)}"
     details = "\n".join(fill(_in_docstring(line), WIDTH) for line in (array, EXITS))
     return HEAD.format(symptom=fill(_in_docstring(symptom), WIDTH - 4), details=details)
 
@@ -143,10 +142,21 @@ def _variables(session: Session) -> dict[str, str]:
     }
 
 
+def _fitting(text: str) -> str:
+    """The text; without empty lines within functions, if it is too long with them."""
+    lines = text.splitlines(keepends=True)
+    if len(lines) <= MOST_LINES:
+        return text
+    following = [*lines[1:], ""]
+    return "".join(
+        line
+        for line, after in zip(lines, following, strict=True)
+        if line.strip() or not after.startswith(" ")
+    )
+
+
 def _check(text: str) -> None:
-    """Raise :class:`NoReproducer` for a script that is none, or that hides something."""
-    if any(unicodedata.category(character) in HIDDEN for character in text.replace("\n", "")):
-        raise NoReproducer("the session's source text holds characters that cannot be shown")
+    """Raise :class:`NoReproducer` for a script that is none, or that nobody would read."""
     try:
         compile(text, "<reproducer>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -43,6 +43,28 @@ def _joined(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     return found
 
 
+def needed_names(body: str) -> str:
+    """``body`` without the results that it names and never looks at."""
+    nodes = _of_this_scope(ast.parse(body))
+    named = [node for node in nodes if isinstance(node, ast.Name) and node.id in ("y", "z")]
+    looked_at = {node.id for node in named if not isinstance(node.ctx, ast.Store)}
+    lines = body.splitlines()
+    for node in named:
+        if node.id not in looked_at:
+            row = node.lineno - 1
+            lines[row] = lines[row].replace(f"{node.id} = ", "", 1)
+    return "\n".join(lines)
+
+
+def _of_this_scope(tree: ast.AST) -> list[ast.AST]:
+    """The nodes of a tree, but for those of its functions."""
+    found: list[ast.AST] = []
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found += [node, *_of_this_scope(node)]
+    return found
+
+
 def modules(setup: str, subjects: Sequence[Subject]) -> dict[str, str]:
     """The frameworks' modules that a setup imports, and the names that they have there."""
     wanted = {name for one in subjects for name in one.recipe.modules}

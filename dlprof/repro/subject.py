@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
 from dlprof.axes import shape_text
+from dlprof.clean import HIDDEN
 from dlprof.errors import NoReproducer
 from dlprof.repro.lines import block, plain
 from dlprof.rules.known import mapping, number, seen
 from dlprof.session import Recipe, Result
 
 ALIGNED_BYTES = 64
+LONGEST_TEXT = 4000
+NAMES_Y = re.compile(r"\by\b")
 CANNOT_BE_WRITTEN = ("readonly", "broadcast")
 """Layouts whose arrays their own framework refuses to write."""
 
@@ -30,11 +36,11 @@ class Subject:
 
     @property
     def array_text(self) -> str:
-        """``float32 1024x1024 array of torch``, with what is unusual about it."""
+        """``float32 1024x1024 of torch``, with what is unusual about it."""
         case = self.result.case
         layout = "" if case.layout == "C" else f", layout {case.layout}"
         device = "" if case.device == "cpu" else f", on {case.device}"
-        return f"{case.dtype} {shape_text(case.shape)} array of {case.producer}{layout}{device}"
+        return f"{case.dtype} {shape_text(case.shape)} of {case.producer}{layout}{device}"
 
     def create(self, word: str | None = None) -> str:
         """Text that makes ``x`` as it was in a process in which the result was ``word``.
@@ -87,6 +93,11 @@ class Subject:
         """The conversion into the name ``y``, and a wait for it."""
         return block(f"{y} = {self.code}", self.wait_for_result(y))
 
+    def discarded(self) -> str:
+        """The conversion and a wait for it, with the result in ``y`` only if the wait needs it."""
+        wait = self.wait_for_result()
+        return block(f"y = {self.code}" if NAMES_Y.search(wait) else self.code, wait)
+
     def function(self, name: str, arguments: str = "") -> str:
         """A function that converts ``x``, waits for the result and returns it."""
         wait = self.wait_for_result()
@@ -112,7 +123,31 @@ def subject(result: Result) -> Subject:
             "the session holds no source text for this case: it was written by an older dlprof;"
             " measure again"
         )
-    return Subject(result, result.recipe)
+    recipe = result.recipe
+    for text in (result.case.code, *recipe.setup, *_texts(recipe)):
+        _check(text)
+    _check_expression(result.case.code)
+    return Subject(result, recipe)
+
+
+def _texts(recipe: Recipe) -> list[str]:
+    held = (recipe.create, recipe.source, recipe.result, recipe.queue)
+    return [text for texts in held for text in texts.values()]
+
+
+def _check(text: str) -> None:
+    """Refuse what no probe says: text that hides something, or that is very long."""
+    if len(text) > LONGEST_TEXT:
+        raise NoReproducer("the session's source text is too long for a reproducer")
+    if any(unicodedata.category(character) in HIDDEN for character in text.replace("\n", "")):
+        raise NoReproducer("the session's source text holds characters that cannot be shown")
+
+
+def _check_expression(code: str) -> None:
+    try:
+        ast.parse(code.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NoReproducer(f"the session's source text is not Python: {error}") from None
 
 
 def _said(idioms: dict[str, str], idiom: str, name: str, framework: str) -> str:

@@ -73,13 +73,8 @@ def unordered(subject: Subject, _: Subject | None, finding: FindingRecord) -> Ef
 
 def early_return(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The result is there long after the call returned."""
-    once = block(
-        "begin = perf_counter()",
-        f"y = {subject.code}",
-        _lap("returned"),
-        subject.wait_for_result(),
-        _lap("ready"),
-    )
+    call, *wait = subject.discarded().splitlines()
+    once = block("begin = perf_counter()", call, _lap("returned"), *wait, _lap("ready"))
     body = block(
         subject.create(),
         "returned, ready = [], []",
@@ -113,9 +108,7 @@ def _queue(subject: Subject, behind: str, function: str) -> str:
         plain(texts.get("setup", "")),
         _queued(plain(texts["enqueue"])),
         FUNCTIONS[function].replace("{code}", subject.code),
-        "y = queued(1)  # the first use may compile",
-        subject.wait_for_source(),
-        f"{function}(y)",
+        f"{function}(queued(1))  # the first use may compile",
         "work, queue = 1, 0",
         f"while queue < {QUEUE_S}:  # seconds\n{inside(grow)}",
     )
@@ -137,9 +130,10 @@ def _unrelated(subject: Subject) -> tuple[str, str]:
     text = subject.recipe.queue.get("unrelated")
     if text is not None:
         return block("duration_ns = int(queue * 1e9)", plain(text)), "z.wait()"
-    stream = subject.source("own_stream")
-    wait = inside(block("z = queued(work)"))
-    return f"with {stream}:\n{wait}", subject.wait_for_source("z")
+    queue = block(
+        f"other = {subject.source('own_stream')}", f"with other:\n{inside('y = queued(work)')}"
+    )
+    return queue, f"with other:\n{inside(subject.wait_for_source())}"
 
 
 def _on_streams(subject: Subject, finding: FindingRecord, body: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dlprof.rules.known import mapping
-from dlprof.session import Result
+from dlprof.session import FindingRecord, Result
 
 ARRAY_API = "https://data-apis.org/array-api/latest/API_specification/generated/array_api"
 DLPACK = "https://dmlc.github.io/dlpack/latest/python_spec.html"
@@ -35,8 +35,8 @@ EXPECTED = {
     f" the flag `DLPACK_FLAG_BITMASK_READ_ONLY` for it ([C API]({DLPACK_C})).",
     "DLP010": "Nothing stays behind when the result is dropped: the consumer calls the producer's"
     f" deleter when it no longer needs the data ({IMPLEMENTATION}).",
-    "DLP011": "The result keeps its memory alive: the producer's deleter is called when the consumer"
-    f" no longer needs the data, and not before ({IMPLEMENTATION}).",
+    "DLP011": "The result keeps its memory alive: the producer's deleter is called when the"
+    f" consumer no longer needs the data, and not before ({IMPLEMENTATION}).",
     "DLP012": "The same result costs about the same by either expression.",
     "DLP013": "Both directions hand over the same memory, so that neither costs many times the"
     f" other. {ZERO_COPY}",
@@ -45,12 +45,19 @@ EXPECTED = {
     f" `__dlpack__` since version 2023.12 ({EXPORT}).",
     "DLP016": "The call returns or raises an error; a consumer that cannot take an array raises"
     f" `BufferError` ({FROM_DLPACK}).",
-    "DLP017": f"The result is a view of this array too, or the call says that it copies. {ZERO_COPY}",
+    "DLP017": "The result is a view of this array too, or the call says that it copies."
+    f" {ZERO_COPY}",
     "DLP019": "This is allowed where the framework queues its work. What is expected is that"
     " nobody reads the call's time as the cost of the conversion.",
     "DLP020": "When the call has returned, the copy does not change any more: a write to the source"
     " is not seen in it.",
 }
+
+UNAVOIDABLE = (
+    "Perhaps nothing else: no measured path between the two avoids the wait, and values in host"
+    " memory cannot be had before they are computed. It is worth knowing because the call looks"
+    f" cheap when it is timed alone. On a device: {ORDERED}"
+)
 
 COPY = {
     "copy": f"The result shares no memory with its source: with `copy=True` the function must"
@@ -64,6 +71,10 @@ DOES = {"copy": "copies", "view": "does not copy"}
 
 JAX = "https://docs.jax.dev/en/latest/_autosummary/"
 QUOTED = {
+    ("jax", "from_dlpack_copy"): (
+        "If copy=True then a copy is always performed",
+        f"{JAX}jax.dlpack.from_dlpack.html",
+    ),
     ("jax", "device_put_copy"): ("If False, `x` will be copied.", f"{JAX}jax.device_put.html"),
     ("jax", "asarray_nocopy"): (
         "If False, then error if a copy is necessary.",
@@ -77,11 +88,13 @@ QUOTED = {
 """What a framework's documentation says of one of its ways in, and where."""
 
 
-def expected(rule: str, result: Result) -> str:
+def expected(finding: FindingRecord, result: Result) -> str:
     """Markdown: what should be, with its source."""
-    if rule == "DLP018":
+    if finding.rule == "DLP018":
         return _documented(result)
-    return EXPECTED.get(rule, "See the rule's page.")
+    if finding.rule == "DLP001" and finding.severity == "info":
+        return UNAVOIDABLE
+    return EXPECTED.get(finding.rule, "See the rule's page.")
 
 
 def _documented(result: Result) -> str:

@@ -15,7 +15,7 @@ from dlprof.ticket.markdown import code, prose
 
 MOST_CASES = 8
 UNITS = {"ns": plain_time, "bytes": lambda value: size_text(round(value))}
-SMALL = 100
+SHOWS: dict[object, str] = {True: "shows", False: "does not show"}
 
 
 def measured(results: Sequence[Result], other: Result | None, session: Session) -> str:
@@ -89,7 +89,7 @@ def _witnesses(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
         return []
     told = []
     for word, evidence in seen(results[0].ownership):
-        shows = {True: "shows", False: "does not show"}.get(_known(evidence, "source_write_shows"))
+        shows = SHOWS.get(mapping(evidence).get("source_write_shows"))
         alignment = number(mapping(evidence).get("source_alignment_bytes"))
         what = f"{word}: a write to the source {shows} in the result" if shows else word
         where = f"; the source began at a multiple of {alignment:.0f} bytes" if alignment else ""
@@ -97,11 +97,6 @@ def _witnesses(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
     if len(told) == 1:
         return [f"in every process a {told[0]}"]
     return [f"process {index}: a {one}" for index, one in enumerate(told, 1)]
-
-
-def _known(evidence: object, name: str) -> bool | None:
-    found = mapping(evidence).get(name)
-    return found if isinstance(found, bool) else None
 
 
 def _doubts(session: Session) -> str:

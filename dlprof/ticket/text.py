@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlprof import __version__
-from dlprof.clean import clean
 from dlprof.repro import Reproducer
 from dlprof.rules.pages import section
 from dlprof.session import FindingRecord, Result, Session
@@ -18,13 +17,18 @@ from dlprof.ticket.surroundings import environment
 LIMIT = 65_536
 """Characters of an issue or a comment on GitHub."""
 MOST_OTHERS = 20
-HOME_PAGE = "dlprof, a profiler for conversions of tensors between frameworks"
 
+NEWLINE = "\n"
+
+HOW_TO_RUN = (
+    "Save it as `reproducer.py` and run it; it needs the frameworks and nothing else."
+    " `git bisect run python reproducer.py` finds the commit that changed it."
+)
 NOT_RUN = "**The reproducer was not run**: {why}."
 SHOWN = "It was run in the interpreter that was measured, and shows the problem (exit code 1):"
 ENDINGS = {
-    "gone": "**Not reproduced.** When it was run, the script did not show the problem (exit code 0)."
-    " What follows was measured by dlprof alone:",
+    "gone": "**Not reproduced.** When it was run, the script did not show the problem (exit code"
+    " 0). What stands below was measured by dlprof alone:",
     "cannot tell": "**Not reproduced.** The script could not tell (exit code 125):",
 }
 
@@ -55,7 +59,7 @@ def ticket(
         "## How sure this is",
         how_sure(finding, results, session),
         "## What is expected",
-        expected(finding.rule, results[0]) if results else "",
+        expected(finding, results[0]) if results else "",
         "## What to do meanwhile",
         prose(finding.advice) if finding.advice else "No measured path does better.",
         "## Versions and hardware",
@@ -85,8 +89,8 @@ def _what(finding: FindingRecord, results: Sequence[Result]) -> str:
         array = f"{case.dtype} {'x'.join(map(str, case.shape)) or 'scalar'}"
         where = (
             f"`x` is an array of {prose(case.producer, 60)} ({prose(array, 90)}, layout"
-            f" {prose(case.layout, 40)}, on {prose(case.device, 40)}),"
-            f" handed over to {prose(case.consumer, 60)}. The call:\n\n{fenced(case.code, 'python')}"
+            f" {prose(case.layout, 40)}, on {prose(case.device, 40)}), handed over to"
+            f" {prose(case.consumer, 60)}. The call:\n\n{fenced(case.code, 'python')}"
         )
     return "\n\n".join(filter(None, (f"{prose(finding.summary)}.", where, why)))
 
@@ -94,13 +98,7 @@ def _what(finding: FindingRecord, results: Sequence[Result]) -> str:
 def _reproduction(script: Reproducer | str, ran: Ran | str) -> str:
     if isinstance(script, str):
         return f"**Not reproduced:** no script could be made of it: {prose(script, 300)}."
-    text = "\n\n".join(
-        (
-            "Save it as `reproducer.py` and run it; it needs the frameworks and nothing else."
-            " `git bisect run python reproducer.py` finds the commit that changed it.",
-            fenced(script.text.rstrip("\n"), "python"),
-        )
-    )
+    text = f"{HOW_TO_RUN}\n\n{fenced(script.text.rstrip(NEWLINE), 'python')}"
     if isinstance(ran, str):
         return f"{text}\n\n{NOT_RUN.format(why=prose(ran, 300))}"
     ending = f"**Not reproduced.** The script did not come to an answer ({ran.verdict}):"
@@ -131,8 +129,3 @@ def fit(text: str) -> str:
         return text
     end = "\n\n… (cut: GitHub takes no more)\n"
     return text[: LIMIT - len(end) - 8] + "\n```\n" + end
-
-
-def one_line(text: str) -> str:
-    """``text`` for a message."""
-    return clean(text, 200)

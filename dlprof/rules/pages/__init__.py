@@ -25,11 +25,12 @@ def index(rule: str) -> str:
 
 
 def section(rule: str, title: str) -> str:
-    """The text of one section of a rule's page; empty where there is none."""
+    """One section of a rule's page, a paragraph a line; empty where there is none."""
     if rule not in {known.id for known in RULES}:
         return ""
     _, _, rest = _read(rule).partition(f"\n## {title}\n")
-    return rest.partition("\n## ")[0].strip()
+    paragraphs = rest.partition("\n## ")[0].strip().split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def _read(rule: str) -> str:
