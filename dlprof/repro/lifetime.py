@@ -6,6 +6,7 @@ from dlprof.repro.crash import in_child
 from dlprof.repro.effect import Effect
 from dlprof.repro.lines import block, inside
 from dlprof.repro.subject import Subject
+from dlprof.rules.known import Known, number
 from dlprof.session import FindingRecord
 
 TRIES = 100
@@ -36,17 +37,23 @@ def dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     return in_child(f"{subject.code} does not keep x alive", child, imports=("import gc",))
 
 
-def unsafe_copy(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+def unsafe_copy(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
     """The copy still reads its source after the call has returned."""
     written = subject.result.early_write
+    differs = f"bool((before != {subject.converted('values')}).any())"
+    told_apart = subject.has("source", "address") and subject.has("result", "address")
+    if told_apart:  # a view must show the write
+        copied = f"copied = {subject.converted('address')} != {subject.source('address')}"
+        counted = block(copied, "tries += copied", f"torn += copied and {differs}")
+    else:
+        counted = block("tries += 1", f"torn += {differs}")
     attempt = block(
-        subject.create_by(_torn(written.evidence if written is not None else {})),
+        _source(subject, _torn(written.evidence if written is not None else {}), finding),
         f"before = {subject.source('values')}",
         f"y = {subject.code}",
-        f"{subject.source('write')}",
+        subject.source("write"),
         subject.wait_for_result(),
-        "tries += 1",
-        f"torn += bool((before != {subject.converted('values')}).any())",
+        counted,
     )
     body = block(
         "tries = torn = 0",
@@ -57,6 +64,19 @@ def unsafe_copy(subject: Subject, _: Subject | None, __: FindingRecord) -> Effec
     )
     symptom = f"{subject.code} still reads x after it has returned"
     return Effect(symptom, body, ("from time import perf_counter",))
+
+
+def _source(subject: Subject, evidence: dict[str, object], finding: FindingRecord) -> str:
+    """Text that makes a source of a size at which the copy was torn.
+
+    Where the address decides whether it is a copy at all, the case's own array is made at one that
+    is copied, if it is large enough.
+    """
+    owned, size = subject.result.ownership, number(finding.evidence.get("size_bytes")) or 0
+    varies = owned is not None and owned.verdict == "varies"
+    if varies and Known(0, subject.result).size_bytes >= size:
+        return subject.create("copy")
+    return subject.create_by(evidence)
 
 
 def _torn(evidence: dict[str, object]) -> dict[str, object]:

@@ -56,8 +56,10 @@ class Subject:
         return self._made(texts.get(layout, texts.get(self.result.case.layout)))
 
     def create_as(self, layout: str) -> str:
-        """Text that makes ``x`` in another layout."""
-        return self._made(self.recipe.create.get(layout))
+        """Text that makes ``x`` in another layout; a recipe leaves out what is that of its own."""
+        texts = self.recipe.create
+        own = self.result.case.layout if layout == "aligned" else ""
+        return self._made(texts.get(layout, texts.get(own)))
 
     def create_by(self, evidence: Any) -> str:
         """Text that makes ``x`` as an instrument made it, else as the case did."""

@@ -15,6 +15,35 @@ from dlprof.ticket.markdown import code, prose
 
 MOST_CASES = 8
 UNITS = {"ns": plain_time, "bytes": lambda value: size_text(round(value))}
+WORDS = {
+    "cost_ns": "what it costs per call",
+    "idle_ns": "the call with an empty queue",
+    "loaded_ns": "the call behind queued work",
+    "queued_ns": "length of the queued work",
+    "wrong_values": "wrong values were read",
+    "streams": "on which streams",
+    "slow_ns": "the slow path, per call",
+    "fast_ns": "the fastest path that gives the same, per call",
+    "copy_ns": "the copy, per call",
+    "view_ns": "the view, per call",
+    "there_ns": "there, at best",
+    "back_ns": "back, at best",
+    "host_ns": "until the call returns",
+    "ready_ns": "until the values are there",
+    "documented": "the documentation says",
+    "processes": "processes that looked",
+    "broken": "processes in which it was not so",
+    "peak_arrays": "memory at the peak, in arrays",
+    "refused_ns": "time of the refused request",
+    "size_bytes": "smallest size at which it was seen",
+    "bytes_per_conversion": "bytes left by each conversion",
+    "references_per_conversion": "references to the source left by each conversion",
+    "objects_per_conversion": "blocks of Python's memory left by each conversion",
+    "conversions": "conversions that were counted",
+    "source_writable": "the source can be written",
+    "result_writable": "the result can be written",
+}
+"""What the names in the evidence of a finding mean."""
 SHOWS: dict[object, str] = {True: "shows", False: "does not show"}
 
 
@@ -75,12 +104,14 @@ def _facts(finding: FindingRecord) -> list[tuple[str, object]]:
 
 def _fact(name: str, value: object) -> str:
     """``queued: 45 ms`` of ``queued_ns``."""
+    if name in WORDS and isinstance(value, bool | str):
+        return f"{WORDS[name]}: {str(value).lower()}"
     word, _, unit = name.rpartition("_")
     amount = number(value)
     if amount is not None and unit in UNITS and amount >= 0:
-        return f"{word.replace('_', ' ')}: {UNITS[unit](amount)}"
+        return f"{WORDS.get(name, word.replace('_', ' '))}: {UNITS[unit](amount)}"
     shown = f"{amount:.3g}" if isinstance(value, float) and amount is not None else str(value)
-    return f"{name.replace('_', ' ')}: {shown}"
+    return f"{WORDS.get(name, name.replace('_', ' '))}: {shown}"
 
 
 def _witnesses(finding: FindingRecord, results: Sequence[Result]) -> list[str]:

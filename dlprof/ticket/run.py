@@ -46,7 +46,7 @@ def run(text: str, python: str, limit_s: float = LIMIT_S) -> Ran:
         with output.open("rb") as file:
             told = file.read(MOST_OUTPUT + 1).decode("utf-8", "replace")
     cut = "\n… (cut)" if len(told) > MOST_OUTPUT else ""
-    return Ran(code, told[:MOST_OUTPUT].replace(folder, "").rstrip() + cut)
+    return Ran(code, told[:MOST_OUTPUT].replace(f"{folder}/", "").rstrip() + cut)
 
 
 def _ended(command: list[str], folder: str, output: int, limit_s: float) -> int | None:

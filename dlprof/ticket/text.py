@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from dlprof import __version__
@@ -17,6 +18,7 @@ from dlprof.ticket.surroundings import environment
 LIMIT = 65_536
 """Characters of an issue or a comment on GitHub."""
 MOST_OTHERS = 20
+LONGEST_TITLE = 300
 
 NEWLINE = "\n"
 
@@ -50,7 +52,7 @@ def ticket(
     known = against is not None and 0 <= against < len(session.results)
     other = session.results[against] if known and against is not None else None
     parts = [
-        f"# {title(finding, script, results)}",
+        f"# {title(finding, script, [*results, *([other] if other else [])])}",
         _what(finding, results),
         "## How to see it",
         _reproduction(script, ran),
@@ -70,15 +72,18 @@ def ticket(
 
 
 def title(finding: FindingRecord, script: Reproducer | str, results: Sequence[Result]) -> str:
-    """One line that says what is wrong, with code in code spans."""
-    if isinstance(script, Reproducer):
-        said = script.symptom
-        codes = sorted({result.case.code for result in results}, key=len, reverse=True)
-        found = next((one for one in codes if said.startswith(one)), None)
-        if found is not None:
-            return f"{code(found)}{prose(said.removeprefix(found))}"
-        return prose(said, 300)
-    return prose(finding.summary, 300)
+    """One line that says what is wrong, with the ``results``' code in code spans."""
+    said = script.symptom if isinstance(script, Reproducer) else finding.summary
+    codes = sorted({result.case.code for result in results}, key=len, reverse=True)
+    named = [re.escape(one) for one in codes if len(one) <= LONGEST_TITLE]
+    parts = re.split(f"({'|'.join(named)})", said[:LONGEST_TITLE]) if named else [said]
+    return "".join(code(part) if part in codes else _spaced(part) for part in parts)
+
+
+def _spaced(part: str) -> str:
+    """Prose that keeps the blanks at its ends: code may stand beside them."""
+    begin, end = part[: len(part) - len(part.lstrip(" "))], part[len(part.rstrip(" ")) :]
+    return f"{begin}{prose(part.strip(' '), LONGEST_TITLE)}{end}" if part.strip() else part
 
 
 def _what(finding: FindingRecord, results: Sequence[Result]) -> str:
