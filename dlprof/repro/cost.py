@@ -15,6 +15,7 @@ def timed(function):
     calls, _ = Timer(function).autorange()
     return min(Timer(function).repeat(5, calls)) / calls * 1e6
 """
+GAP_US = thresholds.SLOW_GAP_NS / 2 / 1e3
 HYSTERESIS = 2
 """A time that a rule calls longer from so many times on is gone only below half of that."""
 
@@ -58,7 +59,7 @@ def asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -> Eff
         back.function("back"),
         "back_us = timed(back)",
         'print(f"there: {there_us:.2f} us, back: {back_us:.2f} us")',
-        f"return there_us > {ratio:g} * back_us",
+        f"return there_us > {ratio:g} * back_us + {GAP_US:g}",
     )
     there = f"{subject.result.case.producer} to {subject.result.case.consumer}"
     symptom = f"from {there}, {subject.code} takes many times as long as {back.code} back"
@@ -91,5 +92,5 @@ def _race(subject: Subject, fast: Subject, ratio: float) -> str:
         fast.function("fast"),
         "times = timed(slow), timed(fast)",
         'print("slow: %.2f us, fast: %.2f us" % times)',
-        f"return times[0] > {ratio:g} * times[1]",
+        f"return times[0] > {ratio:g} * times[1] + {GAP_US:g}",
     )
