@@ -225,6 +225,8 @@ class Measurement:
     def save(self) -> None:
         begun = time.monotonic()
         sessions.write(self.path, self.header(), self.results())
+        if not sessions.is_special(self.path):
+            provenance.remember(self.path, state_folder())
         self._saved = time.monotonic()
         self._save_took = self._saved - begun
 
@@ -254,8 +256,6 @@ class Measurement:
     def _save_or_elsewhere(self) -> None:
         try:
             self.save()
-            if not sessions.is_special(self.path):
-                provenance.remember(self.path, state_folder())
         except UsageError as error:
             raise Unsaved(f"{error}; {self._save_elsewhere()}") from None
 
@@ -318,7 +318,15 @@ def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Sess
         raise UsageError(
             f"{path} does not say what was asked for, so it cannot be finished"
         ) from None
+    if not provenance.is_ours(path, state_folder()):
+        session = _without_recipes(session)
     return replace(request, command=command), session
+
+
+def _without_recipes(session: sessions.Session) -> sessions.Session:
+    """The session without source text: what is finished here is ours, and another's text is not."""
+    results = [result.model_copy(update={"recipe": None}) for result in session.results]
+    return session.model_copy(update={"results": results})
 
 
 def default_path(command: str, now: Callable[[], str] | None = None) -> Path:

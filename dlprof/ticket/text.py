@@ -77,7 +77,8 @@ def title(finding: FindingRecord, script: Reproducer | str, results: Sequence[Re
     codes = sorted({result.case.code for result in results}, key=len, reverse=True)
     named = [re.escape(one) for one in codes if len(one) <= LONGEST_TITLE]
     parts = re.split(f"({'|'.join(named)})", said[:LONGEST_TITLE]) if named else [said]
-    return "".join(code(part) if part in codes else _spaced(part) for part in parts)
+    told = "".join(code(part) if part in codes else _spaced(part) for part in parts)
+    return f"{told} (x of {prose(results[0].case.producer, 60)})" if results else told
 
 
 def _spaced(part: str) -> str:

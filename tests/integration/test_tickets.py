@@ -76,6 +76,20 @@ def test_a_session_that_was_changed_is_not_run_until_that_is_asked_for(measured,
     assert proof.exists()
 
 
+def test_the_source_text_of_another_does_not_become_ours_by_a_resume(measured, tmp_path):
+    state, session = measured
+    proof = tmp_path / "harm"
+    content = json.loads(session.read_text())
+    content["results"][0]["recipe"]["setup"].append(f"open({str(proof)!r}, 'w')")
+    foreign = tmp_path / "foreign.json"
+    foreign.write_text(json.dumps(content))
+    dlprof("run", "--resume", foreign, state=state)
+    run = dlprof("ticket", foreign, state=state)
+    assert run.code == 0
+    assert "Not reproduced" in run.out
+    assert not proof.exists()
+
+
 def test_no_run_runs_nothing(measured):
     state, session = measured
     assert "--no-run was asked for" in dlprof("ticket", session, "--no-run", state=state).out

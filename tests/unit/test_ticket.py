@@ -51,6 +51,7 @@ def test_every_rule_has_a_ticket_with_every_section(rule):
     for section in SECTIONS:
         assert f"\n## {section}\n" in text
     assert "`numpy.array(x)`" in text.splitlines()[0]
+    assert text.splitlines()[0].endswith("(x of numpy)")
 
 
 def test_the_reproducer_and_what_it_printed_stand_there():
