@@ -24,9 +24,10 @@ def repro(
     from dlprof import session as sessions
     from dlprof.cli.finding import choose
     from dlprof.cli.show import say, write
+    from dlprof.judging import judged
     from dlprof.repro import reproducer
 
-    found = sessions.load(session)
+    found = judged(sessions.load(session))
     _, chosen = choose(found, finding)
     text = reproducer(found, chosen).text
     if output is None:

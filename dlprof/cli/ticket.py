@@ -23,7 +23,10 @@ def ticket(
             help="Run the reproducer. Default: for sessions that you measured on this machine.",
         ),
     ] = None,
-    python: options.Python = None,
+    python: Annotated[
+        str | None,
+        typer.Option("--python", metavar="PATH", help="Run it in this interpreter."),
+    ] = None,
     private: Annotated[
         bool, typer.Option("--private", help="Say on stderr what was taken out as private.")
     ] = False,
@@ -35,12 +38,13 @@ def ticket(
     from dlprof import session as sessions
     from dlprof.cli.finding import choose
     from dlprof.cli.show import say, write
+    from dlprof.judging import judged
     from dlprof.measuring import state_folder
     from dlprof.provenance import is_ours
     from dlprof.redact import Redactor, surroundings
     from dlprof.ticket.write import written
 
-    found = sessions.load(session)
+    found = judged(sessions.load(session))
     if not found.findings and finding is None:
         say("There are no findings in this session, and so there is nothing to report.\n")
         return

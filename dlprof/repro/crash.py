@@ -23,7 +23,7 @@ def crash(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect
         subject.create(),
         "try:",
         inside(f"for _ in range({CONVERSIONS}):\n{inside(subject.discarded())}"),
-        "except Exception as refusal:  # an error is an answer; a dead process is none",
+        "except (BufferError, RuntimeError, ValueError) as refusal:  # this is an answer",
         '    print("it refuses:", refusal)',
         "return False",
     )

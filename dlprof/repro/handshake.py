@@ -45,7 +45,7 @@ def retry(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     if recorder is None:
         raise NoReproducer("only DLPack and the CUDA Array Interface can be stood in for")
     body = block(
-        "calls = []",
+        "calls = []\n",
         recorder,
         subject.create(),
         "array, x = x, Recorder()",
