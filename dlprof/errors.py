@@ -3,6 +3,7 @@
     DlprofError                 exit code 2
     ├── UsageError              2  the command line or an input file makes no sense
     │   ├── SessionError        2  a session file cannot be read
+    │   ├── NoReproducer        2  a finding of which no script can be made
     │   └── Unsaved             2  measured, but the session could not be written where it was to be
     ├── Unmeasured              4  nothing could be measured
     │   └── MissingFramework    4  a framework is not installed in the measured interpreter
@@ -28,6 +29,10 @@ class UsageError(DlprofError):
 
 class SessionError(UsageError):
     """A session file is truncated, foreign, or from a newer major version."""
+
+
+class NoReproducer(UsageError):
+    """Of a finding no script can be made; the message says what is missing."""
 
 
 class Unsaved(UsageError):

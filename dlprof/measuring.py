@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from dlprof import machine, plan
+from dlprof import machine, plan, provenance
 from dlprof import session as sessions
 from dlprof.axes import parse_dtype, parse_layout, parse_shape, shape_text
 from dlprof.catalog import Catalog, catalog_from, environment
@@ -239,6 +239,8 @@ class Measurement:
     def save(self) -> None:
         begun = time.monotonic()
         sessions.write(self.path, self.header(), self.results())
+        if not sessions.is_special(self.path):
+            provenance.remember(self.path, state_folder())
         self._saved = time.monotonic()
         self._save_took = self._saved - begun
 
@@ -318,7 +320,15 @@ def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Sess
         raise UsageError(
             f"{path} does not say what was asked for, so it cannot be finished"
         ) from None
+    if not provenance.is_ours(path, state_folder()):
+        session = _without_recipes(session)
     return replace(request, command=command), session
+
+
+def _without_recipes(session: sessions.Session) -> sessions.Session:
+    """The session without source text: what is finished here is ours, and another's text is not."""
+    results = [result.model_copy(update={"recipe": None}) for result in session.results]
+    return session.model_copy(update={"results": results})
 
 
 def default_path(command: str, now: Callable[[], str] | None = None) -> Path:

@@ -64,6 +64,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         ),
         **{name: agree([part[name] for _, part in parts if name in part]) for name in VERDICTS},
         "copy_cost": _copy_cost(parts, ready),
+        "recipe": _newest(parts, "recipe"),
         "handshake": _newest(parts, "handshake") or [],
         "notes": _notes(answers),
         "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
@@ -252,6 +253,8 @@ def _present(result: Result, names: Sequence[str]) -> dict[str, Any]:
 def _once(result: Result) -> dict[str, Any]:
     parts: dict[str, Any] = {"handshake": result.handshake}
     parts |= _present(result, ("values", "phases", "fresh_source", "ownership"))
+    if result.recipe is not None:
+        parts["recipe"] = result.recipe.model_dump()
     if result.copy_cost is not None:
         parts["copy_cost"] = result.copy_cost.model_dump()
     if result.first_call_ns is not None:

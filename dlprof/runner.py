@@ -21,7 +21,7 @@ EVERY_ROUND = (
     "device_time",
     "copy_cost",
 )
-FIRST_ROUND = (*EVERY_ROUND, "values", "handshake", "fresh_source")
+FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
 
 DIAGNOSIS = ("ordering", "peak_memory", "early_write", "lifetime")
 """Instruments that may crash or hang where timing did not; they get a round of their own."""

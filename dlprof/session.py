@@ -113,6 +113,23 @@ class CopyCost(Model):
     share_of_memcpy: float | None = None
 
 
+class Recipe(Model):
+    """Source text of a case: what a script needs that does without dlprof.
+
+    ``create`` makes the array ``x``, by layout: that of the case, and for a contiguous one those
+    that fix its alignment. ``source`` and ``result`` hold the idioms of producer and consumer on
+    an array ``{x}`` (see ``dlprof.probes.base.Probe.idioms``), with ``wait`` and ``use``.
+    ``queue`` holds ``setup``, ``enqueue`` and ``unrelated`` of a producer that queues work.
+    """
+
+    modules: list[str] = []
+    setup: list[str] = []
+    create: dict[str, str] = {}
+    source: dict[str, str] = {}
+    result: dict[str, str] = {}
+    queue: dict[str, str] = {}
+
+
 class Result(Model):
     case: CaseRecord
     status: Status
@@ -132,6 +149,7 @@ class Result(Model):
     peak_memory: Verdict | None = None
     trace: Verdict | None = None
     copy_cost: CopyCost | None = None
+    recipe: Recipe | None = None
     handshake: list[dict[str, Any]] = []
     notes: list[str] = []
     output: str | None = None
@@ -156,7 +174,7 @@ def slim(result: Result) -> Result:
         {name: event[name] for name in ("call", "outcome", "ns") if name in event}
         for event in result.handshake
     ]
-    for name in ("phases", "device_time", "copy_cost", "output"):
+    for name in ("phases", "device_time", "copy_cost", "output", "recipe"):
         lighter[name] = None
     return result.model_copy(update=lighter)
 
@@ -176,6 +194,8 @@ class FindingRecord(Model):
     summary: str
     evidence: dict[str, Any] = {}
     advice: str = ""
+    against: int | None = None
+    """The result that the first of ``results`` is compared with, if it is with one."""
 
 
 class Header(Model):

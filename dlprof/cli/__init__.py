@@ -36,7 +36,18 @@ def _options(
 
 
 def _register() -> None:
-    from dlprof.cli import explain, matrix, paths, probes, report, run, selftest, time
+    from dlprof.cli import (
+        explain,
+        matrix,
+        paths,
+        probes,
+        report,
+        repro,
+        run,
+        selftest,
+        ticket,
+        time,
+    )
 
     verbs = (
         run.run,
@@ -45,6 +56,8 @@ def _register() -> None:
         paths.paths,
         probes.probes,
         report.report,
+        ticket.ticket,
+        repro.repro,
         explain.explain,
         selftest.selftest,
     )

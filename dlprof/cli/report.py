@@ -21,14 +21,12 @@ def report(
     from dlprof.cli.matrix_table import show_matrix
     from dlprof.cli.show import show_table
     from dlprof.cli.tables import Tables
-    from dlprof.judging import find
+    from dlprof.judging import judged
     from dlprof.reports.row import row_of
 
     tables = Tables(csv, parquet, markdown)
     tables.check()
-    found = sessions.load(session)
-    if not found.findings:  # written before there were rules, or innocent: then none is found now
-        found = found.model_copy(update={"findings": find(found.results)})
+    found = judged(sessions.load(session))
     if not tables.is_printed:
         show = show_matrix if found.command[:1] == ["matrix"] else show_table
         show(found, [row_of(result) for result in found.results])

@@ -6,9 +6,11 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import typer
 
+from dlprof import session as sessions
 from dlprof.errors import UsageError
 from dlprof.reports import terminal
 from dlprof.reports.row import Row
@@ -48,3 +50,9 @@ def say(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             raise UsageError(f"cannot print the report: {error.strerror}") from None
+
+
+def write(path: Path, text: str) -> None:
+    """Write ``text`` to a file, whole or not at all. Raises :class:`UsageError`."""
+    with sessions.atomic(path) as file:
+        file.write(text)

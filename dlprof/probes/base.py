@@ -259,6 +259,21 @@ class Probe:
         """Source text of one small operation on ``{x}``, for the cost of using it in a loop."""
         raise NotImplementedError
 
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        """Source text by which a script without dlprof looks at an array ``{x}``.
+
+        By what it answers: ``values`` (a host copy as a ``numpy.ndarray``), ``address``, ``shape``
+        (a tuple), ``dtype`` (a name of :data:`DTYPES`), ``writable``; ``write`` is a statement that
+        overwrites all elements with ones and waits for it, ``own_stream`` a context in which the
+        framework works on a non-blocking stream, ``memory`` the bytes that its own allocator has
+        handed out on the device. What a framework does not say is left out.
+        """
+        return {"shape": "tuple({x}.shape)", "dtype": "str({x}.dtype)"}
+
+    def queue_setup(self, spec: ArraySpec) -> str:
+        """Source text that runs once, after ``x`` is there, before the text of ``enqueue``."""
+        return ""
+
     def enqueue(self, spec: ArraySpec) -> str | None:
         """Source text that queues ``work`` units (a name of the namespace, an int) of device or
         asynchronous work on ``x`` and leaves the array that depends on it in the name ``y``.

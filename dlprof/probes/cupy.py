@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -15,6 +15,9 @@ from dlprof.probes.base import (
     Unsupported,
     numbers,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class CuPy(Probe):
@@ -155,6 +158,17 @@ class CuPy(Probe):
 
     def use(self, device: str) -> str:
         return "{x} + 1"
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        return {
+            "values": "{x}.view('uint16').get()" if dtype == "bfloat16" else "{x}.get()",
+            "address": "{x}.data.ptr",
+            "shape": "{x}.shape",
+            "dtype": "{x}.dtype.name",
+            "write": "{x}.fill(1)\ncupy.cuda.get_current_stream().synchronize()",
+            "own_stream": "cupy.cuda.Stream(non_blocking=True)",
+            "memory": "cupy.get_default_memory_pool().used_bytes()",
+        }
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         return "y = x\nfor _ in range(work): y = y + 1"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -15,6 +15,9 @@ from dlprof.probes.base import (
     Unsupported,
     numbers,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # NumPy has these from ml_dtypes only.
 _BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
@@ -157,6 +160,18 @@ class Jax(Probe):
     def use(self, device: str) -> str:
         return "{x} + 1"
 
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        return {
+            "values": "numpy.array({x}.copy())",  # JAX keeps the host copy of {x} itself
+            "address": "{x}.unsafe_buffer_pointer()",
+            "shape": "{x}.shape",
+            "dtype": "str({x}.dtype)",
+            "memory": f"jax.devices('{device}')[0].memory_stats()['bytes_in_use']",
+        }
+
+    def queue_setup(self, spec: ArraySpec) -> str:
+        return _QUEUE_SETUP[spec.device]
+
     def enqueue(self, spec: ArraySpec) -> str | None:
         return _ENQUEUE[spec.device]
 
@@ -181,7 +196,8 @@ def _placed(text: str, spec: ArraySpec) -> str:
     # Committed to its device: a jitted function would take it to the default device otherwise.
     return (
         f"with jax.default_device(jax.devices('{spec.device}')[0]):\n"
-        f"    x = jax.device_put(({text}).reshape({spec.shape}), jax.devices('{spec.device}')[0])"
+        f"    x = {text}\n"
+        f"    x = jax.device_put(x.reshape({spec.shape}), jax.devices('{spec.device}')[0])"
     )
 
 
@@ -219,21 +235,22 @@ _CREATE = {
 # with arithmetic beside the cosine, because XLA counts only that and runs what it finds cheap in
 # the caller's thread. On CUDA one call for each unit, because XLA asks the device at each turn
 # of a loop whether to go on, which blocks the caller.
-_ENQUEUE = {
+_QUEUE_SETUP = {
     "cpu": """\
-if 'jax_queue' not in globals():
-    def jax_queue(x, work):
-        unit = lambda _, z: jnp.cos(z) - z / 2
-        z = jax.lax.fori_loop(0, work, unit, jnp.arange(8192.0))
-        return jnp.where(z[0] > 4, jnp.zeros_like(x), x)
-    jax_queue = jax.jit(jax_queue)
-y = jax_queue(x, work)
+@jax.jit
+def jax_queue(x, work):
+    z = jax.lax.fori_loop(0, work, lambda _, z: jnp.cos(z) - z / 2, jnp.arange(8192.0))
+    return jnp.where(z[0] > 4, jnp.zeros_like(x), x)
 """,
     "cuda": """\
-if 'jax_queue' not in globals():
-    jax_start = jax.device_put(jnp.ones((2048, 2048)), next(iter(x.devices())))
-    jax_queue = jax.jit(lambda z: jnp.cos(z @ z))
-    jax_end = jax.jit(lambda x, z: jnp.where(z[0, 0] > 4, jnp.zeros_like(x), x))
+jax_start = jax.device_put(jnp.ones((2048, 2048)), next(iter(x.devices())))
+jax_queue = jax.jit(lambda z: jnp.cos(z @ z))
+jax_end = jax.jit(lambda x, z: jnp.where(z[0, 0] > 4, jnp.zeros_like(x), x))
+""",
+}
+_ENQUEUE = {
+    "cpu": "y = jax_queue(x, work)\n",
+    "cuda": """\
 jax_load = jax_start
 for _ in range(work):
     jax_load = jax_queue(jax_load)

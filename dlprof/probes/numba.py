@@ -8,7 +8,7 @@ CUDA Array Interface and no DLPack.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -22,7 +22,10 @@ from dlprof.probes.base import (
     Protocol,
     Unsupported,
 )
-from dlprof.probes.numpy import values
+from dlprof.probes.numpy import HOST_ARRAY, values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _SETUP = """\
 import numba
@@ -174,6 +177,17 @@ class Numba(Probe):
 
     def use(self, device: str) -> str:
         return _LAUNCH if device == "cuda" else "plus_one({x})"
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        if device == "cpu":
+            return HOST_ARRAY
+        return {
+            "values": "{x}.copy_to_host()",
+            "address": "{x}.__cuda_array_interface__['data'][0]",
+            "shape": "{x}.shape",
+            "dtype": "{x}.dtype.name",
+            "write": "{x}[()] = 1\nnumba.cuda.synchronize()",
+        }
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         if spec.device != "cuda":

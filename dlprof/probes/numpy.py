@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -16,6 +16,19 @@ from dlprof.probes.base import (
     Unsupported,
     numbers,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+HOST_ARRAY: Mapping[str, str] = {
+    "values": "{x}.copy()",
+    "address": "{x}.ctypes.data",
+    "shape": "{x}.shape",
+    "dtype": "{x}.dtype.name",
+    "writable": "{x}.flags.writeable",
+    "write": "{x}[...] = 1",
+}
 
 
 class NumPy(Probe):
@@ -101,6 +114,9 @@ class NumPy(Probe):
             return NotImplemented
         array[...] = value
         return None
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        return HOST_ARRAY
 
     def use(self, device: str) -> str:
         return "{x} + 1"

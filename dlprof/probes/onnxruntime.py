@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -17,6 +17,9 @@ from dlprof.probes.base import (
     Unsupported,
     numbers,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _NAMES = {
     "float": "float32",
@@ -134,6 +137,19 @@ class OnnxRuntime(Probe):
         text = _source(f"numpy.full({shape}, {value})", dtype)
         array.update_inplace(eval(text, namespace))  # noqa: S307 - text of this module
 
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        found = {"address": "{x}.data_ptr()", "shape": "tuple({x}.shape())"}
+        if dtype in _BITS:  # an OrtValue of these has no numpy()
+            return {**found, "dtype": "{x}.data_type()"}
+        ones = f"numpy.ones({{x}}.shape(), '{dtype}')"
+        return {
+            **found,
+            "values": "numpy.array({x}.numpy())",
+            "dtype": "{x}.numpy().dtype.name",
+            "writable": "{x}.numpy().flags.writeable",
+            "write": f"{{x}}.update_inplace({ones})",
+        }
+
     def use(self, device: str) -> str:
         raise Unsupported("onnxruntime has no operations outside a session")
 
@@ -152,11 +168,12 @@ def _source(values: str, dtype: str) -> str:
 def _contiguous(spec: ArraySpec) -> str:
     pattern = numbers(spec)
     values = f"(numpy.arange({spec.elements}) % {pattern.modulus} + {pattern.offset!r})"
+    host = f"host = {values}.reshape({spec.shape})"
     kind = _BITS[spec.dtype][0] if spec.dtype in _BITS else f"numpy.dtype('{spec.dtype}')"
     return (
-        "x = onnxruntime.OrtValue.ortvalue_from_shape_and_type("
+        f"{host}\nx = onnxruntime.OrtValue.ortvalue_from_shape_and_type("
         f"{spec.shape}, {kind}, '{spec.device}', 0)\n"
-        f"x.update_inplace({_source(f'{values}.reshape({spec.shape})', spec.dtype)})"
+        f"x.update_inplace({_source('host', spec.dtype)})"
     )
 
 

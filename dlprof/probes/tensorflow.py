@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlprof.probes import capsule
 from dlprof.probes.base import (
@@ -17,6 +17,9 @@ from dlprof.probes.base import (
     Unsupported,
     numbers,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # NumPy has these from ml_dtypes only.
 _BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
@@ -156,8 +159,24 @@ class TensorFlow(Probe):
     def use(self, device: str) -> str:
         return "{x} + 1"
 
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        found = {
+            # A tensor of its own: TensorFlow keeps the host copy of a GPU tensor.
+            "values": "{x}.numpy()" if device == "cpu" else "tf.identity({x}).numpy()",
+            "shape": "tuple({x}.shape)",
+            "dtype": "{x}.dtype.name",
+        }
+        if device == "cuda":
+            found["memory"] = "tf.config.experimental.get_memory_info('GPU:0')['current']"
+        elif dtype not in _BITS:
+            found["address"] = "numpy.asarray(memoryview({x})).ctypes.data"
+        return found
+
+    def queue_setup(self, spec: ArraySpec) -> str:
+        return _QUEUE_SETUP[spec.device] if _queues(spec.device) else ""
+
     def enqueue(self, spec: ArraySpec) -> str | None:
-        return _ENQUEUE[spec.device] if _queues(spec.device) else None
+        return _ENQUEUE if _queues(spec.device) else None
 
     def memory_in_use(self, device: str) -> int | None:
         import tensorflow as tf
@@ -216,15 +235,13 @@ def _queues(device: str) -> bool:
 # The load is independent of the size and dtype of x. TensorFlow cannot know that the last test
 # is never true, so y has to wait for it.
 _TEXT = """\
-if 'tf_queue' not in globals():
-    def tf_queue(x, work):
-        unit = lambda z, i: ({unit}, i + 1)
-        z, _ = tf.while_loop(lambda z, i: i < work, unit, ({start}, 0))
-        return tf.where(tf.reshape(z, [-1])[0] > 4, tf.zeros_like(x), x)
-    tf_queue = tf.function(tf_queue, autograph=False)
-y = tf_queue(x, tf.constant(work))
+@tf.function(autograph=False)
+def tf_queue(x, work):
+    z, _ = tf.while_loop(lambda z, i: i < work, lambda z, i: ({unit}, i + 1), ({start}, 0))
+    return tf.where(tf.reshape(z, [-1])[0] > 4, tf.zeros_like(x), x)
 """
-_ENQUEUE = {
+_QUEUE_SETUP = {
     "cpu": _TEXT.format(unit="tf.cos(z)", start="tf.range(8192.0)"),
     "cuda": _TEXT.format(unit="tf.cos(z @ z)", start="tf.ones((2048, 2048))"),
 }
+_ENQUEUE = "y = tf_queue(x, tf.constant(work))\n"

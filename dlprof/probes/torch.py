@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -17,6 +17,9 @@ from dlprof.probes.base import (
     Unsupported,
     numbers,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # A tensor of these has no numpy() of its own: NumPy lacks the dtype.
 # Its bits are taken as integers that torch has, and then as unsigned ones that NumPy has.
@@ -160,6 +163,19 @@ class Torch(Probe):
 
     def use(self, device: str) -> str:
         return "{x} + 1"
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        host = "{x}.float().cpu()" if dtype in _BITS else "{x}.cpu()"
+        wait = "\ntorch.cuda.synchronize()" if device == "cuda" else ""
+        return {
+            "values": f"{host}.numpy().copy()",
+            "address": "{x}.data_ptr()",
+            "shape": "tuple({x}.shape)",
+            "dtype": "str({x}.dtype).removeprefix('torch.')",
+            "write": f"{{x}}.fill_(1){wait}",
+            "own_stream": "torch.cuda.stream(torch.cuda.Stream())",
+            "memory": "torch.cuda.memory_allocated()",
+        }
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         if spec.device != "cuda":

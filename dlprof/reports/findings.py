@@ -19,14 +19,14 @@ def compose(findings: Sequence[FindingRecord]) -> list[RenderableType]:
     if not findings:
         return [Text("\nno findings", style="dim")]
     parts: list[RenderableType] = [Text("\nfindings, worst first:", style="dim")]
-    parts += [_paragraph(finding) for finding in findings[:MOST]]
+    parts += [_paragraph(number, finding) for number, finding in enumerate(findings[:MOST], 1)]
     if len(findings) > MOST:
         parts.append(Text(f"… and {len(findings) - MOST:,} more in the session file"))
     return parts
 
 
-def _paragraph(finding: FindingRecord) -> Text:
-    text = Text()
+def _paragraph(number: int, finding: FindingRecord) -> Text:
+    text = Text(f"{number}. ")
     text.append(
         f"{clean(finding.severity)} {clean(finding.rule)} {clean(finding.name)}",
         style=STYLES.get(finding.severity, ""),

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time, size_text
 from dlprof.reports.answer import answers
-from dlprof.reports.row import Row, suspected
 from dlprof.reports.circumstances import foreign_text, packages
+from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import Column, measures_of, varying
 from dlprof.session import FindingRecord, Header
 

@@ -34,6 +34,7 @@ def avoidable_copy(survey: Survey) -> Iterator[Claim]:
             f"{words.where(worst, ranked)}",
             {"cost_ns": saved, "copy_ns": worst.cost_ns, "view_ns": view.cost_ns},
             words.instead_of(worst, view, "is a view"),
+            against=view,
         )
 
 
@@ -69,6 +70,7 @@ def copy_amplification(survey: Survey) -> Iterator[Claim]:
             " beside the source",
             {"peak_arrays": worst.peak_arrays},
             "" if lean is None else words.instead_of(worst, lean, f"needs {_arrays_text(lean)}"),
+            against=lean,
         )
 
 
@@ -110,6 +112,7 @@ def host_bounce(survey: Survey) -> Iterator[Claim]:
             "No measured path stays on the device."
             if other is None
             else words.instead_of(worst, other, "stays on the device"),
+            against=other,
         )
 
 
@@ -237,6 +240,7 @@ def _layout_claim(cases: Sequence[Known], contrast: Contrast) -> Claim:
         f" {words.several(cases, 'is a view', 'are views')} of {contrast.viewed}{cost}",
         {"cost_ns": saved, "cause": contrast.cause},
         advice if view is None else f"{advice} {words.instead_of(worst, view, 'is a view then')}",
+        against=view,
     )
 
 
@@ -270,6 +274,7 @@ def _broken(survey: Survey, cases: Sequence[Known]) -> Claim:
         f"{words.codes(cases)} {verb} {what}{harmless}",
         {"documented": worst.promise, "processes": len(worst.owners), "broken": worst.breaches},
         "" if other is None else words.instead_of(worst, other, f"is a {other.owner}"),
+        against=other,
     )
 
 

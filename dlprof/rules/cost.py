@@ -32,6 +32,7 @@ def slow_path(survey: Survey) -> Iterator[Claim]:
             f" {words.ratio(worst, best)} times as long as the fastest{words.where(worst, ranked)}",
             {"cost_ns": saved, "slow_ns": worst.cost_ns, "fast_ns": best.cost_ns},
             words.instead_of(worst, best, f"is {kind} too"),
+            against=best,
         )
 
 
@@ -74,6 +75,7 @@ def asymmetric(survey: Survey) -> Iterator[Claim]:
             f"{words.where(case, cases)}",
             {"there_ns": case.cost_ns, "back_ns": back.cost_ns},
             f"Fastest there: {words.code(case)}; back: {words.code(back)}.",
+            against=back,
         )
 
 

@@ -16,6 +16,7 @@ class Finding:
 
     ``evidence`` holds what was measured, with units in the names; ``cost_ns`` there, if any, is
     what the finding costs per call. ``advice`` names only paths that were measured in the session.
+    ``against`` is the index of the case that the first of them is compared with, if there is one.
     """
 
     rule: str
@@ -25,6 +26,7 @@ class Finding:
     summary: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
     advice: str = ""
+    against: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For the session file."""
@@ -36,6 +38,7 @@ class Finding:
             "summary": self.summary,
             "evidence": dict(self.evidence),
             "advice": self.advice,
+            "against": self.against,
         }
 
 

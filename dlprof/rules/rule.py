@@ -20,6 +20,7 @@ class Claim:
     summary: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
     advice: str = ""
+    against: Known | None = None
 
 
 @dataclass(frozen=True)
@@ -42,4 +43,5 @@ class Rule:
                     name: value for name, value in claim.evidence.items() if value is not None
                 },
                 advice=claim.advice,
+                against=None if claim.against is None else claim.against.index,
             )

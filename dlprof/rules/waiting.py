@@ -58,6 +58,7 @@ def _wait(cases: Sequence[Known], what: str, others: dict[int, Known | None]) ->
         f"{words.codes(ranked)} {words.several(ranked, 'waits', 'wait')} for {what}{_cost(worst)}",
         _evidence(worst),
         "; ".join(list(advice.values())[:2]) + "." if advice else "",
+        against=others[worst.index],
     )
 
 

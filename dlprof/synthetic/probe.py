@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import CPU, ArraySpec, Export, Import, Probe, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.synthetic.faults import PLANTS, Plant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 UNIT_NS = 100_000
 
@@ -63,6 +66,16 @@ class Synthetic(Probe):
 
     def use(self, device: str) -> str:
         return "{x}.wait().data + 1"
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        return {
+            "values": "{x}.data.copy()",
+            "address": "{x}.data.ctypes.data",
+            "shape": "{x}.shape",
+            "dtype": "{x}.dtype.name",
+            "writable": "{x}.data.flags.writeable",
+            "write": "framework.default_queue.put(lambda: {x}.data.fill(1)).wait()",
+        }
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         return f"y = framework.after_work(x, {UNIT_NS}, work)"

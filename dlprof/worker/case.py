@@ -25,6 +25,7 @@ from dlprof.worker import (
     peak_memory,
     phases,
     ready_time,
+    recipe,
     room,
     trace,
     values,
@@ -127,6 +128,9 @@ def _subject(desk: Desk, request: dict[str, Any], spec: ArraySpec, answer: Answe
         desk.namespaces[key] = namespace_for(producer, consumer, import_)
         gc.freeze()  # the frameworks' own objects would make every collection below slow
     answer.stage("create")
+    if "recipe" in request["instruments"]:
+        # Before anything is made or converted: a case that dies of it needs its recipe most.
+        answer.part("recipe", recipe.measure(producer, consumer, import_, spec))
     return prepare(producer, consumer, export, import_, spec, dict(desk.namespaces[key]))
 
 

@@ -46,7 +46,11 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
             break
         if size >= LARGE_BYTES:
             _tried_large.add(way)
-    return judge(tried)
+    found = judge(tried)
+    if found["verdict"] == "unsafe":
+        torn = next(size for size, seen in tried.items() if seen == "torn")
+        found["evidence"]["create"] = subject.producer.create(_of_size(subject, torn).spec)
+    return found
 
 
 def judge(tried: dict[int, str]) -> dict[str, Any]:
@@ -64,7 +68,7 @@ def judge(tried: dict[int, str]) -> dict[str, Any]:
 
 def _try_size(subject: Subject, size_bytes: int) -> str:
     """``whole``, ``torn``, ``view``, ``immutable`` or why it was not tried."""
-    other = subject.of_elements(max(1, size_bytes // DTYPES[subject.spec.dtype]))
+    other = _of_size(subject, size_bytes)
     try:
         room.check(other.spec)
     except room.TooLarge:
@@ -75,6 +79,10 @@ def _try_size(subject: Subject, size_bytes: int) -> str:
         if seen != "whole":
             break
     return seen
+
+
+def _of_size(subject: Subject, size_bytes: int) -> Subject:
+    return subject.of_elements(max(1, size_bytes // DTYPES[subject.spec.dtype]))
 
 
 def _try_once(subject: Subject) -> str:

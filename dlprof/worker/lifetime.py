@@ -53,7 +53,10 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         subject.wait_for(convert())  # what is still being made is not retained
 
     evidence |= retained(convert_and_wait, source, _meters(subject))
-    return {"verdict": judge(evidence, other.spec.size_bytes), "evidence": evidence}
+    verdict = judge(evidence, other.spec.size_bytes)
+    if verdict in ("dangling", "retained"):
+        evidence["create"] = other.producer.create(other.spec)
+    return {"verdict": verdict, "evidence": evidence}
 
 
 def judge(evidence: dict[str, Any], size_bytes: int = SIZE_BYTES) -> str:

@@ -125,6 +125,8 @@ def load_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Sid
 def _enqueue(
     subject: Subject, text: str, gpu: Gpu | None, side: Side, namespace: dict[str, Any]
 ) -> Callable[[int], Any]:
+    setup = subject.producer.queue_setup(subject.spec)
+    exec(compile(setup, "<queue setup>", "exec"), namespace)  # noqa: S102 - the probe's own text
     code = compile(text, "<enqueue>", "exec")
 
     def enqueue(work: int) -> Any:

@@ -139,7 +139,8 @@ def test_getting_started_explains_every_option(verbs):
     text = GETTING_STARTED.read_text(encoding="utf-8")
     for name in option_names(verbs):
         assert (
-            name in {"producer", "consumer", "session", "rule", "statement"} or f"`{name}" in text
+            name in {"producer", "consumer", "session", "rule", "statement", "finding"}
+            or f"`{name}" in text
         ), name
 
 

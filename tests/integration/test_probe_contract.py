@@ -208,6 +208,7 @@ def test_queued_work_leaves_an_array_of_the_same_kind_or_there_is_no_queue(kind,
         return
     namespace = {"x": make(probe, spec), "work": 3}
     exec(compile(probe.setup, "<setup>", "exec"), namespace)
+    exec(compile(probe.queue_setup(spec), "<queue setup>", "exec"), namespace)
     exec(compile(text, "<enqueue>", "exec"), namespace)
     check_source(probe, spec, namespace["y"])
 

@@ -89,13 +89,14 @@ def test_a_missing_gpu_is_told_in_the_words_of_jax():
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "bfloat16", "float32", "complex64"])
 def test_queued_work_ends_with_the_values_of_x(dtype):
     spec, namespace = namespace_with(dtype)
-    exec(Jax().enqueue(spec), namespace)
+    exec(Jax().queue_setup(spec) + Jax().enqueue(spec), namespace)
     assert namespace["y"].dtype == namespace["x"].dtype
     assert (namespace["y"] == namespace["x"]).all()
 
 
 def test_queued_work_is_compiled_once_for_any_amount():
     spec, namespace = namespace_with()
+    exec(Jax().queue_setup(spec), namespace)
     for namespace["work"] in (1, 2, 3):
         exec(Jax().enqueue(spec), namespace)
     assert namespace["jax_queue"]._cache_size() == 1

@@ -94,13 +94,14 @@ def test_nothing_is_queued_or_waited_for_where_operations_run_at_once():
 @pytest.mark.parametrize("dtype", ["bool", "uint16", "int32", "float32", "complex64"])
 def test_queued_work_ends_with_the_values_of_x(asynchronous, dtype):
     spec, namespace = namespace_with(dtype)
-    exec(TensorFlow().enqueue(spec), namespace)
+    exec(TensorFlow().queue_setup(spec) + TensorFlow().enqueue(spec), namespace)
     assert namespace["y"].dtype == namespace["x"].dtype
     assert (namespace["y"].numpy() == namespace["x"].numpy()).all()
 
 
 def test_queued_work_is_traced_once_for_any_amount(asynchronous):
     spec, namespace = namespace_with()
+    exec(TensorFlow().queue_setup(spec), namespace)
     for namespace["work"] in (1, 2, 3):
         exec(TensorFlow().enqueue(spec), namespace)
     assert namespace["tf_queue"].experimental_get_tracing_count() == 1
@@ -108,6 +109,6 @@ def test_queued_work_is_traced_once_for_any_amount(asynchronous):
 
 def test_waiting_is_possible_where_operations_are_queued(asynchronous):
     spec, namespace = namespace_with()
-    exec(TensorFlow().enqueue(spec), namespace)
+    exec(TensorFlow().queue_setup(spec) + TensorFlow().enqueue(spec), namespace)
     eval(TensorFlow().wait("cpu").format(x="y"), namespace)
     assert namespace["y"].numpy().shape == spec.shape

@@ -367,7 +367,7 @@ def test_what_does_not_change_is_measured_in_the_first_round_only(workers, journ
     run(cases_of(1), journal, rounds=2)
     first, second = (set(request["instruments"]) for request in workers.requests)
     assert (first, second) == (set(FIRST_ROUND), set(EVERY_ROUND))
-    assert {"values", "handshake"} == (first - second) - {"fresh_source"}
+    assert {"values", "handshake"} == (first - second) - {"fresh_source", "recipe"}
 
 
 def diagnoses(workers):

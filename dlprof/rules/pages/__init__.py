@@ -24,5 +24,14 @@ def index(rule: str) -> str:
     return _read(rule).splitlines()[2]
 
 
+def section(rule: str, title: str) -> str:
+    """One section of a rule's page, a paragraph a line; empty where there is none."""
+    if rule not in {known.id for known in RULES}:
+        return ""
+    _, _, rest = _read(rule).partition(f"\n## {title}\n")
+    paragraphs = rest.partition("\n## ")[0].strip().split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
 def _read(rule: str) -> str:
     return files(__package__).joinpath(f"{rule}.md").read_text(encoding="utf-8")

@@ -1,0 +1,37 @@
+"""FINDING on the command line: a number as the report shows it, or a rule."""
+
+from __future__ import annotations
+
+from dlprof.clean import clean
+from dlprof.errors import UsageError
+from dlprof.rules import RULES
+from dlprof.session import FindingRecord, Session
+
+
+def choose(session: Session, word: str | None) -> tuple[int, FindingRecord]:
+    """The finding and its number, from 1; the worst one without a word.
+
+    Raises :class:`UsageError` where there is none of this number or rule.
+    """
+    found = session.findings
+    if word is None:
+        return 1, found[0]
+    if word.isascii() and word.isdigit():
+        number = int(word[:9])
+        if not 1 <= number <= len(found):
+            raise UsageError(f"there is no finding {clean(word, 20)}: {_known(found)}")
+        return number, found[number - 1]
+    rules = {name.lower(): rule.id for rule in RULES for name in (rule.id, rule.name)}
+    rule = rules.get(word.lower())
+    for number, finding in enumerate(found, 1):
+        if finding.rule == rule:
+            return number, finding
+    what = "finds nothing in this session" if rule else "is neither a number nor a rule"
+    raise UsageError(f"{clean(word, 40)!r} {what}: {_known(found)}")
+
+
+def _known(found: list[FindingRecord]) -> str:
+    if not found:
+        return "the session has no findings"
+    rules = ", ".join(dict.fromkeys(clean(finding.rule, 20) for finding in found))
+    return f"it has 1 to {len(found)}, of {rules}"

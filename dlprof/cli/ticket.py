@@ -1,0 +1,61 @@
+"""``dlprof ticket``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dlprof.cli import options
+
+
+def ticket(
+    session: Annotated[Path, typer.Argument(help="A session file.")],
+    finding: Annotated[
+        str | None,
+        typer.Argument(help="A finding's number or a rule: 2 or DLP018. Default: the worst."),
+    ] = None,
+    run: Annotated[
+        bool | None,
+        typer.Option(
+            "--run/--no-run",
+            help="Run the reproducer. Default: for sessions that you measured on this machine.",
+        ),
+    ] = None,
+    python: Annotated[
+        str | None,
+        typer.Option("--python", metavar="PATH", help="Run it in this interpreter."),
+    ] = None,
+    private: Annotated[
+        bool, typer.Option("--private", help="Say on stderr what was taken out as private.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here.")
+    ] = None,
+) -> None:
+    """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
+    from dlprof import session as sessions
+    from dlprof.cli.finding import choose
+    from dlprof.cli.show import say, write
+    from dlprof.judging import judged
+    from dlprof.measuring import state_folder
+    from dlprof.provenance import is_ours
+    from dlprof.redact import Redactor, surroundings
+    from dlprof.ticket.write import written
+
+    found = judged(sessions.load(session))
+    if not found.findings and finding is None:
+        say("There are no findings in this session, and so there is nothing to report.\n")
+        return
+    number, chosen = choose(found, finding)
+    ours = is_ours(session, state_folder())
+    redactor = Redactor(surroundings())
+    named = options.interpreter(python) if python is not None else None
+    text = redactor(written(found, number, chosen, ours, run, named))
+    if output is None:
+        say(text)
+    else:
+        write(output, text)
+    for line in redactor.report() if private else ():
+        typer.echo(line, err=True)

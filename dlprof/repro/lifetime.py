@@ -1,0 +1,89 @@
+"""Lifetime: the source is dropped, or written too early, and the result is looked at again."""
+
+from __future__ import annotations
+
+from dlprof.repro.crash import in_child
+from dlprof.repro.effect import Effect
+from dlprof.repro.lines import block, inside
+from dlprof.repro.subject import Subject
+from dlprof.rules.known import Known, number
+from dlprof.session import FindingRecord
+
+TRIES = 100
+LIMIT_S = 20
+
+
+def dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    """The result reads memory that is somebody else's by then."""
+    values = subject.converted("values")
+    made = subject.result.lifetime
+    create = subject.create_by(made.evidence if made is not None else {})
+    fill = subject.source("write") if subject.writable else ""
+    used = subject.source("use") if subject.has("source", "use") else "x"
+    again = block("x = make()", fill, f"others.append({'x' if fill else used})")
+    child = block(
+        f"def make():\n{inside(block(create, 'return x'))}\n",
+        "x = make()",
+        subject.convert(),
+        f"before = {values}",
+        "del x",
+        "gc.collect()",
+        "others = []  # arrays that may be given the memory of x",
+        f"for _ in range(8):\n{inside(again)}",
+        f"changed = int((before != {values}).sum())",
+        'print(changed, "of", before.size, "values of y changed after x was dropped")',
+        "return changed > 0",
+    )
+    return in_child(f"{subject.code} does not keep x alive", child, imports=("import gc",))
+
+
+def unsafe_copy(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
+    """The copy still reads its source after the call has returned."""
+    written = subject.result.early_write
+    differs = f"bool((before != {subject.converted('values')}).any())"
+    told_apart = subject.has("source", "address") and subject.has("result", "address")
+    if told_apart:  # a view must show the write
+        copied = f"copied = {subject.converted('address')} != {subject.source('address')}"
+        counted = block(copied, "tries += copied", f"torn += copied and {differs}")
+    else:
+        counted = block("tries += 1", f"torn += {differs}")
+    attempt = block(
+        _source(subject, _torn(written.evidence if written is not None else {}), finding),
+        f"before = {subject.source('values')}",
+        f"y = {subject.code}",
+        subject.source("write"),
+        subject.wait_for_result(),
+        counted,
+    )
+    body = block(
+        "tries = torn = 0",
+        f"end = perf_counter() + {LIMIT_S}",
+        f"while tries < {TRIES} and perf_counter() < end:\n{inside(attempt)}",
+        'print(f"a write to x right after the call changed {torn} of {tries} copies")',
+        "return torn > 0",
+    )
+    symptom = f"{subject.code} still reads x after it has returned"
+    return Effect(symptom, body, ("from time import perf_counter",))
+
+
+def _source(subject: Subject, evidence: dict[str, object], finding: FindingRecord) -> str:
+    """Text that makes a source of a size at which the copy was torn.
+
+    Where the address decides whether it is a copy at all, the case's own array is made at one that
+    is copied, if it is large enough.
+    """
+    owned, size = subject.result.ownership, number(finding.evidence.get("size_bytes")) or 0
+    varies = owned is not None and owned.verdict == "varies"
+    if varies and Known(0, subject.result).size_bytes >= size:
+        return subject.create("copy")
+    return subject.create_by(evidence)
+
+
+def _torn(evidence: dict[str, object]) -> dict[str, object]:
+    """The evidence of a process that saw a torn copy, where processes disagree."""
+    processes = evidence.get("processes")
+    for process in processes if isinstance(processes, list) else ():
+        found = process.get("evidence") if isinstance(process, dict) else None
+        if isinstance(found, dict) and "create" in found:
+            return found
+    return evidence

@@ -1,0 +1,166 @@
+"""Put a script together: what it says, what it imports, what it does, how it ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import fill
+
+from dlprof.clean import clean
+from dlprof.errors import NoReproducer
+from dlprof.repro.effect import Effect
+from dlprof.repro.effects import EFFECTS
+from dlprof.repro.lines import WIDTH, block, folded, inside
+from dlprof.repro.setup import bound, modules, names, needed, needed_names, setup_of
+from dlprof.repro.subject import Subject, subject
+from dlprof.rules.known import mapping
+from dlprof.session import FindingRecord, Session
+
+MOST_LINES = 59
+LONGEST_LINE = 200
+SAFE = re.compile(r"[A-Za-z0-9_.,:/=+-]{1,80}")
+"""Names and values of environment variables that may stand in a script."""
+
+HEAD = '''\
+"""{symptom}.
+
+{details}
+"""
+'''
+EXITS = "Exits with 1 if the problem is there, with 0 if it is gone, with 125 if it cannot tell."
+TAIL = """\
+if __name__ == "__main__":
+    try:
+        found = {call}
+    except Exception as error:
+        print(f"cannot tell: {{type(error).__name__}}: {{error}}")
+        sys.exit(125)  # git bisect skips what cannot be told
+    {say}print("the problem is there" if found else "the problem is gone")
+    sys.exit(1 if found else 0)
+"""
+ALONE = {"call": "problem()", "say": ""}
+WITH_CHILD = {
+    "call": "convert() if sys.argv[1:] else problem()",
+    "say": "if not sys.argv[1:]:\n        ",
+}
+
+
+@dataclass(frozen=True)
+class Reproducer:
+    """A script, and in one line what it shows."""
+
+    symptom: str
+    text: str
+
+
+def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
+    """The script that shows ``finding``. Raises :class:`NoReproducer` where none can be made."""
+    show = EFFECTS.get(finding.rule)
+    if show is None:
+        raise NoReproducer(f"this dlprof has no reproducer for {clean(finding.rule, 40)}")
+    subjects = _subjects(session, finding)
+    effect = show(subjects[0], subjects[1] if len(subjects) > 1 else None, finding)
+    text = _fitting("\n".join(_parts(effect, subjects, session)))
+    _check(text)
+    return Reproducer(effect.symptom, text)
+
+
+def _subjects(session: Session, finding: FindingRecord) -> list[Subject]:
+    """The finding's clearest case, and the one it is compared with."""
+    indices = [*finding.results[:1], *(() if finding.against is None else (finding.against,))]
+    if not finding.results or not all(0 <= index < len(session.results) for index in indices):
+        raise NoReproducer("the finding names no result of the session")
+    return [subject(session.results[index]) for index in indices]
+
+
+def _parts(effect: Effect, subjects: Sequence[Subject], session: Session) -> list[str]:
+    """Docstring, imports, environment, functions and ending."""
+    body, child = (folded(needed_names(text)) for text in (effect.body, effect.child))
+    if child:
+        functions = [_function("convert", child, subjects), f"def problem():\n{inside(body)}"]
+    else:
+        functions = [_function("problem", body, subjects)]
+    environment = [
+        f'os.environ.setdefault("{name}", "{value}")' for name, value in _variables(session).items()
+    ]
+    wanted = {"import sys", *effect.imports, *(["import os"] if environment else [])}
+    used = names(f"{body}\n{child}")
+    imports = sorted(
+        (line for line in wanted if line.startswith("import") or bound(line) & used),
+        key=lambda line: (line.startswith("from"), line),
+    )
+    return [
+        _head(effect.symptom, subjects, session),
+        f"{block(*imports)}\n",
+        *([f"{block(*environment)}\n"] if environment else []),
+        *(f"\n{function.rstrip()}\n" for function in functions),
+        "\n" + TAIL.format(**(WITH_CHILD if child else ALONE)),
+    ]
+
+
+def _head(symptom: str, subjects: Sequence[Subject], session: Session) -> str:
+    array = f"x: {subjects[0].array_text}. {_seen_with(session, subjects)}"
+    details = "\n".join(fill(_in_docstring(line), WIDTH) for line in (array, EXITS))
+    return HEAD.format(symptom=fill(_in_docstring(symptom), WIDTH - 4), details=details)
+
+
+def _in_docstring(text: str) -> str:
+    return clean(text).replace("\\", "\\\\").replace('"', "'")
+
+
+def _seen_with(session: Session, subjects: Sequence[Subject]) -> str:
+    """``Seen with numpy 2.4.6, jax 0.10.2, Python 3.11.7.``"""
+    modules_ = {name for one in subjects for name in one.recipe.modules}
+    told = [
+        f"{name} {version}"
+        for name, version in mapping(session.environment.get("packages")).items()
+        if any(str(name).startswith(module) for module in modules_)
+    ]
+    told.append(f"Python {session.environment.get('python', '?')}")
+    return f"Seen with {', '.join(told)}."
+
+
+def _function(name: str, body: str, subjects: Sequence[Subject]) -> str:
+    """A function that imports what its body uses, tells the versions, and does it."""
+    setup = setup_of(subjects)
+    known = modules(setup, subjects)
+    text = folded(needed(setup, names(body) | set(known.values())))
+    told = ", ".join(f'"{module}", {alias}.__version__' for module, alias in known.items())
+    end = ", flush=True" if name == "convert" else ""  # it may die with what it had to say
+    versions = folded(f"print({told}{end})") + "\n"
+    return f"def {name}():\n" + inside(block(text, versions if told else "", body))
+
+
+def _variables(session: Session) -> dict[str, str]:
+    """Environment variables that the probes ask for, as they were."""
+    found: Mapping[str, str] = mapping(session.environment.get("variables"))
+    return {
+        name: value
+        for name, value in found.items()
+        if SAFE.fullmatch(str(name)) and SAFE.fullmatch(str(value))
+    }
+
+
+def _fitting(text: str) -> str:
+    """The text; without empty lines within functions, if it is too long with them."""
+    lines = text.splitlines(keepends=True)
+    if len(lines) <= MOST_LINES:
+        return text
+    following = [*lines[1:], ""]
+    return "".join(
+        line
+        for line, after in zip(lines, following, strict=True)
+        if line.strip() or not after.startswith(" ")
+    )
+
+
+def _check(text: str) -> None:
+    """Raise :class:`NoReproducer` for a script that is none, or that nobody would read."""
+    try:
+        compile(text, "<reproducer>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NoReproducer(f"the session's source text is not Python: {error}") from None
+    lines = text.splitlines()
+    if len(lines) > MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
+        raise NoReproducer(f"it would have {len(lines)} lines, which is too long for a reproducer")

@@ -1,0 +1,140 @@
+"""View or copy: a write to the source is looked for in the result."""
+
+from __future__ import annotations
+
+from dlprof.errors import NoReproducer
+from dlprof.repro.effect import Effect
+from dlprof.repro.lines import block, inside
+from dlprof.repro.subject import Subject
+from dlprof.session import FindingRecord
+
+
+def promise_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    """Documented to copy and a view, or documented not to copy and a copy."""
+    look, is_view = witness(subject)
+    if subject.result.case.promise == "copy":
+        body = block(subject.create("view"), subject.convert(), look, f"return {is_view}")
+        return Effect(f"{subject.code} is documented to copy, and is a view", body)
+    refusal = 'print("it refuses, as documented:", refusal)\nreturn False'
+    body = block(
+        subject.create("copy"),
+        f"try:\n{inside(f'y = {subject.code}')}",
+        f"except (ValueError, BufferError) as refusal:\n{inside(refusal)}",
+        subject.wait_for_result(),
+        look,
+        f"return not ({is_view})",
+    )
+    return Effect(f"{subject.code} is documented not to copy, and copies", body)
+
+
+def avoidable_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
+    """It copies, and another expression gives a view of the same array."""
+    view = compared(other)
+    body = block(
+        subject.create("copy"),
+        "# the copy",
+        subject.convert("y"),
+        "# what could be had instead",
+        view.convert("z"),
+        *_both(subject),
+        "return second and not first",
+    )
+    return Effect(f"{subject.code} copies although {view.code} is a view", body)
+
+
+def _both(subject: Subject) -> tuple[str, ...]:
+    """Text that says of ``y`` and ``z`` whether they share the memory of ``x``."""
+    if _can_write(subject):
+        values = f"{subject.converted('values', 'y')}, {subject.converted('values', 'z')}"
+        return (
+            f"before = {values}",
+            subject.source("write"),
+            f"after = {values}",
+            "first, second = (bool((b != a).any()) for b, a in zip(before, after))",
+            'print("a write to x shows in the first:", first, "- in the second:", second)',
+        )
+    addresses = (subject.source("address"), *(subject.converted("address", y) for y in "yz"))
+    return (
+        f"begins = {', '.join(addresses)}",
+        'print("x begins at %#x, the first at %#x, the second at %#x" % begins)',
+        "first, second = begins[1] == begins[0], begins[2] == begins[0]",
+    )
+
+
+def layout_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
+    """A view of one layout or alignment, a silent copy of another."""
+    look, is_view = witness(subject)
+    function = block(f"y = {subject.code}", subject.wait_for_result(), look, f"return {is_view}")
+    address = subject.source("address", "x")
+    where = f'print("x begins", {address} % 64, "bytes after a multiple of 64:")'
+    if other is not None and other.result.case.layout != subject.result.case.layout:
+        copied, viewed = subject.create("copy"), other.create("view")
+        what = f"a {subject.result.case.layout} array"
+        instead = f"a {other.result.case.layout} one"
+    else:
+        copied, viewed = subject.create_as("sliced"), subject.create_as("aligned")
+        what, instead = "an array that is not 64-byte aligned", "an aligned one"
+    body = block(
+        f"def is_view(x):\n{inside(function)}\n",
+        copied,
+        where,
+        "first = is_view(x)",
+        viewed,
+        where,
+        "second = is_view(x)",
+        "return second and not first",
+    )
+    return Effect(f"{subject.code} copies {what}, and is a view of {instead}", body)
+
+
+def read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    """The result lets memory be written that its owner calls read-only."""
+    source, result = subject.source("writable"), subject.converted("writable")
+    flags = f'print("x can be written:", {source}, "- y can be written:", {result})'
+    changed = 'print(changed, "of", before.size, "values of x were overwritten through y")'
+    write = block(
+        f"if {result}:",
+        inside(subject.converted("write")),
+        f"changed = int((before != {subject.source('values')}).sum())",
+        changed,
+        "return changed > 0",
+    )
+    body = block(
+        subject.create("view"),
+        subject.convert(),
+        flags,
+        f"before = {subject.source('values')}",
+        write,
+    )
+    return Effect(f"{subject.code} makes a writable view of a read-only array", body)
+
+
+def witness(subject: Subject) -> tuple[str, str]:
+    """Text that looks whether ``y`` shares the memory of ``x``, and the expression that says so."""
+    if _can_write(subject):
+        values = subject.converted("values")
+        look = block(
+            f"before = {values}",
+            subject.source("write"),
+            f"changed = int((before != {values}).sum())",
+            'print("a write to x changed", changed, "of", before.size, "values of y")',
+        )
+        return look, "changed > 0"
+    if not (subject.has("source", "address") and subject.has("result", "address")):
+        raise NoReproducer("neither a write nor an address of the arrays can be had in text")
+    look = block(
+        f"begins = {subject.source('address')}, {subject.converted('address')}",
+        'print("x begins at %#x, y at %#x" % begins)',
+    )
+    return look, "begins[0] == begins[1]"
+
+
+def _can_write(subject: Subject) -> bool:
+    return subject.writable and subject.has("result", "values")
+
+
+def compared(other: Subject | None) -> Subject:
+    """The case that the finding compares with."""
+    if other is None:
+        raise NoReproducer("the finding does not say what it compares with: measure again")
+    return other

@@ -1,0 +1,47 @@
+"""Shape, dtype and values: source and result, side by side."""
+
+from __future__ import annotations
+
+from dlprof.repro.effect import Effect
+from dlprof.repro.lines import block
+from dlprof.repro.subject import Subject
+from dlprof.rules.known import Known
+from dlprof.session import FindingRecord
+
+
+def dtype_changed(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
+    """The result has another dtype than the source."""
+    body = block(
+        subject.create(),
+        subject.convert(),
+        f"dtypes = {subject.source('dtype')}, {subject.converted('dtype')}",
+        'print("x is %s, y is %s" % dtypes)',
+        "return dtypes[0] != dtypes[1]",
+    )
+    before, after = (finding.evidence.get(name, "?") for name in ("before", "after"))
+    return Effect(f"{subject.code} makes {after} of {before}", body)
+
+
+def wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    """The result has another shape, or other values."""
+    if "shape" in Known(0, subject.result).changed:
+        return _shape_changed(subject)
+    body = block(
+        subject.create(),
+        subject.convert(),
+        f"wrong = int(({subject.source('values')} != {subject.converted('values')}).sum())",
+        'print(wrong, "values of y differ from those of x")',
+        "return wrong > 0",
+    )
+    return Effect(f"{subject.code} gives wrong values", body)
+
+
+def _shape_changed(subject: Subject) -> Effect:
+    body = block(
+        subject.create(),
+        subject.convert(),
+        f"shapes = {subject.source('shape')}, {subject.converted('shape')}",
+        'print("x has the shape %s, y has %s" % shapes)',
+        "return shapes[0] != shapes[1]",
+    )
+    return Effect(f"{subject.code} loses the shape", body)

@@ -1,0 +1,116 @@
+"""What should be instead, and who says so: a specification, a framework's documentation, a page."""
+
+from __future__ import annotations
+
+from dlprof.rules.known import mapping
+from dlprof.session import FindingRecord, Result
+
+ARRAY_API = "https://data-apis.org/array-api/latest/API_specification/generated/array_api"
+DLPACK = "https://dmlc.github.io/dlpack/latest/python_spec.html"
+DLPACK_C = "https://dmlc.github.io/dlpack/latest/c_api.html"
+
+FROM_DLPACK = f"[array API standard, from_dlpack]({ARRAY_API}.from_dlpack.html)"
+EXPORT = f"[array API standard, \\_\\_dlpack\\_\\_]({ARRAY_API}.array.__dlpack__.html)"
+SEMANTICS = f"[Python specification for DLPack, semantics]({DLPACK})"
+IMPLEMENTATION = f"[Python specification for DLPack, implementation]({DLPACK})"
+
+ZERO_COPY = f"Exchange through DLPack must be zero-copy where that is possible ({SEMANTICS})."
+ORDERED = (
+    "The producer makes its work safe to use on the consumer's stream, without a wait of the host"
+    f" where it can order streams ({EXPORT}, `stream`)."
+)
+SAME = f"The result has the data of the source: shape, dtype and values ({FROM_DLPACK})."
+
+EXPECTED = {
+    "DLP001": "The call returns without waiting for the work, and orders it instead. " + ORDERED,
+    "DLP002": "The call waits for the work on its source at most. " + ORDERED,
+    "DLP003": "Whoever uses the result sees its values. " + ORDERED,
+    "DLP004": "The result is a view: another way between the same frameworks gives one."
+    f" {ZERO_COPY}",
+    "DLP005": "A copy needs the memory of one array at its peak, a view none.",
+    "DLP006": f"Source and result are on the device, and the data stay there. {ZERO_COPY}",
+    "DLP007": SAME,
+    "DLP008": SAME,
+    "DLP009": "The result of a read-only array cannot be written, or is a copy. DLPack 1.0 carries"
+    f" the flag `DLPACK_FLAG_BITMASK_READ_ONLY` for it ([C API]({DLPACK_C})).",
+    "DLP010": "Nothing stays behind when the result is dropped: the consumer calls the producer's"
+    f" deleter when it no longer needs the data ({IMPLEMENTATION}).",
+    "DLP011": "The result keeps its memory alive: the producer's deleter is called when the"
+    f" consumer no longer needs the data, and not before ({IMPLEMENTATION}).",
+    "DLP012": "The same result costs about the same by either expression.",
+    "DLP013": "Both directions hand over the same memory, so that neither costs many times the"
+    f" other. {ZERO_COPY}",
+    "DLP014": "The conversion costs little beside the work of the loop.",
+    "DLP015": "The first request is answered. `max_version`, `dl_device` and `copy` are keywords of"
+    f" `__dlpack__` since version 2023.12 ({EXPORT}).",
+    "DLP016": "The call returns or raises an error; a consumer that cannot take an array raises"
+    f" `BufferError` ({FROM_DLPACK}).",
+    "DLP017": "The result is a view of this array too, or the call says that it copies."
+    f" {ZERO_COPY}",
+    "DLP019": "This is allowed where the framework queues its work. What is expected is that"
+    " nobody reads the call's time as the cost of the conversion.",
+    "DLP020": "When the call has returned, the copy does not change any more: a write to the source"
+    " is not seen in it.",
+}
+
+UNAVOIDABLE = (
+    "Perhaps nothing else: no measured path between the two avoids the wait, and values in host"
+    " memory cannot be had before they are computed. It is worth knowing because the call looks"
+    f" cheap when it is timed alone. On a device: {ORDERED}"
+)
+
+COPY = {
+    "copy": f"The result shares no memory with its source: with `copy=True` the function must"
+    f" always copy ({FROM_DLPACK}).",
+    "view": "The function must not copy, and must raise an error if it would have to:"
+    f" `BufferError` ({FROM_DLPACK}) or `ValueError`"
+    f" ([array API standard, asarray]({ARRAY_API}.asarray.html)).",
+}
+DOCUMENTED = "The framework's documentation says that this call {does}; `dlprof paths` shows it."
+DOES = {"copy": "copies", "view": "does not copy"}
+
+JAX = "https://docs.jax.dev/en/latest/_autosummary/"
+QUOTED = {
+    ("jax", "from_dlpack_copy"): (
+        "If copy=True then a copy is always performed",
+        f"{JAX}jax.dlpack.from_dlpack.html",
+    ),
+    ("jax", "device_put_copy"): ("If False, `x` will be copied.", f"{JAX}jax.device_put.html"),
+    ("jax", "asarray_nocopy"): (
+        "If False, then error if a copy is necessary.",
+        f"{JAX}jax.numpy.asarray.html",
+    ),
+    ("torch", "asarray_copy"): (
+        "If [...] a copy is requested then it will not share its memory with `obj`.",
+        "https://docs.pytorch.org/docs/stable/generated/torch.asarray.html",
+    ),
+}
+"""What a framework's documentation says of one of its ways in, and where."""
+
+
+def expected(finding: FindingRecord, result: Result) -> str:
+    """Markdown: what should be, with its source."""
+    if finding.rule == "DLP018":
+        return _documented(result)
+    if finding.rule == "DLP001" and finding.severity == "info":
+        return UNAVOIDABLE
+    return EXPECTED.get(finding.rule, "See the rule's page.")
+
+
+def _documented(result: Result) -> str:
+    case = result.case
+    promise = case.promise if case.promise in COPY else "copy"
+    quoted = QUOTED.get((case.consumer, case.import_))
+    if quoted is not None:
+        return f"The documentation of this function: “{quoted[0]}” ({quoted[1]})"
+    general = COPY[promise] if "copy=" in case.code else ""
+    return " ".join(filter(None, (DOCUMENTED.format(does=DOES[promise]), general)))
+
+
+def retold(evidence: object) -> dict[str, object]:
+    """The evidence of a finding that is fit to be shown: numbers, words and truth values."""
+    return {
+        str(name): value
+        for name, value in mapping(evidence).items()
+        if isinstance(value, str | int | float) and name != "create"
+    }

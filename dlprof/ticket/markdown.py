@@ -1,0 +1,40 @@
+"""Text from outside in Markdown: shown as it is, never run, linked, or read as a mention."""
+
+from __future__ import annotations
+
+import re
+
+from dlprof.clean import clean
+
+FENCE = re.compile(r"`{3,}")
+LONGEST_LINE = 400
+MARKS = re.compile(r"([\\`*_{}\[\]<>#!|~@&])")
+
+
+def code(text: str, longest: int = 300) -> str:
+    """One line of code; GitHub reads no mention, link or HTML in it."""
+    shown = clean(text, longest)
+    longest_run = max((len(run) for run in re.findall(r"`+", shown)), default=0)
+    ticks = "`" * (longest_run + 1)
+    pad = " " if shown[:1] in ("`", " ", "") or shown[-1:] in ("`", " ") else ""
+    return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A block of ``text``, line by line as it is; its fence is longer than any within."""
+    lines = [clean(line, LONGEST_LINE) for line in text.expandtabs().split("\n")]
+    longest = max((len(run) for run in FENCE.findall("\n".join(lines))), default=2)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join((f"{fence}{language}", *lines, fence))
+
+
+def prose(text: str, longest: int = 1500) -> str:
+    """A sentence in which nothing means anything to Markdown or HTML."""
+    return MARKS.sub(_escaped, clean(text, longest))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    # An entity keeps GitHub from a mention or an issue's number; a backslash does not.
+    return {"@": "&#64;", "#": "&#35;", "<": "&lt;", ">": "&gt;", "&": "&amp;"}.get(
+        match[0], f"\\{match[0]}"
+    )

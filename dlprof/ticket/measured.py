@@ -1,0 +1,144 @@
+"""Numbers with their intervals, and what proves the claim, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dlprof.axes import shape_text
+from dlprof.quantity import plain_time, size_text, time_text
+from dlprof.reports.row import Row, row_of
+from dlprof.rules.known import mapping, number, seen
+from dlprof.rules.pages import section
+from dlprof.session import FindingRecord, Result, Session
+from dlprof.ticket.expected import retold
+from dlprof.ticket.markdown import code, prose
+
+MOST_CASES = 8
+UNITS = {"ns": plain_time, "bytes": lambda value: size_text(round(value))}
+WORDS = {
+    "cost_ns": "what it costs per call",
+    "idle_ns": "the call with an empty queue",
+    "loaded_ns": "the call behind queued work",
+    "queued_ns": "length of the queued work",
+    "wrong_values": "wrong values were read",
+    "streams": "on which streams",
+    "slow_ns": "the slow path, per call",
+    "fast_ns": "the fastest path that gives the same, per call",
+    "copy_ns": "the copy, per call",
+    "view_ns": "the view, per call",
+    "there_ns": "there, at best",
+    "back_ns": "back, at best",
+    "host_ns": "until the call returns",
+    "ready_ns": "until the values are there",
+    "documented": "the documentation says",
+    "processes": "processes that looked",
+    "broken": "processes in which it was not so",
+    "peak_arrays": "memory at the peak, in arrays",
+    "refused_ns": "time of the refused request",
+    "size_bytes": "smallest size at which it was seen",
+    "bytes_per_conversion": "bytes left by each conversion",
+    "references_per_conversion": "references to the source left by each conversion",
+    "objects_per_conversion": "blocks of Python's memory left by each conversion",
+    "conversions": "conversions that were counted",
+    "source_writable": "the source can be written",
+    "result_writable": "the result can be written",
+}
+"""What the names in the evidence of a finding mean."""
+SHOWS: dict[object, str] = {True: "shows", False: "does not show"}
+
+
+def measured(results: Sequence[Result], other: Result | None, session: Session) -> str:
+    """One line for each case of the finding, and one for the case it is compared with."""
+    lines = [_line(result) for result in _distinct(results)[:MOST_CASES]]
+    more = len(_distinct(results)) - MOST_CASES
+    lines += [f"- … and {more:,} more"] if more > 0 else []
+    if other is not None:
+        lines.append(f"- for comparison: {_line(other).removeprefix('- ')}")
+    rounds = f"{session.rounds} fresh process{'es' if session.rounds != 1 else ''}"
+    foot = (
+        f"Time per call until the result's values are there: median of {rounds}, 95 % interval."
+        " Several times with a bar between are modes into which processes fall."
+    )
+    return "\n".join([*lines, "", foot]) if lines else "Nothing was measured to the end."
+
+
+def _distinct(results: Sequence[Result]) -> list[Result]:
+    found: dict[tuple[object, ...], Result] = {}
+    for result in results:
+        case = result.case
+        found.setdefault((case.code, case.shape, case.dtype, case.layout), result)
+    return list(found.values())
+
+
+def _line(result: Result) -> str:
+    row = row_of(result)
+    facts = [
+        _cost(row),
+        {"-": "", "?": "view or copy: cannot tell"}.get(row.owner, f"result: {row.owner}"),
+        f"{row.gb_per_s:.2g} GB/s" if row.gb_per_s and row.owner == "copy" else "",
+        f"behind queued work: {row.loaded}" if row.loaded else "",
+        f"changed: {', '.join(row.changed)}" if row.changed else "",
+        "" if row.status == "ok" else f"{row.status}: {row.reason}",
+    ]
+    array = f"{row.dtype} {shape_text(result.case.shape)} {row.layout}"
+    told = prose("; ".join(fact for fact in facts if fact), 600)
+    return f"- {code(result.case.code)} of {prose(array, 150)}: {told}"
+
+
+def _cost(row: Row) -> str:
+    return time_text(row.ready, row.process_medians_ns) if row.ready is not None else ""
+
+
+def how_sure(finding: FindingRecord, results: Sequence[Result], session: Session) -> str:
+    """Evidence in numbers, how such a finding is proved, and what casts doubt on it."""
+    facts = [f"- {prose(_fact(name, value), 300)}" for name, value in _facts(finding)]
+    facts += [f"- {prose(fact, 300)}" for fact in _witnesses(finding, results)]
+    doubts = _doubts(session)
+    parts = ["\n".join(facts), section(finding.rule, "How dlprof knows"), doubts]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _facts(finding: FindingRecord) -> list[tuple[str, object]]:
+    return list(retold(finding.evidence).items())[:12]
+
+
+def _fact(name: str, value: object) -> str:
+    """``queued: 45 ms`` of ``queued_ns``."""
+    if name in WORDS and isinstance(value, bool | str):
+        return f"{WORDS[name]}: {str(value).lower()}"
+    word, _, unit = name.rpartition("_")
+    amount = number(value)
+    if amount is not None and unit in UNITS and amount >= 0:
+        return f"{WORDS.get(name, word.replace('_', ' '))}: {UNITS[unit](amount)}"
+    shown = f"{amount:.3g}" if isinstance(value, float) and amount is not None else str(value)
+    return f"{WORDS.get(name, name.replace('_', ' '))}: {shown}"
+
+
+def _witnesses(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
+    """What the instrument behind the rule saw in each process."""
+    if not results or finding.rule not in ("DLP004", "DLP017", "DLP018", "DLP009"):
+        return []
+    told = []
+    for word, evidence in seen(results[0].ownership):
+        shows = SHOWS.get(mapping(evidence).get("source_write_shows"))
+        alignment = number(mapping(evidence).get("source_alignment_bytes"))
+        what = f"{word}: a write to the source {shows} in the result" if shows else word
+        where = f"; the source began at a multiple of {alignment:.0f} bytes" if alignment else ""
+        told.append(f"{what}{where}")
+    if len(told) == 1:
+        return [f"in every process a {told[0]}"]
+    return [f"process {index}: a {one}" for index, one in enumerate(told, 1)]
+
+
+def _doubts(session: Session) -> str:
+    doubts = []
+    if session.rounds == 1:
+        doubts.append("One process only: no interval is known.")
+    if session.foreign_cores is not None and session.foreign_cores > 0.5:  # noqa: PLR2004 - half a core
+        doubts.append(
+            f"Other programs kept {session.foreign_cores:.1f} cores busy meanwhile: times may be"
+            " too high."
+        )
+    if not session.complete:
+        doubts.append("The run was stopped before its end.")
+    return " ".join(doubts)

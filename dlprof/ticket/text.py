@@ -1,0 +1,137 @@
+"""The ticket itself: a pure function of a session, a finding and what the reproducer printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dlprof import __version__
+from dlprof.repro import Reproducer
+from dlprof.rules.pages import section
+from dlprof.session import FindingRecord, Result, Session
+from dlprof.ticket.expected import expected
+from dlprof.ticket.markdown import code, fenced, prose
+from dlprof.ticket.measured import how_sure, measured
+from dlprof.ticket.run import Ran
+from dlprof.ticket.surroundings import environment
+
+LIMIT = 65_536
+"""Characters of an issue or a comment on GitHub."""
+MOST_OTHERS = 20
+LONGEST_TITLE = 300
+
+NEWLINE = "\n"
+
+HOW_TO_RUN = (
+    "Save it as `reproducer.py` and run it; it needs the frameworks and nothing else."
+    " `git bisect run python reproducer.py` finds the commit that changed it."
+)
+NOT_RUN = "**The reproducer was not run**: {why}."
+SHOWN = "It was run in the interpreter that was measured, and shows the problem (exit code 1):"
+ENDINGS = {
+    "gone": "**Not reproduced.** When it was run, the script did not show the problem (exit code"
+    " 0). What stands below was measured by dlprof alone:",
+    "cannot tell": "**Not reproduced.** The script could not tell (exit code 125):",
+}
+
+
+def ticket(
+    session: Session,
+    number: int,
+    finding: FindingRecord,
+    script: Reproducer | str,
+    ran: Ran | str,
+) -> str:
+    """Markdown to paste.
+
+    ``script`` is the reproducer, or why there is none; ``ran`` what became of it, or why it was
+    not run.
+    """
+    results = [session.results[i] for i in finding.results if 0 <= i < len(session.results)]
+    against = finding.against
+    known = against is not None and 0 <= against < len(session.results)
+    other = session.results[against] if known and against is not None else None
+    parts = [
+        f"# {title(finding, script, [*results, *([other] if other else [])])}",
+        _what(finding, results),
+        "## How to see it",
+        _reproduction(script, ran),
+        "## What was measured",
+        measured(results, other, session),
+        "## How sure this is",
+        how_sure(finding, results, session),
+        "## What is expected",
+        expected(finding, results[0]) if results else "",
+        "## What to do meanwhile",
+        prose(finding.advice) if finding.advice else "No measured path does better.",
+        "## Versions and hardware",
+        environment(session, results),
+        _foot(session, number),
+    ]
+    return fit("\n\n".join(part for part in parts if part) + "\n")
+
+
+def title(finding: FindingRecord, script: Reproducer | str, results: Sequence[Result]) -> str:
+    """One line that says what is wrong, with the ``results``' code in code spans."""
+    said = script.symptom if isinstance(script, Reproducer) else finding.summary
+    codes = sorted({result.case.code for result in results}, key=len, reverse=True)
+    named = [re.escape(one) for one in codes if len(one) <= LONGEST_TITLE]
+    parts = re.split(f"({'|'.join(named)})", said[:LONGEST_TITLE]) if named else [said]
+    told = "".join(code(part) if part in codes else _spaced(part) for part in parts)
+    return f"{told} (x of {prose(results[0].case.producer, 60)})" if results else told
+
+
+def _spaced(part: str) -> str:
+    """Prose that keeps the blanks at its ends: code may stand beside them."""
+    begin, end = part[: len(part) - len(part.lstrip(" "))], part[len(part.rstrip(" ")) :]
+    return f"{begin}{prose(part.strip(' '), LONGEST_TITLE)}{end}" if part.strip() else part
+
+
+def _what(finding: FindingRecord, results: Sequence[Result]) -> str:
+    why = section(finding.rule, "Why it matters")
+    where = ""
+    if results:
+        case = results[0].case
+        array = f"{case.dtype} {'x'.join(map(str, case.shape)) or 'scalar'}"
+        where = (
+            f"`x` is an array of {prose(case.producer, 60)} ({prose(array, 90)}, layout"
+            f" {prose(case.layout, 40)}, on {prose(case.device, 40)}), handed over to"
+            f" {prose(case.consumer, 60)}. The call:\n\n{fenced(case.code, 'python')}"
+        )
+    return "\n\n".join(filter(None, (f"{prose(finding.summary)}.", where, why)))
+
+
+def _reproduction(script: Reproducer | str, ran: Ran | str) -> str:
+    if isinstance(script, str):
+        return f"**Not reproduced:** no script could be made of it: {prose(script, 300)}."
+    text = f"{HOW_TO_RUN}\n\n{fenced(script.text.rstrip(NEWLINE), 'python')}"
+    if isinstance(ran, str):
+        return f"{text}\n\n{NOT_RUN.format(why=prose(ran, 300))}"
+    ending = f"**Not reproduced.** The script did not come to an answer ({ran.verdict}):"
+    said = SHOWN if ran.code == 1 else ENDINGS.get(ran.verdict, ending)
+    return f"{text}\n\n{said}\n\n{fenced(ran.output or '(no output)', 'text')}"
+
+
+def _foot(session: Session, number: int) -> str:
+    others = [
+        f"- {index}. {prose(f'{other.severity} {other.rule} {other.name}: {other.summary}', 200)}"
+        for index, other in enumerate(session.findings, 1)
+        if index != number
+    ]
+    more = len(others) - MOST_OTHERS
+    rest = [f"- … and {more:,} more"] if more > 0 else []
+    made = f"Made by dlprof {__version__}, finding {number} of {len(session.findings)}"
+    made += f", session of {prose(session.created, 40)}."
+    if not others:
+        return f"---\n\n{made}"
+    listed = "\n".join([*others[:MOST_OTHERS], *rest])
+    head = "<details><summary>Other findings of the same session</summary>"
+    return f"---\n\n{made}\n\n{head}\n\n{listed}\n\n</details>"
+
+
+def fit(text: str) -> str:
+    """``text``, cut if it is longer than GitHub takes."""
+    if len(text) <= LIMIT:
+        return text
+    end = "\n\n… (cut: GitHub takes no more)\n"
+    return text[: LIMIT - len(end) - 8] + "\n```\n" + end

@@ -1,0 +1,58 @@
+"""From a finding to its ticket: make the reproducer, run it if that may be done, write it down."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from dlprof.errors import NoReproducer
+from dlprof.repro import Reproducer, reproducer
+from dlprof.session import FindingRecord, Session
+from dlprof.ticket.run import Ran, run
+from dlprof.ticket.text import ticket
+
+FOREIGN = (
+    "this session was not written by this user's dlprof on this machine, or was changed since."
+    " Read the script first; --run runs it"
+)
+
+
+def written(
+    session: Session,
+    number: int,
+    finding: FindingRecord,
+    ours: bool,
+    wanted: bool | None,
+    python: str | None,
+) -> str:
+    """The ticket of a finding.
+
+    Source text in a session is anybody's: it is run if ``wanted``, and where that is None if the
+    session is ``ours``. So is the interpreter that a session names: another's is never started.
+    """
+    script: Reproducer | str
+    try:
+        script = reproducer(session, finding)
+    except NoReproducer as reason:
+        return ticket(session, number, finding, str(reason), str(reason))
+    ran: Ran | str
+    if wanted is False:
+        ran = "--no-run was asked for"
+    elif not (wanted or ours):
+        ran = FOREIGN
+    else:
+        interpreter = python or (_measured(session) if ours else sys.executable)
+        ran = (
+            "the interpreter that was measured is no longer there; --python names another"
+            if interpreter is None
+            else run(script.text, interpreter)
+        )
+    return ticket(session, number, finding, script, ran)
+
+
+def _measured(session: Session) -> str | None:
+    """The interpreter that was measured, if it is still there."""
+    for path in (session.request.get("python"), session.environment.get("executable")):
+        if isinstance(path, str) and path and Path(path).is_file():
+            return path
+    return None

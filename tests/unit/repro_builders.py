@@ -1,0 +1,89 @@
+"""Sessions whose cases have recipes, as a worker would write them, without any framework."""
+
+from __future__ import annotations
+
+from builders import make_session
+from rule_builders import ordered, path, spread, varying, verdict
+
+from dlprof.probes.base import ArraySpec, Export, Import, Protocol
+from dlprof.probes.numpy import NumPy
+from dlprof.rules import RULES
+from dlprof.session import FindingRecord
+from dlprof.worker import recipe
+
+MS = 1e6
+
+
+def recipe_of(producer=None, consumer=None, spec=None, setup=""):
+    """What a worker says of the conversion of an array."""
+    way = Import("way", (Protocol.DLPACK,), "f({x})", setup=setup)
+    return recipe.measure(
+        producer or NumPy(), consumer or NumPy(), way, spec or ArraySpec((64, 64), "float32")
+    )
+
+
+def case_of(producer, consumer, spec, **changes):
+    return {
+        "producer": producer.name,
+        "consumer": consumer.name,
+        "shape": spec.shape,
+        "dtype": spec.dtype,
+        "layout": spec.layout,
+        "device": spec.device,
+        "protocol": "dlpack",
+        **changes,
+    }
+
+
+EVIDENCE = {
+    "DLP001": {"ordering": ordered("host-sync")},
+    "DLP002": {"ordering": ordered("device-sync")},
+    "DLP003": {"ordering": ordered("unordered", values_right=False)},
+    "DLP005": {"peak_memory": verdict("ok", arrays=2.0, size_bytes=16 << 20)},
+    "DLP007": {"values": verdict("wrong", changed={"dtype": ["float64", "float32"]})},
+    "DLP008": {
+        "values": verdict("wrong", changed={"values": {"different": 3, "of": 9, "first_index": 0}})
+    },
+    "DLP010": {"lifetime": verdict("retained", references_per_conversion=1.0)},
+    "DLP011": {"lifetime": verdict("dangling", changed_after_drop=True)},
+    "DLP014": {"placement": verdict("ok", in_loop_ns=2 * MS, hoisted_ns=1 * MS)},
+    "DLP016": {"status": "crashed", "reason": "killed by SIGABRT (Aborted) during first call"},
+    "DLP017": {"ownership": varying(("copy", 16), ("view", 64))},
+    "DLP019": {"host_time": spread(1e3), "ready_time": spread(1e6)},
+    "DLP020": {"early_write": verdict("unsafe", sizes_bytes={"4096": "torn"})},
+}
+
+
+def session_of(rule, producer=None, consumer=None, spec=None, code="numpy.array(x)", **changes):
+    """A session with one finding of ``rule``, of a case that shows it."""
+    producer, consumer = producer or NumPy(), consumer or NumPy()
+    spec = spec or ArraySpec((64, 64), "float32")
+    made = recipe_of(producer, consumer, spec)
+    parts = {**EVIDENCE.get(rule, {}), "recipe": made, **changes}
+    promise = changes.pop("promise", "copy" if rule == "DLP018" else None)
+    first = path(
+        code, case=case_of(producer, consumer, spec, promise=promise), **_without(parts, "promise")
+    )
+    other = path(code.replace("(x)", "(x[:])"), case=case_of(producer, consumer, spec), recipe=made)
+    return make_session(first, other, findings=[finding_of(rule)])
+
+
+def finding_of(rule, **changes):
+    name = next((known.name for known in RULES if known.id == rule), "unknown")
+    fields = {
+        "rule": rule,
+        "name": name,
+        "severity": "error",
+        "results": [0],
+        "summary": "it is wrong",
+        "against": 1,
+        "evidence": {"before": "float64", "after": "float32"} if rule == "DLP007" else {},
+    }
+    return FindingRecord.model_validate({**fields, **changes})
+
+
+def _without(parts, name):
+    return {key: value for key, value in parts.items() if key != name}
+
+
+__all__ = ["Export", "case_of", "finding_of", "recipe_of", "session_of"]

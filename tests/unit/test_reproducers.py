@@ -1,0 +1,183 @@
+"""Reproducers as text: whole, short, plain, and never more than the session says."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+from builders import make_session
+from repro_builders import finding_of, recipe_of, session_of
+from rule_builders import path, verdict
+
+from dlprof.errors import NoReproducer
+from dlprof.probes.base import ArraySpec
+from dlprof.probes.cupy import CuPy
+from dlprof.probes.jax import Jax
+from dlprof.probes.numba import Numba
+from dlprof.probes.numpy import NumPy
+from dlprof.probes.onnxruntime import OnnxRuntime
+from dlprof.probes.torch import Torch
+from dlprof.repro import EFFECTS, reproducer
+from dlprof.rules import RULES
+
+pytestmark = pytest.mark.unit
+
+ALL = [rule.id for rule in RULES]
+MAPS = {Torch: "torch", CuPy: "cupy", Jax: "jax", Numba: "numba", NumPy: "numpy"}
+PAIRS = [(Torch, CuPy), (CuPy, Torch), (Jax, Torch), (Torch, Jax), (CuPy, Jax), (Jax, CuPy)]
+HOST_PAIRS = [(NumPy, Jax), (Jax, NumPy), (Torch, NumPy), (OnnxRuntime, Torch), (Numba, NumPy)]
+QUEUED = ("DLP001", "DLP002", "DLP003")
+
+
+def text_of(rule, *arguments, **changes):
+    session = session_of(rule, *arguments, **changes)
+    return reproducer(session, session.findings[0]).text
+
+
+def scripts():
+    """Every rule on every kind of pair that it can occur with."""
+    for rule in ALL:
+        for pair in PAIRS:
+            if rule != "DLP005" and not (rule == "DLP009" and Jax in pair):
+                yield rule, *pair, "cuda"
+        for pair in HOST_PAIRS:
+            if rule not in (*QUEUED, "DLP006", "DLP009", "DLP020") or pair == (Numba, NumPy):
+                yield rule, *pair, "cpu"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """All scripts as files, and the reasons of those that cannot be made."""
+    folder = tmp_path_factory.mktemp("scripts")
+    reasons = {}
+    for index, (rule, producer, consumer, device) in enumerate(scripts()):
+        spec = ArraySpec((1024, 1024), "float32", "C", device)
+        code = f"{MAPS.get(consumer, 'numpy')}.from_dlpack(x)"
+        try:
+            text = text_of(rule, producer(), consumer(), spec, code=code)
+        except NoReproducer as reason:
+            reasons[rule, producer.name, consumer.name, device] = str(reason)
+        else:
+            name = f"{index}_{rule}_{producer.name}_{consumer.name}_{device}.py"
+            (folder / name).write_text(text, encoding="utf-8")
+    return folder, reasons
+
+
+def test_every_rule_has_a_reproducer():
+    assert list(EFFECTS) == ALL
+
+
+def test_what_cannot_be_shown_lacks_a_text_of_the_framework(written):
+    lacks = ("no text for", "how work is queued", "neither a write nor", "how the array was made")
+    for case, reason in written[1].items():
+        assert any(words in reason for words in lacks), (case, reason)
+
+
+def test_scripts_are_short_and_clean(written):
+    found = sorted(written[0].glob("*.py"))
+    assert {path.name.split("_")[1] for path in found} == set(ALL)
+    for script in found:
+        lines = script.read_text(encoding="utf-8").splitlines()
+        assert len(lines) < 60, script
+        assert max(map(len, lines)) <= 88, script
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "E,F", "."]
+    done = subprocess.run(ruff, cwd=written[0], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_scripts_import_frameworks_and_the_standard_library_only(written):
+    known = {*sys.stdlib_module_names, "numpy", "torch", "jax", "cupy", "numba", "onnxruntime"}
+    for script in written[0].glob("*.py"):
+        for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert {name.partition(".")[0] for name in names} <= known, script
+
+
+@pytest.mark.parametrize("rule", [rule for rule in ALL if rule not in (*QUEUED, "DLP015")])
+def test_the_conversion_stands_there_as_in_the_session(rule):
+    assert "numpy.array(x)" in text_of(rule)
+
+
+def test_work_is_queued_in_the_words_of_the_producer():
+    text = text_of("DLP001", Torch(), CuPy(), ArraySpec((8,), "float32", "C", "cuda"))
+    assert "for _ in range(work):\n            y = y + 1" in text
+    assert "torch.cuda.current_stream().synchronize()" in text
+
+
+def test_a_race_that_was_seen_on_own_streams_is_shown_on_own_streams():
+    session = session_of("DLP003", Torch(), CuPy(), ArraySpec((8,), "float32", "C", "cuda"))
+    finding = finding_of("DLP003", evidence={"streams": "own streams"})
+    text = reproducer(session, finding).text
+    assert "with torch.cuda.stream(torch.cuda.Stream()), cupy.cuda.Stream(non_blocking=True):" in (
+        text
+    )
+
+
+def test_a_copy_that_depends_on_alignment_is_shown_at_an_address_of_the_kind_that_was_seen():
+    owned = verdict("view", source_alignment_bytes=4096)
+    aligned = text_of("DLP018", ownership=owned)
+    assert "memory.ctypes.data % 64:" in aligned
+    unknown = verdict("view", source_alignment_bytes=None)
+    assert "memory = " not in text_of("DLP018", ownership=unknown)
+
+
+def test_a_session_without_source_text_is_told_so():
+    session = make_session(path("f(x)"), findings=[finding_of("DLP018", against=None)])
+    with pytest.raises(NoReproducer, match="older dlprof"):
+        reproducer(session, session.findings[0])
+
+
+@pytest.mark.parametrize("indices", [[], [7], [-1]])
+def test_a_finding_of_no_result_is_told_so(indices):
+    session = session_of("DLP018")
+    with pytest.raises(NoReproducer, match="names no result"):
+        reproducer(session, finding_of("DLP018", results=indices))
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("f(x", "not Python"),
+        ("f(x) # \u202e", "cannot be shown"),
+        ("f(x) # \x1b[31m", "cannot be shown"),
+        ("f('\ud800')", "cannot be shown"),
+        (f"f(x{' ' * 1_000_000})", "too long"),
+        ("x" * 300, "too long"),
+        ("f(x)\x00", "cannot be shown|not Python"),
+    ],
+)
+def test_a_hostile_conversion_is_refused_in_words(code, reason):
+    with pytest.raises(NoReproducer, match=reason):
+        text_of("DLP018", code=code)
+
+
+@pytest.mark.parametrize("name", ["create", "setup", "source"])
+def test_hostile_source_text_is_refused_in_words(name):
+    made = recipe_of()
+    bad = {"create": {"C": "x = ("}, "setup": ["import ("], "source": {"write": "{x}[ = 1"}}
+    with pytest.raises(NoReproducer):
+        text_of("DLP018", recipe={**made, name: bad[name]})
+
+
+def test_a_long_setup_is_refused_in_words():
+    made = recipe_of()
+    create = {"C": "\n".join(f"x = {number}" for number in range(100))}
+    with pytest.raises(NoReproducer, match="lines"):
+        text_of("DLP018", recipe={**made, "create": create})
+
+
+def test_quotes_in_the_conversion_do_not_end_the_docstring():
+    text = text_of("DLP018", code='f(x, """a""", "\\\\")')
+    assert isinstance(ast.parse(text).body[0], ast.Expr)
+
+
+def test_environment_variables_that_are_no_plain_words_are_left_out():
+    session = session_of("DLP018")
+    environment = {"variables": {"GOOD": "1", "BAD": '"); import os #', "\u202e": "x"}}
+    session = session.model_copy(update={"environment": environment})
+    text = reproducer(session, session.findings[0]).text
+    assert 'os.environ.setdefault("GOOD", "1")' in text
+    assert "BAD" not in text
