@@ -22,11 +22,13 @@ def matrix(
     probe: options.ProbeFiles = None,
     output: options.Output = None,
     json: options.Json = None,
+    html: options.Html = None,
 ) -> None:
     """Measure every installed framework with every other."""
     from dlprof.cli.fail_on import parse
     from dlprof.cli.matrix_table import show_matrix
     from dlprof.cli.measure import measure
+    from dlprof.cli.wanted import Wanted
     from dlprof.errors import Unmeasured
     from dlprof.measuring import Request, inspect_interpreter, pairs_of
     from dlprof.plan import Axes
@@ -50,4 +52,4 @@ def matrix(
         probe_files=files,
         command=("matrix",),
     )
-    measure(request, catalog, output, json, show_matrix, fail_on=allowed)
+    measure(request, catalog, output, Wanted(json, html), show_matrix, fail_on=allowed)

@@ -13,7 +13,8 @@ from dlprof.catalog import Catalog
 from dlprof.cli.fail_on import FailOn
 from dlprof.cli.matrix_table import show_matrix
 from dlprof.cli.progress import Bar
-from dlprof.cli.show import Show, say, show_table
+from dlprof.cli.show import Show, show_table
+from dlprof.cli.wanted import Wanted
 from dlprof.errors import Interrupted, Unmeasured, Unsaved
 from dlprof.measuring import Measurement, Request
 from dlprof.reports.row import Row, row_of
@@ -23,7 +24,7 @@ def measure(
     request: Request,
     catalog: Catalog,
     output: Path | None,
-    json: str | None,
+    wanted: Wanted,
     show: Show = show_table,
     resumed: sessions.Session | None = None,
     fail_on: FailOn | None = None,
@@ -35,8 +36,7 @@ def measure(
     :class:`Interrupted` where the user stopped it, and :class:`Unsaved` where the session could
     not be written in the end.
     """
-    if json not in (None, "-"):
-        sessions.check_writable(Path(json))
+    wanted.check()
     path = output or measuring.default_path(request.command[0])
     with Bar() as bar:
         measurement = Measurement(request, catalog, path, bar, resumed)
@@ -48,7 +48,7 @@ def measure(
         except Unsaved as error:
             unsaved = error
     rows = [row_of(result) for result in measurement.results()]
-    _print(measurement, rows, json, show)
+    _print(measurement, rows, wanted, show)
     if unsaved is not None:
         raise unsaved
     typer.echo(f"session: {path}", err=True)
@@ -67,20 +67,16 @@ def _first_reason(rows: list[Row]) -> str:
     return reason.strip().splitlines()[0]
 
 
-def finish(path: Path, output: Path | None, json: str | None, fail_on: FailOn | None) -> None:
+def finish(path: Path, output: Path | None, wanted: Wanted, fail_on: FailOn | None) -> None:
     """Finish a session that was stopped."""
     request, session = measuring.resume(path, ("run", "--resume", str(path)))
     catalog = measuring.inspect_interpreter(request.python, request.probe_files)
     show = show_matrix if session.command[:1] == ["matrix"] else show_table
-    measure(request, catalog, output or path, json, show, session, fail_on)
+    measure(request, catalog, output or path, wanted, show, session, fail_on)
 
 
-def _print(measurement: Measurement, rows: list[Row], json: str | None, show: Show) -> None:
+def _print(measurement: Measurement, rows: list[Row], wanted: Wanted, show: Show) -> None:
     header = measurement.header()
-    if json == "-":
-        for chunk in sessions.chunks(header, measurement.results()):
-            say(chunk)
-        return
-    show(header, rows)
-    if json is not None:
-        sessions.write(Path(json), header, measurement.results())
+    if not wanted.printed:
+        show(header, rows)
+    wanted.give(header, measurement.results)

@@ -112,6 +112,14 @@ Json = Annotated[
         help="Write the session as JSON; - prints it instead of the table.",
     ),
 ]
+Html = Annotated[
+    str | None,
+    typer.Option(
+        "--html",
+        metavar="FILE|-",
+        help="Write the report as one HTML file; - prints it instead of the table.",
+    ),
+]
 
 Value = TypeVar("Value")
 

@@ -7,19 +7,27 @@ from typing import Annotated
 
 import typer
 
+from dlprof.cli import options
+
 
 def report(
     session: Annotated[Path, typer.Argument(help="A session file.")],
+    html: options.Html = None,
 ) -> None:
-    """Print the report of a session again."""
+    """Print the report of a session again, or write it as HTML."""
     from dlprof import session as sessions
     from dlprof.cli.matrix_table import show_matrix
     from dlprof.cli.show import show_table
+    from dlprof.cli.wanted import Wanted
     from dlprof.judging import find
     from dlprof.reports.row import row_of
 
+    wanted = Wanted(html=html)
+    wanted.check()
     found = sessions.load(session)
     if not found.findings:  # written before there were rules, or innocent: then none is found now
         found = found.model_copy(update={"findings": find(found.results)})
-    show = show_matrix if found.command[:1] == ["matrix"] else show_table
-    show(found, [row_of(result) for result in found.results])
+    if html is None:
+        show = show_matrix if found.command[:1] == ["matrix"] else show_table
+        show(found, [row_of(result) for result in found.results])
+    wanted.give(found, lambda: found.results)

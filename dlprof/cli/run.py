@@ -31,6 +31,7 @@ def run(
     probe: options.ProbeFiles = None,
     output: options.Output = None,
     json: options.Json = None,
+    html: options.Html = None,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", metavar="FILE", help="Finish a session that was stopped."),
@@ -42,6 +43,7 @@ def run(
     """
     from dlprof.cli.fail_on import parse
     from dlprof.cli.measure import finish, measure
+    from dlprof.cli.wanted import Wanted
     from dlprof.errors import UsageError
     from dlprof.measuring import Request, inspect_interpreter
     from dlprof.plan import Axes
@@ -65,7 +67,7 @@ def run(
             "--timeout": timeout,
         }
         options.refuse_with_resume(given)
-        finish(resume, output, json, allowed)
+        finish(resume, output, Wanted(json, html), allowed)
         return
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
@@ -84,4 +86,4 @@ def run(
         probe_files=files,
         command=("run", producer, consumer),
     )
-    measure(request, catalog, output, json, fail_on=allowed)
+    measure(request, catalog, output, Wanted(json, html), fail_on=allowed)
