@@ -23,7 +23,7 @@ from dlprof.worker.inspect import interpreter
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "results" / "benchmarks.md"
-PROGRAMS = ("truth", "overhead", "accuracy", "speed", "memory")
+PROGRAMS = ("truth", "overhead", "accuracy", "speed", "memory", "html_report")
 PACKAGES = (
     ("dlprof",),
     ("numpy",),

@@ -16,11 +16,12 @@ Thin = Callable[[list[float]], list[float]]
 
 MOST_PLAIN = 150_000
 """Characters of JSON that stand in the page as they are; more stand there compressed only."""
-PACKED_PER_CASE = 400
+PACKED_PER_CASE = 280
 LEAST_CASES = 1000
 """Bytes of gzip per case that a page may hold before samples are rounded or left out of it; a
 session of few cases has as much room as one of so many."""
 DIGITS = 5
+FEW = 5
 SAMPLES = ("host_time", "ready_time")
 
 
@@ -58,14 +59,25 @@ def _rounded(samples_ns: list[float]) -> list[float]:
     return [float(f"{sample:.{DIGITS}g}") for sample in samples_ns]
 
 
-def _middle(samples_ns: list[float]) -> list[float]:
-    return [statistics.median(samples_ns)] if samples_ns else []
+def _five(samples_ns: list[float]) -> list[float]:
+    """Those that the chart of the spread shows."""
+    if len(samples_ns) <= FEW:
+        return _rounded(samples_ns)
+    cuts = statistics.quantiles(samples_ns, n=4, method="inclusive")
+    return _rounded([min(samples_ns), *cuts, max(samples_ns)])
 
 
+FIVE = (
+    f"In this copy each process has {FEW} of its samples only, rounded to {DIGITS} digits:"
+    " the smallest, the quartiles and the largest."
+)
 THINNER: tuple[tuple[Thin, str], ...] = (
     (_whole, ""),
     (_rounded, f"In this copy the samples are rounded to {DIGITS} digits."),
-    (_middle, "In this copy each process has the median of its samples only."),
+    (
+        _five,
+        FIVE,
+    ),
 )
 
 

@@ -24,7 +24,7 @@ from dlprof.reports.html.theme import (
 )
 from dlprof.session import FindingRecord
 
-MOST_FIGURES = 4
+MOST_FIGURES = 3
 MOST_PATHS = 14
 WIDTH, HEIGHT = 420, 340
 LABEL_PIXELS = 15

@@ -135,14 +135,16 @@ def _chart(shown: Sequence[Entry]) -> Any:
 def _box(one: ProcessSamples, name: str, place: int, entry: Entry) -> dict[str, Any]:
     samples = [sample / entry.row.cost_ns for sample in one.samples_ns]
     median = statistics.median(samples)
-    cuts = statistics.quantiles(samples, n=4) if len(samples) > 1 else [median] * 3
+    cuts = (
+        statistics.quantiles(samples, n=4, method="inclusive") if len(samples) > 1 else [median] * 3
+    )
     return {
         "name": name,
         "place": place,
         "low": min(samples),
-        "quarter": max(cuts[0], min(samples)),
+        "quarter": cuts[0],
         "median": median,
-        "three": min(cuts[2], max(samples)),
+        "three": cuts[2],
         "high": max(samples),
         "owner": owner_of(entry.row.owner),
     }

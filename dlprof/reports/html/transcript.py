@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dlprof.clean import clean
@@ -13,6 +13,7 @@ from dlprof.reports.html.evidence import value_text
 from dlprof.rules.known import mapping, number
 
 WHOLE = ("export", "import")
+ALIGNED = "aligned to "
 
 
 @dataclass(frozen=True)
@@ -28,30 +29,55 @@ class Step:
 
 @dataclass(frozen=True)
 class Transcript:
-    """One way of a pair; ``others`` are the further arrays on which it went the same way."""
+    """Ways of one pair that went alike; ``entry`` is the first of them, whose times these are.
+
+    ``others`` counts the further cases of these ways.
+    """
 
     entry: Entry
+    codes: tuple[str, ...]
     steps: tuple[Step, ...]
     others: int
     retried: bool
 
+    @property
+    def pair(self) -> str:
+        return self.entry.row.pair
+
 
 def transcripts(everything: Sequence[Entry]) -> list[Transcript]:
-    """One for each way in, in the session's order: the handshake of its first array."""
-    first: dict[tuple[str, str], Entry] = {}
-    others: dict[tuple[str, str], int] = {}
+    """The handshakes of each pair, that of the first array of each way; like ones together."""
+    ways: dict[tuple[str, str], list[Entry]] = {}
     for entry in everything:
         if entry.result.handshake:
-            way = entry.row.pair, entry.row.code
-            others[way] = others.get(way, -1) + 1
-            first.setdefault(way, entry)
-    return [_transcript(entry, others[way]) for way, entry in first.items()]
+            ways.setdefault((entry.row.pair, entry.row.code), []).append(entry)
+    alike: dict[tuple[Any, ...], list[list[Entry]]] = {}
+    for (pair, _), cases in ways.items():
+        alike.setdefault((pair, *map(_words, _steps(cases[0]))), []).append(cases)
+    order = {entry.row.pair: entry.index for entry in reversed(everything)}
+    found = [_transcript(group) for group in alike.values()]
+    return sorted(found, key=lambda one: order[one.pair])
 
 
-def _transcript(entry: Entry, others: int) -> Transcript:
-    steps = tuple(_step(event, entry) for event in entry.result.handshake)
-    asked = [step for step in steps if step.failed]
-    return Transcript(entry, steps, others, retried=bool(asked) and not steps[-1].failed)
+def _transcript(group: Sequence[Sequence[Entry]]) -> Transcript:
+    first = group[0][0]
+    steps = _steps(first)
+    return Transcript(
+        entry=first,
+        codes=tuple(cases[0].row.code for cases in group),
+        steps=steps,
+        others=sum(len(cases) for cases in group) - 1,
+        retried=any(step.failed for step in steps) and not steps[-1].failed,
+    )
+
+
+def _steps(entry: Entry) -> tuple[Step, ...]:
+    return tuple(_step(event, entry) for event in entry.result.handshake)
+
+
+def _words(step: Step) -> Step:
+    """The step without what differs from call to call: its time, and where the memory lies."""
+    return replace(step, took="", capsule=step.capsule.partition(ALIGNED)[0])
 
 
 def _step(event: Mapping[str, Any], entry: Entry) -> Step:
@@ -99,7 +125,7 @@ def _capsule(capsule: Mapping[str, Any]) -> str:
     ]
     words.append(f"flags {_flags(capsule.get('flags'))}")
     if (alignment := capsule.get("alignment_bytes")) is not None:
-        words.append(f"aligned to {value_text('alignment_bytes', alignment)}")
+        words.append(f"{ALIGNED}{value_text('alignment_bytes', alignment)}")
     return clean(", ".join(words), 600)
 
 

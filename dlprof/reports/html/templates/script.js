@@ -6,7 +6,7 @@
   // Sorting: a button in every heading of a table of cases.
   const key = (row, column) => {
     const cell = row.cells[column];
-    const text = cell.dataset.v ?? cell.textContent.trim();
+    const text = cell.dataset.v || cell.textContent.trim();
     const value = Number(text);
     return text !== "" && Number.isFinite(value) ? value : text;
   };
