@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
-from dlprof.session import ProcessSamples, Result, Session, TimeMeasure, chunks
+from dlprof.session import Session
 
 Thin = Callable[[list[float]], list[float]]
 
@@ -22,6 +24,7 @@ LEAST_CASES = 1000
 session of few cases has as much room as one of so many."""
 DIGITS = 5
 FEW = 5
+LEVEL = 6
 SAMPLES = ("host_time", "ready_time")
 
 
@@ -41,18 +44,32 @@ def embed(session: Session) -> Embedded:
     The header, every result, verdict and estimate are always whole.
     """
     room = PACKED_PER_CASE * max(len(session.results), LEAST_CASES)
-    text, packed, left_out = "", b"", ""
-    for thin, left_out in THINNER:  # noqa: B007 - the last one tried is taken
-        text = "".join(chunks(session, (_thinned(result, thin) for result in session.results)))
-        packed = gzip.compress(text.encode("utf-8"), 6, mtime=0)
+    content = session.model_dump(by_alias=True)
+    left_out = ""
+    text, packed = _packed(content)
+    for thin, words in THINNER:
         if len(packed) <= room:
             break
+        left_out = words
+        _thin(content["results"], thin)
+        text, packed = _packed(content)
     plain = Markup(in_script(text)) if len(text) <= MOST_PLAIN else None  # noqa: S704 - see in_script
     return Embedded(plain, base64.b64encode(packed).decode("ascii"), len(text), left_out)
 
 
-def _whole(samples_ns: list[float]) -> list[float]:
-    return samples_ns
+def _packed(content: dict[str, Any]) -> tuple[str, bytes]:
+    """The text of the session file, one line for each result, and the same compressed."""
+    head = json.dumps({name: part for name, part in content.items() if name != "results"})
+    lines = ",\n".join(json.dumps(result) for result in content["results"])
+    text = f'{head[:-1]}, "results": [\n{lines}\n]}}\n'
+    return text, gzip.compress(text.encode("utf-8"), LEVEL, mtime=0)
+
+
+def _thin(results: list[dict[str, Any]], thin: Thin) -> None:
+    for result in results:
+        for name in SAMPLES:
+            for process in (result[name] or {}).get("processes", ()):
+                process["samples_ns"] = thin(process["samples_ns"])
 
 
 def _rounded(samples_ns: list[float]) -> list[float]:
@@ -72,32 +89,9 @@ FIVE = (
     " the smallest, the quartiles and the largest."
 )
 THINNER: tuple[tuple[Thin, str], ...] = (
-    (_whole, ""),
     (_rounded, f"In this copy the samples are rounded to {DIGITS} digits."),
-    (
-        _five,
-        FIVE,
-    ),
+    (_five, FIVE),
 )
-
-
-def _thinned(result: Result, thin: Thin) -> Result:
-    if thin is _whole:
-        return result
-    return result.model_copy(
-        update={
-            name: measure.model_copy(update={"processes": _processes(measure, thin)})
-            for name in SAMPLES
-            if (measure := getattr(result, name)) is not None
-        }
-    )
-
-
-def _processes(measure: TimeMeasure, thin: Thin) -> list[ProcessSamples]:
-    return [
-        process.model_copy(update={"samples_ns": thin(process.samples_ns)})
-        for process in measure.processes
-    ]
 
 
 def in_script(text: str) -> str:

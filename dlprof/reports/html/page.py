@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from dlprof.clean import clean
 from dlprof.reports.answer import answers
 from dlprof.reports.html import (
     cards,
@@ -36,6 +37,7 @@ from dlprof.session import Session
 FEW_ANSWERS = 6
 FEW_CARDS = 8
 FEW_MAPS = 2
+SHORT = 80
 
 
 def render(session: Session) -> str:
@@ -55,6 +57,8 @@ def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
         "subject": subject_text(everything),
         "headline": headline(session, everything),
         "versions": environment.versions(session),
+        "created": clean(session.created, SHORT),
+        "device": clean(session.device_choice or ""),
         "busy": environment.busy(session),
         "answers": said,
         "few_answers": FEW_ANSWERS,

@@ -78,11 +78,20 @@ def _grouped(found: Iterable[tuple[str, str, Entry]]) -> list[Reason]:
 
 def _whole(entry: Entry) -> tuple[str, ...]:
     """Every line of the reason, and the last that the process printed."""
-    reason = (entry.result.reason or "").strip().splitlines()
-    output = (entry.result.output or "").strip().splitlines()[-MOST_LINES:]
-    lines = [*reason[:MOST_LINES], *(["the last that the process printed:"] if output else [])]
-    lines += output
+    lines = _lines(entry.result.reason)
+    if entry.result.output:
+        lines += ["the last that the process printed:", *_lines(entry.result.output, last=True)]
     return tuple(clean(line) for line in lines) if len(lines) > 1 else ()
+
+
+def _lines(text: str | None, last: bool = False) -> list[str]:
+    """The first or the last lines, and how many more the session has."""
+    lines = (text or "").strip().splitlines()
+    more = len(lines) - MOST_LINES
+    if more <= 0:
+        return lines
+    mark = f"… {more:,} more lines in the session"
+    return [mark, *lines[more:]] if last else [*lines[:MOST_LINES], mark]
 
 
 def _unknown(entry: Entry) -> Iterable[tuple[str, str, Entry]]:
