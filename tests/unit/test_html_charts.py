@@ -95,6 +95,21 @@ def test_waiting_is_from_the_return_until_the_values_are_there():
     assert phases.waiting_ns(entry) == 6 * US
 
 
+def test_waiting_within_the_intervals_is_not_told():
+    noisy = case(median_ns=4 * US, ready_time=timed(5 * US, share=0.4))
+    (found,) = figures(phases, alone(noisy))
+    assert found.lines[0].cells[-1] == "not told"
+
+
+def test_waiting_in_a_single_process_needs_twice_the_time():
+    def waiting_of(ready_us):
+        once = case(host_time=timed(4 * US, 1), ready_time=timed(ready_us * US, 1))
+        return phases.waiting_ns(entries(alone(once))[0])
+
+    assert waiting_of(7) == 0.0
+    assert waiting_of(9) == 5 * US
+
+
 def test_a_phase_below_the_resolution_is_shown_as_less():
     session = alone(case(median_ns=100.0))
     (found,) = figures(phases, session)

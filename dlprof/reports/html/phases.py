@@ -15,6 +15,7 @@ from dlprof.session import FindingRecord
 
 MOST = 16
 WIDTH = 300
+UNREPEATED = 2.0
 PARTS = ("export", "import", "release", "waiting")
 
 
@@ -27,9 +28,9 @@ def figures(everything: Sequence[Entry], findings: Sequence[FindingRecord]) -> l
     caption = (
         "Shares of one call: export and import are what each side does to hand the array over,"
         " release is dropping the result, waiting is the time from the call's return until the"
-        " values are there. The number at the right is their sum. Phases are timed one call at a"
-        " time, so the sum can differ from the time per call in a loop. Where the export is the"
-        " array itself, the handing over is part of the import."
+        " values are there, where it can be told from nothing. The number at the right is their"
+        " sum. Phases are timed one call at a time, so the sum can differ from the time per call"
+        " in a loop. Where the export is the array itself, the handing over is part of the import."
     )
     return [
         figure(
@@ -65,11 +66,19 @@ def parts(entry: Entry) -> dict[str, float]:
 
 
 def waiting_ns(entry: Entry) -> float | None:
-    """From the return of the call until the values are there; None where nothing is waited for."""
+    """From the return of the call until the values are there; None where nothing is waited for.
+
+    Both were timed in loops of their own: a difference within their intervals is 0. Without an
+    interval twice the time is asked for, as in the answer.
+    """
     ready, host = entry.result.ready_time, entry.result.host_time
     if ready is None or host is None or ready.same_as is not None:
         return None
-    return max(ready.median_ns - host.median_ns, 0.0)
+    if ready.ci95_ns is None or host.ci95_ns is None:
+        told = ready.median_ns > UNREPEATED * host.median_ns
+    else:
+        told = ready.ci95_ns[0] > host.ci95_ns[1]
+    return ready.median_ns - host.median_ns if told else 0.0
 
 
 def _cell(part: str) -> Any:
@@ -80,6 +89,8 @@ def _cell(part: str) -> Any:
             return "-"
         value = parts(entry)[part]
         floor = (phases.resolution_ns if phases else None) or 0.0
+        if value <= 0 and part == "waiting":
+            return "not told"
         return plain_time(value) if value > 0 else f"<{plain_time(max(floor, 1.0))}"
 
     return cell

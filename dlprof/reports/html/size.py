@@ -105,8 +105,8 @@ def _caption(group: Sequence[Entry], shown: Sequence[Entry], number: int, of: in
     known = sizes(group)
     text = (
         f"Time until the result is ready, from {size_text(known[0])} to {size_text(known[-1])},"
-        " both axes logarithmic. A view costs the same at every size; a copy grows with the bytes."
-        " Bars are 95 % intervals."
+        " both axes logarithmic. A level line does not depend on the size, as a view's should"
+        " not; a copy's climbs with the bytes. Bars are 95 % intervals."
     )
     line = memcpy(group)
     if len(line) > 1:

@@ -107,7 +107,7 @@ def _chart(shown: Sequence[Entry]) -> Any:
     axis = alt.Axis(values=ticks(low, high), labelExpr=TIMES, labelOverlap="greedy")
     y = alt.Y("name:N", sort=names, title=None, axis=names_axis(alt))
     offset = alt.YOffset("place:O")
-    colour = owner_colour(alt, values)
+    colour = owner_colour(alt, values, stroke=2)
     base = chart(values)
     title = "share of the reported time"
     reported = [

@@ -52,21 +52,22 @@ def owner_of(word: str) -> str:
     return word if word in OWNERS else "not known"
 
 
-def owner_colour(alt: Any, points: Iterable[Mapping[str, Any]]) -> Any:
+def owner_colour(alt: Any, points: Iterable[Mapping[str, Any]], stroke: int = 0) -> Any:
     """The colour of views and copies, with a legend of those that occur."""
     scale = alt.Scale(domain=OWNERS, range=OWNER_COLOURS)
-    return alt.Color("owner:N", scale=scale, legend=_legend(alt, points))
+    return alt.Color("owner:N", scale=scale, legend=_legend(alt, points, stroke))
 
 
 def owner_shape(alt: Any, points: Iterable[Mapping[str, Any]]) -> Any:
     """The same as a shape: the words must not depend on colour alone."""
     scale = alt.Scale(domain=OWNERS, range=OWNER_SHAPES)
-    return alt.Shape("owner:N", scale=scale, legend=_legend(alt, points))
+    return alt.Shape("owner:N", scale=scale, legend=_legend(alt, points, 0))
 
 
-def _legend(alt: Any, points: Iterable[Mapping[str, Any]]) -> Any:
+def _legend(alt: Any, points: Iterable[Mapping[str, Any]], stroke: int) -> Any:
     present = {point["owner"] for point in points}
-    return alt.Legend(values=[owner for owner in OWNERS if owner in present])
+    values = [owner for owner in OWNERS if owner in present]
+    return alt.Legend(values=values, symbolStrokeWidth=stroke)
 
 
 def span(values: Sequence[float], room: float = 1.25) -> tuple[float, float]:
