@@ -92,12 +92,18 @@ def test_cases_beyond_the_first_are_folded_and_not_cut():
 def test_one_process_is_said_to_be_one():
     once = case(rounds=[0], host_time=timed(US, rounds=1))
     session = alone(once)
-    assert "one process" in cards.sure_text(entries(session))
+    assert "one process" in cards.sure_text(entries(session), "DLP012")
+
+
+def test_what_the_diagnosis_saw_is_not_said_to_be_repeated():
+    found = cards.sure_text(entries(alone(case())), "DLP001")
+    assert found.startswith("The verdict was seen once")
+    assert "Timed in 3 fresh processes" in found
 
 
 def test_a_finding_of_what_was_not_measured_claims_no_interval():
     session = alone(lost(status="crashed"))
-    assert "No time was measured" in cards.sure_text(entries(session))
+    assert "No time was measured" in cards.sure_text(entries(session), "DLP016")
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ from dlprof.session import FindingRecord, Session
 
 LONGEST = 1200
 FEW = 5
+DIAGNOSED = frozenset(("DLP001", "DLP002", "DLP003", "DLP005", "DLP010", "DLP011", "DLP020"))
+"""Rules on ordering, peak memory, lifetime and early writes."""
+DIAGNOSIS = "The verdict was seen once, in a process of its own, at the first shape of each path."
 MEANING = {
     "error": "wrong or unsafe",
     "warning": "slow for no reason",
@@ -81,7 +84,7 @@ def _card(
         summary=clean(finding.summary, LONGEST),
         advice=clean(finding.advice, LONGEST),
         evidence=evidence.lines(finding.evidence),
-        sure=sure_text(of),
+        sure=sure_text(of, finding.rule),
         cases=cases[:FEW],
         more=cases[FEW:],
         again=again.command(of, session.request),
@@ -94,8 +97,14 @@ def _case(entry: Entry) -> Case:
     return Case(entry, array_text(entry), time_text(row.ready, row.process_medians_ns))
 
 
-def sure_text(of: Sequence[Entry]) -> str:
+def sure_text(of: Sequence[Entry], rule: str) -> str:
     """How often it was measured, in words: processes are what repeats, not calls."""
+    if rule in DIAGNOSED and of:
+        return f"{DIAGNOSIS} {_timed_text(of)}"
+    return _timed_text(of)
+
+
+def _timed_text(of: Sequence[Entry]) -> str:
     if not of:
         return "The finding names no case of this session."
     counts = {len(entry.result.rounds) for entry in of if entry.measured}
@@ -104,8 +113,8 @@ def sure_text(of: Sequence[Entry]) -> str:
     fewest, most = min(counts), max(counts)
     if most <= 1:
         return (
-            "Measured in one process: nothing was repeated, so no interval is known."
+            "Timed in one process: nothing was repeated, so no interval is known."
             " Times with ~ may differ in the next process; verdicts are what this one saw."
         )
     times = str(fewest) if fewest == most else f"{fewest} to {most}"
-    return f"Measured in {times} fresh processes each; ± is half a 95 % interval over them."
+    return f"Timed in {times} fresh processes each; ± is half a 95 % interval over them."
