@@ -24,7 +24,7 @@ def lines(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
 def name_text(key: str) -> str:
     """``slow_ns`` is ``slow``: the value says the unit."""
     word = clean(key, 60)
-    for unit in ("_ns", "_bytes"):
+    for unit in ("_ns", "_bytes", *(("_s",) if _seconds(word) else ())):
         word = word.removesuffix(unit)
     return "cost per call" if word == "cost" else word.replace("_", " ")
 
@@ -32,7 +32,7 @@ def name_text(key: str) -> str:
 def value_text(key: str, value: Any, depth: int = 0) -> str:
     """A value as text; lists and mappings in brackets, and cut where they are long or deep."""
     if value is None or isinstance(value, bool):
-        return {None: "not known", True: "yes", False: "no"}[value]
+        return {None: "-", True: "yes", False: "no"}[value]
     if (known := number(value)) is not None:
         return _number(key, known)
     if depth >= DEEPEST:
@@ -41,26 +41,34 @@ def value_text(key: str, value: Any, depth: int = 0) -> str:
         return _mapping(value, depth + 1)
     if isinstance(value, list | tuple):
         parts = [value_text(key, part, depth + 1) for part in value[:MOST_ITEMS]]
-        return (", ".join(parts) or "nothing") + _more(len(value))
+        text = (", ".join(parts) or "-") + _more(len(value))
+        return f"({text})" if depth else text
     return clean(str(value))
 
 
 def _mapping(value: Mapping[str, Any], depth: int) -> str:
     parts = [
-        f"{clean(str(name), 60)}: {value_text(str(name), part, depth)}"
+        f"{name_text(str(name))}: {value_text(str(name), part, depth)}"
         for name, part in list(value.items())[:MOST_ITEMS]
     ]
-    return ("; ".join(parts) or "nothing") + _more(len(value))
+    return ("; ".join(parts) or "-") + _more(len(value))
 
 
 def _number(key: str, value: float) -> str:
     if key.endswith("_ns"):
         return plain_time(value)
+    if _seconds(key):
+        return f"{value:.3g} s"
     if key.endswith("_bytes") and 0 <= value < MOST_BYTES:
         return size_text(int(value))
     if value == int(value) and abs(value) < MOST_BYTES:
-        return f"{int(value):,}"
+        return str(int(value))
     return significant(value, DIGITS)
+
+
+def _seconds(key: str) -> bool:
+    """``limit_s`` is in seconds, ``gb_per_s`` is not."""
+    return key.endswith("_s") and not key.endswith("_per_s")
 
 
 def _more(count: int) -> str:
