@@ -23,7 +23,16 @@ from dlprof.worker.inspect import interpreter
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "results" / "benchmarks.md"
-PROGRAMS = ("truth", "overhead", "accuracy", "speed", "memory", "waiting")
+PROGRAMS = (
+    "truth",
+    "overhead",
+    "accuracy",
+    "speed",
+    "memory",
+    "waiting",
+    "selftest",
+    "html_report",
+)
 PACKAGES = (
     ("dlprof",),
     ("numpy",),

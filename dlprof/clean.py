@@ -11,6 +11,8 @@ HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 
 def clean(text: str, longest: int = LONGEST) -> str:
     """One line of ``text``: control, format and surrogate characters escaped, the rest cut off."""
+    if len(text) <= longest and text.isprintable():  # nothing of HIDDEN is printable
+        return text
     shown = "".join(
         _escaped(character) if unicodedata.category(character) in HIDDEN else character
         for character in text[: longest + 1]

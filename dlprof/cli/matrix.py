@@ -22,6 +22,7 @@ def matrix(
     probe: options.ProbeFiles = None,
     output: options.Output = None,
     json: options.Json = None,
+    html: options.Html = None,
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
@@ -30,13 +31,13 @@ def matrix(
     from dlprof.cli.fail_on import parse
     from dlprof.cli.matrix_table import show_matrix
     from dlprof.cli.measure import measure
-    from dlprof.cli.tables import Tables
+    from dlprof.cli.wanted import Wanted
     from dlprof.errors import Unmeasured
     from dlprof.measuring import Request, inspect_interpreter, pairs_of
     from dlprof.plan import Axes
 
     allowed = parse(fail_on) if fail_on else None
-    tables = Tables(csv, parquet, markdown)
+    wanted = Wanted(json, html, csv, parquet, markdown)
     axes = options.axes_from(shape, dtype, layout, device, Axes())
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)
@@ -55,4 +56,4 @@ def matrix(
         probe_files=files,
         command=("matrix",),
     )
-    measure(request, catalog, output, json, show_matrix, fail_on=allowed, tables=tables)
+    measure(request, catalog, output, wanted, show_matrix, fail_on=allowed)

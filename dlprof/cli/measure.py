@@ -13,8 +13,8 @@ from dlprof.catalog import Catalog
 from dlprof.cli.fail_on import FailOn
 from dlprof.cli.matrix_table import show_matrix
 from dlprof.cli.progress import Bar
-from dlprof.cli.show import Show, say, show_table
-from dlprof.cli.tables import NONE, STDOUT, Tables
+from dlprof.cli.show import Show, show_table
+from dlprof.cli.wanted import Wanted
 from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring import Measurement, Request
 from dlprof.reports.row import Row, check_measured, row_of
@@ -24,11 +24,10 @@ def measure(
     request: Request,
     catalog: Catalog,
     output: Path | None,
-    json: str | None,
+    wanted: Wanted,
     show: Show = show_table,
     resumed: sessions.Session | None = None,
     fail_on: FailOn | None = None,
-    tables: Tables = NONE,
 ) -> None:
     """Measure, keep the session, print the report.
 
@@ -37,7 +36,7 @@ def measure(
     :class:`Interrupted` where the user stopped it, and :class:`Unsaved` where the session could
     not be written in the end.
     """
-    tables.check(json)
+    wanted.check()
     path = output or measuring.default_path(request.command[0])
     with Bar() as bar:
         measurement = Measurement(request, catalog, path, bar, resumed)
@@ -49,7 +48,7 @@ def measure(
         except Unsaved as error:
             unsaved = error
     rows = [row_of(result) for result in measurement.results()]
-    _print(measurement, rows, json, show, tables)
+    _print(measurement, rows, wanted, show)
     if unsaved is not None:
         raise unsaved
     typer.echo(f"session: {path}", err=True)
@@ -61,29 +60,16 @@ def measure(
         fail_on.check(measurement.header().findings)
 
 
-def finish(
-    path: Path,
-    output: Path | None,
-    json: str | None,
-    fail_on: FailOn | None,
-    tables: Tables = NONE,
-) -> None:
+def finish(path: Path, output: Path | None, wanted: Wanted, fail_on: FailOn | None) -> None:
     """Finish a session that was stopped."""
     request, session = measuring.resume(path, ("run", "--resume", str(path)))
     catalog = measuring.inspect_interpreter(request.python, request.probe_files)
     show = show_matrix if session.command[:1] == ["matrix"] else show_table
-    measure(request, catalog, output or path, json, show, session, fail_on, tables)
+    measure(request, catalog, output or path, wanted, show, session, fail_on)
 
 
-def _print(
-    measurement: Measurement, rows: list[Row], json: str | None, show: Show, tables: Tables
-) -> None:
+def _print(measurement: Measurement, rows: list[Row], wanted: Wanted, show: Show) -> None:
     header = measurement.header()
-    if json == STDOUT:
-        for chunk in sessions.chunks(header, measurement.results()):
-            say(chunk)
-    elif not tables.is_printed:
+    if not wanted.printed:
         show(header, rows)
-    if json not in (None, STDOUT):
-        sessions.write(Path(json), header, measurement.results())
-    tables.write(header, measurement.results)
+    wanted.give(header, measurement.results)

@@ -125,6 +125,14 @@ Markdown = Annotated[
     str | None,
     typer.Option("--markdown", metavar="FILE|-", help="Write a summary for GitHub; - prints it."),
 ]
+Html = Annotated[
+    str | None,
+    typer.Option(
+        "--html",
+        metavar="FILE|-",
+        help="Write the report as one HTML file; - prints it instead of the table.",
+    ),
+]
 
 Value = TypeVar("Value")
 

@@ -12,6 +12,7 @@ from dlprof.cli import options
 
 def report(
     session: Annotated[Path, typer.Argument(help="A session file.")],
+    html: options.Html = None,
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
@@ -20,14 +21,14 @@ def report(
     from dlprof import session as sessions
     from dlprof.cli.matrix_table import show_matrix
     from dlprof.cli.show import show_table
-    from dlprof.cli.tables import Tables
+    from dlprof.cli.wanted import Wanted
     from dlprof.judging import judged
     from dlprof.reports.row import row_of
 
-    tables = Tables(csv, parquet, markdown)
-    tables.check()
+    wanted = Wanted(html=html, csv=csv, parquet=parquet, markdown=markdown)
+    wanted.check()
     found = judged(sessions.load(session))
-    if not tables.is_printed:
+    if not wanted.printed:
         show = show_matrix if found.command[:1] == ["matrix"] else show_table
         show(found, [row_of(result) for result in found.results])
-    tables.write(found, lambda: found.results)
+    wanted.give(found, lambda: found.results)

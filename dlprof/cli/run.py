@@ -31,6 +31,7 @@ def run(
     probe: options.ProbeFiles = None,
     output: options.Output = None,
     json: options.Json = None,
+    html: options.Html = None,
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
@@ -45,13 +46,13 @@ def run(
     """
     from dlprof.cli.fail_on import parse
     from dlprof.cli.measure import finish, measure
-    from dlprof.cli.tables import Tables
+    from dlprof.cli.wanted import Wanted
     from dlprof.errors import UsageError
     from dlprof.measuring import Request, inspect_interpreter
     from dlprof.plan import Axes
 
     allowed = parse(fail_on) if fail_on else None
-    tables = Tables(csv, parquet, markdown)
+    wanted = Wanted(json, html, csv, parquet, markdown)
     if resume is not None:
         given = {
             "the frameworks": producer,
@@ -70,7 +71,7 @@ def run(
             "--timeout": timeout,
         }
         options.refuse_with_resume(given)
-        finish(resume, output, json, allowed, tables)
+        finish(resume, output, wanted, allowed)
         return
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
@@ -89,4 +90,4 @@ def run(
         probe_files=files,
         command=("run", producer, consumer),
     )
-    measure(request, catalog, output, json, fail_on=allowed, tables=tables)
+    measure(request, catalog, output, wanted, fail_on=allowed)

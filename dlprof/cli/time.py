@@ -32,6 +32,7 @@ def time(
     probe: options.ProbeFiles = None,
     output: options.Output = None,
     json: options.Json = None,
+    html: options.Html = None,
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
@@ -42,16 +43,16 @@ def time(
     """
     from dlprof.cli.fail_on import parse
     from dlprof.cli.measure import measure
-    from dlprof.cli.tables import Tables
+    from dlprof.cli.wanted import Wanted
     from dlprof.own_code import Asked, request_for
 
     allowed = parse(fail_on) if fail_on else None
-    tables = Tables(csv, parquet, markdown)
-    tables.check(json)
+    wanted = Wanted(json, html, csv, parquet, markdown)
+    wanted.check()
     request, catalog = request_for(
         Asked(statement, "\n".join(setup or ()), source),
         options.settings_from(rounds, seed, timeout, budget, quick, diagnose),
         options.interpreter(python),
         options.probe_files(probe),
     )
-    measure(request, catalog, output, json, fail_on=allowed, tables=tables)
+    measure(request, catalog, output, wanted, fail_on=allowed)

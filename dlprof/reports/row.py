@@ -188,7 +188,10 @@ def _kept(result: Result) -> tuple[float, float] | None:
 
 
 def _number(thing: Any) -> float | None:
-    return thing if isinstance(thing, (int, float)) and not isinstance(thing, bool) else None
+    """``thing`` if it is a finite number: Python reads NaN from JSON, though JSON knows none."""
+    if isinstance(thing, bool) or not isinstance(thing, (int, float)):
+        return None
+    return thing if math.isfinite(thing) else None
 
 
 def _owner(result: Result) -> str:

@@ -16,6 +16,7 @@ from dlprof.clean import first_line
 from dlprof.quantity import plain_time, size_text, time_text
 from dlprof.reports import circumstances, findings
 from dlprof.reports.answer import answers
+from dlprof.reports.cell_text import device_text, modes_text, speed_text, status_text
 from dlprof.reports.row import Row, suspected
 from dlprof.session import Header
 
@@ -23,8 +24,6 @@ MOST_ROWS = 60
 MOST_REASONS = 12
 MOST_ANSWERS = 8
 MANY_COLUMNS = 3
-LEAST_BYTES = 64 * 2**10
-"""A bandwidth of fewer bytes tells of the call, not of the copy."""
 
 
 @dataclass(frozen=True)
@@ -156,32 +155,14 @@ def measures_of(rows: Sequence[Row]) -> list[Column]:
         Column("ready", lambda row: time_text(row.ready, row.process_medians_ns), right=True)
     ]
     if any(row.device == "cuda" or row.device_ns is not None for row in rows):
-        columns.append(Column("on device", _device_text, right=True))
+        columns.append(Column("on device", device_text, right=True))
     columns.append(Column("result", attrgetter("owner")))
     if any(row.loaded for row in rows):
         columns.append(Column("loaded", attrgetter("loaded"), right=True))
-    if any(_speed_text(row) != "-" for row in rows):
-        columns.append(Column("GB/s", _speed_text, right=True))
-    columns.append(Column("status", _status_text))
+    if any(speed_text(row) != "-" for row in rows):
+        columns.append(Column("GB/s", speed_text, right=True))
+    columns.append(Column("status", status_text))
     return columns
-
-
-def _device_text(row: Row) -> str:
-    if row.device_ns is None:
-        return "?"
-    if row.device_ns < row.device_resolution_ns:
-        return f"<{plain_time(row.device_resolution_ns, 1)}"
-    return plain_time(row.device_ns, 3)
-
-
-def _speed_text(row: Row) -> str:
-    if row.gb_per_s is None or row.size_bytes < LEAST_BYTES:
-        return "-"
-    return f"{row.gb_per_s:.2g}"
-
-
-def _status_text(row: Row) -> str:
-    return "wrong" if row.changed else row.status
 
 
 def _style(row: Row) -> str:
@@ -217,7 +198,7 @@ def _notes(measured: Sequence[Row]) -> list[RenderableType]:
         if row.status != "ok":
             lines[f"{row.code}: {row.status}: {first_line(row.reason)}"] = None
         if row.ready is not None and row.ready.modes:
-            lines[f"{row.code} runs in {len(row.ready.modes)} modes: {_modes(row)}"] = None
+            lines[f"{row.code} runs in {len(row.ready.modes)} modes: {modes_text(row)}"] = None
         if row.setup:
             lines[f"{row.code} needs: {row.setup}"] = None
         if row.kept_ns is not None:
@@ -231,19 +212,6 @@ def _notes(measured: Sequence[Row]) -> list[RenderableType]:
     if len(lines) > MOST_REASONS:
         shown.append(Text(f"… and {len(lines) - MOST_REASONS:,} more notes in the session file"))
     return [Text(), *shown] if shown else []
-
-
-def _modes(row: Row) -> str:
-    modes = row.ready.modes if row.ready is not None else []
-    return ", ".join(
-        plain_time(mode.median_ns)
-        + (
-            ""
-            if mode.page_faults_per_call is None
-            else f" with {mode.page_faults_per_call:.0f} page faults"
-        )
-        for mode in modes
-    )
 
 
 def _flush(text: Text) -> Padding:

@@ -192,6 +192,8 @@ def test_a_session_that_cannot_be_opened_is_told_in_one_sentence(tmp_path, name,
         ("-o", "loop", "oop"),
         ("--json", "missing/session.json", "No such file or directory"),
         ("--json", ".", "Is a directory"),
+        ("--html", "missing/report.html", "No such file or directory"),
+        ("--html", ".", "Is a directory"),
     ],
 )
 def test_an_unwritable_output_is_known_before_anything_is_measured(tmp_path, option, place, reason):
@@ -223,7 +225,7 @@ def test_a_folder_that_refuses_new_files_is_told_in_one_sentence(tmp_path):
     assert run.sentence().startswith("dlprof: cannot write /proc/session.json: ")
 
 
-@pytest.mark.parametrize("option", ["-o", "--json"])
+@pytest.mark.parametrize("option", ["-o", "--json", "--html"])
 def test_a_device_is_written_to_and_never_replaced(tmp_path, option):
     null = tmp_path / "null"
     make_null(null)

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 from builders import lost_row, make_header, make_measure, make_row
-from hostile import texts
+from hostile_text import texts
 from hypothesis import given
 from markdown_it import MarkdownIt
 

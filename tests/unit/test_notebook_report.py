@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 from builders import make_result, make_session
-from hostile import texts
+from hostile_text import texts
 from hypothesis import given
 
 from dlprof.clean import clean

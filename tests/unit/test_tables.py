@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from builders import make_header, make_measure, make_result, make_session
-from hostile import texts
+from hostile_text import texts
 from hypothesis import given
 from rule_builders import ordered, verdict
 

@@ -1,0 +1,40 @@
+"""Cells of a table as text: the same words in a terminal and on a page."""
+
+from __future__ import annotations
+
+from dlprof.quantity import plain_time
+from dlprof.reports.row import Row
+
+LEAST_BYTES = 64 * 2**10
+"""A bandwidth of fewer bytes tells of the call, not of the copy."""
+
+
+def device_text(row: Row) -> str:
+    if row.device_ns is None:
+        return "?"
+    if row.device_ns < row.device_resolution_ns:
+        return f"<{plain_time(row.device_resolution_ns, 1)}"
+    return plain_time(row.device_ns, 3)
+
+
+def speed_text(row: Row) -> str:
+    if row.gb_per_s is None or row.size_bytes < LEAST_BYTES:
+        return "-"
+    return f"{row.gb_per_s:.2g}"
+
+
+def status_text(row: Row) -> str:
+    return "wrong" if row.changed else row.status
+
+
+def modes_text(row: Row) -> str:
+    modes = row.ready.modes if row.ready is not None else []
+    return ", ".join(
+        plain_time(mode.median_ns)
+        + (
+            ""
+            if mode.page_faults_per_call is None
+            else f" with {mode.page_faults_per_call:.0f} page faults"
+        )
+        for mode in modes
+    )

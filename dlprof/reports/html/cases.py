@@ -1,0 +1,174 @@
+"""All cases: a table for each pair, folded where there are many, never cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+
+from dlprof.quantity import plain_time, time_text
+from dlprof.reports.cell_text import device_text, speed_text, status_text
+from dlprof.reports.html.entry import Entry
+from dlprof.reports.row import Row
+from dlprof.session import Result
+
+OPEN_ROWS = 60
+"""A table of more rows is folded, unless it is the only one and not much longer."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """``value`` gives the number that a cell is sorted by."""
+
+    title: str
+    cell: Callable[[Entry], str]
+    value: Callable[[Entry], float | None] | None = None
+
+    @property
+    def number(self) -> bool:
+        return self.value is not None
+
+
+@dataclass(frozen=True)
+class Cell:
+    text: str
+    value: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    entry: Entry
+    kind: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """All cases of one pair. ``constant`` is what all of them share."""
+
+    pair: str
+    constant: str
+    columns: tuple[Column, ...]
+    lines: tuple[Line, ...]
+    open: bool
+
+
+def row(name: str) -> Callable[[Entry], str]:
+    found = attrgetter(name)
+    return lambda entry: found(entry.row)
+
+
+AXES = (
+    Column("shape", row("shape"), lambda entry: float(entry.row.size_bytes)),
+    Column("dtype", row("dtype")),
+    Column("layout", row("layout")),
+    Column("device", row("device")),
+)
+
+
+def tables(everything: Sequence[Entry]) -> list[Table]:
+    """One for each pair, in the session's order; cheapest first for each array."""
+    pairs: dict[str, list[Entry]] = {}
+    for entry in everything:
+        pairs.setdefault(entry.row.pair, []).append(entry)
+    few = len(everything) <= OPEN_ROWS
+    return [_table(pair, group, few) for pair, group in pairs.items()]
+
+
+def _table(pair: str, group: Sequence[Entry], few: bool) -> Table:
+    arrays = {array: place for place, array in enumerate(dict.fromkeys(e.row.array for e in group))}
+    ordered = sorted(group, key=lambda entry: (arrays[entry.row.array], entry.row.cost_ns))
+    fixed = [axis for axis in AXES if len({axis.cell(entry) for entry in group}) == 1]
+    columns = (
+        Column("path", row("code")),
+        *(axis for axis in AXES if axis not in fixed),
+        *_measures(group),
+    )
+    return Table(
+        pair=pair,
+        constant=" ".join(axis.cell(group[0]) for axis in fixed),
+        columns=columns,
+        lines=tuple(_line(entry, columns) for entry in ordered),
+        open=few,
+    )
+
+
+def _line(entry: Entry, columns: Sequence[Column]) -> Line:
+    cells = (
+        Cell(column.cell(entry), _value(column.value(entry)) if column.value else "")
+        for column in columns
+    )
+    return Line(entry, kind(entry.row), tuple(cells))
+
+
+def kind(row_: Row) -> str:
+    """The word by which a row is coloured; the same word stands in it as text."""
+    if row_.status != "ok" or row_.changed or row_.suspect or row_.promise_broken:
+        return "wrong"
+    return row_.owner if row_.owner in ("view", "copy") else "other"
+
+
+def _value(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def _measures(group: Sequence[Entry]) -> list[Column]:
+    columns = [
+        Column("ready", _ready, _ready_ns),
+        Column("result", row("owner")),
+    ]
+    if any(entry.row.device == "cuda" or entry.row.device_ns is not None for entry in group):
+        columns.insert(1, Column("on device", _device, lambda entry: entry.row.device_ns))
+    if any(entry.row.loaded for entry in group):
+        columns.append(Column("loaded", row("loaded")))
+    if any(speed_text(entry.row) != "-" for entry in group):
+        columns.append(
+            Column("GB/s", lambda entry: speed_text(entry.row), lambda entry: entry.row.gb_per_s)
+        )
+    if any(_calls(entry.result) for entry in group):
+        columns.append(Column("call", _call, _call_ns))
+    if any(entry.result.first_call_ns is not None for entry in group):
+        columns.append(Column("first call", _first, lambda entry: entry.result.first_call_ns))
+    return [*columns, Column("status", _status)]
+
+
+def _ready(entry: Entry) -> str:
+    return time_text(entry.row.ready, entry.row.process_medians_ns)
+
+
+def _ready_ns(entry: Entry) -> float | None:
+    return entry.row.ready.median_ns if entry.row.ready else None
+
+
+def _device(entry: Entry) -> str:
+    return device_text(entry.row)
+
+
+def _calls(result: Result) -> bool:
+    """Whether the call's own time was measured apart from the ready time."""
+    return result.ready_time is not None and result.ready_time.same_as is None
+
+
+def _call(entry: Entry) -> str:
+    return time_text(entry.result.host_time)
+
+
+def _call_ns(entry: Entry) -> float | None:
+    return entry.result.host_time.median_ns if entry.result.host_time else None
+
+
+def _first(entry: Entry) -> str:
+    first = entry.result.first_call_ns
+    return "-" if first is None else plain_time(first)
+
+
+def _status(entry: Entry) -> str:
+    found = entry.row
+    words = [status_text(found)]
+    if found.changed:
+        words.append(", ".join(found.changed))
+    if found.promise_broken:
+        words.append(f"documented: {found.promise}")
+    elif found.suspect:
+        words.append("not safe")
+    return ": ".join(words[:2]) + "".join(f", {word}" for word in words[2:])

@@ -1,0 +1,91 @@
+"""How it was measured: command, seed, versions, machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dlprof.clean import clean
+from dlprof.machine import NOTABLE_CORES
+from dlprof.reports.html.evidence import name_text, value_text
+from dlprof.rules.known import mapping
+from dlprof.session import Session
+
+LONGEST = 2000
+
+
+@dataclass(frozen=True)
+class Block:
+    title: str
+    lines: list[tuple[str, str]]
+
+
+def versions(session: Session) -> str:
+    """``Python 3.11.7, numpy 2.4.6``: what stands under the headline."""
+    packages = mapping(session.environment.get("packages"))
+    pairs = session.request.get("pairs")
+    names = {str(name) for pair in (pairs if isinstance(pairs, list) else []) for name in pair}
+    used = [
+        clean(f"{name} {version}", 80)
+        for name, version in packages.items()
+        if not names or any(str(name).startswith(framework) for framework in names)
+    ]
+    python = clean(f"Python {session.environment.get('python', '?')}", 80)
+    return ", ".join([python, *used])
+
+
+def blocks(session: Session) -> list[Block]:
+    """The run, its request, the machine, the packages: all that the session says of them."""
+    environment = dict(session.environment)
+    packages = mapping(environment.pop("packages", {}))
+    variables = mapping(environment.pop("variables", {}))
+    found = [
+        Block("Run", _run(session)),
+        Block("Machine and interpreter", _lines(environment)),
+        Block("Packages", _plain(packages)),
+        Block("Environment variables", _plain(variables)),
+        Block("Request", _lines(session.request)),
+    ]
+    return [block for block in found if block.lines]
+
+
+def _plain(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(clean(str(name), 80), clean(str(value))) for name, value in found.items()]
+
+
+def _run(session: Session) -> list[tuple[str, str]]:
+    lines = [
+        ("command", clean(" ".join(["dlprof", *session.command]), LONGEST)),
+        ("seed", f"{session.seed}"),
+        ("rounds", f"{session.rounds}"),
+        ("begun", clean(session.created)),
+        ("complete", "yes" if session.complete else "no: the run was stopped"),
+    ]
+    if session.wall_s is not None:
+        lines.append(("took", f"{session.wall_s:.3g} s"))
+    if session.device_choice:
+        lines.append(("device", clean(session.device_choice, LONGEST)))
+    if session.foreign_cores is not None:
+        lines.append(("cores kept busy by others", f"{session.foreign_cores:.2f} on average"))
+    return lines
+
+
+def busy(session: Session) -> str:
+    """A warning where other programs used the machine meanwhile, else nothing."""
+    foreign = session.foreign_cores
+    if foreign is None or foreign <= NOTABLE_CORES:
+        return ""
+    cores = value_text("cores", session.environment.get("cores"))
+    return (
+        f"Other processes kept {foreign:.1f} of {cores} cores busy: times may be too high, and"
+        " their intervals do not cover it."
+    )
+
+
+def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        (name_text(key), clean(value_text(key, value), LONGEST))
+        for key, value in found.items()
+        if value is not None
+    ]

@@ -1,0 +1,75 @@
+"""Evidence of any form as lines of text: the unit stands in the name, ``cost_ns``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dlprof.clean import clean
+from dlprof.quantity import plain_time, significant, size_text
+from dlprof.rules.known import number
+
+MOST_ITEMS = 12
+DEEPEST = 3
+DIGITS = 3
+"""Of plain numbers; times have as many as their interval is known to support."""
+MOST_BYTES = 1 << 63
+
+
+def lines(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A name for people and a value with its unit, for each key."""
+    return [(name_text(str(key)), value_text(str(key), value)) for key, value in evidence.items()]
+
+
+def name_text(key: str) -> str:
+    """``slow_ns`` is ``slow``: the value says the unit."""
+    word = clean(key, 60)
+    for unit in ("_ns", "_bytes", *(("_s",) if _seconds(word) else ())):
+        word = word.removesuffix(unit)
+    return "cost per call" if word == "cost" else word.replace("_", " ")
+
+
+def value_text(key: str, value: Any, depth: int = 0) -> str:
+    """A value as text; lists and mappings in brackets, and cut where they are long or deep."""
+    if value is None or isinstance(value, bool):
+        return {None: "-", True: "yes", False: "no"}[value]
+    if (known := number(value)) is not None:
+        return _number(key, known)
+    if depth >= DEEPEST:
+        return "…"
+    if isinstance(value, Mapping):
+        return _mapping(value, depth + 1)
+    if isinstance(value, list | tuple):
+        parts = [value_text(key, part, depth + 1) for part in value[:MOST_ITEMS]]
+        text = (", ".join(parts) or "-") + _more(len(value))
+        return f"({text})" if depth else text
+    return clean(str(value))
+
+
+def _mapping(value: Mapping[str, Any], depth: int) -> str:
+    parts = [
+        f"{name_text(str(name))}: {value_text(str(name), part, depth)}"
+        for name, part in list(value.items())[:MOST_ITEMS]
+    ]
+    return ("; ".join(parts) or "-") + _more(len(value))
+
+
+def _number(key: str, value: float) -> str:
+    if key.endswith("_ns"):
+        return plain_time(value)
+    if _seconds(key):
+        return f"{value:.3g} s"
+    if key.endswith("_bytes") and 0 <= value < MOST_BYTES:
+        return size_text(int(value))
+    if value == int(value) and abs(value) < MOST_BYTES:
+        return str(int(value))
+    return significant(value, DIGITS)
+
+
+def _seconds(key: str) -> bool:
+    """``limit_s`` is in seconds, ``gb_per_s`` is not."""
+    return key.endswith("_s") and not key.endswith("_per_s")
+
+
+def _more(count: int) -> str:
+    return f" and {count - MOST_ITEMS:,} more" if count > MOST_ITEMS else ""

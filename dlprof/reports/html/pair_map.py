@@ -1,0 +1,81 @@
+"""The map: for each producer and consumer what the cheapest safe way does, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dlprof.reports.html.entry import Entry
+from dlprof.reports.matrix import cell
+
+LEAST_PAIRS = 2
+
+
+@dataclass(frozen=True)
+class Square:
+    """``entry`` is the case that it speaks of; None where no time was measured."""
+
+    verdict: str
+    cost: str
+    entry: Entry | None
+    kind: str
+
+
+@dataclass(frozen=True)
+class Map:
+    """All squares of one array; a square is None where the pair was not tried."""
+
+    title: str
+    consumers: tuple[str, ...]
+    lines: tuple[tuple[str, tuple[Square | None, ...]], ...]
+
+
+def maps(everything: Sequence[Entry]) -> list[Map]:
+    """One for each array; none for a single pair, of which the tables say more."""
+    if len({entry.row.pair for entry in everything}) < LEAST_PAIRS:
+        return []
+    arrays: dict[tuple[str, ...], list[Entry]] = {}
+    for entry in everything:
+        arrays.setdefault(entry.row.array[1:], []).append(entry)
+    return [_map(array, group) for array, group in arrays.items()]
+
+
+def _map(array: Sequence[str], group: Sequence[Entry]) -> Map:
+    pairs: dict[tuple[str, str], list[Entry]] = {}
+    for entry in group:
+        pairs.setdefault(_ends(entry), []).append(entry)
+    consumers = tuple(dict.fromkeys(consumer for _, consumer in pairs))
+    producers = dict.fromkeys(producer for producer, _ in pairs)
+    shape, dtype, layout, device = array
+    return Map(
+        title=f"{shape} {dtype} {layout} on {device}",
+        consumers=consumers,
+        lines=tuple(
+            (
+                producer,
+                tuple(
+                    square(pairs[producer, consumer]) if (producer, consumer) in pairs else None
+                    for consumer in consumers
+                ),
+            )
+            for producer in producers
+        ),
+    )
+
+
+def _ends(entry: Entry) -> tuple[str, str]:
+    # Split from the cleaned text, so that both are fit to be shown.
+    producer, _, consumer = entry.row.pair.partition(" → ")
+    return producer, consumer
+
+
+def square(group: Sequence[Entry]) -> Square:
+    """The cheapest safe case, else the cheapest, else why there is none."""
+    found = cell([entry.row for entry in group])
+    measured = [entry for entry in group if entry.measured and entry.row.code == found.code]
+    best = min(measured, key=lambda entry: entry.row.cost_ns, default=None)
+    kind = found.verdict if found.verdict in ("view", "copy", "wrong") else "other"
+    verdict = {"?": "unknown", "-": "unknown"}.get(found.verdict, found.verdict)
+    if best is not None and not best.row.safe and kind != "wrong":
+        kind, verdict = "wrong", f"{verdict}, not safe"
+    return Square(verdict, found.cost, best, kind)

@@ -1,0 +1,84 @@
+"""``--html`` on the command line: a file, or stdout instead of the table."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from command_line import FAKE, QUICK, content, dlprof
+
+pytestmark = pytest.mark.integration
+
+RUN = ("run", "fake", "fake", "--probe", FAKE, *QUICK)
+PAGE = "<!doctype html>"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("html")
+    path = folder / "session.json"
+    assert dlprof(*RUN, "-o", path, state=folder).code == 0
+    return path
+
+
+def test_a_run_writes_the_page_beside_its_table(tmp_path):
+    page = tmp_path / "report.html"
+    run = dlprof(*RUN, "--html", page, state=tmp_path)
+    assert run.code == 0
+    assert "fake → fake" in run.out
+    assert PAGE not in run.out
+    assert page.read_text(encoding="utf-8").startswith(PAGE)
+
+
+def test_a_run_prints_the_page_instead_of_its_table(tmp_path):
+    run = dlprof(*RUN, "--html", "-", "--json", tmp_path / "session.json", state=tmp_path)
+    assert run.out.startswith(PAGE)
+    assert run.out.endswith("</html>\n")
+    assert content(tmp_path / "session.json")["complete"] is True
+
+
+def test_both_cannot_be_printed(tmp_path):
+    run = dlprof(*RUN, "--html", "-", "--json", "-", state=tmp_path)
+    assert run.code == 2
+    assert run.out == ""
+    assert "cannot both be printed" in run.sentence()
+
+
+def test_a_saved_session_becomes_a_page(session, tmp_path):
+    page = tmp_path / "report.html"
+    report = dlprof("report", session, "--html", page, state=tmp_path)
+    assert (report.code, report.out) == (0, "")
+    assert page.read_text(encoding="utf-8").startswith(PAGE)
+
+
+def test_a_saved_session_is_printed_as_a_page(session, tmp_path):
+    report = dlprof("report", session, "--html", "-", state=tmp_path)
+    assert report.out.startswith(PAGE)
+    assert report.err == ""
+
+
+def test_the_page_is_replaced_as_a_whole(session, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text("what was there before", encoding="utf-8")
+    assert dlprof("report", session, "--html", page, state=tmp_path).code == 0
+    assert page.read_text(encoding="utf-8").startswith(PAGE)
+    assert [file.name for file in tmp_path.glob(".*.partial")] == []
+
+
+def test_where_nothing_could_be_measured_there_is_a_page_that_says_so(tmp_path):
+    page = tmp_path / "report.html"
+    run = dlprof(*RUN, "--layout", "strided", "--html", page, state=tmp_path)
+    assert run.code == 4
+    assert "Nothing could be measured" in page.read_text(encoding="utf-8")
+
+
+def test_the_report_without_a_page_loads_no_library_for_charts(session):
+    code = (
+        "import sys\nfrom dlprof.cli import main\n"
+        f"sys.argv = ['dlprof', 'report', {str(session)!r}]\n"
+        "try:\n    main()\nexcept SystemExit:\n"
+        "    print(*{'altair', 'jinja2', 'vl_convert'} & set(sys.modules), sep=',', file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == ""

@@ -1,0 +1,181 @@
+"""The charts of the HTML report: what they show, what they say, and what they leave to the table."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+
+import pytest
+from html_builders import MS, US, alone, case, full_session, lost, timed
+from rule_builders import ordered, verdict
+
+from dlprof.reports.html import cost, loaded, phases, size, spread, svg
+from dlprof.reports.html.entry import entries
+from dlprof.reports.html.theme import span, ticks
+
+pytestmark = pytest.mark.unit
+
+MODULES = (size, cost, phases, loaded, spread)
+
+
+def figures(module, session):
+    return module.figures(entries(session), session.findings)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_nothing_measured_is_no_chart(module):
+    assert figures(module, alone(lost())) == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_chart_has_as_many_cells_as_titles(module):
+    for figure in figures(module, full_session()):
+        assert all(len(line.cells) == len(figure.titles) for line in figure.lines)
+        assert figure.lines
+
+
+def test_one_size_is_no_line():
+    assert figures(size, alone(case(), case("numpy.array(x)"))) == []
+
+
+def test_each_pair_with_sizes_has_a_chart_and_findings_come_first():
+    first, second = figures(size, full_session())
+    assert "torch → numpy" in first.title
+    assert "numpy → torch" in second.title
+
+
+def test_the_memcpy_of_the_machine_is_a_line_where_a_copy_was_measured():
+    first, second = figures(size, full_session())
+    assert "memcpy of this machine" in str(first.picture)
+    assert "6.7 ms for 64 MiB" in first.caption
+    assert "There is no memcpy line" in second.caption
+
+
+def test_charts_left_out_are_said():
+    pairs = [
+        case(shape=shape, case={"producer": f"p{number}", "consumer": "numpy"})
+        for number in range(size.MOST_FIGURES + 2)
+        for shape in ((4,), (400,))
+    ]
+    found = figures(size, alone(*pairs))
+    assert len(found) == size.MOST_FIGURES
+    assert f"{size.MOST_FIGURES} of {size.MOST_FIGURES + 2} charts" in found[0].caption
+
+
+def test_paths_left_out_of_a_chart_are_said():
+    many = [case(f"numpy.way{number}(x)", shape=(side,)) for number in range(20) for side in (4, 8)]
+    (found,) = figures(size, alone(*many))
+    assert f"{size.MOST_PATHS} of 20 paths are drawn" in found.caption
+
+
+def test_cases_left_out_of_a_chart_are_said():
+    many = [case(f"numpy.way{number}(x)") for number in range(cost.MOST + 3)]
+    (found,) = figures(cost, alone(*many))
+    assert f"Shown are {cost.MOST} of {cost.MOST + 3} cases" in found.caption
+
+
+def test_one_memcpy_is_a_line_across_the_costs_of_one_size():
+    (found,) = figures(cost, alone(case(), case("numpy.array(x)", 9 * US, "copy")))
+    assert "a plain memcpy of 64 B" in found.caption
+
+
+def test_phases_are_shares_of_what_was_measured():
+    entry = entries(alone(case(median_ns=4 * US)))[0]
+    assert phases.parts(entry) == {
+        "export": 1 * US,
+        "import": 2 * US,
+        "release": 1 * US,
+        "waiting": 0.0,
+    }
+
+
+def test_waiting_is_from_the_return_until_the_values_are_there():
+    entry = entries(alone(case(median_ns=4 * US, ready_time=timed(10 * US))))[0]
+    assert phases.waiting_ns(entry) == 6 * US
+
+
+def test_waiting_within_the_intervals_is_not_told():
+    noisy = case(median_ns=4 * US, ready_time=timed(5 * US, share=0.4))
+    (found,) = figures(phases, alone(noisy))
+    assert found.lines[0].cells[-1] == "not told"
+
+
+def test_waiting_in_a_single_process_needs_twice_the_time():
+    def waiting_of(ready_us):
+        once = case(host_time=timed(4 * US, 1), ready_time=timed(ready_us * US, 1))
+        return phases.waiting_ns(entries(alone(once))[0])
+
+    assert waiting_of(7) == 0.0
+    assert waiting_of(9) == 5 * US
+
+
+def test_a_phase_below_the_resolution_is_shown_as_less():
+    session = alone(case(median_ns=100.0))
+    (found,) = figures(phases, session)
+    assert found.lines[0].cells[2] == "<40 ns"
+
+
+def test_idle_stands_beside_loaded():
+    waiting = case(ordering=ordered("host-sync", 45 * MS, 44 * MS))
+    (found,) = figures(loaded, alone(waiting))
+    assert found.lines[0].cells[2:] == ("2.0 us", "45 ms", "44 ms", "waits 45 ms")
+
+
+def test_a_producer_that_cannot_be_loaded_has_no_place_there():
+    idle = case(ordering=verdict("synchronous", reason="it finishes before it returns"))
+    assert figures(loaded, alone(idle)) == []
+
+
+def test_the_spread_shows_those_that_disagree_most():
+    calm = [case(f"numpy.calm{number}(x)") for number in range(spread.MOST)]
+    wild = case("numpy.wild(x)", host_time=timed(2 * US, share=0.3))
+    (found,) = figures(spread, alone(*calm, wild))
+    assert found.lines[0].cells[0] == "numpy.wild(x)"
+    assert "whose processes disagree most" in found.caption
+
+
+def test_samples_of_a_time_that_repeats_another_are_those_of_the_other():
+    assert len(spread.processes(entries(alone(case()))[0])) == 3
+
+
+@pytest.mark.parametrize("values", [[], [0.0], [5.0], [1.0, 1e12], [math.inf, 3.0, -1.0]])
+def test_an_axis_holds_its_values(values):
+    low, high = span(values)
+    assert 0 < low < high < math.inf
+    assert all(low <= value <= high for value in values if 0 < value < math.inf)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 3.0), (90.0, 110.0), (1.0, 1e9)])
+def test_an_axis_has_ticks_within_its_ends(low, high):
+    found = ticks(low, high)
+    assert found
+    assert all(low <= tick <= high for tick in found)
+
+
+def test_names_at_line_ends_do_not_overlap_and_stay_inside():
+    ends = [1.0, 1.01, 1.02, 500.0, 1000.0, 1000.0]
+    places = size.spread_out(ends, (1.0, 1000.0), height=300, gap=15)
+    pixels = [math.log(place) / math.log(1000) * 300 for place in places]
+    assert all(b - a >= 15 - 1e-9 for a, b in itertools.pairwise(pixels))
+    assert max(pixels) <= 300 + 1e-9
+
+
+def test_the_picture_holds_nothing_but_shapes_and_text():
+    wild = (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        '<script>x</script><a xlink:href="http://evil"><text>a</text></a>'
+        '<g onclick="x" role="y"><text fill="#0a0b01">b &lt;b&gt;</text></g></svg>'
+    )
+    found = str(svg.themed(wild, "n", 'says "so"'))
+    assert "script" not in found
+    assert "evil" not in found
+    assert "onclick" not in found
+    assert '<text fill="var(--ink)">b &lt;b&gt;</text>' in found
+    assert 'aria-label="says &quot;so&quot;"' in found
+
+
+def test_ids_in_pictures_are_their_own():
+    pictures = [figure.picture for module in MODULES for figure in figures(module, full_session())]
+    ids = [name for picture in pictures for name in re.findall(r'\bid="([^"]+)"', picture)]
+    assert len(ids) == len(set(ids))
