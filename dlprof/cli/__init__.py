@@ -36,7 +36,7 @@ def _options(
 
 
 def _register() -> None:
-    from dlprof.cli import explain, matrix, paths, probes, report, run, selftest
+    from dlprof.cli import compare, explain, gate, matrix, paths, probes, report, run, selftest
 
     verbs = (
         run.run,
@@ -44,6 +44,8 @@ def _register() -> None:
         paths.paths,
         probes.probes,
         report.report,
+        compare.compare,
+        gate.gate,
         explain.explain,
         selftest.selftest,
     )
