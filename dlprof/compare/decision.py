@@ -48,16 +48,20 @@ class Proof:
     same: Floats
 
 
-def prove(test: Test, step: Floats | float, common: Floats | float = 0.0) -> Proof:
+def prove(
+    test: Test, step: Floats | float, common: Floats | float = 0.0, least: float = 0.0
+) -> Proof:
     """The three questions asked of a test; see :func:`decide`.
 
-    ``step`` is the floor in logarithms. ``common`` is a shift that all cases of two sessions share:
-    it may be the machine's, so a case must be slower with and without it.
+    All in logarithms: ``step`` is the floor. ``common`` is a shift that all cases of two sessions
+    share: it may be the machine's, so a case must be slower with and without it. ``least`` is what
+    so few processes must differ by to be called different at all.
     """
     up, down = np.maximum(common, 0.0), np.minimum(common, 0.0)
+    margin = np.maximum(MARGIN * np.asarray(step), least)
     return Proof(
-        slower=test.p_above(MARGIN * np.asarray(step) + up),
-        faster=test.p_below(-MARGIN * np.asarray(step) + down),
+        slower=test.p_above(margin + up),
+        faster=test.p_below(-margin + down),
         same=np.maximum(test.p_below(step + down), test.p_above(-np.asarray(step) + up)),
     )
 

@@ -9,7 +9,10 @@ nanoseconds to some cases and none to others.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+
+import numpy as np
+
+from dlprof.compare.ranks import Floats
 
 LEAST_CASES = 4
 """Fewer cases may well share a cause in the code."""
@@ -21,13 +24,15 @@ MOST = math.log(1.25)
 """A machine that became a quarter slower shows it otherwise; what goes beyond is the code's."""
 
 
-def common_shift(shifts: Sequence[float]) -> float:
-    """What at least nine in ten of ``shifts`` (logarithms of ratios) have in common; often 0."""
-    finite = sorted(shift for shift in shifts if math.isfinite(shift))
-    if len(finite) < LEAST_CASES:
-        return 0.0
-    left_out = int(EXCEPT * len(finite))
-    low, high = finite[left_out], finite[-1 - left_out]
-    if low > 0:
-        return min(low, MOST)
-    return max(high, -MOST) if high < 0 else 0.0
+def common_shift(shifts: Floats) -> Floats:
+    """What at least nine in ten of ``shifts`` have in common; often 0.
+
+    ``shifts`` are logarithms of ratios, with the cases on the last axis, which is reduced.
+    """
+    count = shifts.shape[-1]
+    if count < LEAST_CASES:
+        return np.zeros(shifts.shape[:-1])
+    ordered = np.sort(shifts, axis=-1)
+    left_out = int(EXCEPT * count)
+    low, high = ordered[..., left_out], ordered[..., -1 - left_out]
+    return np.asarray(np.clip(np.maximum(low, 0.0) + np.minimum(high, 0.0), -MOST, MOST))

@@ -17,10 +17,15 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 Floats = NDArray[np.float64]
+
 Sizes = tuple[tuple[int, int], ...]
 """Processes of BASE and of HEAD in each block."""
+
+EXACT_PAIRS = 3600
+"""Of more pairs in one block, 60 processes a side, the chances are approximated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +92,8 @@ def upper_tail(sizes: Sizes) -> Floats:
     """Probability of at least 0, 1, 2, … pairs with HEAD above BASE, if the sides are alike."""
     chances = np.ones(1)
     for base, head in sizes:
-        chances = np.convolve(chances, _one_block(base, head))
+        block = _one_block if base * head <= EXACT_PAIRS else _normal_block
+        chances = np.convolve(chances, block(base, head))
     return np.minimum(np.cumsum(chances[::-1])[::-1], 1.0)
 
 
@@ -108,3 +114,15 @@ def _one_block(base: int, head: int) -> Floats:
             row.append(found)
         rows = row
     return rows[base]
+
+
+def _normal_block(base: int, head: int) -> Floats:
+    """The same for many processes, where the number of pairs is all but normally distributed.
+
+    Far out the chance is too large, down to one in 10^30: that is the careful side.
+    """
+    pairs = base * head
+    spread = np.sqrt(pairs * (base + head + 1) / 12)
+    edges = (np.arange(-0.5, pairs + 1) - pairs / 2) / spread
+    found: Floats = np.diff(ndtr(edges))
+    return found

@@ -9,7 +9,6 @@ leave most of the level to the last, which has all the data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -30,7 +29,7 @@ BLOCK = 4
 """Rounds of one block: A B B A A B B A. Nothing is compared between blocks, so that a drift of the
 machine over minutes is no difference; fewer rounds a block would give fewer comparisons."""
 
-LOOKS = (8, 12, 16, 24)
+LOOKS = (8, 12, 16, 24, 32)
 """Rounds after which to look, in whole blocks. Fewer than two blocks cannot be significant."""
 
 POWER = 3.0
@@ -81,7 +80,7 @@ class Course:
         return found
 
 
-def begin(plan: Plan, cases: Sequence[int] | int) -> Course:
+def begin(plan: Plan, cases: tuple[int, ...] | int) -> Course:
     """Nothing decided; ``cases`` is the shape of the suite."""
     return Course(plan, np.full(cases, UNSURE))
 

@@ -10,11 +10,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dlprof.compare.ranks import Floats, Ranks, ranks
+from dlprof.compare import statistic
+from dlprof.compare.decision import FAMILY_LEVEL, UNSURE, Test, decide, prove
+from dlprof.compare.drift import common_shift
+from dlprof.compare.ranks import Floats, Ranks, ranks, reaches
+from dlprof.compare.sequential import Course, Plan, begin, look
+from dlprof.compare.student import student
 
 Shape = tuple[int, int, int, int]
 Noise = Callable[[np.random.Generator, Shape, float], Floats]
+
+VIEW_SD = 0.012
+"""Process medians of a view differ by 1.0 to 1.2 %, seen on a virtual machine with two cores."""
 
 DISTURBED = 0.05
 """Share of the medians that a transient of the machine lengthens, by some 20 % on average."""
@@ -46,11 +55,16 @@ def drift(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
     return found
 
 
-def two_states(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
-    """Every process is in one of two states, three times apart, whatever the code."""
+def two_states(chance: np.random.Generator, shape: Shape, sd: float, apart: float = 1.7) -> Floats:
+    """Every process is in one of two states, ``apart`` times apart, whatever the code."""
     slow = chance.random(shape) < 0.5  # noqa: PLR2004 - either is as likely
-    found: Floats = normal(chance, shape, sd) + np.log(3.0) * slow
+    found: Floats = normal(chance, shape, sd) + np.log(apart) * slow
     return found
+
+
+def far_states(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
+    """The same as copies have them: a hundred times apart."""
+    return two_states(chance, shape, sd, 100.0)
 
 
 def correlated(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
@@ -63,12 +77,16 @@ def correlated(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
     return found
 
 
+COPIES = ("far states",)
+"""Noises that only copies have."""
+
 NOISES: Mapping[str, Noise] = {
     "normal": normal,
     "heavy tails": heavy_tails,
     "transients": transients,
     "drift": drift,
     "two states": two_states,
+    "far states": far_states,
     "correlated rounds": correlated,
 }
 
@@ -86,6 +104,10 @@ class Suites:
         head[:, case] += np.log(ratio)
         return Suites(self.base, head)
 
+    @property
+    def rounds(self) -> int:
+        return int(self.base.shape[-1])
+
     def blocks(self, rounds: int, block: int) -> Ranks:
         """The test after so many rounds, in blocks."""
         starts = range(0, rounds, block)
@@ -95,7 +117,41 @@ class Suites:
         )
 
 
+def gate(suites: Suites, plan: Plan, block: int, step: float) -> tuple[Course, Floats]:
+    """What a gate that measures in turns says, and after how many rounds each repeat stops."""
+    course = begin(plan, suites.base.shape[:2])
+    used = np.zeros(len(suites.base))
+    for rounds in plan.looks:
+        used = np.where(course.open.any(axis=-1), float(rounds), used)
+        course = look(course, prove(suites.blocks(rounds, block), step))
+    return course, used
+
+
+def sessions(suites: Suites, step: float, copies: bool = False) -> NDArray[np.str_]:
+    """The words of two finished sessions, as :func:`~dlprof.compare.times.judge` finds them.
+
+    ``copies`` are cases that run in states; few processes of such tell nothing.
+    """
+    test: Test = suites.blocks(suites.rounds, suites.rounds)
+    size = suites.rounds, suites.rounds
+    least = 0.0
+    if not reaches((size,), FAMILY_LEVEL / suites.base.shape[1]):
+        if copies:
+            return np.full(suites.base.shape[:2], UNSURE)
+        test, least = student(suites.base, suites.head, statistic.VIEW_SD), statistic.STATE
+    common = common_shift(test.location)[..., None]
+    return decide(prove(test, step, common, least))
+
+
 def suites(noise: Noise, seed: int, repeats: int, cases: int, rounds: int, sd: float) -> Suites:
     """Both sides measured in turns."""
     found = noise(np.random.default_rng(seed), (repeats, cases, 2, rounds), sd)
     return Suites(found[:, :, 0], found[:, :, 1])
+
+
+def suites_apart(
+    noise: Noise, seed: int, repeats: int, cases: int, rounds: int, sd: float
+) -> Suites:
+    """HEAD measured after BASE: what the machine does meanwhile goes on."""
+    found = noise(np.random.default_rng(seed), (repeats, cases, 1, 2 * rounds), sd)
+    return Suites(found[:, :, 0, :rounds], found[:, :, 0, rounds:])

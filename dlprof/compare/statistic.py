@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dlprof.compare.decision import Test
@@ -14,6 +15,11 @@ VIEW_SD = 0.02
 
 Between processes of one session they differ by 1.0 to 1.2 % in the middle of the cases, by 3 to 4 %
 in a tenth of them; three that agree better than this did so by luck."""
+
+STATE = math.log(2.0)
+"""What few processes must differ by to be called different. Those of one side may all be in another
+state by chance: 1 time in 32 with three against three and two states of equal chance. States of
+views were seen 1.7 times apart. Of as many processes as ranks need, this is not asked."""
 
 STATEFUL_BYTES = 64 * 2**10
 """Copies from here on run in states: pages that are mapped anew or not, threads that wait for a
@@ -47,12 +53,16 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Tested:
-    """The test, and how many processes of each side went into it."""
+    """The test, and which processes of each side went into it.
+
+    ``least`` is what they must differ by, in logarithms; see :data:`STATE`.
+    """
 
     test: Test
     base: Side
     head: Side
     note: str = ""
+    least: float = 0.0
 
     @property
     def whole(self) -> bool:
@@ -89,8 +99,8 @@ def _few(sample: Sample, base: Side, head: Side, level: float, note: str) -> Tes
         return Refusal(
             f"copies of this size run in states: {count} processes a side tell nothing", needed
         )
-    floor = VIEW_SD if sample.floor_sd is None else sample.floor_sd
-    return Tested(student(logs(base), logs(head), floor), base, head, note)
+    floor, least = (VIEW_SD, STATE) if sample.floor_sd is None else (sample.floor_sd, 0.0)
+    return Tested(student(logs(base), logs(head), floor), base, head, note, least)
 
 
 def least_rounds(level: float) -> int:

@@ -70,7 +70,8 @@ def judge(works: Sequence[Work], settings: Settings = DEFAULT_SETTINGS) -> tuple
     tests = [tested(work.sample, level) for work in works]
     common = 0.0
     if settings.block is None:
-        common = common_shift([float(t.test.location) for t in tests if isinstance(t, Tested)])
+        shifts = [float(test.test.location) for test in tests if isinstance(test, Tested)]
+        common = float(common_shift(np.array(shifts)))
     proof = proofs(works, tests, common)
     words = decide(proof, settings.level, settings.same_level)
     bench = Bench(level, common)
@@ -90,7 +91,7 @@ def proofs(works: Sequence[Work], tests: Sequence[Tested | Refusal], common: flo
 def _proof(work: Work, test: Tested | Refusal, common: float) -> tuple[float, float, float]:
     if isinstance(test, Refusal):
         return 1.0, 1.0, 1.0
-    proof = prove(test.test, work.step, common)
+    proof = prove(test.test, work.step, common, test.least)
     # What one mode says of a case is not all there is to say of it.
     same = float(proof.same) if test.whole else 1.0
     return float(proof.slower), float(proof.faster), same
