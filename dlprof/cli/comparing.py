@@ -9,13 +9,13 @@ from dlprof import session as sessions
 from dlprof.cli.show import colour, say, width
 from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import Criteria, parse
-from dlprof.compare.outcome import NOT_KNOWN, REGRESSION, Outcome, outcome
+from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, Outcome, outcome
 from dlprof.compare.record import Comparison
 from dlprof.compare.times import Settings
 from dlprof.errors import Regression, Unmeasured, Unsure, UsageError
 from dlprof.reports import comparison as terminal
 from dlprof.reports import comparison_json
-from dlprof.reports.comparison_text import answers
+from dlprof.reports.comparison_text import headline
 
 UNSURE_CODES = {None: NOT_KNOWN, "pass": 0, "fail": REGRESSION}
 
@@ -43,9 +43,7 @@ def show(base: Path, head: Path, criteria: Criteria, unsure: int | None, json: s
         sessions.check_writable(Path(json))
     found = compare(sessions.load(base), sessions.load(head), Settings(floors=criteria.floors))
     result = outcome(found, criteria)
-    code = result.code(NOT_KNOWN if unsure is None else unsure)
-    if unsure is None and not (result.nothing or found.invalid):
-        code = 0
+    code = _told(found, result) if unsure is None else result.code(unsure)
     _print(found, result, terminal.Names(str(base), str(head)), code, json)
     _fail(found, result, code)
 
@@ -63,8 +61,14 @@ def _print(
             file.write(text)
 
 
+def _told(found: Comparison, result: Outcome) -> int:
+    """The exit code of one who only wants to see."""
+    if result.nothing:
+        return NOTHING
+    return NOT_KNOWN if found.invalid is not None else 0
+
+
 def _fail(found: Comparison, result: Outcome, code: int) -> None:
-    errors = {1: Regression, NOT_KNOWN: Unsure, Unmeasured.exit_code: Unmeasured}
+    errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
     if code:
-        sentence = answers(found, result)[0]
-        raise errors[code](sentence[0].lower() + sentence[1:] if result.nothing else sentence)
+        raise errors[code](headline(found, result, code))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from dlprof.clean import clean
 from dlprof.compare.decision import UNSURE
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import Pair, asked_for, key, match
@@ -25,7 +26,7 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
     Raises :class:`UsageError` where both are one measurement: it would be the same as itself.
     """
     if base.results and (base.created, base.results) == (head.created, head.results):
-        raise UsageError(f"BASE and HEAD are the same measurement, of {base.created}")
+        raise UsageError(f"BASE and HEAD are the same measurement, of {clean(base.created)}")
     matched = match(base.results, head.results)
     differ = differences(base, head)
     invalid = None if settings.block is not None else _incomparable(base, head, differ)

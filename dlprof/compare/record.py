@@ -23,7 +23,8 @@ class Time:
 
     ``ratio`` is HEAD's time over BASE's, ``interval`` its 95 % interval, and ``corrected`` the
     interval at the level of one case of the suite, of which the lower end decides on SLOWER. None
-    where there is none. ``rounds`` is about how many would tell, where that is known.
+    where there is none. ``rounds`` is about how many would tell, where that is known;
+    ``noisy`` if that is too many. ``shifted`` if what all cases share leaves it open.
     """
 
     measure: str
@@ -38,6 +39,8 @@ class Time:
     reason: str = ""
     note: str = ""
     rounds: int | None = None
+    shifted: bool = False
+    noisy: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ from dlprof.compare.statistic import Refusal, Sample, Tested, least_rounds, test
 MOST_ROUNDS = 100
 """More rounds are not advised: what they would tell is not worth the time."""
 
+NOTABLE_SHARE = 0.2
+"""A common shift of less than this share of the floor is not worth a word."""
+
 MOST_LOG = 700.0
 """Larger logarithms are of no number that a float can hold."""
 
@@ -118,37 +121,42 @@ class Bench:
             return replace(bare, reason=test.reason, rounds=test.rounds)
         found = replace(
             bare,
-            ratio=math.exp(float(test.test.location)),
+            ratio=_ratio(float(test.test.location)),
             interval=_ratios(test.test.interval(SAME_LEVEL)),
             corrected=_ratios(test.test.interval(self.level)),
             note=test.note,
         )
-        if word != UNSURE:
-            return found
-        return replace(found, reason=self._why(work, test), rounds=self._rounds(work, test))
+        return found if word != UNSURE else self._doubt(found, work, test)
 
-    def _why(self, work: Work, test: Tested) -> str:
-        low, high = _ends(test)
-        inside = -work.step < low and high < work.step
+    def _doubt(self, found: Time, work: Work, test: Tested) -> Time:
+        """Why it is unsure, and what would help."""
         if test.note:
-            return "it may be otherwise in other modes"
-        if self.common and inside:
-            return "the same, but all cases have shifted: the machine, or the code"
-        if low > 0 and self.common > 0:
-            return "slower, but all cases are: the machine, or the code"
-        if high < 0 and self.common < 0:
-            return "faster, but all cases are: the machine, or the code"
+            return replace(found, reason="it may be otherwise in other modes")
+        low, high = _ends(test)
+        direction = "slower" if low > 0 else "faster" if high < 0 else ""
+        if self._shifted(low, high, work.step):
+            reason = f"{direction or 'the same'}, but all cases have shifted: machine or code"
+            return replace(found, reason=reason, shifted=True)
         count = _count(test)
-        return f"slower, but not surely by enough: {count}" if low > 0 else f"left open by {count}"
+        reason = f"{direction}, but not surely by enough" if direction else "left open"
+        rounds = self._rounds(work, test)
+        return replace(found, reason=f"{reason}: {count}", rounds=rounds, noisy=rounds is None)
+
+    def _shifted(self, low: float, high: float, step: float) -> bool:
+        """Whether what all cases share, if it is not next to nothing, is what leaves it open."""
+        if abs(self.common) < NOTABLE_SHARE * step:
+            return False
+        inside = -step < low and high < step
+        return inside or (low > 0 and self.common > 0) or (high < 0 and self.common < 0)
 
     def _rounds(self, work: Work, test: Tested) -> int | None:
         """About how many rounds would narrow the interval to half the floor on either side."""
         low, high = _ends(test)
-        if not math.isfinite(high - low) or (self.common and low * high > 0) or test.note:
-            return None
         now = min(len(test.base), len(test.head))
-        needed = math.ceil(now * ((high - low) / work.step) ** 2)
-        needed = max(needed, least_rounds(self.level), now + 1)
+        wide = (high - low) / work.step
+        if not wide < MOST_ROUNDS:
+            return None
+        needed = max(math.ceil(now * wide**2), least_rounds(self.level), now + 1)
         return needed if needed <= MOST_ROUNDS else None
 
 
@@ -163,7 +171,9 @@ def _count(test: Tested) -> str:
 
 
 def _ratios(interval: tuple[Floats, Floats]) -> tuple[float, float] | None:
-    low, high = float(interval[0]), float(interval[1])
-    if not (math.isfinite(low) and math.isfinite(high)) or high > MOST_LOG:
-        return None
-    return math.exp(low), math.exp(high)
+    low, high = (_ratio(float(end)) for end in interval)
+    return None if low is None or high is None else (low, high)
+
+
+def _ratio(logarithm: float) -> float | None:
+    return math.exp(logarithm) if abs(logarithm) < MOST_LOG else None

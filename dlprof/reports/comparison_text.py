@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from dlprof.axes import shape_text
 from dlprof.clean import clean
 from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.floors import Floor
-from dlprof.compare.outcome import Outcome
+from dlprof.compare.outcome import NOT_KNOWN, Outcome
 from dlprof.compare.record import Compared, Comparison, Time
 from dlprof.quantity import plain_time
 from dlprof.reports.answer import listed
@@ -52,17 +51,29 @@ def floor_text(floor: Floor) -> str:
     return f"{100 * floor.relative:g} % and {plain_time(floor.absolute_ns, 3)}"
 
 
+def headline(comparison: Comparison, outcome: Outcome, code: int) -> str:
+    """The one sentence that goes with an exit code."""
+    if code == NOT_KNOWN and comparison.invalid is not None:
+        return _incomparable(comparison.invalid)
+    return answers(comparison, outcome)[0]
+
+
 def answers(comparison: Comparison, outcome: Outcome) -> list[str]:
     """The sentences that answer: is HEAD slower, or worse?"""
     if outcome.nothing:
         return [f"Nothing to compare: {outcome.nothing}."]
-    if comparison.invalid is not None and not outcome.regression:
-        return [f"Not known: {clean(comparison.invalid)}.", *_same_verdicts(outcome)]
     found = [*_regressions(outcome)]
-    if not found:
+    if comparison.invalid is not None:
+        found.append(_incomparable(comparison.invalid))
+        if not outcome.worse:
+            found.append("Verdicts were compared, and none is worse.")
+    elif not found:
         found.append(_innocent(comparison, outcome))
-    found += [*_common(comparison), *_doubts(comparison, outcome), *_gains(comparison)]
-    return found
+    return [*found, *_common(comparison), *_doubts(comparison, outcome), *_gains(comparison)]
+
+
+def _incomparable(reason: str) -> str:
+    return f"Not known whether HEAD is slower: {clean(reason)}."
 
 
 def _regressions(outcome: Outcome) -> Iterable[str]:
@@ -98,19 +109,15 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
 
 
 def _cases(count: int) -> str:
-    return (
-        f"the time of {count} case{'s' if count != 1 else ''} is"
-        if count == 1
-        else f"the times of {count} cases are"
-    )
+    return "the time of 1 case is" if count == 1 else f"the times of {count:,} cases are"
 
 
 def _common(comparison: Comparison) -> Iterable[str]:
-    if not math.isclose(comparison.common, 1.0):
+    if any(time.shifted for case in comparison.cases for time in case.times):
         word = "slower" if comparison.common > 1 else "faster"
-        share = abs(comparison.common - 1)
+        share = 100 * abs(comparison.common - 1)
         yield (
-            f"At least nine in ten cases are {100 * share:.1f} % {word} or more: the machine, or "
+            f"At least nine in ten cases are {share:.1f} % {word} or more: the machine, or "
             "something all share. Two sessions cannot tell which, so that much counts as uncertain."
         )
 
@@ -119,13 +126,13 @@ def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
     unsure = [t for case in outcome.unsure for t in case.times if t.word == UNSURE]
     if not unsure:
         return
-    total = len(comparison.words())
-    text = f"Unsure: {len(unsure)} of {total} times."
-    rounds = [time.rounds for time in unsure]
-    known = [count for count in rounds if count is not None]
+    known = [time.rounds for time in unsure if time.rounds is not None]
+    text = f"Unsure: {len(unsure):,} of {len(comparison.words()):,} times."
     if known:
-        which = "" if len(known) == len(rounds) else f" for {len(known)} of them"
+        which = "" if len(known) == len(unsure) else f" for {len(known):,} of them"
         text += f" About {max(known)} rounds a side would tell{which}: --rounds {max(known)}."
+    if any(time.noisy for time in unsure):
+        text += " Some are too noisy here for any number of rounds worth taking."
     yield text
 
 
@@ -141,10 +148,6 @@ def _gains(comparison: Comparison) -> Iterable[str]:
     ]
     if better:
         yield f"Better: {listed(better)}."
-
-
-def _same_verdicts(outcome: Outcome) -> Sequence[str]:
-    return () if outcome.worse else ("Verdicts were compared, and none is worse.",)
 
 
 def _is(case: Compared, word: str) -> bool:

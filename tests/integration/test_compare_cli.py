@@ -80,7 +80,9 @@ def test_other_machines_are_refused_also_where_unsure_passes(tmp_path, keep):
     for words in (("gate", *sides, "--unsure", "pass"), ("compare", *sides)):
         done = dlprof(*words, state=tmp_path)
         assert done.code == 3
-        assert done.sentence() == ("dlprof: Not known: measured on different machines: cpu A → B.")
+        assert done.sentence() == (
+            "dlprof: Not known whether HEAD is slower: measured on different machines: cpu A → B."
+        )
 
 
 @pytest.mark.parametrize("verb", ["gate", "compare"])

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from builders import make_result
 from comparison_builders import compared, medians, pair, suite, timed
 from comparison_builders import only_words as words
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dlprof.compare.comparison import compare
 from dlprof.compare.match import key
 from dlprof.compare.outcome import DONE, NOT_KNOWN, NOTHING, REGRESSION
 from dlprof.errors import UsageError
+from dlprof.reports import comparison_json
+from dlprof.reports.comparison import render
 
 pytestmark = pytest.mark.unit
 
@@ -349,3 +355,20 @@ def test_a_verdict_that_is_not_known_any_more_is_unsure():
 def test_a_regression_outweighs_every_doubt():
     head = suite({"c": 2.0}, seed=50, values={"verdict": "unknown", "evidence": {}})
     assert compared(suite(), head)[1].code(DONE) == REGRESSION
+
+
+@given(
+    st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=8),
+    st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=8),
+    st.sampled_from(["ready:5%", "ready:0%,0.000000000001ns", "ready:999999999999%"]),
+)
+@settings(max_examples=50)
+def test_any_times_can_be_compared_and_written(base, head, fail_on):
+    found, result = compared([timed(ns=base)], [timed(ns=head)], fail_on)
+    assert json.loads(comparison_json.render(found, result, result.code()))
+    assert render(found, result)
+
+
+def test_compare_of_a_suite_leaves_no_trace_of_its_order():
+    head = suite({"c": 1.2}, seed=50)
+    assert words(compared(suite(), head)[0]) == words(compared(suite()[::-1], head)[0])

@@ -104,7 +104,7 @@ def test_it_answers_that_machines_differ():
         "head_header": {"environment": {"cpu": "B"}},
     }
     found = flat(suite(), suite(seed=50), **headers)
-    assert "Not known: measured on different machines: cpu A → B." in found
+    assert "Not known whether HEAD is slower: measured on different machines: cpu A → B." in found
     assert "Verdicts were compared, and none is worse." in found
 
 
