@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from dlprof.compare.decision import Test
-from dlprof.compare.process import Side, alike, logs
+from dlprof.compare.process import Alike, Side, alike, logs
 from dlprof.compare.ranks import ranks, reaches
 from dlprof.compare.student import LEAST, student
 
@@ -72,20 +72,30 @@ class Tested:
 def tested(sample: Sample, level: float) -> Tested | Refusal:
     """The test that can be significant at ``level``, one case's share of the suite's.
 
-    Ranks where the processes are enough for them, Student's where they are not: which one does not
-    depend on what was found, only on how much.
+    Ranks where the processes are enough for them, and wherever the sides were measured in turns;
+    Student's for few processes of two sessions. Which one does not depend on what was found, only
+    on how much.
     """
     if not (sample.base and sample.head):
         return Refusal("a side has no times of single processes")
     same = alike(sample.base, sample.head)
-    if same is None:
+    if same is not None:
+        note = "" if same.whole else _in_one_mode(sample, same.base, same.head)
+    elif sample.block is None:
         return Refusal(_other_modes(sample))
-    note = "" if same.whole else _in_one_mode(sample, same.base, same.head)
+    else:
+        # In turns, the modes of a machine that changes are met by both sides: these are the code's.
+        same, note = Alike(sample.base, sample.head), _other_modes(sample)
+    return _tested(sample, same, level, note)
+
+
+def _tested(sample: Sample, same: Alike, level: float, note: str) -> Tested | Refusal:
     bases, heads = _blocks(same.base, sample.block), _blocks(same.head, sample.block)
     shared = [name for name in bases if name in heads]
-    sizes = tuple((len(bases[name]), len(heads[name])) for name in shared)
-    if sizes and reaches(sizes, level):
-        found: Test = ranks([logs(bases[n]) for n in shared], [logs(heads[n]) for n in shared])
+    if not shared:
+        return Refusal("no block of rounds has both sides in one mode")
+    found = ranks([logs(bases[name]) for name in shared], [logs(heads[name]) for name in shared])
+    if sample.block is not None or reaches(found.sizes, level):
         return Tested(found, same.base, same.head, note)
     return _few(sample, same.base, same.head, level, note)
 
