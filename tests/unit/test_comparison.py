@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from dlprof.compare.comparison import compare
 from dlprof.compare.match import key
 from dlprof.compare.outcome import DONE, NOT_KNOWN, NOTHING, REGRESSION
+from dlprof.compare.process import time_ns
 from dlprof.errors import UsageError
 from dlprof.reports import comparison_json
 from dlprof.reports.comparison import render
+from dlprof.session import ProcessSamples
 
 pytestmark = pytest.mark.unit
 
@@ -372,3 +374,20 @@ def test_any_times_can_be_compared_and_written(base, head, fail_on):
 def test_compare_of_a_suite_leaves_no_trace_of_its_order():
     head = suite({"c": 1.2}, seed=50)
     assert words(compared(suite(), head)[0]) == words(compared(suite()[::-1], head)[0])
+
+
+def samples(values, loops):
+    return ProcessSamples(round=0, loops=loops, samples_ns=values)
+
+
+def test_a_process_that_others_disturbed_half_of_the_time_is_as_fast_as_the_rest():
+    quiet, disturbed = [100.0] * 20, [100.0] * 5 + [190.0] * 15
+    assert time_ns(samples(quiet, 1000)) == time_ns(samples(disturbed, 1000)) == 100.0
+
+
+def test_one_lucky_sample_is_not_the_time_of_a_process():
+    assert time_ns(samples([10.0] + [100.0] * 20, 1000)) == 100.0
+
+
+def test_samples_of_a_few_calls_are_judged_by_their_median():
+    assert time_ns(samples([100.0] * 5 + [190.0] * 15, 10)) == 190.0
