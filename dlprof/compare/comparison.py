@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from dlprof.clean import clean
 from dlprof.compare.decision import UNSURE
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import Pair, asked_for, key, match
-from dlprof.compare.process import median_ns, processes
+from dlprof.compare.process import median_ns, processes, steady
 from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
 from dlprof.compare.statistic import STATEFUL_BYTES, Sample
 from dlprof.compare.surroundings import Difference, differences, untrusted
@@ -29,8 +30,9 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
         raise UsageError(f"BASE and HEAD are the same measurement, of {clean(base.created)}")
     matched = match(base.results, head.results)
     differ = differences(base, head)
-    invalid = None if settings.block is not None else _incomparable(base, head, differ)
-    works, times = _sort_out(matched.pairs, settings, invalid)
+    invalid = None if settings.block is not None else _other_machine(differ)
+    load = None if settings.block is not None else _load(base, head)
+    works, times = _sort_out(matched.pairs, settings, Doubts(invalid, load))
     common, judged = judge(works, settings)
     for work, time in zip(works, judged, strict=True):
         times[work.place].append(time)
@@ -45,6 +47,7 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
         common=math.exp(common),
         ambiguous=matched.ambiguous,
         invalid=invalid,
+        load=load,
     )
 
 
@@ -52,20 +55,30 @@ def _header(session: Session) -> Header:
     return Header.model_validate(session.model_dump(by_alias=True, exclude={"results"}))
 
 
-def _incomparable(base: Header, head: Header, differ: Sequence[Difference]) -> str | None:
-    """Why no times of two sessions can be compared. In turns, both sides meet the same load."""
+@dataclass(frozen=True)
+class Doubts:
+    """Why no times of two sessions can be compared, and why not those that load changes.
+
+    Both are None where the sides were measured in turns: on one machine, under the same load.
+    """
+
+    machine: str | None = None
+    load: str | None = None
+
+
+def _other_machine(differ: Sequence[Difference]) -> str | None:
     machine = [str(one) for one in differ if one.kind == "machine"]
-    if machine:
-        return f"measured on different machines: {', '.join(machine)}"
-    for name, header in (("BASE", base), ("HEAD", head)):
-        trouble = untrusted(header)
-        if trouble is not None:
-            return f"while {name} was measured {trouble}"
-    return None
+    return f"measured on different machines: {', '.join(machine)}" if machine else None
+
+
+def _load(base: Header, head: Header) -> str | None:
+    found = [(name, untrusted(header)) for name, header in (("BASE", base), ("HEAD", head))]
+    said = [f"while {name} was measured {trouble}" for name, trouble in found if trouble]
+    return "; ".join(said) or None
 
 
 def _sort_out(
-    pairs: Sequence[Pair], settings: Settings, invalid: str | None
+    pairs: Sequence[Pair], settings: Settings, doubts: Doubts
 ) -> tuple[list[Work], list[list[Time]]]:
     """The times that can be judged, and for each case those that cannot, with their word."""
     works: list[Work] = []
@@ -75,11 +88,14 @@ def _sort_out(
             if pair.base is None or pair.head is None or _incomplete(pair, floor):
                 times[place] += _one_sided(pair, floor)
                 continue
-            reason = _invalid(pair.base, pair.head) or invalid
+            sample = _sample(pair.base, pair.head, floor, settings)
+            reason = _invalid(pair.base, pair.head) or doubts.machine
+            if reason is None and (sample.stateful or not _steady(pair, floor)):
+                reason = doubts.load
             if reason is not None:
                 times[place].append(_time_without(pair, floor, INVALID, reason))
             else:
-                works.append(Work(place, floor, _sample(pair.base, pair.head, floor, settings)))
+                works.append(Work(place, floor, sample))
     return works, times
 
 
@@ -138,6 +154,11 @@ def _sample(base: Result, head: Result, floor: Floor, settings: Settings) -> Sam
         block=settings.block,
         floor_sd=settings.floor_sds.get(key(head.case)),
     )
+
+
+def _steady(pair: Pair, floor: Floor) -> bool:
+    """Whether the times are of a kind that other programs do not change."""
+    return all(steady(side, floor.measure) for side in (pair.base, pair.head) if side is not None)
 
 
 def _stateful(known: Known) -> bool:

@@ -45,15 +45,24 @@ def processes(result: Result, measure: str) -> Side:
         return _single(result.first_call_ns)
     if measure == "device":
         return _single(number(mapping((result.device_time or {}).get("warm")).get("median_ns")))
+    times = [
+        Process(time_ns(process), process.round, process.page_faults_per_call)
+        for process in _sampled(result, measure)
+    ]
+    return tuple(process for process in times if process.time_ns > 0)
+
+
+def _sampled(result: Result, measure: str) -> list[ProcessSamples]:
     found: TimeMeasure | None = result.ready_time if measure == "ready" else result.host_time
     if found is not None and found.same_as == "host_time":
         found = result.host_time
-    times = [
-        Process(time_ns(process), process.round, process.page_faults_per_call)
-        for process in (found.processes if found is not None else ())
-        if process.samples_ns
-    ]
-    return tuple(process for process in times if process.time_ns > 0)
+    return [process for process in (found.processes if found else ()) if process.samples_ns]
+
+
+def steady(result: Result, measure: str) -> bool:
+    """Whether other programs do not change the time: all its samples are of many calls."""
+    sampled = _sampled(result, measure) if measure in ("ready", "host") else []
+    return bool(sampled) and all(process.loops >= MANY_CALLS for process in sampled)
 
 
 def time_ns(process: ProcessSamples) -> float:

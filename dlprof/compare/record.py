@@ -68,6 +68,8 @@ class Comparison:
     ambiguous: tuple[Key, ...] = ()
     invalid: str | None = None
     """Why no time of these sessions can be compared."""
+    load: str | None = None
+    """Which session other programs disturbed so much that times of few calls cannot be compared."""
 
     def words(self) -> list[str]:
         return [time.word for case in self.cases for time in case.times]

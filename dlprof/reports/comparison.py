@@ -86,6 +86,8 @@ def _heading(comparison: Comparison, names: Names) -> Text:
         text.append(f"\nalso different: {settings}", style="dim")
     if comparison.invalid is not None:
         text.append(f"\ntimes cannot be compared: {clean(comparison.invalid)}", style="red")
+    if comparison.load is not None:
+        text.append(f"\n{clean(comparison.load)}", style="red")
     return text
 
 

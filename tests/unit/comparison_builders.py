@@ -20,11 +20,11 @@ def medians(count=10, around_ns=1000.0, spread=QUIET, seed=0):
     return [float(around_ns * np.exp(value)) for value in noise]
 
 
-def timed(name="a", ns=(1000.0,), faults=None, first_round=0, **changes):
+def timed(name="a", ns=(1000.0,), faults=None, loops=1, **changes):
     """A result with one sample per process."""
     faults = faults or [None] * len(ns)
     processes = [
-        {"round": first_round + n, "loops": 1, "samples_ns": [v], "page_faults_per_call": f}
+        {"round": n, "loops": loops, "samples_ns": [v], "page_faults_per_call": f}
         for n, (v, f) in enumerate(zip(ns, faults, strict=True))
     ]
     time = {

@@ -203,17 +203,26 @@ def test_a_time_that_is_not_to_be_trusted_is_invalid(side):
     assert result.code() == result.code(DONE) == NOT_KNOWN
 
 
-def test_times_under_foreign_load_are_invalid():
-    busy = {"environment": {"cores": 2}, "foreign_cores": 1.3}
-    found, result = compared(suite(), suite(seed=50), head_header=busy)
+BUSY = {"environment": {"cores": 2}, "foreign_cores": 1.3}
+
+
+@pytest.mark.parametrize("changes", [{"loops": 1}, {"loops": 1000, **COPY}])
+def test_times_that_foreign_load_changes_are_invalid_under_it(changes):
+    found, result = compared(suite(**changes), suite(seed=50, **changes), head_header=BUSY)
     assert set(words(found).values()) == {"INVALID"}
-    assert found.invalid == "while HEAD was measured other programs kept 1.3 of 2 cores busy"
+    assert found.load == "while HEAD was measured other programs kept 1.3 of 2 cores busy"
     assert result.code(DONE) == NOT_KNOWN
+
+
+def test_times_of_many_calls_are_compared_under_foreign_load():
+    found, result = compared(suite(loops=1000), suite(seed=50, loops=1000), head_header=BUSY)
+    assert set(words(found).values()) == {"SAME"}
+    assert result.code() == DONE
 
 
 def test_foreign_load_on_a_large_machine_is_no_matter():
     busy = {"environment": {"cores": 64}, "foreign_cores": 1.3}
-    assert compared(suite(), suite(seed=50), head_header=busy)[0].invalid is None
+    assert compared(suite(), suite(seed=50), head_header=busy)[0].load is None
 
 
 def test_measured_in_turns_both_sides_meet_the_same_load():
