@@ -134,7 +134,7 @@ def sessions(suites: Suites, step: float, copies: bool = False) -> NDArray[np.st
     """
     test: Test = suites.blocks(suites.rounds, suites.rounds)
     size = suites.rounds, suites.rounds
-    least = 0.0
+    least = statistic.APART
     if not reaches((size,), FAMILY_LEVEL / suites.base.shape[1]):
         if copies:
             return np.full(suites.base.shape[:2], UNSURE)

@@ -16,6 +16,11 @@ VIEW_SD = 0.02
 Between processes of one session they differ by 1.0 to 1.2 % in the middle of the cases, by 3 to 4 %
 in a tenth of them; three that agree better than this did so by luck."""
 
+APART = math.log(1.05)
+"""What two finished sessions must differ by to be called different, however many processes they
+have: equal views, measured ten minutes apart, differed by up to 4.6 %, and not all of them alike.
+In turns both sides meet the same, and this is not asked."""
+
 STATE = math.log(2.0)
 """What few processes must differ by to be called different. Those of one side may all be in another
 state by chance: 1 time in 32 with three against three and two states of equal chance. States of
@@ -95,8 +100,10 @@ def _tested(sample: Sample, same: Alike, level: float, note: str) -> Tested | Re
     if not shared:
         return Refusal("no block of rounds has both sides in one mode")
     found = ranks([logs(bases[name]) for name in shared], [logs(heads[name]) for name in shared])
-    if sample.block is not None or reaches(found.sizes, level):
+    if sample.block is not None:
         return Tested(found, same.base, same.head, note)
+    if reaches(found.sizes, level):
+        return Tested(found, same.base, same.head, note, APART)
     return _few(sample, same.base, same.head, level, note)
 
 

@@ -16,7 +16,7 @@ from dlprof.compare.match import Key
 from dlprof.compare.process import median_ns
 from dlprof.compare.ranks import Floats
 from dlprof.compare.record import Time
-from dlprof.compare.statistic import Refusal, Sample, Tested, least_rounds, tested
+from dlprof.compare.statistic import APART, Refusal, Sample, Tested, least_rounds, tested
 
 MOST_ROUNDS = 100
 """More rounds are not advised: what they would tell is not worth the time."""
@@ -137,6 +137,8 @@ class Bench:
         if self._shifted(low, high, work.step):
             reason = f"{direction or 'the same'}, but all cases have shifted: machine or code"
             return replace(found, reason=reason, shifted=True)
+        if direction and test.least == APART and abs(float(test.test.location)) <= APART:
+            return replace(found, reason=f"{direction}, but two sessions differ by as much")
         count = _count(test)
         reason = f"{direction}, but not surely by enough" if direction else "left open"
         rounds = self._rounds(work, test)

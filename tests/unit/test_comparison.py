@@ -400,3 +400,19 @@ def test_one_lucky_sample_is_not_the_time_of_a_process():
 
 def test_samples_of_a_few_calls_are_judged_by_their_median():
     assert time_ns(samples([100.0] * 5 + [190.0] * 15, 10)) == 190.0
+
+
+def test_two_sessions_may_differ_by_five_percent_without_a_cause():
+    time = one(medians(20, spread=0.002), medians(20, seed=1, around_ns=1045.0, spread=0.002))
+    assert time.word == "SAME"
+    base = medians(20, spread=0.02)
+    time = one(base, [1.042 * value for value in base])
+    assert (time.word, time.rounds) == ("UNSURE", None)
+    assert time.reason == "slower, but two sessions differ by as much"
+
+
+def test_measured_in_turns_less_can_be_told():
+    results = [
+        timed(ns=medians(20, 1000.0 * ratio, seed=seed)) for seed, ratio in enumerate((1, 1.05))
+    ]
+    assert only(compared([results[0]], [results[1]], block=4)[0]).word == "SLOWER"
