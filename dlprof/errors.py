@@ -7,6 +7,8 @@
     │   └── Unsaved             2  measured, but the session could not be written where it was to be
     ├── Unmeasured              4  nothing could be measured
     │   └── MissingFramework    4  a framework is not installed in the measured interpreter
+    ├── Regression              1  HEAD is slower than BASE, or worse
+    ├── Unsure                  3  the gate cannot tell, or the times cannot be compared
     ├── FindingsFailed          1  a rule found what ``--fail-on`` or the selftest does not allow
     └── Interrupted             130  stopped by the user; what was measured is kept
 
@@ -53,6 +55,18 @@ class FindingsFailed(DlprofError):
     """A rule found what ``--fail-on`` or the selftest does not allow."""
 
     exit_code = 1
+
+
+class Regression(DlprofError):
+    """HEAD is slower than BASE, or worse."""
+
+    exit_code = 1
+
+
+class Unsure(DlprofError):
+    """The gate cannot tell, or the times cannot be compared."""
+
+    exit_code = 3
 
 
 class Interrupted(DlprofError):

@@ -229,13 +229,9 @@ class Session(Header):
 
     def to_html(self) -> str:
         """The report as one HTML page that needs nothing else."""
-        # mypy: the module comes with the HTML report.
-        from dlprof.reports.html import (  # type: ignore[import-not-found, unused-ignore]
-            render,
-        )
+        from dlprof.reports.html import render
 
-        page: str = render(self)
-        return page
+        return render(self)
 
     def _repr_html_(self) -> str:
         from dlprof.reports.notebook import render

@@ -37,7 +37,9 @@ def _options(
 
 def _register() -> None:
     from dlprof.cli import (
+        compare,
         explain,
+        gate,
         matrix,
         paths,
         probes,
@@ -58,6 +60,8 @@ def _register() -> None:
         report.report,
         ticket.ticket,
         repro.repro,
+        compare.compare,
+        gate.gate,
         explain.explain,
         selftest.selftest,
     )

@@ -89,6 +89,23 @@ FailOn = Annotated[
         help="Exit code 1 for such a finding, or one as severe; may be repeated.",
     ),
 ]
+Regressions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-on",
+        metavar="WHAT",
+        help="What is a regression: ready:5%,200ns, host:10%, error, warning, copy, dangling, …; "
+        "may be repeated.",
+    ),
+]
+ComparisonJson = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="FILE|-",
+        help="Write the comparison as JSON; - prints it instead of the table.",
+    ),
+]
 Python = Annotated[
     str | None,
     typer.Option(

@@ -139,7 +139,8 @@ def test_getting_started_explains_every_option(verbs):
     text = GETTING_STARTED.read_text(encoding="utf-8")
     for name in option_names(verbs):
         assert (
-            name in {"producer", "consumer", "session", "rule", "statement", "finding"}
+            name
+            in {"producer", "consumer", "session", "rule", "statement", "finding", "base", "head"}
             or f"`{name}" in text
         ), name
 

@@ -220,7 +220,6 @@ def test_a_probe_of_ones_own_recognises_its_arrays(tmp_path):
     assert package.run("fake", "fake", probes=FAKE, quick=True, shapes="16").results
 
 
-@pytest.mark.skip(reason="to_html comes with dlprof.reports.html; un-skip it at the merge")
 def test_a_session_gives_its_page(session):
     found, _ = session
     page = found.to_html()

@@ -1,0 +1,104 @@
+"""How often would the gate cry wolf, and what would it catch?
+
+Nothing is measured: synthetic process medians with the noise that conversions show go through the
+functions that judge real ones. Prints, for suites of 16 cases,
+
+- gates that measure in turns (blocks of four rounds, looks after 8, 12, 16, 24 and 32): false
+  alarms of the whole suite, what is called of a case that is slower by 5 and by 10 %, and rounds;
+- two finished sessions of 3 to 20 rounds: the same.
+
+    python benchmarks/gate_simulation.py [--repeats 10000] [--sd 0.012]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from dlprof.compare import decision, simulation
+from dlprof.compare.sequential import BLOCK, Plan
+
+CASES = 16
+CHUNK = 500
+"""Suites at a time: memory stays below 1 GB."""
+STEP = float(np.log(1.05))
+SLOWDOWNS = (1.05, 1.10)
+ROUNDS = (3, 5, 7, 10, 15, 20)
+
+
+def main() -> None:
+    given = arguments()
+    print(f"{given.repeats:,} suites of {CASES} cases, sd {given.sd:.2%} between processes\n")
+    print("measured in turns, stopped as soon as all is decided")
+    columns = "noise              false alarm  all same   rounds   +5 %: caught passed   +10 %"
+    print(columns)
+    for name in simulation.NOISES:
+        print(f"{name:<19}{gate_row(name, given)}")
+    print("\ntwo finished sessions; SLOWER / UNSURE / SAME of one case, in percent")
+    print("noise              rounds  false alarm    +0 %            +5 %            +10 %")
+    for name in simulation.NOISES:
+        for rounds in ROUNDS:
+            print(f"{name:<19}{rounds:>6}  {session_row(name, rounds, given)}", flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--repeats", type=int, default=10_000)
+    parser.add_argument("--sd", type=float, default=simulation.VIEW_SD)
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args()
+
+
+def chunks(
+    make: Callable[..., simulation.Suites], name: str, rounds: int, given: argparse.Namespace
+) -> Iterator[simulation.Suites]:
+    for number, begin in enumerate(range(0, given.repeats, CHUNK)):
+        size = min(CHUNK, given.repeats - begin)
+        seed = given.seed * 1000 + number
+        yield make(simulation.NOISES[name], seed, size, CASES, rounds, given.sd)
+
+
+def gate_row(name: str, given: argparse.Namespace) -> str:
+    alarms, same, rounds = [], [], []
+    caught: dict[float, list[np.ndarray]] = {ratio: [] for ratio in SLOWDOWNS}
+    plan = Plan()
+    for suites in chunks(simulation.suites, name, plan.looks[-1], given):
+        course, used = simulation.gate(suites, plan, BLOCK, STEP)
+        alarms.append((course.words == decision.SLOWER).any(-1))
+        same.append((course.words == decision.SAME).all(-1))
+        rounds.append(used)
+        for ratio, words in caught.items():
+            words.append(simulation.gate(suites.slowed(0, ratio), plan, BLOCK, STEP)[0].words[:, 0])
+    five, ten = (np.concatenate(caught[ratio]) for ratio in SLOWDOWNS)
+    return (
+        f"{np.concatenate(alarms).mean():>10.2%} {np.concatenate(same).mean():>10.1%}"
+        f"{np.concatenate(rounds).mean():>9.1f}"
+        f"{(five == decision.SLOWER).mean():>15.1%}{(five == decision.SAME).mean():>7.1%}"
+        f"{(ten == decision.SLOWER).mean():>9.1%}"
+    )
+
+
+def session_row(name: str, rounds: int, given: argparse.Namespace) -> str:
+    alarms: list[np.ndarray] = []
+    seen: dict[float, list[np.ndarray]] = {ratio: [] for ratio in (1.0, *SLOWDOWNS)}
+    for suites in chunks(simulation.suites_apart, name, rounds, given):
+        for ratio, words in seen.items():
+            found = simulation.sessions(suites.slowed(0, ratio), STEP, name in simulation.COPIES)
+            words.append(found[:, 0])
+            if ratio == 1.0:
+                alarms.append((found == decision.SLOWER).any(-1))
+    text = f"{np.concatenate(alarms).mean():>10.2%}  "
+    for words in seen.values():
+        text += "   " + shares(np.concatenate(words))
+    return text
+
+
+def shares(words: np.ndarray) -> str:
+    order = (decision.SLOWER, decision.UNSURE, decision.SAME)
+    return "/".join(f"{100 * (words == word).mean():>4.0f}" for word in order).ljust(13)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Compare two session files and say so: shared by ``compare`` and ``gate``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dlprof import session as sessions
+from dlprof.cli.show import colour, say, width
+from dlprof.compare.comparison import compare
+from dlprof.compare.criteria import Criteria, parse
+from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, Outcome, outcome
+from dlprof.compare.record import Comparison
+from dlprof.compare.times import Settings
+from dlprof.errors import Regression, Unmeasured, Unsure, UsageError
+from dlprof.reports import comparison as terminal
+from dlprof.reports import comparison_json
+from dlprof.reports.comparison_text import headline
+
+UNSURE_CODES = {None: NOT_KNOWN, "pass": 0, "fail": REGRESSION}
+
+
+def criteria_from(fail_on: Sequence[str] | None) -> Criteria:
+    """The criteria that were asked for. Raises :class:`UsageError`."""
+    return parse(fail_on or ())
+
+
+def unsure_code(word: str | None) -> int:
+    """The exit code of what is unsure. Raises :class:`UsageError`."""
+    if word not in UNSURE_CODES:
+        raise UsageError(f"--unsure is pass or fail, not {word!r}")
+    return UNSURE_CODES[word]
+
+
+def show(base: Path, head: Path, criteria: Criteria, unsure: int | None, json: str | None) -> None:
+    """Compare, print, and raise what the exit code says.
+
+    ``unsure`` is the exit code of a doubt; None for one who only wants to see: then neither a
+    regression nor a doubt fails, but what could not be compared at all does. Raises
+    :class:`Regression`, :class:`Unsure` and :class:`Unmeasured`.
+    """
+    if json not in (None, "-"):
+        sessions.check_writable(Path(json))
+    found = compare(sessions.load(base), sessions.load(head), Settings(floors=criteria.floors))
+    result = outcome(found, criteria)
+    code = _told(found, result) if unsure is None else result.code(unsure)
+    _print(found, result, terminal.Names(str(base), str(head)), code, json)
+    _fail(found, result, code)
+
+
+def _print(
+    found: Comparison, result: Outcome, names: terminal.Names, code: int, json: str | None
+) -> None:
+    text = comparison_json.render(found, result, code) if json is not None else ""
+    if json == "-":
+        say(text)
+        return
+    say(terminal.render(found, result, names, width(), colour()))
+    if json is not None:
+        with sessions.atomic(Path(json)) as file:
+            file.write(text)
+
+
+def _told(found: Comparison, result: Outcome) -> int:
+    """The exit code of one who only wants to see."""
+    if result.nothing:
+        return NOTHING
+    return NOT_KNOWN if found.invalid is not None else 0
+
+
+def _fail(found: Comparison, result: Outcome, code: int) -> None:
+    errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
+    if code:
+        raise errors[code](headline(found, result, code))

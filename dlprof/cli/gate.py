@@ -1,0 +1,33 @@
+"""``dlprof gate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dlprof.cli import options
+
+
+def gate(
+    base: Annotated[Path, typer.Argument(help="A session file: before.")],
+    head: Annotated[Path, typer.Argument(help="A session file: after.")],
+    fail_on: options.Regressions = None,
+    unsure: Annotated[
+        str | None,
+        typer.Option(
+            "--unsure",
+            metavar="pass|fail",
+            help="Exit code 0 or 1 where it is unsure. Default: exit code 3.",
+        ),
+    ] = None,
+    json: options.ComparisonJson = None,
+) -> None:
+    """Fail if HEAD is slower than BASE, or worse: exit code 1. See docs/compare.md.
+
+    Example: dlprof gate before.json after.json --fail-on ready:5%,200ns
+    """
+    from dlprof.cli.comparing import criteria_from, show, unsure_code
+
+    show(base, head, criteria_from(fail_on), unsure_code(unsure), json)

@@ -1,0 +1,177 @@
+"""Two sessions side by side: a word for each case, and what changed besides its time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dlprof.clean import clean
+from dlprof.compare.decision import UNSURE
+from dlprof.compare.floors import Floor
+from dlprof.compare.match import Pair, asked_for, key, match
+from dlprof.compare.process import median_ns, processes, steady
+from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
+from dlprof.compare.statistic import STATEFUL_BYTES, Sample
+from dlprof.compare.surroundings import Difference, differences, untrusted
+from dlprof.compare.times import DEFAULT_SETTINGS, Settings, Work, judge
+from dlprof.compare.verdicts import changes, kept_differs
+from dlprof.errors import UsageError
+from dlprof.rules.known import Known
+from dlprof.session import Header, Result, Session
+
+
+def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS) -> Comparison:
+    """Compare all cases of two sessions.
+
+    Raises :class:`UsageError` where both are one measurement: it would be the same as itself.
+    """
+    if base.results and (base.created, base.results) == (head.created, head.results):
+        raise UsageError(f"BASE and HEAD are the same measurement, of {clean(base.created)}")
+    matched = match(base.results, head.results)
+    differ = differences(base, head)
+    invalid = None if settings.block is not None else _other_machine(differ)
+    load = None if settings.block is not None else _load(base, head)
+    works, times = _sort_out(matched.pairs, settings, Doubts(invalid, load))
+    common, judged = judge(works, settings)
+    for work, time in zip(works, judged, strict=True):
+        times[work.place].append(time)
+    return Comparison(
+        base=_header(base),
+        head=_header(head),
+        cases=tuple(
+            _compared(pair, times[place], base, head) for place, pair in enumerate(matched.pairs)
+        ),
+        floors=settings.floors,
+        differences=differ,
+        common=math.exp(common),
+        ambiguous=matched.ambiguous,
+        invalid=invalid,
+        load=load,
+    )
+
+
+def _header(session: Session) -> Header:
+    return Header.model_validate(session.model_dump(by_alias=True, exclude={"results"}))
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """Why no times of two sessions can be compared, and why not those that load changes.
+
+    Both are None where the sides were measured in turns: on one machine, under the same load.
+    """
+
+    machine: str | None = None
+    load: str | None = None
+
+
+def _other_machine(differ: Sequence[Difference]) -> str | None:
+    machine = [str(one) for one in differ if one.kind == "machine"]
+    return f"measured on different machines: {', '.join(machine)}" if machine else None
+
+
+def _load(base: Header, head: Header) -> str | None:
+    found = [(name, untrusted(header)) for name, header in (("BASE", base), ("HEAD", head))]
+    said = [f"while {name} was measured {trouble}" for name, trouble in found if trouble]
+    return "; ".join(said) or None
+
+
+def _sort_out(
+    pairs: Sequence[Pair], settings: Settings, doubts: Doubts
+) -> tuple[list[Work], list[list[Time]]]:
+    """The times that can be judged, and for each case those that cannot, with their word."""
+    works: list[Work] = []
+    times: list[list[Time]] = [[] for _ in pairs]
+    for place, pair in enumerate(pairs):
+        for floor in settings.own_floors.get(key(pair.case), settings.floors):
+            if pair.base is None or pair.head is None or _incomplete(pair, floor):
+                times[place] += _one_sided(pair, floor)
+                continue
+            sample = _sample(pair.base, pair.head, floor, settings)
+            reason = _invalid(pair.base, pair.head) or doubts.machine
+            if reason is None and (sample.stateful or not _steady(pair, floor)):
+                reason = doubts.load
+            if reason is not None:
+                times[place].append(_time_without(pair, floor, INVALID, reason))
+            else:
+                works.append(Work(place, floor, sample))
+    return works, times
+
+
+def _incomplete(pair: Pair, floor: Floor) -> bool:
+    return _median_ns(pair.base, floor) is None or _median_ns(pair.head, floor) is None
+
+
+def _one_sided(pair: Pair, floor: Floor) -> list[Time]:
+    """The word of a case that has a time on one side only; none where it has none on either."""
+    has_base = _median_ns(pair.base, floor) is not None
+    has_head = _median_ns(pair.head, floor) is not None
+    if has_base:
+        # A run that was stopped before a case has not lost it.
+        stopped = pair.head is not None and pair.head.status == "skipped"
+        reason = _words_of(pair.head)
+        return [_time_without(pair, floor, UNSURE if stopped else GONE, reason)]
+    return [_time_without(pair, floor, NEW, _words_of(pair.base))] if has_head else []
+
+
+def _words_of(result: Result | None) -> str:
+    if result is None:
+        return ""
+    reason = (result.reason or "").strip().splitlines()
+    return f"{result.status}: {reason[0]}" if reason else result.status
+
+
+def _time_without(pair: Pair, floor: Floor, word: str, reason: str) -> Time:
+    sides = (_median_ns(pair.base, floor), _median_ns(pair.head, floor))
+    return Time(floor.measure, word, floor, *sides, reason=reason)
+
+
+def _invalid(base: Result, head: Result) -> str | None:
+    for name, side in (("BASE", base), ("HEAD", head)):
+        if side.status == "invalid":
+            return f"{name}: {side.reason or 'not to be trusted'}"
+    if kept_differs(base, head):
+        return "one side timed a result that the framework keeps, the other a new conversion"
+    return None
+
+
+def _median_ns(result: Result | None, floor: Floor) -> float | None:
+    """The time of a case that was measured to the end, also of a session without samples."""
+    if result is None or result.status not in TIMED:
+        return None
+    found = median_ns(processes(result, floor.measure))
+    times = {"ready": result.ready_time, "host": result.host_time}
+    measure = times.get(floor.measure)
+    return found if found is not None or measure is None else measure.median_ns
+
+
+def _sample(base: Result, head: Result, floor: Floor, settings: Settings) -> Sample:
+    return Sample(
+        processes(base, floor.measure),
+        processes(head, floor.measure),
+        stateful=_stateful(Known(0, base)) or _stateful(Known(0, head)),
+        block=settings.block,
+        floor_sd=settings.floor_sds.get(key(head.case)),
+    )
+
+
+def _steady(pair: Pair, floor: Floor) -> bool:
+    """Whether the times are of a kind that other programs do not change."""
+    return all(steady(side, floor.measure) for side in (pair.base, pair.head) if side is not None)
+
+
+def _stateful(known: Known) -> bool:
+    return known.owner != "view" and known.size_bytes >= STATEFUL_BYTES
+
+
+def _compared(pair: Pair, times: Sequence[Time], base: Header, head: Header) -> Compared:
+    old, new = pair.base, pair.head
+    return Compared(
+        case=pair.case,
+        times=tuple(times),
+        changes=changes(old, new) if old and new else (),
+        asked=asked_for(head if new is None else base, pair.case),
+        statuses=(old.status if old else None, new.status if new else None),
+        reasons=(old.reason if old else None, new.reason if new else None),
+    )

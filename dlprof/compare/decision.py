@@ -1,0 +1,81 @@
+"""From tests to words: SLOWER, FASTER, SAME or UNSURE, for whole suites at once.
+
+Effect size and significance are one question here: not "is there a difference?", which is yes for
+any two builds if one measures long enough, but "is HEAD more than half the floor slower?". So a
+case without a difference is half a floor away from a false alarm, and one that is slower by the
+whole floor is half a floor away from being missed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlprof.compare.correct import holm
+from dlprof.compare.ranks import Floats
+
+FAMILY_LEVEL = 0.01
+"""Chance of any false SLOWER among all cases together; the same again for FASTER."""
+
+SAME_LEVEL = 0.025
+"""Chance of calling a case SAME that is slower by the whole floor: both ends of a 95 % interval."""
+
+MARGIN = 0.5
+"""The share of the floor that a difference must be proven to exceed."""
+
+SLOWER, FASTER, SAME, UNSURE = "SLOWER", "FASTER", "SAME", "UNSURE"
+
+
+class Test(Protocol):
+    """What :class:`~dlprof.compare.ranks.Ranks` and ``student.Student`` have in common."""
+
+    @property
+    def location(self) -> Floats: ...
+    def p_above(self, shift: Floats | float) -> Floats: ...
+    def p_below(self, shift: Floats | float) -> Floats: ...
+    def interval(self, level: float) -> tuple[Floats, Floats]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """How likely each case is by chance, if it were not slower, not faster, not the same."""
+
+    slower: Floats
+    faster: Floats
+    same: Floats
+
+
+def prove(
+    test: Test, step: Floats | float, common: Floats | float = 0.0, least: float = 0.0
+) -> Proof:
+    """The three questions asked of a test; see :func:`decide`.
+
+    All in logarithms: ``step`` is the floor. ``common`` is a shift that all cases of two sessions
+    share: it may be the machine's, so a case must be slower with and without it. ``least`` is what
+    so few processes must differ by to be called different at all.
+    """
+    up, down = np.maximum(common, 0.0), np.minimum(common, 0.0)
+    margin = np.maximum(MARGIN * np.asarray(step), least)
+    return Proof(
+        slower=test.p_above(margin + up),
+        faster=test.p_below(-margin + down),
+        same=np.maximum(test.p_below(step + down), test.p_above(-np.asarray(step) + up)),
+    )
+
+
+def decide(
+    proof: Proof, level: float = FAMILY_LEVEL, same_level: float = SAME_LEVEL
+) -> NDArray[np.str_]:
+    """The word of each case; the last axis is the suite.
+
+    SAME comes first: an interval that lies within the floor on both sides proves that whatever
+    difference there is does not matter, also where it is known not to be zero. SLOWER and FASTER
+    are corrected over the suite. SAME is not: a regression that is missed is one case's error.
+    """
+    words = np.full(proof.slower.shape, UNSURE)
+    words = np.where(holm(proof.faster) <= level, FASTER, words)
+    words = np.where(holm(proof.slower) <= level, SLOWER, words)
+    return np.where(proof.same <= same_level, SAME, words)

@@ -1,0 +1,113 @@
+"""Which case of BASE is which of HEAD."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dlprof.session import CaseRecord, Header, Result
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One case on both sides; None where a side does not have it."""
+
+    base: Result | None
+    head: Result | None
+
+    @property
+    def case(self) -> CaseRecord:
+        found = self.head or self.base
+        assert found is not None  # noqa: S101 - a pair has a side
+        return found.case
+
+
+@dataclass(frozen=True)
+class Matched:
+    """All cases of both sides; ``ambiguous`` are keys that a session has more than once."""
+
+    pairs: tuple[Pair, ...]
+    ambiguous: tuple[Key, ...] = ()
+
+
+def key(case: CaseRecord) -> Key:
+    """What makes a case the same in another session: the ways by name, and the array."""
+    way = (case.producer, case.export, case.consumer, case.import_)
+    return (*way, case.shape, case.dtype, case.layout, case.device)
+
+
+def code_key(case: CaseRecord) -> Key:
+    """The same by what a user types: a probe may rename its ways."""
+    pair = (case.producer, case.consumer, case.code)
+    return (*pair, case.shape, case.dtype, case.layout, case.device)
+
+
+def match(base: Iterable[Result], head: Iterable[Result]) -> Matched:
+    """Match by the names of the ways, and what is left by code. A case that a session has twice
+    is matched with nothing: which of them is meant cannot be told.
+    """
+    bases, twice = _unique(base)
+    heads, twice_too = _unique(head)
+    ambiguous = {*twice, *twice_too}
+    for name in ambiguous:
+        bases.pop(name, None)
+        heads.pop(name, None)
+    renamed = _renamed(bases, heads)
+    pairs = [Pair(found, heads.get(renamed.get(name, name))) for name, found in bases.items()]
+    taken = {renamed.get(name, name) for name in bases}
+    pairs += [Pair(None, found) for name, found in heads.items() if name not in taken]
+    return Matched(tuple(pairs), tuple(sorted(ambiguous, key=repr)))
+
+
+def _unique(results: Iterable[Result]) -> tuple[dict[Key, Result], set[Key]]:
+    found: dict[Key, Result] = {}
+    twice: set[Key] = set()
+    for result in results:
+        name = key(result.case)
+        if name in found:
+            twice.add(name)
+        found[name] = result
+    return found, twice
+
+
+def _renamed(bases: Mapping[Key, Result], heads: Mapping[Key, Result]) -> dict[Key, Key]:
+    """Cases of BASE that HEAD has under other names, where only one case can be meant."""
+    lost = [name for name in bases if name not in heads]
+    fresh = [name for name in heads if name not in bases]
+    codes = Counter(code_key(bases[name].case) for name in lost)
+    by_code: dict[Key, list[Key]] = {}
+    for name in fresh:
+        by_code.setdefault(code_key(heads[name].case), []).append(name)
+    found = {}
+    for name in lost:
+        code = code_key(bases[name].case)
+        if codes[code] == 1 and len(by_code.get(code, ())) == 1:
+            found[name] = by_code[code][0]
+    return found
+
+
+def asked_for(header: Header, case: CaseRecord) -> bool:
+    """Whether a session set out to measure ``case``: if it did, and has not, the case is gone.
+
+    A session that does not say what it was asked for is taken to have been asked.
+    """
+    pairs = header.request.get("pairs")
+    axes = header.request.get("axes")
+    if isinstance(pairs, list) and not _has(pairs, [case.producer, case.consumer]):
+        return False
+    if not isinstance(axes, dict):
+        return True
+    wanted = (("shapes", list(case.shape)), ("dtypes", case.dtype), ("layouts", case.layout))
+    if axes.get("device") not in (None, "auto", case.device):
+        return False
+    return all(_has(axes.get(name), value) for name, value in wanted)
+
+
+def _has(values: Any, wanted: Any) -> bool:
+    if not isinstance(values, list | tuple):
+        return True
+    return any((list(v) if isinstance(v, tuple) else v) == wanted for v in values)

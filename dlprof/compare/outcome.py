@@ -1,0 +1,98 @@
+"""What a comparison comes to: regressions, doubts, or nothing to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dlprof.compare.criteria import Criteria
+from dlprof.compare.decision import SLOWER, UNSURE
+from dlprof.compare.record import GONE, INVALID, TIMED, Compared, Comparison
+from dlprof.compare.verdicts import LOST, Change
+
+DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``slower``, ``worse``, ``gone`` are regressions; ``unsure`` and ``invalid`` are doubts.
+
+    ``nothing`` says why there was nothing to compare; empty where there was something.
+    """
+
+    slower: tuple[Compared, ...] = ()
+    worse: tuple[tuple[Compared, Change], ...] = ()
+    gone: tuple[Compared, ...] = ()
+    unsure: tuple[Compared, ...] = ()
+    invalid: tuple[Compared, ...] = ()
+    nothing: str = ""
+
+    @property
+    def regression(self) -> bool:
+        return bool(self.slower or self.worse or self.gone)
+
+    def code(self, unsure: int = NOT_KNOWN) -> int:
+        """The exit code; ``unsure`` is that of a case that is only UNSURE.
+
+        What is INVALID was not measured, and no setting makes a pass of it.
+        """
+        if self.nothing:
+            return NOTHING
+        if self.regression:
+            return REGRESSION
+        if self.invalid:
+            return unsure or NOT_KNOWN
+        return unsure if self.unsure else DONE
+
+
+def outcome(comparison: Comparison, criteria: Criteria) -> Outcome:
+    """What the criteria make of a comparison."""
+    nothing = _nothing(comparison)
+    if nothing:
+        return Outcome(nothing=nothing)
+    cases = comparison.cases
+    return Outcome(
+        slower=tuple(case for case in cases if criteria.times and _has(case, SLOWER)),
+        worse=tuple(_worse(comparison, criteria)),
+        gone=tuple(case for case in cases if vanished(case)),
+        unsure=tuple(case for case in cases if _is_unsure(case, criteria)),
+        invalid=tuple(case for case in cases if criteria.times and _has(case, INVALID)),
+    )
+
+
+def vanished(case: Compared) -> bool:
+    """Whether BASE has the case and HEAD was asked for it and does not have it."""
+    return case.statuses[0] in TIMED and case.statuses[1] is None and case.asked
+
+
+def _worse(comparison: Comparison, criteria: Criteria) -> Iterator[tuple[Compared, Change]]:
+    for case in comparison.cases:
+        for change in case.changes:
+            if criteria.fails(change):
+                yield case, change
+
+
+def _has(case: Compared, word: str) -> bool:
+    return any(time.word == word for time in case.times)
+
+
+def _is_unsure(case: Compared, criteria: Criteria) -> bool:
+    """Also where a time or a verdict of BASE is not there in HEAD, for whatever reason."""
+    if any(change.direction == LOST for change in case.changes):
+        return True
+    lost = case.statuses[0] in TIMED and case.statuses[1] in (None, "skipped")
+    if lost and not vanished(case):
+        return True
+    return criteria.times and (_has(case, UNSURE) or (_has(case, GONE) and not case.changes))
+
+
+def _nothing(comparison: Comparison) -> str:
+    """Why there is nothing to compare, in one sentence."""
+    for place, name in enumerate(("BASE", "HEAD")):
+        if not any(case.statuses[place] for case in comparison.cases):
+            return f"{name} holds no case"
+    if not any(all(case.statuses) for case in comparison.cases):
+        return "BASE and HEAD have no case in common: they are of different scenarios"
+    if not any(case.times or case.changes for case in comparison.cases if all(case.statuses)):
+        return "no case that both have was measured in either"
+    return ""

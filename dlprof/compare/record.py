@@ -1,0 +1,75 @@
+"""What a comparison is: plain records, which reports and exit codes are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dlprof.compare.floors import Floor
+from dlprof.compare.match import Key
+from dlprof.compare.surroundings import Difference
+from dlprof.compare.verdicts import Change
+from dlprof.session import CaseRecord, Header
+
+INVALID, NEW, GONE = "INVALID", "NEW", "GONE"
+"""The words that no statistic gives; the others are in :mod:`dlprof.compare.decision`."""
+
+TIMED = ("ok", "invalid")
+"""Statuses of a case that was measured to the end."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """What one measure says of one case.
+
+    ``ratio`` is HEAD's time over BASE's, ``interval`` its 95 % interval, and ``corrected`` the
+    interval at the level of one case of the suite, of which the lower end decides on SLOWER. None
+    where there is none. ``rounds`` is about how many would tell, where that is known;
+    ``noisy`` if that is too many. ``shifted`` if what all cases share leaves it open.
+    """
+
+    measure: str
+    word: str
+    floor: Floor
+    base_ns: float | None = None
+    head_ns: float | None = None
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    corrected: tuple[float, float] | None = None
+    processes: tuple[int, int] = (0, 0)
+    reason: str = ""
+    note: str = ""
+    rounds: int | None = None
+    shifted: bool = False
+    noisy: bool = False
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One case on both sides. ``reasons`` are what a side says of a status that is not ok."""
+
+    case: CaseRecord
+    times: tuple[Time, ...]
+    changes: tuple[Change, ...] = ()
+    asked: bool = True
+    statuses: tuple[str | None, str | None] = (None, None)
+    reasons: tuple[str | None, str | None] = (None, None)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``common`` is the ratio that all cases share, 1 where they share none."""
+
+    base: Header
+    head: Header
+    cases: tuple[Compared, ...]
+    floors: tuple[Floor, ...]
+    differences: tuple[Difference, ...]
+    common: float = 1.0
+    ambiguous: tuple[Key, ...] = ()
+    invalid: str | None = None
+    """Why no time of these sessions can be compared."""
+    load: str | None = None
+    """Which session other programs disturbed so much that times of few calls cannot be compared."""
+
+    def words(self) -> list[str]:
+        return [time.word for case in self.cases for time in case.times]

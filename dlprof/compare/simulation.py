@@ -1,0 +1,157 @@
+"""Synthetic process medians with the noise that conversions show, to check the error rates.
+
+Every maker returns logarithms of medians relative to the true time, of shape (repeats, cases,
+sides, rounds); both sides have the same code. ``sd`` is the spread from process to process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlprof.compare import statistic
+from dlprof.compare.decision import FAMILY_LEVEL, UNSURE, Test, decide, prove
+from dlprof.compare.drift import common_shift
+from dlprof.compare.ranks import Floats, Ranks, ranks, reaches
+from dlprof.compare.sequential import Course, Plan, begin, look
+from dlprof.compare.student import student
+
+Shape = tuple[int, int, int, int]
+Noise = Callable[[np.random.Generator, Shape, float], Floats]
+
+VIEW_SD = 0.012
+"""Process medians of a view differ by 1.0 to 1.2 %, seen on a virtual machine with two cores."""
+
+DISTURBED = 0.05
+"""Share of the medians that a transient of the machine lengthens, by some 20 % on average."""
+
+
+def normal(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
+    """Nothing but the spread from process to process."""
+    return chance.normal(0.0, sd, shape)
+
+
+def heavy_tails(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
+    """Student's t with 3 degrees of freedom: the middle as narrow as ``sd``, no end of outliers."""
+    found: Floats = chance.standard_t(3, shape) * (sd * 0.85)
+    return found
+
+
+def transients(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
+    """One median in twenty is lengthened, all samples of the process alike."""
+    hit = chance.random(shape) < DISTURBED
+    found: Floats = normal(chance, shape, sd) + hit * chance.exponential(0.2, shape)
+    return found
+
+
+def drift(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
+    """The machine changes its speed as it goes, for all cases: a random walk over the rounds."""
+    repeats, _, _, rounds = shape
+    walk = np.cumsum(chance.normal(0.0, sd, (repeats, 1, 1, rounds)), axis=-1)
+    found: Floats = normal(chance, shape, sd) + walk
+    return found
+
+
+def two_states(chance: np.random.Generator, shape: Shape, sd: float, apart: float = 1.7) -> Floats:
+    """Every process is in one of two states, ``apart`` times apart, whatever the code."""
+    slow = chance.random(shape) < 0.5  # noqa: PLR2004 - either is as likely
+    found: Floats = normal(chance, shape, sd) + np.log(apart) * slow
+    return found
+
+
+def far_states(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
+    """The same as copies have them: a hundred times apart."""
+    return two_states(chance, shape, sd, 100.0)
+
+
+def correlated(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
+    """Neighbouring rounds, and all cases of a process, have half of their variance in common."""
+    repeats, _, sides, rounds = shape
+    own = normal(chance, shape, sd * np.sqrt(0.5))
+    shared = chance.normal(0.0, sd * 0.5, (repeats, 1, sides, rounds))
+    kicks = chance.normal(0.0, sd * 0.5, (repeats, 1, 1, rounds + 1))
+    found: Floats = own + shared + (kicks[..., :-1] + kicks[..., 1:]) / np.sqrt(2.0)
+    return found
+
+
+COPIES = ("far states",)
+"""Noises that only copies have."""
+
+NOISES: Mapping[str, Noise] = {
+    "normal": normal,
+    "heavy tails": heavy_tails,
+    "transients": transients,
+    "drift": drift,
+    "two states": two_states,
+    "far states": far_states,
+    "correlated rounds": correlated,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Suites:
+    """Many measurements of one suite: logarithms of shape (repeats, cases, rounds)."""
+
+    base: Floats
+    head: Floats
+
+    def slowed(self, case: int, ratio: float) -> Suites:
+        """The same with one case of HEAD slower by ``ratio``."""
+        head = self.head.copy()
+        head[:, case] += np.log(ratio)
+        return Suites(self.base, head)
+
+    @property
+    def rounds(self) -> int:
+        return int(self.base.shape[-1])
+
+    def blocks(self, rounds: int, block: int) -> Ranks:
+        """The test after so many rounds, in blocks."""
+        starts = range(0, rounds, block)
+        return ranks(
+            [self.base[..., start : min(start + block, rounds)] for start in starts],
+            [self.head[..., start : min(start + block, rounds)] for start in starts],
+        )
+
+
+def gate(suites: Suites, plan: Plan, block: int, step: float) -> tuple[Course, Floats]:
+    """What a gate that measures in turns says, and after how many rounds each repeat stops."""
+    course = begin(plan, suites.base.shape[:2])
+    used = np.zeros(len(suites.base))
+    for rounds in plan.looks:
+        used = np.where(course.open.any(axis=-1), float(rounds), used)
+        course = look(course, prove(suites.blocks(rounds, block), step))
+    return course, used
+
+
+def sessions(suites: Suites, step: float, copies: bool = False) -> NDArray[np.str_]:
+    """The words of two finished sessions, as :func:`~dlprof.compare.times.judge` finds them.
+
+    ``copies`` are cases that run in states; few processes of such tell nothing.
+    """
+    test: Test = suites.blocks(suites.rounds, suites.rounds)
+    size = suites.rounds, suites.rounds
+    least = statistic.APART
+    if not reaches((size,), FAMILY_LEVEL / suites.base.shape[1]):
+        if copies:
+            return np.full(suites.base.shape[:2], UNSURE)
+        test, least = student(suites.base, suites.head, statistic.VIEW_SD), statistic.STATE
+    common = common_shift(test.location)[..., None]
+    return decide(prove(test, step, common, least))
+
+
+def suites(noise: Noise, seed: int, repeats: int, cases: int, rounds: int, sd: float) -> Suites:
+    """Both sides measured in turns."""
+    found = noise(np.random.default_rng(seed), (repeats, cases, 2, rounds), sd)
+    return Suites(found[:, :, 0], found[:, :, 1])
+
+
+def suites_apart(
+    noise: Noise, seed: int, repeats: int, cases: int, rounds: int, sd: float
+) -> Suites:
+    """HEAD measured after BASE: what the machine does meanwhile goes on."""
+    found = noise(np.random.default_rng(seed), (repeats, cases, 1, 2 * rounds), sd)
+    return Suites(found[:, :, 0, :rounds], found[:, :, 0, rounds:])

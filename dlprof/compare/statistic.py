@@ -1,0 +1,156 @@
+"""Which test the processes of a case allow, and why none where none is honest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dlprof.compare.decision import Test
+from dlprof.compare.process import Alike, Side, alike, logs
+from dlprof.compare.ranks import ranks, reaches
+from dlprof.compare.student import LEAST, student
+
+VIEW_SD = 0.02
+"""What process medians of a view are taken to differ by, at least, where few were measured.
+
+Between processes of one session they differ by 1.0 to 1.2 % in the middle of the cases, by 3 to 4 %
+in a tenth of them; three that agree better than this did so by luck."""
+
+APART = math.log(1.05)
+"""What two finished sessions must differ by to be called different, however many processes they
+have: equal views, measured ten minutes apart, differed by up to 4.6 %, and not all of them alike.
+In turns both sides meet the same, and this is not asked."""
+
+STATE = math.log(2.0)
+"""What few processes must differ by to be called different. Those of one side may all be in another
+state by chance: 1 time in 32 with three against three and two states of equal chance. States of
+views were seen 1.7 times apart. Of as many processes as ranks need, this is not asked."""
+
+STATEFUL_BYTES = 64 * 2**10
+"""Copies from here on run in states: pages that are mapped anew or not, threads that wait for a
+core or not. States are up to a hundred times apart, and three processes in one state by chance are
+no rare event, so that no spread seen in few processes says anything about the next."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One measure of one case on both sides.
+
+    ``block`` is the number of rounds of one block where the sides were measured in turns; None for
+    two finished sessions. ``floor_sd`` is the spread of the process medians, in logarithms, that
+    a calibration found for this case on this machine; it takes the place of :data:`VIEW_SD`.
+    """
+
+    base: Side
+    head: Side
+    stateful: bool = False
+    block: int | None = None
+    floor_sd: float | None = None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a sample cannot be judged; ``rounds`` would be enough, where more help."""
+
+    reason: str
+    rounds: int | None = None
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The test, and which processes of each side went into it.
+
+    ``least`` is what they must differ by, in logarithms; see :data:`STATE`.
+    """
+
+    test: Test
+    base: Side
+    head: Side
+    note: str = ""
+    least: float = 0.0
+
+    @property
+    def whole(self) -> bool:
+        return not self.note
+
+
+def tested(sample: Sample, level: float) -> Tested | Refusal:
+    """The test that can be significant at ``level``, one case's share of the suite's.
+
+    Ranks where the processes are enough for them, and wherever the sides were measured in turns;
+    Student's for few processes of two sessions. Which one does not depend on what was found, only
+    on how much.
+    """
+    if not (sample.base and sample.head):
+        return Refusal("a side has no times of single processes")
+    same = alike(sample.base, sample.head)
+    if same is not None:
+        note = "" if same.whole else _in_one_mode(sample, same.base, same.head)
+    elif sample.block is None:
+        return Refusal(_other_modes(sample))
+    else:
+        # In turns, the modes of a machine that changes are met by both sides: these are the code's.
+        same, note = Alike(sample.base, sample.head), _other_modes(sample)
+    return _tested(sample, same, level, note)
+
+
+def _tested(sample: Sample, same: Alike, level: float, note: str) -> Tested | Refusal:
+    bases, heads = _blocks(same.base, sample.block), _blocks(same.head, sample.block)
+    shared = [name for name in bases if name in heads]
+    if not shared:
+        return Refusal("no block of rounds has both sides in one mode")
+    found = ranks([logs(bases[name]) for name in shared], [logs(heads[name]) for name in shared])
+    if sample.block is not None:
+        return Tested(found, same.base, same.head, note)
+    if reaches(found.sizes, level):
+        return Tested(found, same.base, same.head, note, APART)
+    return _few(sample, same.base, same.head, level, note)
+
+
+def _few(sample: Sample, base: Side, head: Side, level: float, note: str) -> Tested | Refusal:
+    count = min(len(base), len(head))
+    needed = least_rounds(level)
+    if count < LEAST:
+        return Refusal("one process on a side: nothing was repeated", needed)
+    if sample.stateful and sample.floor_sd is None:
+        return Refusal(
+            f"copies of this size run in states: {count} processes a side tell nothing", needed
+        )
+    floor, least = (VIEW_SD, STATE) if sample.floor_sd is None else (sample.floor_sd, 0.0)
+    return Tested(student(logs(base), logs(head), floor), base, head, note, least)
+
+
+def least_rounds(level: float) -> int:
+    """Processes a side from which on ranks can be significant at ``level``."""
+    return next(count for count in range(2, 1000) if reaches(((count, count),), level))
+
+
+def _blocks(side: Side, block: int | None) -> dict[int, Side]:
+    found: dict[int, Side] = {}
+    for process in side:
+        name = 0 if block is None else process.round // block
+        found[name] = (*found.get(name, ()), process)
+    return found
+
+
+def _other_modes(sample: Sample) -> str:
+    sides = (_faults(sample.base), _faults(sample.head))
+    return (
+        f"the sides ran in different modes: {sides[0]} page faults per call in BASE, "
+        f"{sides[1]} in HEAD"
+    )
+
+
+def _faults(side: Side) -> str:
+    known = sorted(p.page_faults for p in side if p.page_faults is not None)
+    if not known:
+        return "unknown"
+    low, high = f"{known[0]:.0f}", f"{known[-1]:.0f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _in_one_mode(sample: Sample, base: Side, head: Side) -> str:
+    return (
+        f"compared in the mode that both show: {len(base)} of {len(sample.base)} processes in "
+        f"BASE, {len(head)} of {len(sample.head)} in HEAD, {_faults(base + head)} page faults"
+    )

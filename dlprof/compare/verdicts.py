@@ -1,0 +1,148 @@
+"""Changes of verdict between two sessions: worse, better, or not known any more.
+
+A change for the worse is a regression whatever the time says. What was not looked at on one side
+(``--quick`` looks at less) is no change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from dlprof.rules.known import Known, seen
+from dlprof.rules.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
+from dlprof.session import Result
+
+WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
+
+UNTAKEN = ("skipped", "invalid")
+"""Statuses that say nothing about the conversion: the run ended before it, or was disturbed."""
+
+_BADNESS: Mapping[str, int] = MappingProxyType(
+    {"ok": 0, "unsupported": 1, "timeout": 2, "crashed": 3}
+)
+
+SCALES: Mapping[str, Mapping[str, tuple[int, str]]] = MappingProxyType(
+    {
+        "ownership": {"view": (0, "info"), "copy": (1, "warning")},
+        "values": {"ok": (0, "info"), "wrong": (1, "error")},
+        "ordering": {
+            "synchronous": (0, "info"),
+            "stream-ordered": (0, "info"),
+            "host-sync": (1, "warning"),
+            "device-sync": (2, "warning"),
+            "unordered": (3, "error"),
+        },
+        "lifetime": {"safe": (0, "info"), "retained": (1, "warning"), "dangling": (2, "error")},
+        "early_write": {"safe": (0, "info"), "unsafe": (1, "error")},
+    }
+)
+"""How bad each word is, and the severity of getting there, as the rules have it."""
+
+_PROMISED_COPY: Mapping[str, tuple[int, str]] = MappingProxyType(
+    {"copy": (0, "info"), "view": (1, "error")}
+)
+"""What is documented to copy and does not is wrong (DLP018): its user writes into the source."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """``what`` was ``before`` in BASE and is ``after`` in HEAD."""
+
+    what: str
+    before: str
+    after: str
+    direction: str
+    severity: str = "info"
+
+    @property
+    def worse(self) -> bool:
+        return self.direction == WORSE
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.before}, now {self.after}"
+
+
+def changes(base: Result, head: Result) -> tuple[Change, ...]:
+    """All changes of one case."""
+    status = _status(base, head)
+    if status is not None:
+        return (status,)
+    if base.status != "ok" or head.status != "ok":
+        return ()
+    return tuple(_of_measures(base, head))
+
+
+def _status(base: Result, head: Result) -> Change | None:
+    if base.status == head.status or {base.status, head.status} & set(UNTAKEN):
+        return None
+    worse = _BADNESS[head.status] > _BADNESS[base.status]
+    direction, severity = (WORSE, "error") if worse else (BETTER, "info")
+    return Change("status", base.status, head.status, direction, severity)
+
+
+def _of_measures(base: Result, head: Result) -> Iterator[Change]:
+    for what, scale in SCALES.items():
+        used = _PROMISED_COPY if what == "ownership" and head.case.promise == "copy" else scale
+        change = _on_scale(what, used, base, head)
+        if change is not None:
+            yield change
+    before, after = Known(0, base), Known(0, head)
+    yield from _device(before, after)
+    yield from _peak(before, after)
+    if after.loses_read_only != before.loses_read_only and before.writable and after.writable:
+        words = {False: "kept", True: "lost"}
+        direction = WORSE if after.loses_read_only else BETTER
+        yield Change(
+            "read-only flag",
+            words[before.loses_read_only],
+            words[after.loses_read_only],
+            direction,
+            "warning" if direction == WORSE else "info",
+        )
+
+
+def _on_scale(
+    what: str, scale: Mapping[str, tuple[int, str]], base: Result, head: Result
+) -> Change | None:
+    old, new = getattr(base, what), getattr(head, what)
+    if old is None or new is None or old.verdict == new.verdict:
+        return None
+    before = [scale[word] for word, _ in seen(old) if word in scale]
+    after = [scale[word] for word, _ in seen(new) if word in scale]
+    if not before:
+        return None
+    if not after:
+        return Change(what, old.verdict, new.verdict, LOST)
+    # Where the processes disagree the worst of them counts: a user may meet it.
+    gap = max(after)[0] - max(before)[0]
+    direction = WORSE if gap > 0 else BETTER if gap < 0 else OTHER
+    severity = max(after)[1] if gap > 0 else "info"
+    return Change(what, old.verdict, new.verdict, direction, severity)
+
+
+def _device(before: Known, after: Known) -> Iterator[Change]:
+    old, new = before.result_device, after.result_device
+    if old is None or new is None or old == new:
+        return
+    worse = before.stays and not after.stays
+    direction = WORSE if worse else BETTER if after.stays else OTHER
+    yield Change("device of the result", old, new, direction, "warning" if worse else "info")
+
+
+def _peak(before: Known, after: Known) -> Iterator[Change]:
+    old, new = before.peak_arrays, after.peak_arrays
+    if old is None or new is None:
+        return
+    words = f"{old:.3g} arrays", f"{new:.3g} arrays"
+    if old <= LEAN_ARRAYS and new >= AMPLIFIED_ARRAYS:
+        yield Change("peak memory", *words, WORSE, "warning")
+    elif new <= LEAN_ARRAYS and old >= AMPLIFIED_ARRAYS:
+        yield Change("peak memory", *words, BETTER)
+
+
+def kept_differs(base: Result, head: Result) -> bool:
+    """Whether one side timed a conversion whose result the framework keeps, and the other not."""
+    words = {r.fresh_source.verdict for r in (base, head) if r.fresh_source is not None}
+    return words == {"kept", "not kept"}

@@ -1,0 +1,80 @@
+"""The comparison as JSON: the contract ``dlprof.comparison/1``; see docs/compare.md."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL
+from dlprof.compare.floors import Floor
+from dlprof.compare.outcome import Outcome
+from dlprof.compare.record import Compared, Comparison, Time
+from dlprof.reports.comparison_text import answers
+from dlprof.session import Header
+
+SCHEMA = "dlprof.comparison/1"
+
+
+def render(comparison: Comparison, outcome: Outcome, exit_code: int) -> str:
+    """One JSON object, with a line end."""
+    return json.dumps(content(comparison, outcome, exit_code), indent=1, allow_nan=False) + "\n"
+
+
+def content(comparison: Comparison, outcome: Outcome, exit_code: int) -> dict[str, Any]:
+    words = comparison.words()
+    return {
+        "schema": SCHEMA,
+        "base": _side(comparison.base),
+        "head": _side(comparison.head),
+        "differences": [asdict(one) for one in comparison.differences],
+        "times_comparable": comparison.invalid is None,
+        "reason": comparison.invalid or outcome.nothing or None,
+        "floors": [_floor(floor) for floor in comparison.floors],
+        "family_level": FAMILY_LEVEL,
+        "same_level": SAME_LEVEL,
+        "common_ratio": comparison.common,
+        "counts": {word: words.count(word) for word in dict.fromkeys(words)},
+        "regression": outcome.regression,
+        "exit_code": exit_code,
+        "answers": answers(comparison, outcome),
+        "cases": [_case(case) for case in comparison.cases],
+        "ambiguous": [list(key) for key in comparison.ambiguous],
+    }
+
+
+def _side(header: Header) -> dict[str, Any]:
+    names = ("created", "command", "seed", "rounds", "complete", "foreign_cores", "environment")
+    return {"schema": header.schema_, **{name: getattr(header, name) for name in names}}
+
+
+def _floor(floor: Floor) -> dict[str, Any]:
+    return asdict(floor)
+
+
+def _case(case: Compared) -> dict[str, Any]:
+    return {
+        "case": case.case.model_dump(by_alias=True),
+        "status": {"base": case.statuses[0], "head": case.statuses[1]},
+        "reason": {"base": case.reasons[0], "head": case.reasons[1]},
+        "asked": case.asked,
+        "times": [_time(time) for time in case.times],
+        "changes": [asdict(change) for change in case.changes],
+    }
+
+
+def _time(time: Time) -> dict[str, Any]:
+    return {
+        "measure": time.measure,
+        "word": time.word,
+        "floor": _floor(time.floor),
+        "base_ns": time.base_ns,
+        "head_ns": time.head_ns,
+        "ratio": time.ratio,
+        "ci95": time.interval,
+        "corrected": time.corrected,
+        "processes": {"base": time.processes[0], "head": time.processes[1]},
+        "reason": time.reason or None,
+        "note": time.note or None,
+        "rounds_needed": time.rounds,
+    }

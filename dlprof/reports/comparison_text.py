@@ -1,0 +1,154 @@
+"""A comparison in words: names, ratios, and the sentences that answer whether HEAD is slower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dlprof.axes import shape_text
+from dlprof.clean import clean
+from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
+from dlprof.compare.floors import Floor
+from dlprof.compare.outcome import NOT_KNOWN, Outcome
+from dlprof.compare.record import Compared, Comparison, Time
+from dlprof.quantity import plain_time
+from dlprof.reports.answer import listed
+
+FINE = 0.1
+"""Narrower intervals are shown to a tenth of a percent."""
+LARGE = 10.0
+
+
+def name_of(case: Compared) -> str:
+    return clean(case.case.code)
+
+
+def array_of(case: Compared) -> str:
+    """The pair and the array of a case."""
+    found = case.case
+    pair = f"{found.producer} → {found.consumer}"
+    return clean(
+        "  ".join((pair, shape_text(found.shape), found.dtype, found.layout, found.device))
+    )
+
+
+def ratio_text(time: Time) -> str:
+    """``1.10 (1.08-1.13)``: HEAD over BASE; without its interval where that is not known."""
+    if time.ratio is None:
+        return "-"
+    if time.interval is None:
+        return _number(time.ratio, 2)
+    low, high = time.interval
+    places = 3 if high - low < FINE else 2
+    return f"{_number(time.ratio, places)} ({_number(low, places)}-{_number(high, places)})"
+
+
+def _number(ratio: float, places: int) -> str:
+    return f"{ratio:,.0f}" if ratio >= LARGE else f"{ratio:.{places}f}"
+
+
+def floor_text(floor: Floor) -> str:
+    """``5 % and 5 ns``."""
+    return f"{100 * floor.relative:g} % and {plain_time(floor.absolute_ns, 3)}"
+
+
+def headline(comparison: Comparison, outcome: Outcome, code: int) -> str:
+    """The one sentence that goes with an exit code."""
+    if code == NOT_KNOWN and comparison.invalid is not None:
+        return _incomparable(comparison.invalid)
+    return answers(comparison, outcome)[0]
+
+
+def answers(comparison: Comparison, outcome: Outcome) -> list[str]:
+    """The sentences that answer: is HEAD slower, or worse?"""
+    if outcome.nothing:
+        return [f"Nothing to compare: {outcome.nothing}."]
+    found = [*_regressions(outcome)]
+    if comparison.invalid is not None:
+        found.append(_incomparable(comparison.invalid))
+        if not outcome.worse:
+            found.append("Verdicts were compared, and none is worse.")
+    elif not found:
+        found.append(_innocent(comparison, outcome))
+    return [*found, *_common(comparison), *_doubts(comparison, outcome), *_gains(comparison)]
+
+
+def _incomparable(reason: str) -> str:
+    return f"Not known whether HEAD is slower: {clean(reason)}."
+
+
+def _regressions(outcome: Outcome) -> Iterable[str]:
+    if outcome.slower:
+        worst = max(outcome.slower, key=_worst_ratio)
+        more = len(outcome.slower) - 1
+        rest = f", and {more} more" if more else ""
+        times = " ".join(_phrase(time) for time in worst.times if time.word == SLOWER)
+        yield f"HEAD is slower: {name_of(worst)} takes {times}{rest}."
+    if outcome.worse:
+        said = [f"{name_of(case)} ({clean(str(change))})" for case, change in outcome.worse]
+        yield f"HEAD is worse: {listed(said)}."
+    if outcome.gone:
+        yield f"Gone in HEAD: {listed([name_of(case) for case in outcome.gone])}."
+
+
+def _worst_ratio(case: Compared) -> float:
+    return max((time.ratio or 0.0 for time in case.times if time.word == SLOWER), default=0.0)
+
+
+def _phrase(time: Time) -> str:
+    return f"{ratio_text(time)} times as long ({clean(time.measure)})"
+
+
+def _innocent(comparison: Comparison, outcome: Outcome) -> str:
+    judged = [word for word in comparison.words() if word in (SAME, FASTER)]
+    floors = "; ".join(f"{floor.measure} {floor_text(floor)}" for floor in comparison.floors)
+    if not judged:
+        return "Not known whether HEAD is slower: no time could be judged."
+    if outcome.unsure or outcome.invalid:
+        return f"No regression was found, but not every case could be judged ({floors})."
+    return f"HEAD is not slower: {_cases(len(judged))} within the floor of {floors}, or faster."
+
+
+def _cases(count: int) -> str:
+    return "the time of 1 case is" if count == 1 else f"the times of {count:,} cases are"
+
+
+def _common(comparison: Comparison) -> Iterable[str]:
+    if any(time.shifted for case in comparison.cases for time in case.times):
+        word = "slower" if comparison.common > 1 else "faster"
+        share = 100 * abs(comparison.common - 1)
+        yield (
+            f"At least nine in ten cases are {share:.1f} % {word} or more: the machine, or "
+            "something all share. Two sessions cannot tell which, so that much counts as uncertain."
+        )
+
+
+def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
+    unsure = [t for case in outcome.unsure for t in case.times if t.word == UNSURE]
+    if not unsure:
+        return
+    known = [time.rounds for time in unsure if time.rounds is not None]
+    text = f"Unsure: {len(unsure):,} of {len(comparison.words()):,} times."
+    if known:
+        which = "" if len(known) == len(unsure) else f" for {len(known):,} of them"
+        text += f" About {max(known)} rounds a side would tell{which}: --rounds {max(known)}."
+    if any(time.noisy for time in unsure):
+        text += " Some are too noisy here for any number of rounds worth taking."
+    yield text
+
+
+def _gains(comparison: Comparison) -> Iterable[str]:
+    faster = [name_of(case) for case in comparison.cases if _is(case, FASTER)]
+    if faster:
+        yield f"Faster: {listed(faster)}."
+    better = [
+        f"{name_of(case)} ({clean(str(change))})"
+        for case in comparison.cases
+        for change in case.changes
+        if change.direction == "better"
+    ]
+    if better:
+        yield f"Better: {listed(better)}."
+
+
+def _is(case: Compared, word: str) -> bool:
+    return any(time.word == word for time in case.times)

@@ -1,0 +1,78 @@
+"""Sessions to compare: results whose processes are given by their medians."""
+
+from __future__ import annotations
+
+import numpy as np
+from builders import make_result, make_session
+
+from dlprof.compare.comparison import compare
+from dlprof.compare.criteria import parse
+from dlprof.compare.outcome import outcome
+from dlprof.compare.times import Settings
+
+QUIET = 0.01
+"""Spread of process medians on a quiet machine."""
+
+
+def medians(count=10, around_ns=1000.0, spread=QUIET, seed=0):
+    """Process medians as a quiet machine gives them, the same for the same seed."""
+    noise = np.random.default_rng(seed).normal(0.0, spread, count)
+    return [float(around_ns * np.exp(value)) for value in noise]
+
+
+def timed(name="a", ns=(1000.0,), faults=None, loops=1, **changes):
+    """A result with one sample per process."""
+    faults = faults or [None] * len(ns)
+    processes = [
+        {"round": n, "loops": loops, "samples_ns": [v], "page_faults_per_call": f}
+        for n, (v, f) in enumerate(zip(ns, faults, strict=True))
+    ]
+    time = {
+        "median_ns": float(np.median(ns)),
+        "ci95_ns": None,
+        "min_ns": min(ns),
+        "processes": processes,
+    }
+    ready = {**time, "processes": [], "same_as": "host_time"}
+    case = {"import": name, **changes.pop("case", {})}
+    fields = {"host_time": time, "ready_time": ready, **changes}
+    return make_result(f"numpy.{name}(x)", case=case, **fields)
+
+
+def suite(slower=None, count=10, seed=0, names="abcdefgh", **changes):
+    """Cases of one measurement; ``slower`` are ratios by name."""
+    return [
+        timed(
+            name,
+            [
+                v * (slower or {}).get(name, 1.0)
+                for v in medians(count, 900.0 + 100 * n, seed=seed + n)
+            ],
+            **changes,
+        )
+        for n, name in enumerate(names)
+    ]
+
+
+def session(results, **changes):
+    return make_session(*results, **changes)
+
+
+def pair(base, head, base_header=None, head_header=None):
+    return (
+        session(base, created="2026-01-01T00:00:00+00:00", **(base_header or {})),
+        session(head, created="2026-01-02T00:00:00+00:00", **(head_header or {})),
+    )
+
+
+def compared(base, head, *fail_on, base_header=None, head_header=None, **settings):
+    """The comparison of two lists of results, and its outcome."""
+    criteria = parse(fail_on)
+    settings = {"floors": criteria.floors, **settings}
+    found = compare(*pair(base, head, base_header, head_header), Settings(**settings))
+    return found, outcome(found, criteria)
+
+
+def only_words(comparison):
+    """The word of each case by the name of its import."""
+    return {case.case.import_: time.word for case in comparison.cases for time in case.times}

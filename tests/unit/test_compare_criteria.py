@@ -1,0 +1,108 @@
+"""``--fail-on`` of compare and gate: what is a regression."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dlprof.compare.criteria import WORDS, Criteria, parse
+from dlprof.compare.floors import MEASURES, Floor
+from dlprof.compare.verdicts import Change
+from dlprof.errors import UsageError
+
+pytestmark = pytest.mark.unit
+
+
+def test_nothing_given_is_five_percent_of_the_ready_time_and_every_change():
+    assert parse([]) == Criteria(
+        (Floor("ready", 0.05, 5.0),), True, frozenset(("error", "warning"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("texts", "floors"),
+    [
+        (["ready:5%,200ns"], [("ready", 0.05, 200.0)]),
+        (["ready:200ns,5%"], [("ready", 0.05, 200.0)]),
+        (["ready:10%"], [("ready", 0.1, 5.0)]),
+        (["host:1.5us"], [("host", 0.05, 1500.0)]),
+        (["ready"], [("ready", 0.05, 5.0)]),
+        (["ready:0%,2ms"], [("ready", 0.0, 2e6)]),
+        (["READY: 2.5% , 1s"], [("ready", 0.025, 1e9)]),
+        (["host:10%,ready:5%,200ns"], [("host", 0.1, 5.0), ("ready", 0.05, 200.0)]),
+        (["host:10%", "first_call:50%"], [("host", 0.1, 5.0), ("first_call", 0.5, 5.0)]),
+        (["device:3%"], [("device", 0.03, 5.0)]),
+    ],
+)
+def test_floors_are_given_behind_their_measure(texts, floors):
+    found = parse(texts)
+    assert [(f.measure, f.relative, f.absolute_ns) for f in found.floors] == [
+        (name, pytest.approx(relative), absolute) for name, relative, absolute in floors
+    ]
+    assert found.times
+    assert found.severities == {"error", "warning"}
+
+
+def test_a_severity_means_all_that_are_worse():
+    assert parse(["error"]).severities == {"error"}
+    assert parse(["info"]).severities == {"error", "warning", "info"}
+
+
+def test_times_and_changes_can_be_named_together():
+    found = parse(["ready:5%,error", "copy"])
+    assert (found.times, found.severities, found.words) == (True, {"error"}, {"copy"})
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("redy:5%", "--fail-on knows no measure 'redy': did you mean 'ready'?"),
+        ("error:5%", "--fail-on knows no measure 'error': known are ready, host, first_call, device"),
+        ("danglin", "--fail-on knows no measure, severity or verdict 'danglin': did you mean 'dangling'?"),
+        ("5%", "--fail-on: 5% stands behind no measure: write ready:5%"),
+        ("ready,5%", "--fail-on: 5% stands behind no measure: write ready:5%"),
+        ("ready:5", "--fail-on ready: 5 needs a unit: %, ns, us, ms, s"),
+        ("ready:5x", "--fail-on ready: 5x needs a unit: %, ns, us, ms, s"),
+        ("ready:", "--fail-on ready: '' is not an amount such as 5% or 200ns"),
+        ("ready:-5%", "--fail-on ready: '-5%' is not an amount such as 5% or 200ns"),
+        ("ready:nan%", "--fail-on ready: 'nan%' is not an amount such as 5% or 200ns"),
+        ("ready:5%%", "--fail-on ready: '5%%' is not an amount such as 5% or 200ns"),
+        ("ready:5%,10%", "--fail-on gives ready two floors of one kind: 10%"),
+        ("ready:0%,0ns", "--fail-on ready: one of its floors must be above 0"),
+        ("ready:5%,ready:6%", "--fail-on names ready twice"),
+        ("ready:5%,", "--fail-on 'ready:5%,' has an empty part"),
+        ("", "--fail-on '' has an empty part"),
+    ],
+)  # fmt: skip
+def test_bad_grammar_gets_one_clear_sentence(text, sentence):
+    with pytest.raises(UsageError) as error:
+        parse([text])
+    assert str(error.value) == sentence
+
+
+def refusal(text):
+    """What is said of ``text``; empty where it is understood."""
+    try:
+        parse([text])
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+@given(st.text(alphabet="ready:host5%,ns. \x1b0-", max_size=30))
+def test_any_text_is_read_or_refused_in_one_line(text):
+    assert len(refusal(text).splitlines()) <= 1
+
+
+@pytest.mark.parametrize("word", [*MEASURES, *WORDS])
+def test_every_word_is_known(word):
+    assert parse([word])
+
+
+def test_a_crash_fails_whatever_is_asked_for():
+    assert parse(["unsafe"]).fails(Change("status", "ok", "crashed", "worse", "error"))
+
+
+def test_what_is_better_never_fails():
+    assert not parse(["info"]).fails(Change("ownership", "copy", "view", "better"))

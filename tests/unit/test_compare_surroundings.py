@@ -1,0 +1,75 @@
+"""What differs between two sessions besides what they found."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_header
+
+from dlprof.compare.surroundings import differences, untrusted
+
+pytestmark = pytest.mark.unit
+
+GPU = {
+    "name": "H200",
+    "sm_clock_max_mhz": 1980,
+    "memory_clock_max_mhz": 3201,
+    "driver_version": "570",
+}
+
+
+def found(base, head):
+    sides = (make_header(environment=base), make_header(environment=head))
+    return [(str(one), one.kind) for one in differences(*sides)]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"name": "H100"}, "GPU 0 name H200 → H100"),
+        ({"sm_clock_max_mhz": 1200}, "GPU 0 sm_clock_max_mhz 1980 → 1200"),
+        ({"memory_clock_max_mhz": 100}, "GPU 0 memory_clock_max_mhz 3201 → 100"),
+    ],
+)
+def test_another_gpu_or_other_clocks_are_another_machine(change, text):
+    assert found({"gpus": [GPU]}, {"gpus": [{**GPU, **change}]}) == [(text, "machine")]
+
+
+def test_a_gpu_that_is_missing_is_another_machine():
+    assert ("GPU 0 name H200 → none", "machine") in found({"gpus": [GPU]}, {"gpus": []})
+
+
+def test_another_driver_is_a_version():
+    other = {**GPU, "driver_version": "580"}
+    assert found({"gpus": [GPU]}, {"gpus": [other]}) == [("GPU 0 driver 570 → 580", "version")]
+
+
+def test_a_framework_that_came_or_went_is_a_version():
+    assert found({"packages": {"torch": "2"}}, {"packages": {"jax": "1"}}) == [
+        ("torch 2 → missing", "version"),
+        ("jax missing → 1", "version"),
+    ]
+
+
+def test_a_variable_is_a_setting():
+    before, after = {"variables": {"A": None, "B": "1"}}, {"variables": {"A": "0", "B": "1"}}
+    assert found(before, after) == [("A unset → 0", "setting")]
+
+
+def test_the_time_of_a_sample_is_a_setting():
+    sides = (make_header(request={"settings": {"sample_ns": n}}) for n in (20, 60))
+    assert [(str(one), one.kind) for one in differences(*sides)] == [
+        ("sample_ns 20 → 60", "setting")
+    ]
+
+
+def test_a_session_that_does_not_say_differs_in_nothing():
+    assert found({}, {"cpu": "A", "gpus": "cannot be read", "python": "3.12"}) == []
+
+
+@pytest.mark.parametrize(
+    ("foreign", "cores", "trusted"),
+    [(None, 2, True), (1.0, 2, True), (1.1, 2, False), (0.2, 1, True), (0.3, 1, False), (9, None, True)],
+)  # fmt: skip
+def test_a_session_is_trusted_where_others_left_it_a_core(foreign, cores, trusted):
+    header = make_header(foreign_cores=foreign, environment={"cores": cores} if cores else {})
+    assert (untrusted(header) is None) is trusted

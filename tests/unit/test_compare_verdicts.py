@@ -1,0 +1,108 @@
+"""Changes of verdict: worse, better, not known any more, or none."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_result
+
+from dlprof.compare.verdicts import changes, kept_differs
+
+pytestmark = pytest.mark.unit
+
+
+def verdict(word, **evidence):
+    return {"verdict": word, "evidence": evidence}
+
+
+def change(before, after):
+    """The only change between two results with these fields, as text, direction and severity."""
+    found = changes(make_result(**before), make_result(**after))
+    assert len(found) == 1, found
+    return str(found[0]), found[0].direction, found[0].severity
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "after", "severity"),
+    [
+        ("ownership", "view", "copy", "warning"),
+        ("values", "ok", "wrong", "error"),
+        ("ordering", "stream-ordered", "host-sync", "warning"),
+        ("ordering", "synchronous", "device-sync", "warning"),
+        ("ordering", "host-sync", "unordered", "error"),
+        ("lifetime", "safe", "retained", "warning"),
+        ("lifetime", "safe", "dangling", "error"),
+        ("early_write", "safe", "unsafe", "error"),
+    ],
+)
+def test_a_worse_verdict_is_a_regression_and_the_way_back_is_none(what, before, after, severity):
+    old, new = {what: verdict(before)}, {what: verdict(after)}
+    assert change(old, new) == (f"{what}: {before}, now {after}", "worse", severity)
+    assert change(new, old) == (f"{what}: {after}, now {before}", "better", "info")
+
+
+@pytest.mark.parametrize("status", ["unsupported", "crashed", "timeout"])
+def test_a_conversion_that_no_longer_works_is_worse(status):
+    assert change({}, {"status": status}) == (f"status: ok, now {status}", "worse", "error")
+    assert change({"status": status}, {})[1] == "better"
+
+
+def test_a_refusal_that_became_a_crash_is_worse():
+    assert change({"status": "unsupported"}, {"status": "crashed"})[1] == "worse"
+
+
+@pytest.mark.parametrize("status", ["skipped", "invalid"])
+def test_what_was_not_measured_is_no_change(status):
+    assert changes(make_result(), make_result(status=status)) == ()
+
+
+def test_what_is_not_known_any_more_is_neither_worse_nor_fine():
+    assert change({}, {"ownership": verdict("unknown", reason="no address")})[1] == "lost"
+
+
+def test_what_becomes_known_is_no_change():
+    assert changes(make_result(ownership=verdict("unknown")), make_result()) == ()
+
+
+def test_what_one_side_did_not_look_at_is_no_change():
+    assert changes(make_result(lifetime=verdict("safe")), make_result(lifetime=None)) == ()
+
+
+def test_a_documented_copy_that_became_a_view_is_an_error():
+    case = {"promise": "copy"}
+    found = changes(
+        make_result(case=case, ownership=verdict("copy")),
+        make_result(case=case, ownership=verdict("view")),
+    )
+    assert [(one.direction, one.severity) for one in found] == [("worse", "error")]
+
+
+def test_where_processes_disagree_the_worst_of_them_counts():
+    both = verdict("varies", processes=[verdict("view"), verdict("copy")])
+    assert change({}, {"ownership": both})[1] == "worse"
+    assert change({"ownership": both}, {"ownership": verdict("copy")})[1] == "other"
+
+
+def test_twice_the_memory_is_worse():
+    lean = {"peak_memory": verdict("ok", arrays=1.02)}
+    fat = {"peak_memory": verdict("ok", arrays=2.01)}
+    assert change(lean, fat) == ("peak memory: 1.02 arrays, now 2.01 arrays", "worse", "warning")
+    assert change(fat, lean)[1] == "better"
+
+
+def test_a_result_on_another_device_is_worse():
+    here = {"ownership": verdict("copy", result_device="cpu")}
+    there = {"ownership": verdict("copy", result_device="cuda")}
+    assert change(here, there) == ("device of the result: cpu, now cuda", "worse", "warning")
+
+
+def test_a_read_only_flag_that_is_lost_is_worse():
+    kept = {"values": verdict("ok", writable={"source": False, "result": False})}
+    lost = {"values": verdict("ok", writable={"source": False, "result": True})}
+    assert change(kept, lost) == ("read-only flag: kept, now lost", "worse", "warning")
+
+
+def test_a_timed_result_that_the_framework_keeps_is_another_measure():
+    kept, fresh = (make_result(fresh_source=verdict(word)) for word in ("kept", "not kept"))
+    assert kept_differs(kept, fresh)
+    assert not kept_differs(kept, kept)
+    assert not kept_differs(kept, make_result())

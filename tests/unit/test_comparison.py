@@ -1,0 +1,418 @@
+"""Two sessions side by side: each case gets the word that it has earned."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from builders import make_result
+from comparison_builders import compared, medians, pair, suite, timed
+from comparison_builders import only_words as words
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dlprof.compare.comparison import compare
+from dlprof.compare.match import key
+from dlprof.compare.outcome import DONE, NOT_KNOWN, NOTHING, REGRESSION
+from dlprof.compare.process import time_ns
+from dlprof.errors import UsageError
+from dlprof.reports import comparison_json
+from dlprof.reports.comparison import render
+from dlprof.session import ProcessSamples
+
+pytestmark = pytest.mark.unit
+
+COPY = {"ownership": {"verdict": "copy", "evidence": {}}, "case": {"shape": (1024, 1024)}}
+ENVIRONMENT = {"cpu": "A", "machine": "x86_64", "cores": 2, "packages": {"torch": "2.9.0"}}
+
+
+def only(comparison):
+    return comparison.cases[0].times[0]
+
+
+def one(base, head, **changes):
+    """The time of a single case with these process medians."""
+    return only(compared([timed(ns=base, **changes)], [timed(ns=head, **changes)])[0])
+
+
+def test_equal_code_measured_often_enough_is_the_same():
+    found, result = compared(suite(), suite(seed=50))
+    assert set(words(found).values()) == {"SAME"}
+    assert result.code() == DONE
+
+
+def test_one_slower_case_is_found_and_the_others_are_cleared():
+    found, result = compared(suite(), suite({"c": 1.12}, seed=50))
+    assert words(found) == {**dict.fromkeys("abdefgh", "SAME"), "c": "SLOWER"}
+    assert result.code() == REGRESSION
+
+
+def test_a_faster_case_is_no_regression():
+    found, result = compared(suite(), suite({"c": 0.8}, seed=50))
+    assert words(found)["c"] == "FASTER"
+    assert result.code() == DONE
+
+
+def test_the_ratio_is_of_head_over_base_with_its_interval():
+    time = one(medians(), medians(seed=1, around_ns=1200.0))
+    assert time.ratio == pytest.approx(1.2, abs=0.02)
+    low, high = time.interval
+    assert low < 1.2 < high
+    assert time.corrected[0] <= low
+    assert high <= time.corrected[1]
+    assert time.processes == (10, 10)
+
+
+def test_three_processes_leave_a_small_slowdown_open():
+    time = one(medians(3), medians(3, seed=1, around_ns=1100.0))
+    assert time.word == "UNSURE"
+    assert time.rounds > 3
+
+
+def test_three_processes_show_a_large_slowdown():
+    assert one(medians(3), medians(3, seed=1, around_ns=4000.0)).word == "SLOWER"
+
+
+def test_three_processes_in_another_state_are_not_slower():
+    assert one([1000.0, 1001.0, 1000.5], [1700.0, 1701.0, 1700.5]).word == "UNSURE"
+
+
+def test_one_process_says_nothing():
+    time = one([1000.0], [9000.0])
+    assert (time.word, time.ratio) == ("UNSURE", None)
+    assert time.reason == "one process on a side: nothing was repeated"
+
+
+def test_few_processes_of_a_large_copy_say_nothing():
+    time = one(medians(4), medians(4, around_ns=9000.0), **COPY)
+    assert time.word == "UNSURE"
+    assert "copies of this size run in states" in time.reason
+    assert time.rounds == 5
+
+
+def test_many_processes_of_a_large_copy_do():
+    assert one(medians(), medians(seed=1, around_ns=2000.0), **COPY).word == "SLOWER"
+
+
+def test_a_session_without_samples_is_unsure():
+    found, result = compared([make_result()], [make_result(code="numpy.from_dlpack(x)")])
+    assert only(found).word == "UNSURE"
+    assert "no times of single processes" in only(found).reason
+    assert result.code() == NOT_KNOWN
+
+
+def test_modes_that_both_sides_show_are_compared_like_with_like():
+    fast, slow = medians(8), medians(4, around_ns=4000.0, seed=3)
+    faults = [0.0] * 8 + [300.0] * 4
+    base = timed(ns=[*fast, *slow], faults=faults, **COPY)
+    head = timed(ns=[*(1.2 * v for v in fast), *slow], faults=faults, **COPY)
+    time = only(compared([base], [head])[0])
+    assert time.word == "SLOWER"
+    assert time.ratio == pytest.approx(1.2, abs=0.02)
+    assert time.note.startswith("compared in the mode that both show: 8 of 12 processes in BASE")
+
+
+def test_sides_in_different_modes_are_not_compared():
+    base = timed(ns=medians(10), faults=[0.0] * 10, **COPY)
+    head = timed(ns=medians(10, around_ns=4000.0), faults=[300.0] * 10, **COPY)
+    time = only(compared([base], [head])[0])
+    assert time.word == "UNSURE"
+    assert time.reason == (
+        "the sides ran in different modes: 0 page faults per call in BASE, 300 in HEAD"
+    )
+
+
+def test_one_mode_that_is_the_same_does_not_clear_the_case():
+    values, faults = [*medians(8), *medians(4, around_ns=4000.0)], [0.0] * 8 + [300.0] * 4
+    head = [*medians(8, seed=1), *medians(4, around_ns=4000.0, seed=1)]
+    found, _ = compared(
+        [timed(ns=values, faults=faults, **COPY)], [timed(ns=head, faults=faults, **COPY)]
+    )
+    assert only(found).word == "UNSURE"
+
+
+def test_a_shift_of_all_cases_is_not_blamed_on_them():
+    found, result = compared(suite(), suite(dict.fromkeys("abcdefgh", 1.1), seed=50))
+    assert set(words(found).values()) == {"UNSURE"}
+    assert found.common == pytest.approx(1.1, abs=0.02)
+    assert result.code() == NOT_KNOWN
+
+
+def test_what_is_slower_than_the_shift_of_all_is_slower():
+    ratios = {**dict.fromkeys("abcdefgh", 1.1), "c": 1.4}
+    assert words(compared(suite(), suite(ratios, seed=50))[0])["c"] == "SLOWER"
+
+
+def test_measured_in_turns_no_shift_is_excused():
+    ratios = dict.fromkeys("abcdefgh", 1.2)
+    found, _ = compared(suite(), suite(ratios, seed=50), block=5)
+    assert set(words(found).values()) == {"SLOWER"}
+
+
+def test_measured_in_turns_a_drift_from_block_to_block_is_no_difference():
+    walk = np.repeat([1.0, 1.3, 1.6, 2.0], 4)
+    base = [v * f for v, f in zip(medians(16), walk, strict=True)]
+    head = [v * f for v, f in zip(medians(16, seed=1), walk, strict=True)]
+    found, _ = compared([timed(ns=base)], [timed(ns=head)], block=4)
+    assert only(found).word == "SAME"
+
+
+def test_a_calibrated_spread_takes_the_place_of_the_assumed_one():
+    base, head = timed(ns=medians(4)), timed(ns=medians(4, seed=1, around_ns=1500.0))
+    sds = {key(base.case): 0.01}
+    assert only(compared([base], [head])[0]).word == "UNSURE"
+    assert only(compared([base], [head], floor_sds=sds)[0]).word == "SLOWER"
+
+
+def test_a_case_can_have_a_floor_of_its_own():
+    from dlprof.compare.floors import Floor
+
+    floors = {key(suite()[2].case): (Floor("ready", 0.5),)}
+    found, _ = compared(suite(), suite({"c": 1.12}, seed=50), own_floors=floors)
+    assert words(found)["c"] == "SAME"
+
+
+def test_a_slowdown_below_the_absolute_floor_is_the_same():
+    found, _ = compared(suite(), suite({"c": 1.12}, seed=50), "ready:5%,400ns")
+    assert words(found)["c"] == "SAME"
+
+
+def test_several_measures_are_one_family():
+    found, _ = compared(suite(), suite({"c": 1.2}, seed=50), "ready:5%", "host:5%")
+    times = next(case.times for case in found.cases if case.case.import_ == "c")
+    assert [(time.measure, time.word) for time in times] == [
+        ("ready", "SLOWER"),
+        ("host", "SLOWER"),
+    ]
+
+
+def test_a_session_keeps_one_first_call_and_so_cannot_judge_it():
+    base, head = (timed(ns=medians(), first_call_ns=value) for value in (1e6, 9e6))
+    found, _ = compared([base], [head], "first_call:50%")
+    assert (only(found).word, only(found).base_ns, only(found).head_ns) == ("UNSURE", 1e6, 9e6)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_time_that_is_not_to_be_trusted_is_invalid(side):
+    results = [timed(ns=medians()), timed(ns=medians(seed=1))]
+    results[side] = timed(ns=medians(), status="invalid", reason="throttled")
+    found, result = compared([results[0]], [results[1]])
+    name = ("BASE", "HEAD")[side]
+    assert (only(found).word, only(found).reason) == ("INVALID", f"{name}: throttled")
+    assert result.code() == result.code(DONE) == NOT_KNOWN
+
+
+BUSY = {"environment": {"cores": 2}, "foreign_cores": 1.3}
+
+
+@pytest.mark.parametrize("changes", [{"loops": 1}, {"loops": 1000, **COPY}])
+def test_times_that_foreign_load_changes_are_invalid_under_it(changes):
+    found, result = compared(suite(**changes), suite(seed=50, **changes), head_header=BUSY)
+    assert set(words(found).values()) == {"INVALID"}
+    assert found.load == "while HEAD was measured other programs kept 1.3 of 2 cores busy"
+    assert result.code(DONE) == NOT_KNOWN
+
+
+def test_times_of_many_calls_are_compared_under_foreign_load():
+    found, result = compared(suite(loops=1000), suite(seed=50, loops=1000), head_header=BUSY)
+    assert set(words(found).values()) == {"SAME"}
+    assert result.code() == DONE
+
+
+def test_foreign_load_on_a_large_machine_is_no_matter():
+    busy = {"environment": {"cores": 64}, "foreign_cores": 1.3}
+    assert compared(suite(), suite(seed=50), head_header=busy)[0].load is None
+
+
+def test_measured_in_turns_both_sides_meet_the_same_load():
+    busy = {"environment": {"cores": 2}, "foreign_cores": 1.3}
+    found, _ = compared(suite(), suite(seed=50), head_header=busy, base_header=busy, block=5)
+    assert set(words(found).values()) == {"SAME"}
+
+
+@pytest.mark.parametrize(
+    "change", [{"cpu": "B"}, {"cores": 4}, {"machine": "arm64"}, {"gpus": [{"name": "H200"}]}]
+)
+def test_times_of_different_machines_are_not_compared(change):
+    headers = {
+        "base_header": {"environment": ENVIRONMENT},
+        "head_header": {"environment": {**ENVIRONMENT, "gpus": [], **change}},
+    }
+    headers["base_header"]["environment"]["gpus"] = []
+    found, result = compared(suite(), suite({"c": 9.0}, seed=50), **headers)
+    assert set(words(found).values()) == {"INVALID"}
+    assert found.invalid.startswith("measured on different machines: ")
+    assert result.code() == NOT_KNOWN
+
+
+def test_verdicts_of_different_machines_are_compared():
+    copies = suite(seed=50, ownership={"verdict": "copy", "evidence": {}})
+    other = {"environment": {**ENVIRONMENT, "cpu": "B"}}
+    _, result = compared(
+        suite(), copies, base_header={"environment": ENVIRONMENT}, head_header=other
+    )
+    assert len(result.worse) == 8
+    assert result.code() == REGRESSION
+
+
+def test_other_versions_are_what_is_compared():
+    other = {"environment": {**ENVIRONMENT, "packages": {"torch": "2.10.0"}}}
+    found, result = compared(
+        suite(), suite(seed=50), base_header={"environment": ENVIRONMENT}, head_header=other
+    )
+    assert [str(one) for one in found.differences] == ["torch 2.9.0 → 2.10.0"]
+    assert result.code() == DONE
+
+
+def test_other_seeds_and_rounds_are_told_and_compared():
+    found, result = compared(
+        suite(), suite(count=14, seed=50), head_header={"seed": 8, "rounds": 14}
+    )
+    assert [str(one) for one in found.differences] == ["rounds 3 → 14", "seed 7 → 8"]
+    assert result.code() == DONE
+
+
+def test_an_older_minor_version_is_compared():
+    found, result = compared(suite(), suite(seed=50), base_header={"schema": "dlprof.session/1.0"})
+    assert [one.what for one in found.differences] == ["schema"]
+    assert result.code() == DONE
+
+
+def test_a_case_that_vanished_is_a_regression():
+    found, result = compared(suite(), suite(seed=50, names="abcdefg"))
+    assert words(found)["h"] == "GONE"
+    assert [case.case.import_ for case in result.gone] == ["h"]
+    assert result.code() == REGRESSION
+
+
+def test_a_case_that_head_was_not_asked_for_is_unsure():
+    asked = {"request": {"pairs": [["jax", "numpy"]]}}
+    found, result = compared(suite(), suite(seed=50, names="abcdefg"), head_header=asked)
+    assert words(found)["h"] == "GONE"
+    assert result.code() == NOT_KNOWN
+
+
+def test_a_case_that_crashes_is_a_regression_whatever_is_asked_for():
+    head = [*suite(seed=50, names="abcdefg"), timed("h", status="crashed", reason="SIGSEGV\nmore")]
+    found, result = compared(suite(), head, "host:5%", "copy")
+    assert next(
+        time.reason for case in found.cases for time in case.times if time.word == "GONE"
+    ) == ("crashed: SIGSEGV")
+    assert result.code() == REGRESSION
+
+
+def test_a_new_case_is_no_regression():
+    found, result = compared(suite(names="abcdefg"), suite(seed=50))
+    assert words(found)["h"] == "NEW"
+    assert result.code() == DONE
+
+
+def test_a_case_before_which_head_was_stopped_is_unsure():
+    head = [
+        *suite(seed=50, names="abcdefg"),
+        make_result(None, None, case={"import": "h"}, status="skipped"),
+    ]
+    found, result = compared(suite(), head, head_header={"complete": False})
+    assert words(found)["h"] == "UNSURE"
+    assert result.code() == NOT_KNOWN
+
+
+def test_one_measurement_is_not_compared_with_itself():
+    base, _ = pair(suite(), suite())
+    with pytest.raises(UsageError, match="BASE and HEAD are the same measurement"):
+        compare(base, base)
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "reason"),
+    [
+        ([], suite(), "BASE holds no case"),
+        (suite(), [], "HEAD holds no case"),
+        ([], [], "BASE holds no case"),
+        (suite(), suite(case={"dtype": "int8"}), "they are of different scenarios"),
+        ([timed(status="unsupported")], [timed(status="unsupported")], "measured in either"),
+    ],
+)
+def test_nothing_to_compare_is_told_and_never_passes(base, head, reason):
+    _, result = compared(base, head)
+    assert reason in result.nothing
+    assert result.code() == result.code(DONE) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "code"),
+    [(("copy",), REGRESSION), (("warning",), REGRESSION), (("error",), DONE), (("wrong",), DONE)],
+)
+def test_only_the_changes_that_were_asked_for_fail(fail_on, code):
+    copies = suite(seed=50, ownership={"verdict": "copy", "evidence": {}})
+    assert compared(suite(), copies, *fail_on)[1].code() == code
+
+
+def test_who_asks_for_changes_only_has_no_times_judged():
+    assert compared(suite(), suite({"c": 2.0}, seed=50), "error")[1].code() == DONE
+
+
+def test_a_verdict_that_is_not_known_any_more_is_unsure():
+    unknown = suite(seed=50, values={"verdict": "unknown", "evidence": {}})
+    _, result = compared(suite(), unknown)
+    assert (result.code(), result.code(DONE), result.code(REGRESSION)) == (
+        NOT_KNOWN,
+        DONE,
+        REGRESSION,
+    )
+
+
+def test_a_regression_outweighs_every_doubt():
+    head = suite({"c": 2.0}, seed=50, values={"verdict": "unknown", "evidence": {}})
+    assert compared(suite(), head)[1].code(DONE) == REGRESSION
+
+
+@given(
+    st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=8),
+    st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=8),
+    st.sampled_from(["ready:5%", "ready:0%,0.000000000001ns", "ready:999999999999%"]),
+)
+@settings(max_examples=50)
+def test_any_times_can_be_compared_and_written(base, head, fail_on):
+    found, result = compared([timed(ns=base)], [timed(ns=head)], fail_on)
+    assert json.loads(comparison_json.render(found, result, result.code()))
+    assert render(found, result)
+
+
+def test_compare_of_a_suite_leaves_no_trace_of_its_order():
+    head = suite({"c": 1.2}, seed=50)
+    assert words(compared(suite(), head)[0]) == words(compared(suite()[::-1], head)[0])
+
+
+def samples(values, loops):
+    return ProcessSamples(round=0, loops=loops, samples_ns=values)
+
+
+def test_a_process_that_others_disturbed_half_of_the_time_is_as_fast_as_the_rest():
+    quiet, disturbed = [100.0] * 20, [100.0] * 5 + [190.0] * 15
+    assert time_ns(samples(quiet, 1000)) == time_ns(samples(disturbed, 1000)) == 100.0
+
+
+def test_one_lucky_sample_is_not_the_time_of_a_process():
+    assert time_ns(samples([10.0] + [100.0] * 20, 1000)) == 100.0
+
+
+def test_samples_of_a_few_calls_are_judged_by_their_median():
+    assert time_ns(samples([100.0] * 5 + [190.0] * 15, 10)) == 190.0
+
+
+def test_two_sessions_may_differ_by_five_percent_without_a_cause():
+    time = one(medians(20, spread=0.002), medians(20, seed=1, around_ns=1045.0, spread=0.002))
+    assert time.word == "SAME"
+    base = medians(20, spread=0.02)
+    time = one(base, [1.042 * value for value in base])
+    assert (time.word, time.rounds) == ("UNSURE", None)
+    assert time.reason == "slower, but two sessions differ by as much"
+
+
+def test_measured_in_turns_less_can_be_told():
+    results = [
+        timed(ns=medians(20, 1000.0 * ratio, seed=seed)) for seed, ratio in enumerate((1, 1.05))
+    ]
+    assert only(compared([results[0]], [results[1]], block=4)[0]).word == "SLOWER"

@@ -1,0 +1,132 @@
+"""The error rates of the judgement, on 10,000 synthetic suites of 16 cases with fixed seeds.
+
+What is asked: at most 1 in 100 suites of equal code is called slower, whatever the noise; on
+views, +5 % is caught in 95 of 100 gates and +10 % in all but a few.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from comparison_builders import compared, only_words, timed
+
+from dlprof.compare import simulation
+from dlprof.compare.decision import SAME, SLOWER
+from dlprof.compare.sequential import BLOCK, Plan
+from dlprof.compare.simulation import COPIES, NOISES, VIEW_SD
+
+pytestmark = pytest.mark.unit
+
+SUITES = 10_000
+CASES = 16
+CHUNK = 1000
+MOST_ALARMS = 0.01
+STEP = math.log(1.05)
+PLAN = Plan()
+
+every_noise = pytest.mark.parametrize("noise", NOISES)
+every_view_noise = pytest.mark.parametrize("noise", ["normal", "heavy tails", "transients", "drift", "correlated rounds"])  # fmt: skip
+
+
+def alarms(words):
+    return (words == SLOWER).any(axis=-1)
+
+
+def rate(make, noise, rounds, judge, sd=VIEW_SD, count=SUITES):
+    """The share of suites for which ``judge`` is true."""
+    found = [
+        judge(make(NOISES[noise], seed, CHUNK, CASES, rounds, sd)) for seed in range(count // CHUNK)
+    ]
+    return float(np.mean(found))
+
+
+def gate(suites):
+    return simulation.gate(suites, PLAN, BLOCK, STEP)[0].words
+
+
+@every_noise
+def test_a_gate_of_equal_code_raises_at_most_one_false_alarm_in_a_hundred(noise):
+    found = rate(simulation.suites, noise, PLAN.looks[-1], lambda one: alarms(gate(one)))
+    assert found <= MOST_ALARMS
+
+
+@pytest.mark.parametrize("sd", [0.03, 0.3])
+def test_a_machine_that_is_noisier_than_assumed_raises_no_more(sd):
+    judge = lambda one: alarms(gate(one))  # noqa: E731
+    assert rate(simulation.suites, "heavy tails", PLAN.looks[-1], judge, sd) <= MOST_ALARMS
+
+
+@pytest.mark.parametrize("rounds", [3, 5, 7, 10])
+@every_noise
+def test_two_finished_sessions_of_equal_code_raise_no_more(noise, rounds):
+    judge = lambda one: alarms(simulation.sessions(one, STEP, noise in COPIES))  # noqa: E731
+    assert rate(simulation.suites_apart, noise, rounds, judge) <= MOST_ALARMS
+
+
+@pytest.mark.parametrize("rounds", [3, 10])
+def test_noisy_sessions_raise_no_more(rounds):
+    judge = lambda one: alarms(simulation.sessions(one, STEP))  # noqa: E731
+    assert rate(simulation.suites_apart, "heavy tails", rounds, judge, 0.1) <= MOST_ALARMS
+
+
+@every_view_noise
+def test_a_gate_catches_what_is_slower_by_the_floor(noise):
+    judge = lambda one: gate(one.slowed(0, 1.05))[:, 0] == SLOWER  # noqa: E731
+    assert rate(simulation.suites, noise, PLAN.looks[-1], judge, count=2000) >= 0.95
+
+
+@every_view_noise
+def test_a_gate_catches_what_is_slower_by_twice_the_floor(noise):
+    judge = lambda one: gate(one.slowed(0, 1.10))[:, 0] == SLOWER  # noqa: E731
+    assert rate(simulation.suites, noise, PLAN.looks[-1], judge, count=2000) >= 0.999
+
+
+@every_noise
+def test_a_slowdown_by_the_floor_seldom_passes(noise):
+    judge = lambda one: gate(one.slowed(0, 1.05))[:, 0] == SAME  # noqa: E731
+    assert rate(simulation.suites, noise, PLAN.looks[-1], judge, count=2000) <= 0.025
+
+
+@every_view_noise
+def test_a_gate_of_equal_code_ends_before_its_last_look(noise):
+    used = rate(
+        simulation.suites, noise, PLAN.looks[-1],
+        lambda one: simulation.gate(one, PLAN, BLOCK, STEP)[1], count=2000,
+    )  # fmt: skip
+    assert used < 0.75 * PLAN.looks[-1]
+
+
+def test_ten_rounds_of_two_sessions_show_ten_percent():
+    judge = lambda one: simulation.sessions(one.slowed(0, 1.10), STEP)[:, 0] == SLOWER  # noqa: E731
+    assert rate(simulation.suites_apart, "normal", 10, judge, count=2000) >= 0.99
+
+
+@pytest.mark.parametrize("slowed", [False, True])
+def test_states_with_page_faults_are_compared_like_with_like(slowed):
+    chance = np.random.default_rng(1)
+    found = [copies(chance, 1.10 if slowed else 1.0) for _ in range(150)]
+    if slowed:
+        assert np.mean([words["a"] == SLOWER for words in found]) >= 0.9
+    else:
+        assert not any(SLOWER in words.values() for words in found)
+
+
+def copies(chance, ratio, rounds=24):
+    """The words of four copies in two states that page faults show, measured in turns."""
+    sides = [[], []]
+    for name in "abcd":
+        for side, results in enumerate(sides):
+            slow = chance.random(rounds) < 0.4
+            logs = chance.normal(0.0, VIEW_SD, rounds) + np.log(4.0) * slow
+            factor = ratio if side and name == "a" else 1.0
+            ns = [float(1e5 * factor * np.exp(value)) for value in logs]
+            results.append(
+                timed(
+                    name, ns, faults=[300.0 if one else 0.0 for one in slow],
+                    case={"shape": (1024, 1024)},
+                    ownership={"verdict": "copy", "evidence": {}},
+                )
+            )  # fmt: skip
+    return only_words(compared(*sides, block=BLOCK)[0])
