@@ -28,7 +28,7 @@ def report(
     wanted = Wanted(html=html, csv=csv, parquet=parquet, markdown=markdown)
     wanted.check()
     found = judged(sessions.load(session))
-    if not wanted.printed:
+    if not wanted.anything:
         show = show_matrix if found.command[:1] == ["matrix"] else show_table
         show(found, [row_of(result) for result in found.results])
     wanted.give(found, lambda: found.results)

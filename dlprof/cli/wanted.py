@@ -31,6 +31,10 @@ class Wanted:
         """Whether one of them takes the report's place."""
         return bool(self._printed())
 
+    @property
+    def anything(self) -> bool:
+        return bool(self._targets())
+
     def check(self) -> None:
         """Raises :class:`UsageError` before anything is measured where it could not be written."""
         if self.parquet == STDOUT:

@@ -52,7 +52,7 @@ def render(header: Header, rows: Sequence[Row], width: int = 80, colour: bool = 
 
 def circumstances_text(header: Header, width: int = 80, colour: bool = False) -> str:
     """How it was measured, with what, and what was left out."""
-    return _printed(circumstances.compose(header), width, colour)
+    return printed(circumstances.compose(header), width, colour)
 
 
 def findings_text(header: Header, width: int = 80, colour: bool = False) -> str:

@@ -42,7 +42,7 @@ def test_both_cannot_be_printed(tmp_path):
     run = dlprof(*RUN, "--html", "-", "--json", "-", state=tmp_path)
     assert run.code == 2
     assert run.out == ""
-    assert "cannot both be printed" in run.sentence()
+    assert run.sentence() == "dlprof: only one of --json, --html can be printed"
 
 
 def test_a_saved_session_becomes_a_page(session, tmp_path):
