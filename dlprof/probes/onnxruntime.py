@@ -17,6 +17,7 @@ from dlprof.probes.base import (
     Unsupported,
     numbers,
 )
+from dlprof.probes.numpy import NumPy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -182,7 +183,11 @@ def _strided(spec: ArraySpec) -> str:
 
 
 def _sliced(spec: ArraySpec) -> str:
-    raise Unsupported("onnxruntime has no slices")
+    # A value of onnxruntime's own cannot be sliced; one over a slice of NumPy's is what users have.
+    if spec.device != "cpu" or spec.dtype in _BITS:
+        raise Unsupported("onnxruntime has no slices")
+    text = NumPy().create(spec)
+    return f"{text}\nx = onnxruntime.OrtValue.ortvalue_from_numpy(x)"
 
 
 def _readonly(spec: ArraySpec) -> str:

@@ -52,7 +52,7 @@ def _kept_text(case: Known) -> str:
 def dangling(survey: Survey) -> Iterator[Claim]:
     """The result's memory is gone with its source."""
     lost = [case for case in survey.cases if is_dangling(case)]
-    for cases in groups(lost, lambda case: case.way_in):
+    for cases in groups(lost, lambda case: _loser(survey, case)):
         died = _evidence(cases[0]).get("changed_after_drop") is not True
         how = "its process died of it" if died else "its values changed"
         other = survey.instead(cases[0])
@@ -61,11 +61,24 @@ def dangling(survey: Survey) -> Iterator[Claim]:
             "error",
             cases,
             f"{words.codes(cases)} {words.several(cases, 'does', 'do')} not keep the source alive:"
-            f" when the source was dropped and the result read, {how}",
+            f" when the source was dropped and the result read, {how}{_all_lose(survey, cases[0])}",
             {"reason": reason if isinstance(reason, str) else None},
             "Keep the source as long as the result."
             + ("" if other is None else f" Or: {words.instead_of(cases[0], other, 'keeps it')}"),
         )
+
+
+def _loser(survey: Survey, case: Known) -> tuple[str, ...]:
+    """Whose fault it is: the producer's where views by several ways in are all lost."""
+    return case.pair[:1] if _all_lose(survey, case) else case.way_in
+
+
+def _all_lose(survey: Survey, case: Known) -> str:
+    views = [other for other in survey.arrays[case.array] if other.owner == "view"]
+    alone = len({view.way_in for view in views}) == 1
+    if alone or case not in views or not all(map(is_dangling, views)):
+        return ""
+    return f"; so it is with every measured view from {case.pair_text}"
 
 
 def is_dangling(case: Known) -> bool:

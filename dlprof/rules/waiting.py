@@ -22,7 +22,7 @@ def host_sync(survey: Survey) -> Iterator[Claim]:
     others = {case.index: _unwaiting(survey, case, ("stream-ordered",)) for case in waiting}
     avoidable = [case for case in waiting if others[case.index]]
     for cases in groups(avoidable, lambda case: case.pair):
-        yield _wait(cases, "the work that is queued on their source", others)
+        yield _wait(cases, "the work that is queued on its source", others)
     rest = [case for case in waiting if not others[case.index]]
     for cases in groups(rest, lambda case: case.pair[0]):
         yield _unavoidable(survey, cases)

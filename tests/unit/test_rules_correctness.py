@@ -119,6 +119,21 @@ def test_a_result_that_changed_with_its_source_dangles():
     assert "its values changed" in finding.summary
 
 
+LOST = verdict("dangling", changed_after_drop=True)
+
+
+def test_views_by_several_ways_in_that_are_all_lost_are_one_finding_of_the_producer():
+    views = [path(code, lifetime=LOST) for code in ("f(x)", "g(x)", "h(x)")]
+    (finding,) = found("DLP011", *views, path("c(x)", owner="copy", lifetime=verdict("safe")))
+    assert len(finding.results) == 3
+    assert finding.summary.endswith("so it is with every measured view from torch to numpy")
+
+
+def test_one_view_that_keeps_the_source_leaves_the_fault_with_the_ways_in():
+    views = [path(code, lifetime=LOST) for code in ("f(x)", "g(x)")]
+    assert len(found("DLP011", *views, path("h(x)", lifetime=verdict("safe")))) == 2
+
+
 def test_a_process_that_died_of_reading_proves_it_too():
     lifetime = verdict("dangling", reason="killed by SIGSEGV (Segmentation fault) during lifetime")
     assert rules(path("f(x)", lifetime=lifetime)) == ["DLP011"]
