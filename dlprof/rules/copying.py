@@ -272,10 +272,17 @@ def _broken(survey: Survey, cases: Sequence[Known]) -> Claim:
         severity,
         cases,
         f"{words.codes(cases)} {verb} {what}{harmless}",
-        {"documented": worst.promise, "processes": len(worst.owners), "broken": worst.breaches},
+        {"documented": worst.promise, **_in_processes(worst)},
         "" if other is None else words.instead_of(worst, other, f"is a {other.owner}"),
         against=other,
     )
+
+
+def _in_processes(case: Known) -> dict[str, int]:
+    if len(case.owners) > 1:
+        return {"processes": len(case.owners), "broken": case.breaches}
+    whole = max(len(case.result.rounds), 1)  # processes that agree have one verdict together
+    return {"processes": whole, "broken": whole}
 
 
 def _is_harmless(case: Known) -> bool:

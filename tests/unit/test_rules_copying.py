@@ -285,3 +285,8 @@ def test_an_import_that_breaks_its_promise_from_everywhere_is_one_finding():
 def test_a_copy_of_an_uncertain_time_is_not_called_slow():
     wide = spread(500 * US, 0.99)
     assert found("DLP004", path("copy(x)", wide, "copy"), VIEW) == []
+
+
+def test_processes_that_agree_on_a_broken_promise_are_all_counted():
+    (finding,) = found("DLP018", path("f(x)", case={"promise": "copy"}, rounds=[0, 1, 2]))
+    assert (finding.evidence["processes"], finding.evidence["broken"]) == (3, 3)
