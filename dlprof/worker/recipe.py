@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dlprof.probes.base import ArraySpec, Import, Probe, Unsupported
+from dlprof.probes.base import ArraySpec, Import, Probe
 from dlprof.worker.subject import result_device
 
 ALIGNMENTS = ("aligned", "sliced")
@@ -51,8 +51,13 @@ def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
 
 
 def _idioms(probe: Probe, device: str, dtype: str) -> dict[str, str]:
-    texts = {"wait": partial(probe.wait, device), "use": partial(probe.use, device)}
-    return {**probe.idioms(device, dtype), **_kept(texts)}
+    try:
+        idioms = dict(probe.idioms(device, dtype))
+    except Exception:  # noqa: BLE001 - a probe may raise anything
+        idioms = {}
+    texts = {name: partial(str, text) for name, text in idioms.items()}
+    texts |= {"wait": partial(probe.wait, device), "use": partial(probe.use, device)}
+    return _kept(texts)
 
 
 def _kept(texts: Mapping[str, Callable[[], str | None]]) -> dict[str, str]:
@@ -61,8 +66,8 @@ def _kept(texts: Mapping[str, Callable[[], str | None]]) -> dict[str, str]:
     for name, text in texts.items():
         try:
             said = text()
-        except (Unsupported, NotImplementedError):
+        except Exception:  # noqa: BLE001, S112 - a probe may raise anything; it is told by the case
             continue
-        if said:
+        if said and isinstance(said, str):
             found[name] = said
     return found

@@ -379,7 +379,7 @@ def test_a_terminal_has_colours_unless_they_are_not_wanted(tmp_path, no_colour, 
     words = " ".join(map(str, (*COMMAND, "paths", "numpy", "numpy")))
     done = subprocess.run(
         ["script", "-qec", words, "/dev/null"],
-        env=environment(tmp_path, NO_COLOR=no_colour, TERM="xterm"),
+        env=environment(tmp_path, NO_COLOR=no_colour, TERM="xterm", COLUMNS="200"),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=60,

@@ -28,6 +28,11 @@ CODES = (
 )
 
 for code in CODES:
-    done = subprocess.run([sys.executable, "-c", TRY.format(code=code)], check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", TRY.format(code=code)], check=False, capture_output=True, text=True
+    )
     print(f"{code:30} {done.stdout.strip() or f'killed, {done.returncode}'}")
-print(platform.python_version(), *(f"{name} {version(name)}" for name in ("numpy", "torch", "onnxruntime")))
+print(
+    platform.python_version(),
+    *(f"{name} {version(name)}" for name in ("numpy", "torch", "onnxruntime")),
+)

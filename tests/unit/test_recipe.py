@@ -1,0 +1,50 @@
+"""The recipe of a case: what the probes say, and what of it is left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from dlprof.probes.base import ArraySpec, Unsupported
+from dlprof.probes.numpy import NumPy
+from dlprof.worker import recipe
+
+pytestmark = pytest.mark.unit
+
+SPEC = ArraySpec((4, 8), "float32")
+
+
+def measured(probe):
+    return recipe.measure(probe, probe, probe.imports[0], SPEC)
+
+
+def test_it_says_how_the_array_is_made_and_used():
+    found = measured(NumPy())
+    assert found["create"]["C"] == NumPy().create(SPEC)
+    assert found["source"]["use"] == NumPy().use("cpu")
+    assert found["setup"] == ["import numpy", ""]
+
+
+@pytest.mark.parametrize("error", [Unsupported("no"), ValueError("no"), SystemError()])
+def test_what_a_probe_refuses_to_say_is_left_out(error):
+    class Silent(NumPy):
+        def use(self, device):
+            raise error
+
+        def idioms(self, device, dtype):
+            raise error
+
+    assert "use" not in measured(Silent())["source"]
+
+
+@pytest.mark.parametrize("rubbish", [5, b"x + 1", ["x"]])
+def test_what_is_no_text_is_left_out(rubbish):
+    class Rubbish(NumPy):
+        def use(self, device):
+            return rubbish
+
+        def create(self, spec):
+            return rubbish
+
+    found = measured(Rubbish())
+    assert "use" not in found["source"]
+    assert found["create"] == {}
