@@ -21,7 +21,7 @@ run: $(VENV)/.installed
 	$(BIN)/dlprof run torch numpy --shape 4096x4096
 
 test: $(VENV)/.developing
-	$(BIN)/python -m pytest -m "not cuda" -n 2
+	$(BIN)/python -m pytest -m "not cuda" -n 2 --dist loadscope
 
 # Runs in whatever environment PYTHON has: a CUDA machine may be without a package index.
 test-cuda:
