@@ -129,6 +129,8 @@ class Result(Model):
     notes: list[str] = []
     output: str | None = None
     rounds: list[int] = []
+    environment: str | None = None
+    """Which of the session's ``environments`` it was measured in, where there are several."""
 
 
 def slim(result: Result) -> Result:
@@ -173,6 +175,8 @@ class Header(Model):
     seed: int
     request: dict[str, Any] = {}
     environment: dict[str, Any]
+    environments: list[dict[str, Any]] = []
+    """Each with its ``name``, where there are several; ``environment`` is then the first."""
     device_choice: str | None = None
     rounds: int = 1
     complete: bool = True

@@ -15,11 +15,11 @@ def report(
     from dlprof import session as sessions
     from dlprof.cli.matrix_table import show_matrix
     from dlprof.cli.show import show_table
-    from dlprof.judging import find
+    from dlprof.judging import find, own_thresholds
     from dlprof.reports.row import row_of
 
     found = sessions.load(session)
     if not found.findings:  # written before there were rules, or innocent: then none is found now
-        found = found.model_copy(update={"findings": find(found.results)})
+        found = found.model_copy(update={"findings": find(found.results, own_thresholds(found))})
     show = show_matrix if found.command[:1] == ["matrix"] else show_table
     show(found, [row_of(result) for result in found.results])

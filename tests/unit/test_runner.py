@@ -11,7 +11,15 @@ from builders import make_answer, make_case
 from dlprof import runner
 from dlprof.interpreter import Outcome
 from dlprof.journal import Journal
-from dlprof.runner import DIAGNOSIS, EVERY_ROUND, FIRST_ROUND, Runner, Settings, sample_ns_for
+from dlprof.runner import (
+    DIAGNOSIS,
+    EVERY_ROUND,
+    FIRST_ROUND,
+    Interpreter,
+    Runner,
+    Settings,
+    sample_ns_for,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -129,8 +137,9 @@ def cases_of(count, **changes):
 
 def run(cases, journal, watcher=None, on_answer=lambda: None, **settings):
     settings = {"diagnose": False} | settings
+    interpreters = {case.environment: Interpreter("python", {}) for case in cases}
     ran = Runner(
-        "python", {}, cases, Settings(**settings), journal, watcher or Watched(), on_answer
+        interpreters, cases, Settings(**settings), journal, watcher or Watched(), on_answer
     )
     ran.run()
     return ran
