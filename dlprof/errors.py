@@ -3,9 +3,12 @@
     DlprofError                 exit code 2
     ├── UsageError              2  the command line or an input file makes no sense
     │   ├── SessionError        2  a session file cannot be read
+    │   ├── ScenarioError       2  a scenario file makes no sense
     │   └── Unsaved             2  measured, but the session could not be written where it was to be
     ├── Unmeasured              4  nothing could be measured
     │   └── MissingFramework    4  a framework is not installed in the measured interpreter
+    ├── ExpectationsMissed      1  a scenario's expectation was not met
+    ├── ExpectationsUnknown     3  a scenario's expectation could not be checked
     ├── FindingsFailed          1  a rule found what ``--fail-on`` or the selftest does not allow
     └── Interrupted             130  stopped by the user; what was measured is kept
 
@@ -30,6 +33,10 @@ class SessionError(UsageError):
     """A session file is truncated, foreign, or from a newer major version."""
 
 
+class ScenarioError(UsageError):
+    """A scenario file cannot be read, or says what makes no sense."""
+
+
 class Unsaved(UsageError):
     """What was measured could not be kept where it was to be; the message says where it is."""
 
@@ -42,6 +49,18 @@ class Unmeasured(DlprofError):
 
 class MissingFramework(Unmeasured):
     """A framework is not installed in the measured interpreter."""
+
+
+class ExpectationsMissed(DlprofError):
+    """A scenario expects a finding that is not there, or one not to be there that is."""
+
+    exit_code = 1
+
+
+class ExpectationsUnknown(DlprofError):
+    """Whether a scenario's expectation holds could not be told from what was measured."""
+
+    exit_code = 3
 
 
 class FindingsFailed(DlprofError):

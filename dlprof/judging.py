@@ -58,6 +58,5 @@ def find(
 
 if __name__ == "__main__":
     session = sessions.load(sys.argv[1])
-    print(
-        json.dumps([found.model_dump() for found in find(session.results, own_thresholds(session))])
-    )
+    judged = find(session.results, own_thresholds(session))
+    print(json.dumps([found.model_dump() for found in judged]))  # noqa: T201 - the answer

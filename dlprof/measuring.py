@@ -27,6 +27,7 @@ from dlprof.plan import Case
 from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
 from dlprof.request import request_from
 from dlprof.runner import Runner, Watcher, sample_ns_for
+from dlprof.scenario import expectation
 
 INSPECT_LIMIT_S = 20.0
 START_LIMIT_S = 60.0
@@ -120,13 +121,15 @@ class Measurement:
         )
         self.journal = Journal()
         self.complete = False
+        chosen = self.request.scenario is not None  # and who chooses pairs wants no others
         self._left_out = [
-            *not_paired(self.catalog, self.request.pairs),
+            *([] if chosen else not_paired(self.catalog, self.request.pairs)),
             *without_path(self.request.pairs, self.cases),
             *(line for place in self._places.values() for line in place.left_out),
             *(self.request.scenario.left_out if self.request.scenario else ()),
         ]
         self._findings: list[sessions.FindingRecord] = []
+        self._expectations: list[sessions.ExpectationRecord] = []
         self._rounds_done = 0
         self._begun = time.monotonic()
         self._usage = machine.usage()
@@ -163,8 +166,16 @@ class Measurement:
         finally:
             try:
                 self._findings = judge(self.header(), self.results, len(self.cases))
+                self._expectations = self._check_expectations()
             finally:
                 self._save_last()
+
+    def _check_expectations(self) -> list[sessions.ExpectationRecord]:
+        scenario = self.request.scenario
+        if scenario is None or not scenario.expect:
+            return []
+        expected = [expectation.parse(text) for text in scenario.expect]
+        return expectation.check(expected, self.results(), self._findings, self.header().rounds)
 
     def close(self) -> None:
         """Give the journal up; no results can be had any more."""
@@ -194,6 +205,7 @@ class Measurement:
             complete=self.complete,
             left_out=self._left_out,
             findings=self._findings,
+            expectations=self._expectations,
             wall_s=round(time.monotonic() - self._begun + self._earlier_s, 3),
             foreign_cores=machine.foreign_cores(self._usage, machine.usage()),
         )

@@ -166,6 +166,14 @@ class FindingRecord(Model):
     advice: str = ""
 
 
+class ExpectationRecord(Model):
+    """``verdict`` is ``met``, ``not met`` or, with a reason, ``not checked``."""
+
+    text: str
+    verdict: str
+    reason: str = ""
+
+
 class Header(Model):
     """All of a session but its results."""
 
@@ -186,6 +194,8 @@ class Header(Model):
     foreign_cores: float | None = None
     """Cores that other processes kept busy on average while this ran."""
     findings: list[FindingRecord] = []
+    expectations: list[ExpectationRecord] = []
+    """What the scenario expects to be found, and whether it was."""
 
 
 class Session(Header):

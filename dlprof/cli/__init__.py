@@ -36,10 +36,11 @@ def _options(
 
 
 def _register() -> None:
-    from dlprof.cli import explain, matrix, paths, probes, report, run, selftest
+    from dlprof.cli import explain, matrix, paths, probes, report, run, selftest, sweep
 
     verbs = (
         run.run,
+        sweep.sweep,
         matrix.matrix,
         paths.paths,
         probes.probes,

@@ -13,13 +13,11 @@ def report(
 ) -> None:
     """Print the report of a session again."""
     from dlprof import session as sessions
-    from dlprof.cli.matrix_table import show_matrix
-    from dlprof.cli.show import show_table
+    from dlprof.cli.scenario_report import shown_as
     from dlprof.judging import find, own_thresholds
     from dlprof.reports.row import row_of
 
     found = sessions.load(session)
     if not found.findings:  # written before there were rules, or innocent: then none is found now
         found = found.model_copy(update={"findings": find(found.results, own_thresholds(found))})
-    show = show_matrix if found.command[:1] == ["matrix"] else show_table
-    show(found, [row_of(result) for result in found.results])
+    shown_as(found)(found, [row_of(result) for result in found.results])

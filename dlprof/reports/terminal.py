@@ -48,20 +48,21 @@ COLUMNS = (
 
 def render(header: Header, rows: Sequence[Row], width: int = 80, colour: bool = False) -> str:
     """The report as text of ``width`` columns, with ANSI colours if ``colour``."""
-    return _printed(compose(header, rows), width, colour)
+    return printed(compose(header, rows), width, colour)
 
 
 def circumstances_text(header: Header, width: int = 80, colour: bool = False) -> str:
     """How it was measured, with what, and what was left out."""
-    return _printed(circumstances.compose(header), width, colour)
+    return printed(circumstances.compose(header), width, colour)
 
 
 def findings_text(header: Header, width: int = 80, colour: bool = False) -> str:
     """The findings alone."""
-    return _printed(Group(*findings.compose(header.findings)), width, colour)
+    return printed(Group(*findings.compose(header.findings)), width, colour)
 
 
-def _printed(renderable: RenderableType, width: int, colour: bool) -> str:
+def printed(renderable: RenderableType, width: int = 80, colour: bool = False) -> str:
+    """Text of ``width`` columns, with ANSI colours if ``colour``, no blanks at line ends."""
     target = io.StringIO()
     console = Console(
         file=target,
