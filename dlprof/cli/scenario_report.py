@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from dlprof.cli.matrix_table import show_matrix
+from dlprof.cli.round_trip_table import show_round_trips
 from dlprof.cli.show import Show, say, show_table, width
+from dlprof.cli.side_by_side_table import show_side_by_side
 from dlprof.errors import ExpectationsMissed, ExpectationsUnknown
 from dlprof.reports import scenario
 from dlprof.reports.row import Row
@@ -21,8 +23,9 @@ def show_scenario(header: Header, rows: Sequence[Row]) -> None:
     """What the scenario asks, its table, and whether what it expects was found."""
     told = mapping(header.request.get("scenario"))
     say(f"{printed(Text(scenario.heading(header)), width())}\n")
-    show = show_matrix if told.get("report") == "matrix" else show_table
-    show(header, rows)
+    tables = {"matrix": show_matrix, "round trip": show_round_trips}
+    usual = show_side_by_side if header.environments else show_table
+    tables.get(str(told.get("report")), usual)(header, rows)
     lines = scenario.expectations(header)
     say(f"\n{printed(Text(lines), width())}" if lines else "")
 

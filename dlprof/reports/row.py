@@ -42,6 +42,8 @@ class Row:
     reason: str | None
     notes: tuple[str, ...]
     setup: str = ""
+    frameworks: str = ""
+    """``pair`` without the environment."""
     environment: str = ""
     """The name of the interpreter, where there are several; ``pair`` then has it too."""
     loaded: str = ""
@@ -84,6 +86,7 @@ def row_of(result: Result) -> Row:
     case = result.case
     return Row(
         pair=_pair(result),
+        frameworks=clean(f"{case.producer} → {case.consumer}", LONGEST_NAME),
         environment=clean(result.environment or "", LONGEST_NAME),
         code=clean(case.code),
         shape=clean(shape_text(case.shape), LONGEST_NAME),
