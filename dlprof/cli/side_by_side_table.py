@@ -18,8 +18,8 @@ MOST_LINES = 60
 def show_side_by_side(header: Header, rows: Sequence[Row]) -> None:
     """A table for each pair and array: paths down, environments across."""
     rows = suspected(rows, header.findings)
-    for line in described(header):
-        say(printed(clean(line), width()))
+    for words in described(header):
+        say(printed(clean(words), width()))
     say(f"{circumstances_text(header, width())}\n")
     every, found = names(rows), lines(rows)
     arrays = dict.fromkeys((line.frameworks, line.array) for line in found[:MOST_LINES])

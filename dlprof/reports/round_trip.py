@@ -10,6 +10,8 @@ from dlprof.reports.answer import slower
 from dlprof.reports.row import Row
 
 TRIPS = 100
+LEAST_BYTES = 64 * 2**10
+"""A bandwidth of fewer bytes tells of the call, not of the copy."""
 
 
 @dataclass(frozen=True)
@@ -79,17 +81,17 @@ def answer(rows: Sequence[Row]) -> str:
         return f"Of {len(found)} round trips, none costs more in one direction than in the other."
     worst = lopsided[0]
     waits = [trip for trip in found if "waits" in trip.there.loaded + trip.back.loaded]
-    sentences = [
+    text = (
         f"Of {len(found)} round trips, {len(lopsided)} cost more in one direction. The most"
         f" lopsided is {worst.there.frameworks}: {plain_time(worst.there.cost_ns)} there and"
         f" {plain_time(worst.back.cost_ns)} back, {ratio_text(worst.ratio)} times; {_why(worst)}."
-    ]
+    )
     if waits:
-        sentences.append(
-            f"In {len(waits)} of them a call waits for work that was queued before it: that time"
+        text += (
+            f" In {len(waits)} of them a call waits for work that was queued before it: that time"
             " is the work's, not the conversion's."
         )
-    return " ".join(sentences)
+    return text
 
 
 def _side(row: Row) -> str:
@@ -102,8 +104,7 @@ def _side(row: Row) -> str:
 def _why(trip: Trip) -> str:
     there, back = trip.there, trip.back
     if there.owner == "copy":
-        how = f" at {there.gb_per_s:.2g} GB/s" if there.gb_per_s else ""
-        return f"there it copies{how}, back it is {_kind(back)}"
+        return f"there it copies{_speed(there)}, back it is {_kind(back)}"
     if there.owner == back.owner == "view":
         return "both are views, so all of it is the call: no bytes are moved"
     return f"there it is {_kind(there)}, back {_kind(back)}"
@@ -114,7 +115,9 @@ def _kind(row: Row) -> str:
 
 
 def _speed(row: Row) -> str:
-    return "" if row.gb_per_s is None else f" at {row.gb_per_s:.2g} GB/s"
+    if row.gb_per_s is None or row.size_bytes < LEAST_BYTES:
+        return ""
+    return f" at {row.gb_per_s:.2g} GB/s"
 
 
 def _cheapest(rows: Iterator[Row]) -> dict[tuple[str, ...], Row]:

@@ -25,20 +25,23 @@ def answer(grids: Sequence[Grid]) -> str:
         return "Nothing was measured."
     counts = Counter(short(cell.verdict) for _, cell in cells)
     what = "pairs" if all(grid.corner != "pair" for grid in grids) else "pairs and arrays"
-    best = "have " + " and ".join(f"{counts.pop(kind, 0)} a {kind}" for kind in KINDS)
-    rest = "".join(f"; {number} {_have(kind)}" for kind, number in counts.most_common())
-    sentences = [f"Of {len(cells)} {what}, {best} as the cheapest safe path{rest}."]
+    views, copies = (counts.pop(kind, 0) for kind in KINDS)
+    rest = "".join(f"; {n} {_have(n)} {WORDS.get(kind, kind)}" for kind, n in counts.most_common())
+    text = (
+        f"Of {len(cells)} {what}, {views} {_have(views)} a view and {copies} a copy as the"
+        f" cheapest safe path{rest}."
+    )
     worst = max(cells, key=lambda found: found[1].cost_ns)
     if worst[1].code:
-        sentences.append(
-            f"The costliest of them is {worst[0]}: {worst[1].cost} for {worst[1].code},"
+        text += (
+            f" The costliest of them is {worst[0]}: {worst[1].cost} for {worst[1].code},"
             f" a {worst[1].verdict}."
         )
-    return " ".join(sentences)
+    return text
 
 
-def _have(kind: str) -> str:
-    return f"have {WORDS[kind]}" if kind in WORDS else f"end in {kind}"
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
 
 
 def _name(grid: Grid, row: str, column: str, grids: Sequence[Grid]) -> str:

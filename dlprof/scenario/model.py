@@ -53,6 +53,12 @@ def _no_choice_beside(devices: list[str]) -> list[str]:
     return devices
 
 
+def _no_option(requirement: str) -> str:
+    if requirement.lstrip().startswith("-"):
+        raise ValueError(f"{requirement!r} is an option of pip, not a requirement")
+    return requirement
+
+
 def _told_apart(environments: list[EnvironmentSpec]) -> list[EnvironmentSpec]:
     _distinct([environment.name for environment in environments])
     return environments
@@ -83,6 +89,9 @@ Devices = Annotated[
 ]
 
 
+Requirement = Annotated[Text, AfterValidator(_no_option)]
+
+
 class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -90,11 +99,15 @@ class Part(BaseModel):
 class EnvironmentSpec(Part):
     """An interpreter that is measured beside the others of the scenario."""
 
-    name: Text = Field(description="What the report calls it.", max_length=60)
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["python"]}, {"required": ["requirements"]}]}
+    )
+
+    name: str = Field(description="What the report calls it.", min_length=1, max_length=60)
     python: Text | None = Field(
         None, description="The interpreter; a relative path begins at the scenario file."
     )
-    requirements: list[Text] | None = Field(
+    requirements: list[Requirement] | None = Field(
         None,
         min_length=1,
         description="What pip is to install into an environment that dlprof makes and keeps.",
