@@ -24,7 +24,7 @@ def show_scenario(header: Header, rows: Sequence[Row]) -> None:
     told = mapping(header.request.get("scenario"))
     say(f"{printed(Text(scenario.heading(header)), width())}\n")
     tables = {"matrix": show_matrix, "round trip": show_round_trips}
-    usual = show_side_by_side if header.environments else show_table
+    usual = show_side_by_side if len(header.environments) > 1 else show_table
     tables.get(str(told.get("report")), usual)(header, rows)
     lines = scenario.expectations(header)
     say(f"\n{printed(Text(lines), width())}" if lines else "")

@@ -63,8 +63,8 @@ def answer(rows: Sequence[Row]) -> str:
     differing = [line for line in both if _ratio(line) is not None]
     kinds = [line for line in both if len({row.owner for row in line.rows.values()}) > 1]
     text = (
-        f"Of {len(both)} paths measured in all of {', '.join(every)}, other times: {len(differing)},"
-        f" view in one and copy in another: {len(kinds)}."
+        f"Of {len(both)} paths measured in all of {', '.join(every)}, other times:"
+        f" {len(differing)}, view in one and copy in another: {len(kinds)}."
     )
     if differing:
         worst = max(differing, key=lambda line: _ratio(line) or 0.0)
