@@ -10,6 +10,9 @@ from dlprof.reports.matrix import Grid, short
 KINDS = ("view", "copy")
 WORDS = {
     "no": "no path that is not refused",
+    "none": "no path that works",
+    "crash": "only paths that crash",
+    "skipped": "only paths that were not tried",
     "wrong": "only paths that change values, dtype or shape",
 }
 
@@ -31,8 +34,9 @@ def answer(grids: Sequence[Grid]) -> str:
         f"Of {len(cells)} {what}, {views} {_have(views)} a view and {copies} a copy as the"
         f" cheapest safe path{rest}."
     )
-    worst = max(cells, key=lambda found: found[1].cost_ns)
-    if worst[1].code:
+    safe = [found for found in cells if found[1].verdict in KINDS]
+    if safe:
+        worst = max(safe, key=lambda found: found[1].cost_ns)
         text += (
             f" The costliest of them is {worst[0]}: {worst[1].cost} for {worst[1].code},"
             f" a {worst[1].verdict}."
