@@ -36,18 +36,19 @@ def place_of(
     Of several pairs, those whose frameworks are not all there are left out. Raises
     :class:`Unmeasured` where the only environment has nothing to measure.
     """
-    found, left_out = installed_pairs(pairs, catalog)
-    interpreter = Interpreter(catalog.python, _variables(found))
     where = f"in {name}: " if name else ""
     try:
+        found, missing = installed_pairs(pairs, catalog)
         targets = plan.targets(found, catalog, axes)
         cases = plan.cases(found, catalog, axes, globs, name)
     except (Unmeasured, UsageError) as refusal:
         if not name:
             raise
-        return Place(interpreter, [], left_out=(f"{where}{refusal}",), refusal=refusal)
-    left_out = [f"{where}{line}" for line in (*left_out, *targets.refused)]
-    return Place(interpreter, cases, targets.device_reasons, tuple(left_out))
+        nothing = Interpreter(catalog.python, {})
+        return Place(nothing, [], left_out=(f"{where}{refusal}",), refusal=refusal)
+    left_out = tuple(f"{where}{line}" for line in (*missing, *targets.refused))
+    interpreter = Interpreter(catalog.python, _variables(found))
+    return Place(interpreter, cases, targets.device_reasons, left_out)
 
 
 def installed_pairs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from pathlib import Path
@@ -28,6 +29,11 @@ def sweep(tmp_path):
         return dlprof("sweep", path, *words, *output, state=tmp_path, **changes)
 
     return run
+
+
+def without_load(text: str) -> str:
+    """A report without what it says of other programs, which goes on while it is printed."""
+    return re.sub(r"Other processes kept [^.]*\.[^.]*\.\n?", "", text)
 
 
 def test_a_scenario_is_measured_and_told_with_its_question(sweep, tmp_path):
@@ -57,7 +63,7 @@ def test_quick_on_the_command_line_stands_over_the_rounds_of_the_file(sweep, tmp
 def test_the_report_of_the_session_is_that_of_the_sweep(sweep, tmp_path):
     run = sweep(PAIR + FAST + 'expect = ["no error"]\n')
     again = dlprof("report", tmp_path / "s.json", state=tmp_path)
-    assert again.out == run.out
+    assert without_load(again.out) == without_load(run.out)
 
 
 def test_the_same_seed_gives_the_same_cases(sweep):
@@ -78,7 +84,8 @@ def test_a_dry_run_says_what_would_run_and_measures_nothing(sweep, tmp_path):
 def test_every_report_ends_with_an_answer(sweep, report):
     run = sweep(PAIR + FAST + f'report = "{report}"\n')
     assert run.code == 0, run.err
-    assert {"matrix": "Of 1 pairs, 1 has a view", "round trip": "No pair could"}[report] in run.out
+    answers = {"matrix": r"Of 1 pairs, \d ha(s|ve) a view", "round trip": "No pair could"}
+    assert re.search(answers[report], run.out)
 
 
 # Expectations
