@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from dlprof.axes import shape_text, split
+from dlprof.catalog import Catalog
 from dlprof.cli import options
 from dlprof.cli.show import say
 from dlprof.errors import ScenarioError, UsageError
@@ -23,7 +25,6 @@ from dlprof.reports.scenario import origin_lines
 from dlprof.runner import Settings, sample_ns_for
 from dlprof.scenario.environments import environment, is_made
 from dlprof.scenario.estimate import duration_text, estimate
-from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import read
 from dlprof.scenario.record import Environment
 from dlprof.scenario.request import MOST_CASES, Sweep, check_count, count, sweep
@@ -81,9 +82,16 @@ def prepare(path: Path, given: Given, python: str | None, may_install: bool) -> 
         raise UsageError(f"{path} names its environments, so --python has nothing to name")
     if python is not None:
         origins = (*origins, ("python", python, "command line"))
+    unmade = [] if may_install else [spec for spec in scenario.environment if not is_made(spec)]
+    for spec in unmade:
+        _tell(f"environment {spec.name} is not made yet: taken to have every framework")
     here = Environment("", options.interpreter(python))
-    environments = _environments(scenario, path, may_install) if scenario.environment else [here]
-    return sweep(scenario, origins, path, environments, inspect_interpreter)
+    environments = [
+        Environment(spec.name, here.python) if spec in unmade else environment(spec, path, _tell)
+        for spec in scenario.environment
+    ]
+    assumed = {spec.name for spec in unmade}
+    return sweep(scenario, origins, path, environments or [here], partial(_catalog, assumed))
 
 
 def say_cases(found: Sweep) -> None:
@@ -138,14 +146,12 @@ def say_scenarios(folder: Path) -> None:
             say(f"{file}\n    {error}\n")
 
 
-def _environments(scenario: Scenario, path: Path, may_install: bool) -> list[Environment]:
-    usable = [spec for spec in scenario.environment if may_install or is_made(spec)]
-    for spec in scenario.environment:
-        if spec not in usable:
-            _tell(f"environment {spec.name} is not made yet, so its cases are not counted")
-    if not usable:
-        raise UsageError("no environment of the scenario is made yet: run it once to make them")
-    return [environment(spec, path, _tell) for spec in usable]
+def _catalog(assumed: Collection[str], one: Environment, files: tuple[str, ...]) -> Catalog:
+    """What an environment has; one of ``assumed`` is taken to have every framework."""
+    catalog = inspect_interpreter(one.python, files)
+    if one.name not in assumed:
+        return catalog
+    return replace(catalog, probes=tuple(replace(probe, found=True) for probe in catalog.probes))
 
 
 def _tell(text: str) -> None:

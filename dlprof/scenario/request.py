@@ -43,7 +43,7 @@ def sweep(
     origins: Origins,
     path: Path,
     environments: Sequence[Environment],
-    inspect: Callable[[str, tuple[str, ...]], Catalog],
+    inspect: Callable[[Environment, tuple[str, ...]], Catalog],
 ) -> Sweep:
     """The request of a scenario that was read from ``path``.
 
@@ -51,7 +51,7 @@ def sweep(
     the catalog of one. Raises :class:`UsageError` for a framework that nobody knows.
     """
     files = tuple(_beside(path, file, "probe file") for file in scenario.probes)
-    catalogs = {one.name: inspect(one.python, files) for one in environments}
+    catalogs = {one.name: inspect(one, files) for one in environments}
     axes = axes_of(scenario)
     patterns = [parse(text) for text in scenario.pairs]
     able = [name for catalog in catalogs.values() for name in _able(catalog, axes)]

@@ -136,7 +136,9 @@ def test_every_option_that_the_documents_mention_exists(document, verbs):
 def test_getting_started_explains_every_option(verbs):
     text = GETTING_STARTED.read_text(encoding="utf-8")
     for name in option_names(verbs):
-        assert name in {"producer", "consumer", "session", "rule"} or f"`{name}" in text, name
+        assert (
+            name in {"producer", "consumer", "session", "rule", "scenario"} or f"`{name}" in text
+        ), name
 
 
 def test_the_readme_names_every_command(verbs):

@@ -88,6 +88,15 @@ def test_every_report_ends_with_an_answer(sweep, report):
     assert re.search(answers[report], run.out)
 
 
+def test_a_dry_run_makes_no_environment(sweep, tmp_path):
+    text = PAIR + '[[environment]]\nname = "e"\nrequirements = ["nobody-has-it"]\n'
+    run = sweep(text, "--dry-run", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert run.code == 0, run.err
+    assert "e: fake → fake on cpu: 2 paths x 1 array\n" in run.out
+    assert run.sentence() == "environment e is not made yet: taken to have every framework"
+    assert not (tmp_path / "cache").exists()
+
+
 # Expectations
 
 
