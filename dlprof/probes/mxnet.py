@@ -128,7 +128,7 @@ class MXNet(Probe):
         return "{x} + 1"
 
     def enqueue(self, spec: ArraySpec) -> str | None:
-        return _ENQUEUE
+        return _ENQUEUE.format(wide=".astype('int8')" if spec.dtype == "bool" else "")
 
 
 def _contiguous(spec: ArraySpec) -> str:
@@ -162,10 +162,12 @@ _CREATE = {
 
 # Each unit is an operation for the engine, of a size that takes it longer than the call takes the
 # caller. The load is nowhere near infinite, so that zero times it is zero; y has to wait for it.
+# MXNet adds no booleans.
 _ENQUEUE = """\
 mxnet_load = mxnet.nd.arange(131072)
 for _ in range(work):
     mxnet_load = mxnet.nd.cos(mxnet_load)
-mxnet_zero = (mxnet_load[:1] * 0).astype(x.dtype).reshape((1,) * x.ndim)
-y = mxnet.nd.broadcast_add(x, mxnet_zero)
+mxnet_wide = x{wide}
+mxnet_zero = (mxnet_load[:1] * 0).astype(mxnet_wide.dtype).reshape((1,) * x.ndim)
+y = mxnet.nd.broadcast_add(mxnet_wide, mxnet_zero).astype(x.dtype)
 """
