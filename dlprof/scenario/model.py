@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
 
 from dlprof.axes import parse_dtype, parse_layout, parse_shapes
+from dlprof.clean import HIDDEN
 from dlprof.errors import UsageError
 from dlprof.probes.base import DTYPES, LAYOUTS
 from dlprof.rules.thresholds import named as known_thresholds
@@ -30,6 +32,14 @@ def _fit(read: Callable[[str], object]) -> AfterValidator:
         return found
 
     return AfterValidator(check)
+
+
+def _showable(text: str) -> str:
+    """A scenario may come from anybody, and its texts are printed."""
+    hidden = [character for character in text if unicodedata.category(character) in HIDDEN]
+    if hidden:
+        raise ValueError(f"{hidden[0]!a} cannot be shown in a line")
+    return text
 
 
 def _threshold(name: str) -> str:
@@ -64,7 +74,8 @@ def _told_apart(environments: list[EnvironmentSpec]) -> list[EnvironmentSpec]:
     return environments
 
 
-Text = Annotated[str, Field(min_length=1, max_length=1000)]
+Text = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_showable)]
+Name = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_showable)]
 Distinct = AfterValidator(_distinct)
 Shape = Annotated[
     Annotated[StrictInt, Field(ge=0)] | Text,
@@ -103,7 +114,7 @@ class EnvironmentSpec(Part):
         json_schema_extra={"oneOf": [{"required": ["python"]}, {"required": ["requirements"]}]}
     )
 
-    name: str = Field(description="What the report calls it.", min_length=1, max_length=60)
+    name: Name = Field(description="What the report calls it.")
     python: Text | None = Field(
         None, description="The interpreter; a relative path begins at the scenario file."
     )

@@ -77,6 +77,7 @@ def test_an_unknown_key_of_an_environment_is_found_in_its_own_table():
         ('expect = ["DLP001 tf"]', "line 4: expect 1: expectation 'DLP001 tf' is not like"),
         ("[thresholds]\nslow = 3", "line 5: thresholds, slow: there is no threshold 'slow'"),
         ('[thresholds]\nslow_ratio = "3"', "line 5: thresholds, slow_ratio: found '3', expected"),
+        ('paths = ["\\u001b[2J"]', "line 4: paths 1: '\\x1b' cannot be shown in a line"),
         ("timeout = nan", "line 4: timeout: found nan, expected a finite number"),
     ],
 )
