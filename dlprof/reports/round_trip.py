@@ -61,7 +61,7 @@ def one_way(rows: Sequence[Row]) -> list[str]:
 
 def text(trip: Trip) -> str:
     """A paragraph for one trip: both directions, where the time goes, and what many trips cost."""
-    ratio = f"{ratio_text(trip.ratio)} times as long as back" if trip.differs else "no difference"
+    ratio = f"{ratio_text(trip.ratio)} times as long as back" if trip.differs else "not told apart"
     lines = [
         f"{trip.there.frameworks} and back, {trip.array}: {ratio}",
         f"    there {_side(trip.there)}",
@@ -78,13 +78,15 @@ def answer(rows: Sequence[Row]) -> str:
         return "No pair could be measured safely in both directions."
     lopsided = [trip for trip in found if trip.differs]
     if not lopsided:
-        return f"Of {len(found)} round trips, none costs more in one direction than in the other."
+        return (
+            f"In none of {len(found)} round trips can the directions be told apart with so few"
+            f" processes, or they cost the same. Furthest apart is {_directions(found[0])}."
+        )
     worst = lopsided[0]
     waits = [trip for trip in found if "waits" in trip.there.loaded + trip.back.loaded]
     text = (
         f"Of {len(found)} round trips, {len(lopsided)} cost more in one direction. The most"
-        f" lopsided is {worst.there.frameworks}: {plain_time(worst.there.cost_ns)} there and"
-        f" {plain_time(worst.back.cost_ns)} back, {ratio_text(worst.ratio)} times; {_why(worst)}."
+        f" lopsided is {_directions(worst)}, {ratio_text(worst.ratio)} times; {_why(worst)}."
     )
     if waits:
         text += (
@@ -92,6 +94,11 @@ def answer(rows: Sequence[Row]) -> str:
             " is the work's, not the conversion's."
         )
     return text
+
+
+def _directions(trip: Trip) -> str:
+    there, back = plain_time(trip.there.cost_ns), plain_time(trip.back.cost_ns)
+    return f"{trip.there.frameworks}: {there} there and {back} back"
 
 
 def _side(row: Row) -> str:
