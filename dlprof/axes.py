@@ -12,21 +12,25 @@ from dlprof.probes.base import DTYPES, LAYOUTS
 
 MOST_BYTES = 2**63 - 1
 MOST_AXES = 32
+PREFIXES = {"": 1, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+_LENGTH = re.compile(r"([0-9]+)(ki|mi|gi|ti)?", re.ASCII)
+_RANGE = re.compile(r"(\S+?)\.\.(\S+?)(?: by ([0-9]+))?", re.ASCII)
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
-    """``4096x4096``, ``1048576``, ``0`` or ``scalar``; lengths in elements.
+    """``4096x4096``, ``1048576``, ``64Ki``, ``0`` or ``scalar``; lengths in elements.
 
     Raises :class:`UsageError`.
     """
     word = text.strip().lower()
     if word == "scalar":
         return ()
-    if not re.fullmatch(r"[0-9]+(x[0-9]+)*", word) or not word.isascii():
+    lengths = [_LENGTH.fullmatch(length) for length in word.split("x")]
+    if not all(lengths):
         raise UsageError(f"shape {text!r} is not like 4096x4096, 1048576, 0 or scalar")
     if len(word) > 1000:  # noqa: PLR2004 - Python refuses to read much longer numbers
         raise UsageError(f"shape of {len(word)} characters is too long")
-    shape = tuple(int(length) for length in word.split("x"))
+    shape = tuple(int(found[1]) * PREFIXES[found[2] or ""] for found in lengths if found)
     if len(shape) > MOST_AXES:
         raise UsageError(
             f"shape {text!r} has {len(shape)} axes; at most {MOST_AXES} can be measured"
@@ -34,6 +38,35 @@ def parse_shape(text: str) -> tuple[int, ...]:
     if math.prod(max(length, 1) for length in shape) > MOST_BYTES // 16:
         raise UsageError(f"shape {text!r} has more elements than memory has addresses")
     return shape
+
+
+def parse_shapes(text: str) -> tuple[tuple[int, ...], ...]:
+    """One shape as in :func:`parse_shape`, or a range of lengths as powers of two.
+
+    ``1Ki..1Gi`` is 1024, 2048, … up to 2**30; ``1Ki..1Gi by 16`` is every fourth of them. Raises
+    :class:`UsageError`.
+    """
+    if ".." not in text:
+        return (parse_shape(text),)
+    found = _RANGE.fullmatch(text.strip())
+    bounds = [parse_shape(word) for word in found.groups()[:2]] if found else []
+    step = int(found[3] or 2) if found else 0
+    if [len(bound) for bound in bounds] != [1, 1] or not 1 < step <= MOST_BYTES:
+        raise UsageError(f"range {text!r} is not like 1Ki..1Gi or 1Ki..1Gi by 16")
+    first, last = bounds[0][0], bounds[1][0]
+    if not all(_is_power(number) for number in (first, last, step)):
+        raise UsageError(f"range {text!r}: both ends and the step are powers of two")
+    if first > last:
+        raise UsageError(f"range {text!r} is empty: it begins after its end")
+    lengths = []
+    while first <= last:
+        lengths.append((first,))
+        first *= step
+    return tuple(lengths)
+
+
+def _is_power(number: int) -> bool:
+    return number > 0 and number & (number - 1) == 0
 
 
 def shape_text(shape: Iterable[int]) -> str:

@@ -4,11 +4,14 @@
     ├── UsageError              2  the command line or an input file makes no sense
     │   ├── SessionError        2  a session file cannot be read
     │   ├── NoReproducer        2  a finding of which no script can be made
+    │   ├── ScenarioError       2  a scenario file makes no sense
     │   └── Unsaved             2  measured, but the session could not be written where it was to be
     ├── Unmeasured              4  nothing could be measured
     │   └── MissingFramework    4  a framework is not installed in the measured interpreter
     ├── Regression              1  HEAD is slower than BASE, or worse
     ├── Unsure                  3  the gate cannot tell, or the times cannot be compared
+    ├── ExpectationsMissed      1  a scenario's expectation was not met
+    ├── ExpectationsUnknown     3  a scenario's expectation could not be checked
     ├── FindingsFailed          1  a rule found what ``--fail-on`` or the selftest does not allow
     └── Interrupted             130  stopped by the user; what was measured is kept
 
@@ -37,6 +40,10 @@ class NoReproducer(UsageError):
     """Of a finding no script can be made; the message says what is missing."""
 
 
+class ScenarioError(UsageError):
+    """A scenario file cannot be read, or says what makes no sense."""
+
+
 class Unsaved(UsageError):
     """What was measured could not be kept where it was to be; the message says where it is."""
 
@@ -49,6 +56,18 @@ class Unmeasured(DlprofError):
 
 class MissingFramework(Unmeasured):
     """A framework is not installed in the measured interpreter."""
+
+
+class ExpectationsMissed(DlprofError):
+    """A scenario expects a finding that is not there, or one not to be there that is."""
+
+    exit_code = 1
+
+
+class ExpectationsUnknown(DlprofError):
+    """Whether a scenario's expectation holds could not be told from what was measured."""
+
+    exit_code = 3
 
 
 class FindingsFailed(DlprofError):

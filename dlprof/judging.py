@@ -10,11 +10,13 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from dlprof import rules
 from dlprof import session as sessions
+from dlprof.rules import thresholds
+from dlprof.rules.known import mapping, number
 
 MOST_HERE = 1000
 """Results that are judged in this process."""
@@ -25,7 +27,7 @@ Results = Callable[[], Iterable[sessions.Result]]
 def judge(header: sessions.Header, results: Results, count: int) -> list[sessions.FindingRecord]:
     """Findings, worst first; ``results`` gives all ``count`` results, one at a time."""
     if count <= MOST_HERE:
-        return find(results())
+        return find(results(), own_thresholds(header))
     with tempfile.TemporaryDirectory(prefix="dlprof-") as folder:
         path = Path(folder) / "session.json"
         sessions.write(path, header, results())
@@ -34,9 +36,23 @@ def judge(header: sessions.Header, results: Results, count: int) -> list[session
     return [sessions.FindingRecord.model_validate(found) for found in json.loads(done.stdout)]
 
 
-def find(results: Iterable[sessions.Result]) -> list[sessions.FindingRecord]:
-    """What the rules claim about ``results``, worst first, as the session file holds it."""
-    found = rules.findings(sessions.slim(result) for result in results)
+def own_thresholds(header: sessions.Header) -> dict[str, float]:
+    """The thresholds that the session's scenario sets, as far as this version knows them."""
+    scenario = header.request.get("scenario")
+    given = scenario.get("thresholds") if isinstance(scenario, dict) else None
+    found = {name: number(value) for name, value in mapping(given).items()}
+    known = thresholds.named()
+    return {name: value for name, value in found.items() if name in known and value is not None}
+
+
+def find(
+    results: Iterable[sessions.Result], own: Mapping[str, float] | None = None
+) -> list[sessions.FindingRecord]:
+    """What the rules claim about ``results``, worst first, as the session file holds it.
+
+    ``own`` are thresholds of a scenario.
+    """
+    found = rules.findings((sessions.slim(result) for result in results), own)
     return [sessions.FindingRecord.model_validate(finding.as_dict()) for finding in found]
 
 
@@ -47,9 +63,10 @@ def judged(session: sessions.Session) -> sessions.Session:
     """
     if session.findings:
         return session
-    return session.model_copy(update={"findings": find(session.results)})
+    return session.model_copy(update={"findings": find(session.results, own_thresholds(session))})
 
 
 if __name__ == "__main__":
-    session = sessions.load(sys.argv[1])
-    print(json.dumps([found.model_dump() for found in find(session.results)]))  # noqa: T201 - the answer
+    given = sessions.load(sys.argv[1])
+    claimed = find(given.results, own_thresholds(given))
+    print(json.dumps([found.model_dump() for found in claimed]))  # noqa: T201 - the answer

@@ -8,16 +8,13 @@ import itertools
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from dlprof import machine, plan, provenance
+from dlprof import machine, provenance
 from dlprof import session as sessions
-from dlprof.axes import parse_dtype, parse_layout, parse_shape, shape_text
 from dlprof.catalog import Catalog, catalog_from, environment
 from dlprof.errors import Unsaved, UsageError
 from dlprof.interpreter import Outcome, Worker
@@ -26,68 +23,22 @@ from dlprof.journal import Journal
 from dlprof.judging import judge
 from dlprof.merge import merge, unmerge
 from dlprof.omissions import not_paired, not_run, without_path
-from dlprof.plan import Axes, Case
-from dlprof.runner import Runner, Settings, Watcher, sample_ns_for
+from dlprof.place import place_of
+from dlprof.plan import Case
+from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
+from dlprof.request import request_from
+from dlprof.runner import Runner, Watcher, sample_ns_for
+from dlprof.scenario import expectation
 
 INSPECT_LIMIT_S = 20.0
 START_LIMIT_S = 60.0
 """For an interpreter to start, also from a slow disk."""
-DEVICES = ("auto", "cpu", "cuda")
-LONGEST_S = 1e6
 SYNTHETIC = "synthetic"
 NOT_FILES = (SYNTHETIC, "code:")
 """Sources of probes that stand as they are among the probe files of a request."""
 SAVE_EVERY_S = 5.0
 SAVE_SHARE = 20
 """A save waits until it would take less than one part in so many of the run."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the user asked for. ``pairs`` are (producer, consumer) in names of the catalog."""
-
-    pairs: tuple[tuple[str, str], ...]
-    axes: Axes = field(default_factory=Axes)
-    globs: tuple[str, ...] = ()
-    settings: Settings = field(default_factory=Settings)
-    python: str = ""
-    probe_files: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the session file; :func:`request_from` is the inverse."""
-        return {
-            "pairs": self.pairs,
-            "axes": self.axes.as_dict(),
-            "globs": self.globs,
-            "settings": self.settings.as_dict(),
-            "python": self.python,
-            "probe_files": self.probe_files,
-        }
-
-
-def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
-    """The request that a session file tells of.
-
-    Raises LookupError, TypeError, ValueError or :class:`UsageError` for another thing.
-    """
-    unknown = set(content["settings"]) - set(Settings().as_dict())
-    if unknown:
-        raise ValueError(f"unknown settings: {unknown}")
-    request = TypeAdapter(Request).validate_python({**content, "command": command})
-    axes, settings = request.axes, request.settings
-    read = replace(
-        axes,
-        shapes=tuple(parse_shape(shape_text(shape)) for shape in axes.shapes),
-        dtypes=tuple(parse_dtype(name) for name in axes.dtypes),
-        layouts=tuple(parse_layout(name) for name in axes.layouts),
-    )
-    if read != axes or axes.device not in DEVICES:
-        raise ValueError(f"these axes cannot be measured: {axes}")
-    times = (settings.limit_s, settings.budget_s or 0.0, settings.sample_ns / 1e9)
-    if settings.rounds < 1 or not all(0 <= time_s < LONGEST_S for time_s in times):
-        raise ValueError(f"these settings cannot be measured with: {settings}")
-    return request
 
 
 def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catalog:
@@ -119,6 +70,17 @@ def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catal
     return catalog_from(python, answer)
 
 
+def inspect_all(request: Request) -> dict[str, Catalog]:
+    """The catalog of each interpreter of a request, by the name of its environment.
+
+    Raises :class:`UsageError` as :func:`inspect_interpreter`.
+    """
+    return {
+        name: inspect_interpreter(python, request.probe_files)
+        for name, python in request.pythons.items()
+    }
+
+
 def _last_words(outcome: Outcome) -> str:
     lines = (outcome.output or "").splitlines()
     last = lines[-1].strip() if lines else ""
@@ -144,28 +106,37 @@ class Measurement:
     path: Path
     watcher: Watcher
     resumed: sessions.Session | None = None
+    catalogs: Mapping[str, Catalog] = field(default_factory=dict)
     created: str = field(default_factory=now)
     cases: list[Case] = field(init=False)
     journal: Journal = field(init=False)
 
     def __post_init__(self) -> None:
-        pairs = [
-            (self.catalog.installed(producer), self.catalog.installed(consumer))
-            for producer, consumer in self.request.pairs
-        ]
-        self.cases = plan.cases(pairs, self.catalog, self.request.axes, self.request.globs)
+        self.catalogs = self.catalogs or dict.fromkeys(self.request.pythons, self.catalog)
+        self._places = {
+            name: place_of(self.request.pairs, self.request.axes, self.request.globs, catalog, name)
+            for name, catalog in self.catalogs.items()
+        }
+        self.cases = [case for place in self._places.values() for case in place.cases]
+        if not self.cases:
+            raise next(place.refusal for place in self._places.values() if place.refusal)
         settings = self.request.settings
         settings = replace(settings, sample_ns=sample_ns_for(settings, self.cases))
         self.request = replace(self.request, settings=settings)
-        self.device_choice = plan.device_reasons(pairs, self.catalog, self.request.axes.device)
-        self.variables = _variables(pairs)
+        self.device_choice = "; ".join(
+            dict.fromkeys(place.device_choice for place in self._places.values() if place.cases)
+        )
         self.journal = Journal()
         self.complete = False
+        chosen = self.request.scenario is not None  # and who chooses pairs wants no others
         self._left_out = [
-            *not_paired(self.catalog, self.request.pairs),
+            *([] if chosen else not_paired(self.catalog, self.request.pairs)),
             *without_path(self.request.pairs, self.cases),
+            *(line for place in self._places.values() for line in place.left_out),
+            *(self.request.scenario.left_out if self.request.scenario else ()),
         ]
         self._findings: list[sessions.FindingRecord] = []
+        self._expectations: list[sessions.ExpectationRecord] = []
         self._rounds_done = 0
         self._begun = time.monotonic()
         self._usage = machine.usage()
@@ -187,8 +158,7 @@ class Measurement:
         """
         self._save_first()  # an output that cannot be written is known before anything is measured
         runner = Runner(
-            self.request.python,
-            self.variables,
+            {name: place.interpreter for name, place in self._places.items()},
             self.cases,
             self.request.settings,
             self.journal,
@@ -203,8 +173,16 @@ class Measurement:
         finally:
             try:
                 self._findings = judge(self.header(), self.results, len(self.cases))
+                self._expectations = self._check_expectations()
             finally:
                 self._save_last()
+
+    def _check_expectations(self) -> list[sessions.ExpectationRecord]:
+        scenario = self.request.scenario
+        if scenario is None or not scenario.expect:
+            return []
+        expected = [expectation.parse(text) for text in scenario.expect]
+        return expectation.check(expected, self.results(), self._findings, self.header().rounds)
 
     def close(self) -> None:
         """Give the journal up; no results can be had any more."""
@@ -217,7 +195,8 @@ class Measurement:
                 yield self._known[index]
             else:
                 answers = self.journal.answers(index)
-                yield merge(case.record(), answers, self.request.settings.rounds)
+                merged = merge(case.record(), answers, self.request.settings.rounds)
+                yield merged.model_copy(update={"environment": case.environment or None})
         yield from self._unplanned
 
     def header(self) -> sessions.Header:
@@ -226,15 +205,26 @@ class Measurement:
             command=list(self.resumed.command if self.resumed else self.request.command),
             seed=self.request.settings.seed,
             request=self.request.as_dict(),
-            environment=environment(self.catalog, self.variables),
+            environment=self._environments()[0],
+            environments=self._environments() if self.request.environments else [],
             device_choice=self.device_choice,
             rounds=self._rounds_done or self.request.settings.rounds,
             complete=self.complete,
             left_out=self._left_out,
             findings=self._findings,
+            expectations=self._expectations,
             wall_s=round(time.monotonic() - self._begun + self._earlier_s, 3),
             foreign_cores=machine.foreign_cores(self._usage, machine.usage()),
         )
+
+    def _environments(self) -> list[dict[str, Any]]:
+        return [
+            {
+                **({"name": name} if name else {}),
+                **environment(catalog, dict(self._places[name].interpreter.variables)),
+            }
+            for name, catalog in self.catalogs.items()
+        ]
 
     def save(self) -> None:
         begun = time.monotonic()
@@ -286,9 +276,12 @@ class Measurement:
 
     def _recall(self, session: sessions.Session) -> None:
         self._check_versions(session)
-        known = {_key(result.case.model_dump(by_alias=True)): result for result in session.results}
+        known = {
+            (result.environment or "", *_key(result.case.model_dump(by_alias=True))): result
+            for result in session.results
+        }
         for index, case in enumerate(self.cases):
-            result = known.pop(_key(case.record()), None)
+            result = known.pop((case.environment, *_key(case.record())), None)
             if result is not None:
                 self._known[index] = result
                 for round_, answer in unmerge(result, self.request.settings.rounds):
@@ -298,17 +291,21 @@ class Measurement:
 
     def _check_versions(self, session: sessions.Session) -> None:
         # The rounds of one result must be rounds of one thing.
-        then, now = session.environment.get("packages"), self.catalog.packages()
-        for name, version in then.items() if isinstance(then, dict) else ():
-            if now.get(name, version) != version and self._uses(name):
+        recorded = {entry.get("name", ""): entry for entry in session.environments}
+        for name, catalog in self.catalogs.items():
+            then = recorded.get(name, session.environment).get("packages")
+            self._check_packages(then if isinstance(then, dict) else {}, catalog)
+
+    def _check_packages(self, then: dict[str, Any], catalog: Catalog) -> None:
+        now = catalog.packages()
+        names = {name for pair in self.request.pairs for name in pair}
+        used = {catalog.named(name).distribution for name in names}
+        for name, version in then.items():
+            if now.get(name, version) != version and name in used:
                 raise UsageError(
                     f"the session cannot be finished: it was measured with {name} {version}, "
                     f"and here is {now[name]}"
                 )
-
-    def _uses(self, distribution: str) -> bool:
-        names = {name for pair in self.request.pairs for name in pair}
-        return any(self.catalog.named(name).distribution == distribution for name in names)
 
 
 def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Session]:
@@ -371,14 +368,6 @@ def _stamp() -> str:
 def _key(record: dict[str, Any]) -> tuple[Any, ...]:
     names = ("producer", "consumer", "code", "dtype", "layout", "device")
     return (*(record[name] for name in names), tuple(record["shape"]))
-
-
-def _variables(pairs: list[tuple[Any, Any]]) -> dict[str, str]:
-    """What the probes ask for, and what the user has set instead."""
-    wanted = {
-        name: value for pair in pairs for probe in pair for name, value in probe.variables.items()
-    }
-    return {name: os.environ.get(name, value) for name, value in wanted.items()}
 
 
 def verify_all(catalog: Catalog) -> dict[str, dict[str, Any]]:

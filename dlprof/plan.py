@@ -52,6 +52,8 @@ class Case:
     dtype: str
     layout: str
     device: str
+    environment: str = ""
+    """The name of the interpreter, where a scenario has several."""
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -78,12 +80,20 @@ class Case:
 
 @dataclass(frozen=True)
 class Axes:
-    """What to spread each path over; ``device`` may be ``auto``."""
+    """What to spread each path over; ``device`` may be ``auto``.
+
+    Where there are ``devices``, they are several, and ``device`` counts for nothing.
+    """
 
     shapes: tuple[tuple[int, ...], ...] = ((1024, 1024),)
     dtypes: tuple[str, ...] = ("float32",)
     layouts: tuple[str, ...] = ("C",)
     device: str = "auto"
+    devices: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return self.devices or (self.device,)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -151,12 +161,47 @@ def choose_device(
     return "cpu", f"{only_cpu} cannot own arrays on cuda"
 
 
-def device_reasons(
-    pairs: Iterable[tuple[ProbeInfo, ProbeInfo]], catalog: Catalog, asked: str
-) -> str:
-    """Which device was chosen and why, in words; several pairs may have chosen differently."""
-    reasons = [choose_device(producer, consumer, catalog, asked) for producer, consumer in pairs]
-    return "; ".join(dict.fromkeys(f"on {device}: {reason}" for device, reason in reasons))
+@dataclass(frozen=True)
+class Target:
+    """A pair on a device, and why there."""
+
+    producer: ProbeInfo
+    consumer: ProbeInfo
+    device: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Where pairs are measured, and in words which cannot be measured where."""
+
+    found: tuple[Target, ...]
+    refused: tuple[str, ...] = ()
+
+    @property
+    def device_reasons(self) -> str:
+        """Which device was chosen and why; several pairs may have chosen differently."""
+        reasons = (f"on {target.device}: {target.reason}" for target in self.found)
+        return "; ".join(dict.fromkeys(reasons))
+
+
+def targets(pairs: Iterable[tuple[ProbeInfo, ProbeInfo]], catalog: Catalog, axes: Axes) -> Targets:
+    """Each pair on each device that was asked for.
+
+    One that cannot be measured there is left out. Raises :class:`Unmeasured` where that is all.
+    """
+    found: dict[tuple[int, str], Target] = {}
+    refused: dict[str, Unmeasured] = {}
+    for (number, (producer, consumer)), asked in product(enumerate(pairs), axes.asked):
+        try:
+            device, reason = choose_device(producer, consumer, catalog, asked)
+        except Unmeasured as error:
+            refused.setdefault(f"{producer.name} → {consumer.name}: {error}", error)
+            continue
+        found.setdefault((number, device), Target(producer, consumer, device, reason))
+    if refused and not found:
+        raise next(iter(refused.values()))
+    return Targets(tuple(found.values()), tuple(refused))
 
 
 def cases(
@@ -164,9 +209,10 @@ def cases(
     catalog: Catalog,
     axes: Axes,
     globs: Sequence[str] = (),
+    environment: str = "",
 ) -> list[Case]:
     """All cases, in a fixed order. Raises :class:`UsageError` where the globs match no path."""
-    found = list(_cases(pairs, catalog, axes, globs))
+    found = list(_cases(targets(pairs, catalog, axes), axes, globs, environment))
     if not found:
         raise UsageError(
             f"no path matches {', '.join(globs)}; 'dlprof paths PRODUCER CONSUMER' lists them"
@@ -176,15 +222,28 @@ def cases(
     return found
 
 
-def _cases(
-    pairs: Iterable[tuple[ProbeInfo, ProbeInfo]],
-    catalog: Catalog,
-    axes: Axes,
-    globs: Sequence[str],
-) -> Iterator[Case]:
-    for producer, consumer in pairs:
-        device, _ = choose_device(producer, consumer, catalog, axes.device)
-        chosen = choose(paths(producer, consumer, device), globs)
+def count(found: Targets, axes: Axes, globs: Sequence[str]) -> int:
+    """How many cases there would be, without making them."""
+    arrays = len(axes.shapes) * len(axes.dtypes) * len(axes.layouts)
+    return arrays * sum(len(_chosen(target, globs)) for target in found.found)
+
+
+def _cases(found: Targets, axes: Axes, globs: Sequence[str], environment: str) -> Iterator[Case]:
+    for target in found.found:
+        chosen = _chosen(target, globs)
         for shape, dtype, layout in product(axes.shapes, axes.dtypes, axes.layouts):
             for path in chosen:
-                yield Case(producer, consumer, path, shape, dtype, layout, device)
+                yield Case(
+                    target.producer,
+                    target.consumer,
+                    path,
+                    shape,
+                    dtype,
+                    layout,
+                    target.device,
+                    environment,
+                )
+
+
+def _chosen(target: Target, globs: Sequence[str]) -> list[Path]:
+    return choose(paths(target.producer, target.consumer, target.device), globs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -36,6 +36,14 @@ LEAST_SAMPLE_NS = 20_000_000
 """Twenty samples of a millisecond."""
 
 Group = list[tuple[int, Case]]
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """What workers are started with: a Python, and variables of its frameworks."""
+
+    python: str
+    variables: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -80,20 +88,22 @@ class Watcher(Protocol):
 
 
 class Runner:
-    """Measures cases in an interpreter and writes every answer into a journal."""
+    """Measures cases in interpreters and writes every answer into a journal.
+
+    ``interpreters`` are by the name of their environment. A round goes over all of them, in
+    random order, so that whatever changes on the machine meanwhile meets them alike.
+    """
 
     def __init__(
         self,
-        python: str,
-        variables: dict[str, str],
+        interpreters: Mapping[str, Interpreter],
         cases: Sequence[Case],
         settings: Settings,
         journal: Journal,
         watcher: Watcher,
         on_answer: Callable[[], None] = lambda: None,
     ) -> None:
-        self.python = python
-        self.variables = variables
+        self.interpreters = interpreters
         self.cases = cases
         self.settings = settings
         self.journal = journal
@@ -125,6 +135,10 @@ class Runner:
         for _ in diagnosed - self._diagnosed_here:
             self.watcher.step()  # refused or crashed, or in the session that is finished
 
+    def _worker(self, case: Case) -> Worker:
+        interpreter = self.interpreters[case.environment]
+        return Worker(interpreter.python, interpreter.variables)
+
     def _over_budget(self, started: float) -> bool:
         budget = self.settings.budget_s
         return budget is not None and time.monotonic() - started > budget
@@ -135,7 +149,8 @@ class Runner:
             return set()
         firsts: dict[Any, int] = {}
         for index, case in enumerate(self.cases):
-            firsts.setdefault((case.pair, case.path, case.dtype, case.layout, case.device), index)
+            what = case.pair, case.path, case.dtype, case.layout, case.device
+            firsts.setdefault((case.environment, *what), index)
         return set(firsts.values())
 
     def _groups(self, round_: int, only: set[int] | None = None) -> Iterator[Group]:
@@ -148,9 +163,8 @@ class Runner:
             if not self.journal.needs(index, round_):
                 self.watcher.step()
             else:
-                groups.setdefault(None if self.settings.together else case.pair, []).append(
-                    (index, case)
-                )
+                pair = None if self.settings.together else case.pair
+                groups.setdefault((case.environment, pair), []).append((index, case))
         order = list(groups.values())
         chance.shuffle(order)
         for group in order:
@@ -161,7 +175,7 @@ class Runner:
         """One round of a group; its diagnosis as well, by the worker that is left at the end."""
         waiting = list(group)
         while waiting:
-            with Worker(self.python, self.variables) as worker:
+            with self._worker(waiting[0][1]) as worker:
                 served = 0
                 while waiting:
                     index, case = waiting.pop(0)
@@ -189,7 +203,7 @@ class Runner:
 
     def _diagnose_group(self, group: Group, worker: Worker | None = None) -> None:
         """The diagnosis of each case; the times are safe by then, whatever happens."""
-        worker = worker or Worker(self.python, self.variables)
+        worker = worker or self._worker(group[0][1])
         served = 0
         try:
             for index, case in group:
@@ -202,7 +216,7 @@ class Runner:
                     served += 1
                     if not outcome.alive:
                         worker.close()
-                        worker = Worker(self.python, self.variables)
+                        worker = self._worker(case)
                         served = 0
                 self._keep(index, self.settings.rounds, whole)
                 self._diagnosed_here.add(index)
@@ -215,7 +229,7 @@ class Runner:
         traced = [(index, case) for index, case in group if case.device == "cuda"]
         if not traced:
             return
-        with Worker(self.python, self.variables) as worker:
+        with self._worker(traced[0][1]) as worker:
             for index, case in traced:
                 found = Outcome("ok", None)
                 outcome = self._ask(worker, case, self.settings.rounds, TRACE)
@@ -226,7 +240,7 @@ class Runner:
 
     def _alone(self, case: Case, round_: int, broken: Outcome) -> Outcome:
         """Try a case that broke a worker it shared with other pairs once more in its own."""
-        with Worker(self.python, self.variables) as worker:
+        with self._worker(case) as worker:
             outcome = self._ask(worker, case, round_, alone=True)
         if outcome.alive:
             outcome.failures.append(

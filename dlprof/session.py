@@ -154,6 +154,8 @@ class Result(Model):
     notes: list[str] = []
     output: str | None = None
     rounds: list[int] = []
+    environment: str | None = None
+    """Which of the session's ``environments`` it was measured in, where there are several."""
 
 
 def slim(result: Result) -> Result:
@@ -198,6 +200,14 @@ class FindingRecord(Model):
     """The result that the first of ``results`` is compared with, if it is with one."""
 
 
+class ExpectationRecord(Model):
+    """``verdict`` is ``met``, ``not met`` or, with a reason, ``not checked``."""
+
+    text: str
+    verdict: str
+    reason: str = ""
+
+
 class Header(Model):
     """All of a session but its results."""
 
@@ -207,6 +217,8 @@ class Header(Model):
     seed: int
     request: dict[str, Any] = {}
     environment: dict[str, Any]
+    environments: list[dict[str, Any]] = []
+    """Each with its ``name``, where there are several; ``environment`` is then the first."""
     device_choice: str | None = None
     rounds: int = 1
     complete: bool = True
@@ -216,6 +228,8 @@ class Header(Model):
     foreign_cores: float | None = None
     """Cores that other processes kept busy on average while this ran."""
     findings: list[FindingRecord] = []
+    expectations: list[ExpectationRecord] = []
+    """What the scenario expects to be found, and whether it was."""
 
 
 class Session(Header):

@@ -47,6 +47,7 @@ def _register() -> None:
         repro,
         run,
         selftest,
+        sweep,
         ticket,
         time,
     )
@@ -54,6 +55,7 @@ def _register() -> None:
     verbs = (
         run.run,
         time.time,
+        sweep.sweep,
         matrix.matrix,
         paths.paths,
         probes.probes,

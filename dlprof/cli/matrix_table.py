@@ -1,46 +1,96 @@
-"""The matrix on a terminal: one table of verdicts with costs, then the code of each cell."""
+"""The matrix on a terminal: verdicts, costs, the code of each cell, and reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from dlprof.cli.listing import plain_table, text_of
 from dlprof.cli.show import say, width
-from dlprof.reports.matrix import Cell, cells
+from dlprof.reports.matrix import Cell, Grid, grids, reasons, short
 from dlprof.reports.row import Row, suspected
-from dlprof.reports.terminal import circumstances_text, findings_text, unmeasured_text
+from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
+from dlprof.reports.tour import answer
 from dlprof.session import Header
+
+GAP = 2
+MOST_CODES = 64
+MOST_REASONS = 24
+MOST_NAMED = 3
 
 
 def show_matrix(header: Header, rows: Sequence[Row]) -> None:
-    """One table per array that was converted, producers down and consumers across."""
-    arrays: dict[tuple[str, ...], list[Row]] = {}
-    for row in suspected(rows, header.findings):
-        arrays.setdefault(row.array[1:], []).append(row)
-    pairs = header.request.get("pairs", [])
-    for (shape, dtype, layout, device), group in arrays.items():
-        say(f"{shape} {dtype} {layout} on {device}: the cheapest safe path of each pair\n")
-        say(f"{_grid(pairs, cells(group))}\n")
-        say(f"{_codes(cells(group))}\n")
+    """Verdicts and costs of the cheapest safe path of each pair, then what it is."""
+    found = grids(suspected(rows, header.findings))
+    for grid in found:
+        say(f"{grid.title}: what the cheapest safe path of each pair gives\n")
+        say(f"{_tables(grid, lambda cell: short(cell.verdict))}\n")
+        say(f"{grid.title}: what it costs\n")
+        say(f"{_tables(grid, lambda cell: cell.cost)}\n")
+    say(f"{_codes(found)}\n")
+    say(_reasons(found))
     say(circumstances_text(header, width()))
     say(unmeasured_text(rows))
     say(findings_text(header, width()))
+    say(printed(f"\n{answer(found)}", width()))
 
 
-def _grid(pairs: Sequence[tuple[str, str]], found: Mapping[str, Cell]) -> str:
-    consumers = list(dict.fromkeys(consumer for _, consumer in pairs))
-    table = plain_table("from \\ to", *consumers)
-    for producer in dict.fromkeys(producer for producer, _ in pairs):
-        cells_of = [found.get(f"{producer} → {consumer}") for consumer in consumers]
-        table.add_row(
-            producer, *(f"{cell.verdict}\n{cell.cost}" if cell else "-" for cell in cells_of)
-        )
+def _tables(grid: Grid, text: Callable[[Cell], str]) -> str:
+    """The grid, in parts one below the other where it is too wide."""
+    parts = _parts(grid, text)
+    return "\n".join(_table(grid, columns, text) for columns in parts)
+
+
+def _table(grid: Grid, columns: Sequence[str], text: Callable[[Cell], str]) -> str:
+    table = plain_table(grid.corner, *columns)
+    for row in grid.rows:
+        found = [grid.cells.get((row, column)) for column in columns]
+        table.add_row(row, *(text(cell) if cell else "-" for cell in found))
     return text_of(table)
 
 
-def _codes(found: Mapping[str, Cell]) -> str:
-    lines = []
-    for pair, cell in found.items():
-        lines.append(f"{pair}: {cell.verdict}, {cell.cost}")
-        lines += [f"    {cell.code}"] if cell.code else []
-    return "\n".join(lines) + "\n"
+def _parts(grid: Grid, text: Callable[[Cell], str]) -> Iterator[list[str]]:
+    room = width() - max(len(row) for row in (*grid.rows, grid.corner)) - GAP
+    part: list[str] = []
+    used = 0
+    for column in grid.columns:
+        cells = [text(cell) for (_, where), cell in grid.cells.items() if where == column]
+        needed = max(map(len, (*cells, column))) + GAP
+        if part and used + needed > room:
+            yield part
+            part, used = [], 0
+        part.append(column)
+        used += needed
+    if part:
+        yield part
+
+
+def _codes(found: Sequence[Grid]) -> str:
+    """The code of each pair, and where it is the best."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for grid in found:
+        for (row, column), cell in grid.cells.items():
+            pair = row if grid.corner == "pair" else f"{row} → {column}"
+            if cell.code:
+                places.setdefault((pair, cell.code), []).append(column)
+    several = any(grid.corner == "pair" for grid in found)
+    lines = [
+        f"{pair}: {code}" + (f"  ({', '.join(dict.fromkeys(columns))})" if several else "")
+        for (pair, code), columns in places.items()
+    ]
+    more = len(lines) - MOST_CODES
+    rest = [f"… and {more:,} more in the session file"] if more > 0 else []
+    return "\n".join([*lines[:MOST_CODES], *rest]) + "\n"
+
+
+def _reasons(found: Sequence[Grid]) -> str:
+    told = reasons(found)
+    lines = [f"{why}: {_listed(places)}" for why, places in list(told.items())[:MOST_REASONS]]
+    if len(told) > MOST_REASONS:
+        lines.append(f"… and {len(told) - MOST_REASONS:,} more reasons in the session file")
+    return printed("\n".join(lines), width()) + "\n" if lines else ""
+
+
+def _listed(places: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(places))
+    more = len(distinct) - MOST_NAMED
+    return ", ".join(distinct[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 import typer
@@ -11,8 +12,8 @@ from dlprof import measuring
 from dlprof import session as sessions
 from dlprof.catalog import Catalog
 from dlprof.cli.fail_on import FailOn
-from dlprof.cli.matrix_table import show_matrix
 from dlprof.cli.progress import Bar
+from dlprof.cli.scenario_report import check_expectations, shown_as
 from dlprof.cli.show import Show, show_table
 from dlprof.cli.wanted import Wanted
 from dlprof.errors import Interrupted, Unsaved
@@ -28,18 +29,19 @@ def measure(
     show: Show = show_table,
     resumed: sessions.Session | None = None,
     fail_on: FailOn | None = None,
+    catalogs: Mapping[str, Catalog] | None = None,
 ) -> None:
     """Measure, keep the session, print the report.
 
     Raises :class:`Unmeasured` after the report where no case could be measured,
     :class:`FindingsFailed` where there is a finding that ``fail_on`` does not allow,
     :class:`Interrupted` where the user stopped it, and :class:`Unsaved` where the session could
-    not be written in the end.
+    not be written in the end. Expectations of a scenario are checked last.
     """
     wanted.check()
     path = output or measuring.default_path(request.command[0])
     with Bar() as bar:
-        measurement = Measurement(request, catalog, path, bar, resumed)
+        measurement = Measurement(request, catalog, path, bar, resumed, catalogs or {})
         stopped, unsaved = False, None
         try:
             measurement.run()
@@ -58,14 +60,16 @@ def measure(
     check_measured(rows)
     if fail_on is not None:
         fail_on.check(measurement.header().findings)
+    check_expectations(measurement.header())
 
 
 def finish(path: Path, output: Path | None, wanted: Wanted, fail_on: FailOn | None) -> None:
     """Finish a session that was stopped."""
     request, session = measuring.resume(path, ("run", "--resume", str(path)))
-    catalog = measuring.inspect_interpreter(request.python, request.probe_files)
-    show = show_matrix if session.command[:1] == ["matrix"] else show_table
-    measure(request, catalog, output or path, wanted, show, session, fail_on)
+    catalogs = measuring.inspect_all(request)
+    catalog = next(iter(catalogs.values()))
+    show = shown_as(session)
+    measure(request, catalog, output or path, wanted, show, session, fail_on, catalogs)
 
 
 def _print(measurement: Measurement, rows: list[Row], wanted: Wanted, show: Show) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from dlprof.axes import parse_dtype, parse_layout, parse_shape, split
+from dlprof.axes import parse_dtype, parse_layout, parse_shapes, split
 from dlprof.errors import UsageError
 from dlprof.plan import Axes
 from dlprof.runner import Settings
@@ -19,17 +19,23 @@ from dlprof.runner import Settings
 Shapes = Annotated[
     list[str] | None,
     typer.Option(
-        "--shape", metavar="AxB", help="4096x4096, 1048576, 0 or scalar; may be repeated."
+        "--shape",
+        "--shapes",
+        metavar="AxB",
+        help="4096x4096, 1048576, scalar, or 1Ki..1Gi for powers of two; may be repeated.",
     ),
 ]
 Dtypes = Annotated[
     list[str] | None,
-    typer.Option("--dtype", metavar="NAME", help="float32, bfloat16, …; may be repeated."),
+    typer.Option(
+        "--dtype", "--dtypes", metavar="NAME", help="float32, bfloat16, …; may be repeated."
+    ),
 ]
 Layouts = Annotated[
     list[str] | None,
     typer.Option(
         "--layout",
+        "--layouts",
         metavar="NAME",
         help="C, aligned, F, strided, sliced, reversed, broadcast or readonly; may be repeated.",
     ),
@@ -170,7 +176,8 @@ def axes_from(
         raise UsageError(f"there is no device {device!r}: known are cpu and cuda")
     axes = default
     if shapes:
-        axes = replace(axes, shapes=_unique(parse_shape(text) for text in split(shapes)))
+        found = (shape for text in split(shapes) for shape in parse_shapes(text))
+        axes = replace(axes, shapes=_unique(found))
     if dtypes:
         axes = replace(axes, dtypes=_unique(parse_dtype(text) for text in split(dtypes)))
     if layouts:

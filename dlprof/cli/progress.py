@@ -56,7 +56,8 @@ class Bar:
         self._progress.update(self._task, total=total)
 
     def case(self, case: Case, round_: int, stage: str) -> None:
-        what = f"{case.path.name} {shape_text(case.shape)} {case.dtype}"
+        where = f"{case.environment}: " if case.environment else ""
+        what = f"{where}{case.path.name} {shape_text(case.shape)} {case.dtype}"
         self._progress.update(
             self._task, description=f"round {round_ + 1}: {what[:38]:38} {stage[:12]:12}"
         )

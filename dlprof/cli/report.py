@@ -19,8 +19,7 @@ def report(
 ) -> None:
     """Print the report of a session again, or write it in another form."""
     from dlprof import session as sessions
-    from dlprof.cli.matrix_table import show_matrix
-    from dlprof.cli.show import show_table
+    from dlprof.cli.scenario_report import shown_as
     from dlprof.cli.wanted import Wanted
     from dlprof.judging import judged
     from dlprof.reports.row import row_of
@@ -29,6 +28,5 @@ def report(
     wanted.check()
     found = judged(sessions.load(session))
     if not wanted.anything:
-        show = show_matrix if found.command[:1] == ["matrix"] else show_table
-        show(found, [row_of(result) for result in found.results])
+        shown_as(found)(found, [row_of(result) for result in found.results])
     wanted.give(found, lambda: found.results)

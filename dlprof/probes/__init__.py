@@ -5,10 +5,20 @@ from __future__ import annotations
 from dlprof.probes.base import Probe
 from dlprof.probes.cupy import CuPy
 from dlprof.probes.jax import Jax
+from dlprof.probes.mxnet import MXNet
 from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.onnxruntime import OnnxRuntime
 from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
 
-BUILTIN: tuple[type[Probe], ...] = (NumPy, Torch, TensorFlow, Jax, CuPy, Numba, OnnxRuntime)
+BUILTIN: tuple[type[Probe], ...] = (
+    NumPy,
+    Torch,
+    TensorFlow,
+    Jax,
+    CuPy,
+    Numba,
+    OnnxRuntime,
+    MXNet,
+)

@@ -43,6 +43,10 @@ class Row:
     reason: str | None
     notes: tuple[str, ...]
     setup: str = ""
+    frameworks: str = ""
+    """``pair`` without the environment."""
+    environment: str = ""
+    """The name of the interpreter, where there are several; ``pair`` then has it too."""
     loaded: str = ""
     """Whether the call waits behind queued work, and how long; empty where nothing was queued."""
     process_medians_ns: tuple[float, ...] = ()
@@ -90,7 +94,9 @@ def row_of(result: Result) -> Row:
     """
     case = result.case
     return Row(
-        pair=clean(f"{case.producer} → {case.consumer}", LONGEST_NAME),
+        pair=_pair(result),
+        frameworks=clean(f"{case.producer} → {case.consumer}", LONGEST_NAME),
+        environment=clean(result.environment or "", LONGEST_NAME),
         code=clean(case.code),
         shape=clean(shape_text(case.shape), LONGEST_NAME),
         dtype=clean(case.dtype, LONGEST_NAME),
@@ -114,6 +120,13 @@ def row_of(result: Result) -> Row:
         host_ns=None if result.host_time is None else result.host_time.median_ns,
         kept_ns=_kept(result),
     )
+
+
+def _pair(result: Result) -> str:
+    # What was measured in different environments must not be compared as one pair's paths.
+    pair = f"{result.case.producer} → {result.case.consumer}"
+    where = f" in {result.environment}" if result.environment else ""
+    return clean(pair, LONGEST_NAME) + clean(where, LONGEST_NAME)
 
 
 def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Row]:

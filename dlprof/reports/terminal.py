@@ -60,7 +60,7 @@ def findings_text(header: Header, width: int = 80, colour: bool = False) -> str:
     return printed(Group(*findings.compose(header.findings)), width, colour)
 
 
-def printed(renderable: RenderableType, width: int, colour: bool) -> str:
+def printed(renderable: RenderableType | str, width: int = 80, colour: bool = False) -> str:
     """Text of ``width`` columns, with ANSI colours if ``colour``, no blanks at line ends."""
     target = io.StringIO()
     console = Console(

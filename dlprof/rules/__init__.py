@@ -6,7 +6,7 @@ decides stands in :mod:`dlprof.rules.thresholds`; what is unknown fires nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from dlprof.rules import (
     copying,
@@ -14,12 +14,13 @@ from dlprof.rules import (
     cost,
     handshake,
     lifetime,
+    thresholds,
     trouble,
     waiting,
 )
 from dlprof.rules.finding import SEVERITIES, Finding, worst_first
 from dlprof.rules.rule import Rule
-from dlprof.rules.survey import survey
+from dlprof.rules.survey import surveys
 from dlprof.session import Result
 
 __all__ = ["RULES", "SEVERITIES", "Finding", "Rule", "findings"]
@@ -49,7 +50,19 @@ RULES = (
 """In the order of their ids, which never change their meaning."""
 
 
-def findings(results: Iterable[Result]) -> list[Finding]:
-    """All findings of a session, worst first. ``results`` may be slim."""
-    seen = survey(results)
-    return worst_first(found for rule in RULES for found in rule.findings(seen))
+def findings(
+    results: Iterable[Result], own_thresholds: Mapping[str, float] | None = None
+) -> list[Finding]:
+    """All findings of a session, worst first. ``results`` may be slim.
+
+    Environments are judged apart: nothing is compared with, or advised from, another one.
+    ``own_thresholds`` stand for those of :mod:`dlprof.rules.thresholds` of the same names.
+    """
+    seen = surveys(results)
+    with thresholds.replaced(own_thresholds or {}):
+        return worst_first(
+            found.inside(name)
+            for name, apart in seen.items()
+            for rule in RULES
+            for found in rule.findings(apart)
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 SEVERITIES = ("error", "warning", "info")
@@ -27,6 +27,12 @@ class Finding:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     advice: str = ""
     against: int | None = None
+
+    def inside(self, environment: str) -> Finding:
+        """The same, told as found in one environment of several; as it is if that has no name."""
+        if not environment:
+            return self
+        return replace(self, summary=f"in {environment}: {self.summary}")
 
     def as_dict(self) -> dict[str, Any]:
         """For the session file."""

@@ -88,6 +88,13 @@ def survey(results: Iterable[Result]) -> Survey:
     return Survey(tuple(Known(index, result) for index, result in enumerate(results)))
 
 
+def surveys(results: Iterable[Result]) -> dict[str, Survey]:
+    """The cases of each environment; one without a name where there is one only."""
+    known = (Known(index, result) for index, result in enumerate(results))
+    apart = by(known, lambda case: case.result.environment or "")
+    return {name: Survey(tuple(cases)) for name, cases in apart.items()}
+
+
 def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:
     """The things of each key, in their order."""
     found: dict[Key, list[Thing]] = defaultdict(list)

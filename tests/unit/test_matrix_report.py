@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 from builders import lost_row, make_row
 
-from dlprof.reports.matrix import Cell, cell, cells
+from dlprof.reports.matrix import Cell, cell, cells, grids, reasons
+from dlprof.reports.tour import answer
 
 pytestmark = pytest.mark.unit
 
 
 def test_a_cell_is_the_cheapest_safe_path():
     rows = [make_row("copy(x)", 5000.0, owner="copy"), make_row("view(x)", 200.0), lost_row()]
-    assert cell(rows) == Cell("view", "200 ns", "view(x)")
+    assert cell(rows) == Cell("view", "200 ns", "view(x)", cost_ns=200.0)
 
 
 def test_a_cheaper_path_that_changes_values_is_not_the_cell():
@@ -20,28 +21,29 @@ def test_a_cheaper_path_that_changes_values_is_not_the_cell():
         make_row("wrong(x)", 1.0, changed=("values",)),
         make_row("copy(x)", 5000.0, owner="copy"),
     ]
-    assert cell(rows) == Cell("copy", "5.0 us", "copy(x)")
+    assert cell(rows) == Cell("copy", "5.0 us", "copy(x)", cost_ns=5000.0)
 
 
 def test_a_pair_with_wrong_paths_only_is_called_wrong():
     assert cell([make_row("wrong(x)", 10.0, changed=("values",)), lost_row()]) == Cell(
-        "wrong", "10 ns", "wrong(x)"
+        "wrong", "10 ns", "wrong(x)", "values", 10.0
     )
 
 
 @pytest.mark.parametrize("status", ["crashed", "timeout", "invalid"])
 def test_a_pair_whose_only_path_broke_later_has_its_status(status):
-    assert cell([make_row("f(x)", 10.0, status=status)]) == Cell(status, "10 ns", "f(x)")
+    found = cell([make_row("f(x)", 10.0, status=status)])
+    assert (found.verdict, found.cost, found.code) == (status, "10 ns", "f(x)")
 
 
 @pytest.mark.parametrize("status", ["unsupported", "crashed", "timeout", "skipped"])
 def test_a_pair_without_a_time_has_the_status_of_its_paths(status):
-    assert cell([lost_row(status=status)] * 2) == Cell(status, "-", "")
+    assert cell([lost_row(status=status)] * 2) == Cell(status, "-", "", "TypeError: no")
 
 
 def test_a_pair_without_a_time_and_with_several_statuses_has_none():
     assert cell([lost_row(status="unsupported"), lost_row(status="crashed")]) == Cell(
-        "none", "-", ""
+        "none", "-", "", "TypeError: no"
     )
 
 
@@ -56,3 +58,70 @@ def test_every_pair_has_its_cell():
 
 def test_no_rows_have_no_cells():
     assert cells([]) == {}
+
+
+# Grids
+
+
+def test_one_array_has_producers_down_and_consumers_across():
+    rows = [make_row(frameworks="a → b"), make_row(frameworks="b → a")]
+    (grid,) = grids(rows)
+    assert (grid.corner, grid.rows, grid.columns) == ("from \\ to", ("a", "b"), ("b", "a"))
+    assert set(grid.cells) == {("a", "b"), ("b", "a")}
+
+
+def test_several_layouts_stand_side_by_side_and_dtypes_one_below_the_other():
+    rows = [
+        make_row(frameworks="a → b", layout=layout, dtype=dtype)
+        for layout in ("C", "strided")
+        for dtype in ("float32", "int64")
+    ]
+    found = grids(rows)
+    assert [grid.title for grid in found] == ["4x4 float32 on cpu", "4x4 int64 on cpu"]
+    assert {grid.columns for grid in found} == {("C", "strided")}
+    assert {grid.rows for grid in found} == {("a → b",)}
+
+
+def test_environments_stand_side_by_side_first_of_all():
+    rows = [
+        make_row(frameworks="a → b", environment=name, layout=layout)
+        for name in ("old", "new")
+        for layout in ("C", "F")
+    ]
+    assert [grid.columns for grid in grids(rows)] == [("old", "new")] * 2
+
+
+def test_nothing_has_no_grid():
+    assert grids([]) == []
+
+
+def test_what_is_refused_is_told_with_the_reason_of_most_paths_and_where():
+    rows = [
+        make_row(frameworks="a → b"),
+        lost_row(frameworks="a → c", reason="TypeError: another"),
+        lost_row(frameworks="a → c", reason="ValueError: no strides"),
+        lost_row(frameworks="a → c", reason="ValueError: no strides"),
+    ]
+    assert reasons(grids(rows)) == {"no: ValueError: no strides": ["a → c"]}
+
+
+def test_what_was_changed_is_told():
+    rows = [make_row(frameworks="a → b", changed=("int64 to int32",))]
+    assert reasons(grids(rows)) == {"wrong: int64 to int32": ["a → b"]}
+
+
+def test_the_answer_counts_and_names_the_costliest():
+    rows = [
+        make_row("v(x)", 100.0, frameworks="a → b"),
+        make_row("c(x)", 5e6, frameworks="b → a", owner="copy"),
+        lost_row(frameworks="a → a"),
+    ]
+    assert answer(grids(rows)) == (
+        "Of 3 pairs, 1 has a view and 1 a copy as the cheapest safe path;"
+        " 1 has no path that is not refused."
+        " The costliest of them is b → a: 5.0 ms for c(x), a copy."
+    )
+
+
+def test_nothing_measured_is_the_answer_to_nothing():
+    assert answer([]) == "Nothing was measured."

@@ -156,5 +156,6 @@ def test_a_case_shows_the_users_own_text():
 
 def test_the_device_is_where_the_setup_made_the_array():
     case = make_catalog_case()
-    reasons = plan.device_reasons([(case.producer, case.consumer)], make_catalog(), "cpu")
-    assert reasons == "on cpu: where the setup made the array"
+    pairs = [(case.producer, case.consumer)]
+    found = plan.targets(pairs, make_catalog(), plan.Axes(device="cpu"))
+    assert found.device_reasons == "on cpu: where the setup made the array"

@@ -6,7 +6,7 @@ import pytest
 from builders import make_catalog, make_probe_info, make_way
 
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.plan import Axes, cases, choose, choose_device, device_reasons, paths
+from dlprof.plan import Axes, cases, choose, choose_device, paths, targets
 
 pytestmark = pytest.mark.unit
 
@@ -152,7 +152,7 @@ def test_a_consumer_that_needs_a_device_is_refused_where_there_is_none(asked):
 def test_the_same_reason_of_several_pairs_is_told_once():
     host, either = make_probe_info("numpy"), make_probe_info("torch", devices=BOTH)
     pairs = [(host, host), (either, either), (either, either)]
-    assert device_reasons(pairs, make_catalog(no_cuda=None), "auto") == (
+    assert targets(pairs, make_catalog(no_cuda=None), Axes()).device_reasons == (
         "on cpu: numpy and numpy cannot own arrays on cuda; on cuda: both frameworks can use it"
     )
 

@@ -11,7 +11,15 @@ from builders import make_answer, make_case
 from dlprof import runner
 from dlprof.interpreter import Outcome
 from dlprof.journal import Journal
-from dlprof.runner import DIAGNOSIS, EVERY_ROUND, FIRST_ROUND, Runner, Settings, sample_ns_for
+from dlprof.runner import (
+    DIAGNOSIS,
+    EVERY_ROUND,
+    FIRST_ROUND,
+    Interpreter,
+    Runner,
+    Settings,
+    sample_ns_for,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -129,8 +137,9 @@ def cases_of(count, **changes):
 
 def run(cases, journal, watcher=None, on_answer=lambda: None, **settings):
     settings = {"diagnose": False} | settings
+    interpreters = {case.environment: Interpreter("python", {}) for case in cases}
     ran = Runner(
-        "python", {}, cases, Settings(**settings), journal, watcher or Watched(), on_answer
+        interpreters, cases, Settings(**settings), journal, watcher or Watched(), on_answer
     )
     ran.run()
     return ran
@@ -454,3 +463,28 @@ def test_a_pair_of_many_paths_gets_less_time_for_each(sample_ns, paths, each_ns)
 def test_more_shapes_are_not_more_paths():
     cases = [make_case(shape=(size,)) for size in range(100)]
     assert sample_ns_for(Settings(sample_ns=60_000_000), cases) == 60_000_000
+
+
+# Environments
+
+
+def test_environments_have_workers_of_their_own_in_every_round(workers, journal):
+    cases = [make_case(name="a", environment=name) for name in ("old", "new")]
+    run(cases, journal, rounds=2)
+    assert len(workers.asked) == 4
+    assert all(len(asked) == 1 for asked in workers.asked)
+
+
+def test_the_order_of_environments_is_random_and_as_the_seed_says(workers, journal):
+    cases = [make_case(name=name, environment=name) for name in ("a", "b", "c", "d")]
+    run(cases, journal, rounds=4, seed=1)
+    rounds = [tuple(workers.asked[4 * at + i][0] for i in range(4)) for at in range(4)]
+    assert len(set(rounds)) > 1
+    assert {tuple(sorted(order)) for order in rounds} == {("a", "b", "c", "d")}
+
+
+def test_the_diagnosis_is_of_each_environment(workers, journal):
+    cases = [make_case(name="a", environment=name) for name in ("old", "new")]
+    watcher = Watched()
+    run(cases, journal, watcher, rounds=1, diagnose=True)
+    assert watcher.total == 2 + 2

@@ -1,0 +1,30 @@
+"""Round trips on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dlprof.cli.show import say, width
+from dlprof.reports import round_trip
+from dlprof.reports.row import Row, suspected
+from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
+from dlprof.session import Header
+
+MOST_TRIPS = 24
+
+
+def show_round_trips(header: Header, rows: Sequence[Row]) -> None:
+    """A paragraph for each pair and array, the most lopsided first, and the answer."""
+    rows = suspected(rows, header.findings)
+    found = round_trip.trips(rows)
+    say(f"{circumstances_text(header, width())}\n")
+    for trip in found[:MOST_TRIPS]:
+        say(printed(round_trip.text(trip), width()))
+    if len(found) > MOST_TRIPS:
+        say(f"… and {len(found) - MOST_TRIPS:,} more in the session file\n")
+    lost = round_trip.one_way(rows)
+    if lost:
+        say(printed(f"no safe path: {', '.join(lost)}", width()))
+    say(f"\n{unmeasured_text(rows)}")
+    say(findings_text(header, width()))
+    say(printed(f"\n{round_trip.answer(rows)}", width()))

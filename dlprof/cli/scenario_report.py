@@ -1,0 +1,45 @@
+"""The report of a sweep on a terminal: the question, the tables, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from dlprof.cli.matrix_table import show_matrix
+from dlprof.cli.round_trip_table import show_round_trips
+from dlprof.cli.show import Show, say, show_table, width
+from dlprof.cli.side_by_side_table import show_side_by_side
+from dlprof.errors import ExpectationsMissed, ExpectationsUnknown
+from dlprof.reports import scenario
+from dlprof.reports.row import Row
+from dlprof.reports.terminal import printed
+from dlprof.rules.known import mapping
+from dlprof.scenario.expectation import MISSED, UNKNOWN
+from dlprof.session import Header
+
+
+def show_scenario(header: Header, rows: Sequence[Row]) -> None:
+    """What the scenario asks, its table, and whether what it expects was found."""
+    told = mapping(header.request.get("scenario"))
+    say(f"{printed(Text(scenario.heading(header)), width())}\n")
+    tables = {"matrix": show_matrix, "round trip": show_round_trips}
+    usual = show_side_by_side if len(header.environments) > 1 else show_table
+    tables.get(str(told.get("report")), usual)(header, rows)
+    lines = scenario.expectations(header)
+    say(f"\n{printed(Text(lines), width())}" if lines else "")
+
+
+def shown_as(header: Header) -> Show:
+    """How the report of a session is printed: as that of the command that made it."""
+    if header.request.get("scenario"):
+        return show_scenario
+    return show_matrix if header.command[:1] == ["matrix"] else show_table
+
+
+def check_expectations(header: Header) -> None:
+    """Raise :class:`ExpectationsMissed`, or :class:`ExpectationsUnknown` if none is missed."""
+    for verdict, kind in ((MISSED, ExpectationsMissed), (UNKNOWN, ExpectationsUnknown)):
+        found = [one.text for one in header.expectations if one.verdict == verdict]
+        if found:
+            raise kind(f"expectation {verdict}: {'; '.join(found)}")

@@ -1,0 +1,96 @@
+"""``dlprof sweep``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dlprof.cli import options
+
+
+def sweep(
+    scenario: Annotated[
+        Path | None, typer.Argument(help="A scenario file, such as scenarios/round-trip.toml.")
+    ] = None,
+    list_: Annotated[
+        bool,
+        typer.Option(
+            "--list", help="List what would run, case by case; without a file, the scenarios here."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what would run, how many cases, and for how long."),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Measure more than 20,000 cases.")] = False,
+    shape: options.Shapes = None,
+    dtype: options.Dtypes = None,
+    layout: options.Layouts = None,
+    device: options.Device = None,
+    path: options.Paths = None,
+    rounds: options.Rounds = None,
+    budget: options.Budget = None,
+    timeout: options.Limit = None,
+    seed: options.Seed = None,
+    quick: options.Quick = False,
+    diagnose: options.Diagnose = None,
+    fail_on: options.FailOn = None,
+    python: options.Python = None,
+    probe: options.ProbeFiles = None,
+    output: options.Output = None,
+    json: options.Json = None,
+    html: options.Html = None,
+    csv: options.Csv = None,
+    parquet: options.Parquet = None,
+    markdown: options.Markdown = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option("--resume", metavar="FILE", help="Finish a session that was stopped."),
+    ] = None,
+) -> None:
+    """Measure what a scenario file asks for, and say whether what it expects is found.
+
+    Options of the command line stand over those of the file.
+
+    Example: dlprof sweep scenarios/round-trip.toml --dry-run
+    """
+    from dlprof.cli import sweeping
+    from dlprof.cli.fail_on import parse
+    from dlprof.cli.measure import finish, measure
+    from dlprof.cli.scenario_report import show_scenario
+    from dlprof.cli.wanted import Wanted
+    from dlprof.errors import UsageError
+
+    allowed = parse(fail_on) if fail_on else None
+    wanted = Wanted(json, html, csv, parquet, markdown)
+    given = sweeping.Given(
+        shape, dtype, layout, device, path, rounds, budget, timeout, seed, quick, diagnose, probe
+    )
+    if resume is not None:
+        options.refuse_with_resume({**given.named(), "the scenario": scenario, "--python": python})
+        finish(resume, output, wanted, allowed)
+        return
+    if scenario is None:
+        if not list_:
+            raise UsageError("name a scenario file, such as: dlprof sweep scenarios/tour.toml")
+        sweeping.say_scenarios(Path("scenarios"))
+        return
+    found = sweeping.prepare(scenario, given, python, may_install=not (list_ or dry_run))
+    if list_:
+        sweeping.say_cases(found)
+        return
+    if dry_run:
+        sweeping.say_plan(found)
+        return
+    sweeping.check_count(sweeping.count(found), yes)
+    measure(
+        found.request,
+        found.catalog,
+        output,
+        wanted,
+        show_scenario,
+        fail_on=allowed,
+        catalogs=found.catalogs,
+    )

@@ -1,0 +1,187 @@
+"""What ``dlprof sweep`` does before it measures: read, settle, say what would run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from dlprof.axes import shape_text, split
+from dlprof.catalog import Catalog
+from dlprof.cli import options
+from dlprof.cli.show import say
+from dlprof.errors import ScenarioError, UsageError
+from dlprof.measuring import inspect_interpreter
+from dlprof.place import Place, place_of
+from dlprof.plan import Case
+from dlprof.probes.base import DTYPES
+from dlprof.quantity import size_text
+from dlprof.reports.scenario import origin_lines
+from dlprof.runner import Settings, sample_ns_for
+from dlprof.scenario.environments import environment, is_made
+from dlprof.scenario.estimate import duration_text, estimate
+from dlprof.scenario.read import read
+from dlprof.scenario.record import Environment
+from dlprof.scenario.request import MOST_CASES, Sweep, check_count, count, sweep
+from dlprof.scenario.settle import settle
+
+__all__ = ["Given", "check_count", "count", "prepare", "say_cases", "say_plan", "say_scenarios"]
+
+QUICK: dict[str, Any] = {"rounds": 1, "sample_ms": options.QUICK_SAMPLE_NS / 1e6, "diagnose": False}
+
+
+@dataclass(frozen=True)
+class Given:
+    """The options of the command line that stand over a scenario; None is not given."""
+
+    shape: list[str] | None
+    dtype: list[str] | None
+    layout: list[str] | None
+    device: str | None
+    path: list[str] | None
+    rounds: int | None
+    budget: float | None
+    timeout: float | None
+    seed: int | None
+    quick: bool
+    diagnose: bool | None
+    probe: list[str] | None
+
+    def named(self) -> dict[str, Any]:
+        """By the name of the option."""
+        return {f"--{part.name}": getattr(self, part.name) for part in fields(self)}
+
+    def values(self) -> dict[str, Any]:
+        """What was given, by the keys of a scenario."""
+        found = {
+            "shapes": self.shape and split(self.shape),
+            "dtypes": self.dtype and split(self.dtype),
+            "layouts": self.layout and split(self.layout),
+            "devices": self.device and [self.device],
+            "paths": self.path,
+            "rounds": self.rounds,
+            "budget": self.budget,
+            "timeout": self.timeout,
+            "seed": self.seed,
+            "diagnose": self.diagnose,
+            "probes": self.probe and list(options.probe_files(self.probe)),
+        }
+        quick = QUICK if self.quick else {}
+        return {**quick, **{key: value for key, value in found.items() if value is not None}}
+
+
+def prepare(path: Path, given: Given, python: str | None, may_install: bool) -> Sweep:
+    """The sweep of a scenario file. Raises :class:`UsageError` for what makes no sense."""
+    scenario, origins = settle(read(path), given.values(), "the command line")
+    if python is not None and scenario.environment:
+        raise UsageError(f"{path} names its environments, so --python has nothing to name")
+    if python is not None:
+        origins = (*origins, ("python", python, "command line"))
+    unmade = [] if may_install else [spec for spec in scenario.environment if not is_made(spec)]
+    for spec in unmade:
+        _tell(f"environment {spec.name} is not made yet: taken to have every framework")
+    here = Environment("", options.interpreter(python))
+    environments = [
+        Environment(spec.name, here.python) if spec in unmade else environment(spec, path, _tell)
+        for spec in scenario.environment
+    ]
+    assumed = {spec.name for spec in unmade}
+    return sweep(scenario, origins, path, environments or [here], partial(_catalog, assumed))
+
+
+def say_cases(found: Sweep) -> None:
+    """Every case on a line: pair, array and code."""
+    for case in (case for place in _places(found) for case in place.cases):
+        array = f"{shape_text(case.shape)} {case.dtype} {case.layout} {case.device}"
+        where = f"{case.environment}: " if case.environment else ""
+        say(f"{where}{case.producer.name}->{case.consumer.name}  {array}  {case.path.code}\n")
+
+
+def say_plan(found: Sweep) -> None:
+    """What would run, how many cases, how long, and what could not be measured."""
+    told, total = found.request.scenario, count(found)
+    if told is not None:
+        say("\n".join((told.title, told.question, *origin_lines(told.origins))) + "\n\n")
+    if total > MOST_CASES:
+        say(f"{total:,} cases: more than {MOST_CASES:,}, so --yes is asked for\n")
+        return
+    places = _places(found)
+    cases = [case for place in places for case in place.cases]
+    say("".join(_plan_lines(cases)))
+    left_out = [line for place in places for line in place.left_out]
+    for line in dict.fromkeys((*left_out, *(told.left_out if told else ()))):
+        say(f"left out: {line}\n")
+    say(f"\n{_cost_text(cases, found.request.settings)}")
+
+
+def _cost_text(cases: Sequence[Case], settings: Settings) -> str:
+    settings = replace(settings, sample_ns=sample_ns_for(settings, cases))
+    expected = estimate(cases, settings)
+    low, high = (duration_text(seconds) for seconds in expected.range_s)
+    most = max(map(_size_bytes, cases), default=0)
+    return (
+        f"{len(cases):,} cases, arrays of up to {size_text(most)}, {settings.rounds} rounds\n"
+        f"likely {low} to {high}: rounds {duration_text(expected.rounds_s)}, starts and imports"
+        f" {duration_text(expected.starts_s)}, diagnosis {duration_text(expected.diagnosis_s)}\n"
+        "(from the settings, and from what such runs took on another machine; nothing was"
+        " measured)\n"
+    )
+
+
+def say_scenarios(folder: Path) -> None:
+    """The scenario files of a folder, with their questions."""
+    files = sorted(folder.glob("*.toml"))
+    if not files:
+        raise UsageError(f"there are no scenario files in {folder}")
+    for file in files:
+        try:
+            found = read(file)
+            say(f"{file}\n    {found.title}\n    {found.question}\n")
+        except ScenarioError as error:
+            say(f"{file}\n    {error}\n")
+
+
+def _catalog(assumed: Collection[str], one: Environment, files: tuple[str, ...]) -> Catalog:
+    """What an environment has; one of ``assumed`` is taken to have every framework."""
+    catalog = inspect_interpreter(one.python, files)
+    if one.name not in assumed:
+        return catalog
+    return replace(catalog, probes=tuple(replace(probe, found=True) for probe in catalog.probes))
+
+
+def _tell(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _places(found: Sweep) -> list[Place]:
+    request = found.request
+    return [
+        place_of(request.pairs, request.axes, request.globs, catalog, name)
+        for name, catalog in found.catalogs.items()
+    ]
+
+
+def _plan_lines(cases: Sequence[Case]) -> Iterator[str]:
+    """One line for each pair and device: how many paths, on how many arrays."""
+    paths: dict[str, set[str]] = {}
+    arrays: dict[str, set[object]] = {}
+    for case in cases:
+        where = f"{case.environment}: " if case.environment else ""
+        pair = f"{where}{case.producer.name} → {case.consumer.name} on {case.device}"
+        paths.setdefault(pair, set()).add(case.path.code)
+        arrays.setdefault(pair, set()).add((case.shape, case.dtype, case.layout))
+    for pair, codes in paths.items():
+        yield f"{pair}: {_several(codes, 'path')} x {_several(arrays[pair], 'array')}\n"
+
+
+def _several(things: Collection[object], noun: str) -> str:
+    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
+
+
+def _size_bytes(case: Case) -> int:
+    return math.prod(case.shape) * DTYPES[case.dtype]

@@ -1,0 +1,173 @@
+"""MXNet: arrays on the host whose operations run later, in an engine of its own.
+
+MXNet 1.9.1, the last release, needs NumPy older than 1.24, so it lives in an environment of its
+own. Its CUDA arrays are left out: nothing of them was ever measured.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from dlprof.probes.base import (
+    CPU,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+    Unsupported,
+)
+from dlprof.probes.numpy import values
+
+_DTYPES = ("bool", "int8", "int32", "int64", "uint8", "float16", "float32", "float64")
+
+
+class MXNet(Probe):
+    name = "mxnet"
+    aliases = ("mx",)
+    module = "mxnet"
+    distributions = ("mxnet", "mxnet-mkl", "mxnet-native")
+    requirement = "mxnet==1.9.1 'numpy<1.24'"
+    setup = "import numpy\nimport mxnet"
+    devices = CPU
+    c_exchange_type = "mxnet.nd.NDArray"
+    c_exchange_files = ("mxnet/ndarray/ndarray.py",)
+    exports = (
+        Export(
+            "to_dlpack_for_read",
+            Protocol.DLPACK_CAPSULE,
+            "{x}.to_dlpack_for_read()",
+            CPU,
+            promise="view",
+        ),
+        Export(
+            "to_dlpack_for_write",
+            Protocol.DLPACK_CAPSULE,
+            "{x}.to_dlpack_for_write()",
+            CPU,
+            promise="view",
+        ),
+        Export("asnumpy", Protocol.NUMPY, "{x}.asnumpy()", CPU, promise="copy"),
+    )
+    imports = (
+        Import(
+            "from_dlpack",
+            (Protocol.DLPACK_CAPSULE,),
+            "mxnet.nd.from_dlpack({x})",
+            CPU,
+            promise="view",
+        ),
+        Import(
+            "from_dlpack_object",
+            (Protocol.DLPACK,),
+            "mxnet.nd.from_dlpack({x}.__dlpack__())",
+            CPU,
+            promise="view",
+            note="MXNet takes capsules only",
+        ),
+        Import(
+            "from_numpy",
+            (Protocol.NUMPY,),
+            "mxnet.nd.from_numpy({x})",
+            CPU,
+            promise="view",
+            note="makes the NumPy array read-only, and its own array can be written",
+        ),
+        Import(
+            "from_numpy_copy",
+            (Protocol.NUMPY,),
+            "mxnet.nd.from_numpy({x}, zero_copy=False)",
+            CPU,
+            promise="copy",
+        ),
+        Import(
+            "array",
+            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            "mxnet.nd.array({x})",
+            CPU,
+            note="float32 unless a dtype is named",
+        ),
+    )
+
+    def create(self, spec: ArraySpec) -> str:
+        if spec.dtype not in _DTYPES:
+            raise Unsupported(f"MXNet has no dtype {spec.dtype}")
+        if not spec.shape or not spec.elements:
+            # mxnet.util.set_np_shape would change what a shape means to the whole process.
+            raise Unsupported("to MXNet a scalar or an axis of length zero is an unknown shape")
+        return _CREATE[spec.layout](spec)
+
+    def pointer(self, array: Any) -> int | None:
+        from mxnet.base import _LIB, check_call
+
+        # Not by a capsule: one that nobody takes is never given back under Python 3.11.
+        address = ctypes.c_void_p()
+        check_call(_LIB.MXNDArrayGetData(array.handle, ctypes.byref(address)))
+        return address.value
+
+    def to_numpy(self, array: Any) -> Any:
+        return array.asnumpy()
+
+    def dtype(self, array: Any) -> str:
+        import numpy as np
+
+        return str(np.dtype(array.dtype).name)
+
+    def writable(self, array: Any) -> bool | None:
+        return bool(array.writable)
+
+    def write(self, array: Any, value: int) -> Any:
+        array[:] = value
+        array.wait_to_read()
+
+    def wait(self, device: str) -> str:
+        return "{x}.wait_to_read()"
+
+    def use(self, device: str) -> str:
+        return "{x} + 1"
+
+    def enqueue(self, spec: ArraySpec) -> str | None:
+        return _ENQUEUE.format(wide=".astype('int8')" if spec.dtype == "bool" else "")
+
+
+def _contiguous(spec: ArraySpec) -> str:
+    text = f"{values(spec.elements, spec)}.reshape({spec.shape})"
+    return f"x = mxnet.nd.array({text}, dtype='{spec.dtype}')"
+
+
+def _sliced(spec: ArraySpec) -> str:
+    text = values(spec.elements + 1, spec)
+    return f"x = mxnet.nd.array({text}, dtype='{spec.dtype}')[1:].reshape({spec.shape})"
+
+
+def _strided(spec: ArraySpec) -> str:
+    raise Unsupported("MXNet has no strided arrays")
+
+
+def _readonly(spec: ArraySpec) -> str:
+    raise Unsupported("MXNet makes no read-only arrays")
+
+
+_CREATE = {
+    "C": _contiguous,
+    "aligned": _contiguous,  # MXNet allocates at multiples of 64 bytes
+    "F": _strided,
+    "strided": _strided,
+    "sliced": _sliced,
+    "reversed": _strided,
+    "broadcast": _strided,
+    "readonly": _readonly,
+}
+
+# Each unit is an operation for the engine, of a size that takes it longer than the call takes the
+# caller. The load is nowhere near infinite, so that zero times it is zero; y has to wait for it.
+# MXNet adds no booleans.
+_ENQUEUE = """\
+mxnet_load = mxnet.nd.arange(131072)
+for _ in range(work):
+    mxnet_load = mxnet.nd.cos(mxnet_load)
+mxnet_wide = x{wide}
+mxnet_zero = (mxnet_load[:1] * 0).astype(mxnet_wide.dtype).reshape((1,) * x.ndim)
+y = mxnet.nd.broadcast_add(mxnet_wide, mxnet_zero).astype(x.dtype)
+"""

@@ -1,0 +1,104 @@
+"""Environments side by side: what each path costs and does in each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dlprof.quantity import plain_time, ratio_text, time_text
+from dlprof.reports.answer import slower
+from dlprof.reports.row import Row
+from dlprof.rules.known import mapping
+from dlprof.session import Header
+
+MOST_PACKAGES = 12
+
+
+@dataclass(frozen=True)
+class Line:
+    """One path on one array, by environment."""
+
+    frameworks: str
+    array: str
+    code: str
+    rows: dict[str, Row]
+
+    @property
+    def cost_ns(self) -> float:
+        return min(row.cost_ns for row in self.rows.values())
+
+
+def names(rows: Sequence[Row]) -> list[str]:
+    """The environments in their order; none where there is one only."""
+    return [name for name in dict.fromkeys(row.environment for row in rows) if name]
+
+
+def lines(rows: Sequence[Row]) -> list[Line]:
+    """Every path, cheapest first within its pair and array."""
+    found: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for row in rows:
+        array = f"{row.shape} {row.dtype} {row.layout} {row.device}"
+        found.setdefault((row.frameworks, array, row.code), {})[row.environment] = row
+    order = list(dict.fromkeys(key[:2] for key in found))
+    made = [Line(*key, cells) for key, cells in found.items()]
+    return sorted(made, key=lambda line: (order.index((line.frameworks, line.array)), line.cost_ns))
+
+
+def cell(row: Row | None) -> str:
+    """Time and verdict; else the status."""
+    if row is None:
+        return "-"
+    if row.ready is None:
+        return row.status
+    word = "wrong" if row.changed else row.owner if row.status == "ok" else row.status
+    return f"{time_text(row.ready, row.process_medians_ns)} {word}"
+
+
+def answer(rows: Sequence[Row]) -> str:
+    """How many paths differ between the environments, and the one that differs most."""
+    every = names(rows)
+    both = [line for line in lines(rows) if _is_whole(line, every)]
+    if not both:
+        return f"No path was measured in all of {', '.join(every)}."
+    differing = [line for line in both if _ratio(line) is not None]
+    kinds = [line for line in both if len({row.owner for row in line.rows.values()}) > 1]
+    text = (
+        f"Of {len(both)} paths measured in all of {', '.join(every)}, other times:"
+        f" {len(differing)}, view in one and copy in another: {len(kinds)}."
+    )
+    if differing:
+        worst = max(differing, key=lambda line: _ratio(line) or 0.0)
+        slow, fast = _ends(worst)
+        text += (
+            f" Most of all {worst.code}: {plain_time(slow.cost_ns)} in {slow.environment},"
+            f" {plain_time(fast.cost_ns)} in {fast.environment},"
+            f" {ratio_text(slow.cost_ns / fast.cost_ns)} times."
+        )
+    return text
+
+
+def described(header: Header) -> list[str]:
+    """Name, Python and packages of each environment."""
+    return [
+        f"{entry.get('name')}: Python {entry.get('python')}"
+        + "".join(
+            f", {name} {version}"
+            for name, version in list(mapping(entry.get("packages")).items())[:MOST_PACKAGES]
+        )
+        for entry in header.environments
+    ]
+
+
+def _is_whole(line: Line, every: Sequence[str]) -> bool:
+    return all(name in line.rows and line.rows[name].ready is not None for name in every)
+
+
+def _ends(line: Line) -> tuple[Row, Row]:
+    ordered = sorted(line.rows.values(), key=lambda row: row.cost_ns)
+    return ordered[-1], ordered[0]
+
+
+def _ratio(line: Line) -> float | None:
+    """How many times the slowest takes, if it can be told from the fastest."""
+    slow, fast = _ends(line)
+    return slow.cost_ns / fast.cost_ns if slower(fast, slow) else None

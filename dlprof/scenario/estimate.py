@@ -1,0 +1,67 @@
+"""How long a sweep is likely to take, from its settings alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dlprof.plan import Case
+from dlprof.probes.base import DTYPES
+from dlprof.runner import Settings
+
+TIMERS = 2.4
+"""Two timers, and what the rest of a round takes in parts of one timer."""
+ROUND_S = 0.03
+"""Making the array, and the instruments that have no timer."""
+START_S = 3.0
+"""A worker starts and imports two frameworks."""
+DIAGNOSIS_S = 1.2
+"""The diagnosis of one path."""
+PASSES = 60
+"""How often each byte of a copied array is read or written in one round, all in all."""
+BYTES_PER_S = 2e9
+LEAST, MOST = 0.5, 2.0
+"""The estimate is right within these factors as a rule."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds: of rounds, of starting workers, and of the diagnosis."""
+
+    rounds_s: float
+    starts_s: float
+    diagnosis_s: float
+
+    @property
+    def total_s(self) -> float:
+        return self.rounds_s + self.starts_s + self.diagnosis_s
+
+    @property
+    def range_s(self) -> tuple[float, float]:
+        return LEAST * self.total_s, MOST * self.total_s
+
+
+def estimate(cases: Sequence[Case], settings: Settings) -> Estimate:
+    """Nothing is measured for this: the constants above are from runs on two cores of a server."""
+    timers_s = TIMERS * settings.sample_ns / 1e9 + ROUND_S
+    bytes_ = sum(math.prod(case.shape) * DTYPES[case.dtype] for case in cases)
+    groups = {(case.environment, None if settings.together else case.pair) for case in cases}
+    paths = {
+        (case.environment, case.pair, case.path.code, case.dtype, case.layout, case.device)
+        for case in cases
+    }
+    return Estimate(
+        rounds_s=settings.rounds * (timers_s * len(cases) + PASSES * bytes_ / BYTES_PER_S),
+        starts_s=START_S * settings.rounds * len(groups),
+        diagnosis_s=DIAGNOSIS_S * len(paths) if settings.diagnose else 0.0,
+    )
+
+
+def duration_text(seconds: float) -> str:
+    """``40 s``, ``7 min``, ``3.5 h``."""
+    if seconds < 90:  # noqa: PLR2004 - a minute and a half
+        return f"{max(seconds, 1):.0f} s"
+    if seconds < 5400:  # noqa: PLR2004 - an hour and a half
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

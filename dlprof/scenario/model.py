@@ -1,0 +1,192 @@
+"""What may stand in a scenario file. The JSON Schema in docs/ is made from this model."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
+
+from dlprof.axes import parse_dtype, parse_layout, parse_shapes
+from dlprof.clean import HIDDEN
+from dlprof.errors import UsageError
+from dlprof.probes.base import DTYPES, LAYOUTS
+from dlprof.rules.thresholds import named as known_thresholds
+from dlprof.runner import Settings
+from dlprof.scenario.expectation import parse as parse_expectation
+from dlprof.scenario.pairs import parse as parse_pair
+
+DEFAULT = Settings()
+LONGEST_S = 1e6
+
+
+def _fit(read: Callable[[str], object]) -> AfterValidator:
+    """Valid is what ``read`` takes; the text stays as it was written."""
+
+    def check(found: Any) -> Any:
+        try:
+            read(str(found))
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        return found
+
+    return AfterValidator(check)
+
+
+def _showable(text: str) -> str:
+    """A scenario may come from anybody, and its texts are printed."""
+    hidden = [character for character in text if unicodedata.category(character) in HIDDEN]
+    if hidden:
+        raise ValueError(f"{hidden[0]!a} cannot be shown in a line")
+    return text
+
+
+def _threshold(name: str) -> str:
+    if name not in known_thresholds():
+        raise ValueError(
+            f"there is no threshold {name!r}: known are {', '.join(known_thresholds())}"
+        )
+    return name
+
+
+def _distinct(found: Sequence[Any]) -> Any:
+    for index, one in enumerate(found):
+        if one in found[:index]:
+            raise ValueError(f"{one!r} stands there twice")
+    return found
+
+
+def _no_choice_beside(devices: list[str]) -> list[str]:
+    if "auto" in devices and len(devices) > 1:
+        raise ValueError("auto chooses one device: it cannot stand beside others")
+    return devices
+
+
+def _no_option(requirement: str) -> str:
+    if requirement.lstrip().startswith("-"):
+        raise ValueError(f"{requirement!r} is an option of pip, not a requirement")
+    return requirement
+
+
+def _told_apart(environments: list[EnvironmentSpec]) -> list[EnvironmentSpec]:
+    _distinct([environment.name for environment in environments])
+    return environments
+
+
+Text = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_showable)]
+Name = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_showable)]
+Distinct = AfterValidator(_distinct)
+Shape = Annotated[
+    Annotated[StrictInt, Field(ge=0)] | Text,
+    _fit(parse_shapes),
+    Field(examples=["4096x4096", "1Ki..1Gi", "1Ki..1Gi by 16", "scalar", 1024]),
+]
+Dtype = Annotated[Text, _fit(parse_dtype), Field(examples=list(DTYPES))]
+Layout = Annotated[Text, _fit(parse_layout), Field(examples=list(LAYOUTS))]
+Pair = Annotated[Text, _fit(parse_pair), Field(examples=["tf->cupy", "tf<->cupy", "torch->*"])]
+Expect = Annotated[
+    Text,
+    _fit(parse_expectation),
+    Field(examples=["DLP001 on tf->*", "no error on torch->numpy"]),
+]
+Threshold = Annotated[
+    str, AfterValidator(_threshold), Field(json_schema_extra={"enum": list(known_thresholds())})
+]
+
+
+Devices = Annotated[
+    list[Literal["auto", "cpu", "cuda"]], Distinct, AfterValidator(_no_choice_beside)
+]
+
+
+Requirement = Annotated[Text, AfterValidator(_no_option)]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class EnvironmentSpec(Part):
+    """An interpreter that is measured beside the others of the scenario."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["python"]}, {"required": ["requirements"]}]}
+    )
+
+    name: Name = Field(description="What the report calls it.")
+    python: Text | None = Field(
+        None, description="The interpreter; a relative path begins at the scenario file."
+    )
+    requirements: list[Requirement] | None = Field(
+        None,
+        min_length=1,
+        description="What pip is to install into an environment that dlprof makes and keeps.",
+        examples=[["cupy-cuda12x==13.3.0", "torch"]],
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> EnvironmentSpec:
+        if (self.python is None) == (self.requirements is None):
+            found = "neither" if self.python is None else "both"
+            raise ValueError(f"it names {found} of python and requirements: name one of them")
+        return self
+
+
+class Scenario(Part):
+    """A problem, and the sweep that shows it."""
+
+    title: Text = Field(description="The problem in a few words.")
+    question: Text = Field(description="What the sweep answers.")
+    source: list[Text] = Field(default=[], description="Where the problem was told: links.")
+    pairs: Annotated[list[Pair], Distinct] = Field(
+        min_length=1,
+        description="Producer and consumer: tf->cupy, tf<->cupy for both ways, torch->* for all.",
+    )
+    paths: list[Text] = Field(
+        default=[], description="Only paths whose name or code matches one of these globs."
+    )
+    shapes: Annotated[list[Shape], Distinct] = Field(
+        default=["1024x1024"],
+        min_length=1,
+        description="Shapes in elements; 1Ki..1Gi means every power of two between.",
+    )
+    dtypes: Annotated[list[Dtype], Distinct] = Field(default=["float32"], min_length=1)
+    layouts: Annotated[list[Layout], Distinct] = Field(default=["C"], min_length=1)
+    devices: Devices = Field(
+        default=["auto"],
+        min_length=1,
+        description="Where the source array is. auto: cuda where both frameworks can use it.",
+    )
+    environment: Annotated[list[EnvironmentSpec], AfterValidator(_told_apart)] = Field(
+        default=[], description="Interpreters in which the same cases are measured in turn."
+    )
+    probes: list[Text] = Field(
+        default=[], description="Probe files; a relative path begins at the scenario file."
+    )
+    rounds: StrictInt = Field(default=DEFAULT.rounds, ge=1, le=1000)
+    seed: StrictInt = DEFAULT.seed
+    timeout: float = Field(default=DEFAULT.limit_s, ge=0.1, lt=LONGEST_S, description="Seconds.")
+    budget: float | None = Field(default=None, ge=0, lt=LONGEST_S, description="Seconds.")
+    sample_ms: float = Field(
+        default=DEFAULT.sample_ns / 1e6,
+        ge=1,
+        lt=LONGEST_S,
+        description="Milliseconds that one timer spends on one case in one process.",
+    )
+    diagnose: bool = Field(
+        default=DEFAULT.diagnose,
+        description="Whether waiting, peak memory, early writes and lifetime are measured too.",
+    )
+    together: bool = Field(
+        default=DEFAULT.together, description="Serve all pairs of a round from one process."
+    )
+    report: Literal["paths", "matrix", "round trip"] = Field(
+        default="paths", description="Which table answers the question."
+    )
+    thresholds: dict[Threshold, float] = Field(
+        default={}, description="Numbers on which the rules decide, other than dlprof's own."
+    )
+    expect: list[Expect] = Field(
+        default=[], description="Findings that must be there: DLP001 on tf->*, no error."
+    )

@@ -1,0 +1,125 @@
+"""Read a scenario file; whatever is wrong in it is told in one sentence."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from dlprof.clean import clean
+from dlprof.errors import ScenarioError
+from dlprof.scenario.lines import line_of
+from dlprof.scenario.model import EnvironmentSpec, Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LONGEST_FILE = 1 << 20
+LONGEST_VALUE = 60
+_TYPES = {
+    "dict_type": "a table",
+    "model_type": "a table",
+    "list_type": "a list",
+    "string_type": "a text in quotes",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+}
+
+
+def read(path: Path) -> Scenario:
+    """The scenario of a file. Raises :class:`ScenarioError`."""
+    return parse(_text(path), str(path))
+
+
+def parse(text: str, name: str) -> Scenario:
+    """The scenario that ``text`` tells of; ``name`` is for messages."""
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise ScenarioError(f"{name} is not TOML: {clean(str(error))}") from None
+    return validated(content, name, text)
+
+
+def validated(content: Mapping[str, Any], name: str, text: str = "") -> Scenario:
+    """The scenario with this content. Raises :class:`ScenarioError` that names line and key."""
+    try:
+        return Scenario.model_validate(content)
+    except ValidationError as error:
+        # An unknown key is often the wrong name of one that is missing.
+        faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+        more = len({fault["loc"][:2] for fault in faults}) - 1
+        rest = f" (and {more} more)" if more else ""
+        where = _where(faults[0])
+        line = line_of(text, where)
+        place = f"{name}, line {line}" if line else name
+        raise ScenarioError(f"{place}: {clean(_sentence(faults[0], where))}{rest}") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()[: LONGEST_FILE + 1]
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError(f"cannot read the scenario {clean(str(path))}: {cause}") from None
+    if len(data) > LONGEST_FILE:
+        raise ScenarioError(f"{path} is too long for a scenario: more than {LONGEST_FILE} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path} is not a scenario: it is not UTF-8 text") from None
+
+
+def _where(fault: ErrorDetails) -> tuple[str | int, ...]:
+    """The path to the fault in the file, without what the model adds to it."""
+    path: list[str | int] = []
+    for step in fault["loc"]:
+        if isinstance(step, str) and re.search(r"[^A-Za-z0-9_-]|^constrained-", step) and path:
+            break  # the branch of a union, or the mark of a key
+        path.append(step)
+    return tuple(path)
+
+
+def _sentence(fault: ErrorDetails, where: Sequence[str | int]) -> str:
+    key = _key_text(where)
+    if fault["type"] == "extra_forbidden":
+        return f"unknown key {str(where[-1])!r}: {_known(where)}"
+    if fault["type"] == "missing":
+        return f"{key} is missing"
+    if fault["type"] == "too_short" and fault["input"] == []:
+        return f"{key} is empty: it names nothing to measure"
+    if fault["type"] == "value_error":
+        told = fault["msg"].removeprefix("Value error, ")
+        return f"{key}: {told}" if key else told
+    expected = fault["msg"].replace("Input should be ", "").replace("Input should ", "to ")
+    return f"{key}: found {_found(fault['input'])}, expected {_TYPES.get(fault['type'], expected)}"
+
+
+def _key_text(where: Sequence[str | int]) -> str:
+    """``environment 2, python``: places are counted from 1."""
+    words: list[str] = []
+    for step in where:
+        if isinstance(step, int) and words:
+            words[-1] += f" {step + 1}"
+        else:
+            words.append(str(step))
+    return ", ".join(words)
+
+
+def _found(value: Any) -> str:
+    shown = str(value).lower() if isinstance(value, bool) else repr(value)
+    return clean(shown, LONGEST_VALUE)
+
+
+def _known(where: Sequence[str | int]) -> str:
+    fields = EnvironmentSpec.model_fields if len(where) > 1 else Scenario.model_fields
+    near = difflib.get_close_matches(str(where[-1]), fields, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(fields)}"

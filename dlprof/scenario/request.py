@@ -1,0 +1,150 @@
+"""From a scenario to a request: in the names of the frameworks that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dlprof import plan
+from dlprof.axes import parse_dtype, parse_layout, parse_shapes
+from dlprof.catalog import Catalog
+from dlprof.errors import MissingFramework, Unmeasured, UsageError
+from dlprof.measuring import pairs_of
+from dlprof.omissions import not_paired
+from dlprof.place import installed_pairs
+from dlprof.plan import Axes
+from dlprof.request import Request
+from dlprof.runner import Settings
+from dlprof.scenario import expectation
+from dlprof.scenario.model import Scenario
+from dlprof.scenario.pairs import WILD, pairs, parse
+from dlprof.scenario.record import Environment, ScenarioRecord
+from dlprof.scenario.settle import Origins
+
+MOST_CASES = 20_000
+"""More are measured only if the user says that he means it."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a scenario comes to here. ``catalogs`` are by the name of their environment."""
+
+    request: Request
+    catalogs: Mapping[str, Catalog]
+
+    @property
+    def catalog(self) -> Catalog:
+        return next(iter(self.catalogs.values()))
+
+
+def sweep(
+    scenario: Scenario,
+    origins: Origins,
+    path: Path,
+    environments: Sequence[Environment],
+    inspect: Callable[[Environment, tuple[str, ...]], Catalog],
+) -> Sweep:
+    """The request of a scenario that was read from ``path``.
+
+    ``environments`` are its interpreters, one without a name if it names none; ``inspect`` gives
+    the catalog of one. Raises :class:`UsageError` for a framework that nobody knows.
+    """
+    files = tuple(_beside(path, file, "probe file") for file in scenario.probes)
+    catalogs = {one.name: inspect(one, files) for one in environments}
+    axes = axes_of(scenario)
+    patterns = [parse(text) for text in scenario.pairs]
+    able = [name for catalog in catalogs.values() for name in _able(catalog, axes)]
+    first = next(iter(catalogs.values()))
+    wanted = pairs(patterns, first, able)
+    if not wanted:
+        raise Unmeasured(f"no framework that fits {', '.join(scenario.pairs)} can be measured here")
+    wild = any(WILD & set(text) for text in scenario.pairs)
+    told = ScenarioRecord(
+        file=str(path),
+        title=scenario.title,
+        question=scenario.question,
+        sources=tuple(scenario.source),
+        report=scenario.report,
+        expect=tuple(_expectation(text, first) for text in scenario.expect),
+        thresholds=scenario.thresholds,
+        origins=origins,
+        left_out=tuple(not_paired(first, wanted)) if wild else (),
+    )
+    return Sweep(
+        Request(
+            pairs=wanted,
+            axes=axes,
+            globs=tuple(scenario.paths),
+            settings=settings_of(scenario),
+            python=environments[0].python,
+            probe_files=files,
+            command=("sweep", str(path)),
+            environments=tuple(one for one in environments if one.name),
+            scenario=told,
+        ),
+        catalogs,
+    )
+
+
+def axes_of(scenario: Scenario) -> Axes:
+    """The axes of a scenario, ranges spread out."""
+    shapes = (shape for text in scenario.shapes for shape in parse_shapes(str(text)))
+    devices = tuple(scenario.devices)
+    return Axes(
+        shapes=tuple(dict.fromkeys(shapes)),
+        dtypes=tuple(dict.fromkeys(parse_dtype(text) for text in scenario.dtypes)),
+        layouts=tuple(dict.fromkeys(parse_layout(text) for text in scenario.layouts)),
+        device=devices[0] if len(devices) == 1 else "auto",
+        devices=devices if len(devices) > 1 else (),
+    )
+
+
+def settings_of(scenario: Scenario) -> Settings:
+    """How a scenario is measured."""
+    return Settings(
+        rounds=scenario.rounds,
+        seed=scenario.seed,
+        sample_ns=round(scenario.sample_ms * 1e6),
+        limit_s=scenario.timeout,
+        budget_s=scenario.budget,
+        together=scenario.together,
+        diagnose=scenario.diagnose,
+    )
+
+
+def count(found: Sweep) -> int:
+    """How many cases there are, without making them. What cannot be measured counts for none."""
+    request, cases = found.request, 0
+    for catalog in found.catalogs.values():
+        try:
+            here, _ = installed_pairs(request.pairs, catalog)
+            targets = plan.targets(here, catalog, request.axes)
+        except (MissingFramework, Unmeasured):
+            continue
+        cases += plan.count(targets, request.axes, request.globs)
+    return cases
+
+
+def check_count(cases: int, meant: bool) -> None:
+    """Raises :class:`UsageError` for more than :data:`MOST_CASES` that nobody confirmed."""
+    if cases > MOST_CASES and not meant:
+        raise UsageError(
+            f"these are {cases:,} cases, more than {MOST_CASES:,}: "
+            "add --yes if you mean it, or name fewer shapes, dtypes, layouts or paths"
+        )
+
+
+def _able(catalog: Catalog, axes: Axes) -> list[str]:
+    return [name for device in axes.asked for pair in pairs_of(catalog, device) for name in pair]
+
+
+def _expectation(text: str, catalog: Catalog) -> str:
+    return str(expectation.resolve(expectation.parse(text), catalog))
+
+
+def _beside(scenario: Path, file: str, what: str) -> str:
+    path = scenario.parent / Path(file).expanduser()
+    if not path.is_file():
+        raise UsageError(f"there is no {what} {file}")
+    return str(path.absolute())

@@ -1,0 +1,278 @@
+"""``dlprof sweep``: a scenario is measured, and what it expects is checked."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import FAKE, PROBE_FILES, content, dlprof, ended, running, wait_until
+
+pytestmark = pytest.mark.integration
+
+GATE = str(PROBE_FILES / "gate.py")
+HEAD = 'title = "A fake problem"\nquestion = "Is it one?"\n'
+FAST = "rounds = 1\nsample_ms = 1.0\ndiagnose = false\n"
+PAIR = f'pairs = ["fake->fake"]\nprobes = ["{FAKE}"]\nshapes = ["16"]\n'
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Run a sweep of a scenario of this text, with further words."""
+
+    def run(text: str, *words: object, **changes):
+        path = tmp_path / "scenario.toml"
+        path.write_text(HEAD + text)
+        output = () if "--list" in words or "--dry-run" in words else ("-o", tmp_path / "s.json")
+        return dlprof("sweep", path, *words, *output, state=tmp_path, **changes)
+
+    return run
+
+
+def without_load(text: str) -> str:
+    """A report without what it says of other programs, which goes on while it is printed."""
+    return re.sub(r"Other processes kept [^.]*\.[^.]*\.\n?", "", text)
+
+
+def test_a_scenario_is_measured_and_told_with_its_question(sweep, tmp_path):
+    run = sweep(PAIR + FAST)
+    assert run.code == 0, run.err
+    assert run.out.startswith("A fake problem\nIs it one?\n")
+    assert "cheapest that is safe:" in run.out
+    session = content(tmp_path / "s.json")
+    assert [result["status"] for result in session["results"]] == ["ok", "ok"]
+
+
+def test_options_stand_over_the_file_and_the_report_says_which(sweep, tmp_path):
+    run = sweep(PAIR + FAST, "--shape", "32", "--path", "*->view", "--seed", "3", COLUMNS="200")
+    assert run.code == 0, run.err
+    assert "from the command line: paths *->view; shapes 32; seed 3\n" in run.out
+    assert "dlprof's own: dtypes float32;" in run.out
+    (result,) = content(tmp_path / "s.json")["results"]
+    assert result["case"]["shape"] == [32]
+
+
+def test_quick_on_the_command_line_stands_over_the_rounds_of_the_file(sweep, tmp_path):
+    run = sweep(PAIR + "rounds = 2\n", "--quick")
+    assert run.code == 0, run.err
+    assert content(tmp_path / "s.json")["request"]["settings"]["rounds"] == 1
+
+
+def test_the_report_of_the_session_is_that_of_the_sweep(sweep, tmp_path):
+    run = sweep(PAIR + FAST + 'expect = ["no error"]\n')
+    again = dlprof("report", tmp_path / "s.json", state=tmp_path)
+    assert without_load(again.out) == without_load(run.out)
+
+
+def test_the_same_seed_gives_the_same_cases(sweep):
+    first, second = (sweep(PAIR + FAST, "--list").out for _ in range(2))
+    assert first == second
+    assert first.splitlines()[0] == "fake->fake  16 float32 C cpu  type(x).from_buffer(x)"
+
+
+def test_a_dry_run_says_what_would_run_and_measures_nothing(sweep, tmp_path):
+    run = sweep(PAIR + "rounds = 2", "--dry-run")
+    assert run.code == 0, run.err
+    assert "fake → fake on cpu: 2 paths x 1 array\n" in run.out
+    assert "2 cases, arrays of up to 64 B, 2 rounds\nlikely " in run.out
+    assert not (tmp_path / "s.json").exists()
+
+
+@pytest.mark.parametrize("report", ["matrix", "round trip"])
+def test_every_report_ends_with_an_answer(sweep, report):
+    run = sweep(PAIR + FAST + f'report = "{report}"\n')
+    assert run.code == 0, run.err
+    answers = {"matrix": r"Of 1 pairs, \d ha(s|ve) a view", "round trip": "No pair could"}
+    assert re.search(answers[report], run.out)
+
+
+def test_a_dry_run_makes_no_environment(sweep, tmp_path):
+    text = PAIR + '[[environment]]\nname = "e"\nrequirements = ["nobody-has-it"]\n'
+    run = sweep(text, "--dry-run", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    assert run.code == 0, run.err
+    assert "e: fake → fake on cpu: 2 paths x 1 array\n" in run.out
+    assert run.sentence() == "environment e is not made yet: taken to have every framework"
+    assert not (tmp_path / "cache").exists()
+
+
+# Expectations
+
+
+@pytest.mark.parametrize(
+    ("expect", "code", "told"),
+    [
+        ("no DLP016", 3, "not checked"),
+        ("DLP001 on fake->*", 3, "not checked"),
+        ("DLP004 on missing->*", 3, "not checked"),
+    ],
+)
+def test_what_cannot_be_checked_is_exit_code_three(sweep, expect, code, told):
+    run = sweep(PAIR + FAST + f'expect = ["{expect}"]\n')
+    assert run.code == code
+    assert f"expected {expect}: {told} (" in run.out
+    assert run.sentence() == f"dlprof: expectation not checked: {expect}"
+
+
+def test_a_finding_that_is_not_there_is_exit_code_one(sweep):
+    run = sweep(PAIR + "rounds = 2\nsample_ms = 1.0\ndiagnose = false\n" + 'expect = ["DLP016"]\n')
+    assert run.code == 1
+    assert "expected DLP016: not met\n" in run.out
+    assert run.sentence() == "dlprof: expectation not met: DLP016"
+
+
+# Missing frameworks
+
+
+def test_what_is_missing_and_what_remains_is_said(sweep):
+    text = f'pairs = ["fake->missing", "fake->fake"]\nprobes = ["{FAKE}"]\nshapes = ["16"]\n'
+    run = sweep(text + FAST)
+    assert run.code == 0, run.err
+    assert "missing is not installed: pip install nobody-has-it" in run.out
+    assert "2 ok" in run.out or "cheapest that is safe" in run.out
+
+
+def test_a_scenario_of_missing_frameworks_only_measures_nothing(sweep):
+    run = sweep(PAIR.replace("fake->fake", "missing->fake") + FAST)
+    assert run.code == 4
+    assert run.sentence() == "dlprof: missing is not installed: pip install nobody-has-it"
+
+
+# What makes no sense
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "sentence"),
+    [
+        ("", (), "scenario.toml: pairs is missing"),
+        (PAIR + "round = 3\n", (), "line 6: unknown key 'round': did you mean 'rounds'?"),
+        (PAIR.replace("fake->", "fak->"), (), "there is no framework 'fak': did you mean 'fake'?"),
+        (PAIR.replace(FAKE, "none.py"), (), "there is no probe file none.py"),
+        (PAIR, ("--dtype", "float23"), "the command line: dtypes 1: there is no dtype 'float23'"),
+        (PAIR, ("--device", "gpu"), "devices 1: found 'gpu', expected 'auto', 'cpu' or 'cuda'"),
+        (PAIR + 'paths = ["nothing"]\n', (), "no path matches nothing"),
+        (
+            PAIR + '[[environment]]\nname = "a"\npython = "nowhere"\n',
+            (),
+            "environment a: there is no interpreter nowhere",
+        ),
+        (
+            PAIR + f'[[environment]]\nname = "a"\npython = "{sys.executable}"\n',
+            ("--python", sys.executable),
+            "names its environments, so --python has nothing to name",
+        ),
+        (
+            PAIR + '[[environment]]\nname = "a"\npython = "/bin/true"\n',
+            (),
+            "/bin/true cannot run dlprof's worker",
+        ),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_one_sentence(sweep, text, words, sentence):
+    run = sweep(text, *words)
+    assert run.code == 2
+    assert sentence in run.sentence()
+
+
+def test_no_scenario_is_asked_for(tmp_path):
+    run = dlprof("sweep", state=tmp_path)
+    assert run.code == 2
+    assert run.sentence().startswith("dlprof: name a scenario file")
+
+
+def test_without_a_file_the_scenarios_here_are_listed(tmp_path):
+    root = Path(__file__).parents[2]
+    run = dlprof("sweep", "--list", state=tmp_path, cwd=root)
+    assert run.code == 0
+    names = [line for line in run.out.splitlines() if line.startswith("scenarios/")]
+    assert names == sorted(f"scenarios/{file.name}" for file in (root / "scenarios").glob("*.toml"))
+
+
+def test_a_range_that_explodes_must_be_meant(sweep):
+    many = PAIR.replace('["16"]', '["1..1Ti", "scalar"]') + (
+        'dtypes = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",'
+        ' "float16", "float32", "float64", "complex64", "complex128", "bfloat16"]\n'
+        'layouts = ["C", "F", "aligned", "strided", "sliced", "reversed", "broadcast", "readonly"]\n'
+    )
+    many = many.replace('"fake->fake"', '"fake->fake", "numpy->*"')
+    refused = sweep(many)
+    assert refused.code == 2
+    assert "cases, more than 20,000: add --yes if you mean it" in refused.sentence()
+    assert "so --yes is asked for" in sweep(many, "--dry-run").out
+
+
+# Environments
+
+
+def two(tmp_path: Path) -> str:
+    """Two names for this interpreter: the same versions, measured as two."""
+    other = tmp_path / "env" / "bin" / "python"
+    other.parent.mkdir(parents=True)
+    other.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    other.chmod(0o755)
+    return (
+        f'[[environment]]\nname = "here"\npython = "{sys.executable}"\n'
+        '[[environment]]\nname = "there"\npython = "env/bin/python"\n'
+    )
+
+
+def test_environments_are_measured_side_by_side(sweep, tmp_path):
+    run = sweep(PAIR + FAST + two(tmp_path))
+    assert run.code == 0, run.err
+    session = content(tmp_path / "s.json")
+    assert [entry["name"] for entry in session["environments"]] == ["here", "there"]
+    assert session["environments"][0] == {"name": "here", **session["environment"]}
+    seen = [(result["environment"], result["case"]["import"]) for result in session["results"]]
+    assert sorted(seen) == [(name, way) for name in ("here", "there") for way in ("copy", "view")]
+    (heading,) = (line for line in run.out.splitlines() if line.startswith("fake → fake"))
+    assert heading.split()[-2:] == ["here", "there"]
+    assert "Of 2 paths measured in all of here, there" in run.out
+
+
+def test_an_environment_without_the_framework_is_left_out(sweep, tmp_path):
+    text = 'pairs = ["numpy->numpy"]\npaths = ["*->asarray"]\nshapes = ["16"]\n' + FAST
+    empty = f'#!/bin/sh\nexec "{sys.executable}" -S -I "$@"\n'
+    other = two(tmp_path)
+    (tmp_path / "env" / "bin" / "python").write_text(empty)
+    run = sweep(text + other, COLUMNS="300")
+    assert run.code == 0, run.err
+    assert "in there: numpy is not installed" in run.out
+    assert {result["environment"] for result in content(tmp_path / "s.json")["results"]} == {"here"}
+
+
+# Stop and resume
+
+
+def test_a_sweep_that_was_stopped_is_finished_in_every_environment(tmp_path):
+    gate, path, scenario = tmp_path / "gate", tmp_path / "s.json", tmp_path / "scenario.toml"
+    gate.mkdir()
+    scenario.write_text(
+        HEAD
+        + f'pairs = ["gate->gate"]\nprobes = ["{GATE}"]\nshapes = ["16"]\npaths = ["*->[vcg]*"]\n'
+        + "rounds = 2\nsample_ms = 1.0\ndiagnose = false\n"
+        + 'expect = ["no DLP016"]\n'
+        + two(tmp_path)
+    )
+    words = ("sweep", scenario, "-o", path)
+    with running(*words, state=tmp_path, DLPROF_TEST_GATE=str(gate)) as run:
+        # The first worker is through, in one environment; that of the other waits at the gate.
+        wait_until(lambda: len(list(gate.glob("process-*"))) == 2, "both environments have begun")
+        run.send_signal(signal.SIGINT)
+        stopped = ended(run)
+    assert stopped.code == 130
+    assert not content(path)["complete"]
+    (gate / "open").touch()
+    finished = dlprof("sweep", "--resume", path, state=tmp_path, DLPROF_TEST_GATE=str(gate))
+    assert finished.code == 0, finished.err
+    session = content(path)
+    assert session["complete"]
+    assert {tuple(result["rounds"]) for result in session["results"]} == {(0, 1)}
+    assert session["expectations"][0]["verdict"] == "met"
+    assert finished.out.startswith("A fake problem\n")
+
+
+def test_resume_takes_everything_from_the_file(tmp_path):
+    run = dlprof("sweep", "--resume", "s.json", "--rounds", "2", state=tmp_path)
+    assert run.code == 2
+    assert "leave --rounds out" in run.sentence()

@@ -1,0 +1,74 @@
+"""What there is to measure in an interpreter: several pairs may lack some, one pair must be whole."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_catalog, make_probe_info
+
+from dlprof.errors import MissingFramework, Unmeasured
+from dlprof.place import place_of
+from dlprof.plan import Axes, count, targets
+
+pytestmark = pytest.mark.unit
+
+BOTH = ("cpu", "cuda")
+CATALOG = make_catalog(
+    make_probe_info("numpy", variables={"N": "1"}),
+    make_probe_info("torch", devices=BOTH),
+    make_probe_info("cupy", devices=("cuda",), variables={"C": "1"}),
+    make_probe_info("jax", found=False),
+)
+
+
+def place(*pairs, axes=None, name=""):
+    return place_of(pairs, axes or Axes(), (), CATALOG, name)
+
+
+def test_a_pair_that_is_there_has_cases():
+    found = place(("torch", "numpy"), name="old")
+    assert [(case.pair, case.environment) for case in found.cases] == [(("torch", "numpy"), "old")]
+    assert found.interpreter.variables == {"N": "1"}
+
+
+def test_the_only_pair_must_be_there():
+    with pytest.raises(MissingFramework, match="jax is not installed"):
+        place(("jax", "numpy"))
+
+
+def test_of_several_pairs_what_is_missing_is_left_out_and_said():
+    found = place(("jax", "numpy"), ("torch", "numpy"))
+    assert {case.pair for case in found.cases} == {("torch", "numpy")}
+    assert found.left_out == ("jax is not installed: pip install jax",)
+
+
+def test_of_several_pairs_what_has_no_device_is_left_out_and_said():
+    found = place(("cupy", "torch"), ("torch", "numpy"))
+    assert {case.pair for case in found.cases} == {("torch", "numpy")}
+    assert found.left_out == ("cupy → torch: cupy has arrays on cuda only, and no driver",)
+
+
+def test_of_several_environments_one_may_have_nothing():
+    found = place(("jax", "numpy"), name="old")
+    assert (found.cases, found.left_out) == (
+        [],
+        ("in old: jax is not installed: pip install jax",),
+    )
+    assert isinstance(found.refusal, MissingFramework)
+
+
+def test_a_pair_is_measured_on_each_device_that_it_has():
+    catalog = make_catalog(*CATALOG.probes, no_cuda=None)
+    pairs = [(catalog.named("torch"), catalog.named("torch")), (catalog.named("numpy"),) * 2]
+    found = targets(pairs, catalog, Axes(devices=BOTH))
+    assert [(target.producer.name, target.device) for target in found.found] == [
+        ("torch", "cpu"),
+        ("torch", "cuda"),
+        ("numpy", "cpu"),
+    ]
+    assert found.refused == ("numpy → numpy: numpy has no arrays on cuda",)
+    assert count(found, Axes(dtypes=("int8", "bool")), ()) == 3 * 2
+
+
+def test_where_no_device_can_be_had_the_reason_is_raised():
+    with pytest.raises(Unmeasured, match="cuda cannot be measured: no driver"):
+        place(("torch", "torch"), axes=Axes(devices=("cuda",)))

@@ -1,0 +1,80 @@
+"""Round trips: both directions by their cheapest safe path, and where the time goes."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_row
+
+from dlprof.reports.round_trip import answer, one_way, text, trips
+
+pytestmark = pytest.mark.unit
+
+
+def way(pair, code, ns, **changes):
+    return make_row(code, ns, (0.99 * ns, 1.01 * ns), frameworks=pair, pair=pair, **changes)
+
+
+THERE = way("tf → cupy", "to(x)", 13e6, owner="copy", gb_per_s=1.5, size_bytes=2**20)
+BACK = way("cupy → tf", "fro(x)", 1e6)
+
+
+def test_the_slower_direction_is_called_there():
+    (trip,) = trips([BACK, THERE])
+    assert (trip.there.code, trip.back.code, trip.ratio) == ("to(x)", "fro(x)", 13.0)
+
+
+def test_each_direction_is_its_cheapest_safe_path():
+    rows = [
+        THERE,
+        BACK,
+        way("tf → cupy", "best(x)", 2e6),
+        way("tf → cupy", "bad(x)", 1.0, suspect=True),
+    ]
+    (trip,) = trips(rows)
+    assert trip.there.code == "best(x)"
+
+
+def test_other_arrays_and_environments_are_other_trips():
+    rows = [
+        THERE,
+        way("cupy → tf", "fro(x)", 1e6, shape="8"),
+        way("cupy → tf", "f", 1.0, environment="new"),
+    ]
+    assert trips(rows) == []
+
+
+def test_a_pair_in_one_direction_is_no_trip():
+    lost = way("cupy → tf", "fro(x)", 1e6, changed=("values",))
+    assert trips([THERE, lost]) == []
+    assert one_way([THERE, lost]) == ["cupy → tf"]
+    assert answer([THERE, lost]) == "No pair could be measured safely in both directions."
+
+
+def test_a_framework_with_itself_is_no_trip():
+    assert trips([way("tf → tf", "a(x)", 1.0)]) == []
+
+
+def test_the_answer_says_which_and_how_many_times_and_why():
+    assert answer([THERE, BACK]) == (
+        "Of 1 round trips, 1 cost more in one direction. The most lopsided is tf → cupy:"
+        " 13 ms there and 1.0 ms back, 13 times; there it copies at 1.5 GB/s, back it is a view."
+    )
+
+
+def test_directions_that_cannot_be_told_apart_are_not_called_different():
+    rows = [THERE, way("cupy → tf", "fro(x)", 12.9e6)]
+    assert answer(rows) == (
+        "In none of 1 round trips can the directions be told apart with so few processes, or they"
+        " cost the same. Furthest apart is tf → cupy: 13 ms there and 13 ms back."
+    )
+    assert "not told apart" in text(trips(rows)[0])
+
+
+def test_a_wait_is_told_as_the_time_of_the_work():
+    loaded = way("tf → cupy", "to(x)", 13e6, loaded="waits 130 ms")
+    assert "that time is the work's, not the conversion's" in answer([loaded, BACK])
+    assert "behind queued work it waits 130 ms" in text(trips([loaded, BACK])[0])
+
+
+def test_many_round_trips_cost_the_sum_of_both_ways():
+    assert "100 round trips take about 1.4 s" in text(trips([THERE, BACK])[0])

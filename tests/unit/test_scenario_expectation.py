@@ -1,0 +1,94 @@
+"""An expectation is met, not met, or could not be checked; never silently fine."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_catalog, make_probe_info, make_result
+
+from dlprof.errors import UsageError
+from dlprof.scenario.expectation import check, parse, resolve
+from dlprof.session import FindingRecord
+
+pytestmark = pytest.mark.unit
+
+WAITS = {"verdict": "host-sync", "evidence": {}}
+
+
+def finding(rule="DLP001", severity="warning", results=(0,)) -> FindingRecord:
+    return FindingRecord(rule=rule, name="x", severity=severity, results=list(results), summary="s")
+
+
+def verdict(text, *findings, results=None, rounds=3) -> tuple[str, str]:
+    results = [make_result(ordering=WAITS)] if results is None else results
+    (found,) = check([parse(text)], results, findings, rounds)
+    return found.verdict, found.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["DLP001", "DLP001 on torch->*", "host-sync on *->numpy", "warning", "DLP001 on numpy<->torch"],
+)
+def test_a_finding_meets_what_is_expected(text):
+    assert verdict(text, finding()) == ("met", "")
+
+
+def test_a_finding_of_another_pair_does_not():
+    results = [make_result(ordering=WAITS), make_result(case={"producer": "jax"}, ordering=WAITS)]
+    assert verdict("DLP001 on torch->*", finding(results=[1]), results=results)[0] == "not met"
+
+
+def test_a_finding_of_another_rule_does_not():
+    assert verdict("DLP002", finding())[0] == "not met"
+
+
+def test_what_must_not_be_found_is_met_by_its_absence():
+    assert verdict("no error", finding())[0] == "met"
+    assert verdict("no warning", finding())[0] == "not met"
+
+
+def test_nothing_measured_of_the_pair_is_not_checked():
+    assert verdict("DLP001 on jax->*") == ("not checked", "nothing of jax->* was measured")
+
+
+@pytest.mark.parametrize("text", ["DLP001", "no DLP001"])
+@pytest.mark.parametrize("ordering", [None, {"verdict": "unknown", "evidence": {}}])
+def test_without_its_instrument_a_rule_is_not_checked(text, ordering):
+    assert verdict(text, results=[make_result(ordering=ordering)]) == (
+        "not checked",
+        "ordering was not measured, or could not be told",
+    )
+
+
+def test_one_process_cannot_tell_times_apart():
+    assert verdict("DLP012", rounds=1)[0] == "not checked"
+
+
+def test_what_was_refused_everywhere_is_not_checked():
+    assert verdict("DLP012", results=[make_result(status="unsupported")])[0] == "not checked"
+
+
+def test_an_alias_is_told_by_its_name():
+    catalog = make_catalog(make_probe_info("tensorflow", aliases=("tf",)))
+    assert str(resolve(parse("no dlp001 on tf->*"), catalog)) == "no DLP001 on tensorflow->*"
+
+
+def test_a_framework_that_nobody_knows_is_refused():
+    with pytest.raises(UsageError, match="there is no framework 'tff'"):
+        resolve(parse("DLP001 on tff->*"), make_catalog(make_probe_info("tensorflow")))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "is not like"),
+        ("no", "is not like"),
+        ("DLP001 DLP002", "is not like"),
+        ("DLP001 on ", "is not like"),
+        ("DLP001 on tf", "pair 'tf' is not like"),
+        ("DLP021", "there is no rule"),
+        ("host-sink", "did you mean 'DLP001'"),
+    ],
+)
+def test_another_text_is_refused_in_words(text, reason):
+    with pytest.raises(UsageError, match=reason):
+        parse(text)

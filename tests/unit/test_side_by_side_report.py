@@ -1,0 +1,60 @@
+"""Environments side by side: the same path, in each of them."""
+
+from __future__ import annotations
+
+import pytest
+from builders import lost_row, make_header, make_row
+
+from dlprof.reports.side_by_side import answer, cell, described, lines, names
+
+pytestmark = pytest.mark.unit
+
+
+def seen(code, environment, ns, **changes):
+    interval = (0.99 * ns, 1.01 * ns)
+    return make_row(code, ns, interval, environment=environment, frameworks="a → b", **changes)
+
+
+def test_a_path_is_one_line_with_a_cell_for_each_environment():
+    rows = [seen("f(x)", "old", 100.0), seen("f(x)", "new", 200.0), seen("g(x)", "new", 50.0)]
+    found = lines(rows)
+    assert [(line.code, sorted(line.rows)) for line in found] == [
+        ("g(x)", ["new"]),
+        ("f(x)", ["new", "old"]),
+    ]
+    assert names(rows) == ["old", "new"]
+
+
+def test_a_cell_holds_time_and_verdict_or_why_there_is_none():
+    assert cell(seen("f(x)", "old", 100.0)) == "100.0 ±1.0 ns view"
+    assert cell(seen("f(x)", "old", 100.0, changed=("values",))).endswith("wrong")
+    assert cell(lost_row()) == "unsupported"
+    assert cell(None) == "-"
+
+
+def test_the_answer_names_the_path_that_differs_most():
+    rows = [
+        seen("f(x)", "old", 1000.0),
+        seen("f(x)", "new", 100.0),
+        seen("g(x)", "old", 100.0, owner="copy"),
+        seen("g(x)", "new", 100.0),
+        seen("h(x)", "new", 1.0),
+    ]
+    assert answer(rows) == (
+        "Of 2 paths measured in all of old, new, other times: 1, view in one and copy in another: 1."
+        " Most of all f(x): 1.0 us in old, 100 ns in new, 10 times."
+    )
+
+
+def test_nothing_in_common_is_said():
+    rows = [seen("f(x)", "old", 1.0), seen("g(x)", "new", 1.0)]
+    assert answer(rows) == "No path was measured in all of old, new."
+
+
+def test_each_environment_is_described():
+    entry = {"name": "old", "python": "3.10.1", "packages": {"numpy": "1.23.5"}}
+    assert described(make_header(environments=[entry])) == ["old: Python 3.10.1, numpy 1.23.5"]
+
+
+def test_an_environment_that_says_nothing_is_described():
+    assert described(make_header(environments=[{"packages": 3}])) == ["None: Python None"]
