@@ -67,24 +67,33 @@ def _unique(results: Iterable[Result]) -> tuple[dict[Key, Result], set[Key]]:
     found: dict[Key, Result] = {}
     twice: set[Key] = set()
     for result in results:
-        name = key(result.case)
+        name = (*key(result.case), *_where(result))
         if name in found:
             twice.add(name)
         found[name] = result
     return found, twice
 
 
+def _by_code(result: Result) -> Key:
+    return (*code_key(result.case), *_where(result))
+
+
+def _where(result: Result) -> Key:
+    """The environment it was measured in, where the session has several."""
+    return (result.environment,) if result.environment else ()
+
+
 def _renamed(bases: Mapping[Key, Result], heads: Mapping[Key, Result]) -> dict[Key, Key]:
     """Cases of BASE that HEAD has under other names, where only one case can be meant."""
     lost = [name for name in bases if name not in heads]
     fresh = [name for name in heads if name not in bases]
-    codes = Counter(code_key(bases[name].case) for name in lost)
+    codes = Counter(_by_code(bases[name]) for name in lost)
     by_code: dict[Key, list[Key]] = {}
     for name in fresh:
-        by_code.setdefault(code_key(heads[name].case), []).append(name)
+        by_code.setdefault(_by_code(heads[name]), []).append(name)
     found = {}
     for name in lost:
-        code = code_key(bases[name].case)
+        code = _by_code(bases[name])
         if codes[code] == 1 and len(by_code.get(code, ())) == 1:
             found[name] = by_code[code][0]
     return found

@@ -46,6 +46,15 @@ def test_another_array_is_another_case(change):
     assert sides(match([result("a")], [result("a", **change)])) == [("a", None), (None, "a")]
 
 
+def test_the_same_case_of_two_environments_is_two_cases():
+    both = [result("a").model_copy(update={"environment": name}) for name in ("old", "new")]
+    found = match(both, both[::-1])
+    assert [(pair.base.environment, pair.head.environment) for pair in found.pairs] == [
+        ("old", "old"),
+        ("new", "new"),
+    ]
+
+
 def test_a_way_with_a_new_name_is_found_by_its_code():
     found = match([result("old", "f(x)")], [result("new", "f(x)")])
     assert sides(found) == [("old", "new")]
