@@ -52,6 +52,8 @@ class Row:
     process_medians_ns: tuple[float, ...] = ()
     suspect: bool = False
     """Whether a finding says that the path is wrong or unsafe."""
+    diagnosed: bool = True
+    """Whether it was looked for waits, races and lifetime: without that nothing is called safe."""
     host_ns: float | None = None
     kept_ns: tuple[float, float] | None = None
     """First and second conversion of a new array, where the framework keeps what it made."""
@@ -106,7 +108,8 @@ def row_of(result: Result) -> Row:
         ready=slim(result.ready_time),
         device_ns=_device_ns(result.device_time),
         device_resolution_ns=_number((result.device_time or {}).get("resolution_ns")) or 0.0,
-        gb_per_s=result.copy_cost.gb_per_s if result.copy_cost else None,
+        # A result that is a view in some processes has no speed of copying.
+        gb_per_s=result.copy_cost.gb_per_s if result.copy_cost and _is_copy(result) else None,
         share_of_memcpy=result.copy_cost.share_of_memcpy if result.copy_cost else None,
         owner=_owner(result),
         changed=_changed(result),
@@ -116,6 +119,7 @@ def row_of(result: Result) -> Row:
         notes=tuple(first_line(note) for note in result.notes),
         setup=clean(" / ".join(case.setup.strip().splitlines())),
         loaded=_loaded(result),
+        diagnosed=result.lifetime is not None or result.early_write is not None,
         process_medians_ns=_process_medians(result),
         host_ns=None if result.host_time is None else result.host_time.median_ns,
         kept_ns=_kept(result),
@@ -135,6 +139,7 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
     ``rows`` are those of all results of the session, in its order. What was found of a path at
     one shape holds for all of them: the diagnosis looks at the first only.
     """
+    findings = list(findings)
     guilty = {
         _way(rows[index])
         for finding in findings
@@ -142,11 +147,33 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
         for index in finding.results
         if 0 <= index < len(rows)
     }
-    return [replace(row, suspect=True) if _way(row) in guilty else row for row in rows]
+    racing: set[tuple[str, ...]] = {
+        (rows[index].pair, rows[index].device)
+        for finding in findings
+        if finding.rule == RACE
+        for index in finding.results
+        if 0 <= index < len(rows)
+    }
+    return [
+        replace(row, suspect=True) if _way(row) in guilty or _of_a_racing_pair(row, racing) else row
+        for row in rows
+    ]
+
+
+RACE = "DLP020"
+
+
+def _of_a_racing_pair(row: Row, racing: set[tuple[str, ...]]) -> bool:
+    """Whether it may copy, and a copy of its pair was seen torn: whole ones prove nothing then."""
+    return row.owner != "view" and (row.pair, row.device) in racing
 
 
 def _way(row: Row) -> tuple[str, ...]:
     return row.pair, row.code, row.dtype, row.layout, row.device
+
+
+def _is_copy(result: Result) -> bool:
+    return result.ownership is not None and result.ownership.verdict == "copy"
 
 
 def slim(measure: TimeMeasure | None) -> TimeMeasure | None:

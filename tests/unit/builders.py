@@ -107,6 +107,7 @@ def make_result(
         "ready_time": ready,
         "ownership": {"verdict": "view", "evidence": {}},
         "values": {"verdict": "ok", "evidence": {"changed": {}}},
+        "lifetime": {"verdict": "safe", "evidence": {}},
         "rounds": [0, 1, 2],
     }
     return Result.model_validate(fields | changes)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from builders import lost_row, make_measure, make_row
+from builders import lost_row, make_measure, make_result, make_row
 
 from dlprof.reports.answer import answers, slower
+from dlprof.reports.row import row_of
+from dlprof.session import ProcessSamples
 
 pytestmark = pytest.mark.unit
 
@@ -161,3 +163,32 @@ def test_modes_are_shown_in_the_answer():
     modes = [{"median_ns": 100.0, "rounds": [0]}, {"median_ns": 400.0, "rounds": [1]}]
     row = make_row("f(x)", ready=make_measure(250.0, None, modes=modes))
     assert "100 | 400 ns" in answers([row])[0]
+
+
+def test_without_a_diagnosis_nothing_is_called_safe():
+    (answer,) = answers([row_of(make_result("f(x)", lifetime=None))])
+    assert answer.startswith("cheapest that is right (nothing looked for races or lost memory)")
+
+
+def wide(code, *medians_ns):
+    """A path whose processes differ so much that its interval says nothing."""
+    middle = sorted(medians_ns)[len(medians_ns) // 2]
+    processes = [
+        {"round": number, "loops": 1, "samples_ns": [median]}
+        for number, median in enumerate(medians_ns)
+    ]
+    result = make_result(code, middle, (middle / 1000, middle * 1000))
+    ready = result.ready_time.model_copy(
+        update={"processes": [ProcessSamples(**one) for one in processes]}
+    )
+    return row_of(result.model_copy(update={"ready_time": ready}))
+
+
+def test_processes_that_are_all_far_apart_are_told_apart_whatever_the_intervals():
+    (answer,) = answers([wide("fast(x)", 2000, 2100), wide("slow(x)", 58_000, 16_000_000)])
+    assert "Not told apart" not in answer
+
+
+def test_processes_that_come_near_each_other_are_not():
+    (answer,) = answers([wide("fast(x)", 2000, 40_000), wide("slow(x)", 58_000, 16_000_000)])
+    assert "Not told apart from it: slow(x)" in answer

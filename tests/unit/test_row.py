@@ -7,8 +7,9 @@ import math
 import pytest
 from builders import make_header, make_result, make_row
 
-from dlprof.reports.row import row_of
+from dlprof.reports.row import row_of, suspected
 from dlprof.reports.terminal import render
+from dlprof.session import FindingRecord
 
 pytestmark = pytest.mark.unit
 
@@ -139,3 +140,24 @@ def test_a_session_edited_by_hand_is_still_shown(odd):
 )
 def test_a_header_edited_by_hand_is_still_shown(odd):
     assert render(make_header(**odd), [make_row()])
+
+
+def test_where_one_copy_of_a_pair_was_torn_only_its_views_are_safe():
+    words = {"torn(x)": "copy", "whole(x)": "copy", "either(x)": "varies", "view(x)": "view"}
+    rows = [
+        row_of(make_result(code, ownership={"verdict": word, "evidence": {}}))
+        for code, word in words.items()
+    ]
+    race = FindingRecord(
+        rule="DLP020", name="unsafe-copy", severity="error", results=[0], summary="it is torn"
+    )
+    assert [row.code for row in suspected(rows, [race]) if row.safe] == ["view(x)"]
+
+
+def test_a_result_that_is_a_view_in_some_processes_has_no_speed_of_copying():
+    cost = {"size_bytes": 8, "gb_per_s": 231.0}
+    speeds = [
+        row_of(make_result(copy_cost=cost, ownership={"verdict": word, "evidence": {}})).gb_per_s
+        for word in ("copy", "varies", "unknown")
+    ]
+    assert speeds == [231.0, None, None]

@@ -6,15 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dlprof.clean import clean
+from dlprof.errors import NoReproducer
 from dlprof.quantity import time_text
 from dlprof.reports.html import again, evidence, rule_page
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.figure import array_text
+from dlprof.repro import reproducer
 from dlprof.rules import SEVERITIES
 from dlprof.session import FindingRecord, Session
 
 LONGEST = 1200
 FEW = 5
+MOST_SCRIPTS = 12
+"""Findings that have their reproducer on the page, so that a long session's page stays small."""
 DIAGNOSED = frozenset(("DLP001", "DLP002", "DLP003", "DLP005", "DLP010", "DLP011", "DLP020"))
 """Rules on ordering, peak memory, lifetime and early writes."""
 DIAGNOSIS = "The verdict was seen once, in a process of its own, at the first shape of each path."
@@ -50,6 +54,7 @@ class Card:
     cases: list[Case]
     more: list[Case]
     again: str | None
+    script: str | None
     about: tuple[rule_page.Part, ...]
 
 
@@ -88,8 +93,18 @@ def _card(
         cases=cases[:FEW],
         more=cases[FEW:],
         again=again.command(of, session.request),
+        script=_script(session, finding) if number <= MOST_SCRIPTS else None,
         about=rule_page.parts(finding.rule) if explain else (),
     )
+
+
+def _script(session: Session, finding: FindingRecord) -> str | None:
+    """The reproducer; None where none can be made of this session."""
+    try:
+        lines = reproducer(session, finding).text.splitlines()
+    except NoReproducer:
+        return None
+    return "\n".join(clean(line, LONGEST) for line in lines)
 
 
 def _case(entry: Entry) -> Case:

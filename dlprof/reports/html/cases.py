@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from statistics import median
 
 from dlprof.quantity import plain_time, time_text
 from dlprof.reports.cell_text import device_text, speed_text, status_text
@@ -150,7 +151,9 @@ def _calls(result: Result) -> bool:
 
 
 def _call(entry: Entry) -> str:
-    return time_text(entry.result.host_time)
+    host = entry.result.host_time
+    processes = host.processes if host is not None else []
+    return time_text(host, tuple(median(one.samples_ns) for one in processes if one.samples_ns))
 
 
 def _call_ns(entry: Entry) -> float | None:
