@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from dlprof import machine, plan
 from dlprof import session as sessions
-from dlprof.axes import parse_dtype, parse_layout, parse_shape, shape_text
+from dlprof.axes import PLACEMENTS, parse_dtype, parse_layout, parse_shape, shape_text
 from dlprof.catalog import Catalog, catalog_from, environment
 from dlprof.errors import Unsaved, UsageError
 from dlprof.interpreter import Outcome, Worker
@@ -81,6 +81,8 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
     )
     if read != axes or axes.device not in DEVICES:
         raise ValueError(f"these axes cannot be measured: {axes}")
+    if set(settings.placements) - set(PLACEMENTS):
+        raise ValueError(f"there are no such placements: {settings.placements}")
     times = (settings.limit_s, settings.budget_s or 0.0, settings.sample_ns / 1e9)
     if settings.rounds < 1 or not all(0 <= time_s < LONGEST_S for time_s in times):
         raise ValueError(f"these settings cannot be measured with: {settings}")

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dlprof import merge_device, stats
-from dlprof.session import Mode, ProcessSamples, Result, TimeMeasure
+from dlprof import merge_device, merge_placement, merge_time
+from dlprof.session import ProcessSamples, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
 
@@ -45,8 +45,8 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
 def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str, Any]:
     status, reason = _status(answers, rounds)
     parts = [(round_, answer["parts"]) for round_, answer in answers]
-    host = _time(parts, "host_time")
-    ready = _time(parts, "ready_time")
+    host = merge_time.merged(parts, "host_time")
+    ready = merge_time.merged(parts, "ready_time")
     if ready is None and host is not None and not _lost_ready_time(answers):
         ready = host.model_copy(update={"processes": [], "same_as": "host_time"})
     first = _first_call(parts)
@@ -64,6 +64,9 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         ),
         **{name: agree([part[name] for _, part in parts if name in part]) for name in VERDICTS},
         "copy_cost": _copy_cost(parts, ready),
+        "placement": merge_placement.merged(
+            [(round_, part["placement"]) for round_, part in parts if "placement" in part], ready
+        ),
         "handshake": _newest(parts, "handshake") or [],
         "notes": _notes(answers),
         "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
@@ -93,44 +96,6 @@ def _status(answers: Answers, rounds: int) -> tuple[str, str | None]:
             )
             return answer["status"], f"{answer['reason']}{where}"
     return "ok", None
-
-
-def _time(parts: Sequence[tuple[int, dict[str, Any]]], name: str) -> TimeMeasure | None:
-    processes = [
-        ProcessSamples(
-            round=round_,
-            loops=part[name]["loops"],
-            samples_ns=[round(sample, 2) for sample in part[name]["samples_ns"]],
-            page_faults_per_call=part[name].get("page_faults_per_call"),
-        )
-        for round_, part in parts
-        if name in part
-    ]
-    if not processes:
-        return None
-    medians = [statistics.median(process.samples_ns) for process in processes]
-    found = stats.estimate(medians, [process.page_faults_per_call for process in processes])
-    return TimeMeasure(
-        median_ns=found.median_ns,
-        ci95_ns=found.ci95_ns,
-        min_ns=min(min(process.samples_ns) for process in processes),
-        processes=processes,
-        modes=[_mode(mode, processes, medians) for mode in found.modes]
-        if len(found.modes) > 1
-        else [],
-    )
-
-
-def _mode(
-    mode: tuple[int, ...], processes: Sequence[ProcessSamples], medians: Sequence[float]
-) -> Mode:
-    faults = [processes[index].page_faults_per_call for index in mode]
-    known = [fault for fault in faults if fault is not None]
-    return Mode(
-        median_ns=statistics.median(medians[index] for index in mode),
-        rounds=[processes[index].round for index in mode],
-        page_faults_per_call=statistics.median(known) if known else None,
-    )
 
 
 def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -238,6 +203,9 @@ def _answer_of(result: Result, round_: int) -> dict[str, Any]:
     device_time = result.device_time and merge_device.of_round(result.device_time, round_)
     if device_time:
         parts["device_time"] = device_time
+    placement = result.placement and merge_placement.of_round(result.placement, round_)
+    if placement:
+        parts["placement"] = placement
     if round_ in result.rounds and result.ownership and result.ownership.verdict != "varies":
         parts["ownership"] = result.ownership.model_dump()
     return {"status": "ok", "reason": None, "parts": parts, "failures": []}

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import stat
+import statistics
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -106,6 +107,30 @@ class CopyCost(Model):
     share_of_memcpy: float | None = None
 
 
+class Share(Model):
+    """A part of a whole, from 0 to 1; noise may carry it a little below 0."""
+
+    median: float
+    ci95: tuple[float, float] | None = None
+
+
+class Placement(Model):
+    """Time per iteration of a loop that uses the result, by where the conversion stands.
+
+    ``use`` is the operation in the loop; ``share`` the conversion's part of an iteration.
+    ``break_even_iterations``: from how many on converting before the loop takes less time.
+    ``refused`` says why a placement has no time.
+    """
+
+    use: str | None
+    in_loop: TimeMeasure | None = None
+    hoisted: TimeMeasure | None = None
+    implicit: TimeMeasure | None = None
+    share: Share | None = None
+    break_even_iterations: int | None = None
+    refused: dict[str, str] = {}
+
+
 class Result(Model):
     case: CaseRecord
     status: Status
@@ -125,6 +150,7 @@ class Result(Model):
     peak_memory: Verdict | None = None
     trace: Verdict | None = None
     copy_cost: CopyCost | None = None
+    placement: Placement | None = None
     handshake: list[dict[str, Any]] = []
     notes: list[str] = []
     output: str | None = None
@@ -147,9 +173,26 @@ def slim(result: Result) -> Result:
         {name: event[name] for name in ("call", "outcome", "ns") if name in event}
         for event in result.handshake
     ]
+    if result.placement is not None:
+        lighter["placement"] = without_samples(result.placement)
     for name in ("phases", "device_time", "copy_cost", "output"):
         lighter[name] = None
     return result.model_copy(update=lighter)
+
+
+def without_samples(placement: Placement) -> Placement:
+    """The placement with the median of each process instead of its samples."""
+    times = {
+        name: measure.model_copy(update={"processes": [_median(one) for one in measure.processes]})
+        for name in ("in_loop", "hoisted", "implicit")
+        if (measure := getattr(placement, name)) is not None
+    }
+    return placement.model_copy(update=times)
+
+
+def _median(process: ProcessSamples) -> ProcessSamples:
+    medians = [statistics.median(process.samples_ns)] if process.samples_ns else []
+    return process.model_copy(update={"samples_ns": medians})
 
 
 class FindingRecord(Model):

@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from dlprof.axes import parse_dtype, parse_layout, parse_shape, split
+from dlprof.axes import parse_dtype, parse_layout, parse_placement, parse_shape, split
 from dlprof.errors import UsageError
 from dlprof.plan import Axes
 from dlprof.runner import Settings
@@ -46,6 +46,15 @@ Paths = Annotated[
     list[str] | None,
     typer.Option(
         "--path", metavar="GLOB", help="Only paths whose name or code matches; see 'dlprof paths'."
+    ),
+]
+Placements = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--placement",
+        metavar="NAME",
+        help="convert (default), in-loop, hoisted or implicit: where a loop that uses the result"
+        " has the conversion; may be repeated.",
     ),
 ]
 Rounds = Annotated[
@@ -150,6 +159,7 @@ def settings_from(
     quick: bool,
     diagnose: bool | None = None,
     together: bool = False,
+    placements: list[str] | None = None,
 ) -> Settings:
     """The settings that were asked for. Raises :class:`UsageError`."""
     for name, seconds in (("--timeout", limit), ("--budget", budget)):
@@ -167,8 +177,16 @@ def settings_from(
         limit_s=default.limit_s if limit is None else limit,
         budget_s=budget,
         together=together,
+        placements=_placements(placements) or default.placements,
         diagnose=default.diagnose if diagnose is None else diagnose,
     )
+
+
+def _placements(names: list[str] | None) -> tuple[str, ...]:
+    found = _unique(parse_placement(name) for name in split(names or ()))
+    if names and not found:
+        raise UsageError("--placement names nothing to measure")
+    return found
 
 
 def refuse_with_resume(given: Mapping[str, object]) -> None:

@@ -20,6 +20,7 @@ def run(
     layout: options.Layouts = None,
     device: options.Device = None,
     path: options.Paths = None,
+    placement: options.Placements = None,
     rounds: options.Rounds = None,
     budget: options.Budget = None,
     timeout: options.Limit = None,
@@ -55,6 +56,7 @@ def run(
             "--layout": layout,
             "--device": device,
             "--path": path,
+            "--placement": placement,
             "--rounds": rounds,
             "--budget": budget,
             "--seed": seed,
@@ -70,7 +72,9 @@ def run(
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
     axes = options.axes_from(shape, dtype, layout, device, Axes())
-    settings = options.settings_from(rounds, seed, timeout, budget, quick, diagnose)
+    settings = options.settings_from(
+        rounds, seed, timeout, budget, quick, diagnose, placements=placement
+    )
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)
     catalog = inspect_interpreter(interpreter, files)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -177,6 +177,20 @@ class Import:
     returns_array: bool = True
 
 
+@dataclass(frozen=True)
+class Use:
+    """An operation of several arrays, for the cost of a loop that converts all of them.
+
+    ``code`` holds ``{x}`` and the name of each other array in braces; ``others`` are the shapes
+    of those, whose dtype is that of ``x`` and which the producer makes and the path converts as it
+    does ``x``. ``setup`` is source text that only this operation needs.
+    """
+
+    code: str
+    others: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    setup: str = ""
+
+
 class Probe:
     """How one framework is probed. Subclass, fill in the attributes, answer the methods.
 
@@ -255,8 +269,18 @@ class Probe:
         return NotImplemented
 
     def use(self, device: str) -> str:
-        """Source text of one small operation on ``{x}``, for the cost of using it in a loop."""
+        """Source text of one small operation on ``{x}``, for the cost of using it in a loop.
+
+        A call that gets ``{x}`` as its argument says also what the framework makes of a foreign
+        array; an operator (``{x} + 1``) would be that array's own.
+        """
         raise NotImplementedError
+
+    def use_many(self, spec: ArraySpec) -> Use | None:
+        """An operation on several arrays, ``{x}`` of ``spec`` among them, that says more of real
+        loops than :meth:`use`. None (default) where there is none.
+        """
+        return None
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         """Source text that queues ``work`` units (a name of the namespace, an int) of device or

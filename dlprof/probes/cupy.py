@@ -154,7 +154,7 @@ class CuPy(Probe):
         cupy.cuda.get_current_stream().synchronize()
 
     def use(self, device: str) -> str:
-        return "{x} + 1"
+        return "cupy.add({x}, 1)"
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         return "y = x\nfor _ in range(work): y = y + 1"

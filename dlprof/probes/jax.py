@@ -155,7 +155,7 @@ class Jax(Probe):
         return "{x}.block_until_ready()"
 
     def use(self, device: str) -> str:
-        return "{x} + 1"
+        return "jnp.add({x}, 1)"
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         return _ENQUEUE[spec.device]

@@ -103,7 +103,7 @@ class NumPy(Probe):
         return None
 
     def use(self, device: str) -> str:
-        return "{x} + 1"
+        return "numpy.add({x}, 1)"
 
 
 def values(elements: int, spec: ArraySpec) -> str:

@@ -154,7 +154,7 @@ class TensorFlow(Probe):
         return "tf.experimental.dlpack.to_dlpack({x})" if _queues(device) else ""
 
     def use(self, device: str) -> str:
-        return "{x} + 1"
+        return "tf.add({x}, 1)"
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         return _ENQUEUE[spec.device] if _queues(spec.device) else None

@@ -159,7 +159,7 @@ class Torch(Probe):
             torch.cuda.current_stream(array.device).synchronize()
 
     def use(self, device: str) -> str:
-        return "{x} + 1"
+        return "torch.add({x}, 1)"
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         if spec.device != "cuda":

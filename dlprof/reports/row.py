@@ -12,7 +12,7 @@ from dlprof.axes import shape_text
 from dlprof.clean import clean, first_line
 from dlprof.probes.base import DTYPES
 from dlprof.quantity import plain_time
-from dlprof.session import FindingRecord, Result, TimeMeasure
+from dlprof.session import FindingRecord, Placement, Result, TimeMeasure, without_samples
 
 LONGEST_NAME = 60
 MOST_BYTES = 1 << 63
@@ -47,6 +47,7 @@ class Row:
     process_medians_ns: tuple[float, ...] = ()
     suspect: bool = False
     """Whether a finding says that the path is wrong or unsafe."""
+    placement: Placement | None = None
     kept_ns: tuple[float, float] | None = None
     """First and second conversion of a new array, where the framework keeps what it made."""
 
@@ -102,6 +103,7 @@ def row_of(result: Result) -> Row:
         setup=clean(" / ".join(case.setup.strip().splitlines())),
         loaded=_loaded(result),
         process_medians_ns=_process_medians(result),
+        placement=without_samples(result.placement) if result.placement else None,
         kept_ns=_kept(result),
     )
 

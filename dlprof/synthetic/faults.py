@@ -20,11 +20,14 @@ class Plant:
     dtypes: tuple[str, ...] = ("float32",)
     layouts: tuple[str, ...] = ("C",)
     protocol: str = "native"
+    placements: tuple[str, ...] = ("convert",)
 
     @property
     def consumer(self) -> str:
         return f"synthetic-{self.name}"
 
+
+LOOPS = ("in-loop", "hoisted")
 
 PLANTS = (
     Plant("view", ("view",)),
@@ -46,6 +49,8 @@ PLANTS = (
     Plant("dangle", ("dangle",), "DLP011"),
     Plant("slow", ("slow", "view"), "DLP012"),
     Plant("asymmetric", ("view",), "DLP013"),
+    Plant("slow-in-loop", ("slow",), "DLP014", placements=LOOPS),
+    Plant("view-in-loop", ("view",), placements=LOOPS),
     Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
     Plant("crash", ("crash",), "DLP016"),
     Plant("hang", ("hang",), "DLP016"),
@@ -57,6 +62,5 @@ PLANTS = (
 
 NOT_PLANTED = {
     "DLP006": "not planted: needs a device",
-    "DLP014": "not planted: no conversions in a loop yet",
 }
 """Rules for which nothing can be planted on the host, and why."""

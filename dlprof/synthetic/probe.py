@@ -62,7 +62,7 @@ class Synthetic(Probe):
         return None
 
     def use(self, device: str) -> str:
-        return "{x}.wait().data + 1"
+        return "framework.blur({x})"
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         return f"y = framework.after_work(x, {UNIT_NS}, work)"

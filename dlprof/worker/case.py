@@ -24,6 +24,7 @@ from dlprof.worker import (
     ownership,
     peak_memory,
     phases,
+    placement,
     ready_time,
     room,
     trace,
@@ -147,6 +148,7 @@ class Bench:
         self.wanted: list[str] = request["instruments"]
         self.budget_ns: int = request["budget_ns"]
         self.largest_bytes: int = request["largest_bytes"]
+        self.placements: list[str] = request.get("placements", [])
         self.gpu, self.no_gpu = _gpu(subject)
 
     def run(self) -> None:
@@ -170,6 +172,7 @@ class Bench:
             per_call = sum(host["samples_ns"]) / len(host["samples_ns"])
             self.take("phases", lambda: phases.measure(subject, per_call, budget // PHASES_SHARE))
         self.take("device_time", self.device_time)
+        self.take("placement", lambda: placement.measure(subject, budget, self.placements))
 
     def _diagnose(self) -> None:
         sizes = [size for size in early_write.SIZES_BYTES if size <= self.largest_bytes]

@@ -26,6 +26,15 @@ def check(spec: ArraySpec) -> None:
         )
 
 
+def check_more(needed_bytes: int) -> None:
+    """Raises :class:`TooLarge` where so much more memory cannot be had."""
+    available = available_bytes()
+    if available is not None and needed_bytes + RESERVE_BYTES > available:
+        raise TooLarge(
+            f"needs about {_gib(needed_bytes)} more memory, {_gib(available)} are available"
+        )
+
+
 def available_bytes() -> int | None:
     """Memory that can be had without swapping, within the control group's limit."""
     found = [size for size in (_meminfo(), _cgroup()) if size is not None]

@@ -54,7 +54,12 @@ class Subject:
 
 def compose(export: Export, import_: Import) -> str:
     """The conversion of ``x`` as one expression."""
-    return import_.code.format(x=export.code.format(x="x"))
+    return written(import_.code, written(export.code, "x"))
+
+
+def written(code: str, x: str) -> str:
+    """A way's ``code`` with ``x`` in its place."""
+    return code.format(x=x)
 
 
 def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> Callable[..., Any]:

@@ -11,7 +11,7 @@ import gc
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -98,6 +98,27 @@ def sample(loop: Loop, budget_ns: int, off_ns: float = 0.0) -> Timing:
         faults = page_faults()
         samples = [loop(loops) / loops - off_ns for _ in range(count)]
     return Timing(loops, samples, (page_faults() - faults) / (count * loops))
+
+
+def sample_in_turn(loops: Mapping[str, Loop], budget_ns: int, off_ns: float) -> dict[str, Timing]:
+    """Time several loops for about ``budget_ns`` each, one sample of each after the other.
+
+    What slows the machine for a while then slows all of them.
+    """
+    with collector_off():
+        calibrated = {name: calibrate(loop) for name, loop in loops.items()}
+        elapsed = sum(elapsed for _, elapsed in calibrated.values())
+        count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns * len(loops) // max(elapsed, 1)))
+        samples: dict[str, list[float]] = {name: [] for name in loops}
+        faults = dict.fromkeys(loops, 0)
+        for name, loop in list(loops.items()) * count:
+            before = page_faults()
+            samples[name].append(loop(calibrated[name][0]) / calibrated[name][0] - off_ns)
+            faults[name] += page_faults() - before
+    return {
+        name: Timing(calibrated[name][0], times, faults[name] / (count * calibrated[name][0]))
+        for name, times in samples.items()
+    }
 
 
 def page_faults() -> int:
