@@ -23,12 +23,12 @@ def merged(found: Found, convert: TimeMeasure | None) -> Placement | None:
         return None
     times = [(round_, one["times"]) for round_, one in found]
     measures = {field: merge_time.merged(times, name) for name, field in FIELDS.items()}
-    in_loop, hoisted = measures["in_loop"], measures["hoisted"]
+    in_loop, hoisted, share = measures["in_loop"], measures["hoisted"], _share(times)
     return Placement(
         use=found[-1][1]["use"],
         **measures,
-        share=_share(times),
-        break_even_iterations=break_even(convert, in_loop, hoisted),
+        share=share,
+        break_even_iterations=break_even(convert, in_loop, hoisted, share),
         refused={name: words for _, one in found for name, words in one["refused"].items()},
     )
 
@@ -65,17 +65,21 @@ def _share(times: Found) -> Share | None:
 
 
 def break_even(
-    convert: TimeMeasure | None, in_loop: TimeMeasure | None, hoisted: TimeMeasure | None
+    convert: TimeMeasure | None,
+    in_loop: TimeMeasure | None,
+    hoisted: TimeMeasure | None,
+    share: Share | None,
 ) -> int | None:
     """From how many iterations on converting before the loop is the shorter way.
 
-    None where the two loops cannot be told apart: their intervals touch, or there are none.
+    None where the two loops cannot be told apart: the interval of the conversion's ``share``
+    reaches down to nothing, or there is none.
     """
     if convert is None or in_loop is None or hoisted is None:
         return None
-    if in_loop.ci95_ns is None or hoisted.ci95_ns is None:
-        return None
-    if in_loop.ci95_ns[0] <= hoisted.ci95_ns[1]:
+    if share is None or share.ci95 is None or share.ci95[0] <= 0:
         return None
     saved = in_loop.median_ns - hoisted.median_ns
+    if saved <= 0:
+        return None
     return max(LEAST_ITERATIONS, math.floor(convert.median_ns / saved) + 1)

@@ -81,7 +81,7 @@ def _time_text(measure: TimeMeasure | None) -> str:
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
-    """What the loops answer: the costliest path, those that cost little, and what x itself costs."""
+    """What the loops answer: the costliest path, those not told apart, what x itself costs."""
     looped = [(row, row.placement, row.placement.share) for row in rows if row.placement]
     found = [(row, placement, share.median) for row, placement, share in looped if share]
     told = [one for one in found if one[1].break_even_iterations is not None]
@@ -103,9 +103,11 @@ def _not_told(codes: Sequence[str], found: Placement) -> str:
 def _costliest(row: Row, found: Placement, share: float) -> str:
     in_loop, hoisted = _median(found.in_loop), _median(found.hoisted)
     whole = ITERATIONS * in_loop, row.cost_ns + ITERATIONS * hoisted
+    unclear = share_text(found.share) == "?"
+    part = "makes the loop longer" if unclear else f"takes {100 * share:.0f} % of the loop"
     return (
-        f"{row.code} takes {100 * share:.0f} % of the loop: {plain_time(in_loop)} per iteration with it"
-        f" inside, {plain_time(hoisted)} with it before. Hoisting pays from"
+        f"{row.code} {part}: {plain_time(in_loop)} per iteration with it inside,"
+        f" {plain_time(hoisted)} with it before. Hoisting pays from"
         f" {found.break_even_iterations:,} iterations on; {ITERATIONS:,} take"
         f" {plain_time(whole[1])} instead of {plain_time(whole[0])}."
     )
@@ -113,9 +115,7 @@ def _costliest(row: Row, found: Placement, share: float) -> str:
 
 def _implicit(rows: Sequence[Row]) -> list[str]:
     """What becomes of the foreign array itself, once for all paths: none has a part in it."""
-    times = [
-        row.placement for row in rows if row.placement is not None and row.placement.implicit
-    ]
+    times = [row.placement for row in rows if row.placement is not None and row.placement.implicit]
     consumer = rows[0].pair.rpartition(" ")[2]
     if not times:
         reason = _refused(rows, "implicit")

@@ -10,7 +10,7 @@ from dlprof.rules import thresholds, words
 from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import clearly_longer, interval
+from dlprof.rules.timing import clearly_longer
 
 
 def slow_path(survey: Survey) -> Iterator[Claim]:
@@ -93,7 +93,7 @@ def _kind(case: Known) -> str:
 def convert_in_loop(survey: Survey) -> Iterator[Claim]:
     """The conversion takes a good part of a loop that it could stand before.
 
-    Both loops are those of one process each time, and their intervals must not touch.
+    Each process compares its own two loops, and the interval of the share must lie above zero.
     """
     costly = [case for case in survey.cases if _share(case) >= thresholds.LOOP_SHARE]
     for cases in groups(costly, lambda case: case.pair):
@@ -122,9 +122,10 @@ def _loops(case: Known) -> tuple[float, float]:
     found = case.result.placement if case.result.status == "ok" else None
     if found is None or found.in_loop is None or found.hoisted is None:
         return 0.0, 0.0
-    long, short = interval(found.in_loop), interval(found.hoisted)
-    if long is None or short is None or long[0] <= short[1]:
+    if found.share is None or found.share.ci95 is None or found.share.ci95[0] <= 0:
         return 0.0, 0.0
+    if found.in_loop.min_ns <= found.hoisted.min_ns:
+        return 0.0, 0.0  # foreign load only ever adds: what was as fast once is no slower
     return found.in_loop.median_ns, found.hoisted.median_ns
 
 

@@ -27,6 +27,9 @@ from dlprof.worker.words import words
 ARRAYS = 2
 """Arrays of the case's size beside the source: the converted one, and what is made of it."""
 
+LEAST_BUDGET_NS = 60_000_000
+"""A share is a difference: a few disturbed samples show in it more than in a time."""
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -53,7 +56,9 @@ def measure(subject: Subject, budget_ns: int, placements: Sequence[str]) -> dict
     for operation in _operations(subject):
         loops, reasons = _loops(subject, operation, placements)
         if loops:
-            timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns())
+            timings = timer.sample_in_turn(
+                loops, max(budget_ns, LEAST_BUDGET_NS), timer.loop_cost_ns()
+            )
             times = {name: asdict(timing) for name, timing in timings.items()}
             return {"use": operation.of(), "times": times, "refused": refused | reasons}
         refused |= {f"{operation.of()}, {name}": reason for name, reason in reasons.items()}
@@ -114,15 +119,15 @@ def _names(subject: Subject, operation: Operation) -> dict[str, Any]:
     return _made[key]
 
 
-def _in_loop(subject: Subject, operation: Operation, namespace: dict[str, Any]) -> str:
-    _refuse_nothing(subject)
+def _in_loop(subject: Subject, operation: Operation, _: dict[str, Any]) -> str:
+    _check_left_behind(subject)
     conversions = [f"_{name} = {_conversion(subject, name)}" for name in operation.names]
     dropped = ", ".join(f"_{name}" for name in operation.names)
     return "\n".join([*conversions, _turn(subject, operation.of("_")), f"del {dropped}"])
 
 
 def _hoisted(subject: Subject, operation: Operation, namespace: dict[str, Any]) -> str:
-    _refuse_nothing(subject)
+    _check_left_behind(subject)
     for name in operation.names:
         converted = compile_call(_conversion(subject, name), namespace)()
         subject.wait_for(converted)
@@ -130,7 +135,7 @@ def _hoisted(subject: Subject, operation: Operation, namespace: dict[str, Any]) 
     return _turn(subject, operation.of("_hoisted_"))
 
 
-def _implicit(subject: Subject, operation: Operation, namespace: dict[str, Any]) -> str:
+def _implicit(subject: Subject, operation: Operation, _: dict[str, Any]) -> str:
     if not takes_arrays(operation.code, operation.names):
         raise Unsupported(
             f"{operation.of()} of a foreign x is an operation of its own framework, not of"
@@ -170,6 +175,6 @@ def _turn(subject: Subject, operation: str) -> str:
     return "\n".join(line for line in (f"_used = {operation}", wait, "del _used") if line)
 
 
-def _refuse_nothing(subject: Subject) -> None:
+def _check_left_behind(subject: Subject) -> None:
     if not subject.import_.returns_array:
         raise Unsupported("the call leaves no array behind to use")
