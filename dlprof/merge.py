@@ -57,6 +57,8 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "host_time": host,
         "ready_time": ready,
         "first_call_ns": first and first["ns"],
+        "first_call_peak_bytes": _least(parts, "first_call", "peak_bytes"),
+        "create_ns": _least(parts, "source", "ns"),
         "first_call_cases_before": first and first["cases_before"],
         "phases": _phases(parts),
         "device_time": merge_device.merged(
@@ -116,6 +118,12 @@ def _first_call(parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] |
     # The call with the fewest conversions before it is the closest to a first one.
     calls = [part["first_call"] for _, part in parts if "first_call" in part]
     return min(calls, key=lambda call: call["cases_before"], default=None)
+
+
+def _least(parts: Sequence[tuple[int, dict[str, Any]]], name: str, key: str) -> Any:
+    """The smallest of all processes: what happens once for all only adds to it."""
+    found = [part[name].get(key) for _, part in parts if name in part]
+    return min((value for value in found if value is not None), default=None)
 
 
 def _phases(parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] | None:
@@ -225,5 +233,8 @@ def _once(result: Result) -> dict[str, Any]:
         parts["first_call"] = {
             "ns": result.first_call_ns,
             "cases_before": result.first_call_cases_before or 0,
+            "peak_bytes": result.first_call_peak_bytes,
         }
+    if result.create_ns is not None:
+        parts["source"] = {"ns": result.create_ns}
     return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
@@ -10,11 +11,15 @@ from typing import Any
 
 from dlprof.catalog import Catalog, ProbeInfo, Way
 from dlprof.errors import Unmeasured, UsageError
+from dlprof.probes.base import DTYPES, written
 
 
 @dataclass(frozen=True)
 class Path:
-    """An export and an import that speak the same protocol; ``code`` is what a user would type."""
+    """An export and an import that speak the same protocol.
+
+    ``code`` is what a user would type, with ``{dtype}`` and ``{shape}`` where those stand in it.
+    """
 
     export: Way
     import_: Way
@@ -57,6 +62,16 @@ class Case:
     def pair(self) -> tuple[str, str]:
         return self.producer.name, self.consumer.name
 
+    @property
+    def size_bytes(self) -> int:
+        return math.prod(self.shape) * DTYPES[self.dtype]
+
+    @property
+    def code(self) -> str:
+        """What a user would type for this array."""
+        code = self.path.code.replace("{dtype}", self.dtype)
+        return code.replace("{shape}", str(tuple(self.shape)))
+
     def record(self) -> dict[str, Any]:
         """The case in the session's words."""
         return {
@@ -65,7 +80,7 @@ class Case:
             "consumer": self.consumer.name,
             "import": self.path.import_.name,
             "protocol": self.path.protocol,
-            "code": self.path.code,
+            "code": self.code,
             "shape": self.shape,
             "dtype": self.dtype,
             "layout": self.layout,
@@ -100,7 +115,7 @@ def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:
             continue
         if import_.producers and producer.name not in import_.producers:
             continue
-        code = import_.code.format(x=export.code.format(x="x"))
+        code = written(import_.code, written(export.code, "x"))
         for protocol in export.protocols:
             if protocol in import_.protocols and code != "x" and code not in found:
                 found[code] = Path(export, import_, protocol, code)

@@ -33,6 +33,8 @@ TRACE = ("trace",)
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
 """What a process dies of that reads memory which is gone, or frees it twice."""
 TOGETHER_LIMIT_S = 15.0
+LEAST_BYTES_PER_S = 50e6
+"""A case has a second more for each so many bytes: they are made, converted and compared."""
 FEW_PATHS = 12
 """A pair with more paths gets less time for each, so that an answer does not take minutes."""
 LEAST_SAMPLE_NS = 20_000_000
@@ -267,7 +269,7 @@ class Runner:
                 "budget_ns": self.settings.sample_ns,
                 "largest_bytes": self.settings.largest_bytes,
             },
-            self._limit_s(alone),
+            self._limit_s(alone) + case.size_bytes / LEAST_BYTES_PER_S,
             lambda stage: self.watcher.case(case, round_, stage),
         )
 

@@ -6,12 +6,14 @@ import math
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
 from dlprof.axes import parse_dtype, parse_layout, parse_placement, parse_shape, split
+from dlprof.catalog import Catalog
 from dlprof.errors import UsageError
 from dlprof.plan import Axes
 from dlprof.runner import Settings
@@ -196,6 +198,18 @@ def refuse_with_resume(given: Mapping[str, object]) -> None:
         raise UsageError(
             f"--resume takes what to measure from the file: leave {', '.join(names)} out"
         )
+
+
+def pairs(catalog: Catalog, producers: str, consumers: str) -> tuple[tuple[str, str], ...]:
+    """Every named producer with every named consumer. Raises :class:`UsageError`."""
+    left = [catalog.installed(word).name for word in _words(producers)]
+    right = [catalog.installed(word).name for word in _words(consumers)]
+    return _unique(product(left, right))
+
+
+def _words(text: str) -> list[str]:
+    words = [word.strip() for word in split([text])]
+    return words or [text]
 
 
 def interpreter(python: str | None) -> str:

@@ -12,9 +12,12 @@ from dlprof.cli import options
 
 def run(
     producer: Annotated[
-        str | None, typer.Argument(help="The framework that owns the array.")
+        str | None,
+        typer.Argument(help="The framework that owns the array; several with commas between."),
     ] = None,
-    consumer: Annotated[str | None, typer.Argument(help="The framework that takes it in.")] = None,
+    consumer: Annotated[
+        str | None, typer.Argument(help="The framework that takes it in; several as well.")
+    ] = None,
     shape: options.Shapes = None,
     dtype: options.Dtypes = None,
     layout: options.Layouts = None,
@@ -78,9 +81,8 @@ def run(
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)
     catalog = inspect_interpreter(interpreter, files)
-    pair = (catalog.installed(producer).name, catalog.installed(consumer).name)
     request = Request(
-        pairs=(pair,),
+        pairs=options.pairs(catalog, producer, consumer),
         axes=axes,
         globs=tuple(path or ()),
         settings=settings,

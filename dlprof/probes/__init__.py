@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dlprof.probes.base import Probe
 from dlprof.probes.cupy import CuPy
+from dlprof.probes.host import HOST
 from dlprof.probes.jax import Jax
 from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
@@ -12,3 +13,6 @@ from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
 
 BUILTIN: tuple[type[Probe], ...] = (NumPy, Torch, TensorFlow, Jax, CuPy, Numba, OnnxRuntime)
+
+ALL: tuple[type[Probe], ...] = (*BUILTIN, *HOST)
+"""The frameworks, and the host memory that people load data into."""

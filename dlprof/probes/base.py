@@ -22,6 +22,9 @@ CPU = ("cpu",)
 CUDA = ("cuda",)
 ANY_DEVICE = ("cpu", "cuda")
 
+HOST_MEMORY = ("bytes", "bytearray", "array", "mmap", "pyarrow", "pinned")
+"""The probes of ``dlprof.probes.host``."""
+
 
 class Protocol(str, enum.Enum):
     """How an array is handed over; the words of the session file."""
@@ -34,6 +37,8 @@ class Protocol(str, enum.Enum):
     """An object with ``__cuda_array_interface__``."""
     ARRAY_INTERFACE = "array-interface"
     """An object with ``__array_interface__``, ``__array__`` or the buffer protocol."""
+    BUFFER = "buffer"
+    """Plain host memory with the buffer protocol: bytes whose shape and dtype the way in says."""
     NUMPY = "numpy"
     """A host ``numpy.ndarray`` in between."""
     NATIVE = "native"
@@ -140,7 +145,8 @@ PATTERNS: Mapping[str, Pattern] = {
 class Export:
     """One way out of a framework.
 
-    ``code`` holds ``{x}`` for the array. ``devices`` are the devices of the *source array* for
+    ``code`` holds ``{x}`` for the array, and may hold ``{dtype}`` (``float32``) and ``{shape}``
+    (``(3, 4)``) of it. ``devices`` are the devices of the *source array* for
     which this way exists. ``promise`` is "copy" or "view" where the documentation says so.
     """
 
@@ -156,7 +162,8 @@ class Export:
 class Import:
     """One way into a framework.
 
-    ``code`` holds ``{x}`` for what the export gave. ``devices`` are the devices of the *source
+    ``code`` holds ``{x}`` for what the export gave, and may hold ``{dtype}`` and ``{shape}``.
+    ``devices`` are the devices of the *source
     array* for which this way exists (a host round trip into CuPy has ``cuda`` here although it
     takes a host array in). ``producers`` limits a ``native`` door to the frameworks it knows.
     ``setup`` is extra source text this way needs. ``result_device`` says where the result is, if
@@ -240,11 +247,15 @@ class Probe:
         """
         raise NotImplementedError
 
-    def shape(self, array: Any) -> tuple[int, ...]:
+    def shape(self, array: Any) -> tuple[int, ...] | None:
+        """Lengths in elements; None for memory that has no shape."""
         return tuple(int(n) for n in array.shape)
 
-    def dtype(self, array: Any) -> str:
-        """The dtype's name in the words of :data:`DTYPES`."""
+    def dtype(self, array: Any) -> str | None:
+        """The dtype's name in the words of :data:`DTYPES`; None for memory that has none.
+
+        :meth:`to_numpy` then gives its bytes.
+        """
         return str(array.dtype)
 
     def device(self, array: Any) -> str:
@@ -316,3 +327,8 @@ class Probe:
 def numbers(spec: ArraySpec) -> Pattern:
     """The pattern of the dtype of ``spec``; used by every probe's ``create``."""
     return PATTERNS[spec.dtype]
+
+
+def written(code: str, x: str, dtype: str = "{dtype}", shape: object = "{shape}") -> str:
+    """A way's ``code`` with ``x`` in its place, and dtype and shape where they are known."""
+    return code.format(x=x, dtype=dtype, shape=shape)

@@ -8,6 +8,7 @@ from typing import Any
 from dlprof.probes.base import (
     ANY_DEVICE,
     CPU,
+    HOST_MEMORY,
     ArraySpec,
     Export,
     Import,
@@ -31,6 +32,7 @@ class NumPy(Probe):
         Export("dlpack", Protocol.DLPACK, "{x}", CPU),
         Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),
         Export("ndarray", Protocol.NUMPY, "{x}", CPU),
+        Export("buffer", Protocol.BUFFER, "{x}", CPU),
     )
     imports = (
         Import("from_dlpack", (Protocol.DLPACK,), "numpy.from_dlpack({x})", CPU),
@@ -77,6 +79,14 @@ class NumPy(Probe):
             note="from NumPy 2 on never a copy; before, a copy where one is needed",
         ),
         Import("ndarray", (Protocol.NUMPY,), "{x}", ANY_DEVICE),
+        Import(
+            "ndarray_buffer",
+            (Protocol.BUFFER,),
+            "numpy.ndarray({shape}, dtype='{dtype}', buffer={x})",
+            CPU,
+            promise="view",
+            producers=HOST_MEMORY,
+        ),
     )
 
     def create(self, spec: ArraySpec) -> str:

@@ -93,6 +93,13 @@ class TensorFlow(Probe):
         ),
         Import("constant", (Protocol.ARRAY_INTERFACE, Protocol.NUMPY), "tf.constant({x})"),
         Import(
+            "decode_raw",
+            (Protocol.BUFFER,),
+            "tf.reshape(tf.io.decode_raw({x}, tf.{dtype}), {shape})",
+            producers=("bytes",),
+            note="takes a string tensor, of which bytes alone are made",
+        ),
+        Import(
             "numpy_asarray",
             (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
             "tf.experimental.numpy.asarray({x})",

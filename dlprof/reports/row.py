@@ -48,6 +48,12 @@ class Row:
     suspect: bool = False
     """Whether a finding says that the path is wrong or unsafe."""
     placement: Placement | None = None
+    path: str = ""
+    """Names of the ways out and in, which do not depend on the array as ``code`` may."""
+    protocol: str = ""
+    create_ns: float | None = None
+    peak_arrays: float | None = None
+    """Peak of memory beyond the source, in arrays of its size."""
     kept_ns: tuple[float, float] | None = None
     """First and second conversion of a new array, where the framework keeps what it made."""
 
@@ -105,6 +111,10 @@ def row_of(result: Result) -> Row:
         process_medians_ns=_process_medians(result),
         placement=without_samples(result.placement) if result.placement else None,
         kept_ns=_kept(result),
+        path=clean(case.path, LONGEST_NAME),
+        protocol=clean(case.protocol, LONGEST_NAME),
+        create_ns=result.create_ns,
+        peak_arrays=_peak_arrays(result),
     )
 
 
@@ -125,7 +135,7 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
 
 
 def _way(row: Row) -> tuple[str, ...]:
-    return row.pair, row.code, row.dtype, row.layout, row.device
+    return row.pair, row.path or row.code, row.dtype, row.layout, row.device
 
 
 def slim(measure: TimeMeasure | None) -> TimeMeasure | None:
@@ -146,6 +156,15 @@ def _process_medians(result: Result) -> tuple[float, ...]:
     return tuple(
         statistics.median(process.samples_ns) for process in processes if process.samples_ns
     )
+
+
+def _peak_arrays(result: Result) -> float | None:
+    """At the case's own size where that was seen, else at the diagnosis's."""
+    size = _size_bytes(result)
+    if result.first_call_peak_bytes is not None and size:
+        return result.first_call_peak_bytes / size
+    found = result.peak_memory.evidence.get("arrays") if result.peak_memory else None
+    return _number(found)
 
 
 def _loaded(result: Result) -> str:

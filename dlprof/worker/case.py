@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dlprof.probes.base import ArraySpec, Probe, Unsupported
+from dlprof.probes.base import DTYPES, ArraySpec, Probe, Unsupported
 from dlprof.worker import (
     copy_cost,
     early_write,
     first_call,
+    forecast,
     fresh_source,
     gpu_state,
     handshake,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from dlprof.worker.channel import Channel
     from dlprof.worker.serve import Desk
 
+DIAGNOSIS = {"ordering", "peak_memory", "early_write", "lifetime", "trace"}
+"""Their answers do not depend on the shape, so that a smaller array serves where one is large."""
 PHASES_SHARE = 5
 """The phases get this share (one in so many) of a timer's budget."""
 
@@ -92,8 +96,13 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     spec = ArraySpec(
         tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
     )
-    room.check(spec)
+    diagnosed = set(request["instruments"]) <= DIAGNOSIS
+    if diagnosed and spec.size_bytes > request["largest_bytes"]:
+        spec = _of_bytes(spec, request["largest_bytes"])
+    if not room.fits(room.COPIES * spec.size_bytes):
+        _forecast(desk, request, spec, answer)
     subject = _subject(desk, request, spec, answer)
+    answer.part("source", {"ns": subject.create_ns})
     answer.stage("first call")
     desk.channel.forks = 0
     desk.channel.measuring = True
@@ -105,6 +114,19 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     if "host_time" in answer.refusals:
         return "unsupported", answer.refusals["host_time"]
     return outcome
+
+
+def _of_bytes(spec: ArraySpec, size_bytes: int) -> ArraySpec:
+    return replace(spec, shape=(size_bytes // DTYPES[spec.dtype],))
+
+
+def _forecast(desk: Desk, request: dict[str, Any], spec: ArraySpec, answer: Answer) -> None:
+    """Raises :class:`room.TooLarge` where the large case would not fit."""
+    small = _of_bytes(spec, peak_memory.SIZE_BYTES)
+    if spec.device != "cpu" or not room.fits(room.COPIES * small.size_bytes):
+        room.check(spec)
+    forecast.check(_subject(desk, request, small, answer), spec)
+    gc.collect()
 
 
 def _subject(desk: Desk, request: dict[str, Any], spec: ArraySpec, answer: Answer) -> Subject:

@@ -72,7 +72,8 @@ def check_code(
     known = [(name, "", None) for name in names]
     missing = needs_array and ("x", "", None) not in fields
     if missing or any(field not in known for field in fields):
-        allowed = " or ".join(f"{{{name}}}" for name in names)
+        more = "".join(f", {{{name}}}" for name in names[1:])
+        allowed = f"{{x}}{more and f' (and may hold{more[1:]})'}"
         raise FaultyProbe(f"{where} must hold {allowed} and nothing else in braces: {code!r}")
     try:
         compile(code.format(**{name: name for name in names}), where, "eval")
@@ -121,7 +122,7 @@ def _ways(ways: Any, kind: type[Export | Import], where: str) -> None:
 
 
 def _way(way: Export | Import, where: str) -> None:
-    check_code(way.code, f"the code of {where}")
+    check_code(way.code, f"the code of {where}", names=("x", "dtype", "shape"))
     _devices(way.devices, f"devices of {where}")
     check_text(way.note, f"the note of {where}")
     if way.promise not in PROMISES:

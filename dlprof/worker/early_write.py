@@ -10,7 +10,6 @@ one changed value; no changed value does not prove that there is no race. It can
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from dlprof.probes.base import DTYPES
@@ -64,12 +63,11 @@ def judge(tried: dict[int, str]) -> dict[str, Any]:
 def _try_size(subject: Subject, size_bytes: int) -> str:
     """``whole``, ``torn``, ``view``, ``immutable`` or why it was not tried."""
     elements = max(1, size_bytes // DTYPES[subject.spec.dtype])
-    spec = replace(subject.spec, shape=(elements,))
+    other = subject.resized(elements)
     try:
-        room.check(spec)
+        room.check(other.spec)
     except room.TooLarge:
         return "no memory"
-    other = replace(subject, spec=spec)
     seen = "whole"
     for _ in range(max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
         seen = _try_once(other)
@@ -93,7 +91,8 @@ def _try_once(subject: Subject) -> str:
     if address is not None and address == subject.producer.pointer(source):
         return "view"
     after = subject.consumer.to_numpy(result)
-    if after.dtype != before.dtype:
+    has_dtype = subject.producer.dtype(source) is not None
+    if after.nbytes != before.nbytes or (has_dtype and after.dtype != before.dtype):
         return "other dtype"
     # Sizes are multiples of 8 bytes; wide words make the comparison's own array small.
     word = "uint64" if before.nbytes % 8 == 0 else "uint8"

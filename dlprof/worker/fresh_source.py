@@ -58,7 +58,9 @@ def _of_size(subject: Subject) -> Subject:
     elements = LARGEST_BYTES // DTYPES[subject.spec.dtype]
     if subject.spec.elements <= elements:
         return subject
-    return replace(subject, spec=replace(subject.spec, shape=(elements,)))
+    smaller = subject.resized(elements)
+    namespace = {**subject.namespace, "x": smaller.make_another()}
+    return replace(smaller, convert=compile_call(smaller.code, namespace))
 
 
 def judge(pairs: list[Pair], clock_ns: float) -> dict[str, Any]:

@@ -14,7 +14,6 @@ import ctypes
 import gc
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS
@@ -38,10 +37,10 @@ RETAINED_OBJECTS = 0.9
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     """Verdict ``safe``, ``dangling``, ``retained`` or ``unknown`` with evidence."""
     elements = SIZE_BYTES // DTYPES[subject.spec.dtype]
-    other = replace(subject, spec=replace(subject.spec, shape=(elements,)))
+    other = subject.resized(elements)
     evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu)}
     source = other.make_another()
-    convert = compile_call(subject.code, {**subject.namespace, "x": source})
+    convert = compile_call(other.code, {**subject.namespace, "x": source})
 
     def convert_and_wait() -> None:
         subject.wait_for(convert())  # what is still being made is not retained

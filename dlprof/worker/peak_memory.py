@@ -29,15 +29,13 @@ def measure(subject: Subject) -> dict[str, Any]:
     if subject.spec.device != "cpu" or subject.result_device != "cpu":
         return _unknown("only host memory has a high-water mark")
     elements = SIZE_BYTES // DTYPES[subject.spec.dtype]
-    other = replace(subject, spec=replace(subject.spec, shape=(elements,)))
     try:
-        room.check(other.spec)
-        peaks = [_peak_bytes(other) for _ in range(REPEATS)]
+        room.check(replace(subject.spec, shape=(elements,)))
+        arrays = converting_arrays(subject)
     except room.TooLarge as reason:
         return _unknown(str(reason))
     except OSError as error:
         return _unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
-    arrays = statistics.median(peaks) / SIZE_BYTES
     return {"verdict": "ok", "evidence": {"arrays": arrays, "size_bytes": SIZE_BYTES}}
 
 
@@ -45,17 +43,36 @@ def _peak_bytes(subject: Subject) -> int:
     source = subject.make_another()
     convert = compile_call(subject.code, {**subject.namespace, "x": source})
     subject.wait_for(convert())  # what is kept for good is not the conversion's
-    _give_back()
+    give_back()
     before = resident_bytes()
-    _reset_high_water()
+    reset_high_water()
     result = convert()
     subject.wait_for(result)
-    peak = _high_water_bytes()
+    peak = high_water_bytes()
     del result
     return max(peak - before, 0)
 
 
-def _give_back() -> None:
+def making_arrays(subject: Subject) -> float:
+    """Peak of making a source, in arrays of its size. Raises OSError where the mark is no use."""
+    other = subject.resized(SIZE_BYTES // DTYPES[subject.spec.dtype])
+    other.make_another()
+    give_back()
+    before = resident_bytes()
+    reset_high_water()
+    made = other.make_another()
+    peak = high_water_bytes() - before
+    del made
+    return max(peak, 0) / SIZE_BYTES
+
+
+def converting_arrays(subject: Subject) -> float:
+    """Peak of one conversion beyond its source, in arrays of its size. Raises OSError."""
+    other = subject.resized(SIZE_BYTES // DTYPES[subject.spec.dtype])
+    return statistics.median(_peak_bytes(other) for _ in range(REPEATS)) / SIZE_BYTES
+
+
+def give_back() -> None:
     """Return freed memory to the kernel: a copy into memory that is still resident hides."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -63,11 +80,13 @@ def _give_back() -> None:
         trim(0)
 
 
-def _reset_high_water() -> None:
+def reset_high_water() -> None:
+    """Forget the resident set's peak so far. Raises OSError where the kernel does not let us."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
-def _high_water_bytes() -> int:
+def high_water_bytes() -> int:
+    """The resident set's peak since then. Raises OSError."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from dlprof.probes.base import Unsupported
+from dlprof.probes.base import Unsupported, written
 from dlprof.worker import room, timer
 from dlprof.worker.declared import check_use
-from dlprof.worker.subject import Subject, compile_call, written
+from dlprof.worker.subject import Subject, compile_call
 from dlprof.worker.words import words
 
 ARRAYS = 2
@@ -121,7 +121,7 @@ def _names(subject: Subject, operation: Operation) -> dict[str, Any]:
 
 def _in_loop(subject: Subject, operation: Operation, _: dict[str, Any]) -> str:
     _check_left_behind(subject)
-    conversions = [f"_{name} = {_conversion(subject, name)}" for name in operation.names]
+    conversions = [f"_{name} = {_conversion(subject, operation, name)}" for name in operation.names]
     dropped = ", ".join(f"_{name}" for name in operation.names)
     return "\n".join([*conversions, _turn(subject, operation.of("_")), f"del {dropped}"])
 
@@ -129,7 +129,7 @@ def _in_loop(subject: Subject, operation: Operation, _: dict[str, Any]) -> str:
 def _hoisted(subject: Subject, operation: Operation, namespace: dict[str, Any]) -> str:
     _check_left_behind(subject)
     for name in operation.names:
-        converted = compile_call(_conversion(subject, name), namespace)()
+        converted = compile_call(_conversion(subject, operation, name), namespace)()
         subject.wait_for(converted)
         namespace[f"_hoisted_{name}"] = converted
     return _turn(subject, operation.of("_hoisted_"))
@@ -166,8 +166,10 @@ def takes_arrays(code: str, names: Sequence[str]) -> bool:
     return sorted(used) == sorted(name for name in handed if name in names)
 
 
-def _conversion(subject: Subject, name: str) -> str:
-    return written(subject.import_.code, written(subject.export.code, name))
+def _conversion(subject: Subject, operation: Operation, name: str) -> str:
+    dtype, shape = subject.spec.dtype, operation.others.get(name, subject.spec.shape)
+    handed = written(subject.export.code, name, dtype, shape)
+    return written(subject.import_.code, handed, dtype, shape)
 
 
 def _turn(subject: Subject, operation: str) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dlprof.probes.base import ArraySpec, Export, Import, Probe, Unsupported
+from dlprof.probes.base import ArraySpec, Export, Import, Probe, Unsupported, written
 from dlprof.worker.declared import FaultyProbe, check_code, check_text
 
 
@@ -30,6 +31,13 @@ class Subject:
     result_device: str
     namespace: dict[str, Any] = field(repr=False)
     convert: Callable[[], Any] = field(repr=False)
+    create_ns: int | None = None
+    """How long the source took to be made and to be ready."""
+
+    def resized(self, elements: int) -> Subject:
+        """The same conversion of an array with so many elements; ``source`` is still the old."""
+        spec = replace(self.spec, shape=(elements,))
+        return replace(self, spec=spec, code=compose(self.export, self.import_, spec))
 
     @property
     def source(self) -> Any:
@@ -52,14 +60,10 @@ class Subject:
             compile_call(self.wait.format(x="_result"), self.namespace, "_result")(result)
 
 
-def compose(export: Export, import_: Import) -> str:
-    """The conversion of ``x`` as one expression."""
-    return written(import_.code, written(export.code, "x"))
-
-
-def written(code: str, x: str) -> str:
-    """A way's ``code`` with ``x`` in its place."""
-    return code.format(x=x)
+def compose(export: Export, import_: Import, spec: ArraySpec) -> str:
+    """The conversion of ``x``, an array of ``spec``, as one expression."""
+    handed = written(export.code, "x", spec.dtype, spec.shape)
+    return written(import_.code, handed, spec.dtype, spec.shape)
 
 
 def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> Callable[..., Any]:
@@ -94,11 +98,16 @@ def prepare(
     """
     producer.ready(spec.device)
     text = check_text(producer.create(spec), f"what {producer.name}'s create returns")
+    begin = time.perf_counter_ns()
     exec(compile(text, "<create>", "exec"), namespace)  # noqa: S102 - the probe's own text
     if "x" not in namespace:
         raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
+    wait = wait_text(producer, spec.device)
+    if wait:
+        compile_call(wait.format(x="x"), namespace)()
+    create_ns = time.perf_counter_ns() - begin
     check_source(producer, spec, namespace["x"])
-    code = compose(export, import_)
+    code = compose(export, import_, spec)
     where = result_device(consumer, import_, spec)
     return Subject(
         producer=producer,
@@ -111,6 +120,7 @@ def prepare(
         result_device=where,
         namespace=namespace,
         convert=compile_call(code, namespace),
+        create_ns=create_ns,
     )
 
 
@@ -137,7 +147,7 @@ def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
     }
     for what, got in made.items():
         asked = getattr(spec, what)
-        if got != asked:
+        if got is not None and got != asked:
             raise Unsupported(f"{producer.name} made {what} {got} when asked for {asked}")
     _check_alignment(producer, spec, array)
 
