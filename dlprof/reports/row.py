@@ -49,7 +49,8 @@ class Row:
     """Whether a finding says that the path is wrong or unsafe."""
     placement: Placement | None = None
     path: str = ""
-    """Names of the ways out and in, which do not depend on the array as ``code`` may."""
+    form: str = ""
+    """The code without the shape that may stand in it: the same for every array of a dtype."""
     protocol: str = ""
     create_ns: float | None = None
     peak_arrays: float | None = None
@@ -112,6 +113,7 @@ def row_of(result: Result) -> Row:
         placement=without_samples(result.placement) if result.placement else None,
         kept_ns=_kept(result),
         path=clean(case.path, LONGEST_NAME),
+        form=clean(case.code.replace(str(tuple(case.shape)), "{shape}")) if case.shape else "",
         protocol=clean(case.protocol, LONGEST_NAME),
         create_ns=result.create_ns,
         peak_arrays=_peak_arrays(result),
@@ -135,7 +137,7 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
 
 
 def _way(row: Row) -> tuple[str, ...]:
-    return row.pair, row.path or row.code, row.dtype, row.layout, row.device
+    return row.pair, row.form or row.code, row.dtype, row.layout, row.device
 
 
 def slim(measure: TimeMeasure | None) -> TimeMeasure | None:
@@ -161,8 +163,9 @@ def _process_medians(result: Result) -> tuple[float, ...]:
 def _peak_arrays(result: Result) -> float | None:
     """At the case's own size where that was seen, else at the diagnosis's."""
     size = _size_bytes(result)
-    if result.first_call_peak_bytes is not None and size:
-        return result.first_call_peak_bytes / size
+    seen = _number(result.ownership.evidence.get("peak_bytes")) if result.ownership else None
+    if seen is not None and size:
+        return seen / size
     found = result.peak_memory.evidence.get("arrays") if result.peak_memory else None
     return _number(found)
 

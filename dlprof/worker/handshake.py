@@ -12,8 +12,11 @@ import time
 from typing import Any
 
 from dlprof.probes import capsule
-from dlprof.probes.base import Protocol, written
+from dlprof.probes.base import DTYPES, Protocol, written
 from dlprof.worker.subject import Subject, compile_call
+
+LARGEST_BYTES = 256 << 20
+"""Of a larger array a smaller one asks and is asked the same."""
 
 _METHODS = {
     Protocol.DLPACK: ("__dlpack_device__", "__dlpack__"),
@@ -33,7 +36,11 @@ def measure(subject: Subject) -> list[dict[str, Any]]:
     if protocol not in _METHODS and protocol not in _PROPERTIES:
         return []
     events: list[dict[str, Any]] = []
-    subject.namespace["_proxy"] = proxy(subject.source, protocol, events)
+    source = subject.source
+    if subject.spec.size_bytes > LARGEST_BYTES:
+        subject = subject.resized(LARGEST_BYTES // DTYPES[subject.spec.dtype])
+        source = subject.make_another()
+    subject.namespace["_proxy"] = proxy(source, protocol, events)
     try:
         call = compile_call(_written(subject.import_.code, "_proxy", subject), subject.namespace)
         events.append({"call": "import", "outcome": _outcome(call)})

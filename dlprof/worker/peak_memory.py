@@ -43,25 +43,50 @@ def _peak_bytes(subject: Subject) -> int:
     source = subject.make_another()
     convert = compile_call(subject.code, {**subject.namespace, "x": source})
     subject.wait_for(convert())  # what is kept for good is not the conversion's
-    give_back()
+    _give_back()
     before = resident_bytes()
-    reset_high_water()
+    _reset_high_water()
     result = convert()
     subject.wait_for(result)
-    peak = high_water_bytes()
+    peak = _high_water_bytes()
     del result
     return max(peak - before, 0)
+
+
+def watched(subject: Subject) -> tuple[Any, int | None]:
+    """The result of one conversion, ready, and the peak of memory beyond the source in bytes.
+
+    None where the peak cannot be seen: on a device, in a small array, or by this kernel.
+    """
+    before = _resident_before(subject)
+    result = subject.convert()
+    subject.wait_for(result)
+    return result, None if before is None else max(_high_water_bytes() - before, 0)
+
+
+def _resident_before(subject: Subject) -> int | None:
+    if subject.spec.device != "cpu" or subject.result_device != "cpu":
+        return None
+    if subject.spec.size_bytes < SIZE_BYTES:
+        return None
+    try:
+        _give_back()
+        before = resident_bytes()
+        _reset_high_water()
+    except OSError:
+        return None
+    return before
 
 
 def making_arrays(subject: Subject) -> float:
     """Peak of making a source, in arrays of its size. Raises OSError where the mark is no use."""
     other = subject.resized(SIZE_BYTES // DTYPES[subject.spec.dtype])
     other.make_another()
-    give_back()
+    _give_back()
     before = resident_bytes()
-    reset_high_water()
+    _reset_high_water()
     made = other.make_another()
-    peak = high_water_bytes() - before
+    peak = _high_water_bytes() - before
     del made
     return max(peak, 0) / SIZE_BYTES
 
@@ -72,7 +97,7 @@ def converting_arrays(subject: Subject) -> float:
     return statistics.median(_peak_bytes(other) for _ in range(REPEATS)) / SIZE_BYTES
 
 
-def give_back() -> None:
+def _give_back() -> None:
     """Return freed memory to the kernel: a copy into memory that is still resident hides."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -80,12 +105,12 @@ def give_back() -> None:
         trim(0)
 
 
-def reset_high_water() -> None:
+def _reset_high_water() -> None:
     """Forget the resident set's peak so far. Raises OSError where the kernel does not let us."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
-def high_water_bytes() -> int:
+def _high_water_bytes() -> int:
     """The resident set's peak since then. Raises OSError."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):

@@ -22,12 +22,10 @@ LEAST = 5
 
 def measure(subject: Subject, host_ns: float, budget_ns: int) -> dict[str, Any]:
     """Median ns of each phase."""
-    least = LEAST if host_ns < timer.LONG_NS else 1
-    count = int(max(least, min(MOST, budget_ns / max(host_ns, 1))))
+    count = int(max(LEAST, min(MOST, budget_ns / max(host_ns, 1))))
     once = _compile(subject)
     with timer.collector_off():
-        if host_ns < timer.LONG_NS:
-            once()
+        once()
         laps = [once() for _ in range(count)]
     cost = timer.clock_cost_ns()
     names = ("export_ns", "import_ns", "release_ns")

@@ -60,10 +60,10 @@ class Subject:
             compile_call(self.wait.format(x="_result"), self.namespace, "_result")(result)
 
 
-def compose(export: Export, import_: Import, spec: ArraySpec) -> str:
+def compose(export: Export, import_: Import, spec: ArraySpec | None = None) -> str:
     """The conversion of ``x``, an array of ``spec``, as one expression."""
-    handed = written(export.code, "x", spec.dtype, spec.shape)
-    return written(import_.code, handed, spec.dtype, spec.shape)
+    known = () if spec is None else (spec.dtype, spec.shape)
+    return written(import_.code, written(export.code, "x", *known), *known)
 
 
 def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> Callable[..., Any]:

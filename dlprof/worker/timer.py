@@ -90,16 +90,20 @@ def calibrate(loop: Loop, least_ns: int = MIN_SAMPLE_NS) -> tuple[int, int]:
         loops *= 2
 
 
-def sample(loop: Loop, budget_ns: int, off_ns: float = 0.0) -> Timing:
+def sample(
+    loop: Loop, budget_ns: int, off_ns: float = 0.0, once_from_ns: int | None = None
+) -> Timing:
     """Time ``loop`` for about ``budget_ns``; ``off_ns`` per call is taken off.
 
-    At least :data:`MIN_SAMPLES` samples are taken, whatever they cost.
+    At least :data:`MIN_SAMPLES` samples are taken, whatever they cost; but a single one of a
+    statement, warm already, that takes ``once_from_ns``.
     """
     with collector_off():
-        faults = page_faults()
-        elapsed = loop(1)
-        if elapsed >= LONG_NS:
-            return Timing(1, [elapsed - off_ns], float(page_faults() - faults))
+        if once_from_ns is not None:
+            faults = page_faults()
+            elapsed = loop(1)
+            if elapsed >= once_from_ns:
+                return Timing(1, [elapsed - off_ns], float(page_faults() - faults))
         loops, elapsed = calibrate(loop)
         count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
         faults = page_faults()

@@ -114,7 +114,7 @@ def _unequal(before: Any, after: Any, same_dtype: bool) -> Any:
     elif not _comparable(before, after):
         return numpy.zeros(1, dtype=bool)
     unequal = before != after
-    words = unequal.size // max(elements, 1)  # a complex number is two
+    words = max(1, unequal.size // max(elements, 1))  # a complex number is two
     return unequal if words == 1 else unequal.reshape(-1, words).any(axis=1)
 
 
