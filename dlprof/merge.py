@@ -57,6 +57,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "host_time": host,
         "ready_time": ready,
         "first_call_ns": first and first["ns"],
+        "first_call_peak_bytes": first and first.get("peak_bytes"),
         "create_ns": _least(parts, "source", "ns"),
         "first_call_cases_before": first and first["cases_before"],
         "phases": _phases(parts),
@@ -120,7 +121,7 @@ def _first_call(parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] |
 
 
 def _least(parts: Sequence[tuple[int, dict[str, Any]]], name: str, key: str) -> Any:
-    """The smallest of all processes: foreign load only adds to it."""
+    """The smallest of all processes: what is needed once for all only adds to it."""
     found = [part[name].get(key) for _, part in parts if name in part]
     return min((value for value in found if value is not None), default=None)
 
@@ -232,6 +233,7 @@ def _once(result: Result) -> dict[str, Any]:
         parts["first_call"] = {
             "ns": result.first_call_ns,
             "cases_before": result.first_call_cases_before or 0,
+            "peak_bytes": result.first_call_peak_bytes,
         }
     if result.create_ns is not None:
         parts["source"] = {"ns": result.create_ns}

@@ -139,6 +139,7 @@ class Result(Model):
     ready_time: TimeMeasure | None = None
     first_call_ns: float | None = None
     first_call_cases_before: int | None = None
+    first_call_peak_bytes: int | None = None
     create_ns: float | None = None
     phases: Phases | None = None
     device_time: dict[str, Any] | None = None

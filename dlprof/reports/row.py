@@ -163,7 +163,7 @@ def _process_medians(result: Result) -> tuple[float, ...]:
 def _peak_arrays(result: Result) -> float | None:
     """At the case's own size where that was seen, else at the diagnosis's."""
     size = _size_bytes(result)
-    seen = _number(result.ownership.evidence.get("peak_bytes")) if result.ownership else None
+    seen = result.first_call_peak_bytes
     if seen is not None and size:
         return seen / size
     found = result.peak_memory.evidence.get("arrays") if result.peak_memory else None

@@ -25,7 +25,7 @@ def check(small: Subject, spec: ArraySpec) -> None:
     ``small`` is the same path on a small array.
     """
     try:
-        made, converted = peak_memory.making_arrays(small), peak_memory.converting_arrays(small)
+        made, converted = peak_memory.making_arrays(small), peak_memory.whole_arrays(small)
     except OSError:
         room.check(spec)
         return

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, ArraySpec, Probe
 from dlprof.probes.capsule import alignment
-from dlprof.worker import memory, peak_memory
+from dlprof.worker import memory
 from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         return _unknown("the call leaves no array behind to compare")
     if subject.spec.elements == 0:
         return _unknown("an array without elements has no memory to share")
-    # Waited for: a copy that is still being made would show the write.
-    converted, peak_bytes = peak_memory.watched(subject)
+    converted = subject.convert()
+    subject.wait_for(converted)  # a copy that is still being made would show the write
     source = _Side(subject.producer, subject.source, gpu, subject.spec)
     result = _Side(subject.consumer, converted, gpu, subject.spec)
     source.watch_all = result.watch_all = _may_overlap(source, result, subject.spec)
@@ -41,8 +41,6 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         "result_write_shows": _write_shows(result, source),
     }
     verdict, reason = judge(evidence)
-    if peak_bytes is not None:
-        evidence["peak_bytes"] = peak_bytes
     if reason:
         evidence["reason"] = reason
     return {"verdict": verdict, "evidence": evidence}

@@ -22,6 +22,9 @@ from dlprof.worker.subject import Subject, compile_call
 
 SIZE_BYTES = 16 << 20
 REPEATS = 2
+FEW = 16
+LARGE_BYTES = 128 << 20
+"""From here on a first conversion shows its peak; what a framework needs once for all is less."""
 
 
 def measure(subject: Subject) -> dict[str, Any]:
@@ -39,6 +42,23 @@ def measure(subject: Subject) -> dict[str, Any]:
     return {"verdict": "ok", "evidence": {"arrays": arrays, "size_bytes": SIZE_BYTES}}
 
 
+def whole_arrays(subject: Subject) -> float:
+    """As :func:`converting_arrays`, with what the framework keeps of the first of two conversions.
+
+    A few elements are converted before, so that what it needs once for all is no part of it.
+    """
+    few = subject.resized(FEW)
+    few.wait_for(compile_call(few.code, {**few.namespace, "x": few.make_another()})())
+    other = subject.resized(SIZE_BYTES // DTYPES[subject.spec.dtype])
+    convert = compile_call(other.code, {**other.namespace, "x": other.make_another()})
+    _give_back()
+    before = resident_bytes()
+    _reset_high_water()
+    for _ in range(2):
+        other.wait_for(convert())
+    return max(_high_water_bytes() - before, 0) / SIZE_BYTES
+
+
 def _peak_bytes(subject: Subject) -> int:
     source = subject.make_another()
     convert = compile_call(subject.code, {**subject.namespace, "x": source})
@@ -53,21 +73,14 @@ def _peak_bytes(subject: Subject) -> int:
     return max(peak - before, 0)
 
 
-def watched(subject: Subject) -> tuple[Any, int | None]:
-    """The result of one conversion, ready, and the peak of memory beyond the source in bytes.
+def watch(subject: Subject) -> int | None:
+    """The resident set before a conversion whose peak is then :func:`watched`.
 
-    None where the peak cannot be seen: on a device, in a small array, or by this kernel.
+    None where that cannot be seen: on a device, in an array too small, or by this kernel.
     """
-    before = _resident_before(subject)
-    result = subject.convert()
-    subject.wait_for(result)
-    return result, None if before is None else max(_high_water_bytes() - before, 0)
-
-
-def _resident_before(subject: Subject) -> int | None:
     if subject.spec.device != "cpu" or subject.result_device != "cpu":
         return None
-    if subject.spec.size_bytes < SIZE_BYTES:
+    if subject.spec.size_bytes < LARGE_BYTES:
         return None
     try:
         _give_back()
@@ -76,6 +89,11 @@ def _resident_before(subject: Subject) -> int | None:
     except OSError:
         return None
     return before
+
+
+def watched(before_bytes: int) -> int:
+    """How far the resident set rose above ``before_bytes`` since :func:`watch`."""
+    return max(_high_water_bytes() - before_bytes, 0)
 
 
 def making_arrays(subject: Subject) -> float:

@@ -27,7 +27,7 @@ def test_a_case_needs_its_making_or_its_source_and_its_copies(
     monkeypatch, small, made, converted, needed
 ):
     monkeypatch.setattr(peak_memory, "making_arrays", lambda subject: made)
-    monkeypatch.setattr(peak_memory, "converting_arrays", lambda subject: converted)
+    monkeypatch.setattr(peak_memory, "whole_arrays", lambda subject: converted)
     available = int(needed * GIB) + room.RESERVE_BYTES
     monkeypatch.setattr(room, "available_bytes", lambda: available)
     forecast.check(small, LARGE)
