@@ -1,4 +1,4 @@
-"""Read the axes of a sweep from text: shapes, dtypes, layouts."""
+"""Read the axes of a sweep from text: shapes, dtypes, layouts, placements."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from collections.abc import Iterable, Mapping
 from dlprof.errors import UsageError
 from dlprof.probes.base import DTYPES, LAYOUTS
 
+PLACEMENTS = {
+    "convert": "the conversion alone",
+    "in-loop": "convert and use in every iteration",
+    "hoisted": "converted once, used in every iteration",
+    "implicit": "the foreign array is handed to the operation, which converts by itself",
+}
 MOST_BYTES = 2**63 - 1
 MOST_AXES = 32
 PREFIXES = {"": 1, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -82,6 +88,11 @@ def parse_dtype(text: str) -> str:
 def parse_layout(text: str) -> str:
     """The layout of a name, in any case. Raises :class:`UsageError` with the nearest one."""
     return _one_of(text, LAYOUTS, "layout")
+
+
+def parse_placement(text: str) -> str:
+    """The placement of a name, in any case. Raises :class:`UsageError` with the nearest one."""
+    return _one_of(text, PLACEMENTS, "placement")
 
 
 def _one_of(text: str, known: Mapping[str, object], what: str) -> str:

@@ -17,6 +17,7 @@ from dlprof import rules
 from dlprof import session as sessions
 from dlprof.rules import thresholds
 from dlprof.rules.known import mapping, number
+from dlprof.slim import slim
 
 MOST_HERE = 1000
 """Results that are judged in this process."""
@@ -52,7 +53,7 @@ def find(
 
     ``own`` are thresholds of a scenario.
     """
-    found = rules.findings((sessions.slim(result) for result in results), own)
+    found = rules.findings((slim(result) for result in results), own)
     return [sessions.FindingRecord.model_validate(finding.as_dict()) for finding in found]
 
 

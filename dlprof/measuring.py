@@ -385,8 +385,15 @@ def verify_all(catalog: Catalog) -> dict[str, dict[str, Any]]:
 
 
 def pairs_of(catalog: Catalog, device: str) -> tuple[tuple[str, str], ...]:
-    """Every pair of installed frameworks that can own arrays on ``device`` (``auto``: any here)."""
+    """Every pair of installed frameworks that can own arrays on ``device`` (``auto``: any here).
+
+    Host memory that takes nothing in is no framework.
+    """
     no_cuda = bool(catalog.interpreter.get("no_cuda"))
     usable = {"cpu": {"cpu"}, "cuda": {"cuda"}}.get(device, {"cpu"} if no_cuda else {"cpu", "cuda"})
-    able = [probe.name for probe in catalog.probes if probe.found and usable & set(probe.devices)]
+    able = [
+        probe.name
+        for probe in catalog.probes
+        if probe.found and probe.imports and usable & set(probe.devices)
+    ]
     return tuple((producer, consumer) for producer in able for consumer in able)

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dlprof import merge_device, stats
-from dlprof.session import Mode, ProcessSamples, Result, TimeMeasure
+from dlprof import merge_device, merge_placement, merge_time
+from dlprof.session import ProcessSamples, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
 
@@ -45,8 +45,8 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
 def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str, Any]:
     status, reason = _status(answers, rounds)
     parts = [(round_, answer["parts"]) for round_, answer in answers]
-    host = _time(parts, "host_time")
-    ready = _time(parts, "ready_time")
+    host = merge_time.merged(parts, "host_time")
+    ready = merge_time.merged(parts, "ready_time")
     if ready is None and host is not None and not _lost_ready_time(answers):
         ready = host.model_copy(update={"processes": [], "same_as": "host_time"})
     first = _first_call(parts)
@@ -57,6 +57,8 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "host_time": host,
         "ready_time": ready,
         "first_call_ns": first and first["ns"],
+        "first_call_peak_bytes": first and first.get("peak_bytes"),
+        "create_ns": _least(parts, "source", "ns"),
         "first_call_cases_before": first and first["cases_before"],
         "phases": _phases(parts),
         "device_time": merge_device.merged(
@@ -65,6 +67,9 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         **{name: agree([part[name] for _, part in parts if name in part]) for name in VERDICTS},
         "copy_cost": _copy_cost(parts, ready),
         "recipe": _newest(parts, "recipe"),
+        "placement": merge_placement.merged(
+            [(round_, part["placement"]) for round_, part in parts if "placement" in part], ready
+        ),
         "handshake": _newest(parts, "handshake") or [],
         "notes": _notes(answers),
         "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
@@ -96,44 +101,6 @@ def _status(answers: Answers, rounds: int) -> tuple[str, str | None]:
     return "ok", None
 
 
-def _time(parts: Sequence[tuple[int, dict[str, Any]]], name: str) -> TimeMeasure | None:
-    processes = [
-        ProcessSamples(
-            round=round_,
-            loops=part[name]["loops"],
-            samples_ns=[round(sample, 2) for sample in part[name]["samples_ns"]],
-            page_faults_per_call=part[name].get("page_faults_per_call"),
-        )
-        for round_, part in parts
-        if name in part
-    ]
-    if not processes:
-        return None
-    medians = [statistics.median(process.samples_ns) for process in processes]
-    found = stats.estimate(medians, [process.page_faults_per_call for process in processes])
-    return TimeMeasure(
-        median_ns=found.median_ns,
-        ci95_ns=found.ci95_ns,
-        min_ns=min(min(process.samples_ns) for process in processes),
-        processes=processes,
-        modes=[_mode(mode, processes, medians) for mode in found.modes]
-        if len(found.modes) > 1
-        else [],
-    )
-
-
-def _mode(
-    mode: tuple[int, ...], processes: Sequence[ProcessSamples], medians: Sequence[float]
-) -> Mode:
-    faults = [processes[index].page_faults_per_call for index in mode]
-    known = [fault for fault in faults if fault is not None]
-    return Mode(
-        median_ns=statistics.median(medians[index] for index in mode),
-        rounds=[processes[index].round for index in mode],
-        page_faults_per_call=statistics.median(known) if known else None,
-    )
-
-
 def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """One verdict from several processes; ``varies`` where they disagree, with every evidence."""
     if not verdicts:
@@ -152,6 +119,12 @@ def _first_call(parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] |
     # The call with the fewest conversions before it is the closest to a first one.
     calls = [part["first_call"] for _, part in parts if "first_call" in part]
     return min(calls, key=lambda call: call["cases_before"], default=None)
+
+
+def _least(parts: Sequence[tuple[int, dict[str, Any]]], name: str, key: str) -> Any:
+    """The smallest of all processes: what is needed once for all only adds to it."""
+    found = [part[name].get(key) for _, part in parts if name in part]
+    return min((value for value in found if value is not None), default=None)
 
 
 def _phases(parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] | None:
@@ -240,6 +213,9 @@ def _answer_of(result: Result, round_: int) -> dict[str, Any]:
     device_time = result.device_time and merge_device.of_round(result.device_time, round_)
     if device_time:
         parts["device_time"] = device_time
+    placement = result.placement and merge_placement.of_round(result.placement, round_)
+    if placement:
+        parts["placement"] = placement
     if round_ in result.rounds and result.ownership and result.ownership.verdict != "varies":
         parts["ownership"] = result.ownership.model_dump()
     return {"status": "ok", "reason": None, "parts": parts, "failures": []}
@@ -261,5 +237,8 @@ def _once(result: Result) -> dict[str, Any]:
         parts["first_call"] = {
             "ns": result.first_call_ns,
             "cases_before": result.first_call_cases_before or 0,
+            "peak_bytes": result.first_call_peak_bytes,
         }
+    if result.create_ns is not None:
+        parts["source"] = {"ns": result.create_ns}
     return parts

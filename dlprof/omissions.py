@@ -6,18 +6,19 @@ from collections.abc import Sequence
 
 from dlprof.catalog import Catalog
 from dlprof.plan import Case
+from dlprof.probes.base import HOST_MEMORY
 from dlprof.runner import Settings
 
 
 def not_paired(catalog: Catalog, pairs: Sequence[tuple[str, str]]) -> list[str]:
     """Which frameworks that dlprof knows are in none of several pairs, and why."""
     paired = {name for pair in pairs for name in pair}
-    if len(pairs) == 1:
-        return []  # who names one pair wants no other framework
+    if len(pairs) == 1 or not any(producer == consumer for producer, consumer in pairs):
+        return []  # who names pairs wants no other framework; a matrix has each with itself
     return [
         f"{probe.name}, which {'owns no arrays there' if probe.found else 'is not installed'}"
         for probe in catalog.probes
-        if probe.name not in paired
+        if probe.name not in paired and probe.name not in HOST_MEMORY
     ]
 
 

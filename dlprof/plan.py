@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
@@ -10,11 +11,15 @@ from typing import Any
 
 from dlprof.catalog import Catalog, ProbeInfo, Way
 from dlprof.errors import Unmeasured, UsageError
+from dlprof.probes.base import DTYPES, written
 
 
 @dataclass(frozen=True)
 class Path:
-    """An export and an import that speak the same protocol; ``code`` is what a user would type."""
+    """An export and an import that speak the same protocol.
+
+    ``code`` is what a user would type, with ``{dtype}`` and ``{shape}`` where those stand in it.
+    """
 
     export: Way
     import_: Way
@@ -24,6 +29,11 @@ class Path:
     @property
     def name(self) -> str:
         return f"{self.export.name}->{self.import_.name}"
+
+    def written(self, dtype: str, shape: tuple[int, ...]) -> str:
+        """The code for an array of this dtype and shape."""
+        exported = written(self.export.code, self.export.array, dtype, shape)
+        return written(self.import_.code, exported, dtype, shape)
 
     @property
     def promise(self) -> str | None:
@@ -59,6 +69,16 @@ class Case:
     def pair(self) -> tuple[str, str]:
         return self.producer.name, self.consumer.name
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all elements; 0 for a dtype that is not known."""
+        return math.prod(self.shape) * DTYPES.get(self.dtype, 0)
+
+    @property
+    def code(self) -> str:
+        """What a user would type for this array."""
+        return self.path.written(self.dtype, tuple(self.shape))
+
     def record(self) -> dict[str, Any]:
         """The case in the session's words."""
         return {
@@ -67,7 +87,7 @@ class Case:
             "consumer": self.consumer.name,
             "import": self.path.import_.name,
             "protocol": self.path.protocol,
-            "code": self.path.code,
+            "code": self.code,
             "shape": self.shape,
             "dtype": self.dtype,
             "layout": self.layout,
@@ -111,7 +131,7 @@ def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:
             continue
         if import_.producers and producer.name not in import_.producers:
             continue
-        code = import_.code.format(x=export.code.format(x=export.array))
+        code = written(import_.code, written(export.code, export.array))
         for protocol in export.protocols:
             if protocol in import_.protocols and code != export.array and code not in found:
                 found[code] = Path(export, import_, protocol, code)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from dlprof.axes import parse_dtype, parse_layout, parse_shape, shape_text
+from dlprof.axes import PLACEMENTS, parse_dtype, parse_layout, parse_shape, shape_text
 from dlprof.plan import Axes
 from dlprof.runner import Settings
 from dlprof.scenario.record import Environment, ScenarioRecord
@@ -71,6 +71,8 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
     )
     if read != axes or not {axes.device, *axes.devices} <= set(DEVICES):
         raise ValueError(f"these axes cannot be measured: {axes}")
+    if set(settings.placements) - set(PLACEMENTS):
+        raise ValueError(f"there are no such placements: {settings.placements}")
     times = (settings.limit_s, settings.budget_s or 0.0, settings.sample_ns / 1e9)
     if settings.rounds < 1 or not all(0 <= time_s < LONGEST_S for time_s in times):
         raise ValueError(f"these settings cannot be measured with: {settings}")

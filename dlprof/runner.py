@@ -23,6 +23,9 @@ EVERY_ROUND = (
 )
 FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
 
+IN_LOOPS = ("placement",)
+"""In every round as well, where another placement than ``convert`` is asked for."""
+
 DIAGNOSIS = ("ordering", "peak_memory", "early_write", "lifetime")
 """Instruments that may crash or hang where timing did not; they get a round of their own."""
 
@@ -30,6 +33,8 @@ TRACE = ("trace",)
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
 """What a process dies of that reads memory which is gone, or frees it twice."""
 TOGETHER_LIMIT_S = 15.0
+LEAST_BYTES_PER_S = 50e6
+"""A case has a second more for each so many bytes: they are made, converted and compared."""
 FEW_PATHS = 12
 """A pair with more paths gets less time for each, so that an answer does not take minutes."""
 LEAST_SAMPLE_NS = 20_000_000
@@ -53,7 +58,8 @@ class Settings:
     ``sample_ns`` is what one timer spends on one case in one process. ``limit_s`` is the time
     limit of a case. ``budget_s`` stops further rounds. ``together`` serves all pairs from one
     worker, where importing would cost more than measuring. ``diagnose`` adds the round of
-    :data:`DIAGNOSIS`, which makes arrays of up to ``largest_bytes``.
+    :data:`DIAGNOSIS`, which makes arrays of up to ``largest_bytes``. ``placements`` are of
+    :data:`dlprof.axes.PLACEMENTS`; ``convert`` is what the timers measure anyway.
     """
 
     rounds: int = 3
@@ -64,6 +70,7 @@ class Settings:
     together: bool = False
     diagnose: bool = True
     largest_bytes: int = 256 << 20
+    placements: tuple[str, ...] = ("convert",)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -271,13 +278,18 @@ class Runner:
                 "dtype": case.dtype,
                 "layout": case.layout,
                 "device": case.device,
-                "instruments": instruments or (EVERY_ROUND if round_ else FIRST_ROUND),
+                "instruments": instruments or self._instruments(round_),
+                "placements": self.settings.placements,
                 "budget_ns": self.settings.sample_ns,
                 "largest_bytes": self.settings.largest_bytes,
             },
-            self._limit_s(alone),
+            self._limit_s(alone) + case.size_bytes / LEAST_BYTES_PER_S,
             lambda stage: self.watcher.case(case, round_, stage),
         )
+
+    def _instruments(self, round_: int) -> tuple[str, ...]:
+        looped = IN_LOOPS if set(self.settings.placements) - {"convert"} else ()
+        return (EVERY_ROUND if round_ else FIRST_ROUND) + looped
 
     def _limit_s(self, alone: bool) -> float:
         # Who hangs among others is tried again alone, with the whole of its time.

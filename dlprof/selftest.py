@@ -10,7 +10,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -117,12 +117,18 @@ def noise(results: Sequence[Result]) -> float | None:
 
 
 def _groups(plants: Sequence[Plant]) -> list[list[Plant]]:
-    """Plants that can be measured in one run: those on the same arrays."""
+    """Plants that can be measured in one run: those on the same arrays, in the same loops."""
 
     def arrays(plant: Plant) -> tuple[object, ...]:
-        return plant.shape, plant.dtypes, plant.layouts
+        return plant.shape, plant.dtypes, plant.layouts, plant.placements
 
     return [list(group) for _, group in groupby(sorted(plants, key=arrays), key=arrays)]
+
+
+def _settings(plant: Plant) -> Settings:
+    """In loops only the loops are looked at: the ways themselves are diagnosed elsewhere."""
+    alone = plant.placements == SETTINGS.placements
+    return replace(SETTINGS, placements=plant.placements, diagnose=alone)
 
 
 def _measure(
@@ -138,7 +144,7 @@ def _measure(
             layouts=plants[0].layouts,
             device="cpu",
         ),
-        settings=SETTINGS,
+        settings=_settings(plants[0]),
         python=catalog.python,
         probe_files=(SYNTHETIC,),
         command=("selftest",),

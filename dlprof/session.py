@@ -11,7 +11,6 @@ import json
 import os
 import re
 import stat
-import statistics
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -130,6 +129,30 @@ class Recipe(Model):
     queue: dict[str, str] = {}
 
 
+class Share(Model):
+    """A part of a whole, from 0 to 1; noise may carry it a little below 0."""
+
+    median: float
+    ci95: tuple[float, float] | None = None
+
+
+class Placement(Model):
+    """Time per iteration of a loop that uses the result, by where the conversion stands.
+
+    ``use`` is the operation in the loop; ``share`` the conversion's part of an iteration.
+    ``break_even_iterations``: from how many on converting before the loop takes less time.
+    ``refused`` says why a placement has no time.
+    """
+
+    use: str | None
+    in_loop: TimeMeasure | None = None
+    hoisted: TimeMeasure | None = None
+    implicit: TimeMeasure | None = None
+    share: Share | None = None
+    break_even_iterations: int | None = None
+    refused: dict[str, str] = {}
+
+
 class Result(Model):
     case: CaseRecord
     status: Status
@@ -138,6 +161,8 @@ class Result(Model):
     ready_time: TimeMeasure | None = None
     first_call_ns: float | None = None
     first_call_cases_before: int | None = None
+    first_call_peak_bytes: int | None = None
+    create_ns: float | None = None
     phases: Phases | None = None
     device_time: dict[str, Any] | None = None
     ownership: Verdict | None = None
@@ -150,40 +175,13 @@ class Result(Model):
     trace: Verdict | None = None
     copy_cost: CopyCost | None = None
     recipe: Recipe | None = None
+    placement: Placement | None = None
     handshake: list[dict[str, Any]] = []
     notes: list[str] = []
     output: str | None = None
     rounds: list[int] = []
     environment: str | None = None
     """Which of the session's ``environments`` it was measured in, where there are several."""
-
-
-def slim(result: Result) -> Result:
-    """The result without points and capsules, and with the median of each process instead of its
-    samples: what rules need, in little memory.
-    """
-    lighter: dict[str, Any] = {
-        name: measure.model_copy(update={"processes": list(map(_median_only, measure.processes))})
-        for name in ("host_time", "ready_time")
-        if (measure := getattr(result, name)) is not None
-    }
-    if result.ordering is not None:
-        evidence = dict(result.ordering.evidence)
-        for name in ("points", "by_streams"):
-            evidence.pop(name, None)
-        lighter["ordering"] = result.ordering.model_copy(update={"evidence": evidence})
-    lighter["handshake"] = [
-        {name: event[name] for name in ("call", "outcome", "ns") if name in event}
-        for event in result.handshake
-    ]
-    for name in ("phases", "device_time", "copy_cost", "output", "recipe"):
-        lighter[name] = None
-    return result.model_copy(update=lighter)
-
-
-def _median_only(process: ProcessSamples) -> ProcessSamples:
-    median_ns = statistics.median(process.samples_ns) if process.samples_ns else None
-    return process.model_copy(update={"samples_ns": [] if median_ns is None else [median_ns]})
 
 
 class FindingRecord(Model):

@@ -6,12 +6,14 @@ import math
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
-from dlprof.axes import parse_dtype, parse_layout, parse_shapes, split
+from dlprof.axes import parse_dtype, parse_layout, parse_placement, parse_shapes, split
+from dlprof.catalog import Catalog
 from dlprof.errors import UsageError
 from dlprof.plan import Axes
 from dlprof.runner import Settings
@@ -52,6 +54,15 @@ Paths = Annotated[
     list[str] | None,
     typer.Option(
         "--path", metavar="GLOB", help="Only paths whose name or code matches; see 'dlprof paths'."
+    ),
+]
+Placements = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--placement",
+        metavar="NAME",
+        help="convert (default), in-loop, hoisted or implicit: where a loop that uses the result"
+        " has the conversion; may be repeated.",
     ),
 ]
 Rounds = Annotated[
@@ -195,6 +206,7 @@ def settings_from(
     quick: bool,
     diagnose: bool | None = None,
     together: bool = False,
+    placements: list[str] | None = None,
 ) -> Settings:
     """The settings that were asked for. Raises :class:`UsageError`."""
     for name, seconds in (("--timeout", limit), ("--budget", budget)):
@@ -212,8 +224,16 @@ def settings_from(
         limit_s=default.limit_s if limit is None else limit,
         budget_s=budget,
         together=together,
+        placements=_placements(placements) or default.placements,
         diagnose=default.diagnose if diagnose is None else diagnose,
     )
+
+
+def _placements(names: list[str] | None) -> tuple[str, ...]:
+    found = _unique(parse_placement(name) for name in split(names or ()))
+    if names and not found:
+        raise UsageError("--placement names nothing to measure")
+    return found
 
 
 def refuse_with_resume(given: Mapping[str, object]) -> None:
@@ -223,6 +243,18 @@ def refuse_with_resume(given: Mapping[str, object]) -> None:
         raise UsageError(
             f"--resume takes what to measure from the file: leave {', '.join(names)} out"
         )
+
+
+def pairs(catalog: Catalog, producers: str, consumers: str) -> tuple[tuple[str, str], ...]:
+    """Every named producer with every named consumer. Raises :class:`UsageError`."""
+    left = [catalog.installed(word).name for word in _words(producers)]
+    right = [catalog.installed(word).name for word in _words(consumers)]
+    return _unique(product(left, right))
+
+
+def _words(text: str) -> list[str]:
+    words = [word.strip() for word in split([text])]
+    return words or [text]
 
 
 def interpreter(python: str | None) -> str:

@@ -12,14 +12,18 @@ from dlprof.cli import options
 
 def run(
     producer: Annotated[
-        str | None, typer.Argument(help="The framework that owns the array.")
+        str | None,
+        typer.Argument(help="The framework that owns the array; several with commas between."),
     ] = None,
-    consumer: Annotated[str | None, typer.Argument(help="The framework that takes it in.")] = None,
+    consumer: Annotated[
+        str | None, typer.Argument(help="The framework that takes it in; several as well.")
+    ] = None,
     shape: options.Shapes = None,
     dtype: options.Dtypes = None,
     layout: options.Layouts = None,
     device: options.Device = None,
     path: options.Paths = None,
+    placement: options.Placements = None,
     rounds: options.Rounds = None,
     budget: options.Budget = None,
     timeout: options.Limit = None,
@@ -61,6 +65,7 @@ def run(
             "--layout": layout,
             "--device": device,
             "--path": path,
+            "--placement": placement,
             "--rounds": rounds,
             "--budget": budget,
             "--seed": seed,
@@ -76,13 +81,14 @@ def run(
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
     axes = options.axes_from(shape, dtype, layout, device, Axes())
-    settings = options.settings_from(rounds, seed, timeout, budget, quick, diagnose)
+    settings = options.settings_from(
+        rounds, seed, timeout, budget, quick, diagnose, placements=placement
+    )
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)
     catalog = inspect_interpreter(interpreter, files)
-    pair = (catalog.installed(producer).name, catalog.installed(consumer).name)
     request = Request(
-        pairs=(pair,),
+        pairs=options.pairs(catalog, producer, consumer),
         axes=axes,
         globs=tuple(path or ()),
         settings=settings,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dlprof.probes.base import Probe
 from dlprof.probes.cupy import CuPy
+from dlprof.probes.host import HOST
 from dlprof.probes.jax import Jax
 from dlprof.probes.mxnet import MXNet
 from dlprof.probes.numba import Numba
@@ -22,3 +23,6 @@ BUILTIN: tuple[type[Probe], ...] = (
     OnnxRuntime,
     MXNet,
 )
+
+ALL: tuple[type[Probe], ...] = (*BUILTIN, *HOST)
+"""The frameworks, and the host memory that people load data into."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 CPU = ("cpu",)
 CUDA = ("cuda",)
 ANY_DEVICE = ("cpu", "cuda")
+
+HOST_MEMORY = ("bytes", "bytearray", "array", "mmap", "pyarrow", "pinned")
+"""The probes of ``dlprof.probes.host``."""
 
 
 class Protocol(str, enum.Enum):
@@ -34,6 +37,8 @@ class Protocol(str, enum.Enum):
     """An object with ``__cuda_array_interface__``."""
     ARRAY_INTERFACE = "array-interface"
     """An object with ``__array_interface__``, ``__array__`` or the buffer protocol."""
+    BUFFER = "buffer"
+    """Plain host memory with the buffer protocol: bytes whose shape and dtype the way in says."""
     NUMPY = "numpy"
     """A host ``numpy.ndarray`` in between."""
     NATIVE = "native"
@@ -141,7 +146,8 @@ PATTERNS: Mapping[str, Pattern] = {
 class Export:
     """One way out of a framework.
 
-    ``code`` holds ``{x}`` for the array. ``devices`` are the devices of the *source array* for
+    ``code`` holds ``{x}`` for the array, and may hold ``{dtype}`` (``float32``) and ``{shape}``
+    (``(3, 4)``) of it. ``devices`` are the devices of the *source array* for
     which this way exists. ``promise`` is "copy" or "view" where the documentation says so.
     """
 
@@ -157,7 +163,8 @@ class Export:
 class Import:
     """One way into a framework.
 
-    ``code`` holds ``{x}`` for what the export gave. ``devices`` are the devices of the *source
+    ``code`` holds ``{x}`` for what the export gave, and may hold ``{dtype}`` and ``{shape}``.
+    ``devices`` are the devices of the *source
     array* for which this way exists (a host round trip into CuPy has ``cuda`` here although it
     takes a host array in). ``producers`` limits a ``native`` door to the frameworks it knows.
     ``setup`` is extra source text this way needs. ``result_device`` says where the result is, if
@@ -176,6 +183,20 @@ class Import:
     setup: str = ""
     result_device: str = ""
     returns_array: bool = True
+
+
+@dataclass(frozen=True)
+class Use:
+    """An operation of several arrays, for the cost of a loop that converts all of them.
+
+    ``code`` holds ``{x}`` and the name of each other array in braces; ``others`` are the shapes
+    of those, whose dtype is that of ``x`` and which the producer makes and the path converts as it
+    does ``x``. ``setup`` is source text that only this operation needs.
+    """
+
+    code: str
+    others: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    setup: str = ""
 
 
 class Probe:
@@ -227,11 +248,15 @@ class Probe:
         """
         raise NotImplementedError
 
-    def shape(self, array: Any) -> tuple[int, ...]:
+    def shape(self, array: Any) -> tuple[int, ...] | None:
+        """Lengths in elements; None for memory that has no shape."""
         return tuple(int(n) for n in array.shape)
 
-    def dtype(self, array: Any) -> str:
-        """The dtype's name in the words of :data:`DTYPES`."""
+    def dtype(self, array: Any) -> str | None:
+        """The dtype's name in the words of :data:`DTYPES`; None for memory that has none.
+
+        :meth:`to_numpy` then gives its bytes.
+        """
         return str(array.dtype)
 
     def device(self, array: Any) -> str:
@@ -256,8 +281,18 @@ class Probe:
         return NotImplemented
 
     def use(self, device: str) -> str:
-        """Source text of one small operation on ``{x}``, for the cost of using it in a loop."""
+        """Source text of one small operation on ``{x}``, for the cost of using it in a loop.
+
+        A call that gets ``{x}`` as its argument says also what the framework makes of a foreign
+        array; an operator (``{x} + 1``) would be that array's own.
+        """
         raise NotImplementedError
+
+    def use_many(self, spec: ArraySpec) -> Use | None:
+        """An operation on several arrays, ``{x}`` of ``spec`` among them, that says more of real
+        loops than :meth:`use`. None (default) where there is none.
+        """
+        return None
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         """Source text by which a script without dlprof looks at an array ``{x}``.
@@ -308,3 +343,8 @@ class Probe:
 def numbers(spec: ArraySpec) -> Pattern:
     """The pattern of the dtype of ``spec``; used by every probe's ``create``."""
     return PATTERNS[spec.dtype]
+
+
+def written(code: str, x: str, dtype: str = "{dtype}", shape: object = "{shape}") -> str:
+    """A way's ``code`` with ``x`` in its place, and dtype and shape where they are known."""
+    return code.format(x=x, dtype=dtype, shape=shape)

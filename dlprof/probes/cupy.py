@@ -157,7 +157,7 @@ class CuPy(Probe):
         cupy.cuda.get_current_stream().synchronize()
 
     def use(self, device: str) -> str:
-        return "{x} + 1"
+        return "cupy.add({x}, 1)"
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         return {

@@ -118,6 +118,11 @@ class Jax(Probe):
             (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
             "jnp.array({x}, copy=False)",
         ),
+        Import(
+            "frombuffer",
+            (Protocol.BUFFER,),
+            "jnp.frombuffer({x}, dtype='{dtype}').reshape({shape})",
+        ),
         Import("device_put", (Protocol.NUMPY,), "jax.device_put({x})"),
         Import(
             "device_put_copy",
@@ -144,7 +149,7 @@ class Jax(Probe):
 
         # A copy on the device first: JAX keeps the host copy of an array and would show that.
         host = np.array(array.copy())
-        bits = _BITS.get(self.dtype(array))
+        bits = _BITS.get(str(self.dtype(array)))
         return host if bits is None else host.view(bits)
 
     def device(self, array: Any) -> str:
@@ -158,7 +163,7 @@ class Jax(Probe):
         return "{x}.block_until_ready()"
 
     def use(self, device: str) -> str:
-        return "{x} + 1"
+        return "jnp.add({x}, 1)"
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         return {

@@ -125,7 +125,7 @@ class MXNet(Probe):
         return "{x}.wait_to_read()"
 
     def use(self, device: str) -> str:
-        return "{x} + 1"
+        return "mxnet.nd.add({x}, 1)"
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         return _ENQUEUE.format(wide=".astype('int8')" if spec.dtype == "bool" else "")

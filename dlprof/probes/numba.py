@@ -21,6 +21,7 @@ from dlprof.probes.base import (
     Probe,
     Protocol,
     Unsupported,
+    Use,
 )
 from dlprof.probes.numpy import HOST_ARRAY, values
 
@@ -50,6 +51,37 @@ def kernel(x): pass
 def increase(x):
     for i in range(numba.cuda.grid(1), x.size, numba.cuda.gridsize(1)): x[i] += 1
 """
+
+# A stencil as image processing has it: each pixel becomes the weighted sum of those around it.
+_STENCIL = """\
+@numba.njit
+def stencil(image, weights, output):
+    for row in range(1, image.shape[0] - 1):
+        for column in range(1, image.shape[1] - 1):
+            total = image[row, column] * 0
+            for i in range(3):
+                for j in range(3):
+                    total += weights[i, j] * image[row + i - 1, column + j - 1]
+            output[row, column] = total
+"""
+
+# The first of numba.cuda.grid's indices runs fastest, as a row's columns do in memory.
+_CUDA_STENCIL = """\
+from numba import cuda
+@cuda.jit
+def stencil(image, weights, output):
+    column, row = cuda.grid(2)
+    if 0 < row < image.shape[0] - 1 and 0 < column < image.shape[1] - 1:
+        total = image[row, column] * 0
+        for i in range(3):
+            for j in range(3):
+                total += weights[i, j] * image[row + i - 1, column + j - 1]
+        output[row, column] = total
+"""
+_BLOCK = 16
+"""Threads of a block along each axis."""
+_IMAGE_AXES = 2
+_NOT_ADDED = ("bool", "float16")
 
 # Numba warns of low occupancy for any grid of fewer than 128 blocks.
 _LAUNCH = "kernel[128, 32]({x})"
@@ -188,6 +220,16 @@ class Numba(Probe):
             "dtype": "{x}.dtype.name",
             "write": "{x}[()] = 1\nnumba.cuda.synchronize()",
         }
+
+    def use_many(self, spec: ArraySpec) -> Use | None:
+        if len(spec.shape) != _IMAGE_AXES or spec.dtype in _NOT_ADDED:
+            return None
+        others = {"weights": (3, 3), "output": spec.shape}
+        if spec.device == "cpu":
+            return Use("stencil({x}, {weights}, {output})", others, _STENCIL)
+        rows, columns = (max(1, -(-length // _BLOCK)) for length in spec.shape)
+        launch = f"stencil[({columns}, {rows}), ({_BLOCK}, {_BLOCK})]"
+        return Use(f"{launch}({{x}}, {{weights}}, {{output}})", others, _CUDA_STENCIL)
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         if spec.device != "cuda":

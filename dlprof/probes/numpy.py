@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dlprof.probes.base import (
     ANY_DEVICE,
     CPU,
+    HOST_MEMORY,
     ArraySpec,
     Export,
     Import,
@@ -44,6 +45,7 @@ class NumPy(Probe):
         Export("dlpack", Protocol.DLPACK, "{x}", CPU),
         Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),
         Export("ndarray", Protocol.NUMPY, "{x}", CPU),
+        Export("buffer", Protocol.BUFFER, "{x}", CPU),
     )
     imports = (
         Import("from_dlpack", (Protocol.DLPACK,), "numpy.from_dlpack({x})", CPU),
@@ -90,6 +92,14 @@ class NumPy(Probe):
             note="from NumPy 2 on never a copy; before, a copy where one is needed",
         ),
         Import("ndarray", (Protocol.NUMPY,), "{x}", ANY_DEVICE),
+        Import(
+            "ndarray_buffer",
+            (Protocol.BUFFER,),
+            "numpy.ndarray({shape}, dtype='{dtype}', buffer={x})",
+            CPU,
+            promise="view",
+            producers=HOST_MEMORY,
+        ),
     )
 
     def create(self, spec: ArraySpec) -> str:
@@ -119,7 +129,7 @@ class NumPy(Probe):
         return HOST_ARRAY
 
     def use(self, device: str) -> str:
-        return "{x} + 1"
+        return "numpy.add({x}, 1)"
 
 
 def values(elements: int, spec: ArraySpec) -> str:

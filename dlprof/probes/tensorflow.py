@@ -96,6 +96,13 @@ class TensorFlow(Probe):
         ),
         Import("constant", (Protocol.ARRAY_INTERFACE, Protocol.NUMPY), "tf.constant({x})"),
         Import(
+            "decode_raw",
+            (Protocol.BUFFER,),
+            "tf.reshape(tf.io.decode_raw({x}, tf.{dtype}), {shape})",
+            producers=("bytes",),
+            note="takes a string tensor, of which bytes alone are made",
+        ),
+        Import(
             "numpy_asarray",
             (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
             "tf.experimental.numpy.asarray({x})",
@@ -157,7 +164,7 @@ class TensorFlow(Probe):
         return "tf.experimental.dlpack.to_dlpack({x})" if _queues(device) else ""
 
     def use(self, device: str) -> str:
-        return "{x} + 1"
+        return "tf.add({x}, 1)"
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         found = {

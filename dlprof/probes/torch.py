@@ -9,6 +9,7 @@ from dlprof.probes.base import (
     ANY_DEVICE,
     CPU,
     CUDA,
+    HOST_MEMORY,
     ArraySpec,
     Export,
     Import,
@@ -93,6 +94,28 @@ class Torch(Probe):
             promise="view",
         ),
         Import(
+            "frombuffer",
+            (Protocol.BUFFER,),
+            "torch.frombuffer({x}, dtype=torch.{dtype}).reshape({shape})",
+            CPU,
+            promise="view",
+        ),
+        Import(
+            "asarray_buffer",
+            (Protocol.BUFFER,),
+            "torch.asarray({x}, dtype=torch.{dtype}).reshape({shape})",
+            CPU,
+            producers=HOST_MEMORY,
+        ),
+        Import(
+            "asarray_buffer_copy",
+            (Protocol.BUFFER,),
+            "torch.asarray({x}, dtype=torch.{dtype}, copy=True).reshape({shape})",
+            CPU,
+            promise="copy",
+            producers=HOST_MEMORY,
+        ),
+        Import(
             "as_tensor",
             (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
             "torch.as_tensor({x})",
@@ -162,7 +185,7 @@ class Torch(Probe):
             torch.cuda.current_stream(array.device).synchronize()
 
     def use(self, device: str) -> str:
-        return "{x} + 1"
+        return "torch.add({x}, 1)"
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         host = "{x}.float().cpu()" if dtype in _BITS else "{x}.cpu()"

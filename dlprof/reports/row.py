@@ -13,7 +13,8 @@ from dlprof.clean import clean, first_line
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import DTYPES
 from dlprof.quantity import plain_time
-from dlprof.session import FindingRecord, Result, TimeMeasure
+from dlprof.session import FindingRecord, Placement, Result, TimeMeasure
+from dlprof.slim import without_samples
 
 LONGEST_NAME = 60
 MOST_BYTES = 1 << 63
@@ -55,6 +56,14 @@ class Row:
     diagnosed: bool = True
     """Whether it was looked for waits, races and lifetime: without that nothing is called safe."""
     host_ns: float | None = None
+    placement: Placement | None = None
+    path: str = ""
+    form: str = ""
+    """The code without the shape that may stand in it: the same for every array of a dtype."""
+    protocol: str = ""
+    create_ns: float | None = None
+    peak_arrays: float | None = None
+    """Peak of memory beyond the source, in arrays of its size."""
     kept_ns: tuple[float, float] | None = None
     """First and second conversion of a new array, where the framework keeps what it made."""
 
@@ -122,7 +131,13 @@ def row_of(result: Result) -> Row:
         diagnosed=result.lifetime is not None or result.early_write is not None,
         process_medians_ns=_process_medians(result),
         host_ns=None if result.host_time is None else result.host_time.median_ns,
+        placement=without_samples(result.placement) if result.placement else None,
         kept_ns=_kept(result),
+        path=clean(case.path, LONGEST_NAME),
+        form=clean(case.code.replace(str(tuple(case.shape)), "{shape}")) if case.shape else "",
+        protocol=clean(case.protocol, LONGEST_NAME),
+        create_ns=result.create_ns,
+        peak_arrays=_peak_arrays(result),
     )
 
 
@@ -169,7 +184,7 @@ def _of_a_racing_pair(row: Row, racing: set[tuple[str, ...]]) -> bool:
 
 
 def _way(row: Row) -> tuple[str, ...]:
-    return row.pair, row.code, row.dtype, row.layout, row.device
+    return row.pair, row.form or row.code, row.dtype, row.layout, row.device
 
 
 def _is_copy(result: Result) -> bool:
@@ -206,6 +221,16 @@ def _process_medians(result: Result) -> tuple[float, ...]:
     return tuple(
         statistics.median(process.samples_ns) for process in processes if process.samples_ns
     )
+
+
+def _peak_arrays(result: Result) -> float | None:
+    """At the case's own size where that was seen, else at the diagnosis's."""
+    size = _size_bytes(result)
+    seen = result.first_call_peak_bytes
+    if seen is not None and size:
+        return seen / size
+    found = result.peak_memory.evidence.get("arrays") if result.peak_memory else None
+    return _number(found)
 
 
 def _loaded(result: Result) -> str:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from dlprof.clean import first_line
 from dlprof.quantity import plain_time, size_text, time_text
-from dlprof.reports import circumstances, findings
+from dlprof.reports import circumstances, findings, ingest, placement
 from dlprof.reports.answer import answers
 from dlprof.reports.cell_text import device_text, modes_text, speed_text, status_text
 from dlprof.reports.row import Row, suspected
@@ -104,6 +104,8 @@ def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
         parts.append(Text(f"… and {len(measured) - MOST_ROWS:,} more in the session file"))
     parts += _reasons(lost)
     parts += _notes(measured)
+    parts += ingest.compose(rows)
+    parts += placement.compose(rows)
     parts += findings.compose(header.findings)
     parts.append(Text())
     found = answers(suspected(rows, header.findings))

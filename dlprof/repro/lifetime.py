@@ -15,9 +15,10 @@ LIMIT_S = 20
 
 def dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The result reads memory that is somebody else's by then."""
-    values = subject.converted("values")
     made = subject.result.lifetime
-    create = subject.create_by(made.evidence if made is not None else {})
+    evidence = made.evidence if made is not None else {}
+    subject = subject.as_made(evidence)
+    values, create = subject.converted("values"), subject.create_by(evidence)
     fill = subject.source("write") if subject.writable else ""
     used = subject.source("use") if subject.has("source", "use") else "x"
     again = block("x = make()", fill, f"others.append({'x' if fill else used})")
@@ -40,7 +41,8 @@ def dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
 def unsafe_copy(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
     """The copy still reads its source after the call has returned."""
     written = subject.result.early_write
-    differs = f"bool((before != {subject.converted('values')}).any())"
+    subject, source = _torn_subject(subject, _torn(written.evidence if written else {}), finding)
+    differs = f"bool((before != {subject.values_like_source()}).any())"
     told_apart = subject.has("source", "address") and subject.has("result", "address")
     if told_apart:  # a view must show the write
         copied = f"copied = {subject.converted('address')} != {subject.source('address')}"
@@ -48,7 +50,7 @@ def unsafe_copy(subject: Subject, _: Subject | None, finding: FindingRecord) -> 
     else:
         counted = block("tries += 1", f"torn += {differs}")
     attempt = block(
-        _source(subject, _torn(written.evidence if written is not None else {}), finding),
+        source,
         f"before = {subject.source('values')}",
         f"y = {subject.code}",
         subject.source("write"),
@@ -66,8 +68,10 @@ def unsafe_copy(subject: Subject, _: Subject | None, finding: FindingRecord) -> 
     return Effect(symptom, body, ("from time import perf_counter",))
 
 
-def _source(subject: Subject, evidence: dict[str, object], finding: FindingRecord) -> str:
-    """Text that makes a source of a size at which the copy was torn.
+def _torn_subject(
+    subject: Subject, evidence: dict[str, object], finding: FindingRecord
+) -> tuple[Subject, str]:
+    """The conversion, and text that makes a source of a size at which the copy was torn.
 
     Where the address decides whether it is a copy at all, the case's own array is made at one that
     is copied, if it is large enough.
@@ -75,8 +79,8 @@ def _source(subject: Subject, evidence: dict[str, object], finding: FindingRecor
     owned, size = subject.result.ownership, number(finding.evidence.get("size_bytes")) or 0
     varies = owned is not None and owned.verdict == "varies"
     if varies and Known(0, subject.result).size_bytes >= size:
-        return subject.create("copy")
-    return subject.create_by(evidence)
+        return subject, subject.create("copy")
+    return subject.as_made(evidence), subject.create_by(evidence)
 
 
 def _torn(evidence: dict[str, object]) -> dict[str, object]:

@@ -28,6 +28,7 @@ def amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     """At its peak it needs more memory than a copy does."""
     peak = subject.result.peak_memory
     evidence = peak.evidence if peak is not None else {}
+    subject = subject.as_made(evidence)
     size = number(evidence.get("size_bytes")) or Known(0, subject.result).size_bytes
     size = int(size * _widening(subject))
     if size <= 0:
@@ -75,6 +76,7 @@ def retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """Every conversion leaves something behind."""
     lifetime = subject.result.lifetime
     evidence = lifetime.evidence if lifetime is not None else {}
+    subject = subject.as_made(evidence)
     name, kept = _most(evidence)
     unit, meter, imports = METERS[name]
     if name == "bytes_per_conversion" and subject.result.case.device == "cuda":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dlprof.axes import shape_text
@@ -28,11 +28,22 @@ class Subject:
 
     result: Result
     recipe: Recipe
+    own_code: str = ""
+    """The conversion of an array of another shape, where the shape stands in it."""
 
     @property
     def code(self) -> str:
         """The conversion of ``x``, exactly as in the session."""
-        return self.result.case.code
+        return self.own_code or self.result.case.code
+
+    def as_made(self, evidence: Any) -> Subject:
+        """The conversion of the array that :meth:`create_by` makes."""
+        code = mapping(evidence).get("code")
+        if not isinstance(code, str):
+            return self
+        _check(code)
+        _check_expression(code)
+        return replace(self, own_code=code)
 
     @property
     def array_text(self) -> str:
@@ -73,6 +84,11 @@ class Subject:
     def converted(self, idiom: str, y: str = "y") -> str:
         """What the consumer says for ``idiom`` of a result."""
         return _said(self.recipe.result, idiom, y, self.result.case.consumer)
+
+    def values_like_source(self, y: str = "y") -> str:
+        """The values of a result in the form of the source's, which may be plain memory."""
+        values = self.converted("values", y)
+        return values if self.has("source", "shape") else f"({values}).ravel()"
 
     def has(self, side: str, idiom: str) -> bool:
         """Whether ``source`` or ``result`` knows an idiom."""

@@ -29,7 +29,7 @@ def wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effe
     body = block(
         subject.create(),
         subject.convert(),
-        f"wrong = int(({subject.source('values')} != {subject.converted('values')}).sum())",
+        f"wrong = int(({subject.source('values')} != {subject.values_like_source()}).sum())",
         'print(wrong, "values of y differ from those of x")',
         "return wrong > 0",
     )

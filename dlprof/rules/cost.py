@@ -7,7 +7,7 @@ from typing import Any
 
 from dlprof.quantity import plain_time
 from dlprof.rules import thresholds, words
-from dlprof.rules.known import Known, mapping, number
+from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
 from dlprof.rules.timing import clearly_longer
@@ -95,33 +95,44 @@ def _kind(case: Known) -> str:
 def convert_in_loop(survey: Survey) -> Iterator[Claim]:
     """The conversion takes a good part of a loop that it could stand before.
 
-    Reads an optional part ``placement`` of a result, whose evidence has ``in_loop_ns`` and
-    ``hoisted_ns`` per turn; nothing measures it yet.
+    Each process compares its own two loops, and the interval of the share must lie above zero.
     """
     costly = [case for case in survey.cases if _share(case) >= thresholds.LOOP_SHARE]
     for cases in groups(costly, lambda case: case.pair):
         ranked: Sequence[Known] = sorted(cases, key=_share, reverse=True)
-        in_loop, hoisted = _placement(ranked[0]) or (0.0, 0.0)
+        in_loop, hoisted = _loops(ranked[0])
         yield Claim(
             "warning",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'takes', 'take up to')}"
             f" {_share(ranked[0]):.0%} of a loop: {plain_time(in_loop)} per turn with the"
-            f" conversion inside, {plain_time(hoisted)} with it before the loop",
+            f" conversion inside, {plain_time(hoisted)} with it before the loop"
+            f"{words.where(ranked[0], ranked)}",
             {"cost_ns": in_loop - hoisted, "in_loop_ns": in_loop, "hoisted_ns": hoisted},
-            "Convert once, before the loop.",
+            _hoist(ranked[0]),
         )
 
 
-def _placement(case: Known) -> tuple[float, float] | None:
-    part = mapping(mapping(case.result.model_extra).get("placement"))
-    evidence = mapping(part.get("evidence"))
-    in_loop, hoisted = number(evidence.get("in_loop_ns")), number(evidence.get("hoisted_ns"))
-    return None if in_loop is None or hoisted is None else (in_loop, hoisted)
+def _hoist(case: Known) -> str:
+    if case.owner == "view":
+        return "Convert once, before the loop: the result is a view and shows later writes."
+    return "Convert once, before the loop, if the source does not change in it."
+
+
+def _loops(case: Known) -> tuple[float, float]:
+    """Time per turn with the conversion inside and before the loop; zeros if not known apart."""
+    found = case.result.placement if case.result.status == "ok" else None
+    if found is None or found.in_loop is None or found.hoisted is None:
+        return 0.0, 0.0
+    if found.share is None or found.share.ci95 is None or found.share.ci95[0] <= 0:
+        return 0.0, 0.0
+    if found.in_loop.min_ns <= found.hoisted.min_ns:
+        return 0.0, 0.0  # foreign load only ever adds: what was as fast once is no slower
+    return found.in_loop.median_ns, found.hoisted.median_ns
 
 
 def _share(case: Known) -> float:
-    in_loop, hoisted = _placement(case) or (0.0, 0.0)
+    in_loop, hoisted = _loops(case)
     if in_loop <= 0 or in_loop - hoisted < thresholds.LOOP_GAP_NS:
         return 0.0
     return (in_loop - hoisted) / in_loop

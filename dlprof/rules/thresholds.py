@@ -53,7 +53,8 @@ LEAN_ARRAYS = 1.25
 """A path that needs no more than this needs one array; pages of other kinds add a few percent."""
 
 LOOP_SHARE = 0.2
-"""A conversion that takes a fifth of a loop is worth moving out of it."""
+"""A conversion that takes a fifth of a loop is worth moving out of it. The interval of its
+share, over processes that each compare their own two loops, must lie above zero."""
 
 LOOP_GAP_NS = 1_000.0
 """...if that saves 1 us per turn, for the reason of :data:`SLOW_GAP_NS`."""

@@ -21,6 +21,7 @@ class Plant:
     layouts: tuple[str, ...] = ("C",)
     shape: tuple[int, ...] = (128, 96)
     protocol: str = "native"
+    placements: tuple[str, ...] = ("convert",)
 
     @property
     def consumer(self) -> str:
@@ -29,6 +30,7 @@ class Plant:
 
 COSTLY = (512, 384)
 """Of float32: a copy takes tens of microseconds, so much more than a view on a busy machine too."""
+LOOPS = ("in-loop", "hoisted")
 
 PLANTS = (
     Plant("view", ("view",)),
@@ -50,6 +52,8 @@ PLANTS = (
     Plant("dangle", ("dangle",), "DLP011"),
     Plant("slow", ("slow", "view"), "DLP012"),
     Plant("asymmetric", ("view",), "DLP013"),
+    Plant("slow-in-loop", ("slow",), "DLP014", placements=LOOPS),
+    Plant("view-in-loop", ("view",), placements=LOOPS),
     Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
     Plant("crash", ("crash",), "DLP016"),
     Plant("hang", ("hang",), "DLP016"),
@@ -63,6 +67,5 @@ PLANTS = (
 
 NOT_PLANTED = {
     "DLP006": "not planted: needs a device",
-    "DLP014": "not planted: no conversions in a loop yet",
 }
 """Rules for which nothing can be planted on the host, and why."""

@@ -114,6 +114,17 @@ def array(values: Any) -> Array:
     return Array(data, memory)
 
 
+def blur(source: Array) -> Array:
+    """Each row becomes the sum of those around it: work that takes many times as long as a view."""
+    source.wait()
+    data, memory = empty(source.shape, source.dtype)
+    data[...] = source.data
+    for shift in range(1, 5):
+        data[shift:] += source.data[:-shift]
+        data[:-shift] += source.data[shift:]
+    return Array(data, memory)
+
+
 def after_work(source: Array, unit_ns: int, work: int) -> Array:
     """An array with the values of ``source`` that is there after ``work`` units on the queue."""
     data, memory = empty(source.shape, source.dtype)

@@ -65,7 +65,7 @@ class Synthetic(Probe):
         return None
 
     def use(self, device: str) -> str:
-        return "{x}.wait().data + 1"
+        return "framework.blur({x})"
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         return {

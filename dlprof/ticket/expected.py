@@ -112,5 +112,5 @@ def retold(evidence: object) -> dict[str, object]:
     return {
         str(name): value
         for name, value in mapping(evidence).items()
-        if isinstance(value, str | int | float) and name != "create"
+        if isinstance(value, str | int | float) and name not in ("create", "code")
     }

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dlprof.probes.base import ArraySpec, Probe, Unsupported
+from dlprof.probes.base import DTYPES, ArraySpec, Export, Import, Probe, Unsupported
 from dlprof.worker import (
     copy_cost,
     early_write,
     first_call,
+    forecast,
     fresh_source,
     gpu_state,
     handshake,
@@ -24,20 +26,24 @@ from dlprof.worker import (
     ownership,
     peak_memory,
     phases,
+    placement,
     ready_time,
     recipe,
     room,
+    timer,
     trace,
     values,
 )
 from dlprof.worker.declared import FaultyProbe
-from dlprof.worker.subject import Subject, namespace_for, prepare
+from dlprof.worker.subject import OneArray, Subject, namespace_for, prepare
 from dlprof.worker.words import words
 
 if TYPE_CHECKING:
     from dlprof.worker.channel import Channel
     from dlprof.worker.serve import Desk
 
+DIAGNOSIS = {"ordering", "peak_memory", "early_write", "lifetime", "trace"}
+"""Their answers do not depend on the shape, so that a smaller array serves where one is large."""
 PHASES_SHARE = 5
 """The phases get this share (one in so many) of a timer's budget."""
 
@@ -102,8 +108,15 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     spec = ArraySpec(
         tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
     )
-    room.check(spec)
-    subject = _subject(desk, request, spec, answer)
+    ways = _ways(desk, request, answer)
+    spec = _fitting(ways, request, spec)
+    answer.stage("create")
+    if "recipe" in request["instruments"]:
+        # Before anything is made or converted: a case that dies of it needs its recipe most.
+        answer.part("recipe", recipe.measure(ways.producer, ways.consumer, ways.import_, spec))
+    _forecast(ways, spec)
+    subject = ways.subject(spec)
+    answer.part("source", {"ns": subject.create_ns})
     answer.stage("first call")
     desk.channel.forks = 0
     desk.channel.measuring = True
@@ -117,7 +130,52 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     return outcome
 
 
-def _subject(desk: Desk, request: dict[str, Any], spec: ArraySpec, answer: Answer) -> Subject:
+def _of_bytes(spec: ArraySpec, size_bytes: int) -> ArraySpec:
+    return replace(spec, shape=(size_bytes // DTYPES[spec.dtype],))
+
+
+def _fitting(ways: Ways, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
+    """The array to be measured: a smaller one for a diagnosis, if another can be made."""
+    diagnosed = set(request["instruments"]) <= DIAGNOSIS
+    if not diagnosed or ways.is_one_array or spec.size_bytes <= request["largest_bytes"]:
+        return spec
+    return _of_bytes(spec, request["largest_bytes"])
+
+
+def _forecast(ways: Ways, spec: ArraySpec) -> None:
+    """Raises :class:`room.TooLarge` where the large case would not fit."""
+    if room.fits(room.COPIES * spec.size_bytes):
+        return
+    if ways.is_one_array or spec.device != "cpu":
+        room.check(spec)
+    small = _of_bytes(spec, peak_memory.SIZE_BYTES)
+    if not room.fits(room.COPIES * small.size_bytes):
+        room.check(spec)
+    forecast.check(ways.subject(small), spec)
+    gc.collect()
+
+
+class Ways(NamedTuple):
+    """The path of a case, imported."""
+
+    producer: Probe
+    consumer: Probe
+    export: Export
+    import_: Import
+    namespace: dict[str, Any]
+
+    @property
+    def is_one_array(self) -> bool:
+        """Whether no array of another size can be made."""
+        return isinstance(self.producer, OneArray)
+
+    def subject(self, spec: ArraySpec) -> Subject:
+        return prepare(
+            self.producer, self.consumer, self.export, self.import_, spec, dict(self.namespace)
+        )
+
+
+def _ways(desk: Desk, request: dict[str, Any], answer: Answer) -> Ways:
     answer.stage("import")
     producer = desk.probe(*request["producer"])
     consumer = desk.probe(*request["consumer"])
@@ -127,11 +185,7 @@ def _subject(desk: Desk, request: dict[str, Any], spec: ArraySpec, answer: Answe
     if key not in desk.namespaces:
         desk.namespaces[key] = namespace_for(producer, consumer, import_)
         gc.freeze()  # the frameworks' own objects would make every collection below slow
-    answer.stage("create")
-    if "recipe" in request["instruments"]:
-        # Before anything is made or converted: a case that dies of it needs its recipe most.
-        answer.part("recipe", recipe.measure(producer, consumer, import_, spec))
-    return prepare(producer, consumer, export, import_, spec, dict(desk.namespaces[key]))
+    return Ways(producer, consumer, export, import_, desk.namespaces[key])
 
 
 def _named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:
@@ -161,6 +215,7 @@ class Bench:
         self.wanted: list[str] = request["instruments"]
         self.budget_ns: int = request["budget_ns"]
         self.largest_bytes: int = request["largest_bytes"]
+        self.placements: list[str] = request.get("placements", [])
         self.gpu, self.no_gpu = _gpu(subject)
 
     def run(self) -> None:
@@ -182,8 +237,11 @@ class Bench:
         self.take("ready_time", lambda: ready_time.measure(subject, budget))
         if host is not None:
             per_call = sum(host["samples_ns"]) / len(host["samples_ns"])
-            self.take("phases", lambda: phases.measure(subject, per_call, budget // PHASES_SHARE))
+            if per_call < timer.LONG_NS:  # beside which no phase but the copying is anything
+                share = budget // PHASES_SHARE
+                self.take("phases", lambda: phases.measure(subject, per_call, share))
         self.take("device_time", self.device_time)
+        self.take("placement", lambda: placement.measure(subject, budget, self.placements))
 
     def _diagnose(self) -> None:
         sizes = [size for size in early_write.SIZES_BYTES if size <= self.largest_bytes]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from string import Formatter
 from typing import Any
 
-from dlprof.probes.base import ANY_DEVICE, Export, Import, Probe, Protocol
+from dlprof.probes.base import ANY_DEVICE, Export, Import, Probe, Protocol, Use
 
 PROMISES = (None, "copy", "view")
 
@@ -46,17 +46,37 @@ def check_text(value: Any, where: str) -> str:
     return value
 
 
-def check_code(value: Any, where: str, needs_array: bool = True) -> str:
-    """``value`` if it is a Python expression of ``{x}``, or of nothing if that is allowed."""
+def check_use(use: Any, framework: str) -> str:
+    """The code of an operation: a text of ``{x}``, or a :class:`Use` with further arrays."""
+    if not isinstance(use, Use):
+        return check_code(use, f"what {framework}'s use returns")
+    where = f"what {framework}'s use_many returns"
+    check_text(use.setup, f"the setup of {where}")
+    if not isinstance(use.others, Mapping) or not all(name.isidentifier() for name in use.others):
+        raise FaultyProbe(f"the others of {where} must be shapes by name: {use.others!r}")
+    return check_code(use.code, where, names=("x", *use.others))
+
+
+def check_code(
+    value: Any, where: str, needs_array: bool = True, names: tuple[str, ...] = ("x",)
+) -> str:
+    """``value`` if it is a Python expression of ``{x}``, or of nothing if that is allowed.
+
+    With more ``names``, each of them may stand in braces.
+    """
     code = check_text(value, where)
     try:
         fields = [field[1:] for field in Formatter().parse(code) if field[1] is not None]
     except ValueError:
         raise FaultyProbe(f"{where} has a brace without its partner: {code!r}") from None
-    if (needs_array and not fields) or any(field != ("x", "", None) for field in fields):
-        raise FaultyProbe(f"{where} must hold {{x}} and nothing else in braces: {code!r}")
+    known = [(name, "", None) for name in names]
+    missing = needs_array and ("x", "", None) not in fields
+    if missing or any(field not in known for field in fields):
+        more = "".join(f", {{{name}}}" for name in names[1:])
+        allowed = f"{{x}}{more and f' (and may hold{more[1:]})'}"
+        raise FaultyProbe(f"{where} must hold {allowed} and nothing else in braces: {code!r}")
     try:
-        compile(code.format(x="x"), where, "eval")
+        compile(code.format(**{name: name for name in names}), where, "eval")
     except (SyntaxError, ValueError) as fault:
         why = fault.msg if isinstance(fault, SyntaxError) else str(fault)
         raise FaultyProbe(f"{where} is not a Python expression: {code!r} ({why})") from None
@@ -102,7 +122,7 @@ def _ways(ways: Any, kind: type[Export | Import], where: str) -> None:
 
 
 def _way(way: Export | Import, where: str) -> None:
-    check_code(way.code, f"the code of {where}")
+    check_code(way.code, f"the code of {where}", names=("x", "dtype", "shape"))
     _devices(way.devices, f"devices of {where}")
     check_text(way.note, f"the note of {where}")
     if way.promise not in PROMISES:

@@ -49,7 +49,7 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
     found = judge(tried)
     if found["verdict"] == "unsafe":
         torn = next(size for size, seen in tried.items() if seen == "torn")
-        found["evidence"]["create"] = subject.producer.create(_of_size(subject, torn).spec)
+        found["evidence"] |= _of_size(subject, torn).made()
     return found
 
 
@@ -100,7 +100,8 @@ def _try_once(subject: Subject) -> str:
     if address is not None and address == subject.producer.pointer(source):
         return "view"
     after = subject.consumer.to_numpy(result)
-    if after.dtype != before.dtype:
+    has_dtype = subject.producer.dtype(source) is not None
+    if after.nbytes != before.nbytes or (has_dtype and after.dtype != before.dtype):
         return "other dtype"
     # Sizes are multiples of 8 bytes; wide words make the comparison's own array small.
     word = "uint64" if before.nbytes % 8 == 0 else "uint8"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dlprof.probes.base import DTYPES
@@ -59,7 +60,11 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
 def _of_size(subject: Subject) -> Subject:
     """The same conversion of a smaller array: whether something is kept does not depend on it."""
     elements = LARGEST_BYTES // DTYPES.get(subject.spec.dtype, 1)
-    return subject if subject.spec.elements <= elements else subject.of_elements(elements)
+    if subject.is_one_array or subject.spec.elements <= elements:
+        return subject
+    smaller = subject.of_elements(elements)
+    namespace = {**subject.namespace, "x": smaller.make_another()}
+    return replace(smaller, convert=compile_call(smaller.code, namespace))
 
 
 def judge(pairs: list[Pair], clock_ns: float) -> dict[str, Any]:

@@ -12,8 +12,11 @@ import time
 from typing import Any
 
 from dlprof.probes import capsule
-from dlprof.probes.base import Protocol
+from dlprof.probes.base import DTYPES, Protocol, written
 from dlprof.worker.subject import Subject, compile_call
+
+LARGEST_BYTES = 256 << 20
+"""Of a larger array a smaller one asks and is asked the same."""
 
 _METHODS = {
     Protocol.DLPACK: ("__dlpack_device__", "__dlpack__"),
@@ -33,9 +36,13 @@ def measure(subject: Subject) -> list[dict[str, Any]]:
     if protocol not in _METHODS and protocol not in _PROPERTIES:
         return []
     events: list[dict[str, Any]] = []
-    subject.namespace["_proxy"] = proxy(subject.source, protocol, events)
+    source = subject.source
+    if subject.spec.size_bytes > LARGEST_BYTES and not subject.is_one_array:
+        subject = subject.of_elements(LARGEST_BYTES // DTYPES[subject.spec.dtype])
+        source = subject.make_another()
+    subject.namespace["_proxy"] = proxy(source, protocol, events)
     try:
-        call = compile_call(subject.import_.code.format(x="_proxy"), subject.namespace)
+        call = compile_call(_written(subject.import_.code, "_proxy", subject), subject.namespace)
         events.append({"call": "import", "outcome": _outcome(call)})
     finally:
         del subject.namespace["_proxy"]
@@ -86,12 +93,16 @@ def _record(events: list[dict[str, Any]], name: str, arguments: dict[str, Any], 
 
 
 def _capsule_event(subject: Subject) -> dict[str, Any]:
-    handed = compile_call(subject.export.code.format(x="x"), subject.namespace)()
+    handed = compile_call(_written(subject.export.code, "x", subject), subject.namespace)()
     contents = capsule.read(handed)
     event: dict[str, Any] = {"call": "export", "outcome": type(handed).__name__}
     if contents is not None:
         event["capsule"] = contents.as_dict()
     return event
+
+
+def _written(code: str, x: str, subject: Subject) -> str:
+    return written(code, x, subject.spec.dtype, subject.spec.shape)
 
 
 def _outcome(call: Any) -> str:

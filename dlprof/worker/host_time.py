@@ -17,4 +17,4 @@ from dlprof.worker.subject import Subject
 def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     """Times in ns per call, one process."""
     loop = timer.compile_loop(subject.code, subject.namespace)
-    return asdict(timer.sample(loop, budget_ns, timer.loop_cost_ns()))
+    return asdict(timer.sample(loop, budget_ns, timer.loop_cost_ns(), timer.LONG_NS))

@@ -47,7 +47,7 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
     evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu)}
     source = other.make_another()
-    convert = compile_call(subject.code, {**subject.namespace, "x": source})
+    convert = compile_call(other.code, {**subject.namespace, "x": source})
 
     def convert_and_wait() -> None:
         subject.wait_for(convert())  # what is still being made is not retained
@@ -55,7 +55,7 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     evidence |= retained(convert_and_wait, source, _meters(subject))
     verdict = judge(evidence, other.spec.size_bytes)
     if verdict in ("dangling", "retained"):
-        evidence["create"] = other.producer.create(other.spec)
+        evidence |= other.made()
     return {"verdict": verdict, "evidence": evidence}
 
 

@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from dlprof.probes import BUILTIN
+from dlprof.probes import ALL
 from dlprof.probes.base import Probe
 from dlprof.worker import own_code
 from dlprof.worker.declared import FaultyProbe, check_probe
@@ -29,7 +29,7 @@ def entry_names() -> list[str]:
 def load(source: str) -> list[Probe]:
     """The probes of a source. Raises :class:`FaultyProbe`; foreign code may raise anything."""
     if source == "builtin":
-        return [kind() for kind in BUILTIN]
+        return [kind() for kind in ALL]
     if source == "synthetic":
         from dlprof.synthetic.probe import probes
 

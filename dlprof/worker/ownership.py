@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlprof.probes.base import DTYPES, Probe
+from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, ArraySpec, Probe
 from dlprof.probes.capsule import alignment
 from dlprof.worker import memory
 from dlprof.worker.subject import Subject
@@ -30,9 +30,9 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         return _unknown("an array without elements has no memory to share")
     converted = subject.convert()
     subject.wait_for(converted)  # a copy that is still being made would show the write
-    source = _Side(subject.producer, subject.source, gpu)
-    result = _Side(subject.consumer, converted, gpu)
-    source.watch_all = result.watch_all = _may_overlap(source, result, subject.spec.size_bytes)
+    source = _Side(subject.producer, subject.source, gpu, subject.spec)
+    result = _Side(subject.consumer, converted, gpu, subject.spec)
+    source.watch_all = result.watch_all = _may_overlap(source, result, subject.spec)
     evidence: dict[str, Any] = {
         "source_alignment_bytes": source.address and alignment(source.address),
         "result_device": result.device,
@@ -69,13 +69,13 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
 class _Side:
     """One array, its framework and its memory."""
 
-    def __init__(self, probe: Probe, array: Any, gpu: Gpu | None) -> None:
+    def __init__(self, probe: Probe, array: Any, gpu: Gpu | None, spec: ArraySpec) -> None:
         self.probe = probe
         self.array = array
         self.address = probe.pointer(array)
         self.device = probe.device(array)
         self.gpu = gpu if self.device == "cuda" else None
-        self.item = DTYPES.get(probe.dtype(array), 0)
+        self.item = DTYPES.get(probe.dtype(array) or spec.dtype, 0)
         self.watch_all = False
 
     @property
@@ -116,11 +116,14 @@ def _same_address(source: _Side, result: _Side) -> bool | None:
     return source.address == result.address
 
 
-def _may_overlap(source: _Side, result: _Side, size_bytes: int) -> bool:
+def _may_overlap(source: _Side, result: _Side, spec: ArraySpec) -> bool:
     if source.device != result.device or source.address is None or result.address is None:
         return False
+    apart = result.address - source.address
+    if spec.layout in WHOLE_LAYOUTS:
+        return 0 < apart < spec.size_bytes  # a view begins within its source's memory
     # The widest layout, every second element, spans twice the array's bytes.
-    return 0 < abs(source.address - result.address) < 2 * size_bytes
+    return 0 < abs(apart) < 2 * spec.size_bytes
 
 
 def _write_shows(written: _Side, watched: _Side) -> bool | None:

@@ -25,28 +25,51 @@ LEAST_BYTES = 4 << 20
 REPEATS = 2
 NOTABLE_ARRAYS = 1.5
 """From here on it is more than a copy, and the evidence says how the array was made."""
+FEW = 16
+LARGE_BYTES = 128 << 20
+"""From here on a first conversion shows its peak; what a framework needs once for all is less."""
 
 
 def measure(subject: Subject) -> dict[str, Any]:
     """Verdict ``ok`` with ``arrays``, the peak as a multiple of the source, or ``unknown``."""
     if subject.spec.device != "cpu" or subject.result_device != "cpu":
         return _unknown("only host memory has a high-water mark")
-    other = subject.of_elements(SIZE_BYTES // DTYPES.get(subject.spec.dtype, 1))
+    other = _of_size(subject)
     size = other.spec.size_bytes
     if size < LEAST_BYTES:
         return _unknown(f"the array is too small to be seen: {size:,} of {LEAST_BYTES:,} bytes")
     try:
         room.check(other.spec)
-        peaks = [_peak_bytes(other) for _ in range(REPEATS)]
+        arrays = converting_arrays(other)
     except room.TooLarge as reason:
         return _unknown(str(reason))
     except OSError as error:
         return _unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
-    arrays = statistics.median(peaks) / size
     evidence: dict[str, Any] = {"arrays": arrays, "size_bytes": size}
     if arrays >= NOTABLE_ARRAYS:
-        evidence["create"] = other.producer.create(other.spec)
+        evidence |= other.made()
     return {"verdict": "ok", "evidence": evidence}
+
+
+def _of_size(subject: Subject) -> Subject:
+    return subject.of_elements(SIZE_BYTES // DTYPES.get(subject.spec.dtype, 1))
+
+
+def whole_arrays(subject: Subject) -> float:
+    """As :func:`converting_arrays`, with what the framework keeps of the first of two conversions.
+
+    A few elements are converted before, so that what it needs once for all is no part of it.
+    """
+    few = subject.of_elements(FEW)
+    few.wait_for(compile_call(few.code, {**few.namespace, "x": few.make_another()})())
+    other = _of_size(subject)
+    convert = compile_call(other.code, {**other.namespace, "x": other.make_another()})
+    _give_back()
+    before = resident_bytes()
+    _reset_high_water()
+    for _ in range(2):
+        other.wait_for(convert())
+    return max(_high_water_bytes() - before, 0) / other.spec.size_bytes
 
 
 def _peak_bytes(subject: Subject) -> int:
@@ -63,6 +86,48 @@ def _peak_bytes(subject: Subject) -> int:
     return max(peak - before, 0)
 
 
+def watch(subject: Subject) -> int | None:
+    """The resident set before a conversion whose peak is then :func:`watched`.
+
+    None where that cannot be seen: on a device, in an array too small, or by this kernel.
+    """
+    if subject.spec.device != "cpu" or subject.result_device != "cpu":
+        return None
+    if subject.spec.size_bytes < LARGE_BYTES:
+        return None
+    try:
+        _give_back()
+        before = resident_bytes()
+        _reset_high_water()
+    except OSError:
+        return None
+    return before
+
+
+def watched(before_bytes: int) -> int:
+    """How far the resident set rose above ``before_bytes`` since :func:`watch`."""
+    return max(_high_water_bytes() - before_bytes, 0)
+
+
+def making_arrays(subject: Subject) -> float:
+    """Peak of making a source, in arrays of its size. Raises OSError where the mark is no use."""
+    other = _of_size(subject)
+    other.make_another()
+    _give_back()
+    before = resident_bytes()
+    _reset_high_water()
+    made = other.make_another()
+    peak = _high_water_bytes() - before
+    del made
+    return max(peak, 0) / other.spec.size_bytes
+
+
+def converting_arrays(subject: Subject) -> float:
+    """Peak of one conversion beyond its source, in arrays of its size. Raises OSError."""
+    peaks = [_peak_bytes(subject) for _ in range(REPEATS)]
+    return statistics.median(peaks) / subject.spec.size_bytes
+
+
 def _give_back() -> None:
     """Return freed memory to the kernel: a copy into memory that is still resident hides."""
     gc.collect()
@@ -72,10 +137,12 @@ def _give_back() -> None:
 
 
 def _reset_high_water() -> None:
+    """Forget the resident set's peak so far. Raises OSError where the kernel does not let us."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def _high_water_bytes() -> int:
+    """The resident set's peak since then. Raises OSError."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024

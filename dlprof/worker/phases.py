@@ -13,6 +13,7 @@ import statistics
 import time
 from typing import Any
 
+from dlprof.probes.base import written
 from dlprof.worker import timer
 from dlprof.worker.subject import Subject
 
@@ -39,8 +40,9 @@ def measure(subject: Subject, host_ns: float, budget_ns: int) -> dict[str, Any]:
 
 
 def _compile(subject: Subject) -> Any:
-    export = subject.export.code.format(x="x")
-    import_ = subject.import_.code.format(x="_handed")
+    spec = subject.spec
+    export = written(subject.export.code, "x", spec.dtype, spec.shape)
+    import_ = written(subject.import_.code, "_handed", spec.dtype, spec.shape)
     text = (
         "def once(_clock=_clock):\n"
         "    _begin = _clock()\n"

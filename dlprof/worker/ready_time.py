@@ -26,10 +26,12 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any] | None:
     namespace = subject.namespace
     loop = timer.compile_loop(f"_result = {subject.code}\n{wait}\ndel _result", namespace)
     namespace["_result"] = subject.convert()
+    subject.wait_for(namespace["_result"])  # else the wait below would not be an idle one
     idle_wait = timer.compile_loop(wait, namespace)
     try:
         idle_ns = timer.sample(idle_wait, budget_ns // 4).median_ns
-        timing = timer.sample(loop, budget_ns, idle_ns)
+        del namespace["_result"]  # a large one more would not fit beside those of the loop
+        timing = timer.sample(loop, budget_ns, idle_ns, timer.LONG_NS)
     finally:
         namespace.pop("_result", None)
     return {**asdict(timing), "idle_wait_ns": idle_ns}

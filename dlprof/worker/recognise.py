@@ -103,8 +103,11 @@ def describe(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
 def _ask(probe: Probe, thing: Any) -> dict[str, Any] | None:
     """What a probe says of an object; None if it is none of its arrays."""
     try:
+        shape = probe.shape(thing)
+        if shape is None:
+            return None  # plain memory says too little: what it is an array of is not known
         known = {
-            "shape": list(probe.shape(thing)),
+            "shape": list(shape),
             "dtype": probe.dtype(thing),
             "device": probe.device(thing),
             "array": True,

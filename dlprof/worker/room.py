@@ -15,14 +15,32 @@ class TooLarge(Exception):
     """The case needs more memory than there is; the message says how much."""
 
 
-def check(spec: ArraySpec) -> None:
-    """Raises :class:`TooLarge` where ``spec`` needs more host memory than is available."""
-    needed = COPIES * spec.size_bytes
-    available = available_bytes()
-    if available is not None and needed + RESERVE_BYTES > available:
+def check(spec: ArraySpec, arrays: float = COPIES, how: str = "") -> None:
+    """Raises :class:`TooLarge` where ``spec`` needs more host memory than is available.
+
+    It needs so many ``arrays`` of its size; ``how`` says whence that is known.
+    """
+    needed = int(arrays * spec.size_bytes)
+    if not fits(needed):
+        word = "array" if arrays == 1 else "arrays"
         raise TooLarge(
-            f"needs about {_gib(needed)} of memory ({COPIES} arrays of {_gib(spec.size_bytes)}), "
-            f"{_gib(available)} are available"
+            f"needs about {_gib(needed)} of memory ({arrays:g} {word} of {_gib(spec.size_bytes)}"
+            f"{how}), {_gib(available_bytes() or 0)} are available"
+        )
+
+
+def fits(needed_bytes: int) -> bool:
+    """Whether so much more memory can be had; taken for granted where nobody says."""
+    available = available_bytes()
+    return available is None or needed_bytes + RESERVE_BYTES <= available
+
+
+def check_more(needed_bytes: int) -> None:
+    """Raises :class:`TooLarge` where so much more memory cannot be had."""
+    if not fits(needed_bytes):
+        raise TooLarge(
+            f"needs about {_gib(needed_bytes)} more memory, "
+            f"{_gib(available_bytes() or 0)} are available"
         )
 
 

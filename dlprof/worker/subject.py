@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from dlprof.probes.base import ArraySpec, Export, Import, Probe, Unsupported
+from dlprof.probes.base import ArraySpec, Export, Import, Probe, Unsupported, written
 from dlprof.worker.declared import FaultyProbe, check_code, check_text
 
 
@@ -39,6 +40,8 @@ class Subject:
     result_device: str
     namespace: dict[str, Any] = field(repr=False)
     convert: Callable[[], Any] = field(repr=False)
+    create_ns: int | None = None
+    """How long the source took to be made and to be ready; None where a user's setup made it."""
 
     @property
     def source(self) -> Any:
@@ -50,10 +53,21 @@ class Subject:
         return isinstance(self.producer, OneArray)
 
     def of_elements(self, elements: int) -> Subject:
-        """The same conversion of a one-dimensional array, where the producer can make one."""
+        """The same conversion of a one-dimensional array, where the producer can make one.
+
+        ``source`` and ``convert`` are still those of the old array.
+        """
         if self.is_one_array:
             return self
-        return replace(self, spec=replace(self.spec, shape=(elements,)))
+        spec = replace(self.spec, shape=(elements,))
+        return replace(self, spec=spec, code=compose(self.export, self.import_, spec))
+
+    def made(self) -> dict[str, str]:
+        """Evidence of how the array was made; and of the code, where the shape stands in it."""
+        found = {"create": self.producer.create(self.spec)}
+        if self.code != compose(self.export, self.import_):
+            found["code"] = self.code
+        return found
 
     def make_another(self) -> Any:
         """A new source array, ready, with the same values.
@@ -80,9 +94,10 @@ class Subject:
             compile_call(self.wait.format(x="_result"), self.namespace, "_result")(result)
 
 
-def compose(export: Export, import_: Import) -> str:
-    """The conversion of ``x`` as one expression."""
-    return import_.code.format(x=export.code.format(x="x"))
+def compose(export: Export, import_: Import, spec: ArraySpec | None = None) -> str:
+    """The conversion of ``x``, an array of ``spec``, as one expression."""
+    known = () if spec is None else (spec.dtype, spec.shape)
+    return written(import_.code, written(export.code, "x", *known), *known)
 
 
 def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> Callable[..., Any]:
@@ -117,13 +132,15 @@ def prepare(
     """
     producer.ready(spec.device)
     text = check_text(producer.create(spec), f"what {producer.name}'s create returns")
+    begin = time.perf_counter_ns()
     exec(compile(text, "<create>", "exec"), namespace)  # noqa: S102 - the probe's own text
     if "x" not in namespace:
         raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
-    check_source(producer, spec, namespace["x"])
     # What is still being made would be in the time of the first call.
     settle(producer, spec.device, namespace["x"], namespace)
-    code = compose(export, import_)
+    create_ns = time.perf_counter_ns() - begin
+    check_source(producer, spec, namespace["x"])
+    code = compose(export, import_, spec)
     where = result_device(consumer, import_, spec)
     return Subject(
         producer=producer,
@@ -136,6 +153,7 @@ def prepare(
         result_device=where,
         namespace=namespace,
         convert=compile_call(code, namespace),
+        create_ns=None if isinstance(producer, OneArray) else create_ns,
     )
 
 
@@ -162,11 +180,13 @@ def result_device(consumer: Probe, import_: Import, spec: ArraySpec) -> str:
 
 def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
     """Refuse a source that is not what ``spec`` says: it would be measured under a wrong name."""
-    made = {
+    made: dict[str, Any] = {
         "dtype": producer.dtype(array),
         "shape": producer.shape(array),
         "device": producer.device(array),
     }
+    if made["dtype"] is None:  # plain memory: the way in says what it is
+        made = {what: got for what, got in made.items() if got is not None}
     for what, got in made.items():
         asked = getattr(spec, what)
         if got != asked:

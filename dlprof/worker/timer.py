@@ -11,7 +11,7 @@ import gc
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,9 @@ MIN_SAMPLE_NS = 1_000_000
 """A sample lasts at least this long: the clock's 60-140 ns are then under 0.02 % of it."""
 MIN_SAMPLES = 5
 MAX_SAMPLES = 60
+LONG_NS = 1_000_000_000
+"""A statement that takes this long is timed once: the clock and a warm-up are nothing beside it,
+and what tells its noise are the other processes."""
 
 Loop = Callable[[int], int]
 """Runs a statement n times; returns the time of all of them in ns."""
@@ -87,17 +90,46 @@ def calibrate(loop: Loop, least_ns: int = MIN_SAMPLE_NS) -> tuple[int, int]:
         loops *= 2
 
 
-def sample(loop: Loop, budget_ns: int, off_ns: float = 0.0) -> Timing:
+def sample(
+    loop: Loop, budget_ns: int, off_ns: float = 0.0, once_from_ns: int | None = None
+) -> Timing:
     """Time ``loop`` for about ``budget_ns``; ``off_ns`` per call is taken off.
 
-    At least :data:`MIN_SAMPLES` samples are taken, whatever they cost.
+    At least :data:`MIN_SAMPLES` samples are taken, whatever they cost; but a single one of a
+    statement, warm already, that takes ``once_from_ns``.
     """
     with collector_off():
+        if once_from_ns is not None:
+            faults = page_faults()
+            elapsed = loop(1)
+            if elapsed >= once_from_ns:
+                return Timing(1, [elapsed - off_ns], float(page_faults() - faults))
         loops, elapsed = calibrate(loop)
         count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
         faults = page_faults()
         samples = [loop(loops) / loops - off_ns for _ in range(count)]
     return Timing(loops, samples, (page_faults() - faults) / (count * loops))
+
+
+def sample_in_turn(loops: Mapping[str, Loop], budget_ns: int, off_ns: float) -> dict[str, Timing]:
+    """Time several loops for about ``budget_ns`` each, one sample of each after the other.
+
+    What slows the machine for a while then slows all of them.
+    """
+    with collector_off():
+        calibrated = {name: calibrate(loop) for name, loop in loops.items()}
+        elapsed = sum(elapsed for _, elapsed in calibrated.values())
+        count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns * len(loops) // max(elapsed, 1)))
+        samples: dict[str, list[float]] = {name: [] for name in loops}
+        faults = dict.fromkeys(loops, 0)
+        for name, loop in list(loops.items()) * count:
+            before = page_faults()
+            samples[name].append(loop(calibrated[name][0]) / calibrated[name][0] - off_ns)
+            faults[name] += page_faults() - before
+    return {
+        name: Timing(calibrated[name][0], times, faults[name] / (count * calibrated[name][0]))
+        for name, times in samples.items()
+    }
 
 
 def page_faults() -> int:

@@ -7,10 +7,18 @@ compared bit for bit. It cannot tell for a call that leaves no array behind.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from dlprof.probes.base import ArraySpec, Probe
+from dlprof.worker import room
 from dlprof.worker.foreign import UNKNOWN
 from dlprof.worker.subject import Subject
+
+COPIES = 2
+"""Source and result, as they are read back."""
+PART_BYTES = 64 << 20
+"""Where there is no room for whole copies, parts of this size are compared."""
 
 
 def measure(subject: Subject) -> dict[str, Any]:
@@ -24,9 +32,11 @@ def measure(subject: Subject) -> dict[str, Any]:
     source = subject.source
     result = subject.convert()
     subject.wait_for(result)
+    spec, producer, consumer = subject.spec, subject.producer, subject.consumer
     seen: dict[str, list[Any]] = {
-        "shape": [list(subject.producer.shape(source)), list(subject.consumer.shape(result))],
-        "dtype": [subject.producer.dtype(source), subject.consumer.dtype(result)],
+        # Plain memory has neither; what the way in says is what was asked for.
+        "shape": [_lengths(producer, source, spec.shape), _lengths(consumer, result)],
+        "dtype": [producer.dtype(source) or spec.dtype, consumer.dtype(result)],
     }
     if UNKNOWN in seen["dtype"]:
         return unknown("nothing tells the dtype of source or result")
@@ -44,6 +54,14 @@ def measure(subject: Subject) -> dict[str, Any]:
     return {"verdict": "wrong" if changed else "ok", "evidence": evidence}
 
 
+def _lengths(probe: Probe, array: Any, otherwise: tuple[int, ...] | None = None) -> list[int]:
+    shape = probe.shape(array)
+    shape = otherwise if shape is None else shape
+    if shape is None:
+        raise TypeError(f"{probe.name} does not say the shape of its array")
+    return list(shape)
+
+
 def _is_constant(subject: Subject) -> bool:
     import numpy
 
@@ -56,29 +74,69 @@ def unknown(reason: str) -> dict[str, Any]:
 
 
 def _difference(subject: Subject, source: Any, result: Any, same_dtype: bool) -> dict[str, Any]:
+    different, first = 0, None
+    for start, before, after in _parts(subject, source, result):
+        unequal = _unequal(before, after, same_dtype)
+        count = int(unequal.sum())
+        different += count
+        if count and first is None:
+            first = start + int(unequal.argmax())
+    if not different:
+        return {}
+    return {"values": {"different": different, "of": subject.spec.elements, "first_index": first}}
+
+
+def _parts(subject: Subject, source: Any, result: Any) -> Iterator[tuple[int, Any, Any]]:
+    """Index of the first element, source and result, one-dimensional on the host.
+
+    Arrays are read back whole where their copies fit into memory, and else in parts along
+    their first axis.
+    """
+    spec = subject.spec
+    rows = spec.shape[0] if spec.shape else 1
+    if room.fits(COPIES * spec.size_bytes) or not hasattr(result, "__getitem__"):
+        step = rows
+        room.check_more(COPIES * spec.size_bytes)
+    else:
+        step = max(1, PART_BYTES * rows // max(spec.size_bytes, 1))
+        room.check_more(COPIES * spec.size_bytes * step // rows)
+    for begin in range(0, max(rows, 1), max(step, 1)):
+        end = min(begin + step, rows)
+        whole = end - begin >= rows
+        elements = spec.elements if whole else spec.elements // rows * (end - begin)
+        before = _read(subject.producer, source, spec, None if whole else (begin, end))
+        after = _read(subject.consumer, result, spec, None if whole else (begin, end))
+        for side, read in (("source", before), ("result", after)):
+            if read.size != elements:
+                raise ValueError(f"{read.size} values of the {side} were read back")
+        yield begin * (spec.elements // max(rows, 1)), before, after
+
+
+def _read(probe: Probe, array: Any, spec: ArraySpec, rows: tuple[int, int] | None) -> Any:
     import numpy
 
-    before = numpy.ascontiguousarray(subject.producer.to_numpy(source)).reshape(-1)
-    after = numpy.ascontiguousarray(subject.consumer.to_numpy(result)).reshape(-1)
-    for side, read in (("source", before), ("result", after)):
-        if read.size != subject.spec.elements:
-            raise ValueError(f"{read.size} values of the {side} were read back")
+    if probe.dtype(array) is not None:
+        part = array if rows is None else array[slice(*rows)]
+        return numpy.ascontiguousarray(probe.to_numpy(part)).reshape(-1)
+    memory = probe.to_numpy(array)
+    if rows is not None:
+        row_bytes = spec.size_bytes // spec.shape[0]
+        memory = memory[rows[0] * row_bytes : rows[1] * row_bytes]
+    return memory.view(spec.dtype)
+
+
+def _unequal(before: Any, after: Any, same_dtype: bool) -> Any:
+    """Which elements differ: of one dtype by their bits, of two by their numbers."""
+    import numpy
+
+    elements = before.size
     if same_dtype:
         before, after = _bits(before), _bits(after)
     elif not _comparable(before, after):
-        return {}
+        return numpy.zeros(1, dtype=bool)
     unequal = before != after
-    count = int(unequal.sum())
-    if count == 0:
-        return {}
-    words = unequal.size // max(subject.spec.elements, 1)
-    return {
-        "values": {
-            "different": count if words == 1 else int(unequal.reshape(-1, words).any(axis=1).sum()),
-            "of": subject.spec.elements,
-            "first_index": int(unequal.argmax()) // words,
-        }
-    }
+    words = max(1, unequal.size // max(elements, 1))  # a complex number is two
+    return unequal if words == 1 else unequal.reshape(-1, words).any(axis=1)
 
 
 def _bits(array: Any) -> Any:

@@ -20,6 +20,7 @@ from dlprof.probes.base import (
     Probe,
     Protocol,
     Unsupported,
+    written,
 )
 from dlprof.worker import c_exchange
 from dlprof.worker.subject import check_source, compile_call, compose, namespace_for, wait_text
@@ -242,7 +243,7 @@ def test_no_two_probes_answer_to_the_same_name():
 def test_every_way_is_an_expression_of_the_array(kind):
     for way in (*kind.exports, *kind.imports):
         assert "{x}" in way.code, way.name
-        compile(way.code.format(x="x"), way.name, "eval")
+        compile(written(way.code, "x", "float32", (4, 8)), way.name, "eval")
 
 
 @every_probe
@@ -254,9 +255,12 @@ def test_every_way_exists_on_known_devices(kind):
 
 
 @every_probe
-def test_only_a_native_door_names_its_producers(kind):
+def test_only_a_native_door_or_one_for_plain_memory_names_its_producers(kind):
     for import_ in kind.imports:
-        assert bool(import_.producers) == (Protocol.NATIVE in import_.protocols), import_.name
+        if import_.producers:
+            assert {Protocol.NATIVE, Protocol.BUFFER} & set(import_.protocols), import_.name
+        else:
+            assert Protocol.NATIVE not in import_.protocols, import_.name
 
 
 @every_probe
@@ -298,7 +302,7 @@ def test_every_path_on_the_host_runs_or_is_refused_in_words(kind, consumer_kind)
         pytest.skip(f"{consumer_kind.name} is not installed")
     producer, consumer = usable(kind, "cpu"), consumer_kind()
     for export, import_ in paths(kind, consumer_kind):
-        code = compose(export, import_)
+        code = compose(export, import_, PLAIN)
         try:
             namespace = namespace_for(producer, consumer, import_)
             exec(compile(producer.create(PLAIN), "<create>", "exec"), namespace)

@@ -31,6 +31,7 @@ CONTROLS = {
     "dangle": ("ways.dangle(x)", "ways.view(x)"),
     "slow": ("ways.slow(x)", "ways.view(x)"),
     "asymmetric": ("ways.slow(x)", "ways.view(x)"),
+    "slow-in-loop": ("ways.slow(x)", "ways.view(x)"),
     "retry": ("ways.retry(x)", "x.__dlpack__()"),
     "crash": ("ways.crash(x)", "ways.view(x)"),
     "hang": ("ways.hang(x)", "ways.view(x)"),

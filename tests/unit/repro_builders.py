@@ -46,7 +46,7 @@ EVIDENCE = {
     },
     "DLP010": {"lifetime": verdict("retained", references_per_conversion=1.0)},
     "DLP011": {"lifetime": verdict("dangling", changed_after_drop=True)},
-    "DLP014": {"placement": verdict("ok", in_loop_ns=2 * MS, hoisted_ns=1 * MS)},
+    "DLP014": {"placement": {"use": "numpy.add(x, 1)"}},
     "DLP016": {"status": "crashed", "reason": "killed by SIGABRT (Aborted) during first call"},
     "DLP017": {"ownership": varying(("copy", 16), ("view", 64))},
     "DLP019": {"host_time": spread(1e3), "ready_time": spread(1e6)},

@@ -80,6 +80,20 @@ def test_the_source_has_no_other_size():
     assert subject().of_elements(1000).spec.shape == (3, 4)
 
 
+def test_braces_of_the_users_own_are_left_alone():
+    text = "numpy.array({x}, dtype='{{dtype}} {{shape}}'.format(dtype='float32', shape='').strip())"
+    assert subject(import_=text).convert().shape == (3, 4)
+    way, source = make_way(code=text), make_way(array="a")
+    path = plan.Path(source, way, "array-interface", "")
+    assert path.written("float32", (3, 4)) == (
+        "numpy.array(a, dtype='{dtype} {shape}'.format(dtype='float32', shape='').strip())"
+    )
+
+
+def test_how_long_a_setup_took_is_not_the_time_to_make_an_array():
+    assert subject().create_ns is None
+
+
 def test_instruments_take_the_array_as_it_is():
     found = subject()
     assert lifetime.measure(found)["verdict"] == "safe"

@@ -154,6 +154,20 @@ def test_a_hostile_conversion_is_refused_in_words(code, reason):
         text_of("DLP018", code=code)
 
 
+def test_an_array_of_another_size_is_converted_by_the_code_for_it():
+    made = {"create": "x = bytes(12)", "code": "numpy.frombuffer(x).reshape((12,))"}
+    kept = verdict("retained", references_per_conversion=1.0, **made)
+    text = text_of("DLP010", code="numpy.frombuffer(x).reshape((64, 64))", lifetime=kept)
+    assert "y = numpy.frombuffer(x).reshape((12,))" in text
+    assert "64, 64" not in text
+
+
+def test_hostile_code_in_evidence_is_refused_in_words():
+    kept = verdict("retained", references_per_conversion=1.0, code="import os")
+    with pytest.raises(NoReproducer):
+        text_of("DLP010", lifetime=kept)
+
+
 @pytest.mark.parametrize("name", ["create", "setup", "source"])
 def test_hostile_source_text_is_refused_in_words(name):
     made = recipe_of()

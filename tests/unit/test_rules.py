@@ -16,7 +16,8 @@ from dlprof.errors import UsageError
 from dlprof.rules import RULES, findings
 from dlprof.rules.finding import SEVERITIES, Finding, worst_first
 from dlprof.rules.pages import index, page
-from dlprof.session import Result, slim
+from dlprof.session import Result
+from dlprof.slim import slim
 
 pytestmark = pytest.mark.unit
 
@@ -165,6 +166,15 @@ TIMES = st.none() | st.builds(
     st.floats(0, 1e9),
     st.none() | st.floats(1, 9),
 )
+PLACEMENTS = st.none() | st.builds(
+    lambda in_loop, hoisted, share, reach: {
+        "use": "add(x, 1)",
+        "in_loop": in_loop,
+        "hoisted": hoisted,
+        "share": None if share is None else {"median": share, "ci95": reach and [share - reach, 1]},
+    },
+    TIMES, TIMES, st.none() | st.floats(-5, 1), st.none() | st.floats(0.1, 2),
+)  # fmt: skip
 PARTS = (
     "ownership",
     "ordering",
@@ -198,7 +208,7 @@ def odd_results(draw):
         "ready_time": draw(TIMES),
         **{name: draw(VERDICTS) for name in PARTS},
         "handshake": draw(st.lists(st.dictionaries(st.sampled_from(["call", "outcome"]), ANYTHING), max_size=3)),
-        "placement": draw(VERDICTS),
+        "placement": draw(PLACEMENTS),
     }  # fmt: skip
 
 

@@ -177,9 +177,11 @@ def test_one_direction_alone_is_not_asymmetric():
     assert rules(path("there(x)", 500 * US, case=THERE)) == []
 
 
-def looped(in_loop, hoisted):
-    evidence = {"in_loop_ns": in_loop, "hoisted_ns": hoisted}
-    return path("f(x)", placement={"verdict": "ok", "evidence": evidence})
+def looped(in_loop, hoisted, /, reach=0.02, **changes):
+    share = {"median": 1 - hoisted / in_loop, "ci95": (1 - hoisted / in_loop - reach, 1.0)}
+    times = {"in_loop": spread(in_loop), "hoisted": spread(hoisted)}
+    placement = {"use": "add(x, 1)", "share": share} | times | changes
+    return path("f(x)", placement=placement)
 
 
 def test_a_conversion_that_fills_a_loop_is_told():
@@ -190,12 +192,42 @@ def test_a_conversion_that_fills_a_loop_is_told():
 
 @pytest.mark.parametrize(
     ("in_loop", "hoisted", "expected"),
-    [(100 * US, 81 * US, 0), (100 * US, 79 * US, 1), (1000.0, 100.0, 0), (0.0, 0.0, 0)],
+    [(100 * US, 81 * US, 0), (100 * US, 79 * US, 1), (1000.0, 100.0, 0), (1.0, 1.0, 0)],
 )
 def test_a_loop_is_worth_it_by_share_and_by_gap(in_loop, hoisted, expected):
     assert len(found("DLP014", looped(in_loop, hoisted))) == expected
 
 
-@pytest.mark.parametrize("placement", [None, 3, "ok", {}, {"evidence": {"in_loop_ns": "x"}}])
-def test_without_a_placement_nothing_is_said_of_loops(placement):
-    assert rules(path("f(x)", placement=placement)) == []
+@pytest.mark.parametrize(
+    "unsure",
+    [
+        {"reach": 0.9},
+        {"share": None},
+        {"share": {"median": 0.7}},
+        {"hoisted": None},
+        {"in_loop": None},
+    ],
+)
+def test_loops_that_cannot_be_told_apart_are_not_blamed(unsure):
+    assert found("DLP014", looped(350 * US, 110 * US, **unsure)) == []
+
+
+def test_a_loop_that_was_once_as_fast_as_the_other_is_not_blamed():
+    fast_once = make_measure(350 * US, (340 * US, 360 * US), min_ns=100 * US)
+    assert found("DLP014", looped(350 * US, 110 * US, in_loop=fast_once)) == []
+
+
+def test_a_view_may_be_hoisted_whatever_is_written_later():
+    (finding,) = found("DLP014", looped(350 * US, 110 * US))
+    assert "shows later writes" in finding.advice
+
+
+def test_a_copy_may_be_hoisted_if_the_source_does_not_change():
+    result = looped(350 * US, 110 * US).model_dump(by_alias=True)
+    copied = path("f(x)", owner="copy", placement=result["placement"])
+    (finding,) = found("DLP014", copied)
+    assert "if the source does not change" in finding.advice
+
+
+def test_without_a_placement_nothing_is_said_of_loops():
+    assert rules(path("f(x)", placement=None)) == []

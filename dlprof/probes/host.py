@@ -1,0 +1,241 @@
+"""Host memory that no framework owns: what people load data into before a framework takes it in.
+
+Such memory is bytes without shape and dtype; the way in says both. So its probes answer neither,
+and the values are those of the case's spec. They are made of blocks, so that no second array of
+their size is ever alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from dlprof.probes.base import CPU, DTYPES, ArraySpec, Export, Probe, Protocol, Unsupported, numbers
+from dlprof.probes.numpy import HOST_ARRAY
+
+BLOCK_BYTES = 1 << 20
+NOT_NUMPYS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+TYPECODES = {
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "int32": "i",
+    "uint32": "I",
+    "int64": "q",
+    "uint64": "Q",
+    "float32": "f",
+    "float64": "d",
+}
+
+_FILL = """\
+view, at = memoryview({memory}).cast('B'), 0
+for piece in pieces:
+    view[at:at + len(piece)] = piece
+    at += len(piece)
+view.release()
+del view, pieces, block
+"""
+
+
+class HostMemory(Probe):
+    """What the kinds have in common: the buffer protocol, and the values as bytes."""
+
+    distributions: ClassVar[tuple[str, ...]] = ()
+    setup = "import numpy"
+    devices = CPU
+    layouts: ClassVar[tuple[str, ...]] = ("C", "aligned")
+    read_only: ClassVar[bool] = False
+    exports: ClassVar[tuple[Export, ...]] = (
+        Export("buffer", Protocol.BUFFER, "{x}", CPU),
+        Export(
+            "frombuffer",
+            Protocol.NUMPY,
+            "numpy.frombuffer({x}, dtype='{dtype}').reshape({shape})",
+            CPU,
+            promise="view",
+        ),
+    )
+
+    def create(self, spec: ArraySpec) -> str:
+        if spec.layout not in self.layouts:
+            raise Unsupported(f"{self.name} has no layout {spec.layout}")
+        if spec.elements == 0:
+            raise Unsupported(f"{self.name} without bytes has nothing to convert")
+        if spec.dtype in NOT_NUMPYS:
+            raise Unsupported(f"NumPy, which makes the values, has no dtype {spec.dtype}")
+        return pieces(spec) + self.memory(spec)
+
+    def memory(self, spec: ArraySpec) -> str:
+        """Source text that makes ``x`` of ``pieces``."""
+        raise NotImplementedError
+
+    def bytes_of(self, array: Any) -> Any:
+        import numpy as np
+
+        return np.frombuffer(array, dtype=np.uint8)
+
+    def pointer(self, array: Any) -> int | None:
+        return int(self.bytes_of(array).ctypes.data)
+
+    def to_numpy(self, array: Any) -> Any:
+        return self.bytes_of(array)
+
+    def shape(self, array: Any) -> tuple[int, ...] | None:
+        return None
+
+    def dtype(self, array: Any) -> str | None:
+        return None
+
+    def writable(self, array: Any) -> bool | None:
+        return bool(self.bytes_of(array).flags.writeable)
+
+    def write(self, array: Any, value: int) -> Any:
+        memory = self.bytes_of(array)
+        if not memory.flags.writeable:
+            return NotImplemented
+        memory[...] = value
+        return None
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        memory = "numpy.frombuffer({x}, dtype='uint8')"
+        values = f"numpy.frombuffer({{x}}, dtype='{dtype}')"
+        found = {
+            "values": f"{values}.copy()",
+            "address": f"{memory}.ctypes.data",
+            "writable": f"{memory}.flags.writeable",
+        }
+        return found if self.read_only else {**found, "write": f"{values}[:] = 1"}
+
+    def use(self, device: str) -> str:
+        raise Unsupported(f"{self.name} has no operations on numbers")
+
+
+def pieces(spec: ArraySpec) -> str:
+    """Source text of ``pieces``, whose bytes one after the other are the values of ``spec``."""
+    pattern = numbers(spec)
+    period_bytes = pattern.modulus * DTYPES[spec.dtype]
+    periods = max(1, BLOCK_BYTES // period_bytes)
+    whole, rest = divmod(spec.size_bytes, periods * period_bytes)
+    return (
+        f"block = ((numpy.arange({pattern.modulus}) + {pattern.offset!r}){pattern.times})"
+        f".astype('{spec.dtype}').tobytes() * {periods}\n"
+        f"pieces = [block] * {whole} + [block[:{rest}]]\n"
+    )
+
+
+class Bytes(HostMemory):
+    name = "bytes"
+    module = "builtins"
+    read_only = True
+    layouts = ("C", "aligned", "readonly")
+
+    def memory(self, spec: ArraySpec) -> str:
+        return "x = b''.join(pieces)\ndel pieces, block\n"
+
+
+class ByteArray(HostMemory):
+    name = "bytearray"
+    module = "builtins"
+
+    def memory(self, spec: ArraySpec) -> str:
+        return "x = bytearray().join(pieces)\ndel pieces, block\n"
+
+
+class Array(HostMemory):
+    name = "array"
+    aliases = ("array.array",)
+    module = "array"
+    setup = "import array\nimport numpy"
+
+    def memory(self, spec: ArraySpec) -> str:
+        if spec.dtype not in TYPECODES:
+            raise Unsupported(f"array.array has no dtype {spec.dtype}")
+        code = TYPECODES[spec.dtype]
+        return f"x = array.array('{code}', [0]) * {spec.elements}\n" + _FILL.format(memory="x")
+
+
+class Mmap(HostMemory):
+    """A mapping of a file that was just written, so that its pages are in memory."""
+
+    name = "mmap"
+    module = "mmap"
+    setup = "import mmap\nimport numpy\nimport tempfile"
+    layouts = ("C", "aligned", "readonly")
+
+    def create(self, spec: ArraySpec) -> str:
+        import shutil
+        import tempfile
+
+        free = shutil.disk_usage(tempfile.gettempdir()).free
+        if spec.size_bytes > free:
+            raise Unsupported(
+                f"the file needs {spec.size_bytes / 2**30:,.1f} GiB, and the folder for temporary"
+                f" files has {free / 2**30:,.1f} GiB"
+            )
+        return super().create(spec)
+
+    def memory(self, spec: ArraySpec) -> str:
+        access = "ACCESS_READ" if spec.layout == "readonly" else "ACCESS_WRITE"
+        return (
+            "with tempfile.TemporaryFile() as file:\n"
+            "    file.writelines(pieces)\n"
+            "    file.flush()\n"
+            f"    x = mmap.mmap(file.fileno(), {spec.size_bytes}, access=mmap.{access})\n"
+            # A page that was never looked at is no page of this process yet.
+            "numpy.frombuffer(x, dtype='uint8')[::mmap.PAGESIZE].max()\n"
+            "del file, pieces, block\n"
+        )
+
+
+class PyArrow(HostMemory):
+    """A buffer of Arrow's own memory pool."""
+
+    name = "pyarrow"
+    aliases = ("arrow",)
+    module = "pyarrow"
+    distributions = ("pyarrow",)
+    setup = "import numpy\nimport pyarrow"
+    layouts = ("C", "aligned", "readonly")
+
+    def memory(self, spec: ArraySpec) -> str:
+        made = f"x = pyarrow.allocate_buffer({spec.size_bytes})\n" + _FILL.format(memory="x")
+        return made + ("x = pyarrow.py_buffer(bytes(x))\n" if spec.layout == "readonly" else "")
+
+
+class Pinned(HostMemory):
+    """A NumPy array on page-locked memory of CuPy, from which a GPU copies by itself."""
+
+    name = "pinned"
+    module = "cupyx"
+    distributions = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x")
+    requirement = "cupy-cuda12x"
+    setup = "import cupyx\nimport numpy"
+    exports = (
+        Export("buffer", Protocol.BUFFER, "{x}", CPU),
+        Export("ndarray", Protocol.NUMPY, "{x}", CPU),
+    )
+
+    def ready(self, device: str) -> None:
+        import cupy
+
+        cupy.cuda.Device().use()
+
+    def memory(self, spec: ArraySpec) -> str:
+        made = f"x = cupyx.empty_pinned({spec.shape}, dtype='{spec.dtype}')\n"
+        return made + _FILL.format(memory="x.reshape(-1).view('uint8')")
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        return HOST_ARRAY
+
+    def bytes_of(self, array: Any) -> Any:
+        return array.reshape(-1).view("uint8")
+
+    def shape(self, array: Any) -> tuple[int, ...]:
+        return tuple(array.shape)
+
+    def dtype(self, array: Any) -> str:
+        return str(array.dtype.name)
+
+
+HOST: tuple[type[Probe], ...] = (Bytes, ByteArray, Array, Mmap, PyArrow, Pinned)

@@ -1,0 +1,50 @@
+"""A result without what takes most of its memory: what rules and reports read stays."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+from dlprof.session import Placement, ProcessSamples, Result
+
+
+def slim(result: Result) -> Result:
+    """The result without points and capsules, and with the median of each process instead of its
+    samples: what rules need, in little memory.
+    """
+    lighter: dict[str, Any] = {
+        name: measure.model_copy(update={"processes": list(map(_median_only, measure.processes))})
+        for name in ("host_time", "ready_time")
+        if (measure := getattr(result, name)) is not None
+    }
+    if result.ordering is not None:
+        evidence = dict(result.ordering.evidence)
+        for name in ("points", "by_streams"):
+            evidence.pop(name, None)
+        lighter["ordering"] = result.ordering.model_copy(update={"evidence": evidence})
+    lighter["handshake"] = [
+        {name: event[name] for name in ("call", "outcome", "ns") if name in event}
+        for event in result.handshake
+    ]
+    if result.placement is not None:
+        lighter["placement"] = without_samples(result.placement)
+    for name in ("phases", "device_time", "copy_cost", "output", "recipe"):
+        lighter[name] = None
+    return result.model_copy(update=lighter)
+
+
+def _median_only(process: ProcessSamples) -> ProcessSamples:
+    median_ns = statistics.median(process.samples_ns) if process.samples_ns else None
+    return process.model_copy(update={"samples_ns": [] if median_ns is None else [median_ns]})
+
+
+def without_samples(placement: Placement) -> Placement:
+    """The placement with the median of each process instead of its samples."""
+    times = {
+        name: measure.model_copy(
+            update={"processes": [_median_only(process) for process in measure.processes]}
+        )
+        for name in ("in_loop", "hoisted", "implicit")
+        if (measure := getattr(placement, name)) is not None
+    }
+    return placement.model_copy(update=times)

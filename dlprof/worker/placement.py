@@ -1,0 +1,183 @@
+"""Placement: what does the conversion cost in the loop that uses it?
+
+A loop makes something of a conversion's result, by one operation of the consumer, and waits for
+it. The conversion stands inside (``in-loop``), before the loop (``hoisted``), or is left to the
+consumer, whose operation gets the foreign array itself (``implicit``). The loops of one process
+are sampled in turn, so that what slows the machine slows all of them, and their difference is the
+conversion. What is made is waited for and dropped in the loop, so no work can be left out.
+
+It cannot tell where the probe has no operation, where the call leaves no array behind, where the
+operation would be the producer's own (``x + 1`` of a foreign ``x``), and where the arrays do not
+fit into memory. Why a placement has no time is kept in ``refused``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from dlprof.probes.base import Unsupported, written
+from dlprof.worker import room, timer
+from dlprof.worker.declared import check_use
+from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.words import words
+
+ARRAYS = 2
+"""Arrays of the case's size beside the source: the converted one, and what is made of it."""
+
+LEAST_BUDGET_NS = 60_000_000
+"""A share is a difference: a few disturbed samples show in it more than in a time."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """``code`` holds a name in braces for each array; ``others`` are shapes of all but ``x``."""
+
+    code: str
+    others: Mapping[str, tuple[int, ...]]
+    setup: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ("x", *self.others)
+
+    def of(self, prefix: str = "") -> str:
+        """The operation on the arrays of these names, each with ``prefix``."""
+        return self.code.format(**{name: prefix + name for name in self.names})
+
+
+def measure(subject: Subject, budget_ns: int, placements: Sequence[str]) -> dict[str, Any]:
+    """Times in ns per iteration of each of ``placements``, one process."""
+    if subject.result_device == "cpu":
+        room.check_more(ARRAYS * subject.spec.size_bytes)
+    refused: dict[str, str] = {}
+    for operation in _operations(subject):
+        loops, reasons = _loops(subject, operation, placements)
+        if loops:
+            timings = timer.sample_in_turn(
+                loops, max(budget_ns, LEAST_BUDGET_NS), timer.loop_cost_ns()
+            )
+            times = {name: asdict(timing) for name, timing in timings.items()}
+            return {"use": operation.of(), "times": times, "refused": refused | reasons}
+        refused |= {f"{operation.of()}, {name}": reason for name, reason in reasons.items()}
+    return {"use": None, "times": {}, "refused": refused}
+
+
+def _operations(subject: Subject) -> Iterator[Operation]:
+    """What the consumer can do with arrays: the richer operation first, then the plain one."""
+    consumer, device = subject.consumer, subject.result_device
+    spec = replace(subject.spec, device=device)
+    many = None if subject.is_one_array else consumer.use_many(spec)
+    if many is not None:
+        yield Operation(check_use(many, consumer.name), many.others, many.setup)
+    yield Operation(check_use(consumer.use(device), consumer.name), {})
+
+
+def _loops(
+    subject: Subject, operation: Operation, placements: Sequence[str]
+) -> tuple[dict[str, timer.Loop], dict[str, str]]:
+    """A loop for each placement that works, run once; and why the others do not."""
+    loops: dict[str, timer.Loop] = {}
+    refused: dict[str, str] = {}
+    namespace = _namespace(subject, operation)
+    for name in (name for name in MAKE if name in placements):
+        try:
+            loop = timer.compile_loop(MAKE[name](subject, operation, namespace), namespace)
+            loop(1)  # what is compiled at the first call is no part of the loop
+        except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
+            refused[name] = words(refusal)
+        else:
+            loops[name] = loop
+    return loops, refused
+
+
+def _namespace(subject: Subject, operation: Operation) -> dict[str, Any]:
+    namespace = {**_names(subject, operation), **subject.namespace}
+    for name, shape in operation.others.items():
+        spec = replace(subject.spec, shape=shape, layout="C")
+        namespace[name] = replace(subject, spec=spec).make_another()
+    return namespace
+
+
+_made: dict[tuple[str, str], dict[str, Any]] = {}
+
+
+def _names(subject: Subject, operation: Operation) -> dict[str, Any]:
+    """The names that the operation's setup makes, once per process: some take long to compile.
+
+    They are made without the source, which they would keep alive.
+    """
+    if not operation.setup:
+        return {}
+    key = (subject.consumer.name, operation.setup)
+    if key not in _made:
+        names: dict[str, Any] = {}
+        for text in (subject.consumer.setup, operation.setup):
+            exec(compile(text, "<use>", "exec"), names)  # noqa: S102 - the probe's own text
+        _made[key] = names
+    return _made[key]
+
+
+def _in_loop(subject: Subject, operation: Operation, _: dict[str, Any]) -> str:
+    _check_left_behind(subject)
+    conversions = [f"_{name} = {_conversion(subject, operation, name)}" for name in operation.names]
+    dropped = ", ".join(f"_{name}" for name in operation.names)
+    return "\n".join([*conversions, _turn(subject, operation.of("_")), f"del {dropped}"])
+
+
+def _hoisted(subject: Subject, operation: Operation, namespace: dict[str, Any]) -> str:
+    _check_left_behind(subject)
+    for name in operation.names:
+        converted = compile_call(_conversion(subject, operation, name), namespace)()
+        subject.wait_for(converted)
+        namespace[f"_hoisted_{name}"] = converted
+    return _turn(subject, operation.of("_hoisted_"))
+
+
+def _implicit(subject: Subject, operation: Operation, _: dict[str, Any]) -> str:
+    if not takes_arrays(operation.code, operation.names):
+        raise Unsupported(
+            f"{operation.of()} of a foreign x is an operation of its own framework, not of"
+            f" {subject.consumer.name}'s"
+        )
+    return _turn(subject, operation.of())
+
+
+MAKE: Mapping[str, Callable[[Subject, Operation, dict[str, Any]], str]] = {
+    "in-loop": _in_loop,
+    "hoisted": _hoisted,
+    "implicit": _implicit,
+}
+"""What makes the statement of a placement. ``convert`` is the ready time."""
+
+
+def takes_arrays(code: str, names: Sequence[str]) -> bool:
+    """Whether each array is an argument of a call, and so in the hands of who is called."""
+    tree = ast.parse(code.format(**{name: name for name in names}), mode="eval")
+    handed = [
+        argument.id
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+        if isinstance(argument, ast.Name)
+    ]
+    used = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in names]
+    return sorted(used) == sorted(name for name in handed if name in names)
+
+
+def _conversion(subject: Subject, operation: Operation, name: str) -> str:
+    dtype, shape = subject.spec.dtype, operation.others.get(name, subject.spec.shape)
+    handed = written(subject.export.code, name, dtype, shape)
+    return written(subject.import_.code, handed, dtype, shape)
+
+
+def _turn(subject: Subject, operation: str) -> str:
+    wait = subject.wait.format(x="_used")
+    return "\n".join(line for line in (f"_used = {operation}", wait, "del _used") if line)
+
+
+def _check_left_behind(subject: Subject) -> None:
+    if not subject.import_.returns_array:
+        raise Unsupported("the call leaves no array behind to use")

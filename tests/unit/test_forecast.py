@@ -1,0 +1,46 @@
+"""Whether a large case fits is known from a small one, before the large one is made."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_subject
+
+from dlprof.probes.base import ArraySpec, Import, Protocol
+from dlprof.worker import forecast, peak_memory, room
+
+pytestmark = pytest.mark.unit
+
+GIB = 2**30
+LARGE = ArraySpec((GIB,), "uint8")
+
+
+@pytest.fixture
+def small():
+    return make_subject(import_=Import("any", (Protocol.DLPACK,), "{x}[...]"))
+
+
+@pytest.mark.parametrize(
+    ("made", "converted", "needed"),
+    [(1.0, 0.0, 1), (1.0, 1.0, 2), (1.02, 2.01, 3), (4.0, 1.0, 4), (1.0, 0.5, 1.5)],
+)
+def test_a_case_needs_its_making_or_its_source_and_its_copies(
+    monkeypatch, small, made, converted, needed
+):
+    monkeypatch.setattr(peak_memory, "making_arrays", lambda subject: made)
+    monkeypatch.setattr(peak_memory, "whole_arrays", lambda subject: converted)
+    available = int(needed * GIB) + room.RESERVE_BYTES
+    monkeypatch.setattr(room, "available_bytes", lambda: available)
+    forecast.check(small, LARGE)
+    monkeypatch.setattr(room, "available_bytes", lambda: available - 1)
+    with pytest.raises(room.TooLarge, match="as seen at 16 MiB"):
+        forecast.check(small, LARGE)
+
+
+def test_where_the_peak_cannot_be_seen_the_usual_guess_counts(monkeypatch, small):
+    def unseen(subject):
+        raise OSError(0, "no mark")
+
+    monkeypatch.setattr(peak_memory, "making_arrays", unseen)
+    monkeypatch.setattr(room, "available_bytes", lambda: 3 * GIB)
+    with pytest.raises(room.TooLarge, match="4 arrays"):
+        forecast.check(small, LARGE)

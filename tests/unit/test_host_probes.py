@@ -1,0 +1,218 @@
+"""Plain host memory as a source: bytes without shape and dtype, which the way in says."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+from builders import make_catalog, make_probe_info
+
+from dlprof.measuring import pairs_of
+from dlprof.probes import ALL, BUILTIN
+from dlprof.probes.base import (
+    CPU,
+    HOST_MEMORY,
+    PATTERNS,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+    Unsupported,
+)
+from dlprof.probes.host import HOST, Array, ByteArray, Bytes, Mmap, PyArrow
+from dlprof.worker import early_write, ownership, room, values
+from dlprof.worker.declared import check_probe
+from dlprof.worker.subject import check_source, namespace_for, prepare
+
+pytestmark = pytest.mark.unit
+
+KINDS = (Bytes, ByteArray, Array, Mmap)
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+SPEC = ArraySpec((3, 4), "float64")
+
+
+class Consumer(Probe):
+    name = "consumer"
+    module = "numpy"
+    distributions = ("numpy",)
+    devices = CPU
+    imports = (
+        Import(
+            "view", (Protocol.BUFFER,), "numpy.frombuffer({x}, dtype='{dtype}').reshape({shape})"
+        ),
+        Import(
+            "copy", (Protocol.BUFFER,), "numpy.frombuffer({x}, '{dtype}').reshape({shape}).copy()"
+        ),
+        Import("flat", (Protocol.BUFFER,), "numpy.frombuffer({x}, '{dtype}').copy()"),
+        Import("bits", (Protocol.BUFFER,), "numpy.frombuffer({x}, 'int64').reshape({shape})"),
+    )
+
+    def pointer(self, array):
+        return array.ctypes.data
+
+    def to_numpy(self, array):
+        return array
+
+
+def subject(kind=ByteArray, way=0, spec=SPEC):
+    producer, consumer = kind(), Consumer()
+    import_ = consumer.imports[way]
+    names = namespace_for(producer, consumer, import_)
+    return prepare(producer, consumer, producer.exports[0], import_, spec, names)
+
+
+def expected(spec):
+    pattern = PATTERNS[spec.dtype]
+    index = numpy.arange(spec.elements).reshape(spec.shape)
+    found = index % pattern.modulus + pattern.offset
+    return (found * (1 + 2j) if spec.dtype.startswith("complex") else found).astype(spec.dtype)
+
+
+@every_kind
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float64", "complex64"])
+def test_the_memory_holds_the_values_that_were_asked_for(kind, dtype):
+    spec = ArraySpec((3, 400), dtype)
+    if kind is Array and dtype in ("bool", "complex64"):
+        pytest.skip("array.array has no such type")
+    assert numpy.array_equal(subject(kind, 0, spec).convert(), expected(spec))
+
+
+def test_an_array_without_such_a_type_is_refused_in_words():
+    with pytest.raises(Unsupported, match="complex64"):
+        Array().create(ArraySpec((4,), "complex64"))
+
+
+@every_kind
+def test_more_than_one_block_is_filled_to_its_last_byte(kind):
+    spec = ArraySpec((300_001,), "float64")
+    assert numpy.array_equal(subject(kind, 0, spec).convert(), expected(spec))
+
+
+def test_a_buffer_of_arrow_holds_the_values_too():
+    pytest.importorskip("pyarrow")
+    assert numpy.array_equal(subject(PyArrow).convert(), expected(SPEC))
+
+
+def test_the_code_is_what_a_user_types_for_this_array():
+    made = subject()
+    assert made.code == "numpy.frombuffer(x, dtype='float64').reshape((3, 4))"
+    assert made.of_elements(7).code == "numpy.frombuffer(x, dtype='float64').reshape((7,))"
+
+
+def test_evidence_of_another_size_has_the_code_of_that_size():
+    found = subject().of_elements(7).made()
+    assert found["code"] == "numpy.frombuffer(x, dtype='float64').reshape((7,))"
+    assert found["create"] == ByteArray().create(ArraySpec((7,), "float64"))
+
+
+def test_a_framework_that_knows_the_dtype_must_know_the_shape():
+    class Shapeless(ByteArray):
+        name = "shapeless"
+
+        def dtype(self, array):
+            return "float64"
+
+    with pytest.raises(Unsupported, match=r"made shape None when asked for \(3, 4\)"):
+        subject(Shapeless)
+
+
+@every_kind
+def test_what_a_script_says_of_plain_memory_is_right(kind):
+    made = subject(kind)
+    says = kind().idioms("cpu", SPEC.dtype)
+
+    def look(idiom):
+        return eval(says[idiom].format(x="x"), {"x": made.source, "numpy": numpy})
+
+    assert numpy.array_equal(look("values"), expected(SPEC).reshape(-1))
+    assert look("address") == made.producer.pointer(made.source)
+    assert look("writable") is made.producer.writable(made.source)
+    assert ("write" in says) is look("writable")
+    if "write" in says:
+        exec(says["write"].format(x="x"), {"x": made.source, "numpy": numpy})
+        assert (look("values") == 1).all()
+
+
+@every_kind
+@pytest.mark.parametrize(("way", "verdict"), [(0, "view"), (1, "copy")])
+def test_a_view_of_plain_memory_is_told_from_a_copy(kind, way, verdict):
+    assert ownership.measure(subject(kind, way))["verdict"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("way", "changed"), [(0, set()), (1, set()), (2, {"shape"}), (3, {"dtype", "values"})]
+)
+def test_memory_without_shape_and_dtype_is_compared_with_what_was_asked_for(way, changed):
+    assert set(values.measure(subject(way=way))["evidence"]["changed"]) == changed
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_where_copies_do_not_fit_the_values_are_compared_in_parts(monkeypatch, way):
+    monkeypatch.setattr(values, "PART_BYTES", 1)
+    monkeypatch.setattr(room, "fits", lambda needed: needed < SPEC.size_bytes)
+    assert values.measure(subject(way=way))["verdict"] == "ok"
+
+
+def test_one_wrong_value_is_found_in_its_part(monkeypatch):
+    monkeypatch.setattr(values, "PART_BYTES", 1)
+    monkeypatch.setattr(room, "fits", lambda needed: needed < SPEC.size_bytes)
+    made = subject(way=1)
+    wrong = made.convert()
+    wrong[2, 1] = -1
+    object.__setattr__(made, "convert", lambda: wrong)
+    found = values.measure(made)["evidence"]["changed"]["values"]
+    assert found == {"different": 1, "of": 12, "first_index": 9}
+
+
+def test_a_copy_of_plain_memory_may_be_followed_by_a_write():
+    assert early_write.measure(subject(way=1), [4096])["verdict"] == "safe"
+
+
+def test_bytes_are_never_written():
+    assert early_write.measure(subject(Bytes, way=1), [4096])["verdict"] == "unknown"
+
+
+@every_kind
+@pytest.mark.parametrize("layout", ["F", "strided", "broadcast"])
+def test_plain_memory_has_no_layout(kind, layout):
+    with pytest.raises(Unsupported, match=layout):
+        kind().create(ArraySpec((3, 4), "float64", layout))
+
+
+@every_kind
+def test_no_bytes_are_refused(kind):
+    with pytest.raises(Unsupported):
+        kind().create(ArraySpec((0,), "float64"))
+
+
+def test_a_file_that_does_not_fit_is_refused_before_it_is_written():
+    with pytest.raises(Unsupported, match="temporary"):
+        Mmap().create(ArraySpec((2**60,), "uint8"))
+
+
+def test_plain_memory_is_in_no_matrix():
+    catalog = make_catalog(make_probe_info("bytes", imports=()), make_probe_info("numpy"))
+    assert pairs_of(catalog, "cpu") == (("numpy", "numpy"),)
+
+
+def test_the_time_to_make_the_source_is_kept():
+    assert subject().create_ns > 0
+
+
+@pytest.mark.parametrize("kind", HOST, ids=lambda kind: kind.name)
+def test_a_probe_of_memory_keeps_to_the_contract(kind):
+    check_probe(kind)
+    assert kind.name in HOST_MEMORY
+    assert kind not in BUILTIN
+    assert kind in ALL
+
+
+def test_a_source_of_another_shape_is_still_refused():
+    class Wrong(ByteArray):
+        exports = (Export("buffer", Protocol.BUFFER, "{x}"),)
+
+        def shape(self, array):
+            return (1,)
+
+    with pytest.raises(Unsupported, match="shape"):
+        check_source(Wrong(), SPEC, bytearray(96))

@@ -1,0 +1,78 @@
+"""Plain memory in the terminal report: owner, shares, peak, and the sentences that answer."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_header, make_row
+
+from dlprof.reports import ingest
+from dlprof.reports.terminal import render
+
+pytestmark = pytest.mark.unit
+
+MS = 1e6
+
+
+def loaded(code, owner="copy", ready=100 * MS, **changes):
+    fields = {
+        "pair": "bytes → torch",
+        "owner": owner,
+        "protocol": "buffer",
+        "size_bytes": 1 << 30,
+        "create_ns": 200 * MS,
+        "peak_arrays": 0.001 if owner == "view" else 1.01,
+    }
+    fields |= changes
+    return make_row(code, ready, **({"frameworks": fields["pair"]} | fields))
+
+
+def text(*rows):
+    return " ".join(render(make_header(), rows).split())
+
+
+def test_a_view_leaves_the_memory_with_its_producer():
+    row = loaded("frombuffer(x)", "view", 1000.0)
+    assert (ingest.owner(row), ingest.peak_text(row)) == ("bytes", "0")
+    assert "Views of the memory of bytes, which stays its owner: frombuffer(x)." in text(row)
+
+
+def test_a_copy_is_the_consumers_and_is_compared_with_memcpy_and_the_making():
+    row = loaded("tensor(x)", gb_per_s=3.4, share_of_memcpy=0.45)
+    assert ingest.owner(row) == "torch"
+    assert ingest.share_of_memcpy(row) == "45 %"
+    assert ingest.share_of_making(row) == "50 %"
+    assert "the fastest is tensor(x) at 3.4 GB/s, 45 % of memcpy." in text(row)
+
+
+def test_the_hungriest_copy_is_named():
+    rows = [loaded("once(x)"), loaded("twice(x)", peak_arrays=2.0)]
+    assert "The most memory takes twice(x): 2.00 arrays at its peak." in text(*rows)
+
+
+def test_a_peak_that_is_not_known_is_no_number():
+    assert ingest.peak_text(loaded("f(x)", peak_arrays=None)) == "?"
+
+
+@pytest.mark.parametrize("changes", [{"protocol": "dlpack"}, {"size_bytes": 1 << 10}])
+def test_other_memory_and_a_few_bytes_have_no_table(changes):
+    assert "memory of bytes" not in text(loaded("f(x)", **changes))
+
+
+def test_the_table_fits_eighty_columns():
+    rows = [loaded("torch.tensor(numpy.frombuffer(x, dtype='float64').reshape((9, 9)))" * 2)]
+    assert max(len(line) for line in render(make_header(), rows).splitlines()) <= 80
+
+
+def test_environments_are_not_mixed():
+    rows = [
+        loaded(
+            "tensor(x)",
+            environment=name,
+            pair=f"bytes → torch in {name}",
+            frameworks="bytes → torch",
+        )
+        for name in ("old", "new")
+    ]
+    assert "in old, made in" in text(*rows)
+    assert "in new, made in" in text(*rows)
+    assert ingest.owner(rows[0]) == "torch"

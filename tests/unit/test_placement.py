@@ -1,0 +1,234 @@
+"""Conversions in loops, on a fake clock: exact times per iteration, and what is refused."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from dlprof.axes import PLACEMENTS
+from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
+from dlprof.worker import placement, room, timer
+from dlprof.worker.declared import FaultyProbe
+from dlprof.worker.subject import namespace_for, prepare
+
+pytestmark = pytest.mark.unit
+
+ALL = tuple(PLACEMENTS)
+CONVERT_NS, USE_NS, BOTH_NS, WAIT_NS = 300, 1_000, 5_000, 40
+
+
+class Clock:
+    def __init__(self):
+        self.now_ns = 0
+        self.calls = []
+
+    def perf_counter_ns(self):
+        return self.now_ns
+
+    def spend(self, what, ns, result=None):
+        self.calls.append(what)
+        self.now_ns += ns
+        return result
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
+    monkeypatch.setattr(timer, "page_faults", lambda: 0)
+    monkeypatch.setattr(timer, "loop_cost_ns", lambda: 0.0)
+    monkeypatch.setattr(placement, "_made", {})
+    return clock
+
+
+class Foreign(Probe):
+    name = "foreign"
+    module = "array"
+    distributions = ()
+    exports = (Export("array", Protocol.NATIVE, "{x}"),)
+
+    def create(self, spec):
+        return f"x = make({spec.shape})"
+
+    def pointer(self, array):
+        return None
+
+    def dtype(self, array):
+        return "float32"
+
+
+class Home(Probe):
+    """A framework that takes foreign arrays in at a price."""
+
+    name = "home"
+    module = "array"
+    distributions = ()
+    imports = (
+        Import("take", (Protocol.NATIVE,), "take({x})"),
+        Import("launch", (Protocol.NATIVE,), "take({x})", returns_array=False),
+    )
+    many = None
+    operation = "use({x})"
+
+    def use(self, device):
+        return self.operation
+
+    def use_many(self, spec):
+        return self.many
+
+    def wait(self, device):
+        return "wait({x})"
+
+
+def subject_for(clock, consumer=None, way=0, strict=False):
+    consumer, producer = consumer or Home(), Foreign()
+
+    def use(array):
+        if array.home:
+            return clock.spend("use", USE_NS, "used")
+        if strict:
+            raise TypeError("x is foreign")
+        return clock.spend("use foreign", USE_NS + BOTH_NS, "used")
+
+    names = namespace_for(producer, consumer, consumer.imports[way]) | {
+        "make": lambda shape: SimpleNamespace(shape=shape, home=False),
+        "take": lambda x: clock.spend(
+            "take", CONVERT_NS, SimpleNamespace(shape=x.shape, home=True)
+        ),
+        "use": use,
+        "wait": lambda x: clock.spend(f"wait {x}" if x == "used" else "wait", WAIT_NS),
+        "mix": lambda x, weights: clock.spend(
+            (x.home, weights.home, weights.shape), USE_NS, "used"
+        ),
+    }
+    spec = ArraySpec((4, 4), "float32")
+    return prepare(producer, consumer, Foreign.exports[0], consumer.imports[way], spec, names)
+
+
+def times(found):
+    return {name: timing["samples_ns"][0] for name, timing in found["times"].items()}
+
+
+def test_every_placement_but_the_conversion_alone_has_a_loop():
+    assert set(placement.MAKE) == set(PLACEMENTS) - {"convert"}
+
+
+def test_the_loops_cost_what_stands_in_them(clock):
+    found = placement.measure(subject_for(clock), 10**6, ALL)
+    assert times(found) == {
+        "in-loop": CONVERT_NS + USE_NS + WAIT_NS,
+        "hoisted": USE_NS + WAIT_NS,
+        "implicit": BOTH_NS + USE_NS + WAIT_NS,
+    }
+    assert (found["use"], found["refused"]) == ("use(x)", {})
+
+
+def test_only_what_was_asked_for_is_measured(clock):
+    assert set(times(placement.measure(subject_for(clock), 10**6, ("hoisted",)))) == {"hoisted"}
+
+
+def test_what_is_used_is_waited_for_in_every_iteration(clock):
+    placement.measure(subject_for(clock), 10**6, ("in-loop",))
+    calls = clock.calls[-9:]
+    assert calls == ["take", "use", "wait used"] * 3
+
+
+def test_the_loops_are_sampled_in_turn():
+    order = []
+    loops = {name: lambda loops, name=name: order.append(name) or 10**6 for name in ("a", "b")}
+    timer.sample_in_turn(loops, 1, 0.0)
+    assert order[-2 * timer.MIN_SAMPLES :] == ["a", "b"] * timer.MIN_SAMPLES
+
+
+def test_an_operator_is_not_called_the_consumers(clock):
+    consumer = Home()
+    consumer.operation = "{x}.shape"
+    found = placement.measure(subject_for(clock, consumer), 10**6, ALL)
+    assert "an operation of its own framework, not of home's" in found["refused"]["implicit"]
+    assert "implicit" not in found["times"]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("add({x}, 1)", True),
+        ("stencil[2, 3]({x}, out={y})", True),
+        ("{x} + 1", False),
+        ("{x}.wait()", False),
+        ("add({x} + 1)", False),
+        ("add({x}, {y}.T)", False),
+    ],
+)
+def test_an_array_is_handed_over_as_a_bare_argument(code, expected):
+    names = [name for name in ("x", "y") if f"{{{name}}}" in code]
+    assert placement.takes_arrays(code, names) is expected
+
+
+def test_a_framework_that_converts_nothing_by_itself_is_quoted(clock):
+    found = placement.measure(subject_for(clock, strict=True), 10**6, ALL)
+    assert found["refused"] == {"implicit": "TypeError: x is foreign"}
+    assert set(found["times"]) == {"in-loop", "hoisted"}
+
+
+def test_a_call_that_leaves_no_array_has_no_loop_around_it(clock):
+    found = placement.measure(subject_for(clock, way=1), 10**6, ALL)
+    assert set(found["times"]) == {"implicit"}
+    assert "leaves no array behind" in found["refused"]["hoisted"]
+
+
+def test_all_arrays_of_a_richer_operation_are_converted(clock):
+    consumer = Home()
+    consumer.many = Use("mix({x}, {weights})", {"weights": (3, 3)})
+    found = placement.measure(subject_for(clock, consumer), 10**6, ALL)
+    assert found["use"] == "mix(x, weights)"
+    assert times(found)["in-loop"] == 2 * CONVERT_NS + USE_NS + WAIT_NS
+    assert (True, True, (3, 3)) in clock.calls
+    assert (False, False, (3, 3)) in clock.calls
+
+
+def test_where_the_richer_operation_is_refused_the_plain_one_is_taken(clock):
+    consumer = Home()
+    consumer.many = Use("missing({x}, {weights})", {"weights": (3, 3)})
+    found = placement.measure(subject_for(clock, consumer), 10**6, ("hoisted",))
+    assert found["use"] == "use(x)"
+    assert "NameError" in found["refused"]["missing(x, weights), hoisted"]
+
+
+def test_where_nothing_works_the_reasons_are_kept(clock):
+    consumer = Home()
+    consumer.operation = "missing({x})"
+    found = placement.measure(subject_for(clock, consumer), 10**6, ("hoisted",))
+    assert (found["use"], found["times"]) == (None, {})
+    assert "NameError" in found["refused"]["missing(x), hoisted"]
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        Use("mix({weights})", {"weights": (3, 3)}),
+        Use("mix({x}, {other})", {"weights": (3, 3)}),
+        Use("mix({x}, {weights}", {"weights": (3, 3)}),
+        Use("mix({x})", {"not a name": (3, 3)}),
+    ],
+)
+def test_a_faulty_operation_is_the_probes_fault(clock, many):
+    consumer = Home()
+    consumer.many = many
+    with pytest.raises(FaultyProbe):
+        placement.measure(subject_for(clock, consumer), 10**6, ALL)
+
+
+def test_loops_that_do_not_fit_into_memory_are_not_tried(clock, monkeypatch):
+    monkeypatch.setattr(room, "available_bytes", lambda: room.RESERVE_BYTES)
+    with pytest.raises(room.TooLarge, match="more memory"):
+        placement.measure(subject_for(clock), 10**6, ALL)
+
+
+def test_a_setup_is_run_once_per_process_and_keeps_no_source_alive(clock):
+    consumer = Home()
+    consumer.many = Use("mixed({x})", {}, "runs = []\ndef mixed(x): return runs.append(1)")
+    for _ in range(2):
+        placement.measure(subject_for(clock, consumer), 1, ("hoisted",))
+    (names,) = placement._made.values()
+    assert "x" not in names
