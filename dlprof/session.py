@@ -255,6 +255,8 @@ def load(path: str | os.PathLike[str]) -> Session:
     """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
     path = Path(path)
     try:
+        if path.is_char_device():
+            raise SessionError(f"cannot read the session {path}: it is a device")  # it may not end
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise SessionError(f"cannot read the session {path}: {error.strerror}") from None

@@ -14,6 +14,8 @@ import typer
 from dlprof.errors import DlprofError
 from dlprof.interrupts import stop_in_order
 
+LONGEST_LINE = 2000
+
 app = typer.Typer(
     name="dlprof",
     help="Measure conversions of tensors between frameworks: what they cost, view or copy.",
@@ -80,9 +82,16 @@ def main() -> NoReturn:
         app()
     except DlprofError as error:
         with contextlib.suppress(OSError):  # the terminal may be gone
-            print(f"dlprof: {error}", file=sys.stderr)  # noqa: T201 - the message to the user
+            print(f"dlprof: {_shown(error)}", file=sys.stderr)  # noqa: T201 - the message to the user
         sys.exit(error.exit_code)
     sys.exit(0)
+
+
+def _shown(error: DlprofError) -> str:
+    """The message, in which names of files and words of frameworks may stand."""
+    from dlprof.clean import clean
+
+    return "\n".join(clean(line, LONGEST_LINE) for line in str(error).split("\n"))
 
 
 def _settle_in() -> None:

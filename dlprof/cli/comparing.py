@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dlprof import session as sessions
+from dlprof.cli.distinct import check_distinct
 from dlprof.cli.show import colour, say, width
 from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import Criteria, parse
@@ -41,6 +42,8 @@ def show(base: Path, head: Path, criteria: Criteria, unsure: int | None, json: s
     """
     if json not in (None, "-"):
         sessions.check_writable(Path(json))
+    check_distinct({"BASE": base, "--json": json})
+    check_distinct({"HEAD": head, "--json": json})
     found = compare(sessions.load(base), sessions.load(head), Settings(floors=criteria.floors))
     result = outcome(found, criteria)
     code = _told(found, result) if unsure is None else result.code(unsure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +39,7 @@ def measure(
     :class:`Interrupted` where the user stopped it, and :class:`Unsaved` where the session could
     not be written in the end. Expectations of a scenario are checked last.
     """
-    wanted.check()
+    wanted.check(**{"the session": output})
     path = output or measuring.default_path(request.command[0])
     with Bar() as bar:
         measurement = Measurement(request, catalog, path, bar, resumed, catalogs or {})
@@ -53,7 +54,8 @@ def measure(
     _print(measurement, rows, wanted, show)
     if unsaved is not None:
         raise unsaved
-    typer.echo(f"session: {path}", err=True)
+    with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
+        typer.echo(f"session: {path}", err=True)
     if stopped:
         file = shlex.quote(str(path))
         raise Interrupted(f"stopped; finish it with: dlprof run --resume {file}")

@@ -25,7 +25,7 @@ def report(
     from dlprof.reports.row import row_of
 
     wanted = Wanted(html=html, csv=csv, parquet=parquet, markdown=markdown)
-    wanted.check()
+    wanted.check(**{"the session that is read": session})
     found = judged(sessions.load(session))
     if not wanted.anything:
         shown_as(found)(found, [row_of(result) for result in found.results])

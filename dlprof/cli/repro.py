@@ -22,11 +22,13 @@ def repro(
     It exits with 1 if the problem is there, 0 if it is gone, 125 if it cannot tell: for git bisect.
     """
     from dlprof import session as sessions
+    from dlprof.cli.distinct import check_distinct
     from dlprof.cli.finding import choose
     from dlprof.cli.show import say, write
     from dlprof.judging import judged
     from dlprof.repro import reproducer
 
+    check_distinct({"the session that is read": session, "-o": output})
     found = judged(sessions.load(session))
     _, chosen = choose(found, finding)
     text = reproducer(found, chosen).text

@@ -36,6 +36,7 @@ def ticket(
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
     from dlprof import session as sessions
+    from dlprof.cli.distinct import check_distinct
     from dlprof.cli.finding import choose
     from dlprof.cli.show import say, write
     from dlprof.judging import judged
@@ -44,6 +45,7 @@ def ticket(
     from dlprof.redact import Redactor, surroundings
     from dlprof.ticket.write import written
 
+    check_distinct({"the session that is read": session, "-o": output})
     found = judged(sessions.load(session))
     if not found.findings and finding is None:
         say("There are no findings in this session, and so there is nothing to report.\n")

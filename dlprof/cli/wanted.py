@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from dlprof import session as sessions
+from dlprof.cli.distinct import check_distinct
 from dlprof.cli.show import say
 from dlprof.errors import UsageError
 from dlprof.session import Header, Result
@@ -35,8 +36,13 @@ class Wanted:
     def anything(self) -> bool:
         return bool(self._targets())
 
-    def check(self) -> None:
-        """Raises :class:`UsageError` before anything is measured where it could not be written."""
+    def check(self, **beside: Path | None) -> None:
+        """Raises :class:`UsageError` before anything is measured where it could not be written.
+
+        ``beside`` are files, by what they are for, that must not be replaced.
+        """
+        targets = {f"--{name}": target for name, target in self._targets().items()}
+        check_distinct({**beside, **targets})
         if self.parquet == STDOUT:
             raise UsageError("--parquet writes bytes: name a file")
         if len(self._printed()) > 1:

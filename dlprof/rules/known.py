@@ -20,7 +20,10 @@ def number(thing: Any) -> float | None:
     """``thing`` if it is a finite number."""
     if isinstance(thing, bool) or not isinstance(thing, int | float):
         return None
-    return float(thing) if math.isfinite(thing) else None
+    try:
+        return float(thing) if math.isfinite(thing) else None
+    except OverflowError:  # a whole number that no float can hold
+        return None
 
 
 def mapping(thing: Any) -> Evidence:

@@ -400,3 +400,36 @@ def test_a_worker_that_listens_no_more_and_does_not_end_is_killed():
         reading, worker._requests = os.pipe()
         os.close(reading)
         assert worker.ask(request, 20.0).status == "crashed"
+
+
+@pytest.mark.parametrize("words", [("--csv",), ("--html",), ("--parquet",), ("--markdown",)])
+def test_a_report_does_not_replace_the_session_that_it_reads(tmp_path, words):
+    path = tmp_path / "session.json"
+    dlprof("run", "fake", "fake", "--probe", FAKE, *QUICK, "-o", path, state=tmp_path)
+    before = path.read_bytes()
+    run = dlprof("report", path, *words, path, state=tmp_path)
+    assert (run.code, path.read_bytes()) == (2, before)
+    assert "are the same file" in run.sentence()
+
+
+def test_a_run_does_not_replace_its_session_by_a_table_of_it(tmp_path):
+    path = tmp_path / "session.json"
+    words = ("run", "fake", "fake", "--probe", FAKE, *QUICK, "-o", path, "--csv", path)
+    run = dlprof(*words, state=tmp_path)
+    assert run.code == 2
+    assert run.sentence().startswith("dlprof: --csv and the session are the same file")
+
+
+def test_what_steers_a_terminal_is_escaped_in_a_message(tmp_path):
+    run = dlprof("report", "a\x1b[31m\u202eb", state=tmp_path)
+    assert run.code == 2
+    assert "\x1b" not in run.err
+    assert "\\x1b" in run.sentence()
+
+
+def test_a_device_is_no_session(tmp_path):
+    run = dlprof("report", "/dev/zero", state=tmp_path)
+    assert (run.code, run.sentence()) == (
+        2,
+        "dlprof: cannot read the session /dev/zero: it is a device",
+    )

@@ -1,0 +1,28 @@
+"""Files that must not be one: what is written last would replace what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+
+from dlprof import session as sessions
+from dlprof.errors import UsageError
+
+
+def check_distinct(files: Mapping[str, str | Path | None]) -> None:
+    """Raises :class:`UsageError` where two of the files, by what they are for, are the same.
+
+    None and ``-`` are no files; devices and pipes may be named twice.
+    """
+    named = {what: Path(file) for what, file in files.items() if file not in (None, "-", Path("-"))}
+    for (one, first), (other, second) in combinations(named.items(), 2):
+        if not sessions.is_special(first) and _are_one(first, second):
+            raise UsageError(f"{other} and {one} are the same file: {second}")
+
+
+def _are_one(first: Path, second: Path) -> bool:
+    try:
+        return first.samefile(second)
+    except (OSError, RuntimeError, ValueError):  # one of them is not there yet
+        return first.resolve() == second.resolve()
