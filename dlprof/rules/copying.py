@@ -44,11 +44,24 @@ def _is_free(case: Known) -> bool:
 
 
 def _view_instead(survey: Survey, case: Known) -> Known | None:
-    view = survey.instead(case, lambda other: other.owner == "view" and not other.kept)
+    view = survey.instead(
+        case, lambda other: other.owner == "view" and not other.kept and _is_like(other, case)
+    )
     slower = view is not None and clearly_longer(
         case.ready, view.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
     )
     return view if slower else None
+
+
+def _is_like(view: Known, case: Known) -> bool:
+    """Whether the view's source was aligned no better than the copy's, as far as is known.
+
+    What is a view of a source at 64 bytes may be a copy of one at 16, as JAX's imports are.
+    """
+    needed, had = view.alignment, case.alignment
+    if needed is None or had is None:
+        return True
+    return min(needed, thresholds.ALIGNED_BYTES) <= had
 
 
 def _saved_ns(case: Known, other: Known | None) -> float:

@@ -45,6 +45,9 @@ what is there costs as much again as a cheap call, and is taken off only by and 
 EARLY_GAP_NS = 20_000.0
 """...and this much later: a thread that is woken up takes about 10 us."""
 
+ALIGNED_BYTES = 64
+"""No framework is known to ask for more than a cache line: what begins there is aligned."""
+
 AMPLIFIED_ARRAYS = 1.75
 """A peak of so many arrays is two. A copy needs one at its peak; the peak is the middle of two
 repeats, so that 1.5 means that only one of them needed two."""

@@ -290,3 +290,13 @@ def test_a_copy_of_an_uncertain_time_is_not_called_slow():
 def test_processes_that_agree_on_a_broken_promise_are_all_counted():
     (finding,) = found("DLP018", path("f(x)", case={"promise": "copy"}, rounds=[0, 1, 2]))
     assert (finding.evidence["processes"], finding.evidence["broken"]) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("copied", "viewed", "expected"),
+    [(16, 128, 0), (16, 16, 1), (64, 64, 1), (64, 4096, 1), (128, 64, 1), (None, 64, 1)],
+)
+def test_a_view_of_a_better_aligned_source_is_no_view_instead(copied, viewed, expected):
+    copy = path("copy(x)", 500 * US, owned("copy", alignment=copied))
+    view = path("view(x)", 5 * US, owned("view", alignment=viewed))
+    assert len(found("DLP004", copy, view)) == expected
