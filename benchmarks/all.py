@@ -93,7 +93,7 @@ def versions() -> str:
     return ", ".join(words)
 
 
-def page(found: dict[str, dict[str, Any]]) -> str:
+def page(found: dict[str, dict[str, Any]], pieced: bool = False) -> str:
     """The page: what was promised, then every table."""
     outcomes = [restored(one) for one in found.values()]
     promises = [target for one in outcomes for target in one.targets]
@@ -108,7 +108,9 @@ def page(found: dict[str, dict[str, Any]]) -> str:
         f"- Date: {date}",
         f"- Machine: {machine()}, {platform.system()} {platform.release().split('-')[0]}",
         f"- Versions: {versions()}",
-        f"- The run took {minutes:.0f} minutes.",
+        "- Put together from several runs; the captions say where that matters."
+        if pieced
+        else f"- The run took {minutes:.0f} minutes.",
         "",
         f"{met} of {len(promises)} targets are met:",
         "",
@@ -141,7 +143,7 @@ def main() -> int:
     if given.json is not None:
         given.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     given.output.parent.mkdir(parents=True, exist_ok=True)
-    given.output.write_text(page(found), encoding="utf-8")
+    given.output.write_text(page(found, given.reuse is not None), encoding="utf-8")
     outcome.tell(f"written: {given.output}")
     return 0 if all(target["met"] for one in found.values() for target in one["targets"]) else 1
 

@@ -120,7 +120,7 @@ def test_a_link_to_a_case_unfolds_and_unfilters_it(opened, report):
     page.fill("#filter", "no such thing")
     page.locator(".card a.case").first.click()
     target = page.evaluate("location.hash")
-    page.wait_for_selector(f"tr{target}:visible")
+    assert page.wait_for_selector(f"tr{target}:visible").is_visible()
 
 
 def test_a_command_can_be_copied(opened, report):
