@@ -31,8 +31,8 @@ def _answer(rows: Sequence[Row], name: str) -> str:
     if not safe:
         return where + _none_is_safe([row for row in rows if row.ready is not None])
     best = safe[0]
-    looked = "safe" if best.diagnosed else "right (nothing looked for races or lost memory)"
-    sentences = [f"{where}cheapest that is {looked}: {best.code}, {_kind(best)}, {_ready(best)}."]
+    good = f"right ({best.unlooked})" if best.unlooked else "safe"
+    sentences = [f"{where}cheapest that is {good}: {best.code}, {_kind(best)}, {_ready(best)}."]
     tied = [row.code for row in safe[1:] if not slower(best, row)]
     if tied:
         sentences.append(f"Not told apart from it: {listed(tied)}.")

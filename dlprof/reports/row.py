@@ -53,8 +53,8 @@ class Row:
     process_medians_ns: tuple[float, ...] = ()
     suspect: bool = False
     """Whether a finding says that the path is wrong or unsafe."""
-    diagnosed: bool = True
-    """Whether it was looked for waits, races and lifetime: without that nothing is called safe."""
+    unlooked: str = ""
+    """What keeps the path from being called safe: that something was not looked at."""
     host_ns: float | None = None
     placement: Placement | None = None
     path: str = ""
@@ -128,7 +128,7 @@ def row_of(result: Result) -> Row:
         notes=tuple(first_line(note) for note in result.notes),
         setup=clean(" / ".join(case.setup.strip().splitlines())),
         loaded=_loaded(result),
-        diagnosed=result.lifetime is not None or result.early_write is not None,
+        unlooked=_unlooked(result),
         process_medians_ns=_process_medians(result),
         host_ns=None if result.host_time is None else result.host_time.median_ns,
         placement=without_samples(result.placement) if result.placement else None,
@@ -185,6 +185,14 @@ def _of_a_racing_pair(row: Row, racing: set[tuple[str, ...]]) -> bool:
 
 def _way(row: Row) -> tuple[str, ...]:
     return row.pair, row.form or row.code, row.dtype, row.layout, row.device
+
+
+def _unlooked(result: Result) -> str:
+    if result.lifetime is not None:
+        return ""
+    if result.ordering is None and result.early_write is None and result.peak_memory is None:
+        return "nothing looked for races or lost memory"
+    return "whether it outlives its source could not be seen"
 
 
 def _is_copy(result: Result) -> bool:

@@ -170,6 +170,12 @@ def test_without_a_diagnosis_nothing_is_called_safe():
     assert answer.startswith("cheapest that is right (nothing looked for races or lost memory)")
 
 
+def test_a_path_whose_lifetime_could_not_be_seen_is_not_called_safe():
+    waits = {"verdict": "synchronous", "evidence": {}}
+    (answer,) = answers([row_of(make_result("f(x)", lifetime=None, ordering=waits))])
+    assert answer.startswith("cheapest that is right (whether it outlives its source could not be")
+
+
 def wide(code, *medians_ns):
     """A path whose processes differ so much that its interval says nothing."""
     middle = sorted(medians_ns)[len(medians_ns) // 2]
