@@ -14,7 +14,7 @@ from dlprof.session import ProcessSamples, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
 
-DIAGNOSIS = ("ordering", "lifetime", "early_write", "peak_memory", "trace")
+DIAGNOSIS = ("ordering", "alignment", "lifetime", "early_write", "peak_memory", "trace")
 _EMPTY: dict[str, Any] = {"status": "ok", "reason": None, "parts": {}, "failures": []}
 VERDICTS = ("ownership", "values", "fresh_source", *DIAGNOSIS)
 

@@ -23,10 +23,13 @@ EVERY_ROUND = (
 )
 FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
 
+FIRST_CALL = ("first_call",)
+"""What a process of its own measures of a case that was first in no other."""
+
 IN_LOOPS = ("placement",)
 """In every round as well, where another placement than ``convert`` is asked for."""
 
-DIAGNOSIS = ("ordering", "peak_memory", "early_write", "lifetime")
+DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
 """Instruments that may crash or hang where timing did not; they get a round of their own."""
 
 TRACE = ("trace",)
@@ -60,6 +63,7 @@ class Settings:
     worker, where importing would cost more than measuring. ``diagnose`` adds the round of
     :data:`DIAGNOSIS`, which makes arrays of up to ``largest_bytes``. ``placements`` are of
     :data:`dlprof.axes.PLACEMENTS`; ``convert`` is what the timers measure anyway.
+    ``first_calls`` starts one more process for each case that was first in none.
     """
 
     rounds: int = 3
@@ -71,6 +75,7 @@ class Settings:
     diagnose: bool = True
     largest_bytes: int = 256 << 20
     placements: tuple[str, ...] = ("convert",)
+    first_calls: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -124,7 +129,8 @@ class Runner:
         """All rounds, or as many as the budget allows; at least one."""
         started = time.monotonic()
         diagnosed = self._diagnosed()
-        self.watcher.start(len(self.cases) * self.settings.rounds + len(diagnosed))
+        alone = len(self.cases) if self.settings.first_calls else 0
+        self.watcher.start(len(self.cases) * self.settings.rounds + len(diagnosed) + alone)
         for round_ in range(self.settings.rounds):
             if round_ and self._over_budget(started):
                 break
@@ -141,6 +147,25 @@ class Runner:
             self._diagnose_group(group)
         for _ in diagnosed - self._diagnosed_here:
             self.watcher.step()  # refused or crashed, or in the session that is finished
+        if self.settings.first_calls:
+            self._first_calls()
+
+    def _first_calls(self) -> None:
+        """The first call of each case in a process that makes no other."""
+        for index, case in enumerate(self.cases):
+            if self._was_never_first(index):
+                with self._worker(case) as worker:
+                    outcome = self._ask(worker, case, self.settings.rounds, FIRST_CALL)
+                self._record(index, self.settings.rounds, only_first_call(outcome))
+            self.watcher.step()
+
+    def _was_never_first(self, index: int) -> bool:
+        """Whether a case works, and was the first of no process."""
+        answers = [answer for _, answer in self.journal.answers(index)]
+        firsts = (answer["parts"].get("first_call") for answer in answers)
+        return all(answer["status"] == "ok" for answer in answers) and not any(
+            first and not first["cases_before"] for first in firsts
+        )
 
     def _worker(self, case: Case) -> Worker:
         interpreter = self.interpreters[case.environment]
@@ -175,8 +200,16 @@ class Runner:
         order = list(groups.values())
         chance.shuffle(order)
         for group in order:
+            first = self._first_of(group, round_)
             chance.shuffle(group)
+            group.sort(key=lambda entry: entry is not first)
             yield group
+
+    def _first_of(self, group: Group, round_: int) -> tuple[int, Case]:
+        """The case whose first call this round measures: another one in each round."""
+        by_turns = list(group)
+        random.Random(f"{self.settings.seed}:first").shuffle(by_turns)  # noqa: S311 - not a secret
+        return by_turns[round_ % len(by_turns)]
 
     def _run_group(self, group: Group, round_: int, diagnosed: set[int]) -> None:
         """One round of a group; its diagnosis as well, by the worker that is left at the end."""
@@ -320,6 +353,20 @@ class Runner:
 def died_before(outcome: Outcome) -> bool:
     """Whether a worker died before it began: of the case that it had served before this one."""
     return not outcome.alive and outcome.stage == "start"
+
+
+def only_first_call(outcome: Outcome) -> Outcome:
+    """What a process for the first call alone adds; its end says nothing of the rounds before."""
+    found = Outcome("ok", None)
+    found.parts = {name: part for name, part in outcome.parts.items() if name in FIRST_CALL}
+    if not found.parts:
+        found.failures = [
+            {
+                "instrument": "first call in a process of its own",
+                "reason": outcome.reason or outcome.status,
+            }
+        ]
+    return found
 
 
 def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple[str, ...]:

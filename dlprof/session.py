@@ -169,6 +169,7 @@ class Result(Model):
     ordering: Verdict | None = None
     values: Verdict | None = None
     fresh_source: Verdict | None = None
+    alignment: Verdict | None = None
     lifetime: Verdict | None = None
     early_write: Verdict | None = None
     peak_memory: Verdict | None = None
@@ -182,6 +183,11 @@ class Result(Model):
     rounds: list[int] = []
     environment: str | None = None
     """Which of the session's ``environments`` it was measured in, where there are several."""
+
+    @property
+    def first_in_process_ns(self) -> float | None:
+        """The first call where it was the first conversion of its process, else None."""
+        return None if self.first_call_cases_before else self.first_call_ns
 
 
 class FindingRecord(Model):

@@ -98,6 +98,13 @@ Diagnose = Annotated[
         help="Waiting, peak memory, lifetime and early writes too. Default: unless --quick.",
     ),
 ]
+FirstCalls = Annotated[
+    bool,
+    typer.Option(
+        "--first-calls",
+        help="One more process for the first call of each path that was first in none.",
+    ),
+]
 FailOn = Annotated[
     list[str] | None,
     typer.Option(
@@ -207,6 +214,7 @@ def settings_from(
     diagnose: bool | None = None,
     together: bool = False,
     placements: list[str] | None = None,
+    first_calls: bool = False,
 ) -> Settings:
     """The settings that were asked for. Raises :class:`UsageError`."""
     for name, seconds in (("--timeout", limit), ("--budget", budget)):
@@ -225,6 +233,7 @@ def settings_from(
         budget_s=budget,
         together=together,
         placements=_placements(placements) or default.placements,
+        first_calls=first_calls,
         diagnose=default.diagnose if diagnose is None else diagnose,
     )
 

@@ -30,6 +30,7 @@ def run(
     seed: options.Seed = None,
     quick: options.Quick = False,
     diagnose: options.Diagnose = None,
+    first_calls: options.FirstCalls = False,
     fail_on: options.FailOn = None,
     python: options.Python = None,
     probe: options.ProbeFiles = None,
@@ -71,6 +72,7 @@ def run(
             "--seed": seed,
             "--quick": quick,
             "--diagnose": diagnose,
+            "--first-calls": first_calls,
             "--python": python,
             "--probe": probe,
             "--timeout": timeout,
@@ -82,7 +84,14 @@ def run(
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
     axes = options.axes_from(shape, dtype, layout, device, Axes())
     settings = options.settings_from(
-        rounds, seed, timeout, budget, quick, diagnose, placements=placement
+        rounds,
+        seed,
+        timeout,
+        budget,
+        quick,
+        diagnose,
+        placements=placement,
+        first_calls=first_calls,
     )
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)

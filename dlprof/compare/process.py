@@ -42,7 +42,7 @@ def processes(result: Result, measure: str) -> Side:
     A session keeps one value of the last two. Empty where it was not measured, or is not positive.
     """
     if measure == "first_call":
-        return _single(result.first_call_ns)
+        return _single(result.first_in_process_ns)
     if measure == "device":
         return _single(number(mapping((result.device_time or {}).get("warm")).get("median_ns")))
     times = [

@@ -43,6 +43,7 @@ class CuPy(Probe):
         Export("cuda_array", Protocol.CUDA_ARRAY_INTERFACE, "{x}", CUDA),
         Export("asnumpy", Protocol.NUMPY, "cupy.asnumpy({x})", CUDA),
         Export("get", Protocol.NUMPY, "{x}.get()", CUDA, promise="copy"),
+        Export("itself", Protocol.NATIVE, "{x}", CUDA),
     )
     imports = (
         Import(

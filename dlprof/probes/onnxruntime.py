@@ -39,6 +39,26 @@ _BITS = {
 }
 
 
+# A model that gives its input back, as onnx.helper writes it: one Identity node, float32 of any
+# shape. The input's dtype is looked at when a session runs, not when an array is bound.
+_BINDING = """\
+model = bytes.fromhex('080712003a2b0a100a017812017922084964656e74697479120167'
+                      '5a090a017812040a02080162090a017912040a02080142040a00100d')
+session = onnxruntime.InferenceSession(model, providers=onnxruntime.get_available_providers())
+binding = session.io_binding()
+"""
+_BIND_POINTER = (
+    "binding.bind_input('x', '{device}', 0, numpy.dtype('{{dtype}}').type, "
+    "tuple({{x}}.shape), {{x}}.{pointer})"
+)
+_POINTERS = (
+    ("torch", "cpu", "data_ptr()"),
+    ("torch", "cuda", "data_ptr()"),
+    ("cupy", "cuda", "data.ptr"),
+)
+_BOUND = "bound to a session's input, which the next run reads"
+
+
 class OnnxRuntime(Probe):
     name = "onnxruntime"
     aliases = ("ort",)
@@ -88,6 +108,36 @@ class OnnxRuntime(Probe):
             "onnxruntime.OrtValue.ortvalue_from_numpy({x}, 'cuda', 0)",
             CUDA,
             promise="copy",
+        ),
+        Import(
+            "bind_cpu_input",
+            (Protocol.NUMPY,),
+            "binding.bind_cpu_input('x', {x})",
+            CPU,
+            setup=_BINDING,
+            returns_array=False,
+            note=_BOUND,
+        ),
+        Import(
+            "bind_ortvalue_input",
+            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
+            "binding.bind_ortvalue_input('x', onnxruntime.OrtValue.from_dlpack({x}))",
+            setup=_BINDING,
+            returns_array=False,
+            note=_BOUND,
+        ),
+        *(
+            Import(
+                f"bind_input_{producer}_{device}",
+                (Protocol.NATIVE,),
+                _BIND_POINTER.format(device=device, pointer=pointer),
+                (device,),
+                producers=(producer,),
+                setup=_BINDING,
+                returns_array=False,
+                note=f"{_BOUND}; a bare address: for contiguous arrays that outlive the run",
+            )
+            for producer, device, pointer in _POINTERS
         ),
     )
 

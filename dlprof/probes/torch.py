@@ -44,6 +44,7 @@ class Torch(Probe):
         Export("numpy_force", Protocol.NUMPY, "{x}.numpy(force=True)"),
         Export("cpu_numpy", Protocol.NUMPY, "{x}.cpu().numpy()", CUDA, promise="copy"),
         Export("cuda_array", Protocol.CUDA_ARRAY_INTERFACE, "{x}", CUDA),
+        Export("itself", Protocol.NATIVE, "{x}"),
     )
     imports = (
         Import(

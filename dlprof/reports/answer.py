@@ -81,6 +81,8 @@ def slower(best: Row, other: Row) -> bool:
 
 
 def _kind(row: Row) -> str:
+    if row.depends and row.owner in ("view", "copy"):
+        return f"a {row.owner} by its alignment"
     return {"view": "a view", "copy": "a copy"}.get(row.owner, "view or copy unknown")
 
 

@@ -23,6 +23,11 @@ def speed_text(row: Row) -> str:
     return f"{row.gb_per_s:.2g}"
 
 
+def owner_text(row: Row) -> str:
+    """View or copy; with a star where that depends on where the source begins."""
+    return f"{row.owner}*" if row.depends else row.owner
+
+
 def status_text(row: Row) -> str:
     return "wrong" if row.changed else row.status
 

@@ -109,6 +109,9 @@ def _attribute(part: str, name: str) -> Callable[[Result], Found]:
 
 
 def _first_call(result: Result) -> Found:
+    before = result.first_call_cases_before
+    if before and result.first_call_ns is not None:
+        return Found(reason=f"{before} other cases came before in its process; see --first-calls")
     return Found(number(result.first_call_ns))
 
 
@@ -179,6 +182,7 @@ MEASURES = (
     Measure("peak_memory", "arrays", "peak_memory", _verdict("peak_memory", ("arrays",))),
     Measure("ownership", "", "ownership", _verdict("ownership")),
     Measure("ordering", "", "ordering", _verdict("ordering")),
+    Measure("alignment", "", "alignment", _verdict("alignment")),
     Measure("values", "", "values", _verdict("values")),
     Measure("fresh_source", "", "fresh_source", _verdict("fresh_source")),
     Measure("lifetime", "", "lifetime", _verdict("lifetime")),

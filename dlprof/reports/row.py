@@ -55,7 +55,11 @@ class Row:
     """Whether a finding says that the path is wrong or unsafe."""
     unlooked: str = ""
     """What keeps the path from being called safe: that something was not looked at."""
+    depends: str = ""
+    """How view or copy depends on where the source begins, in words; empty where it does not."""
     host_ns: float | None = None
+    first_ns: float | None = None
+    """The first call, where it was the first conversion of its process."""
     placement: Placement | None = None
     path: str = ""
     form: str = ""
@@ -131,6 +135,8 @@ def row_of(result: Result) -> Row:
         unlooked=_unlooked(result),
         process_medians_ns=_process_medians(result),
         host_ns=None if result.host_time is None else result.host_time.median_ns,
+        depends=_depends(result),
+        first_ns=_number(result.first_in_process_ns),
         placement=without_samples(result.placement) if result.placement else None,
         kept_ns=_kept(result),
         path=clean(case.path, LONGEST_NAME),
@@ -272,6 +278,22 @@ def _owner(result: Result) -> str:
         return "-"
     word = {"unknown": "?"}.get(result.ownership.verdict, result.ownership.verdict)
     return clean(word, LONGEST_NAME)
+
+
+_WORDS = {"view": "a view", "copy": "a copy", "refused": "refused"}
+
+
+def _depends(result: Result) -> str:
+    found = result.alignment
+    if found is None or found.verdict != "dependent":
+        return ""
+    words = [
+        _WORDS.get(str(place.get("verdict"))) if isinstance(place, dict) else None
+        for place in (found.evidence.get("aligned"), found.evidence.get("sliced"))
+    ]
+    if None in words:
+        return "it depends on where the source begins"
+    return f"{words[0]} of a source at a multiple of 64 bytes, {words[1]} one element further"
 
 
 def _changed(result: Result) -> tuple[str, ...]:

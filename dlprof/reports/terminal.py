@@ -14,9 +14,9 @@ from rich.text import Text
 
 from dlprof.clean import first_line
 from dlprof.quantity import plain_time, size_text, time_text
-from dlprof.reports import circumstances, findings, ingest, placement
-from dlprof.reports.answer import answers
-from dlprof.reports.cell_text import device_text, modes_text, speed_text, status_text
+from dlprof.reports import circumstances, findings, first_call, ingest, placement
+from dlprof.reports.answer import answers, listed
+from dlprof.reports.cell_text import device_text, modes_text, owner_text, speed_text, status_text
 from dlprof.reports.row import Row, suspected
 from dlprof.session import Header
 
@@ -104,6 +104,7 @@ def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
         parts.append(Text(f"… and {len(measured) - MOST_ROWS:,} more in the session file"))
     parts += _reasons(lost)
     parts += _notes(measured)
+    parts += first_call.compose(rows)
     parts += ingest.compose(rows)
     parts += placement.compose(rows)
     parts += findings.compose(header.findings)
@@ -159,7 +160,7 @@ def measures_of(rows: Sequence[Row]) -> list[Column]:
     ]
     if any(row.device == "cuda" or row.device_ns is not None for row in rows):
         columns.append(Column("on device", device_text, right=True))
-    columns.append(Column("result", attrgetter("owner")))
+    columns.append(Column("result", owner_text))
     if any(row.loaded for row in rows):
         columns.append(Column("loaded", attrgetter("loaded"), right=True))
     if any(speed_text(row) != "-" for row in rows):
@@ -196,14 +197,14 @@ def _reasons(lost: Sequence[Row]) -> list[RenderableType]:
 
 
 def _notes(measured: Sequence[Row]) -> list[RenderableType]:
-    lines: dict[str, None] = {}
+    lines: dict[str, None] = dict.fromkeys(_footnotes(measured))
     for row in measured:
         if row.status != "ok":
             lines[f"{row.code}: {row.status}: {first_line(row.reason)}"] = None
         if row.ready is not None and row.ready.modes:
             lines[f"{row.code} runs in {len(row.ready.modes)} modes: {modes_text(row)}"] = None
         if row.setup:
-            lines[f"{row.code} needs: {row.setup}"] = None
+            lines[_needs(row, measured)] = None
         if row.kept_ns is not None:
             first, second = (plain_time(value) for value in row.kept_ns)
             lines[
@@ -215,6 +216,25 @@ def _notes(measured: Sequence[Row]) -> list[RenderableType]:
     if len(lines) > MOST_REASONS:
         shown.append(Text(f"… and {len(lines) - MOST_REASONS:,} more notes in the session file"))
     return [Text(), *shown] if shown else []
+
+
+def _footnotes(measured: Sequence[Row]) -> list[str]:
+    """What the star of a result means; of which paths, where it means several things."""
+    paths: dict[str, list[str]] = {}
+    for row in measured:
+        if row.depends:
+            paths.setdefault(row.depends, []).append(row.code)
+    if len(paths) == 1:
+        return [f"* {depends}" for depends in paths]
+    return [f"* {depends}: {listed(codes)}" for depends, codes in paths.items()]
+
+
+def _needs(row: Row, measured: Sequence[Row]) -> str:
+    """What a path needs; told once for all that need the same."""
+    codes = list(dict.fromkeys(other.code for other in measured if other.setup == row.setup))
+    if len(codes) == 1:
+        return f"{row.code} needs: {row.setup}"
+    return f"{codes[0]} and {len(codes) - 1} more need: {row.setup}"
 
 
 def _flush(text: Text) -> Padding:

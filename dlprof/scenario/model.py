@@ -176,7 +176,8 @@ class Scenario(Part):
     )
     diagnose: bool = Field(
         default=DEFAULT.diagnose,
-        description="Whether waiting, peak memory, early writes and lifetime are measured too.",
+        description="Whether waiting, alignment, peak memory, early writes and lifetime are"
+        " measured too.",
     )
     together: bool = Field(
         default=DEFAULT.together, description="Serve all pairs of a round from one process."

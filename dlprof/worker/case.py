@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlprof.probes.base import DTYPES, ArraySpec, Export, Import, Probe, Unsupported
 from dlprof.worker import (
+    alignment,
     copy_cost,
     early_write,
     first_call,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from dlprof.worker.channel import Channel
     from dlprof.worker.serve import Desk
 
-DIAGNOSIS = {"ordering", "peak_memory", "early_write", "lifetime", "trace"}
+DIAGNOSIS = {"ordering", "alignment", "peak_memory", "early_write", "lifetime", "trace"}
 """Their answers do not depend on the shape, so that a smaller array serves where one is large."""
 PHASES_SHARE = 5
 """The phases get this share (one in so many) of a timer's budget."""
@@ -52,6 +53,7 @@ WITH_VERDICT = (
     "ownership",
     "fresh_source",
     "ordering",
+    "alignment",
     "peak_memory",
     "early_write",
     "lifetime",
@@ -122,7 +124,7 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     desk.channel.measuring = True
     answer.part("first_call", first_call.measure(subject, desk.cases_before))
     desk.cases_before += 1
-    outcome = watched(Bench(subject, request, answer))
+    outcome = watched(Bench(subject, request, answer, ways))
     if desk.channel.forks:
         answer.failed("conversion", "it forks the process; each child was ended at once")
     if "host_time" in answer.refusals:
@@ -209,8 +211,11 @@ def watched(bench: Bench) -> tuple[str, str | None]:
 class Bench:
     """The instruments, in their order, on one subject."""
 
-    def __init__(self, subject: Subject, request: dict[str, Any], answer: Answer) -> None:
+    def __init__(
+        self, subject: Subject, request: dict[str, Any], answer: Answer, ways: Ways
+    ) -> None:
         self.subject = subject
+        self.ways = ways
         self.answer = answer
         self.wanted: list[str] = request["instruments"]
         self.budget_ns: int = request["budget_ns"]
@@ -246,6 +251,7 @@ class Bench:
     def _diagnose(self) -> None:
         sizes = [size for size in early_write.SIZES_BYTES if size <= self.largest_bytes]
         self.take("ordering", lambda: ordering.measure(self.subject, self.gpu))
+        self.take("alignment", lambda: alignment.measure(self.subject, self.ways.subject))
         self.take("peak_memory", lambda: peak_memory.measure(self.subject))
         self.take("early_write", lambda: early_write.measure(self.subject, sizes))
         self.take("lifetime", lambda: lifetime.measure(self.subject, self.gpu))

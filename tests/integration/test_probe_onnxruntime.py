@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
+import numpy
 import pytest
 
 from dlprof.probes.base import ArraySpec, Unsupported
@@ -13,6 +14,7 @@ from dlprof.worker.subject import check_source
 pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
 
 onnxruntime = pytest.importorskip("onnxruntime")
+torch = pytest.importorskip("torch")
 
 
 def made(dtype="float32", layout="C"):
@@ -95,3 +97,46 @@ def test_a_build_without_cuda_says_so_itself():
         pytest.skip("this build has CUDA")
     with pytest.raises(RuntimeError, match="CUDA"):
         OnnxRuntime().ready("cuda")
+
+
+def bound(code, x):
+    """A session with ``x`` bound to its input, by the import whose code begins so."""
+    import_ = next(way for way in OnnxRuntime.imports if way.code.startswith(code))
+    namespace = {"x": x}
+    exec(OnnxRuntime.setup + "\n" + import_.setup, namespace)
+    eval(import_.code.format(x="x", dtype="float32", shape="(4, 8)"), namespace)
+    return namespace
+
+
+def run(namespace):
+    namespace["binding"].bind_output("y")
+    namespace["session"].run_with_iobinding(namespace["binding"])
+    return namespace["binding"].copy_outputs_to_cpu()[0]
+
+
+def of_numpy():
+    return numpy.ones((4, 8), "float32")
+
+
+def of_torch():
+    return torch.ones(4, 8)
+
+
+BINDINGS = {
+    "binding.bind_cpu_input": of_numpy,
+    "binding.bind_ortvalue_input": of_numpy,
+    "binding.bind_input('x', 'cpu'": of_torch,
+}
+
+
+@pytest.mark.parametrize("code", BINDINGS)
+def test_a_session_reads_what_was_bound(code):
+    assert run(bound(code, BINDINGS[code]())).tolist() == [[1.0] * 8] * 4
+
+
+@pytest.mark.parametrize("code", BINDINGS)
+def test_what_was_bound_is_not_copied(code):
+    x = BINDINGS[code]()
+    namespace = bound(code, x)
+    x[...] = 7
+    assert run(namespace)[0, 0] == 7

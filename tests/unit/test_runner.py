@@ -192,6 +192,55 @@ def test_the_cases_are_shuffled_anew_in_each_round(workers, journal):
     assert tuple(f"import{index}" for index in range(8)) not in orders
 
 
+def test_each_round_begins_with_another_case(workers, journal):
+    run(cases_of(4), journal, rounds=4, seed=7)
+    assert sorted(asked[0] for asked in workers.asked) == [f"import{index}" for index in range(4)]
+
+
+def first_call(before):
+    return make_answer(parts={"first_call": {"ns": 1, "cases_before": before}})
+
+
+def known_first(journal, case, before):
+    journal.add(case, 0, first_call(before))
+
+
+def test_a_case_that_was_first_in_no_process_gets_one_of_its_own(workers, journal):
+    known_first(journal, 0, 0)
+    known_first(journal, 1, 3)
+    run(cases_of(2), journal, rounds=1, first_calls=True)
+    assert workers.asked == [["import1"]]
+    assert workers.requests[0]["instruments"] == ("first_call",)
+
+
+def test_no_process_is_spent_on_first_calls_unless_asked_for(workers, journal):
+    known_first(journal, 0, 3)
+    run(cases_of(1), journal, rounds=1)
+    assert workers.asked == []
+
+
+def test_a_case_that_was_refused_gets_no_process_for_its_first_call(workers, journal):
+    workers.refuses = {"import0"}
+    run(cases_of(1), journal, rounds=1, first_calls=True)
+    assert len(workers.asked) == 1
+
+
+def test_the_times_of_a_case_outlast_the_death_of_its_first_call(workers, journal):
+    known_first(journal, 0, 3)
+    workers.dies = {"import0"}
+    run(cases_of(1), journal, rounds=1, first_calls=True)
+    answers = [answer for _, answer in journal.answers(0)]
+    assert [answer["status"] for answer in answers] == ["ok", "ok"]
+    assert answers[1]["failures"][0]["instrument"] == "first call in a process of its own"
+
+
+def test_progress_counts_first_calls(workers, journal):
+    watcher = Watched()
+    known_first(journal, 0, 3)
+    run(cases_of(1), journal, watcher, rounds=1, first_calls=True)
+    assert watcher.steps == watcher.total
+
+
 def test_another_seed_gives_another_order(workers, journal):
     run(cases_of(8), journal, rounds=1, seed=1)
     second_journal = Journal()

@@ -50,6 +50,7 @@ def whole_result(**changes):
         "ordering": ordered("host-sync"),
         "fresh_source": verdict("not kept", first_ns=5.0, second_ns=4.0),
         "lifetime": verdict("safe"),
+        "alignment": verdict("independent"),
         "early_write": verdict("unknown", reason="the source cannot be written"),
         "peak_memory": verdict("ok", arrays=1.5),
         "trace": verdict("no trace", reason="no CUDA"),

@@ -380,3 +380,42 @@ def test_the_path_and_its_time_can_be_read_where_everything_differs(width):
     shown = "\n".join(table(rows, width))
     assert "1.00 ±0.05 us" in shown
     assert "numpy.from" in shown
+
+
+def test_a_view_that_depends_on_alignment_has_a_star_and_a_footnote():
+    row = make_row(
+        "jnp.from_dlpack(x)", 1000.0, (950.0, 1050.0), depends="a view at 64, else a copy"
+    )
+    assert "view*" in text([row])
+    assert "* a view at 64, else a copy" in text([row])
+
+
+def test_footnotes_of_several_kinds_name_their_paths():
+    rows = [
+        make_row(code, 1000.0, (950.0, 1050.0), depends=depends)
+        for code, depends in (("a(x)", "a copy else"), ("b(x)", "refused else"))
+    ]
+    assert "* a copy else: a(x)" in text(rows)
+    assert "* refused else: b(x)" in text(rows)
+
+
+def test_paths_that_need_the_same_say_so_once():
+    rows = [make_row(code, 1000.0, (950.0, 1050.0), setup="model = 1") for code in ("a(x)", "b(x)")]
+    assert "a(x) and 1 more need: model = 1" in flat(rows)
+    assert flat(rows).count("model = 1") == 1
+
+
+def test_the_longest_first_calls_are_told():
+    rows = [
+        make_row("a(x)", 1000.0, (950.0, 1050.0), first_ns=2e6),
+        make_row("b(x)", 1000.0, (950.0, 1050.0), first_ns=41e6),
+    ]
+    assert "first call of a process: 41 ms b(x), 2.0 ms a(x)" in flat(rows)
+
+
+def test_it_is_told_how_to_learn_the_first_calls_that_are_unknown():
+    rows = [
+        make_row("a(x)", 1000.0, (950.0, 1050.0), first_ns=2e6),
+        make_row("b(x)", 1000.0, (950.0, 1050.0)),
+    ]
+    assert "(1 path was first in no process; --first-calls measures these too)" in flat(rows)

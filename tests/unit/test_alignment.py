@@ -1,0 +1,143 @@
+"""Alignment: whether view or copy depends on where the source begins, on real memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy
+import pytest
+from builders import make_result, make_subject
+
+from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
+from dlprof.reports.row import row_of
+from dlprof.worker import alignment
+from dlprof.worker.alignment import judge
+
+pytestmark = pytest.mark.unit
+
+NEEDS_64 = "({x} if {x}.ctypes.data % 64 == 0 else {x}.copy())"
+REFUSES = "({x} if {x}.ctypes.data % 64 == 0 else refuse())"
+
+
+def refuse():
+    raise ValueError("not aligned")
+
+
+def measured(code, spec=None, **changes):
+    import_ = Import("any", (Protocol.DLPACK,), code, **changes)
+
+    def make(spec):
+        return make_subject(import_=import_, spec=spec, refuse=refuse)
+
+    return alignment.measure(make(spec or ArraySpec((4, 8), "float32")), make)
+
+
+def test_an_import_that_copies_unaligned_memory_depends_on_alignment():
+    found = measured(NEEDS_64)
+    assert found["verdict"] == "dependent"
+    assert found["evidence"]["aligned"]["verdict"] == "view"
+    assert found["evidence"]["sliced"]["verdict"] == "copy"
+
+
+def test_the_alignment_of_both_sources_is_told():
+    found = measured(NEEDS_64)["evidence"]
+    assert found["aligned"]["alignment_bytes"] >= 64
+    assert found["sliced"]["alignment_bytes"] == 4
+
+
+def test_an_import_that_refuses_unaligned_memory_depends_on_alignment():
+    found = measured(REFUSES)
+    assert found["verdict"] == "dependent"
+    assert found["evidence"]["sliced"] == {
+        "verdict": "refused",
+        "reason": "ValueError: not aligned",
+    }
+
+
+@pytest.mark.parametrize("code", ["{x}[:]", "{x}.copy()"])
+def test_an_import_that_does_the_same_with_both_does_not(code):
+    assert measured(code)["verdict"] == "independent"
+
+
+def test_an_import_that_refuses_both_tells_nothing_of_alignment():
+    found = measured("refuse()")
+    assert found["verdict"] == "unknown"
+    assert "not aligned" in found["evidence"]["reason"]
+
+
+def test_a_producer_that_cannot_make_one_of_them_leaves_it_unknown():
+    subject = make_subject(import_=Import("any", (Protocol.DLPACK,), "{x}[:]"))
+
+    def make(spec):
+        raise Unsupported(f"no {spec.layout}")
+
+    found = alignment.measure(subject, make)
+    assert found["verdict"] == "unknown"
+    assert found["evidence"]["reason"] == "aligned: no aligned"
+
+
+@pytest.mark.parametrize("layout", ["F", "strided", "reversed", "broadcast", "readonly"])
+def test_other_layouts_are_not_asked(layout):
+    assert measured("{x}[:]", ArraySpec((4, 8), "float32", layout)) is None
+
+
+@pytest.mark.parametrize("shape", [(0,), (4, 0)])
+def test_nothing_begins_nowhere(shape):
+    assert measured("{x}[:]", ArraySpec(shape, "float32")) is None
+
+
+def test_a_call_that_leaves_no_array_behind_is_not_asked():
+    assert measured("{x}[:]", returns_array=False) is None
+
+
+def test_a_large_array_is_looked_at_in_part():
+    asked = []
+    subject = make_subject(import_=Import("any", (Protocol.DLPACK,), "{x}[:]"))
+    large = replace(subject, spec=ArraySpec((1024, 1024, 1024), "float32"))
+
+    def make(spec):
+        asked.append(spec.size_bytes)
+        raise Unsupported("enough")
+
+    alignment.measure(large, make)
+    assert asked == [alignment.LARGEST_BYTES] * 2
+
+
+def test_witnesses_that_disagree_are_no_verdict():
+    found = {"aligned": {"verdict": "unknown", "reason": "why"}, "sliced": {"verdict": "view"}}
+    assert judge(found) == ("unknown", "aligned: why")
+
+
+def dependent(**places):
+    evidence = {place: {"verdict": verdict} for place, verdict in places.items()}
+    return row_of(make_result(alignment={"verdict": "dependent", "evidence": evidence}))
+
+
+def test_a_row_says_how_it_depends():
+    row = dependent(aligned="view", sliced="copy")
+    assert row.depends == (
+        "a view of a source at a multiple of 64 bytes, a copy one element further"
+    )
+
+
+def test_a_row_of_a_foreign_session_says_only_that_it_depends():
+    assert dependent(aligned="odd").depends == "it depends on where the source begins"
+
+
+def test_a_row_that_does_not_depend_says_nothing():
+    row = row_of(make_result(alignment={"verdict": "independent", "evidence": {}}))
+    assert not row.depends
+
+
+def test_the_source_is_left_as_it_was():
+    made = []
+    import_ = Import("any", (Protocol.DLPACK,), NEEDS_64)
+
+    def make(spec):
+        made.append(make_subject(import_=import_, spec=spec))
+        return made[-1]
+
+    alignment.measure(make(ArraySpec((4, 8), "float32")), make)
+    for subject in made:
+        fresh = make_subject(import_=import_, spec=subject.spec)
+        assert numpy.array_equal(subject.source, fresh.source)
