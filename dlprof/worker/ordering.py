@@ -9,6 +9,11 @@ through the consumer proves the race (a right one does not disprove it). On a de
 unrelated stream is tried too: a wait for that is a wait for the whole device. Where no unrelated
 work can be queued, host-sync stands for both.
 
+The queue beside a conversion and the one before it are of the same work and not of the same length:
+by a few percent on a busy host. So where the slope settles whether the host waits, it is told
+against the very queue that the conversion stood behind, whose end is waited for after it. That
+slope alone would prove nothing: a call that is slow for itself outlasts its queue, whatever it does.
+
 A conversion behind a queue that had run dry proves nothing and does not count: the queue's end is
 waited for after each one, and must come as late as it should. Nor does one that outlasts the queue
 by its own work on the host: the queue is made longer then.
@@ -28,7 +33,7 @@ import math
 import random
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlprof.worker.load import Load, default_sides, load_of, own_sides
@@ -187,7 +192,8 @@ def measure_load(load: Load, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str
         verdict, reason = "unknown", "the conversion takes the host longer than the queue before it"
     longest = max(points, key=lambda point: point.queued_ns)
     evidence: dict[str, Any] = {
-        "host": asdict(host),
+        "host": asdict(_behind_its_own(points, host)),
+        "beside": asdict(host),
         "ready": None if ready is None else asdict(ready),
         "ready_witness": load.witness or None,
         "unrelated": None if unrelated is None else asdict(unrelated),
@@ -198,6 +204,17 @@ def measure_load(load: Load, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str
     if reason:
         evidence["reason"] = reason
     return {"verdict": verdict, "evidence": evidence}
+
+
+def _behind_its_own(points: Sequence[Point], beside: Fit) -> Fit:
+    """The host's time against the queue that it stood behind, where that agrees with ``beside``.
+
+    Its end cannot be told from the conversion's own, where the host waits: the intercept is that
+    of the other fit.
+    """
+    own = fit([(point.done_ns, point.host_ns) for point in points])
+    agrees = grows(beside) is not None and grows(own) == grows(beside)
+    return replace(own, intercept_ns=beside.intercept_ns) if agrees else beside
 
 
 def _middle_ns(points: Sequence[Point]) -> float:

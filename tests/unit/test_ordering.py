@@ -445,6 +445,43 @@ def test_a_queue_that_has_always_run_dry_is_unknown(order, monkeypatch):
     assert "empty" in found["evidence"]["reason"]
 
 
+class TestQueuesOfUnequalLength:
+    """The same work takes a few percent longer or less each time it is queued."""
+
+    def load(self, order, seed, host_ns=lambda: 0):
+        case, device = pair(order=order)
+        chance = random.Random(seed)
+        load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
+
+        def enqueue(work):
+            return load.enqueue(max(1, round(work * chance.uniform(0.9, 1.1))))
+
+        def convert(array):
+            device.spend(host_ns())
+            return load.convert(array)
+
+        return dataclasses.replace(load, enqueue=enqueue, convert=convert)
+
+    @pytest.mark.parametrize("order", ["host", "device"])
+    @pytest.mark.parametrize("seed", range(10))
+    def test_a_wait_is_told_as_the_whole_of_its_own_queue(self, order, seed):
+        told = ordering.measure_load(self.load(order, seed))["evidence"]["host"]["slope"]
+        assert told == pytest.approx(1, abs=0.01)
+
+    def test_the_slope_that_decided_is_kept_beside_it(self):
+        evidence = ordering.measure_load(self.load("host", 1))["evidence"]
+        assert evidence["beside"]["slope"] != evidence["host"]["slope"]
+        assert evidence["beside"]["slope"] == pytest.approx(1, abs=0.2)
+
+    @pytest.mark.parametrize("seed", range(10))
+    def test_a_call_that_outlasts_its_queue_by_itself_is_not_told_to_wait(self, seed):
+        chance = random.Random(seed)
+        load = self.load("event", seed, lambda: chance.randrange(50 * MS, 500 * MS))
+        found = ordering.measure_load(load)
+        assert found["verdict"] in ("stream-ordered", "unknown")
+        assert found["evidence"]["host"] == found["evidence"]["beside"]
+
+
 class TestSlowConversions:
     """The host works for long before it orders anything."""
 
