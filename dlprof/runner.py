@@ -63,6 +63,7 @@ class Settings:
     worker, where importing would cost more than measuring. ``diagnose`` adds the round of
     :data:`DIAGNOSIS`, which makes arrays of up to ``largest_bytes``. ``placements`` are of
     :data:`dlprof.axes.PLACEMENTS`; ``convert`` is what the timers measure anyway.
+    ``setup`` is source text that runs after that of the frameworks, in each worker.
     ``first_calls`` starts one more process for each case that was first in none.
     """
 
@@ -76,6 +77,7 @@ class Settings:
     largest_bytes: int = 256 << 20
     placements: tuple[str, ...] = ("convert",)
     first_calls: bool = False
+    setup: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -312,6 +314,7 @@ class Runner:
                 "layout": case.layout,
                 "device": case.device,
                 "instruments": instruments or self._instruments(round_),
+                "setup": self.settings.setup,
                 "placements": self.settings.placements,
                 "budget_ns": self.settings.sample_ns,
                 "largest_bytes": self.settings.largest_bytes,

@@ -17,6 +17,7 @@ from dlprof.catalog import Catalog
 from dlprof.errors import UsageError
 from dlprof.plan import Axes
 from dlprof.runner import Settings
+from dlprof.worker.statement import FaultyStatement, check_setup
 
 Shapes = Annotated[
     list[str] | None,
@@ -96,6 +97,14 @@ Diagnose = Annotated[
     typer.Option(
         "--diagnose/--no-diagnose",
         help="Waiting, peak memory, lifetime and early writes too. Default: unless --quick.",
+    ),
+]
+Setup = Annotated[
+    str | None,
+    typer.Option(
+        "--setup",
+        metavar="TEXT",
+        help="Python that runs after the imports: jax.config.update('jax_enable_x64', True).",
     ),
 ]
 FirstCalls = Annotated[
@@ -215,6 +224,7 @@ def settings_from(
     together: bool = False,
     placements: list[str] | None = None,
     first_calls: bool = False,
+    setup: str | None = None,
 ) -> Settings:
     """The settings that were asked for. Raises :class:`UsageError`."""
     for name, seconds in (("--timeout", limit), ("--budget", budget)):
@@ -234,8 +244,17 @@ def settings_from(
         together=together,
         placements=_placements(placements) or default.placements,
         first_calls=first_calls,
+        setup=_checked_setup(setup),
         diagnose=default.diagnose if diagnose is None else diagnose,
     )
+
+
+def _checked_setup(setup: str | None) -> str:
+    try:
+        check_setup(setup or "")
+    except FaultyStatement as fault:
+        raise UsageError(str(fault)) from None
+    return setup or ""
 
 
 def _placements(names: list[str] | None) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ def run(
     device: options.Device = None,
     path: options.Paths = None,
     placement: options.Placements = None,
+    setup: options.Setup = None,
     rounds: options.Rounds = None,
     budget: options.Budget = None,
     timeout: options.Limit = None,
@@ -67,6 +68,7 @@ def run(
             "--device": device,
             "--path": path,
             "--placement": placement,
+            "--setup": setup,
             "--rounds": rounds,
             "--budget": budget,
             "--seed": seed,
@@ -92,6 +94,7 @@ def run(
         diagnose,
         placements=placement,
         first_calls=first_calls,
+        setup=setup,
     )
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)

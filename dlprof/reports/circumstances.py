@@ -17,6 +17,9 @@ def compose(header: Header) -> Text:
     rounds = f"{header.rounds} fresh process{'es' if header.rounds != 1 else ''}"
     python = clean(f"Python {header.environment.get('python', '?')}")
     text = Text(f"{rounds}; {', '.join([python, *used])}")
+    setup = _setup(header)
+    if setup:
+        text.append(f"\nsetup: {setup}")
     if header.device_choice:
         text.append(f"\n{clean(header.device_choice)}")
     foreign = foreign_text(header)
@@ -51,6 +54,13 @@ def packages(header: Header) -> list[str]:
         for name, version in list(found.items())[:MOST_PACKAGES]
         if not names or any(str(name).startswith(framework) for framework in names)
     ]
+
+
+def _setup(header: Header) -> str:
+    """What the user had run after the imports."""
+    settings = header.request.get("settings")
+    setup = settings.get("setup") if isinstance(settings, dict) else None
+    return clean(" / ".join(setup.strip().splitlines())) if isinstance(setup, str) else ""
 
 
 def _frameworks(header: Header) -> set[str]:

@@ -103,8 +103,9 @@ def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
     if len(measured) > MOST_ROWS:
         parts.append(Text(f"… and {len(measured) - MOST_ROWS:,} more in the session file"))
     parts += _reasons(lost)
-    parts += _notes(measured)
-    parts += first_call.compose(rows)
+    notes, first = _notes(measured), first_call.compose(rows)
+    parts += notes or ([Text()] if first else [])
+    parts += first
     parts += ingest.compose(rows)
     parts += placement.compose(rows)
     parts += findings.compose(header.findings)

@@ -115,7 +115,7 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     answer.stage("create")
     if "recipe" in request["instruments"]:
         # Before anything is made or converted: a case that dies of it needs its recipe most.
-        answer.part("recipe", recipe.measure(ways.producer, ways.consumer, ways.import_, spec))
+        answer.part("recipe", _recipe(ways, request, spec))
     _forecast(ways, spec)
     subject = ways.subject(spec)
     answer.part("source", {"ns": subject.create_ns})
@@ -130,6 +130,12 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     if "host_time" in answer.refusals:
         return "unsupported", answer.refusals["host_time"]
     return outcome
+
+
+def _recipe(ways: Ways, request: dict[str, Any], spec: ArraySpec) -> dict[str, Any]:
+    found = recipe.measure(ways.producer, ways.consumer, ways.import_, spec)
+    setup = request.get("setup")
+    return {**found, "setup": [*found["setup"], setup]} if setup else found
 
 
 def _of_bytes(spec: ArraySpec, size_bytes: int) -> ArraySpec:
@@ -183,9 +189,10 @@ def _ways(desk: Desk, request: dict[str, Any], answer: Answer) -> Ways:
     consumer = desk.probe(*request["consumer"])
     export = _named(producer, producer.exports, request["export"])
     import_ = _named(consumer, consumer.imports, request["import"])
-    key = (producer.name, consumer.name, import_.name)
+    setup = request.get("setup", "")
+    key = (producer.name, consumer.name, import_.name, setup)
     if key not in desk.namespaces:
-        desk.namespaces[key] = namespace_for(producer, consumer, import_)
+        desk.namespaces[key] = namespace_for(producer, consumer, import_, setup)
         gc.freeze()  # the frameworks' own objects would make every collection below slow
     return Ways(producer, consumer, export, import_, desk.namespaces[key])
 

@@ -12,7 +12,7 @@ work can be queued, host-sync stands for both.
 The queue beside a conversion and the one before it are of the same work and not of the same length:
 by a few percent on a busy host. So where the slope settles whether the host waits, it is told
 against the very queue that the conversion stood behind, whose end is waited for after it. That
-slope alone would prove nothing: a call that is slow for itself outlasts its queue, whatever it does.
+slope alone would prove nothing: a call that is slow by itself outlasts its queue in any case.
 
 A conversion behind a queue that had run dry proves nothing and does not count: the queue's end is
 waited for after each one, and must come as late as it should. Nor does one that outlasts the queue
@@ -190,7 +190,6 @@ def measure_load(load: Load, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str
     verdict, reason = judge(Slopes(host, ready, unrelated, right))
     if verdict == "unordered" and right is not False and _own_share(points) > HALF:
         verdict, reason = "unknown", "the conversion takes the host longer than the queue before it"
-    longest = max(points, key=lambda point: point.queued_ns)
     evidence: dict[str, Any] = {
         "host": asdict(_behind_its_own(points, host)),
         "beside": asdict(host),
@@ -198,7 +197,7 @@ def measure_load(load: Load, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str
         "ready_witness": load.witness or None,
         "unrelated": None if unrelated is None else asdict(unrelated),
         "values_right": right,
-        "loaded": {"queued_ns": longest.queued_ns, "host_ns": longest.host_ns},
+        "loaded": _loaded(points, grows(host) is not None),
         "points": [list(point) for point in points],
     }
     if reason:
@@ -215,6 +214,15 @@ def _behind_its_own(points: Sequence[Point], beside: Fit) -> Fit:
     own = fit([(point.done_ns, point.host_ns) for point in points])
     agrees = grows(beside) is not None and grows(own) == grows(beside)
     return replace(own, intercept_ns=beside.intercept_ns) if agrees else beside
+
+
+def _loaded(points: Sequence[Point], settled: bool) -> dict[str, int]:
+    """The longest queue, and the host's time behind it."""
+    if not settled:
+        longest = max(points, key=lambda point: point.queued_ns)
+        return {"queued_ns": longest.queued_ns, "host_ns": longest.host_ns}
+    longest = max(points, key=lambda point: point.done_ns)
+    return {"queued_ns": longest.done_ns, "host_ns": longest.host_ns}
 
 
 def _middle_ns(points: Sequence[Point]) -> float:

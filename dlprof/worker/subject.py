@@ -109,10 +109,12 @@ def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> C
     return call
 
 
-def namespace_for(producer: Probe, consumer: Probe, import_: Import) -> dict[str, Any]:
-    """Run the setup text of both frameworks; the names that a conversion may use."""
+def namespace_for(
+    producer: Probe, consumer: Probe, import_: Import, setup: str = ""
+) -> dict[str, Any]:
+    """Run the setup text of both frameworks, then the user's; names that a conversion may use."""
     namespace: dict[str, Any] = {}
-    for text in (producer.setup, consumer.setup, import_.setup):
+    for text in (producer.setup, consumer.setup, import_.setup, setup):
         exec(compile(text, "<setup>", "exec"), namespace)  # noqa: S102 - the probes' own text
     return namespace
 

@@ -1,0 +1,65 @@
+"""``--setup``: switches of a framework, set after its import, in every process."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command_line import QUICK, dlprof
+
+pytestmark = pytest.mark.integration
+
+ASYNC = "tf.config.experimental.set_synchronous_execution(False)"
+
+
+def verdicts(path, measure):
+    return [
+        result[measure]["verdict"]
+        for result in json.loads(path.read_text())["results"]
+        if result[measure]
+    ]
+
+
+def test_tensorflow_that_is_told_to_queue_is_seen_to_be_waited_for(tmp_path):
+    pytest.importorskip("tensorflow")
+    session = tmp_path / "s.json"
+    options = ("--rounds", 1, "--diagnose", "--shape", "256", "--path", "numpy->*")
+    run = dlprof("run", "tf", "numpy", *options, "--setup", ASYNC, "-o", session, state=tmp_path)
+    assert run.code == 0
+    assert verdicts(session, "ordering") == ["host-sync"]
+    assert f"setup: {ASYNC}" in run.out
+
+
+def test_the_session_and_its_recipes_keep_it(tmp_path):
+    session = tmp_path / "s.json"
+    dlprof("run", "numpy", "numpy", *QUICK, "--setup", "limit = 3", "-o", session, state=tmp_path)
+    kept = json.loads(session.read_text())
+    assert kept["request"]["settings"]["setup"] == "limit = 3"
+    assert all(result["recipe"]["setup"][-1] == "limit = 3" for result in kept["results"])
+
+
+def test_what_it_sets_can_be_used_by_all_that_follows(tmp_path):
+    session = tmp_path / "s.json"
+    dlprof("run", "numpy", "numpy", *QUICK, "--setup", "del numpy", "-o", session, state=tmp_path)
+    reasons = {result["reason"] for result in json.loads(session.read_text())["results"]}
+    assert reasons == {"NameError: name 'numpy' is not defined"}
+
+
+def test_text_that_is_not_python_is_refused_before_anything_is_measured(tmp_path):
+    run = dlprof("run", "numpy", "numpy", "--setup", "a = (", state=tmp_path)
+    assert run.code == 2
+    assert run.sentence() == "dlprof: the setup is not Python: '(' was never closed"
+
+
+def test_text_that_raises_is_the_reason_that_nothing_could_be_measured(tmp_path):
+    run = dlprof("run", "numpy", "numpy", *QUICK, "--setup", "nobody", state=tmp_path)
+    assert run.code == 4
+    assert "NameError: name 'nobody' is not defined" in run.err
+
+
+def test_a_run_that_is_finished_has_its_setup_from_the_file(tmp_path):
+    session = tmp_path / "s.json"
+    dlprof("run", "numpy", "numpy", *QUICK, "-o", session, state=tmp_path)
+    run = dlprof("run", "--resume", session, "--setup", "limit = 3", state=tmp_path)
+    assert run.code == 2
+    assert "leave --setup out" in run.err
