@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import re
 import sys
@@ -11,6 +9,7 @@ from typing import NoReturn
 
 import typer
 
+from dlprof.cli import streams
 from dlprof.errors import DlprofError
 from dlprof.interrupts import stop_in_order
 
@@ -79,12 +78,21 @@ def main() -> NoReturn:
     stop_in_order()
     _register()
     try:
-        app()
+        sys.exit(_run())
     except DlprofError as error:
-        with contextlib.suppress(OSError):  # the terminal may be gone
-            print(f"dlprof: {_shown(error)}", file=sys.stderr)  # noqa: T201 - the message to the user
+        print(f"dlprof: {_shown(error)}", file=sys.stderr)  # noqa: T201 - the message to the user
         sys.exit(error.exit_code)
-    sys.exit(0)
+
+
+def _run() -> int | str | None:
+    """The exit code of what was typed."""
+    code: int | str | None = 0
+    try:
+        app()
+    except SystemExit as ended:  # the end of help, of the version, and of words that make no sense
+        code = ended.code
+    streams.finish()
+    return code
 
 
 def _shown(error: DlprofError) -> str:
@@ -95,16 +103,8 @@ def _shown(error: DlprofError) -> str:
 
 
 def _settle_in() -> None:
-    """Make the surroundings usable.
-
-    A standard stream that the caller closed is opened: else the next pipe would get its number.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - as long as the process
+    """Make the surroundings usable."""
+    streams.settle()
     for name in ("COLUMNS", "LINES"):  # rich reads them with int()
         if not re.fullmatch(r"[0-9]{1,4}", os.environ.get(name, "0")):
             del os.environ[name]
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # not every encoding has an arrow

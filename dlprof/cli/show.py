@@ -11,7 +11,6 @@ from pathlib import Path
 import typer
 
 from dlprof import session as sessions
-from dlprof.errors import UsageError
 from dlprof.reports import terminal
 from dlprof.reports.row import Row
 from dlprof.session import Header
@@ -39,17 +38,8 @@ def show_table(header: Header, rows: Sequence[Row]) -> None:
 
 
 def say(text: str) -> None:
-    """Print on stdout. A reader that has gone changes no exit code.
-
-    Raises :class:`UsageError` where stdout cannot be written.
-    """
-    try:
-        typer.echo(text, nl=False, color=colour())
-    except OSError as error:
-        # Whatever is left in the buffer must not fail once more at the end of the process.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
-            raise UsageError(f"cannot print the report: {error.strerror}") from None
+    """Print on stdout; :mod:`dlprof.cli.streams` says what becomes of it where that fails."""
+    typer.echo(text, nl=False, color=colour())
 
 
 def write(path: Path, text: str) -> None:

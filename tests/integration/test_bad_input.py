@@ -324,7 +324,9 @@ def test_an_odd_thing_among_old_sessions_disturbs_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [RUN, ("probes",), ("paths", "numpy", "numpy")], ids=lambda words: words[0]
+    "words",
+    [RUN, ("probes",), ("paths", "numpy", "numpy"), ("--help",), ("run", "--help"), ("--version",)],
+    ids=" ".join,
 )
 def test_a_reader_that_goes_early_hears_no_complaint(tmp_path, words):
     reading, writing = os.pipe()
@@ -335,11 +337,25 @@ def test_a_reader_that_goes_early_hears_no_complaint(tmp_path, words):
     assert run.sentences == []
 
 
-def test_a_full_stdout_is_told_in_one_sentence(tmp_path):
+@pytest.mark.parametrize(
+    "words",
+    [("paths", "numpy", "numpy"), ("--help",), ("run", "--help"), ("--version",)],
+    ids=" ".join,
+)
+def test_a_full_stdout_is_told_in_one_sentence(tmp_path, words):
     with Path("/dev/full").open("wb") as full:
-        run = dlprof("paths", "numpy", "numpy", state=tmp_path, stdout=full)
+        run = dlprof(*words, state=tmp_path, stdout=full)
     assert run.code == 2
     assert run.sentence() == "dlprof: cannot print the report: No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("report", "nothing"), 2), (("--nonsense",), 2), (("--version",), 0)]
+)
+def test_a_full_stderr_changes_no_exit_code(tmp_path, words, code):
+    line = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *COMMAND, *words]
+    done = subprocess.run(line, env=environment(tmp_path), timeout=60, check=False)
+    assert done.returncode == code
 
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
