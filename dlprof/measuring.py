@@ -29,6 +29,7 @@ from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it
 from dlprof.request import request_from
 from dlprof.runner import Runner, Watcher, sample_ns_for
 from dlprof.scenario import expectation
+from dlprof.slim import without_texts
 
 INSPECT_LIMIT_S = 20.0
 START_LIMIT_S = 60.0
@@ -140,6 +141,7 @@ class Measurement:
         self._rounds_done = 0
         self._begun = time.monotonic()
         self._usage = machine.usage()
+        self._spent: tuple[float, float | None] | None = None
         self._saved = self._begun
         self._save_took = 0.0
         self._earlier_s = 0.0
@@ -171,6 +173,7 @@ class Measurement:
             self._rounds_done = runner.rounds_done
             self._left_out += not_run(self.request.settings, runner.rounds_done, runner.out_of_time)
         finally:
+            self._spent = self._spend()  # what is printed later is what the file says
             try:
                 self._findings = judge(self.header(), self.results, len(self.cases))
                 self._expectations = self._check_expectations()
@@ -199,7 +202,14 @@ class Measurement:
                 yield merged.model_copy(update={"environment": case.environment or None})
         yield from self._unplanned
 
+    def _spend(self) -> tuple[float, float | None]:
+        """Seconds of the run until now, and the cores that others kept busy meanwhile."""
+        wall_s = round(time.monotonic() - self._begun + self._earlier_s, 3)
+        return wall_s, machine.foreign_cores(self._usage, machine.usage())
+
     def header(self) -> sessions.Header:
+        """All but the results; once the run has ended, the same each time."""
+        wall_s, foreign_cores = self._spent or self._spend()
         return sessions.Header(
             created=self.created,
             command=list(self.resumed.command if self.resumed else self.request.command),
@@ -213,8 +223,8 @@ class Measurement:
             left_out=self._left_out,
             findings=self._findings,
             expectations=self._expectations,
-            wall_s=round(time.monotonic() - self._begun + self._earlier_s, 3),
-            foreign_cores=machine.foreign_cores(self._usage, machine.usage()),
+            wall_s=wall_s,
+            foreign_cores=foreign_cores,
         )
 
     def _environments(self) -> list[dict[str, Any]]:
@@ -324,8 +334,7 @@ def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Sess
 
 def _without_recipes(session: sessions.Session) -> sessions.Session:
     """The session without source text: what is finished here is ours, and another's text is not."""
-    results = [result.model_copy(update={"recipe": None}) for result in session.results]
-    return session.model_copy(update={"results": results})
+    return session.model_copy(update={"results": list(map(without_texts, session.results))})
 
 
 def default_path(command: str, now: Callable[[], str] | None = None) -> Path:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import typer
 
 from dlprof.cli import streams
-from dlprof.errors import DlprofError
+from dlprof.errors import DlprofError, UsageError
 from dlprof.interrupts import stop_in_order
 
 LONGEST_LINE = 2000
@@ -34,6 +35,19 @@ def _options(
 
         typer.echo(f"dlprof {__version__}")
         raise typer.Exit
+    _check_folder()
+
+
+def _check_folder() -> None:
+    """Raise :class:`UsageError` in a folder that was deleted: no file can be named there, and
+    frameworks do not start.
+    """
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise UsageError(
+            f"the current folder cannot be used: {error.strerror}; change into another"
+        ) from None
 
 
 def _register() -> None:

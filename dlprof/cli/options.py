@@ -14,6 +14,7 @@ import typer
 
 from dlprof.axes import parse_dtype, parse_layout, parse_placement, parse_shapes, split
 from dlprof.catalog import Catalog
+from dlprof.cli import names
 from dlprof.errors import UsageError
 from dlprof.plan import Axes
 from dlprof.runner import Settings
@@ -136,7 +137,37 @@ ProbeFiles = Annotated[
     typer.Option("--probe", metavar="FILE", help="A probe of your own; may be repeated."),
 ]
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Keep the session here.")
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        parser=names.file("-o", "--json - prints the session"),
+        help="Keep the session here.",
+    ),
+]
+Text = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE|-",
+        parser=names.file("-o"),
+        help="Write it here; - prints it, as without.",
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume",
+        metavar="FILE",
+        parser=names.file("--resume", "a session that is finished is written again"),
+        help="Finish a session that was stopped.",
+    ),
+]
+SessionFile = Annotated[
+    Path,
+    typer.Argument(parser=names.session, metavar="SESSION", help="A session file; - is stdin."),
 ]
 Json = Annotated[
     str | None,
@@ -166,6 +197,13 @@ Html = Annotated[
         metavar="FILE|-",
         help="Write the report as one HTML file; - prints it instead of the table.",
     ),
+]
+
+Base = Annotated[
+    Path, typer.Argument(parser=names.session, metavar="BASE", help="A session file: before.")
+]
+Head = Annotated[
+    Path, typer.Argument(parser=names.session, metavar="HEAD", help="A session file: after.")
 ]
 
 Value = TypeVar("Value")
@@ -261,18 +299,13 @@ def interpreter(python: str | None) -> str:
     """The interpreter to measure. Raises :class:`UsageError` for a path that is none."""
     if python is None:
         return sys.executable
-    path = Path(python).expanduser()
-    if not path.is_file():
-        raise UsageError(f"there is no interpreter {python}")
-    return str(path.absolute())
+    return str(names.regular("the interpreter", python).absolute())
 
 
 def probe_files(files: list[str] | None) -> tuple[str, ...]:
     """The probe files, absolute. Raises :class:`UsageError` for one that is not there."""
-    for file in files or ():
-        if not Path(file).is_file():
-            raise UsageError(f"there is no probe file {file}")
-    return _unique(str(Path(file).absolute()) for file in files or ())
+    found = (names.regular("the probe file", file) for file in files or ())
+    return _unique(str(file.absolute()) for file in found)
 
 
 def _unique(values: Iterable[Value]) -> tuple[Value, ...]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import typer
 
 from dlprof import session as sessions
+from dlprof.cli.names import STANDARD
 from dlprof.reports import terminal
 from dlprof.reports.row import Row
 from dlprof.session import Header
@@ -42,7 +43,13 @@ def say(text: str) -> None:
     typer.echo(text, nl=False, color=colour())
 
 
-def write(path: Path, text: str) -> None:
-    """Write ``text`` to a file, whole or not at all. Raises :class:`UsageError`."""
+def write(path: Path | None, text: str) -> None:
+    """Write ``text`` to a file, whole or not at all; without one, or to ``-``, print it.
+
+    Raises :class:`UsageError`.
+    """
+    if path is None or path == STANDARD:
+        say(text)
+        return
     with sessions.atomic(path) as file:
         file.write(text)

@@ -7,12 +7,17 @@ from typing import Annotated
 
 import typer
 
-from dlprof.cli import options
+from dlprof.cli import names, options
 
 
 def sweep(
     scenario: Annotated[
-        Path | None, typer.Argument(help="A scenario file, such as scenarios/round-trip.toml.")
+        Path | None,
+        typer.Argument(
+            parser=names.file("the scenario", "stdin has no folder for what it names"),
+            metavar="[SCENARIO]",
+            help="A scenario file, such as scenarios/round-trip.toml.",
+        ),
     ] = None,
     list_: Annotated[
         bool,
@@ -45,10 +50,7 @@ def sweep(
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option("--resume", metavar="FILE", help="Finish a session that was stopped."),
-    ] = None,
+    resume: options.Resume = None,
 ) -> None:
     """Measure what a scenario file asks for, and say whether what it expects is found.
 
