@@ -210,13 +210,14 @@ class Measurement:
     def header(self) -> sessions.Header:
         """All but the results; once the run has ended, the same each time."""
         wall_s, foreign_cores = self._spent or self._spend()
+        places = self._environments()
         return sessions.Header(
             created=self.created,
             command=list(self.resumed.command if self.resumed else self.request.command),
             seed=self.request.settings.seed,
             request=self.request.as_dict(),
-            environment=self._environments()[0],
-            environments=self._environments() if self.request.environments else [],
+            environment=places[0],
+            environments=places if self.request.environments else [],
             device_choice=self.device_choice,
             rounds=self._rounds_done or self.request.settings.rounds,
             complete=self.complete,
@@ -328,13 +329,9 @@ def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Sess
             f"{path} does not say what was asked for, so it cannot be finished"
         ) from None
     if not provenance.is_ours(path, state_folder()):
-        session = _without_recipes(session)
+        # What is finished here is ours, and another's source text is not.
+        session = session.model_copy(update={"results": list(map(without_texts, session.results))})
     return replace(request, command=command), session
-
-
-def _without_recipes(session: sessions.Session) -> sessions.Session:
-    """The session without source text: what is finished here is ours, and another's text is not."""
-    return session.model_copy(update={"results": list(map(without_texts, session.results))})
 
 
 def default_path(command: str, now: Callable[[], str] | None = None) -> Path:
@@ -377,20 +374,6 @@ def _stamp() -> str:
 def _key(record: dict[str, Any]) -> tuple[Any, ...]:
     names = ("producer", "consumer", "code", "dtype", "layout", "device")
     return (*(record[name] for name in names), tuple(record["shape"]))
-
-
-def verify_all(catalog: Catalog) -> dict[str, dict[str, Any]]:
-    """Import every framework that was found, each in its own worker; say what it can do."""
-    found = {}
-    for probe in catalog.probes:
-        if not probe.found:
-            continue
-        with Worker(catalog.python, probe.variables) as worker:
-            outcome = worker.ask(
-                {"do": "verify", "source": probe.source, "name": probe.name}, INSPECT_LIMIT_S
-            )
-        found[probe.name] = outcome.parts.get("verify", {"error": outcome.reason})
-    return found
 
 
 def pairs_of(catalog: Catalog, device: str) -> tuple[tuple[str, str], ...]:

@@ -10,7 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import Any, TextIO
 
 from dlprof.errors import UsageError
 
@@ -44,7 +44,7 @@ class Guarded(io.FileIO):
         self._stream = stream  # which closes the descriptor when nobody has it any more
         self._failed = failed
 
-    def write(self, data: bytes) -> int:  # type: ignore[override]  # any buffer
+    def write(self, data: Any, /) -> int:
         try:
             return super().write(data)
         except OSError as error:
