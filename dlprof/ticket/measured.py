@@ -40,6 +40,8 @@ WORDS = {
     "references_per_conversion": "references to the source left by each conversion",
     "objects_per_conversion": "blocks of Python's memory left by each conversion",
     "conversions": "conversions that were counted",
+    "copy_alignment_bytes": "copies began at multiples of at most",
+    "view_alignment_bytes": "views began at multiples of at least",
     "source_writable": "the source can be written",
     "result_writable": "the result can be written",
 }

@@ -9,6 +9,7 @@ from dlprof import __version__
 from dlprof.repro import Reproducer
 from dlprof.rules.pages import section
 from dlprof.session import FindingRecord, Result, Session
+from dlprof.ticket.advised import memory
 from dlprof.ticket.also import Also, told
 from dlprof.ticket.expected import expected
 from dlprof.ticket.markdown import code, fenced, prose
@@ -67,6 +68,7 @@ def ticket(
         expected(finding, results[0]) if results else "",
         "## What to do meanwhile",
         prose(finding.advice) if finding.advice else "No measured path does better.",
+        memory(finding, results),
         "## Versions and hardware",
         environment(session, results),
         _foot(session, number),

@@ -351,3 +351,18 @@ def test_of_jax_the_ticket_says_what_jax_says_of_time():
         "DLP020", session=session.model_copy(update={"results": [result, *session.results[1:]]})
     )
     assert "“This function is always asynchronous" in text
+
+
+def test_the_title_says_at_which_addresses_a_promise_is_broken():
+    evidence = {"view_alignment_bytes": 64, "copy_alignment_bytes": 32}
+    assert made("DLP018", evidence=evidence).startswith(
+        "# `numpy.array(x)` is documented to copy, and is a view where x begins at a multiple of 64"
+        " bytes (x of numpy)"
+    )
+
+
+def test_memory_that_gives_a_view_is_shown_in_code():
+    text = made("DLP017", evidence={"view_alignment_bytes": 64, "cause": "alignment"})
+    part = text[text.index("## What to do meanwhile") :]
+    assert "memory[-memory.ctypes.data % 64:]" in part
+    assert "Such an array" not in made("DLP017", evidence={"cause": "layout"})
