@@ -35,6 +35,7 @@ class Ran:
     output: str
     errors: str = ""
     why: str = f"no end within {LIMIT_S:g} s"
+    where: str = "in the interpreter that was measured"
 
     @property
     def verdict(self) -> str:

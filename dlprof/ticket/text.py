@@ -29,11 +29,11 @@ HOW_TO_RUN = (
     " `git bisect run python reproducer.py` finds the commit that changed it."
 )
 NOT_RUN = "**The reproducer was not run**: {why}."
-SHOWN = "It was run in the interpreter that was measured, and shows the problem (exit code 1):"
+SHOWN = "It was run {where}, and shows the problem (exit code 1):"
 ENDINGS = {
-    "gone": "**Not reproduced.** When it was run, the script did not show the problem (exit code"
-    " 0). What stands below was measured by dlprof alone:",
-    "cannot tell": "**Not reproduced.** The script could not tell (exit code 125):",
+    "gone": "**Not reproduced.** When it was run {where}, the script did not show the problem"
+    " (exit code 0). What stands below was measured by dlprof alone:",
+    "cannot tell": "**Not reproduced.** Run {where}, the script could not tell (exit code 125):",
 }
 
 
@@ -119,7 +119,7 @@ def _reproduction(script: Reproducer | str, ran: Ran | str) -> str:
     if isinstance(ran, str):
         return f"{text}\n\n{NOT_RUN.format(why=prose(ran, 300))}"
     ending = f"**Not reproduced.** The script did not come to an answer ({prose(ran.verdict)}):"
-    said = SHOWN if ran.verdict == "there" else ENDINGS.get(ran.verdict, ending)
+    said = {"there": SHOWN, **ENDINGS}.get(ran.verdict, ending).replace("{where}", ran.where)
     shown = f"{text}\n\n{said}\n\n{fenced(ran.output or '(no output)', 'text')}"
     return f"{shown}\n\nOn stderr:\n\n{fenced(ran.errors, 'text')}" if ran.errors else shown
 

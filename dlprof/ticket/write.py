@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from dlprof.errors import NoReproducer
@@ -17,6 +18,8 @@ FOREIGN = (
     " Read the script first; --run runs it"
 )
 
+GIVEN = "in the interpreter of --python"
+OURS = "in the interpreter that runs dlprof"
 GONE = "the interpreter that was measured is no longer there; --python names another"
 
 
@@ -47,6 +50,8 @@ def written(
     if interpreter is None:
         return ticket(session, number, finding, script, GONE, also)
     ran = run(script.text, interpreter)
+    if python is not None or not ours:
+        ran = replace(ran, where=OURS if python is None else GIVEN)
     if ran.verdict == "there":
         also = tried(session, finding, lambda text: run(text, interpreter))
     return ticket(session, number, finding, script, ran, also)

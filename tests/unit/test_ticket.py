@@ -78,7 +78,10 @@ def test_the_reproducer_and_what_it_printed_stand_there():
             Ran(None, "", why="stopped after it had written 1 MiB"),
             "(stopped after it had written 1",
         ),
-        (Ran(125, "no module"), "Not reproduced.** The script could not tell"),
+        (
+            Ran(125, "no module"),
+            "Not reproduced.** Run in the interpreter that was measured, the script could not tell",
+        ),
         (Ran(None, ""), "Not reproduced.** The script did not come to an answer (no end within"),
         (Ran(-11, ""), "did not come to an answer (ended with exit code -11)"),
         ("--no-run was asked for", "The reproducer was not run**: --no-run was asked for"),
@@ -164,6 +167,25 @@ def test_a_result_without_measures_is_told():
     session = session_of("DLP016", ready=None)
     text = made("DLP016", session=session)
     assert "crashed: killed by SIGABRT" in text
+
+
+@pytest.mark.parametrize(
+    ("ours", "python", "where"),
+    [
+        (True, None, "in the interpreter that was measured"),
+        (True, "p", "in the interpreter of --python"),
+        (False, None, "in the interpreter that runs dlprof"),
+    ],
+)
+def test_the_ticket_says_where_the_script_was_run(monkeypatch, ours, python, where):
+    import sys
+
+    Runs(monkeypatch)
+    session = session_of("DLP018").model_copy(
+        update={"environment": {"executable": sys.executable}}
+    )
+    text = writing.written(session, 1, session.findings[0], ours, True, python)
+    assert f"It was run {where}, and shows the problem" in text
 
 
 class Runs:
