@@ -28,7 +28,9 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _options(
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    version: bool = typer.Option(
+        False, "--version", metavar="", help="Print the version and exit."
+    ),
 ) -> None:
     if version:
         from dlprof import __version__

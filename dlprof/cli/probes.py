@@ -12,7 +12,11 @@ from dlprof.cli import options
 def probes(
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Import each framework in a worker and say what it can do."),
+        typer.Option(
+            "--verify",
+            metavar=options.FLAG,
+            help="Import each framework in a worker and say what it can do.",
+        ),
     ] = False,
     python: options.Python = None,
     probe: options.ProbeFiles = None,

@@ -14,7 +14,6 @@ def repro(
     finding: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FINDING]",
             help="A finding's number in the report, or a rule: 2 or DLP018. Without: lists them.",
         ),
     ] = None,

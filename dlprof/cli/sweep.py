@@ -15,21 +15,28 @@ def sweep(
         Path | None,
         typer.Argument(
             parser=names.file("the scenario", "stdin has no folder for what it names"),
-            metavar="[SCENARIO]",
             help="A scenario file, such as scenarios/round-trip.toml.",
         ),
     ] = None,
     list_: Annotated[
         bool,
         typer.Option(
-            "--list", help="List what would run, case by case; without a file, the scenarios here."
+            "--list",
+            metavar=options.FLAG,
+            help="List what would run, case by case; without a file, the scenarios here.",
         ),
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say what would run, how many cases, and for how long."),
+        typer.Option(
+            "--dry-run",
+            metavar=options.FLAG,
+            help="Say what would run, how many cases, and for how long.",
+        ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Measure more than 20,000 cases.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", metavar=options.FLAG, help="Measure more than 20,000 cases.")
+    ] = False,
     shape: options.Shapes = None,
     dtype: options.Dtypes = None,
     layout: options.Layouts = None,

@@ -19,6 +19,7 @@ def ticket(
         bool | None,
         typer.Option(
             "--run/--no-run",
+            metavar=options.FLAG,
             help="Run the reproducer. Default: for sessions that you measured on this machine.",
         ),
     ] = None,
@@ -27,7 +28,10 @@ def ticket(
         typer.Option("--python", metavar="PATH", help="Run it in this interpreter."),
     ] = None,
     private: Annotated[
-        bool, typer.Option("--private", help="Say on stderr what was taken out as private.")
+        bool,
+        typer.Option(
+            "--private", metavar=options.FLAG, help="Say on stderr what was taken out as private."
+        ),
     ] = False,
     output: options.Text = None,
 ) -> None:
