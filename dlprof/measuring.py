@@ -29,6 +29,7 @@ from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it
 from dlprof.request import request_from
 from dlprof.runner import Runner, Watcher, sample_ns_for
 from dlprof.scenario import expectation
+from dlprof.slim import without_texts
 
 INSPECT_LIMIT_S = 20.0
 START_LIMIT_S = 60.0
@@ -140,6 +141,7 @@ class Measurement:
         self._rounds_done = 0
         self._begun = time.monotonic()
         self._usage = machine.usage()
+        self._spent: tuple[float, float | None] | None = None
         self._saved = self._begun
         self._save_took = 0.0
         self._earlier_s = 0.0
@@ -171,6 +173,7 @@ class Measurement:
             self._rounds_done = runner.rounds_done
             self._left_out += not_run(self.request.settings, runner.rounds_done, runner.out_of_time)
         finally:
+            self._spent = self._spend()  # what is printed later is what the file says
             try:
                 self._findings = judge(self.header(), self.results, len(self.cases))
                 self._expectations = self._check_expectations()
@@ -199,22 +202,30 @@ class Measurement:
                 yield merged.model_copy(update={"environment": case.environment or None})
         yield from self._unplanned
 
+    def _spend(self) -> tuple[float, float | None]:
+        """Seconds of the run until now, and the cores that others kept busy meanwhile."""
+        wall_s = round(time.monotonic() - self._begun + self._earlier_s, 3)
+        return wall_s, machine.foreign_cores(self._usage, machine.usage())
+
     def header(self) -> sessions.Header:
+        """All but the results; once the run has ended, the same each time."""
+        wall_s, foreign_cores = self._spent or self._spend()
+        places = self._environments()
         return sessions.Header(
             created=self.created,
             command=list(self.resumed.command if self.resumed else self.request.command),
             seed=self.request.settings.seed,
             request=self.request.as_dict(),
-            environment=self._environments()[0],
-            environments=self._environments() if self.request.environments else [],
+            environment=places[0],
+            environments=places if self.request.environments else [],
             device_choice=self.device_choice,
             rounds=self._rounds_done or self.request.settings.rounds,
             complete=self.complete,
             left_out=self._left_out,
             findings=self._findings,
             expectations=self._expectations,
-            wall_s=round(time.monotonic() - self._begun + self._earlier_s, 3),
-            foreign_cores=machine.foreign_cores(self._usage, machine.usage()),
+            wall_s=wall_s,
+            foreign_cores=foreign_cores,
         )
 
     def _environments(self) -> list[dict[str, Any]]:
@@ -318,14 +329,9 @@ def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Sess
             f"{path} does not say what was asked for, so it cannot be finished"
         ) from None
     if not provenance.is_ours(path, state_folder()):
-        session = _without_recipes(session)
+        # What is finished here is ours, and another's source text is not.
+        session = session.model_copy(update={"results": list(map(without_texts, session.results))})
     return replace(request, command=command), session
-
-
-def _without_recipes(session: sessions.Session) -> sessions.Session:
-    """The session without source text: what is finished here is ours, and another's text is not."""
-    results = [result.model_copy(update={"recipe": None}) for result in session.results]
-    return session.model_copy(update={"results": results})
 
 
 def default_path(command: str, now: Callable[[], str] | None = None) -> Path:
@@ -368,20 +374,6 @@ def _stamp() -> str:
 def _key(record: dict[str, Any]) -> tuple[Any, ...]:
     names = ("producer", "consumer", "code", "dtype", "layout", "device")
     return (*(record[name] for name in names), tuple(record["shape"]))
-
-
-def verify_all(catalog: Catalog) -> dict[str, dict[str, Any]]:
-    """Import every framework that was found, each in its own worker; say what it can do."""
-    found = {}
-    for probe in catalog.probes:
-        if not probe.found:
-            continue
-        with Worker(catalog.python, probe.variables) as worker:
-            outcome = worker.ask(
-                {"do": "verify", "source": probe.source, "name": probe.name}, INSPECT_LIMIT_S
-            )
-        found[probe.name] = outcome.parts.get("verify", {"error": outcome.reason})
-    return found
 
 
 def pairs_of(catalog: Catalog, device: str) -> tuple[tuple[str, str], ...]:

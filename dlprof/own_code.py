@@ -14,7 +14,7 @@ from dlprof.plan import Axes
 from dlprof.probes.base import ANY_DEVICE
 from dlprof.runner import Settings
 from dlprof.worker.own_code import OwnCode, Side
-from dlprof.worker.statement import FaultyStatement, check_setup, check_source, parse
+from dlprof.worker.statement import FaultyStatement, check_setup, check_source, normal, parse
 
 WHERE = {"start": "the start", "import": "the setup", "statement": "the statement"}
 NOBODY = {"name": "unknown", "module": "builtins", "probe": None}
@@ -29,13 +29,18 @@ class Asked:
     setup: str = ""
     source: str | None = None
 
+    @property
+    def name(self) -> str | None:
+        """The source as Python reads it."""
+        return None if self.source is None else normal(self.source)
+
     def check(self) -> None:
         """Raise :class:`UsageError` for text that is not Python."""
         try:
             check_setup(self.setup)
             tree = parse(self.statement)
-            if self.source is not None:
-                check_source(tree, self.source)
+            if self.name is not None:
+                check_source(tree, self.name)
         except FaultyStatement as fault:
             raise UsageError(str(fault)) from None
 
@@ -73,7 +78,7 @@ def _recognise(
         "do": "recognise",
         "statement": asked.statement,
         "setup": asked.setup,
-        "source": asked.source,
+        "source": asked.name,
         "sources": [f"file:{Path(path).absolute()}" for path in probe_files],
     }
     with Worker(python, variables) as worker:

@@ -7,7 +7,6 @@ Unknown keys of a newer minor are kept when a file is read and written again.
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import stat
@@ -19,7 +18,9 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dlprof import files, json_text
 from dlprof.errors import SessionError, UsageError
+from dlprof.json_text import Free
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +35,7 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="allow", populate_by_name=True, allow_inf_nan=False
     )
+    __pydantic_extra__: dict[str, Free] = Field(init=False)
 
 
 class CaseRecord(Model):
@@ -93,7 +95,7 @@ class TimeMeasure(Model):
 
 class Verdict(Model):
     verdict: str
-    evidence: dict[str, Any] = {}
+    evidence: dict[str, Free] = {}
 
 
 class Phases(Model):
@@ -164,7 +166,7 @@ class Result(Model):
     first_call_peak_bytes: int | None = None
     create_ns: float | None = None
     phases: Phases | None = None
-    device_time: dict[str, Any] | None = None
+    device_time: dict[str, Free] | None = None
     ownership: Verdict | None = None
     ordering: Verdict | None = None
     values: Verdict | None = None
@@ -177,7 +179,7 @@ class Result(Model):
     copy_cost: CopyCost | None = None
     recipe: Recipe | None = None
     placement: Placement | None = None
-    handshake: list[dict[str, Any]] = []
+    handshake: list[dict[str, Free]] = []
     notes: list[str] = []
     output: str | None = None
     rounds: list[int] = []
@@ -198,7 +200,7 @@ class FindingRecord(Model):
     severity: str
     results: list[int]
     summary: str
-    evidence: dict[str, Any] = {}
+    evidence: dict[str, Free] = {}
     advice: str = ""
     against: int | None = None
     """The result that the first of ``results`` is compared with, if it is with one."""
@@ -219,9 +221,9 @@ class Header(Model):
     created: str
     command: list[str]
     seed: int
-    request: dict[str, Any] = {}
-    environment: dict[str, Any]
-    environments: list[dict[str, Any]] = []
+    request: dict[str, Free] = {}
+    environment: dict[str, Free]
+    environments: list[dict[str, Free]] = []
     """Each with its ``name``, where there are several; ``environment`` is then the first."""
     device_choice: str | None = None
     rounds: int = 1
@@ -259,11 +261,15 @@ class Session(Header):
 
 def load(path: str | os.PathLike[str]) -> Session:
     """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
+    if not os.fspath(path):
+        raise SessionError("the name of the session is empty")
     path = Path(path)
     try:
-        if path.is_char_device():
-            raise SessionError(f"cannot read the session {path}: it is a device")  # it may not end
-        text = path.read_text(encoding="utf-8")
+        endless = files.endless(path)
+        if endless:
+            hint = "; as - it is read from stdin" if endless == "a pipe" else ""
+            raise SessionError(f"cannot read the session {path}: it is {endless}{hint}")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise SessionError(f"cannot read the session {path}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -276,8 +282,8 @@ def load(path: str | os.PathLike[str]) -> Session:
 def parse(text: str, name: str) -> Session:
     """Read a session from ``text``; ``name`` is for messages."""
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        content = json_text.read(text)
+    except json_text.NotJson as error:
         hint = "is truncated" if text.lstrip().startswith('{"schema": "dlprof.') else "is not JSON"
         raise SessionError(f"{name} {hint} and cannot be read as a session: {error}") from None
     check_schema(content, name)
@@ -286,7 +292,8 @@ def parse(text: str, name: str) -> Session:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"]) or "top level"
-        raise SessionError(f"{name} is not a valid session: {where}: {first['msg']}") from None
+        said = first["msg"].removeprefix("Value error, ")
+        raise SessionError(f"{name} is not a valid session: {where}: {said}") from None
 
 
 def check_schema(content: Any, name: str) -> None:
@@ -307,7 +314,7 @@ def check_schema(content: Any, name: str) -> None:
 
 def dump_line(result: Result) -> str:
     """One result as one line of JSON."""
-    return json.dumps(result.model_dump(by_alias=True), ensure_ascii=True)
+    return json_text.dump(result.model_dump(by_alias=True))
 
 
 def write(path: Path, header: Header, results: Iterable[Result]) -> None:
@@ -320,7 +327,7 @@ def write(path: Path, header: Header, results: Iterable[Result]) -> None:
 def chunks(header: Header, results: Iterable[Result]) -> Iterator[str]:
     """The text of a session file, piece by piece."""
     head = header.model_dump(by_alias=True, exclude={"results"})
-    yield json.dumps(head)[:-1] + ', "results": ['
+    yield json_text.dump(head)[:-1] + ', "results": ['
     separator = "\n"
     for result in results:
         yield separator + dump_line(result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from dlprof.session import Placement, ProcessSamples, Result
+from dlprof.session import Placement, ProcessSamples, Result, Verdict
 
 
 def slim(result: Result) -> Result:
@@ -31,6 +31,26 @@ def slim(result: Result) -> Result:
     for name in ("phases", "device_time", "copy_cost", "output", "recipe"):
         lighter[name] = None
     return result.model_copy(update=lighter)
+
+
+TEXTS = ("create", "code")
+"""What evidence says in source text, from which reproducers are made."""
+
+
+def without_texts(result: Result) -> Result:
+    """The result without source text: no script can be made of it."""
+    verdicts = {
+        name: part.model_copy(update={"evidence": _untold(part.evidence)})
+        for name in type(result).model_fields
+        if isinstance(part := getattr(result, name), Verdict)
+    }
+    return result.model_copy(update={**verdicts, "recipe": None})
+
+
+def _untold(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _untold(part) for name, part in value.items() if name not in TEXTS}
+    return [_untold(part) for part in value] if isinstance(value, list) else value
 
 
 def _median_only(process: ProcessSamples) -> ProcessSamples:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import re
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import typer
 
-from dlprof.errors import DlprofError
+from dlprof.cli import streams
+from dlprof.errors import DlprofError, UsageError
 from dlprof.interrupts import stop_in_order
 
 LONGEST_LINE = 2000
@@ -28,13 +28,28 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _options(
-    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
+    version: bool = typer.Option(
+        False, "--version", metavar="", help="Print the version and exit."
+    ),
 ) -> None:
     if version:
         from dlprof import __version__
 
         typer.echo(f"dlprof {__version__}")
         raise typer.Exit
+    _check_folder()
+
+
+def _check_folder() -> None:
+    """Raise :class:`UsageError` in a folder that was deleted: no file can be named there, and
+    frameworks do not start.
+    """
+    try:
+        Path.cwd()
+    except OSError as error:
+        raise UsageError(
+            f"the current folder cannot be used: {error.strerror}; change into another"
+        ) from None
 
 
 def _register() -> None:
@@ -79,12 +94,21 @@ def main() -> NoReturn:
     stop_in_order()
     _register()
     try:
-        app()
+        sys.exit(_run())
     except DlprofError as error:
-        with contextlib.suppress(OSError):  # the terminal may be gone
-            print(f"dlprof: {_shown(error)}", file=sys.stderr)  # noqa: T201 - the message to the user
+        print(f"dlprof: {_shown(error)}", file=sys.stderr)  # noqa: T201 - the message to the user
         sys.exit(error.exit_code)
-    sys.exit(0)
+
+
+def _run() -> int | str | None:
+    """The exit code of what was typed."""
+    code: int | str | None = 0
+    try:
+        app()
+    except SystemExit as ended:  # the end of help, of the version, and of words that make no sense
+        code = ended.code
+    streams.finish()
+    return code
 
 
 def _shown(error: DlprofError) -> str:
@@ -95,16 +119,8 @@ def _shown(error: DlprofError) -> str:
 
 
 def _settle_in() -> None:
-    """Make the surroundings usable.
-
-    A standard stream that the caller closed is opened: else the next pipe would get its number.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123 - as long as the process
+    """Make the surroundings usable."""
+    streams.settle()
     for name in ("COLUMNS", "LINES"):  # rich reads them with int()
         if not re.fullmatch(r"[0-9]{1,4}", os.environ.get(name, "0")):
             del os.environ[name]
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # not every encoding has an arrow

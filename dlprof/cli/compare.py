@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from dlprof.cli import options
 
 
 def compare(
-    base: Annotated[Path, typer.Argument(help="A session file: before.")],
-    head: Annotated[Path, typer.Argument(help="A session file: after.")],
+    base: options.Base,
+    head: options.Head,
     fail_on: options.Regressions = None,
     json: options.ComparisonJson = None,
 ) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dlprof import files
 from dlprof import session as sessions
 from dlprof.cli.distinct import check_distinct
+from dlprof.cli.names import given
 from dlprof.cli.show import colour, say, width
 from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import Criteria, parse
@@ -40,6 +42,9 @@ def show(base: Path, head: Path, criteria: Criteria, unsure: int | None, json: s
     regression nor a doubt fails, but what could not be compared at all does. Raises
     :class:`Regression`, :class:`Unsure` and :class:`Unmeasured`.
     """
+    given("--json", json)
+    if base == head == files.STDIN:
+        raise UsageError("BASE and HEAD cannot both be on stdin")
     if json not in (None, "-"):
         sessions.check_writable(Path(json))
     check_distinct({"BASE": base, "--json": json})

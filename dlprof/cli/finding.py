@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from rich.text import Text
+
 from dlprof.clean import clean
 from dlprof.errors import UsageError
+from dlprof.reports.terminal import printed
 from dlprof.rules import RULES
 from dlprof.session import FindingRecord, Session
+
+NONE = "There are no findings in this session, and so there is nothing to {do}.\n"
 
 
 def choose(session: Session, word: str | None) -> tuple[int, FindingRecord]:
@@ -28,6 +33,17 @@ def choose(session: Session, word: str | None) -> tuple[int, FindingRecord]:
             return number, finding
     what = "finds nothing in this session" if rule else "is neither a number nor a rule"
     raise UsageError(f"{clean(word, 40)!r} {what}: {_known(found)}")
+
+
+def listed(session: Session, width: int) -> str:
+    """Number, rule and summary of every finding, worst first."""
+    if not session.findings:
+        return NONE.format(do="reproduce")
+    lines = [
+        clean(f"{number}. {found.severity} {found.rule} {found.name}: {found.summary}")
+        for number, found in enumerate(session.findings, 1)
+    ]
+    return printed(Text("\n".join(lines)), width)
 
 
 def _known(found: list[FindingRecord]) -> str:

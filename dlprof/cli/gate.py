@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,8 +10,8 @@ from dlprof.cli import options
 
 
 def gate(
-    base: Annotated[Path, typer.Argument(help="A session file: before.")],
-    head: Annotated[Path, typer.Argument(help="A session file: after.")],
+    base: options.Base,
+    head: options.Head,
     fail_on: options.Regressions = None,
     unsure: Annotated[
         str | None,

@@ -30,7 +30,7 @@ def show_matrix(header: Header, rows: Sequence[Row]) -> None:
     say(_reasons(found))
     say(circumstances_text(header, width()))
     say(unmeasured_text(rows))
-    say(findings_text(header, width()))
+    say(findings_text(header, rows, width()))
     say(printed(f"\n{answer(found)}", width()))
 
 

@@ -14,10 +14,16 @@ import typer
 
 from dlprof.axes import parse_dtype, parse_layout, parse_placement, parse_shapes, split
 from dlprof.catalog import Catalog
+from dlprof.cli import names
 from dlprof.errors import UsageError
 from dlprof.plan import Axes
 from dlprof.runner import Settings
 from dlprof.worker.statement import FaultyStatement, check_setup
+
+ARRAYS, MEASURING, FINDINGS, OUTPUT = "Arrays and paths", "Measuring", "Findings", "Output"
+"""Panels of the help."""
+FLAG = ""
+"""The metavar of what takes no value."""
 
 Shapes = Annotated[
     list[str] | None,
@@ -26,12 +32,17 @@ Shapes = Annotated[
         "--shapes",
         metavar="AxB",
         help="4096x4096, 1048576, scalar, or 1Ki..1Gi for powers of two; may be repeated.",
+        rich_help_panel=ARRAYS,
     ),
 ]
 Dtypes = Annotated[
     list[str] | None,
     typer.Option(
-        "--dtype", "--dtypes", metavar="NAME", help="float32, bfloat16, …; may be repeated."
+        "--dtype",
+        "--dtypes",
+        metavar="NAME",
+        help="float32, bfloat16, …; may be repeated.",
+        rich_help_panel=ARRAYS,
     ),
 ]
 Layouts = Annotated[
@@ -41,6 +52,7 @@ Layouts = Annotated[
         "--layouts",
         metavar="NAME",
         help="C, aligned, F, strided, sliced, reversed, broadcast or readonly; may be repeated.",
+        rich_help_panel=ARRAYS,
     ),
 ]
 Device = Annotated[
@@ -49,12 +61,16 @@ Device = Annotated[
         "--device",
         metavar="cpu|cuda",
         help="Where the source array is. Default: cuda if both can use it.",
+        rich_help_panel=ARRAYS,
     ),
 ]
 Paths = Annotated[
     list[str] | None,
     typer.Option(
-        "--path", metavar="GLOB", help="Only paths whose name or code matches; see 'dlprof paths'."
+        "--path",
+        metavar="GLOB",
+        help="Only paths whose name or code matches; see 'dlprof paths'.",
+        rich_help_panel=ARRAYS,
     ),
 ]
 Placements = Annotated[
@@ -64,16 +80,28 @@ Placements = Annotated[
         metavar="NAME",
         help="convert (default), in-loop, hoisted or implicit: where a loop that uses the result"
         " has the conversion; may be repeated.",
+        rich_help_panel=ARRAYS,
     ),
 ]
 Rounds = Annotated[
     int | None,
-    typer.Option("--rounds", min=1, max=1000, help="Fresh processes per path. Default: 3."),
+    typer.Option(
+        "--rounds",
+        metavar="N",
+        min=1,
+        max=1000,
+        help="Fresh processes per path. Default: 3.",
+        rich_help_panel=MEASURING,
+    ),
 ]
 Budget = Annotated[
     float | None,
     typer.Option(
-        "--budget", min=0, metavar="SECONDS", help="Start no further round after this time."
+        "--budget",
+        min=0,
+        metavar="SECONDS",
+        help="Start no further round after this time.",
+        rich_help_panel=MEASURING,
     ),
 ]
 Limit = Annotated[
@@ -83,20 +111,34 @@ Limit = Annotated[
         min=0.1,
         metavar="SECONDS",
         help="Time limit of one case in one process. Default: 60.",
+        rich_help_panel=MEASURING,
     ),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", help="Seed of the order of the cases. Default: 0.")
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="Seed of the order of the cases. Default: 0.",
+        rich_help_panel=MEASURING,
+    ),
 ]
 Quick = Annotated[
     bool,
-    typer.Option("--quick", help="One process per path and short samples: no intervals, no modes."),
+    typer.Option(
+        "--quick",
+        metavar=FLAG,
+        help="One process per path and short samples: no intervals, no modes.",
+        rich_help_panel=MEASURING,
+    ),
 ]
 Diagnose = Annotated[
     bool | None,
     typer.Option(
         "--diagnose/--no-diagnose",
+        metavar=FLAG,
         help="Waiting, peak memory, lifetime and early writes too. Default: unless --quick.",
+        rich_help_panel=FINDINGS,
     ),
 ]
 Setup = Annotated[
@@ -105,6 +147,7 @@ Setup = Annotated[
         "--setup",
         metavar="TEXT",
         help="Python that runs after the imports: jax.config.update('jax_enable_x64', True).",
+        rich_help_panel=MEASURING,
     ),
 ]
 FirstCalls = Annotated[
@@ -112,14 +155,17 @@ FirstCalls = Annotated[
     typer.Option(
         "--first-calls",
         help="One more process for the first call of each path that was first in none.",
+        rich_help_panel=MEASURING,
     ),
 ]
 FailOn = Annotated[
     list[str] | None,
     typer.Option(
         "--fail-on",
-        metavar="RULE|SEVERITY",
-        help="Exit code 1 for such a finding, or one as severe; may be repeated.",
+        metavar="RULE",
+        help="Exit code 1 for a finding of this rule, or of this severity and worse; may be"
+        " repeated.",
+        rich_help_panel=FINDINGS,
     ),
 ]
 Regressions = Annotated[
@@ -129,6 +175,7 @@ Regressions = Annotated[
         metavar="WHAT",
         help="What is a regression: ready:5%,200ns, host:10%, error, warning, copy, dangling, …; "
         "may be repeated.",
+        rich_help_panel=FINDINGS,
     ),
 ]
 ComparisonJson = Annotated[
@@ -137,6 +184,7 @@ ComparisonJson = Annotated[
         "--json",
         metavar="FILE|-",
         help="Write the comparison as JSON; - prints it instead of the table.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 Python = Annotated[
@@ -145,14 +193,53 @@ Python = Annotated[
         "--python",
         metavar="PATH",
         help="Measure this interpreter; dlprof need not be installed there.",
+        rich_help_panel=MEASURING,
     ),
 ]
 ProbeFiles = Annotated[
     list[str] | None,
-    typer.Option("--probe", metavar="FILE", help="A probe of your own; may be repeated."),
+    typer.Option(
+        "--probe",
+        metavar="FILE",
+        help="A probe of your own; may be repeated.",
+        rich_help_panel=MEASURING,
+    ),
 ]
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Keep the session here.")
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        parser=names.file("-o", "--json - prints the session"),
+        help="Keep the session here.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Text = Annotated[
+    Path | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="FILE|-",
+        parser=names.file("-o"),
+        help="Write it here; - prints it, as without.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Resume = Annotated[
+    Path | None,
+    typer.Option(
+        "--resume",
+        metavar="FILE",
+        parser=names.file("--resume", "a session that is finished is written again"),
+        help="Finish a session that was stopped.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+SessionFile = Annotated[
+    Path,
+    typer.Argument(parser=names.session, metavar="SESSION", help="A session file; - is stdin."),
 ]
 Json = Annotated[
     str | None,
@@ -160,20 +247,35 @@ Json = Annotated[
         "--json",
         metavar="FILE|-",
         help="Write the session as JSON; - prints it instead of the table.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 Csv = Annotated[
     str | None,
     typer.Option(
-        "--csv", metavar="FILE|-", help="Write a table, one row for each case and measure."
+        "--csv",
+        metavar="FILE|-",
+        help="Write a table, one row for each case and measure.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 Parquet = Annotated[
-    str | None, typer.Option("--parquet", metavar="FILE", help="Write the same table as Parquet.")
+    str | None,
+    typer.Option(
+        "--parquet",
+        metavar="FILE",
+        help="Write the same table as Parquet.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Markdown = Annotated[
     str | None,
-    typer.Option("--markdown", metavar="FILE|-", help="Write a summary for GitHub; - prints it."),
+    typer.Option(
+        "--markdown",
+        metavar="FILE|-",
+        help="Write a summary for GitHub; - prints it.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Html = Annotated[
     str | None,
@@ -181,7 +283,15 @@ Html = Annotated[
         "--html",
         metavar="FILE|-",
         help="Write the report as one HTML file; - prints it instead of the table.",
+        rich_help_panel=OUTPUT,
     ),
+]
+
+Base = Annotated[
+    Path, typer.Argument(parser=names.session, metavar="BASE", help="A session file: before.")
+]
+Head = Annotated[
+    Path, typer.Argument(parser=names.session, metavar="HEAD", help="A session file: after.")
 ]
 
 Value = TypeVar("Value")
@@ -289,18 +399,13 @@ def interpreter(python: str | None) -> str:
     """The interpreter to measure. Raises :class:`UsageError` for a path that is none."""
     if python is None:
         return sys.executable
-    path = Path(python).expanduser()
-    if not path.is_file():
-        raise UsageError(f"there is no interpreter {python}")
-    return str(path.absolute())
+    return str(names.regular("the interpreter", python).absolute())
 
 
 def probe_files(files: list[str] | None) -> tuple[str, ...]:
     """The probe files, absolute. Raises :class:`UsageError` for one that is not there."""
-    for file in files or ():
-        if not Path(file).is_file():
-            raise UsageError(f"there is no probe file {file}")
-    return _unique(str(Path(file).absolute()) for file in files or ())
+    found = (names.regular("the probe file", file) for file in files or ())
+    return _unique(str(file.absolute()) for file in found)
 
 
 def _unique(values: Iterable[Value]) -> tuple[Value, ...]:

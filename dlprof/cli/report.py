@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from dlprof.cli import options
 
 
 def report(
-    session: Annotated[Path, typer.Argument(help="A session file.")],
+    session: options.SessionFile,
     html: options.Html = None,
     csv: options.Csv = None,
     parquet: options.Parquet = None,

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dlprof.cli import options
+
 
 def repro(
-    session: Annotated[Path, typer.Argument(help="A session file.")],
+    session: options.SessionFile,
     finding: Annotated[
-        str, typer.Argument(help="A finding's number in the report, or a rule: 2 or DLP018.")
-    ],
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here.")
+        str | None,
+        typer.Argument(
+            help="A finding's number in the report, or a rule: 2 or DLP018. Without: lists them.",
+        ),
     ] = None,
+    output: options.Text = None,
 ) -> None:
     """Print one Python file that shows a finding without dlprof.
 
@@ -23,16 +25,18 @@ def repro(
     """
     from dlprof import session as sessions
     from dlprof.cli.distinct import check_distinct
-    from dlprof.cli.finding import choose
-    from dlprof.cli.show import say, write
+    from dlprof.cli.finding import choose, listed
+    from dlprof.cli.show import say, width, write
+    from dlprof.errors import UsageError
     from dlprof.judging import judged
     from dlprof.repro import reproducer
 
     check_distinct({"the session that is read": session, "-o": output})
     found = judged(sessions.load(session))
+    if finding is None:
+        if output is not None:
+            raise UsageError("-o writes the script of one finding: name it, such as 1")
+        say(listed(found, width()))
+        return
     _, chosen = choose(found, finding)
-    text = reproducer(found, chosen).text
-    if output is None:
-        say(text)
-    else:
-        write(output, text)
+    write(output, reproducer(found, chosen).text)

@@ -26,5 +26,5 @@ def show_round_trips(header: Header, rows: Sequence[Row]) -> None:
     if lost:
         say(printed(f"no safe path: {', '.join(lost)}", width()))
     say(f"\n{unmeasured_text(rows)}")
-    say(findings_text(header, width()))
+    say(findings_text(header, rows, width()))
     say(printed(f"\n{round_trip.answer(rows)}", width()))

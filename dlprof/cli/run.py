@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,10 +40,7 @@ def run(
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option("--resume", metavar="FILE", help="Finish a session that was stopped."),
-    ] = None,
+    resume: options.Resume = None,
 ) -> None:
     """Measure every way from one framework to another.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from dlprof import session as sessions
-from dlprof.errors import UsageError
+from dlprof.cli.names import STANDARD
 from dlprof.reports import terminal
 from dlprof.reports.row import Row
 from dlprof.session import Header
@@ -39,20 +39,17 @@ def show_table(header: Header, rows: Sequence[Row]) -> None:
 
 
 def say(text: str) -> None:
-    """Print on stdout. A reader that has gone changes no exit code.
+    """Print on stdout; :mod:`dlprof.cli.streams` says what becomes of it where that fails."""
+    typer.echo(text, nl=False, color=colour())
 
-    Raises :class:`UsageError` where stdout cannot be written.
+
+def write(path: Path | None, text: str) -> None:
+    """Write ``text`` to a file, whole or not at all; without one, or to ``-``, print it.
+
+    Raises :class:`UsageError`.
     """
-    try:
-        typer.echo(text, nl=False, color=colour())
-    except OSError as error:
-        # Whatever is left in the buffer must not fail once more at the end of the process.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
-            raise UsageError(f"cannot print the report: {error.strerror}") from None
-
-
-def write(path: Path, text: str) -> None:
-    """Write ``text`` to a file, whole or not at all. Raises :class:`UsageError`."""
+    if path is None or path == STANDARD:
+        say(text)
+        return
     with sessions.atomic(path) as file:
         file.write(text)

@@ -32,5 +32,5 @@ def show_side_by_side(header: Header, rows: Sequence[Row]) -> None:
     if len(found) > MOST_LINES:
         say(f"… and {len(found) - MOST_LINES:,} more paths in the session file\n")
     say(unmeasured_text(rows))
-    say(findings_text(header, width()))
+    say(findings_text(header, rows, width()))
     say(printed(f"\n{answer(rows)}", width()))

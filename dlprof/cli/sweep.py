@@ -7,24 +7,36 @@ from typing import Annotated
 
 import typer
 
-from dlprof.cli import options
+from dlprof.cli import names, options
 
 
 def sweep(
     scenario: Annotated[
-        Path | None, typer.Argument(help="A scenario file, such as scenarios/round-trip.toml.")
+        Path | None,
+        typer.Argument(
+            parser=names.file("the scenario", "stdin has no folder for what it names"),
+            help="A scenario file, such as scenarios/round-trip.toml.",
+        ),
     ] = None,
     list_: Annotated[
         bool,
         typer.Option(
-            "--list", help="List what would run, case by case; without a file, the scenarios here."
+            "--list",
+            metavar=options.FLAG,
+            help="List what would run, case by case; without a file, the scenarios here.",
         ),
     ] = False,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Say what would run, how many cases, and for how long."),
+        typer.Option(
+            "--dry-run",
+            metavar=options.FLAG,
+            help="Say what would run, how many cases, and for how long.",
+        ),
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Measure more than 20,000 cases.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", metavar=options.FLAG, help="Measure more than 20,000 cases.")
+    ] = False,
     shape: options.Shapes = None,
     dtype: options.Dtypes = None,
     layout: options.Layouts = None,
@@ -45,10 +57,7 @@ def sweep(
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option("--resume", metavar="FILE", help="Finish a session that was stopped."),
-    ] = None,
+    resume: options.Resume = None,
 ) -> None:
     """Measure what a scenario file asks for, and say whether what it expects is found.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +10,7 @@ from dlprof.cli import options
 
 
 def ticket(
-    session: Annotated[Path, typer.Argument(help="A session file.")],
+    session: options.SessionFile,
     finding: Annotated[
         str | None,
         typer.Argument(help="A finding's number or a rule: 2 or DLP018. Default: the worst."),
@@ -20,6 +19,7 @@ def ticket(
         bool | None,
         typer.Option(
             "--run/--no-run",
+            metavar=options.FLAG,
             help="Run the reproducer. Default: for sessions that you measured on this machine.",
         ),
     ] = None,
@@ -28,16 +28,17 @@ def ticket(
         typer.Option("--python", metavar="PATH", help="Run it in this interpreter."),
     ] = None,
     private: Annotated[
-        bool, typer.Option("--private", help="Say on stderr what was taken out as private.")
+        bool,
+        typer.Option(
+            "--private", metavar=options.FLAG, help="Say on stderr what was taken out as private."
+        ),
     ] = False,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write it here.")
-    ] = None,
+    output: options.Text = None,
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
     from dlprof import session as sessions
     from dlprof.cli.distinct import check_distinct
-    from dlprof.cli.finding import choose
+    from dlprof.cli.finding import NONE, choose
     from dlprof.cli.show import say, write
     from dlprof.judging import judged
     from dlprof.measuring import state_folder
@@ -48,16 +49,13 @@ def ticket(
     check_distinct({"the session that is read": session, "-o": output})
     found = judged(sessions.load(session))
     if not found.findings and finding is None:
-        say("There are no findings in this session, and so there is nothing to report.\n")
+        say(NONE.format(do="report"))
         return
     number, chosen = choose(found, finding)
     ours = is_ours(session, state_folder())
     redactor = Redactor(surroundings())
     named = options.interpreter(python) if python is not None else None
     text = redactor(written(found, number, chosen, ours, run, named))
-    if output is None:
-        say(text)
-    else:
-        write(output, text)
+    write(output, text)
     for line in redactor.report() if private else ():
         typer.echo(line, err=True)

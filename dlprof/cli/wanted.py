@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dlprof import session as sessions
 from dlprof.cli.distinct import check_distinct
+from dlprof.cli.names import given
 from dlprof.cli.show import say
 from dlprof.errors import UsageError
 from dlprof.session import Header, Result
@@ -42,6 +43,8 @@ class Wanted:
         ``beside`` are files, by what they are for, that must not be replaced.
         """
         targets = {f"--{name}": target for name, target in self._targets().items()}
+        for name, target in targets.items():
+            given(name, target)
         check_distinct({**beside, **targets})
         if self.parquet == STDOUT:
             raise UsageError("--parquet writes bytes: name a file")

@@ -88,6 +88,11 @@ def _is_unsure(case: Compared, criteria: Criteria) -> bool:
 
 def _nothing(comparison: Comparison) -> str:
     """Why there is nothing to compare, in one sentence."""
+    if comparison.ambiguous and not comparison.cases:
+        return (
+            f"no case can be matched: {len(comparison.ambiguous):,} stand more than once in BASE or"
+            " in HEAD, and which is meant cannot be told"
+        )
     for place, name in enumerate(("BASE", "HEAD")):
         if not any(case.statuses[place] for case in comparison.cases):
             return f"{name} holds no case"

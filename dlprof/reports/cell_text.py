@@ -32,6 +32,14 @@ def status_text(row: Row) -> str:
     return "wrong" if row.changed else row.status
 
 
+def fault_text(row: Row) -> str:
+    """The status; of a path in which a rule found an error, that rule instead of ``ok``."""
+    if row.changed or row.status != "ok" or not row.faults:
+        return status_text(row)
+    first, *more = row.faults
+    return f"{first} +{len(more)}" if more else first
+
+
 def modes_text(row: Row) -> str:
     modes = row.ready.modes if row.ready is not None else []
     return ", ".join(

@@ -14,6 +14,7 @@ from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time, size_text
 from dlprof.reports.answer import answers
 from dlprof.reports.circumstances import foreign_text, packages
+from dlprof.reports.findings import pairs_text
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import Column, measures_of, varying
 from dlprof.session import FindingRecord, Header
@@ -36,7 +37,7 @@ def render(header: Header, rows: Sequence[Row]) -> str:
     blocks = [
         _title(header, rows),
         *_answers(rows),
-        *_findings(header.findings),
+        *_findings(header.findings, rows),
         *_paths(rows),
         *_lost(header, rows),
         *_about(header),
@@ -89,17 +90,20 @@ def _answers(rows: Sequence[Row]) -> Iterator[str]:
         yield f"… and {len(found) - MOST_ANSWERS:,} more arrays in the session file"
 
 
-def _findings(findings: Sequence[FindingRecord]) -> Iterator[str]:
+def _findings(findings: Sequence[FindingRecord], rows: Sequence[Row]) -> Iterator[str]:
     yield "### Findings" if findings else "No findings."
     if findings:
-        yield "\n".join(_finding(finding) for finding in findings[:MOST_FINDINGS])
+        yield "\n".join(
+            _finding(finding, pairs_text(finding, rows)) for finding in findings[:MOST_FINDINGS]
+        )
     if len(findings) > MOST_FINDINGS:
         yield f"… and {len(findings) - MOST_FINDINGS:,} more in the session file"
 
 
-def _finding(finding: FindingRecord) -> str:
+def _finding(finding: FindingRecord, pairs: str) -> str:
     name = f"{finding.severity} {finding.rule} {finding.name}"
-    line = f"- **{prose(name)}**: {prose(finding.summary)}"
+    where = f" {prose(pairs)}:" if pairs else ""
+    line = f"- **{prose(name)}**:{where} {prose(finding.summary)}"
     return f"{line}  \n  {prose(finding.advice)}" if finding.advice else line
 
 

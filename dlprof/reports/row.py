@@ -53,6 +53,8 @@ class Row:
     process_medians_ns: tuple[float, ...] = ()
     suspect: bool = False
     """Whether a finding says that the path is wrong or unsafe."""
+    faults: tuple[str, ...] = ()
+    """The rules that say so; with a question mark one that says it of another copy of the pair."""
     unlooked: str = ""
     """What keeps the path from being called safe: that something was not looked at."""
     depends: str = ""
@@ -161,13 +163,11 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
     one shape holds for all of them: the diagnosis looks at the first only.
     """
     findings = list(findings)
-    guilty = {
-        _way(rows[index])
-        for finding in findings
-        if finding.severity == "error"
-        for index in finding.results
-        if 0 <= index < len(rows)
-    }
+    guilty: dict[tuple[str, ...], dict[str, None]] = {}
+    for finding in findings:
+        for index in finding.results if finding.severity == "error" else ():
+            if 0 <= index < len(rows):
+                guilty.setdefault(_way(rows[index]), {})[clean(finding.rule, LONGEST_RULE)] = None
     racing: set[tuple[str, ...]] = {
         (rows[index].pair, rows[index].device)
         for finding in findings
@@ -175,13 +175,17 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
         for index in finding.results
         if 0 <= index < len(rows)
     }
-    return [
-        replace(row, suspect=True) if _way(row) in guilty or _of_a_racing_pair(row, racing) else row
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        faults = tuple(guilty.get(_way(row), ()))
+        if RACE not in faults and _of_a_racing_pair(row, racing):
+            faults = (*faults, f"{RACE}?")
+        found.append(replace(row, suspect=True, faults=faults) if faults else row)
+    return found
 
 
 RACE = "DLP020"
+LONGEST_RULE = 12
 
 
 def _of_a_racing_pair(row: Row, racing: set[tuple[str, ...]]) -> bool:

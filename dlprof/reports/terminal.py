@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -16,7 +17,7 @@ from dlprof.clean import first_line
 from dlprof.quantity import plain_time, size_text, time_text
 from dlprof.reports import circumstances, findings, first_call, ingest, placement
 from dlprof.reports.answer import answers, listed
-from dlprof.reports.cell_text import device_text, modes_text, owner_text, speed_text, status_text
+from dlprof.reports.cell_text import device_text, fault_text, modes_text, owner_text, speed_text
 from dlprof.reports.row import Row, suspected
 from dlprof.session import Header
 
@@ -55,9 +56,11 @@ def circumstances_text(header: Header, width: int = 80, colour: bool = False) ->
     return printed(circumstances.compose(header), width, colour)
 
 
-def findings_text(header: Header, width: int = 80, colour: bool = False) -> str:
-    """The findings alone."""
-    return printed(Group(*findings.compose(header.findings)), width, colour)
+def findings_text(
+    header: Header, rows: Sequence[Row], width: int = 80, colour: bool = False
+) -> str:
+    """The findings alone; ``rows`` are those of all results."""
+    return printed(Group(*findings.compose(header.findings, rows)), width, colour)
 
 
 def printed(renderable: RenderableType | str, width: int = 80, colour: bool = False) -> str:
@@ -91,6 +94,7 @@ def unmeasured_text(rows: Sequence[Row]) -> str:
 
 
 def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
+    rows = suspected(rows, header.findings)
     order = {array: index for index, array in enumerate(dict.fromkeys(row.array for row in rows))}
     measured = sorted(
         (row for row in rows if row.ready is not None),
@@ -108,9 +112,9 @@ def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
     parts += first
     parts += ingest.compose(rows)
     parts += placement.compose(rows)
-    parts += findings.compose(header.findings)
+    parts += findings.compose(header.findings, rows)
     parts.append(Text())
-    found = answers(suspected(rows, header.findings))
+    found = answers(rows)
     parts += [_flush(Text(answer, style="bold")) for answer in found[:MOST_ANSWERS]]
     if len(found) > MOST_ANSWERS:
         parts.append(Text(f"… and {len(found) - MOST_ANSWERS:,} more arrays in the session file"))
@@ -135,16 +139,28 @@ def _is_fixed(column: Column, rows: Sequence[Row]) -> bool:
 
 
 def _table(measured: Sequence[Row], rows: Sequence[Row]) -> Table:
-    columns = [*varying(rows), *measures_of(rows)]
+    differs = [column for column in COLUMNS if not _is_fixed(column, rows)]
+    in_blocks = bool(differs) and _all_repeat(measured)
+    columns = [*([] if in_blocks else varying(rows)), *measures_of(rows)]
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     table.add_column("path", overflow="fold", ratio=1, no_wrap=False)
     for column in columns:
         table.add_column(column.title, justify="right" if column.right else "left", no_wrap=True)
-    for before, row in zip([measured[0], *measured], measured, strict=False):
-        if before.array != row.array:
+    before = None
+    for row in measured:
+        if before is not None and before != row.array:
             table.add_row()
+        if in_blocks and before != row.array:
+            table.add_row(Text("  ".join(column.cell(row) for column in differs), style="bold"))
+        before = row.array
         table.add_row(row.code, *(column.cell(row) for column in columns), style=_style(row))
     return table
+
+
+def _all_repeat(measured: Sequence[Row]) -> bool:
+    """Whether there is more than one path for each array: then each has a line above its paths."""
+    counts = Counter(row.array for row in measured)
+    return min(counts.values(), default=0) > 1
 
 
 def varying(rows: Sequence[Row]) -> list[Column]:
@@ -166,14 +182,14 @@ def measures_of(rows: Sequence[Row]) -> list[Column]:
         columns.append(Column("loaded", attrgetter("loaded"), right=True))
     if any(speed_text(row) != "-" for row in rows):
         columns.append(Column("GB/s", speed_text, right=True))
-    columns.append(Column("status", status_text))
+    columns.append(Column("status", fault_text))
     return columns
 
 
 def _style(row: Row) -> str:
     if row.status != "ok" or row.changed:
         return "red"
-    if row.promise_broken:
+    if row.promise_broken or row.suspect:
         return "magenta"
     return {"view": "green", "copy": "yellow"}.get(row.owner, "")
 

@@ -6,15 +6,20 @@ from dlprof.errors import NoReproducer
 from dlprof.repro.effect import Effect
 from dlprof.repro.lines import block, inside
 from dlprof.repro.subject import Subject
+from dlprof.rules.known import number
 from dlprof.session import FindingRecord
 
 
-def promise_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+def promise_broken(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
     """Documented to copy and a view, or documented not to copy and a copy."""
     look, is_view = witness(subject)
+    viewed, copied = (
+        number(finding.evidence.get(f"{word}_alignment_bytes")) for word in ("view", "copy")
+    )
     if subject.result.case.promise == "copy":
         body = block(subject.create("view"), subject.convert(), look, f"return {is_view}")
-        return Effect(f"{subject.code} is documented to copy, and is a view", body)
+        where = f" where x begins at a multiple of {viewed:.0f} bytes" if viewed else ""
+        return Effect(f"{subject.code} is documented to copy, and is a view{where}", body)
     refusal = 'print("it refuses, as documented:", refusal)\nreturn False'
     body = block(
         subject.create("copy"),
@@ -24,7 +29,8 @@ def promise_broken(subject: Subject, _: Subject | None, __: FindingRecord) -> Ef
         look,
         f"return not ({is_view})",
     )
-    return Effect(f"{subject.code} is documented not to copy, and copies", body)
+    where = f" where x begins at a multiple of {copied:.0f} bytes and no more" if copied else ""
+    return Effect(f"{subject.code} is documented not to copy, and copies{where}", body)
 
 
 def avoidable_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:

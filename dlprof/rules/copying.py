@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dlprof.probes.base import DTYPES
-from dlprof.rules import thresholds, words
+from dlprof.rules import alignment, thresholds, words
 from dlprof.rules.known import Known, mapping, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
@@ -176,10 +176,8 @@ class Contrast(NamedTuple):
     viewed: str
     cause: str
     view: Known | None
-
-
-CONTIGUOUS = ("C", "aligned", "sliced")
-"""Layouts that differ in their alignment only."""
+    parted: alignment.Parted | None = None
+    """The alignments, where they tell them apart."""
 
 
 def _contrast(case: Known, views: Mapping[tuple[object, ...], Sequence[Known]]) -> Contrast | None:
@@ -203,33 +201,22 @@ def _told_apart(case: Known, view: Known) -> Contrast | None:
     layouts = case.result.case.layout, view.result.case.layout
     known = case.alignment is not None and view.alignment is not None
     narrower = known and (case.alignment or 0) < (view.alignment or 0)
-    if set(layouts) <= set(CONTIGUOUS):
-        return _by_alignment(case.alignment, view.alignment, view) if narrower else None
+    if alignment.is_contiguous(case) and alignment.is_contiguous(view):
+        apart = alignment.Parted(case.alignment or 0, view.alignment or 0)
+        return _by_alignment(apart, view) if narrower else None
     copied, viewed = (f"an array of layout {layout}" for layout in layouts)
     return Contrast(copied, viewed, UNCLEAR if narrower or not known else "layout", view)
 
 
-def _by_alignment(copied: float | None, viewed: float | None, view: Known | None) -> Contrast:
-    return Contrast(
-        f"a source at a multiple of {copied or 0:.0f} bytes and no more",
-        f"one at {viewed or 0:.0f}",
-        "alignment",
-        view,
-    )
+def _by_alignment(apart: alignment.Parted, view: Known | None) -> Contrast:
+    copied = f"a source {apart.where('copy')}"
+    return Contrast(copied, f"one at {apart.viewed:.0f}", "alignment", view, apart)
 
 
 def _varying(case: Known) -> Contrast | None:
     """The widest alignment that was copied and the narrowest viewed, if the first is narrower."""
-    alignments: dict[str, list[float]] = {"copy": [], "view": []}
-    for word, evidence in case.owners:
-        alignment = number(evidence.get("source_alignment_bytes"))
-        if word not in alignments or alignment is None:
-            return None
-        alignments[word].append(alignment)
-    if not all(alignments.values()):
-        return None
-    copied, viewed = max(alignments["copy"]), min(alignments["view"])
-    return _by_alignment(copied, viewed, None) if copied < viewed else None
+    apart = alignment.parted([case])
+    return _by_alignment(apart, None) if apart is not None else None
 
 
 def _but_layout(case: Known) -> tuple[object, ...]:
@@ -238,22 +225,38 @@ def _but_layout(case: Known) -> tuple[object, ...]:
 
 
 def _layout_claim(cases: Sequence[Known], contrast: Contrast) -> Claim:
-    worst, view = cases[0], contrast.view
+    worst, view, apart = cases[0], contrast.view, contrast.parted
     cost = "" if view is None else f": {words.time(worst)} against {words.time(view)}"
     saved = None if view is None else _saved_ns(worst, view)
-    advice = (
-        "Allocate the source so that it begins there."
-        if contrast.cause == "alignment"
-        else f"Give it {contrast.viewed} where you can."
-    )
+    advice = _layout_advice(worst, contrast)
     return Claim(
         "warning",
         cases,
         f"{words.codes(cases)} {words.several(cases, 'copies', 'copy')} {contrast.copied}, and"
         f" {words.several(cases, 'is a view', 'are views')} of {contrast.viewed}{cost}",
-        {"cost_ns": saved, "cause": contrast.cause},
+        {"cost_ns": saved, "cause": contrast.cause, **(apart.evidence if apart else {})},
         advice if view is None else f"{advice} {words.instead_of(worst, view, 'is a view then')}",
         against=view,
+    )
+
+
+def _layout_advice(worst: Known, contrast: Contrast) -> str:
+    """What memory to give it instead: where it begins, or how far its elements are apart."""
+    if contrast.parted is not None:
+        return alignment.advice(contrast.parted.viewed)
+    strides = [
+        alignment.strides_bytes(case) if case is not None else None
+        for case in (contrast.view, worst)
+    ]
+    if None in strides or strides[0] == strides[1]:
+        return f"Give it {contrast.viewed} where you can."
+    wanted, had = (", ".join(map(str, one or ())) for one in strides)
+    also = ""
+    if contrast.cause == UNCLEAR and contrast.view is not None and contrast.view.alignment:
+        also = f", at a multiple of {contrast.view.alignment:.0f} bytes"
+    return (
+        f"Make the source with strides of ({wanted}) bytes{also}, as {contrast.viewed} has them,"
+        f" instead of ({had})."
     )
 
 
@@ -273,6 +276,10 @@ def _broken(survey: Survey, cases: Sequence[Known]) -> Claim:
     often = (
         "" if len(worst.owners) == 1 else f" in {worst.breaches} of {len(worst.owners)} processes"
     )
+    apart = _told_by_address(survey, cases)
+    if apart is not None:
+        seen = "view" if worst.promise == "copy" else "copy"
+        often += f", where the source begins {apart.where(seen)}"
     if worst.promise == "copy":
         what = f"documented to copy, and {verb} {owner}{often}: a write to one shows in the other"
         severity = "info" if _is_harmless(worst) else "error"
@@ -285,10 +292,30 @@ def _broken(survey: Survey, cases: Sequence[Known]) -> Claim:
         severity,
         cases,
         f"{words.codes(cases)} {verb} {what}{harmless}",
-        {"documented": worst.promise, **_in_processes(worst)},
+        {
+            "documented": worst.promise,
+            **_in_processes(worst),
+            **(apart.evidence if apart else {}),
+        },
         "" if other is None else words.instead_of(worst, other, f"is a {other.owner}"),
         against=other,
     )
+
+
+def _told_by_address(survey: Survey, cases: Sequence[Known]) -> alignment.Parted | None:
+    """The alignments that tell the breaches of all cases, and of the same array in other
+    contiguous layouts, from what is as documented; None where one does not fit.
+    """
+    arrays = {_but_layout(case) for case in cases}
+    same = [
+        case
+        for case in survey.cases
+        if case.owners and alignment.is_contiguous(case) and _but_layout(case) in arrays
+    ]
+    worst = [case for case in same if _but_layout(case) == _but_layout(cases[0])]
+    if not all(map(alignment.is_contiguous, cases)) or alignment.parted(worst) is None:
+        return None
+    return alignment.parted(same)
 
 
 def _in_processes(case: Known) -> dict[str, int]:

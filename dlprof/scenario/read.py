@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from dlprof import files
 from dlprof.clean import clean
 from dlprof.errors import ScenarioError
 from dlprof.scenario.lines import line_of
@@ -44,8 +45,12 @@ def parse(text: str, name: str) -> Scenario:
     """The scenario that ``text`` tells of; ``name`` is for messages."""
     try:
         content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"{name} is not TOML: {clean(str(error))}") from None
+    except RecursionError:
+        raise ScenarioError(f"{name} is nested too deeply for a scenario") from None
+    except ValueError:  # sys.get_int_max_str_digits
+        raise ScenarioError(f"{name} holds a whole number of too many digits") from None
     return validated(content, name, text)
 
 
@@ -66,14 +71,18 @@ def validated(content: Mapping[str, Any], name: str, text: str = "") -> Scenario
 
 def _text(path: Path) -> str:
     try:
-        data = path.read_bytes()[: LONGEST_FILE + 1]
+        endless = files.endless(path)
+        if endless:
+            raise ScenarioError(f"cannot read the scenario {clean(str(path))}: it is {endless}")
+        with path.open("rb") as file:
+            data = file.read(LONGEST_FILE + 1)
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise ScenarioError(f"cannot read the scenario {clean(str(path))}: {cause}") from None
     if len(data) > LONGEST_FILE:
         raise ScenarioError(f"{path} is too long for a scenario: more than {LONGEST_FILE} bytes")
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ScenarioError(f"{path} is not a scenario: it is not UTF-8 text") from None
 

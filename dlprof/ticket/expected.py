@@ -49,9 +49,21 @@ EXPECTED = {
     f" {ZERO_COPY}",
     "DLP019": "This is allowed where the framework queues its work. What is expected is that"
     " nobody reads the call's time as the cost of the conversion.",
-    "DLP020": "When the call has returned, the copy does not change any more: a write to the source"
-    " is not seen in it.",
+    "DLP020": "The result is a view, which shows every write to the source, or a copy, which shows"
+    " none. “Both `x` and `y` may continue to be used just like arrays created in other ways”"
+    f" ({SEMANTICS}); `copy=None` means to “reuse the existing memory buffer if possible and copy"
+    f" otherwise” ({FROM_DLPACK}). Neither says in words when a copy must be whole. A call that"
+    " returns before it is must say that the source may not be written until then, and how to wait"
+    " for it.",
 }
+
+SAID_OF_TIME = {
+    "jax": "JAX says of `device_put`: “This function is always asynchronous, i.e. returns"
+    " immediately without blocking the calling Python thread until any transfers are completed”"
+    " (https://docs.jax.dev/en/latest/_autosummary/jax.device_put.html). It does not say that the"
+    " source must not be written meanwhile.",
+}
+"""By consumer: what its documentation says of when a copy is whole."""
 
 UNAVOIDABLE = (
     "Perhaps nothing else: no measured path between the two avoids the wait, and values in host"
@@ -94,7 +106,9 @@ def expected(finding: FindingRecord, result: Result) -> str:
         return _documented(result)
     if finding.rule == "DLP001" and finding.severity == "info":
         return UNAVOIDABLE
-    return EXPECTED.get(finding.rule, "See the rule's page.")
+    found = EXPECTED.get(finding.rule, "See the rule's page.")
+    said = SAID_OF_TIME.get(result.case.consumer) if finding.rule == "DLP020" else None
+    return f"{found} {said}" if said else found
 
 
 def _documented(result: Result) -> str:

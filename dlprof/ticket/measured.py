@@ -40,10 +40,19 @@ WORDS = {
     "references_per_conversion": "references to the source left by each conversion",
     "objects_per_conversion": "blocks of Python's memory left by each conversion",
     "conversions": "conversions that were counted",
+    "copy_alignment_bytes": "copies began at multiples of at most",
+    "view_alignment_bytes": "views began at multiples of at least",
     "source_writable": "the source can be written",
     "result_writable": "the result can be written",
 }
 """What the names in the evidence of a finding mean."""
+FORMS = {
+    "±": "After ± stands the larger half of the 95 % interval of the median of the processes.",
+    "-": "Two times with a dash between are those of the fastest and of the slowest process.",
+    "|": "Times with a bar between are modes into which the processes fall.",
+    "~": "After ~ stands the time of one process: no interval is known.",
+}
+"""What the forms of a time mean, by the mark that they have."""
 SHOWS: dict[object, str] = {True: "shows", False: "does not show"}
 
 
@@ -54,12 +63,18 @@ def measured(results: Sequence[Result], other: Result | None, session: Session) 
     lines += [f"- … and {more:,} more"] if more > 0 else []
     if other is not None:
         lines.append(f"- for comparison: {_line(other).removeprefix('- ')}")
+    if not lines:
+        return "Nothing was measured to the end."
+    return "\n".join([*lines, "", _foot([*results, *([other] if other else [])], session)])
+
+
+def _foot(results: Sequence[Result], session: Session) -> str:
+    """What the times are; of intervals, ranges and modes only where there are some."""
+    shown = [text for result in results if (text := _cost(row_of(result)))]
     rounds = f"{session.rounds} fresh process{'es' if session.rounds != 1 else ''}"
-    foot = (
-        f"Time per call until the result's values are there: median of {rounds}, 95 % interval."
-        " Several times with a bar between are modes into which processes fall."
-    )
-    return "\n".join([*lines, "", foot]) if lines else "Nothing was measured to the end."
+    told = [f"Times are per call, until the result's values are there, from {rounds}."]
+    told += [meaning for mark, meaning in FORMS.items() if any(mark in text for text in shown)]
+    return " ".join(told) if shown else f"No time was measured; {rounds}."
 
 
 def _distinct(results: Sequence[Result]) -> list[Result]:

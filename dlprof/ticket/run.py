@@ -12,25 +12,50 @@ from pathlib import Path
 
 from dlprof.errors import UsageError
 from dlprof.interpreter import child_environment
+from dlprof.ticket.child import Ended, watch
 
 LIMIT_S = 180.0
 MOST_OUTPUT = 6000
+END = 1000
+"""Characters of the end that stay where the middle is cut out: the answer stands there."""
+ANSWERS = {0: "the problem is gone", 1: "the problem is there"}
 MEANINGS = {0: "gone", 1: "there", 125: "cannot tell"}
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
+"""What a framework says of itself is no output of the script."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How a reproducer ended: its exit code (None: stopped after ``LIMIT_S``) and its output."""
+    """How a reproducer ended: its exit code (None: stopped, ``why`` says why) and its output.
+
+    ``errors`` is the end of what stderr held, where it did not end as reproducers do.
+    """
 
     code: int | None
     output: str
+    errors: str = ""
+    why: str = f"no end within {LIMIT_S:g} s"
+    where: str = "in the interpreter that was measured"
 
     @property
     def verdict(self) -> str:
-        """``there``, ``gone``, ``cannot tell``, or how else it ended."""
+        """``there``, ``gone``, ``cannot tell``, or how else it ended.
+
+        An exit code is taken at its word only with the last line that a reproducer prints before:
+        a Python that fails to start ends with 1 as well.
+        """
         if self.code is None:
-            return f"no end within {LIMIT_S:g} s"
+            return self.why
+        answer = ANSWERS.get(self.code)
+        if answer is not None and not self.output.endswith(answer):
+            return f"ended with exit code {self.code}, and did not say {answer!r}"
         return MEANINGS.get(self.code, f"ended with exit code {self.code}")
+
+    @property
+    def told(self) -> str:
+        """The line before the answer: what the script saw."""
+        lines = self.output.splitlines()
+        return lines[-2] if len(lines) > 1 else ""
 
 
 def run(text: str, python: str, limit_s: float = LIMIT_S) -> Ran:
@@ -39,35 +64,41 @@ def run(text: str, python: str, limit_s: float = LIMIT_S) -> Ran:
     Raises :class:`UsageError` where the interpreter cannot be started.
     """
     with tempfile.TemporaryDirectory(prefix="dlprof-") as folder:
-        script, output = Path(folder) / "reproducer.py", Path(folder) / "output"
+        script = Path(folder) / "reproducer.py"
         script.write_text(text, encoding="utf-8")
-        with output.open("wb") as file:
-            code = _ended([python, str(script)], folder, file.fileno(), limit_s)
-        with output.open("rb") as file:
-            told = file.read(MOST_OUTPUT + 1).decode("utf-8", "replace")
-    cut = "\n… (cut)" if len(told) > MOST_OUTPUT else ""
-    return Ran(code, told[:MOST_OUTPUT].replace(f"{folder}/", "").rstrip() + cut)
+        ended = _ended([python, str(script)], folder, limit_s)
+    out, err = (text.replace(f"{folder}/", "").rstrip() for text in (ended.out, ended.err))
+    ran = Ran(ended.code, _cut(out), why=ended.why)
+    if ran.verdict in MEANINGS.values():
+        return ran
+    return Ran(ended.code, _cut(out), err[-END:], ended.why)
 
 
-def _ended(command: list[str], folder: str, output: int, limit_s: float) -> int | None:
-    environment = child_environment(command[0], {})
+def _cut(text: str) -> str:
+    if len(text) <= MOST_OUTPUT:
+        return text
+    begin, end = text[: MOST_OUTPUT - END], text[-END:]
+    return f"{begin}\n… ({len(text) - MOST_OUTPUT:,} characters cut)\n{end}"
+
+
+def _ended(command: list[str], folder: str, limit_s: float) -> Ended:
+    environment = child_environment(command[0], {}) | QUIET
     try:
         process = subprocess.Popen(  # noqa: S603 - the interpreter that was measured
             command,
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             start_new_session=True,
         )
     except OSError as error:
         raise UsageError(f"cannot start {command[0]}: {error.strerror}") from None
-    try:
-        return process.wait(limit_s)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    with process:
+        try:
+            return watch(process, limit_s)
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

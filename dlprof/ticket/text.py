@@ -9,6 +9,8 @@ from dlprof import __version__
 from dlprof.repro import Reproducer
 from dlprof.rules.pages import section
 from dlprof.session import FindingRecord, Result, Session
+from dlprof.ticket.advised import memory
+from dlprof.ticket.also import Also, told
 from dlprof.ticket.expected import expected
 from dlprof.ticket.markdown import code, fenced, prose
 from dlprof.ticket.measured import how_sure, measured
@@ -27,11 +29,11 @@ HOW_TO_RUN = (
     " `git bisect run python reproducer.py` finds the commit that changed it."
 )
 NOT_RUN = "**The reproducer was not run**: {why}."
-SHOWN = "It was run in the interpreter that was measured, and shows the problem (exit code 1):"
+SHOWN = "It was run {where}, and shows the problem (exit code 1):"
 ENDINGS = {
-    "gone": "**Not reproduced.** When it was run, the script did not show the problem (exit code"
-    " 0). What stands below was measured by dlprof alone:",
-    "cannot tell": "**Not reproduced.** The script could not tell (exit code 125):",
+    "gone": "**Not reproduced.** When it was run {where}, the script did not show the problem"
+    " (exit code 0). What stands below was measured by dlprof alone:",
+    "cannot tell": "**Not reproduced.** Run {where}, the script could not tell (exit code 125):",
 }
 
 
@@ -41,21 +43,23 @@ def ticket(
     finding: FindingRecord,
     script: Reproducer | str,
     ran: Ran | str,
+    also: Sequence[Also] = (),
 ) -> str:
     """Markdown to paste.
 
     ``script`` is the reproducer, or why there is none; ``ran`` what became of it, or why it was
-    not run.
+    not run. ``also`` are the other calls of the finding.
     """
     results = [session.results[i] for i in finding.results if 0 <= i < len(session.results)]
     against = finding.against
     known = against is not None and 0 <= against < len(session.results)
     other = session.results[against] if known and against is not None else None
     parts = [
-        f"# {title(finding, script, [*results, *([other] if other else [])])}",
+        f"# {title(finding, script, [*results, *([other] if other else [])], len(also))}",
         _what(finding, results),
         "## How to see it",
         _reproduction(script, ran),
+        told(also),
         "## What was measured",
         measured(results, other, session),
         "## How sure this is",
@@ -64,6 +68,7 @@ def ticket(
         expected(finding, results[0]) if results else "",
         "## What to do meanwhile",
         prose(finding.advice) if finding.advice else "No measured path does better.",
+        memory(finding, results),
         "## Versions and hardware",
         environment(session, results),
         _foot(session, number),
@@ -71,14 +76,20 @@ def ticket(
     return fit("\n\n".join(part for part in parts if part) + "\n")
 
 
-def title(finding: FindingRecord, script: Reproducer | str, results: Sequence[Result]) -> str:
-    """One line that says what is wrong, with the ``results``' code in code spans."""
+def title(
+    finding: FindingRecord, script: Reproducer | str, results: Sequence[Result], more: int = 0
+) -> str:
+    """One line that says what is wrong, with the ``results``' code in code spans.
+
+    ``more`` is the number of other calls of which the same was found.
+    """
     said = script.symptom if isinstance(script, Reproducer) else finding.summary
     codes = sorted({result.case.code for result in results}, key=len, reverse=True)
     named = [re.escape(one) for one in codes if len(one) <= LONGEST_TITLE]
     parts = re.split(f"({'|'.join(named)})", said[:LONGEST_TITLE]) if named else [said]
-    told = "".join(code(part) if part in codes else _spaced(part) for part in parts)
-    return f"{told} (x of {prose(results[0].case.producer, 60)})" if results else told
+    line = "".join(code(part) if part in codes else _spaced(part) for part in parts)
+    calls = f", and {more} other call{'' if more == 1 else 's'}" if more else ""
+    return f"{line} (x of {prose(results[0].case.producer, 60)}{calls})" if results else line
 
 
 def _spaced(part: str) -> str:
@@ -107,9 +118,10 @@ def _reproduction(script: Reproducer | str, ran: Ran | str) -> str:
     text = f"{HOW_TO_RUN}\n\n{fenced(script.text.rstrip(NEWLINE), 'python')}"
     if isinstance(ran, str):
         return f"{text}\n\n{NOT_RUN.format(why=prose(ran, 300))}"
-    ending = f"**Not reproduced.** The script did not come to an answer ({ran.verdict}):"
-    said = SHOWN if ran.code == 1 else ENDINGS.get(ran.verdict, ending)
-    return f"{text}\n\n{said}\n\n{fenced(ran.output or '(no output)', 'text')}"
+    ending = f"**Not reproduced.** The script did not come to an answer ({prose(ran.verdict)}):"
+    said = {"there": SHOWN, **ENDINGS}.get(ran.verdict, ending).replace("{where}", ran.where)
+    shown = f"{text}\n\n{said}\n\n{fenced(ran.output or '(no output)', 'text')}"
+    return f"{shown}\n\nOn stderr:\n\n{fenced(ran.errors, 'text')}" if ran.errors else shown
 
 
 def _foot(session: Session, number: int) -> str:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from dlprof.errors import NoReproducer
 from dlprof.repro import Reproducer, reproducer
 from dlprof.session import FindingRecord, Session
-from dlprof.ticket.run import Ran, run
+from dlprof.ticket.also import tried, untried
+from dlprof.ticket.run import run
 from dlprof.ticket.text import ticket
 
 FOREIGN = (
     "this session was not written by this user's dlprof on this machine, or was changed since."
     " Read the script first; --run runs it"
 )
+
+GIVEN = "in the interpreter of --python"
+OURS = "in the interpreter that runs dlprof"
+GONE = "the interpreter that was measured is no longer there; --python names another"
 
 
 def written(
@@ -35,19 +41,20 @@ def written(
         script = reproducer(session, finding)
     except NoReproducer as reason:
         return ticket(session, number, finding, str(reason), str(reason))
-    ran: Ran | str
+    also = untried(session, finding)
     if wanted is False:
-        ran = "--no-run was asked for"
-    elif not (wanted or ours):
-        ran = FOREIGN
-    else:
-        interpreter = python or (_measured(session) if ours else sys.executable)
-        ran = (
-            "the interpreter that was measured is no longer there; --python names another"
-            if interpreter is None
-            else run(script.text, interpreter)
-        )
-    return ticket(session, number, finding, script, ran)
+        return ticket(session, number, finding, script, "--no-run was asked for", also)
+    if not (wanted or ours):
+        return ticket(session, number, finding, script, FOREIGN, also)
+    interpreter = python or (_measured(session) if ours else sys.executable)
+    if interpreter is None:
+        return ticket(session, number, finding, script, GONE, also)
+    ran = run(script.text, interpreter)
+    if python is not None or not ours:
+        ran = replace(ran, where=OURS if python is None else GIVEN)
+    if ran.verdict == "there":
+        also = tried(session, finding, lambda text: run(text, interpreter))
+    return ticket(session, number, finding, script, ran, also)
 
 
 def _measured(session: Session) -> str | None:

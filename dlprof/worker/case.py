@@ -189,7 +189,7 @@ def _ways(desk: Desk, request: dict[str, Any], answer: Answer) -> Ways:
     consumer = desk.probe(*request["consumer"])
     export = _named(producer, producer.exports, request["export"])
     import_ = _named(consumer, consumer.imports, request["import"])
-    setup = request.get("setup", "")
+    setup = str(request.get("setup", ""))
     key = (producer.name, consumer.name, import_.name, setup)
     if key not in desk.namespaces:
         desk.namespaces[key] = namespace_for(producer, consumer, import_, setup)

@@ -27,7 +27,7 @@ class Desk:
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.probes: dict[tuple[str, str], Probe] = {}
-        self.namespaces: dict[tuple[str, str, str], dict[str, Any]] = {}
+        self.namespaces: dict[tuple[str, ...], dict[str, Any]] = {}
         self.cases_before = 0
 
     def answer(self, request: dict[str, Any]) -> None:

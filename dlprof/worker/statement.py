@@ -6,6 +6,7 @@ Read by both halves: the parent checks it before anything is started, the worker
 from __future__ import annotations
 
 import ast
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -56,8 +57,15 @@ def names(tree: ast.expr) -> list[str]:
     return list(dict.fromkeys(name.id for name in found))
 
 
+def normal(name: str) -> str:
+    """``name`` as Python reads it: identifiers are compared in the form NFKC (PEP 3131)."""
+    return unicodedata.normalize("NFKC", name)
+
+
 def check_source(tree: ast.expr, source: str) -> None:
-    """Raise :class:`FaultyStatement` where ``source`` cannot be told from other names."""
+    """Raise :class:`FaultyStatement` where ``source``, in normal form, cannot be told from other
+    names.
+    """
     if not source.isidentifier():
         raise FaultyStatement(f"the source must be a name, not {source!r}")
     if source not in names(tree):

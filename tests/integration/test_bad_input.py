@@ -123,6 +123,26 @@ def test_a_probe_file_given_twice_is_one_probe(tmp_path):
     assert dlprof(*RUN, "--probe", FAKE, state=tmp_path).code == 0
 
 
+def test_a_folder_that_was_deleted_is_told_in_one_sentence(tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    words = ["sh", "-c", 'cd "$0" && rmdir "$0" && exec "$@"', folder, *COMMAND, "probes"]
+    here = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        words,
+        env=environment(tmp_path, PYTHONPATH=here),
+        timeout=60,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "dlprof: the current folder cannot be used: No such file or directory; change into"
+        " another\n"
+    )
+
+
 # Session files
 
 
@@ -145,7 +165,9 @@ def good(tmp_path_factory) -> Path:
         (lambda data: b"null", "is not a dlprof session"),
         (lambda data: data.replace(b"session/1", b"session/2"), "was written by a newer dlprof (dlprof.session/2)"),
         (lambda data: data.replace(b"session/1", b"session/" + b"9" * 5000), "is not a dlprof session"),
-        (lambda data: b"[" * 200_000, "cannot be read as a session"),
+        (lambda data: b"[" * 200_000, "cannot be read as a session: it is nested too deeply"),
+        (lambda data: data.replace(b'"seed": 0', b'"seed": ' + b"9" * 5000), "has more digits than anything measured has"),
+        (lambda data: data.replace(b'"evidence": {', b'"evidence": {"a": ' + b"[" * 100 + b"]" * 100 + b", ", 1), "evidence.a: nested too deeply"),
         (lambda data: b'{"schema": "dlprof.session/1"}', "is not a valid session: created: Field required"),
         (lambda data: data.replace(b'"status": "ok"', b'"status": "fine"'), "is not a valid session: results.0.status"),
         (lambda data: data.replace(b'"environment": {', b'"environment": 5, "was": {'), "is not a valid session"),
@@ -181,6 +203,12 @@ def test_a_session_that_cannot_be_opened_is_told_in_one_sentence(tmp_path, name,
     run = dlprof("report", tmp_path / name, state=tmp_path)
     assert run.code == 2
     assert run.sentence().endswith(reason)
+
+
+def test_a_byte_order_mark_before_a_session_is_none_of_it(good, tmp_path):
+    path = tmp_path / "marked.json"
+    path.write_bytes(b"\xef\xbb\xbf" + good.read_bytes())
+    assert load(path) == load(good)
 
 
 # Where output goes
@@ -300,6 +328,12 @@ def test_json_on_stdout_is_one_session_and_nothing_else(tmp_path):
     assert run.sentences == []
 
 
+def test_what_is_printed_of_a_run_is_what_its_file_says(tmp_path):
+    path = tmp_path / "session.json"
+    run = dlprof(*RUN, "--json", "-", "-o", path, state=tmp_path)
+    assert run.out == path.read_text()
+
+
 @pytest.mark.parametrize("state", ["file/under", "/proc/self/nothing"])
 def test_a_state_folder_that_cannot_be_made_is_told_in_one_sentence(tmp_path, state):
     (tmp_path / "file").touch()
@@ -324,7 +358,9 @@ def test_an_odd_thing_among_old_sessions_disturbs_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", [RUN, ("probes",), ("paths", "numpy", "numpy")], ids=lambda words: words[0]
+    "words",
+    [RUN, ("probes",), ("paths", "numpy", "numpy"), ("--help",), ("run", "--help"), ("--version",)],
+    ids=" ".join,
 )
 def test_a_reader_that_goes_early_hears_no_complaint(tmp_path, words):
     reading, writing = os.pipe()
@@ -335,11 +371,25 @@ def test_a_reader_that_goes_early_hears_no_complaint(tmp_path, words):
     assert run.sentences == []
 
 
-def test_a_full_stdout_is_told_in_one_sentence(tmp_path):
+@pytest.mark.parametrize(
+    "words",
+    [("paths", "numpy", "numpy"), ("--help",), ("run", "--help"), ("--version",)],
+    ids=" ".join,
+)
+def test_a_full_stdout_is_told_in_one_sentence(tmp_path, words):
     with Path("/dev/full").open("wb") as full:
-        run = dlprof("paths", "numpy", "numpy", state=tmp_path, stdout=full)
+        run = dlprof(*words, state=tmp_path, stdout=full)
     assert run.code == 2
     assert run.sentence() == "dlprof: cannot print the report: No space left on device"
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("report", "nothing"), 2), (("--nonsense",), 2), (("--version",), 0)]
+)
+def test_a_full_stderr_changes_no_exit_code(tmp_path, words, code):
+    line = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *COMMAND, *words]
+    done = subprocess.run(line, env=environment(tmp_path), timeout=60, check=False)
+    assert done.returncode == code
 
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
@@ -427,9 +477,82 @@ def test_what_steers_a_terminal_is_escaped_in_a_message(tmp_path):
     assert "\\x1b" in run.sentence()
 
 
-def test_a_device_is_no_session(tmp_path):
-    run = dlprof("report", "/dev/zero", state=tmp_path)
-    assert (run.code, run.sentence()) == (
-        2,
-        "dlprof: cannot read the session /dev/zero: it is a device",
+# Names of files
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "pipe"])
+@pytest.mark.parametrize(
+    "words",
+    [("report",), ("ticket",), ("repro",), ("run", "--resume"), ("sweep",), ("compare", "other")],
+    ids=" ".join,
+)
+def test_what_may_never_end_is_not_read(tmp_path, words, name):
+    os.mkfifo(tmp_path / "pipe")
+    run = dlprof(*words, tmp_path / name, state=tmp_path)
+    kind = "a device" if name == "/dev/zero" else "a pipe"
+    if words == ("compare", "other"):
+        assert "other: No such file" in run.sentence()
+    else:
+        assert f"{tmp_path / name}: it is {kind}" in run.sentence()
+    assert run.code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", ""),
+        ("ticket", ""),
+        ("repro", ""),
+        ("compare", "", ""),
+        ("sweep", ""),
+        ("run", "--resume", ""),
+        (*RUN, "-o", ""),
+        (*RUN, "--json", ""),
+        (*RUN, "--csv", ""),
+        (*RUN, "--probe", ""),
+        (*RUN, "--python", ""),
+        ("compare", "a", "b", "--json", ""),
+    ],
+    ids=lambda words: " ".join((words[0], *words[-2:])),
+)
+def test_an_empty_name_of_a_file_is_told_in_one_sentence(tmp_path, words):
+    run = dlprof(*words, state=tmp_path)
+    assert run.code == 2
+    assert run.sentence().endswith(" has an empty name: name a file")
+
+
+@pytest.mark.parametrize("words", [("report",), ("repro",), ("ticket", "--no-run")], ids=" ".join)
+def test_a_session_may_come_from_stdin(good, tmp_path, words):
+    line = ["sh", "-c", 'cat "$0" | exec "$@"', good, *COMMAND, words[0], "-", *words[1:]]
+    done = subprocess.run(
+        line, env=environment(tmp_path), timeout=60, capture_output=True, check=False
     )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode() == dlprof(words[0], good, *words[1:], state=tmp_path).out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ((*RUN, "-o", "-"), "-o must be a file: --json - prints the session"),
+        (("run", "--resume", "-"), "--resume must be a file: a session that is finished"),
+        (("sweep", "-"), "the scenario must be a file"),
+        (("compare", "-", "-"), "BASE and HEAD cannot both be on stdin"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_a_dash_is_no_name_of_a_file(tmp_path, words, reason):
+    run = dlprof(*words, state=tmp_path, cwd=None)
+    assert run.code == 2
+    assert reason in run.sentence()
+    assert not Path("-").exists()
+
+
+@pytest.mark.parametrize(("name", "kind"), [("/dev/zero", "a device"), ("/tmp", "a folder")])
+@pytest.mark.parametrize(
+    ("option", "what"), [("--probe", "the probe file"), ("--python", "the interpreter")]
+)
+def test_what_is_there_and_no_file_is_called_what_it_is(tmp_path, name, kind, option, what):
+    run = dlprof("run", "numpy", "numpy", option, name, state=tmp_path)
+    assert run.code == 2
+    assert run.sentence() == f"dlprof: {what} {name} is {kind}, not a regular file"

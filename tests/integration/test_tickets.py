@@ -90,6 +90,47 @@ def test_the_source_text_of_another_does_not_become_ours_by_a_resume(measured, t
     assert not proof.exists()
 
 
+def test_a_script_in_the_evidence_of_another_does_not_become_ours_either(measured, tmp_path):
+    state, session = measured
+    proof = tmp_path / "harm"
+    content = json.loads(session.read_text())
+    harm = {"create": f"open({str(proof)!r}, 'w')", "code": f"open({str(proof)!r}, 'w')"}
+    for result in content["results"]:
+        result["rounds"] = []
+        for name in ("lifetime", "early_write"):
+            result[name] = {"verdict": "unsafe", "evidence": {"sizes_bytes": {"1": "torn"}, **harm}}
+    foreign = tmp_path / "foreign.json"
+    foreign.write_text(json.dumps(content))
+    dlprof("run", "--resume", foreign, state=state)
+    assert "harm" not in foreign.read_text()
+    dlprof("ticket", foreign, "DLP020", state=state)
+    assert not proof.exists()
+
+
+@pytest.mark.parametrize("words", [(), ("1",)])
+def test_a_script_or_the_list_of_findings_is_printed(measured, words):
+    state, session = measured
+    run = dlprof("repro", session, *words, state=state)
+    assert run.code == 0
+    assert run.out.startswith('"""' if words else "1. error DLP018 promise-broken: ")
+
+
+def test_the_script_of_no_finding_is_not_written_to_a_file(measured, tmp_path):
+    state, session = measured
+    run = dlprof("repro", session, "-o", tmp_path / "script.py", state=state)
+    assert run.code == 2
+    assert "name it" in run.sentence()
+    assert not (tmp_path / "script.py").exists()
+
+
+@pytest.mark.parametrize("words", [("repro", "1"), ("ticket", "--no-run")])
+def test_a_dash_is_stdout(measured, tmp_path, words):
+    state, session = measured
+    verb, *rest = words
+    plain = dlprof(verb, session, *rest, state=state)
+    assert dlprof(verb, session, *rest, "-o", "-", state=state).out == plain.out
+
+
 def test_no_run_runs_nothing(measured):
     state, session = measured
     assert "--no-run was asked for" in dlprof("ticket", session, "--no-run", state=state).out
@@ -112,6 +153,11 @@ def test_no_findings_is_one_sentence(tmp_path):
     assert run.code == 0
     assert run.out == "There are no findings in this session, and so there is nothing to report.\n"
     assert dlprof("repro", session, "1", state=tmp_path).code == 2
+    run = dlprof("repro", session, state=tmp_path)
+    assert (run.code, run.out) == (
+        0,
+        "There are no findings in this session, and so there is nothing to reproduce.\n",
+    )
 
 
 def test_a_session_without_results_is_told_so(measured, tmp_path):

@@ -330,6 +330,8 @@ def test_one_measurement_is_not_compared_with_itself():
         ([], suite(), "BASE holds no case"),
         (suite(), [], "HEAD holds no case"),
         ([], [], "BASE holds no case"),
+        ([*suite(), *suite(seed=1)], suite(seed=2), "stand more than once in BASE or in HEAD"),
+        (suite(), [*suite(seed=1), *suite(seed=2)], "stand more than once in BASE or in HEAD"),
         (suite(), suite(case={"dtype": "int8"}), "they are of different scenarios"),
         ([timed(status="unsupported")], [timed(status="unsupported")], "measured in either"),
     ],

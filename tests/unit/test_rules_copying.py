@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
 from rule_builders import MS, US, found, once, owned, path, rules, spread, varying, verdict
 
+from dlprof.probes.base import ArraySpec
+from dlprof.probes.numpy import NumPy
 from dlprof.rules import thresholds
+from dlprof.rules.alignment import strides_bytes
+from dlprof.rules.known import Known
 
 pytestmark = pytest.mark.unit
 
@@ -175,17 +180,54 @@ def test_a_copy_of_one_layout_only_is_told_with_the_layout():
     assert finding.evidence["cause"] == "layout"
 
 
+@pytest.mark.parametrize(
+    ("copied", "viewed", "had", "wanted"),
+    [
+        ("F", "C", "4, 16", "32, 4"),
+        ("C", "F", "32, 4", "4, 16"),
+        ("strided", "C", "64, 8", "32, 4"),
+        ("reversed", "C", "-32, 4", "32, 4"),
+        ("broadcast", "C", "0, 4", "32, 4"),
+    ],
+)
+def test_the_advice_names_the_strides_in_bytes(copied, viewed, had, wanted):
+    copy = layout(copied, 500 * US, "copy", shape=[4, 8])
+    (finding,) = found("DLP017", copy, layout(viewed, 5 * US, "view", shape=[4, 8]))
+    assert f"Make the source with strides of ({wanted}) bytes, as an array of" in finding.advice
+    assert f"instead of ({had})." in finding.advice
+
+
+@pytest.mark.parametrize("name", ["C", "F", "strided", "reversed", "broadcast", "readonly"])
+@pytest.mark.parametrize("shape", [(4, 8), (3, 5, 7), (6,)])
+def test_the_strides_are_those_of_the_arrays_that_are_made(name, shape):
+    names = {"numpy": numpy}
+    exec(NumPy().create(ArraySpec(shape, "float32", name)), names)
+    case = Known(0, layout(name, 5 * US, "view", shape=list(shape)))
+    assert strides_bytes(case) == names["x"].strides
+
+
+def test_strides_of_what_differs_in_no_stride_are_not_named():
+    copy = layout("readonly", 500 * US, "copy", shape=[4, 8])
+    (finding,) = found("DLP017", copy, layout("C", 5 * US, "view", shape=[4, 8]))
+    assert finding.advice.startswith("Give it an array of layout C where you can.")
+
+
 def test_contiguous_arrays_that_differ_in_alignment_prove_the_alignment():
     copy, view = layout("C", 500 * US, "copy", 16), layout("aligned", 5 * US, "view", 64)
     (finding,) = found("DLP017", copy, view)
     assert finding.evidence["cause"] == "alignment"
     assert "a source at a multiple of 16 bytes and no more" in finding.summary
+    assert finding.advice.startswith(
+        "Allocate the source so that it begins at a multiple of 64 bytes: 64 bytes more than it"
+        " needs, and of them the part from the first such address on."
+    )
 
 
 def test_what_differs_in_both_is_called_either():
     copy, view = layout("strided", 500 * US, "copy", 16), layout("C", 5 * US, "view", 64)
     (finding,) = found("DLP017", copy, view)
     assert finding.evidence["cause"] == "layout or alignment"
+    assert "bytes, at a multiple of 64 bytes, as an array of layout C has them" in finding.advice
 
 
 def test_processes_that_copy_by_alignment_are_told():
@@ -246,7 +288,44 @@ def test_a_broken_promise(promise, owner, severity):
 def test_one_process_that_breaks_the_promise_is_enough():
     result = path("f(x)", owner=varying(("view", 64), ("copy", 16), ("view", 64)), case=PROMISED)
     (finding,) = found("DLP018", result)
-    assert "is a view in 2 of 3 processes" in finding.summary
+    assert (
+        "is a view in 2 of 3 processes, where the source begins at a multiple of 64 bytes: a write"
+        in finding.summary
+    )
+    assert finding.evidence["view_alignment_bytes"] == 64
+    assert finding.evidence["copy_alignment_bytes"] == 16
+
+
+def test_a_sibling_at_a_narrower_address_tells_when_the_promise_is_broken():
+    aligned = layout("aligned", 5 * US, "view", 64, promise="copy")
+    sliced = layout("sliced", 500 * US, "copy", 4, promise="copy")
+    (finding,) = found("DLP018", aligned, sliced)
+    assert "is a view, where the source begins at a multiple of 64 bytes" in finding.summary
+
+
+def test_a_documented_view_that_copies_names_the_narrow_alignment():
+    result = path("f(x)", owner=varying(("view", 64), ("copy", 32)), case=NO_COPY)
+    (finding,) = found("DLP018", result)
+    assert "where the source begins at a multiple of 32 bytes and no more" in finding.summary
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [path("f(x)", owner=varying(("view", 16), ("copy", 64)), case=PROMISED)],
+        [path("f(x)", owner=varying(("view", None), ("copy", 16)), case=PROMISED)],
+        [path("f(x)", case=PROMISED)],
+        [
+            layout("aligned", 5 * US, "view", 64, promise="copy"),
+            layout("F", 500 * US, "copy", 4, promise="copy"),
+        ],
+    ],
+    ids=["the wider copied", "not known", "nothing to tell it from", "another layout"],
+)
+def test_no_alignment_is_named_that_does_not_tell(results):
+    (finding,) = found("DLP018", *results)
+    assert "where the source begins" not in finding.summary
+    assert "view_alignment_bytes" not in finding.evidence
 
 
 def test_an_alias_that_nobody_can_write_is_worth_knowing_only():

@@ -57,6 +57,13 @@ def test_the_source_may_have_any_name():
     assert cut.code == "f(x, 'tensor')"
 
 
+def test_a_source_is_compared_as_python_reads_it():
+    Asked("f(ﬁle)", source="ﬁle").check()
+    Asked("f(file)", source="ﬁle").check()
+    Asked("f(ﬁle)", source="file").check()
+    assert Asked("f(ﬁle)", source="ﬁle").name == "file"
+
+
 def test_a_name_in_an_f_string_is_the_source():
     code = statement.whole("f(f'{t}{{}}', t)", "t").code
     assert ast.dump(ast.parse(code)) == ast.dump(ast.parse("f(f'{x}{{}}', x)"))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from builders import make_measure
 from markdown_it import MarkdownIt
 from repro_builders import finding_of, session_of
 
 from dlprof.errors import UsageError
 from dlprof.repro import reproducer
 from dlprof.rules import RULES
-from dlprof.ticket import LIMIT, Ran, run, ticket
+from dlprof.ticket import LIMIT, Ran, also, run, ticket
 from dlprof.ticket import write as writing
 from dlprof.ticket.markdown import code, fenced, prose
 
@@ -64,8 +65,23 @@ def test_the_reproducer_and_what_it_printed_stand_there():
 @pytest.mark.parametrize(
     ("ran", "words"),
     [
-        (Ran(0, "it is gone"), "Not reproduced.** When it was run"),
-        (Ran(125, "no module"), "Not reproduced.** The script could not tell"),
+        (Ran(0, "the problem is gone"), "Not reproduced.** When it was run"),
+        (
+            Ran(0, "bye"),
+            "to an answer (ended with exit code 0, and did not say 'the problem is gone'",
+        ),
+        (
+            Ran(1, ""),
+            "to an answer (ended with exit code 1, and did not say 'the problem is there'",
+        ),
+        (
+            Ran(None, "", why="stopped after it had written 1 MiB"),
+            "(stopped after it had written 1",
+        ),
+        (
+            Ran(125, "no module"),
+            "Not reproduced.** Run in the interpreter that was measured, the script could not tell",
+        ),
         (Ran(None, ""), "Not reproduced.** The script did not come to an answer (no end within"),
         (Ran(-11, ""), "did not come to an answer (ended with exit code -11)"),
         ("--no-run was asked for", "The reproducer was not run**: --no-run was asked for"),
@@ -153,6 +169,25 @@ def test_a_result_without_measures_is_told():
     assert "crashed: killed by SIGABRT" in text
 
 
+@pytest.mark.parametrize(
+    ("ours", "python", "where"),
+    [
+        (True, None, "in the interpreter that was measured"),
+        (True, "p", "in the interpreter of --python"),
+        (False, None, "in the interpreter that runs dlprof"),
+    ],
+)
+def test_the_ticket_says_where_the_script_was_run(monkeypatch, ours, python, where):
+    import sys
+
+    Runs(monkeypatch)
+    session = session_of("DLP018").model_copy(
+        update={"environment": {"executable": sys.executable}}
+    )
+    text = writing.written(session, 1, session.findings[0], ours, True, python)
+    assert f"It was run {where}, and shows the problem" in text
+
+
 class Runs:
     """Stands for the run of a script."""
 
@@ -198,3 +233,158 @@ def test_a_script_that_prints_without_end_is_cut():
 def test_an_interpreter_that_is_none_is_refused(tmp_path):
     with pytest.raises(UsageError, match="cannot start"):
         run("", str(tmp_path))
+
+
+def script(text):
+    import sys
+
+    return run(text, sys.executable)
+
+
+def test_what_a_framework_logs_is_no_output_of_the_script():
+    text = "import sys\nprint('I am tensorflow', file=sys.stderr)\nprint('the problem is there')\n"
+    found = script(f"{text}sys.exit(1)")
+    assert (found.verdict, found.output, found.errors) == ("there", "the problem is there", "")
+
+
+def test_what_stands_on_stderr_is_told_of_a_script_that_failed():
+    found = script("print('begun', flush=True)\nimport no_such_module")
+    assert found.output == "begun"
+    assert found.errors.endswith("No module named 'no_such_module'")
+    text = made(ran=found)
+    assert "ended with exit code 1, and did not say 'the problem is there'" in text
+    assert "On stderr:" in text
+
+
+def test_frameworks_are_asked_to_be_quiet():
+    found = script("import os\nprint(os.environ['TF_CPP_MIN_LOG_LEVEL'])")
+    assert found.output == "3"
+
+
+def test_output_without_end_is_stopped_and_told_in_words():
+    found = run("", "/usr/bin/yes")
+    assert found.code is None
+    assert found.verdict == "stopped after it had written 1 MiB"
+    assert len(found.output) < 10_000
+
+
+def test_a_script_that_leaves_somebody_behind_who_has_its_output_is_not_waited_for():
+    text = "import subprocess, sys\nsubprocess.Popen(['sleep', '60'])\nprint('the problem is gone')"
+    found = script(text)
+    assert (found.verdict, found.output) == ("gone", "the problem is gone")
+
+
+def test_the_answer_of_a_script_that_says_much_is_kept():
+    found = script("print('x' * 100_000)\nprint('the problem is there')\nimport sys\nsys.exit(1)")
+    assert found.verdict == "there"
+    assert "characters cut" in found.output
+
+
+QUICK = {"rounds": 1}
+
+
+def test_a_quick_session_has_no_interval_and_says_so():
+    session = session_of("DLP012", ready_time=make_measure(5000.0, None))
+    results = [
+        result.model_copy(update={"ready_time": make_measure(5000.0, None)})
+        for result in session.results
+    ]
+    text = made("DLP012", session=session.model_copy(update={"results": results, **QUICK}))
+    assert "95 %" not in text
+    assert "from 1 fresh process. After ~ stands the time of one process" in text
+
+
+def test_an_interval_is_told_where_there_is_one():
+    assert "from 3 fresh processes. After ± stands the larger half of the 95 %" in made("DLP012")
+
+
+def several(count, rule="DLP020"):
+    """A session with one finding of so many calls."""
+    session = session_of(rule)
+    first = session.results[0]
+    calls = [
+        first.model_copy(
+            update={"case": first.case.model_copy(update={"code": f"numpy.array(x, ndmin={n})"})}
+        )
+        for n in range(count)
+    ]
+    finding = finding_of(rule, results=list(range(count)))
+    return session.model_copy(update={"results": calls, "findings": [finding]})
+
+
+class Answers:
+    """Stands for the run of scripts: the first three show it, then one does not, …"""
+
+    def __init__(self):
+        self.texts = []
+
+    def __call__(self, text, python=""):
+        self.texts.append(text)
+        count = len(self.texts)
+        return (
+            Ran(0, "3 of 4\nthe problem is gone")
+            if count == 4
+            else Ran(1, "3 of 4\nthe problem is there")
+        )
+
+
+def test_the_script_is_run_with_the_other_calls_of_a_finding(monkeypatch):
+    answers = Answers()
+    monkeypatch.setattr(writing, "run", answers)
+    session = several(5)
+    text = writing.written(session, 1, session.findings[0], True, True, "python")
+    assert len(answers.texts) == 5
+    assert "(x of numpy, and 4 other calls)" in text.splitlines()[0]
+    assert "- `numpy.array(x, ndmin=1)`: shows it too (exit code 1): 3 of 4" in text
+    assert "- `numpy.array(x, ndmin=3)`: **does not show it** (exit code 0): 3 of 4" in text
+    assert "numpy.array(x, ndmin=4)" in answers.texts[4]
+
+
+def test_other_calls_are_named_where_nothing_is_run():
+    session = several(3)
+    text = writing.written(session, 1, session.findings[0], True, False, None)
+    assert "The same was found of these calls.\n\n- `numpy.array(x, ndmin=1)`\n- " in text
+
+
+def test_other_calls_are_tried_for_a_while_and_not_for_ever():
+    session = several(20)
+    found = also.tried(session, session.findings[0], Answers())
+    assert [isinstance(one.ran, Ran) for one in found] == [True] * 8 + [False] * 11
+    ticks = iter(range(0, 10_000, 25))
+    found = also.tried(session, session.findings[0], Answers(), clock=lambda: next(ticks))
+    assert [isinstance(one.ran, Ran) for one in found] == [True] * 2 + [False] * 17
+    assert "not tried: those before took 60 s" in also.told(found)
+
+
+@pytest.mark.parametrize("rule", ["DLP018", "DLP020"])
+def test_what_is_expected_of_copies_has_a_source(rule):
+    text = made(rule)
+    expected = text[text.index("## What is expected") :]
+    assert "https://data-apis.org/array-api/" in expected or "documentation" in expected
+    if rule == "DLP020":
+        assert "https://dmlc.github.io/dlpack/latest/python_spec.html" in expected
+
+
+def test_of_jax_the_ticket_says_what_jax_says_of_time():
+    session = session_of("DLP020")
+    case = session.results[0].case.model_copy(update={"consumer": "jax"})
+    result = session.results[0].model_copy(update={"case": case})
+    text = made(
+        "DLP020", session=session.model_copy(update={"results": [result, *session.results[1:]]})
+    )
+    assert "“This function is always asynchronous" in text
+
+
+def test_the_title_says_at_which_addresses_a_promise_is_broken():
+    evidence = {"view_alignment_bytes": 64, "copy_alignment_bytes": 32}
+    assert made("DLP018", evidence=evidence).startswith(
+        "# `numpy.array(x)` is documented to copy, and is a view where x begins at a multiple of 64"
+        " bytes (x of numpy)"
+    )
+
+
+def test_memory_that_gives_a_view_is_shown_in_code():
+    text = made("DLP017", evidence={"view_alignment_bytes": 64, "cause": "alignment"})
+    part = text[text.index("## What to do meanwhile") :]
+    assert "memory[-memory.ctypes.data % 64:]" in part
+    assert "Such an array" not in made("DLP017", evidence={"cause": "layout"})

@@ -1,0 +1,81 @@
+"""Does the address of the source decide whether a path is a view? And strides in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from operator import mul
+from typing import NamedTuple
+
+from dlprof.probes.base import DTYPES
+from dlprof.rules.known import Known, number
+
+CONTIGUOUS = ("C", "aligned", "sliced")
+"""Layouts that differ in their alignment only."""
+WORDS = ("copy", "view")
+
+
+class Parted(NamedTuple):
+    """Bytes that divide the addresses: at most so many of all copies, at least of all views."""
+
+    copied: float
+    viewed: float
+
+    @property
+    def evidence(self) -> dict[str, float]:
+        return {"copy_alignment_bytes": self.copied, "view_alignment_bytes": self.viewed}
+
+    def where(self, word: str) -> str:
+        """``at a multiple of 64 bytes``: where it is a ``view``, or a ``copy``."""
+        if word == "view":
+            return f"at a multiple of {self.viewed:.0f} bytes"
+        return f"at a multiple of {self.copied:.0f} bytes and no more"
+
+
+def parted(cases: Iterable[Known]) -> Parted | None:
+    """What tells copies from views in all processes; None if nothing does."""
+    found: dict[str, list[float]] = {word: [] for word in WORDS}
+    for case in cases:
+        for word, evidence in case.owners:
+            alignment = number(evidence.get("source_alignment_bytes"))
+            if word not in found or alignment is None:
+                return None
+            found[word].append(alignment)
+    if not all(found.values()):
+        return None
+    copied, viewed = max(found["copy"]), min(found["view"])
+    return Parted(copied, viewed) if copied < viewed else None
+
+
+def is_contiguous(case: Known) -> bool:
+    return case.result.case.layout in CONTIGUOUS
+
+
+def advice(viewed: float) -> str:
+    """How memory is made that begins at a multiple of so many bytes."""
+    size = f"{viewed:.0f} bytes"
+    return (
+        f"Allocate the source so that it begins at a multiple of {size}: {size} more than it needs,"
+        " and of them the part from the first such address on."
+    )
+
+
+def strides_bytes(case: Known) -> tuple[int, ...] | None:
+    """Strides of the source in bytes, by its layout; None where its dtype is not known."""
+    found = case.result.case
+    item = DTYPES.get(found.dtype)
+    if item is None or not found.shape:
+        return None
+    if found.layout == "F":
+        return _contiguous(found.shape, item)
+    if found.layout == "strided":
+        wide = (*found.shape[:-1], 2 * found.shape[-1])
+        return (*_contiguous(wide[::-1], item)[::-1][:-1], 2 * item)
+    strides = _contiguous(found.shape[::-1], item)[::-1]
+    first = {"reversed": -strides[0], "broadcast": 0}.get(found.layout, strides[0])
+    return (first, *strides[1:])
+
+
+def _contiguous(shape: Sequence[int], item: int) -> tuple[int, ...]:
+    """Strides of which each is the size of all before."""
+    return tuple(accumulate((item, *shape[:-1]), mul))

@@ -1,0 +1,94 @@
+"""The other calls of a finding: the same script with each of them, if that does not take long."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dlprof.clean import clean
+from dlprof.errors import NoReproducer
+from dlprof.repro import reproducer
+from dlprof.session import FindingRecord, Session
+from dlprof.ticket.markdown import code, prose
+from dlprof.ticket.run import Ran
+
+MOST = 8
+"""Calls that are tried; the rest is named."""
+BUDGET_S = 60.0
+"""No further call is tried after this time."""
+SAID = {"there": "shows it too (exit code 1)", "gone": "**does not show it** (exit code 0)"}
+LATE = f"not tried: those before took {BUDGET_S:g} s"
+MANY = f"not tried: {MOST} others were"
+
+
+@dataclass(frozen=True)
+class Also:
+    """Another call of a finding, and what its script did, or why it was not run."""
+
+    code: str
+    ran: Ran | str
+
+
+def others(session: Session, finding: FindingRecord) -> list[tuple[str, FindingRecord]]:
+    """The other calls of a finding, and the finding as it would be of each of them alone."""
+    found: dict[str, int] = {}
+    for index in finding.results:
+        if 0 <= index < len(session.results):
+            found.setdefault(session.results[index].case.code, index)
+    return [
+        (text, finding.model_copy(update={"results": [index]}))
+        for text, index in list(found.items())[1:]
+    ]
+
+
+def tried(
+    session: Session,
+    finding: FindingRecord,
+    run: Callable[[str], Ran],
+    clock: Callable[[], float] = time.monotonic,
+) -> list[Also]:
+    """What the script of each other call does; ``run`` runs one."""
+    begun = clock()
+    found: list[Also] = []
+    for text, alone in others(session, finding):
+        if len(found) >= MOST:
+            found.append(Also(text, MANY))
+        elif clock() - begun > BUDGET_S:
+            found.append(Also(text, LATE))
+        else:
+            found.append(Also(text, _ran(session, alone, run)))
+    return found
+
+
+def untried(session: Session, finding: FindingRecord) -> list[Also]:
+    """The other calls by name."""
+    return [Also(text, "") for text, _ in others(session, finding)]
+
+
+def _ran(session: Session, alone: FindingRecord, run: Callable[[str], Ran]) -> Ran | str:
+    try:
+        return run(reproducer(session, alone).text)
+    except NoReproducer as reason:
+        return f"no script could be made of it: {reason}"
+
+
+def told(found: Sequence[Also]) -> str:
+    """Markdown: a line for each, empty for none."""
+    if not found:
+        return ""
+    several = "these calls" if len(found) > 1 else "another call"
+    tried_any = any(isinstance(one.ran, Ran) for one in found)
+    how = " The same script with each of them:" if tried_any else ""
+    lines = [_line(one) for one in found[: 2 * MOST]]
+    more = len(found) - len(lines)
+    lines += [f"- … and {more:,} more"] if more > 0 else []
+    return "\n".join([f"The same was found of {several}.{how}", "", *lines])
+
+
+def _line(one: Also) -> str:
+    if isinstance(one.ran, str):
+        return f"- {code(one.code)}" + (f": {prose(one.ran, 200)}" if one.ran else "")
+    said = SAID.get(one.ran.verdict, f"**not reproduced** ({prose(one.ran.verdict, 100)})")
+    saw = prose(clean(one.ran.told, 200), 300)
+    return f"- {code(one.code)}: {said}" + (f": {saw}" if saw else "")

@@ -1,0 +1,185 @@
+"""A session whose values were changed at random is reported, or refused in a sentence."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+
+import pytest
+from builders import make_measure
+from html_builders import case, full_session
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from repro_builders import session_of
+from rule_builders import varying, verdict
+
+from dlprof import session as sessions
+from dlprof.cli.finding import listed
+from dlprof.cli.scenario_report import shown_as
+from dlprof.cli.show import show_table
+from dlprof.compare.comparison import compare
+from dlprof.compare.criteria import parse
+from dlprof.compare.outcome import outcome
+from dlprof.errors import DlprofError
+from dlprof.judging import judged
+from dlprof.reports import comparison, comparison_json, delimited, markdown, notebook, parquet
+from dlprof.reports.row import row_of
+from dlprof.ticket import write as writing
+
+pytestmark = pytest.mark.unit
+
+SCENARIO = {"title": "a", "question": "b", "report": "round trip", "origins": [["a", "b", "c"]],
+            "expect": ["x"], "thresholds": {"slow_ratio": 3.0}}  # fmt: skip
+MODES = [
+    {"median_ns": 5.0, "rounds": [0], "page_faults_per_call": 0.0},
+    {"median_ns": 9000.0, "rounds": [1], "page_faults_per_call": 99.0},
+]
+
+
+def everything():
+    """Results with what only some machines and options measure."""
+    time = make_measure(900.0, None, modes=MODES).model_dump()
+    return case(
+        device_time={"warm": {"median_ns": 5.0}, "resolution_ns": 9.0},
+        trace=verdict("traced", events=[{"direction": "device to host", "bytes": 64}]),
+        placement={"use": "y", "in_loop": time, "hoisted": time, "share": {"median": 0.5},
+                   "break_even_iterations": 3, "refused": {"implicit": "no"}},
+        ownership=varying(("view", 64), ("copy", 16)),
+        fresh_source=verdict("kept", first_ns=9.0, second_ns=1.0),
+        peak_memory=verdict("ok", arrays=2.0, size_bytes=64),
+        lifetime=verdict("retained", bytes_per_conversion=9.0, references_per_conversion=1.0),
+        early_write=verdict("unsafe", sizes_bytes={"4096": "torn"}, create="x = 1"),
+        ready_time=time,
+    )  # fmt: skip
+
+
+def texts():
+    """Sessions as text, read: with a reproducer, with all sections, as matrix and round trip."""
+    whole = full_session()
+    found = [session_of(rule) for rule in ("DLP018", "DLP020", "DLP017", "DLP011")]
+    found += [
+        whole.model_copy(update={"results": [*whole.results[:6], everything()], **changes})
+        for changes in (
+            {},
+            {"command": ["matrix"]},
+            {"request": {**whole.request, "scenario": SCENARIO}},
+            {
+                "environments": [{"name": "a"}, {"name": "b"}],
+                "request": {"scenario": {"report": ""}},
+            },
+        )
+    ]
+    return [json.loads("".join(sessions.chunks(one, one.results))) for one in found]
+
+
+SESSIONS = texts()
+
+nested: object = "deep"
+for _ in range(200):
+    nested = [nested]
+
+ODD = {
+    float: (0.0, -1.0, 1e308, -1e308, 5e-324, 1e400, float("nan"), None),
+    int: (0, -1, 1, 99, 10**19, -(10**30), 10**400, None),
+    str: ("", "\x1b[31m", "\ud800", "\u202e\n", "x" * 70_000, "varies", "unknown", "cuda", "=1+1"),
+    list: ([], [[]], [None], [0], [-1], [10**9], nested, ["a", 1.5, None], {}),
+    dict: ({}, {"": None}, {"verdict": 5}, {"evidence": []}, {"a": nested}, None),
+}
+ANY = (None, True, -1, 1e400, "", [], {}, "view", {"verdict": "varies", "evidence": {}})
+
+
+def places(content, path=()):
+    """The place of every value in a session, as steps from its top, and its type."""
+    yield path, type(content)
+    parts = content if isinstance(content, dict) else dict(enumerate(_list(content)))
+    for step, part in parts.items():
+        yield from places(part, (*path, step))
+
+
+def _list(content):
+    return content if isinstance(content, list) else []
+
+
+PLACES = [list(places(content))[1:] for content in SESSIONS]
+
+
+@st.composite
+def spoiled(draw):
+    """A session with up to four values replaced, mostly by their like, taken out or doubled."""
+    which = draw(st.integers(0, len(SESSIONS) - 1))
+    content = copy.deepcopy(SESSIONS[which])
+    for path, kind in draw(st.lists(st.sampled_from(PLACES[which]), min_size=1, max_size=4)):
+        how = draw(st.sampled_from(["like", "like", "like", "any", "drop", "double"]))
+        value = draw(st.sampled_from(ODD.get(kind, ANY) if how == "like" else ANY))
+        spoil(content, path, how, value)
+    return json.dumps(content)
+
+
+def spoil(content, path, how, value):
+    try:
+        for step in path[:-1]:
+            content = content[step]
+        if how == "drop":
+            del content[path[-1]]
+        elif how == "double" and isinstance(content, list):
+            content.append(copy.deepcopy(content[path[-1]]))
+        else:
+            content[path[-1]] = copy.deepcopy(value)
+    except (LookupError, TypeError):
+        pass  # it went with what was changed before
+
+
+def use(session):
+    """All that the command line makes of a session."""
+    rows = [row_of(result) for result in session.results]
+    show_table(session, rows)
+    shown_as(session)(session, rows)
+    shown(markdown.render(session, rows))
+    shown(notebook.render(session))
+    shown("".join(delimited.render(session, session.results)))
+    parquet.write(io.BytesIO(), session, session.results)
+    shown(listed(session, 80))
+    for number, finding in enumerate(session.findings[:3], 1):
+        shown(writing.written(session, number, finding, ours=True, wanted=False, python=None))
+    shown("".join(sessions.chunks(session, session.results)))
+
+
+def against(base, head):
+    try:
+        found = compare(base, head)
+    except DlprofError as refusal:  # one measurement is not compared with itself
+        told(refusal)
+        return
+    result = outcome(found, parse(()))
+    shown(comparison.render(found, result, comparison.Names("base", "head"), 80, False))
+    shown(comparison_json.render(found, result, result.code()))
+
+
+def told(refusal):
+    assert "\n" not in str(refusal)
+
+
+def shown(text):
+    text.encode()  # no half of a surrogate pair
+    assert "\x1b" not in text
+
+
+@settings(
+    derandomize=True,
+    max_examples=120,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(spoiled())
+def test_a_spoiled_session_is_reported_or_refused_in_a_sentence(text):
+    try:
+        session = judged(sessions.parse(text, "spoiled.json"))
+    except DlprofError as refusal:
+        told(refusal)
+        return
+    use(session)
+    whole = sessions.parse(json.dumps(SESSIONS[4]), "whole.json")
+    against(whole, session)
+    against(session, whole)
