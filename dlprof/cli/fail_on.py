@@ -20,9 +20,13 @@ class FailOn:
     rules: frozenset[str]
     severities: frozenset[str]
 
+    def fails(self, finding: FindingRecord) -> bool:
+        """Whether such a finding is not allowed."""
+        return finding.rule in self.rules or finding.severity in self.severities
+
     def check(self, findings: Iterable[FindingRecord]) -> None:
         """Raise :class:`FindingsFailed` if there is a finding that is not allowed."""
-        found = [f for f in findings if f.rule in self.rules or f.severity in self.severities]
+        found = [finding for finding in findings if self.fails(finding)]
         if found:
             names = ", ".join(dict.fromkeys(f"{f.rule} {f.name}" for f in found))
             raise FindingsFailed(f"--fail-on: found {names}")

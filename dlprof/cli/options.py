@@ -159,6 +159,24 @@ Markdown = Annotated[
     str | None,
     typer.Option("--markdown", metavar="FILE|-", help="Write a summary for GitHub; - prints it."),
 ]
+Junit = Annotated[
+    str | None,
+    typer.Option("--junit", metavar="FILE|-", help="Write JUnit XML: one test for each case."),
+]
+Sarif = Annotated[
+    str | None,
+    typer.Option("--sarif", metavar="FILE|-", help="Write SARIF 2.1.0, for code scanning."),
+]
+Gitlab = Annotated[
+    str | None,
+    typer.Option("--gitlab", metavar="FILE|-", help="Write a code quality report of GitLab."),
+]
+Github = Annotated[
+    bool,
+    typer.Option(
+        "--github", help="Print annotations of GitHub, and add to the summary of the step."
+    ),
+]
 Html = Annotated[
     str | None,
     typer.Option(

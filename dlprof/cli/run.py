@@ -39,6 +39,10 @@ def run(
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
+    junit: options.Junit = None,
+    sarif: options.Sarif = None,
+    gitlab: options.Gitlab = None,
+    github: options.Github = False,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", metavar="FILE", help="Finish a session that was stopped."),
@@ -56,7 +60,7 @@ def run(
     from dlprof.plan import Axes
 
     allowed = parse(fail_on) if fail_on else None
-    wanted = Wanted(json, html, csv, parquet, markdown)
+    wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)
     if resume is not None:
         given = {
             "the frameworks": producer,

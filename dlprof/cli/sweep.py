@@ -45,6 +45,10 @@ def sweep(
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
+    junit: options.Junit = None,
+    sarif: options.Sarif = None,
+    gitlab: options.Gitlab = None,
+    github: options.Github = False,
     resume: Annotated[
         Path | None,
         typer.Option("--resume", metavar="FILE", help="Finish a session that was stopped."),
@@ -64,7 +68,7 @@ def sweep(
     from dlprof.errors import UsageError
 
     allowed = parse(fail_on) if fail_on else None
-    wanted = Wanted(json, html, csv, parquet, markdown)
+    wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)
     given = sweeping.Given(
         shape, dtype, layout, device, path, rounds, budget, timeout, seed, quick, diagnose, probe
     )
