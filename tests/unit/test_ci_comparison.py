@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from builders import make_result
 from comparison_builders import compared, medians, suite, timed
@@ -51,6 +53,29 @@ def test_a_verdict_that_is_worse_fails():
     head = suite(seed=50)
     head[2] = suite(seed=50, ownership=COPY)[2]
     assert outcomes(suite(), head)["c"] == (FAILED, "WORSE")
+
+
+def test_a_case_that_is_slower_and_worse_says_both():
+    head = suite({"c": 1.5}, seed=50, ownership=COPY, values={"verdict": "wrong"})
+    found, result = compared(suite(), [*suite(seed=50)[:2], head[2], *suite(seed=50)[3:]])
+    (check,) = [c for c in checks(found, result, doubts(GATE)) if c.outcome == FAILED]
+    assert re.match(
+        r"WORSE: ownership: view, now copy; values: ok, now wrong; takes 1\.5\S+ \(\S+\) times as"
+        r" long \(ready\)$",
+        check.said,
+    )
+
+
+def test_the_same_case_in_two_environments_is_two_remarks():
+    base, head = (
+        [
+            result.model_copy(update={"environment": name})
+            for name in ("old", "new")
+            for result in suite(ratio, seed=seed)
+        ]
+        for ratio, seed in ((None, 0), ({"c": 1.5}, 50))
+    )
+    assert [remark.rule for remark in said(base, head)] == ["slower", "slower"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from dlprof.compare.decision import SLOWER, UNSURE
 from dlprof.compare.match import code_key
 from dlprof.compare.outcome import NOT_KNOWN, REGRESSION, Outcome
 from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
-from dlprof.compare.verdicts import LOST
+from dlprof.compare.verdicts import LOST, Change
 from dlprof.reports.ci.check import ERROR, FAILED, PASSED, SKIPPED, Check, lines_of
 from dlprof.reports.ci.remark import Remark, distinct, fingerprint
 from dlprof.reports.comparison_text import answers, array_of, name_of, ratio_text
@@ -64,7 +65,10 @@ def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[
 def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Remark, ...]:
     """Regressions as errors, doubts as errors where they fail, else as warnings."""
     whole = _incomparable(comparison, outcome)
-    found = [_remark(judged) for judged in _judged(comparison, outcome, doubt) if _told(judged)]
+    seen: Counter[str] = Counter()
+    found = [
+        _remark(judged, seen) for judged in _judged(comparison, outcome, doubt) if _told(judged)
+    ]
     if whole:
         kind, said = whole
         # That no time could be judged is one thing to be said, not one for each case.
@@ -96,12 +100,16 @@ def _judged(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator
         {id(case) for case in cases}
         for cases in (outcome.slower, outcome.gone, outcome.unsure, outcome.invalid)
     )
-    worse = {id(case): change for case, change in reversed(outcome.worse)}
+    worse: dict[int, list[Change]] = {}
+    for case, change in outcome.worse:
+        worse.setdefault(id(case), []).append(change)
     for case in comparison.cases:
         place = id(case)
         if place in worse:
-            crashed = worse[place].what == "status" and worse[place].after in CRASHED
-            why = f"{worse[place]}{_reason(case)}"
+            found = [str(change) for change in worse[place]]
+            found += [_slower(case)] if place in slower else []
+            crashed = case.statuses[1] in CRASHED
+            why = f"{'; '.join(found)}{_reason(case)}"
             yield _Judged(case, ERROR if crashed else FAILED, WORSE, why)
         elif place in gone:
             yield _Judged(case, FAILED, GONE, "BASE has it, and HEAD was asked for it")
@@ -165,14 +173,17 @@ def _told(judged: _Judged) -> bool:
     return judged.outcome in (FAILED, ERROR) or judged.kind in (UNSURE, INVALID)
 
 
-def _remark(judged: _Judged) -> Remark:
+def _remark(judged: _Judged, seen: Counter[str]) -> Remark:
+    """``seen`` tells cases apart that differ in nothing but the environment."""
     rule, case = judged.kind.lower(), judged.case
+    way = fingerprint(rule, *code_key(case.case))
+    seen[way] += 1
     return Remark(
         rule,
         rule,
         "error" if judged.outcome in (FAILED, ERROR) else "warning",
         clean(judged.why),
-        fingerprint(rule, *code_key(case.case)),
+        way if seen[way] == 1 else fingerprint(way, seen[way]),
         subject=name_of(case),
         array=array_of(case),
     )
