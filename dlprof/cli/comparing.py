@@ -42,9 +42,23 @@ def show(
     """
     wanted.check(BASE=base, HEAD=head)
     found = compare(sessions.load(base), sessions.load(head), Settings(floors=criteria.floors))
+    tell(found, criteria, unsure, terminal.Names(str(base), str(head)), wanted, head)
+
+
+def tell(
+    found: Comparison,
+    criteria: Criteria,
+    unsure: int | None,
+    names: terminal.Names,
+    wanted: ComparisonWanted,
+    head: Path | None = None,
+) -> None:
+    """Print a comparison, and raise what its exit code says; see :func:`show`.
+
+    ``head`` is the file of HEAD, if it was read from one.
+    """
     result = outcome(found, criteria)
     code = _told(found, result) if unsure is None else result.code(unsure)
-    names = terminal.Names(str(base), str(head))
     wanted.give(Concluded(found, result, code, unsure, names, head))
     _fail(found, result, code)
 

@@ -64,7 +64,7 @@ class ComparisonWanted:
             if target != STDOUT:
                 sessions.check_writable(Path(target))
         if self.github:
-            check_summary()
+            check_summary(targets)
 
     def give(self, found: Concluded) -> None:
         """Print the report, or what takes its place, and write the files.

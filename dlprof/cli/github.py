@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 
+from dlprof.cli.distinct import check_distinct
 from dlprof.cli.show import say
 from dlprof.errors import UsageError
 from dlprof.reports.ci import github
@@ -32,10 +33,14 @@ def no_commands(wanted: bool) -> Iterator[None]:
         say(f"\n::{token}::\n")
 
 
-def check_summary() -> None:
-    """Raises :class:`UsageError` where the summary could not be written; it may be unset."""
+def check_summary(outputs: Mapping[str, str]) -> None:
+    """Raises :class:`UsageError` where the summary could not be written; it may be unset.
+
+    ``outputs`` are files, by the options that name them, of which it must be none.
+    """
     name = os.environ.get(SUMMARY)
     if name:
+        check_distinct({"the summary of the step": name, **outputs})
         _append(Path(name), "")
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from importlib import metadata
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from dlprof.clean import clean
 from dlprof.rules.known import mapping
@@ -37,11 +36,13 @@ def documentation() -> str | None:
 
 
 def _below(file: str) -> str | None:
-    """``file`` as a path below the working folder, which is the repository in a pipeline."""
-    path = PurePosixPath(os.path.normpath(file))
-    if path.is_absolute():
-        here = PurePosixPath(os.path.normpath(Path.cwd()))
-        if not path.is_relative_to(here):
-            return None
-        path = path.relative_to(here)
-    return None if ".." in path.parts or not path.name else clean(str(path), LONGEST)
+    """``file`` as a path below the working folder, which is the repository in a pipeline.
+
+    None where it is elsewhere, or is no file: a session may name any.
+    """
+    try:
+        here, path = Path.cwd().resolve(), Path(file).resolve()
+        inside = path.is_file() and path.is_relative_to(here)
+    except (OSError, RuntimeError, ValueError):  # a loop of links, a null byte, a name too long
+        return None
+    return clean(path.relative_to(here).as_posix(), LONGEST) if inside else None

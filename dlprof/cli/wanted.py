@@ -61,7 +61,7 @@ class Wanted:
             if target != STDOUT:
                 sessions.check_writable(Path(target))
         if self.github:
-            check_summary()
+            check_summary(targets)
 
     def give(
         self,

@@ -177,6 +177,15 @@ def test_an_output_does_not_replace_what_is_read(tmp_path, sides):
     assert done.sentence() == f"dlprof: --junit and HEAD are the same file: {sides[1]}"
 
 
+def test_the_summary_is_no_output(tmp_path, sides):
+    file = tmp_path / "summary.md"
+    words = ("--github", "--markdown", file)
+    done = dlprof("gate", *sides, *words, state=tmp_path, GITHUB_STEP_SUMMARY=str(file))
+    assert done.code == 2
+    said = f"dlprof: --markdown and the summary of the step are the same file: {file}"
+    assert done.sentence() == said
+
+
 def test_a_summary_that_cannot_be_written_is_told_first(tmp_path, sides):
     missing = tmp_path / "no" / "summary.md"
     done = dlprof("gate", *sides, "--github", state=tmp_path, GITHUB_STEP_SUMMARY=str(missing))

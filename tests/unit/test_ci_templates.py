@@ -32,15 +32,23 @@ EVIL = (
     "x\ny=z",
     "${HOME}",
 )
-JUDGED = {"fail-on": "ready:5%,200ns", "budget": "300", "unsure": "pass"}
+JUDGED = {
+    "fail-on": "ready:5%,200ns",
+    "budget": "300",
+    "unsure": "pass",
+    "noise": "n.json",
+    "sessions": "kept",
+}
 
 every_way = pytest.mark.parametrize("way", WAYS)
 every_shell = pytest.mark.parametrize("shell", GITLAB_SHELLS)
 
 
 def expected(inputs):
-    """The words that a way's inputs come to."""
-    options = [f"--{name}={text}" for name, text in inputs.items() if name not in POSITIONAL]
+    """The words that a way's inputs come to. A baseline has one interpreter beside it."""
+    other = {"head-python": "python"} if "baseline" in inputs else {}
+    names = {name: {"sessions": "output", **other}.get(name, name) for name in inputs}
+    options = [f"--{names[name]}={text}" for name, text in inputs.items() if name not in POSITIONAL]
     return options, [inputs[name] for name in POSITIONAL if name in inputs]
 
 
@@ -94,7 +102,8 @@ def test_what_is_not_given_is_not_asked_for(tmp_path, way):
 
 
 def place_in_the_script(option):
-    return ("--base-python", "--head-python", "--baseline").index(option.partition("=")[0])
+    order = ("--base-python", "--head-python", "--python", "--baseline")
+    return order.index(option.partition("=")[0])
 
 
 @pytest.mark.parametrize("code", [1, 2, 3, 4])
