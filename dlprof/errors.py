@@ -7,7 +7,8 @@
     │   ├── ScenarioError       2  a scenario file makes no sense
     │   └── Unsaved             2  measured, but the session could not be written where it was to be
     ├── Unmeasured              4  nothing could be measured
-    │   └── MissingFramework    4  a framework is not installed in the measured interpreter
+    │   ├── MissingFramework    4  a framework is not installed in the measured interpreter
+    │   └── MissingDevice       4  the device that is needed is not there
     ├── Regression              1  HEAD is slower than BASE, or worse
     ├── Unsure                  3  the gate cannot tell, or the times cannot be compared
     ├── ExpectationsMissed      1  a scenario's expectation was not met
@@ -56,6 +57,10 @@ class Unmeasured(DlprofError):
 
 class MissingFramework(Unmeasured):
     """A framework is not installed in the measured interpreter."""
+
+
+class MissingDevice(Unmeasured):
+    """The device that was asked for, or that a framework needs, is not there."""
 
 
 class ExpectationsMissed(DlprofError):

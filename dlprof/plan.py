@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from dlprof.catalog import Catalog, ProbeInfo, Way
-from dlprof.errors import Unmeasured, UsageError
+from dlprof.errors import MissingDevice, Unmeasured, UsageError
 from dlprof.probes.base import DTYPES, written
 
 
@@ -155,13 +155,14 @@ def choose_device(
     """The device of the source array, and why.
 
     cuda where both frameworks can own arrays there and this machine has one, else cpu, else the
-    only device the producer has. Raises :class:`Unmeasured` where ``asked`` cannot be had.
+    only device the producer has. Raises :class:`Unmeasured` where ``asked`` cannot be had:
+    :class:`MissingDevice` where the machine lacks it.
     """
     no_cuda = catalog.interpreter.get("no_cuda")
     if asked == "cuda" and no_cuda:
-        raise Unmeasured(f"cuda cannot be measured: {no_cuda}")
+        raise MissingDevice(f"cuda cannot be measured: {no_cuda}")
     if no_cuda and "cpu" not in consumer.devices:
-        raise Unmeasured(f"{consumer.name} has arrays on cuda only, and {no_cuda}")
+        raise MissingDevice(f"{consumer.name} has arrays on cuda only, and {no_cuda}")
     if asked != "auto":
         if asked not in producer.devices:
             raise Unmeasured(f"{producer.name} has no arrays on {asked}")
@@ -171,7 +172,7 @@ def choose_device(
         return "cuda", "both frameworks can use it"
     if "cpu" not in producer.devices:
         if no_cuda:
-            raise Unmeasured(f"{producer.name} has arrays on cuda only, and {no_cuda}")
+            raise MissingDevice(f"{producer.name} has arrays on cuda only, and {no_cuda}")
         return "cuda", f"{producer.name} has arrays nowhere else"
     if no_cuda:
         return "cpu", no_cuda

@@ -10,12 +10,19 @@ def compare(
     head: options.Head,
     fail_on: options.Regressions = None,
     json: options.ComparisonJson = None,
+    markdown: options.Markdown = None,
+    junit: options.Junit = None,
+    sarif: options.Sarif = None,
+    gitlab: options.Gitlab = None,
+    github: options.Github = False,
 ) -> None:
     """Compare two sessions: is HEAD slower than BASE, or worse?
 
     Example: dlprof compare before.json after.json
     """
     from dlprof.cli.comparing import criteria_from, show, unsure_code
+    from dlprof.cli.comparison_wanted import ComparisonWanted
 
     criteria = criteria_from(fail_on)
-    show(base, head, criteria, unsure_code(None) if fail_on else None, json)
+    wanted = ComparisonWanted(json, markdown, junit, sarif, gitlab, github)
+    show(base, head, criteria, unsure_code(None) if fail_on else None, wanted)

@@ -7,9 +7,7 @@ from pathlib import Path
 
 from dlprof import files
 from dlprof import session as sessions
-from dlprof.cli.distinct import check_distinct
-from dlprof.cli.names import given
-from dlprof.cli.show import colour, say, width
+from dlprof.cli.comparison_wanted import ComparisonWanted, Concluded
 from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import Criteria, parse
 from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, Outcome, outcome
@@ -17,7 +15,6 @@ from dlprof.compare.record import Comparison
 from dlprof.compare.times import Settings
 from dlprof.errors import Regression, Unmeasured, Unsure, UsageError
 from dlprof.reports import comparison as terminal
-from dlprof.reports import comparison_json
 from dlprof.reports.comparison_text import headline
 
 UNSURE_CODES = {None: NOT_KNOWN, "pass": 0, "fail": REGRESSION}
@@ -35,38 +32,38 @@ def unsure_code(word: str | None) -> int:
     return UNSURE_CODES[word]
 
 
-def show(base: Path, head: Path, criteria: Criteria, unsure: int | None, json: str | None) -> None:
+def show(
+    base: Path, head: Path, criteria: Criteria, unsure: int | None, wanted: ComparisonWanted
+) -> None:
     """Compare, print, and raise what the exit code says.
 
     ``unsure`` is the exit code of a doubt; None for one who only wants to see: then neither a
     regression nor a doubt fails, but what could not be compared at all does. Raises
     :class:`Regression`, :class:`Unsure` and :class:`Unmeasured`.
     """
-    given("--json", json)
     if base == head == files.STDIN:
         raise UsageError("BASE and HEAD cannot both be on stdin")
-    if json not in (None, "-"):
-        sessions.check_writable(Path(json))
-    check_distinct({"BASE": base, "--json": json})
-    check_distinct({"HEAD": head, "--json": json})
+    wanted.check(BASE=base, HEAD=head)
     found = compare(sessions.load(base), sessions.load(head), Settings(floors=criteria.floors))
+    tell(found, criteria, unsure, terminal.Names(str(base), str(head)), wanted, head)
+
+
+def tell(
+    found: Comparison,
+    criteria: Criteria,
+    unsure: int | None,
+    names: terminal.Names,
+    wanted: ComparisonWanted,
+    head: Path | None = None,
+) -> None:
+    """Print a comparison, and raise what its exit code says; see :func:`show`.
+
+    ``head`` is the file of HEAD, if it was read from one.
+    """
     result = outcome(found, criteria)
     code = _told(found, result) if unsure is None else result.code(unsure)
-    _print(found, result, terminal.Names(str(base), str(head)), code, json)
+    wanted.give(Concluded(found, result, code, unsure, names, head))
     _fail(found, result, code)
-
-
-def _print(
-    found: Comparison, result: Outcome, names: terminal.Names, code: int, json: str | None
-) -> None:
-    text = comparison_json.render(found, result, code) if json is not None else ""
-    if json == "-":
-        say(text)
-        return
-    say(terminal.render(found, result, names, width(), colour()))
-    if json is not None:
-        with sessions.atomic(Path(json)) as file:
-            file.write(text)
 
 
 def _told(found: Comparison, result: Outcome) -> int:

@@ -20,16 +20,23 @@ class FailOn:
     rules: frozenset[str]
     severities: frozenset[str]
 
+    def fails(self, finding: FindingRecord) -> bool:
+        """Whether such a finding is not allowed."""
+        return finding.rule in self.rules or finding.severity in self.severities
+
     def check(self, findings: Iterable[FindingRecord]) -> None:
         """Raise :class:`FindingsFailed` if there is a finding that is not allowed."""
-        found = [f for f in findings if f.rule in self.rules or f.severity in self.severities]
+        found = [finding for finding in findings if self.fails(finding)]
         if found:
             names = ", ".join(dict.fromkeys(f"{f.rule} {f.name}" for f in found))
             raise FindingsFailed(f"--fail-on: found {names}")
 
 
-def parse(texts: Sequence[str]) -> FailOn:
-    """``DLP001``, ``host-sync`` or ``warning``, repeated or with commas. Raises UsageError."""
+def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:
+    """``DLP001``, ``host-sync`` or ``warning``, repeated or with commas. Raises UsageError.
+
+    ``where`` names the option or the function that they were given to.
+    """
     rules: set[str] = set()
     severities: set[str] = set()
     names = {word.lower(): rule.id for rule in RULES for word in (rule.id, rule.name)}
@@ -42,5 +49,5 @@ def parse(texts: Sequence[str]) -> FailOn:
         else:
             near = difflib.get_close_matches(word, [*names, *SEVERITIES], n=1)
             hint = f"did you mean {near[0]!r}?" if near else "name a rule or a severity"
-            raise UsageError(f"--fail-on knows no {text!r}: {hint}")
+            raise UsageError(f"{where} knows no {text!r}: {hint}")
     return FailOn(frozenset(rules), frozenset(severities))

@@ -22,11 +22,18 @@ def gate(
         ),
     ] = None,
     json: options.ComparisonJson = None,
+    markdown: options.Markdown = None,
+    junit: options.Junit = None,
+    sarif: options.Sarif = None,
+    gitlab: options.Gitlab = None,
+    github: options.Github = False,
 ) -> None:
     """Fail if HEAD is slower than BASE, or worse: exit code 1. See docs/compare.md.
 
     Example: dlprof gate before.json after.json --fail-on ready:5%,200ns
     """
     from dlprof.cli.comparing import criteria_from, show, unsure_code
+    from dlprof.cli.comparison_wanted import ComparisonWanted
 
-    show(base, head, criteria_from(fail_on), unsure_code(unsure), json)
+    wanted = ComparisonWanted(json, markdown, junit, sarif, gitlab, github)
+    show(base, head, criteria_from(fail_on), unsure_code(unsure), wanted)

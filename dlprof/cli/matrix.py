@@ -26,6 +26,10 @@ def matrix(
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
+    junit: options.Junit = None,
+    sarif: options.Sarif = None,
+    gitlab: options.Gitlab = None,
+    github: options.Github = False,
 ) -> None:
     """Measure every installed framework with every other."""
     from dlprof.cli.fail_on import parse
@@ -37,7 +41,7 @@ def matrix(
     from dlprof.plan import Axes
 
     allowed = parse(fail_on) if fail_on else None
-    wanted = Wanted(json, html, csv, parquet, markdown)
+    wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)
     axes = options.axes_from(shape, dtype, layout, device, Axes())
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)

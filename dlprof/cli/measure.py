@@ -13,6 +13,7 @@ from dlprof import measuring
 from dlprof import session as sessions
 from dlprof.catalog import Catalog
 from dlprof.cli.fail_on import FailOn
+from dlprof.cli.github import no_commands
 from dlprof.cli.progress import Bar
 from dlprof.cli.scenario_report import check_expectations, shown_as
 from dlprof.cli.show import Show, show_table
@@ -51,7 +52,7 @@ def measure(
         except Unsaved as error:
             unsaved = error
     rows = [row_of(result) for result in measurement.results()]
-    _print(measurement, rows, wanted, show)
+    _print(measurement, rows, wanted, show, fail_on)
     if unsaved is not None:
         raise unsaved
     with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
@@ -74,8 +75,15 @@ def finish(path: Path, output: Path | None, wanted: Wanted, fail_on: FailOn | No
     measure(request, catalog, output or path, wanted, show, session, fail_on, catalogs)
 
 
-def _print(measurement: Measurement, rows: list[Row], wanted: Wanted, show: Show) -> None:
+def _print(
+    measurement: Measurement,
+    rows: list[Row],
+    wanted: Wanted,
+    show: Show,
+    fail_on: FailOn | None,
+) -> None:
     header = measurement.header()
     if not wanted.printed:
-        show(header, rows)
-    wanted.give(header, measurement.results)
+        with no_commands(wanted.github):
+            show(header, rows)
+    wanted.give(header, measurement.results, fail_on, measurement.path)

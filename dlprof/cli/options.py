@@ -277,6 +277,41 @@ Markdown = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+Junit = Annotated[
+    str | None,
+    typer.Option(
+        "--junit",
+        metavar="FILE|-",
+        help="Write JUnit XML: one test for each case.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Sarif = Annotated[
+    str | None,
+    typer.Option(
+        "--sarif",
+        metavar="FILE|-",
+        help="Write SARIF 2.1.0, for code scanning.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Gitlab = Annotated[
+    str | None,
+    typer.Option(
+        "--gitlab",
+        metavar="FILE|-",
+        help="Write a code quality report of GitLab.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Github = Annotated[
+    bool,
+    typer.Option(
+        "--github",
+        help="Print annotations of GitHub, and add to the summary of the step.",
+        rich_help_panel=OUTPUT,
+    ),
+]
 Html = Annotated[
     str | None,
     typer.Option(

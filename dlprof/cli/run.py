@@ -40,6 +40,10 @@ def run(
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
+    junit: options.Junit = None,
+    sarif: options.Sarif = None,
+    gitlab: options.Gitlab = None,
+    github: options.Github = False,
     resume: options.Resume = None,
 ) -> None:
     """Measure every way from one framework to another.
@@ -54,7 +58,7 @@ def run(
     from dlprof.plan import Axes
 
     allowed = parse(fail_on) if fail_on else None
-    wanted = Wanted(json, html, csv, parquet, markdown)
+    wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)
     if resume is not None:
         given = {
             "the frameworks": producer,

@@ -57,6 +57,10 @@ def sweep(
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
+    junit: options.Junit = None,
+    sarif: options.Sarif = None,
+    gitlab: options.Gitlab = None,
+    github: options.Github = False,
     resume: options.Resume = None,
 ) -> None:
     """Measure what a scenario file asks for, and say whether what it expects is found.
@@ -73,7 +77,7 @@ def sweep(
     from dlprof.errors import UsageError
 
     allowed = parse(fail_on) if fail_on else None
-    wanted = Wanted(json, html, csv, parquet, markdown)
+    wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)
     given = sweeping.Given(
         shape, dtype, layout, device, path, rounds, budget, timeout, seed, quick, diagnose, probe
     )

@@ -36,6 +36,10 @@ def time(
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
+    junit: options.Junit = None,
+    sarif: options.Sarif = None,
+    gitlab: options.Gitlab = None,
+    github: options.Github = False,
 ) -> None:
     """Measure a conversion of your own.
 
@@ -47,7 +51,7 @@ def time(
     from dlprof.own_code import Asked, request_for
 
     allowed = parse(fail_on) if fail_on else None
-    wanted = Wanted(json, html, csv, parquet, markdown)
+    wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)
     wanted.check()
     request, catalog = request_for(
         Asked(statement, "\n".join(setup or ()), source),

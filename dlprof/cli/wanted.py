@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
 from dlprof import session as sessions
 from dlprof.cli.distinct import check_distinct
+from dlprof.cli.fail_on import FailOn
+from dlprof.cli.github import check_summary, tell
 from dlprof.cli.names import given
+from dlprof.cli.place import documentation, place_of, scenario_file
 from dlprof.cli.show import say
 from dlprof.errors import UsageError
 from dlprof.session import Header, Result
@@ -27,6 +31,10 @@ class Wanted:
     csv: str | None = None
     parquet: str | None = None
     markdown: str | None = None
+    junit: str | None = None
+    sarif: str | None = None
+    gitlab: str | None = None
+    github: bool = False
 
     @property
     def printed(self) -> bool:
@@ -35,7 +43,7 @@ class Wanted:
 
     @property
     def anything(self) -> bool:
-        return bool(self._targets())
+        return bool(self._targets()) or self.github
 
     def check(self, **beside: Path | None) -> None:
         """Raises :class:`UsageError` before anything is measured where it could not be written.
@@ -50,25 +58,43 @@ class Wanted:
             raise UsageError("--parquet writes bytes: name a file")
         if len(self._printed()) > 1:
             raise UsageError(f"only one of {', '.join(self._printed())} can be printed")
+        if self.github and self._printed():
+            raise UsageError(f"--github prints annotations: name a file for {self._printed()[0]}")
         for target in self._targets().values():
             if target != STDOUT:
                 sessions.check_writable(Path(target))
+        if self.github:
+            check_summary(targets)
 
-    def give(self, header: Header, results: Results) -> None:
-        """Print or write what is wanted. Raises :class:`UsageError` for what cannot be written."""
-        writers = {
+    def give(
+        self,
+        header: Header,
+        results: Results,
+        fail_on: FailOn | None = None,
+        session: Path | None = None,
+    ) -> None:
+        """Print or write what is wanted. Raises :class:`UsageError` for what cannot be written.
+
+        ``fail_on`` says which findings fail, and ``session`` is the file that holds it all.
+        """
+        writers: dict[str, Callable[[str, Header, Results], None]] = {
             "json": _json,
             "html": _html,
             "csv": _csv,
             "parquet": _parquet,
             "markdown": _markdown,
+            "junit": partial(_junit, fail_on),
+            "sarif": partial(_sarif, session),
+            "gitlab": partial(_gitlab, session),
         }
         for name, target in self._targets().items():
             writers[name](target, header, results)
+        if self.github:
+            _github(header, results)
 
     def _targets(self) -> dict[str, str]:
         named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: target for name, target in named.items() if target is not None}
+        return {name: target for name, target in named.items() if isinstance(target, str)}
 
     def _printed(self) -> list[str]:
         return [f"--{name}" for name, target in self._targets().items() if target == STDOUT]
@@ -99,10 +125,45 @@ def _parquet(target: str, header: Header, results: Results) -> None:
 
 
 def _markdown(target: str, header: Header, results: Results) -> None:
+    _put(target, [_summary(header, results)])
+
+
+def _summary(header: Header, results: Results) -> str:
     from dlprof.reports import markdown
     from dlprof.reports.row import row_of
 
-    _put(target, [markdown.render(header, [row_of(result) for result in results()])])
+    return markdown.render(header, [row_of(result) for result in results()])
+
+
+def _junit(fail_on: FailOn | None, target: str, header: Header, results: Results) -> None:
+    from dlprof.reports.ci import junit, of_session
+
+    fails = of_session.fails_nothing if fail_on is None else fail_on.fails
+    checks = of_session.checks(header, results(), fails)
+    title = of_session.title(header)
+    _put(target, [junit.render(title, checks, header.created, header.wall_s)])
+
+
+def _sarif(session: Path | None, target: str, header: Header, results: Results) -> None:
+    from dlprof.reports.ci import of_session, sarif
+
+    found = of_session.remarks(header, results())
+    successful = of_session.measured_to_the_end(header, found)
+    _put(target, [sarif.render(found, place_of(header, session), successful, documentation())])
+
+
+def _gitlab(session: Path | None, target: str, header: Header, results: Results) -> None:
+    from dlprof.reports.ci import gitlab, of_session
+
+    found = of_session.remarks(header, results())
+    _put(target, [gitlab.render(found, place_of(header, session))])
+
+
+def _github(header: Header, results: Results) -> None:
+    from dlprof.reports.ci import of_session
+
+    found = of_session.remarks(header, results())
+    tell(found, _summary(header, results), scenario_file(header))
 
 
 def _put(target: str, chunks: Iterable[str]) -> None:

@@ -54,6 +54,14 @@ def suite(slower=None, count=10, seed=0, names="abcdefgh", **changes):
     ]
 
 
+def with_code(code, results):
+    """The same results, of conversions that are typed so."""
+    return [
+        result.model_copy(update={"case": result.case.model_copy(update={"code": code})})
+        for result in results
+    ]
+
+
 def session(results, **changes):
     return make_session(*results, **changes)
 

@@ -1,0 +1,205 @@
+"""Assertions on conversions: what a pair is asked for is measured once, and judged as often."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageError
+from dlprof.session import Session
+
+ROUNDS = 3
+"""Processes that must agree: whether a conversion copies can depend on the process."""
+
+Shape = str | Sequence[int]
+Words = str | Iterable[str]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is measured: one array of one pair, and the ways that match one of ``paths``."""
+
+    producer: str
+    consumer: str
+    paths: tuple[str, ...] = ()
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    layout: str | None = None
+    device: str | None = None
+    python: str | None = None
+    probes: tuple[str, ...] = ()
+
+
+@dataclass
+class Assertions:
+    """The fixture ``dlprof``. Sessions are kept in ``folder``.
+
+    ``missing`` is called where a framework or a device is not there, and does not return.
+    """
+
+    folder: Path
+    missing: Callable[[DlprofError], NoReturn]
+    _kept: dict[tuple[Asked, bool], tuple[Session, Path] | DlprofError] = field(
+        default_factory=dict, repr=False
+    )
+
+    def assert_view(self, producer: str, consumer: str, **asked: Any) -> None:
+        """Fail where a conversion copies, but for those that are documented to.
+
+        ``path`` is a glob of names or code as for ``--path``, or several; ``shape``, ``dtype``,
+        ``layout`` and ``device`` are one each, as on the command line; ``python`` is another
+        interpreter, ``probes`` are files. Raises :class:`AssertionError`, and
+        :class:`dlprof.errors.UsageError` for what makes no sense.
+        """
+        __tracebackhide__ = True
+        from dlprof.claims.claim import are_views
+
+        self._check("Every way is a view", are_views, asked_for(producer, consumer, **asked))
+
+    def assert_copy(self, producer: str, consumer: str, **asked: Any) -> None:
+        """Fail where a conversion that is documented to copy does not; of all where none is."""
+        __tracebackhide__ = True
+        from dlprof.claims.claim import are_copies
+
+        self._check("Every way is a copy", are_copies, asked_for(producer, consumer, **asked))
+
+    def assert_no_host_sync(self, producer: str, consumer: str, **asked: Any) -> None:
+        """Fail where a conversion waits on the host for work that is queued on its source."""
+        __tracebackhide__ = True
+        from dlprof.claims.claim import do_not_wait
+
+        wanted = asked_for(producer, consumer, **asked)
+        self._check("No way waits on the host", do_not_wait, wanted, diagnose=True)
+
+    def assert_safe(self, producer: str, consumer: str, **asked: Any) -> None:
+        """Fail where a conversion is wrong, not as documented, or unsafe."""
+        __tracebackhide__ = True
+        from dlprof.claims.claim import are_safe
+
+        wanted = asked_for(producer, consumer, **asked)
+        self._check("Every way is safe", are_safe, wanted, diagnose=True)
+
+    def assert_no_finding(
+        self,
+        producer: str,
+        consumer: str,
+        *,
+        rules: Words = (),
+        severity: str | None = None,
+        **asked: Any,
+    ) -> None:
+        """Fail where there is a finding of one of ``rules``, or as severe as ``severity``.
+
+        ``warning`` and worse if neither is given. What could not be told finds nothing.
+        """
+        __tracebackhide__ = True
+        from dlprof.claims.claim import without_findings
+        from dlprof.cli.fail_on import parse
+
+        words = [*_words(rules), *([severity] if severity else [])]
+        fails = parse(words or ["warning"], "assert_no_finding")
+        named = ", ".join(words or ["warning"])
+        self._check(
+            f"No finding of {named}",
+            lambda found: without_findings(found, fails.rules, fails.severities),
+            asked_for(producer, consumer, **asked),
+            diagnose=True,
+        )
+
+    def measure(self, producer: str, consumer: str, **asked: Any) -> Session:
+        """The session on which the assertions look, for claims of one's own."""
+        __tracebackhide__ = True
+        return self._session(asked_for(producer, consumer, **asked), diagnose=True)[0]
+
+    def _check(
+        self, claim: str, judge: Callable[[Session], Any], asked: Asked, diagnose: bool = False
+    ) -> None:
+        __tracebackhide__ = True
+        from dlprof.claims import failure
+
+        session, file = self._session(asked, diagnose)
+        judged = judge(session)
+        if not judged.holds:
+            raise AssertionError(failure.text(claim, judged, session, str(file)))
+
+    def _session(self, asked: Asked, diagnose: bool) -> tuple[Session, Path]:
+        __tracebackhide__ = True
+        found = self._kept.get((asked, True)) or self._kept.get((asked, diagnose))
+        if found is None:
+            file = self.folder / f"{len(self._kept)}.json"
+            found = self._kept[asked, diagnose] = _measured(asked, diagnose, file)
+        if isinstance(found, MissingFramework | MissingDevice):
+            self.missing(found)
+        if isinstance(found, DlprofError):
+            raise type(found)(str(found)) from None
+        return found
+
+
+def asked_for(  # noqa: PLR0913 - as many as axes
+    producer: str,
+    consumer: str,
+    *,
+    path: Words = (),
+    shape: Shape | None = None,
+    dtype: str | None = None,
+    layout: str | None = None,
+    device: str | None = None,
+    python: str | os.PathLike[str] | None = None,
+    probes: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
+) -> Asked:
+    """The same request for the same arguments, however they are written."""
+    __tracebackhide__ = True
+    files = [probes] if isinstance(probes, str | os.PathLike) else probes
+    return Asked(
+        producer,
+        consumer,
+        tuple(_words(path)),
+        _shape(shape) if isinstance(shape, str) else None if shape is None else tuple(shape),
+        dtype,
+        layout,
+        device,
+        None if python is None else str(os.fspath(python)),
+        tuple(str(os.fspath(file)) for file in files),
+    )
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    __tracebackhide__ = True
+    from dlprof.axes import parse_shapes
+
+    shapes = list(parse_shapes(text))
+    if len(shapes) != 1:
+        raise UsageError(f"an assertion is on one shape, and {text!r} has {len(shapes)}")
+    return shapes[0]
+
+
+def _words(words: Words) -> list[str]:
+    return [words] if isinstance(words, str) else list(words)
+
+
+def _measured(asked: Asked, diagnose: bool, file: Path) -> tuple[Session, Path] | DlprofError:
+    """The session and its file, or why there is none."""
+    from dlprof.api import run
+
+    try:
+        session = run(
+            asked.producer,
+            asked.consumer,
+            shapes=None if asked.shape is None else [asked.shape],
+            dtypes=asked.dtype,
+            layouts=asked.layout,
+            device=asked.device,
+            paths=asked.paths or None,
+            rounds=ROUNDS,
+            quick=True,
+            diagnose=diagnose,
+            python=asked.python,
+            probes=asked.probes,
+            output=file,
+        )
+    except DlprofError as error:
+        return error
+    return session, file

@@ -1,0 +1,158 @@
+"""What a comparison is wanted as besides the report: in files, or on stdout in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dlprof import session as sessions
+from dlprof.cli.distinct import check_distinct
+from dlprof.cli.github import check_summary, no_commands, tell
+from dlprof.cli.names import given
+from dlprof.cli.place import documentation, place_of, scenario_file
+from dlprof.cli.show import colour, say, width, write
+from dlprof.compare.outcome import Outcome
+from dlprof.compare.record import Comparison
+from dlprof.errors import UsageError
+from dlprof.reports import comparison as terminal
+
+STDOUT = "-"
+
+
+@dataclass(frozen=True)
+class Concluded:
+    """A comparison with what it comes to.
+
+    ``code`` is the exit code, and ``unsure`` that of a doubt; None for one who only wants to see.
+    ``head`` is the file of HEAD, if it is one.
+    """
+
+    comparison: Comparison
+    outcome: Outcome
+    code: int
+    unsure: int | None
+    names: terminal.Names
+    head: Path | None = None
+
+
+@dataclass(frozen=True)
+class ComparisonWanted:
+    """Each is the name of a file, ``-`` for stdout instead of the report, or None."""
+
+    json: str | None = None
+    markdown: str | None = None
+    junit: str | None = None
+    sarif: str | None = None
+    gitlab: str | None = None
+    github: bool = False
+
+    def check(self, **beside: Path | None) -> None:
+        """Raises :class:`UsageError` before anything is read or measured.
+
+        ``beside`` are files, by what they are for, that must not be replaced; they may be one.
+        """
+        targets = self._targets()
+        for name, target in targets.items():
+            given(name, target)
+        for what, file in beside.items():
+            check_distinct({what: file, **targets})
+        check_distinct(targets)
+        printed = self._printed()
+        if len(printed) > 1:
+            raise UsageError(f"only one of {', '.join(printed)} can be printed")
+        if self.github and printed:
+            raise UsageError(f"--github prints annotations: name a file for {printed[0]}")
+        for target in targets.values():
+            if target != STDOUT:
+                sessions.check_writable(Path(target))
+        if self.github:
+            check_summary(targets)
+
+    def give(self, found: Concluded) -> None:
+        """Print the report, or what takes its place, and write the files.
+
+        Raises :class:`UsageError` for what cannot be written.
+        """
+        if not self._printed():
+            with no_commands(self.github):
+                args = (found.comparison, found.outcome, found.names)
+                say(terminal.render(*args, width(), colour()))
+        for option, target in self._targets().items():
+            text = WRITERS[option](found)
+            say(text) if target == STDOUT else write(Path(target), text)
+        if self.github:
+            _github(found)
+
+    def _targets(self) -> dict[str, str]:
+        named = {
+            "--json": self.json,
+            "--markdown": self.markdown,
+            "--junit": self.junit,
+            "--sarif": self.sarif,
+            "--gitlab": self.gitlab,
+        }
+        return {name: target for name, target in named.items() if target is not None}
+
+    def _printed(self) -> list[str]:
+        return [name for name, target in self._targets().items() if target == STDOUT]
+
+
+def _json(found: Concluded) -> str:
+    from dlprof.reports import comparison_json
+
+    return comparison_json.render(found.comparison, found.outcome, found.code)
+
+
+def _markdown(found: Concluded) -> str:
+    from dlprof.reports import comparison_markdown
+
+    return comparison_markdown.render(found.comparison, found.outcome, found.names)
+
+
+def _junit(found: Concluded) -> str:
+    from dlprof.reports.ci import junit, of_comparison
+
+    doubt = of_comparison.doubts(found.unsure)
+    checks = of_comparison.checks(found.comparison, found.outcome, doubt)
+    return junit.render("dlprof compare", checks, found.comparison.head.created)
+
+
+def _sarif(found: Concluded) -> str:
+    from dlprof.reports.ci import of_comparison, sarif
+
+    remarks = of_comparison.remarks(
+        found.comparison, found.outcome, of_comparison.doubts(found.unsure)
+    )
+    successful = not found.outcome.nothing and found.comparison.invalid is None
+    return sarif.render(remarks, _place(found), successful, documentation())
+
+
+def _gitlab(found: Concluded) -> str:
+    from dlprof.reports.ci import gitlab, of_comparison
+
+    doubt = of_comparison.doubts(found.unsure)
+    return gitlab.render(
+        of_comparison.remarks(found.comparison, found.outcome, doubt), _place(found)
+    )
+
+
+def _github(found: Concluded) -> None:
+    from dlprof.reports.ci import of_comparison
+
+    doubt = of_comparison.doubts(found.unsure)
+    remarks = of_comparison.remarks(found.comparison, found.outcome, doubt)
+    tell(remarks, _markdown(found), scenario_file(found.comparison.head))
+
+
+def _place(found: Concluded) -> str:
+    return place_of(found.comparison.head, found.head)
+
+
+WRITERS: dict[str, Callable[[Concluded], str]] = {
+    "--json": _json,
+    "--markdown": _markdown,
+    "--junit": _junit,
+    "--sarif": _sarif,
+    "--gitlab": _gitlab,
+}

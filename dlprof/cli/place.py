@@ -1,0 +1,48 @@
+"""Which file of the repository a report points to: a conversion has no line in the source."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+from dlprof.clean import clean
+from dlprof.rules.known import mapping
+from dlprof.session import Header
+
+NOWHERE = "dlprof"
+LONGEST = 200
+
+
+def scenario_file(header: Header) -> str | None:
+    """The scenario file, as a path below the working folder; None where there is none such."""
+    file = mapping(header.request.get("scenario")).get("file")
+    return _below(file) if isinstance(file, str) and file else None
+
+
+def place_of(header: Header, session: Path | None) -> str:
+    """The scenario file, else the session file, else the word ``dlprof``."""
+    found = scenario_file(header) or (_below(str(session)) if session is not None else None)
+    return found or NOWHERE
+
+
+def documentation() -> str | None:
+    """The address of dlprof's documentation, if its package names one."""
+    try:
+        urls = metadata.metadata("dlprof").get_all("Project-URL") or []
+    except metadata.PackageNotFoundError:
+        return None
+    named = dict(url.split(", ", 1) for url in urls if ", " in url)
+    return named.get("Documentation")
+
+
+def _below(file: str) -> str | None:
+    """``file`` as a path below the working folder, which is the repository in a pipeline.
+
+    None where it is elsewhere, or is no file: a session may name any.
+    """
+    try:
+        here, path = Path.cwd().resolve(), Path(file).resolve()
+        inside = path.is_file() and path.is_relative_to(here)
+    except (OSError, RuntimeError, ValueError):  # a loop of links, a null byte, a name too long
+        return None
+    return clean(path.relative_to(here).as_posix(), LONGEST) if inside else None

@@ -1,0 +1,189 @@
+"""Checks and remarks of a comparison: each case, and whether the sides could be compared at all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dlprof.clean import clean, first_line
+from dlprof.compare.decision import SLOWER, UNSURE
+from dlprof.compare.match import code_key
+from dlprof.compare.outcome import NOT_KNOWN, REGRESSION, Outcome
+from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
+from dlprof.compare.verdicts import LOST, Change
+from dlprof.reports.ci.check import ERROR, FAILED, PASSED, SKIPPED, Check, lines_of
+from dlprof.reports.ci.remark import Remark, distinct, fingerprint
+from dlprof.reports.comparison_text import answers, array_of, name_of, ratio_text
+
+WHOLE = "BASE and HEAD"
+INCOMPARABLE, WORSE, NOTHING = "INCOMPARABLE", "WORSE", "NOTHING"
+CRASHED = ("crashed", "timeout")
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """What becomes of a case that is UNSURE, and of one that is INVALID."""
+
+    unsure: str = ERROR
+    invalid: str = ERROR
+
+
+def doubts(unsure: int | None) -> Doubts:
+    """By the exit code of what is unsure; None for one who only wants to see.
+
+    What is INVALID was not measured: only who sees, and does not judge, may pass over it.
+    """
+    if unsure is None:
+        return Doubts(SKIPPED, SKIPPED)
+    if unsure == REGRESSION:
+        return Doubts(FAILED, FAILED)
+    return Doubts(ERROR if unsure == NOT_KNOWN else SKIPPED, ERROR)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """One case, with the word by which it did not pass, and why."""
+
+    case: Compared
+    outcome: str
+    kind: str = ""
+    why: str = ""
+
+
+def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[Check]:
+    """One check for whether the sides could be compared, and one for each case."""
+    whole = _incomparable(comparison, outcome)
+    yield Check(WHOLE, "can be compared", ERROR if whole else PASSED, *_three(whole))
+    for judged in _judged(comparison, outcome, doubt):
+        yield _check(judged)
+    for key in comparison.ambiguous:
+        name, said = clean(" ".join(map(str, key))), "not compared: a session has it twice"
+        yield Check(WHOLE, name, SKIPPED, "TWICE", said, said)
+
+
+def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Remark, ...]:
+    """Regressions as errors, doubts as errors where they fail, else as warnings."""
+    whole = _incomparable(comparison, outcome)
+    seen: Counter[str] = Counter()
+    found = [
+        _remark(judged, seen) for judged in _judged(comparison, outcome, doubt) if _told(judged)
+    ]
+    if whole:
+        kind, said = whole
+        # That no time could be judged is one thing to be said, not one for each case.
+        found = [one for one in found if one.rule != INVALID.lower()]
+        found.insert(0, Remark(kind.lower(), kind.lower(), "error", said, fingerprint(kind)))
+    return distinct(sorted(found, key=lambda one: one.severity != "error"))
+
+
+def text(comparison: Comparison, outcome: Outcome) -> str:
+    """The answers of the report, a line each."""
+    return "\n".join(answers(comparison, outcome))
+
+
+def _incomparable(comparison: Comparison, outcome: Outcome) -> tuple[str, str] | None:
+    if outcome.nothing:
+        return NOTHING, clean(f"Nothing to compare: {outcome.nothing}.")
+    if comparison.invalid is not None:
+        return INCOMPARABLE, clean(f"The times cannot be compared: {comparison.invalid}.")
+    return None
+
+
+def _three(whole: tuple[str, str] | None) -> tuple[str, str, str]:
+    return ("", "", "") if whole is None else (whole[0], whole[1], whole[1])
+
+
+def _judged(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[_Judged]:
+    """Each case with what it comes to: regressions first, then doubts."""
+    slower, gone, unsure, invalid = (
+        {id(case) for case in cases}
+        for cases in (outcome.slower, outcome.gone, outcome.unsure, outcome.invalid)
+    )
+    worse: dict[int, list[Change]] = {}
+    for case, change in outcome.worse:
+        worse.setdefault(id(case), []).append(change)
+    for case in comparison.cases:
+        place = id(case)
+        if place in worse:
+            found = [str(change) for change in worse[place]]
+            found += [_slower(case)] if place in slower else []
+            crashed = case.statuses[1] in CRASHED
+            why = f"{'; '.join(found)}{_reason(case)}"
+            yield _Judged(case, ERROR if crashed else FAILED, WORSE, why)
+        elif place in gone:
+            yield _Judged(case, FAILED, GONE, "BASE has it, and HEAD was asked for it")
+        elif place in slower:
+            yield _Judged(case, FAILED, SLOWER, _slower(case))
+        elif place in invalid:
+            yield _Judged(case, doubt.invalid, INVALID, _because(case, INVALID))
+        elif place in unsure:
+            yield _Judged(case, doubt.unsure, UNSURE, _because(case, UNSURE))
+        else:
+            yield _innocent(case)
+
+
+def _innocent(case: Compared) -> _Judged:
+    base, head = case.statuses
+    if base not in TIMED and head in TIMED:
+        return _Judged(case, SKIPPED, NEW, "BASE has no time to compare with")
+    if base in TIMED and head in TIMED:
+        return _Judged(case, PASSED)
+    return _Judged(case, SKIPPED, "UNMEASURED", f"neither side has it{_reason(case)}")
+
+
+def _reason(case: Compared) -> str:
+    reason = case.reasons[1] or case.reasons[0]
+    return f": {first_line(reason)}" if reason else ""
+
+
+def _slower(case: Compared) -> str:
+    times = (time for time in case.times if time.word == SLOWER)
+    return "takes " + ", ".join(f"{ratio_text(t)} times as long ({t.measure})" for t in times)
+
+
+def _because(case: Compared, word: str) -> str:
+    """Why a case is in doubt: its times with that word, or verdicts that are not known any more."""
+    found = [_phrase(time) for time in case.times if time.word in (word, GONE)]
+    found += [str(change) for change in case.changes if change.direction == LOST]
+    return "; ".join(dict.fromkeys(found)) or "HEAD has no answer for it"
+
+
+def _phrase(time: Time) -> str:
+    parts = (time.reason, f"HEAD/BASE {ratio_text(time)}" if time.ratio is not None else "")
+    return f"{time.measure}: {', '.join(part for part in parts if part) or 'not known'}"
+
+
+def _check(judged: _Judged) -> Check:
+    case = judged.case
+    times = [f"{time.measure}: {time.word} {ratio_text(time)}" for time in case.times]
+    changes = [str(change) for change in case.changes]
+    said = clean(f"{judged.kind}: {judged.why}") if judged.kind else ""
+    return Check(
+        array_of(case),
+        name_of(case),
+        judged.outcome,
+        judged.kind,
+        said,
+        lines_of([*([said] if said else []), *times, *changes]),
+    )
+
+
+def _told(judged: _Judged) -> bool:
+    return judged.outcome in (FAILED, ERROR) or judged.kind in (UNSURE, INVALID)
+
+
+def _remark(judged: _Judged, seen: Counter[str]) -> Remark:
+    """``seen`` tells cases apart that differ in nothing but the environment."""
+    rule, case = judged.kind.lower(), judged.case
+    way = fingerprint(rule, *code_key(case.case))
+    seen[way] += 1
+    return Remark(
+        rule,
+        rule,
+        "error" if judged.outcome in (FAILED, ERROR) else "warning",
+        clean(judged.why),
+        way if seen[way] == 1 else fingerprint(way, seen[way]),
+        subject=name_of(case),
+        array=array_of(case),
+    )

@@ -1,0 +1,114 @@
+"""Remarks as SARIF 2.1.0, for GitHub code scanning and other viewers.
+
+The standard: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from dlprof import __version__
+from dlprof.reports.ci.remark import Remark
+from dlprof.rules import RULES
+from dlprof.rules.pages import index, page
+
+VERSION = "2.1.0"
+SCHEMA = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+LEVELS = {"error": "error", "warning": "warning"}
+LEAST = "note"
+FINGERPRINT = "dlprof/v1"
+
+GATE = {
+    "slower": "HEAD takes longer than BASE, by more than the floor.",
+    "worse": "A verdict of HEAD is worse than that of BASE.",
+    "gone": "BASE has the case, and HEAD was asked for it and has it not.",
+    "unsure": "It could not be told whether HEAD is slower.",
+    "invalid": "The times cannot be trusted, or are not of the same thing.",
+    "incomparable": "The times of the two sides cannot be compared.",
+    "nothing": "There was nothing to compare.",
+}
+"""What the words of a comparison mean; docs/compare.md has more."""
+
+RUN = {
+    "nothing-measured": "Nothing could be measured.",
+    "stopped": "The run was stopped before its end.",
+    "expectation": "A scenario expects something that was not found, or could not be checked.",
+}
+
+
+def render(remarks: Sequence[Remark], file: str, successful: bool, docs: str | None = None) -> str:
+    """One SARIF log with one run, and a line end.
+
+    ``file`` as in :func:`dlprof.reports.ci.gitlab.render`. ``successful`` says whether the
+    measurement came to its end. ``docs`` is the address of the documentation, where there is one:
+    the rules then have a ``helpUri``; the text of their pages they have in any case.
+    """
+    rules = _rules(remarks, docs)
+    places = {rule["id"]: at for at, rule in enumerate(rules)}
+    driver = {"name": "dlprof", "version": __version__, "rules": rules}
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [{"executionSuccessful": successful}],
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(remark, places[remark.rule], file) for remark in remarks],
+    }
+    return json.dumps({"$schema": SCHEMA, "version": VERSION, "runs": [run]}, indent=1) + "\n"
+
+
+def _rules(remarks: Sequence[Remark], docs: str | None) -> list[dict[str, Any]]:
+    """All rules of dlprof, and those words that were said and are none of them."""
+    known = [_documented(rule.id, rule.name, docs) for rule in RULES]
+    ids = {rule.id for rule in RULES}
+    words = dict.fromkeys(remark.rule for remark in remarks if remark.rule not in ids)
+    return known + [_word(word) for word in words]
+
+
+def _documented(rule: str, name: str, docs: str | None) -> dict[str, Any]:
+    text = page(rule)
+    found = {
+        "id": rule,
+        "name": name,
+        "shortDescription": {"text": index(rule)},
+        "help": {"text": text, "markdown": text},
+    }
+    return found | ({"helpUri": f"{docs.rstrip('/')}/rules/{rule}.html"} if docs else {})
+
+
+def _word(word: str) -> dict[str, Any]:
+    text = {**GATE, **RUN}.get(word, word)
+    return {"id": word, "name": word, "shortDescription": {"text": text}}
+
+
+def _result(remark: Remark, place: int, file: str) -> dict[str, Any]:
+    advice = f"\n{remark.advice}" if remark.advice else ""
+    return {
+        "ruleId": remark.rule,
+        "ruleIndex": place,
+        "level": LEVELS.get(remark.severity, LEAST),
+        "message": {"text": _plain(f"{remark.sentence}{advice}")},
+        "locations": [_location(remark, file)],
+        "partialFingerprints": {FINGERPRINT: remark.fingerprint},
+    }
+
+
+def _location(remark: Remark, file: str) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": {"uri": quote(file, errors="replace")},
+            "region": {"startLine": 1},
+        }
+    }
+    if remark.subject:
+        name = f"{remark.subject}  {remark.array}"
+        found["logicalLocations"] = [{"name": remark.subject, "fullyQualifiedName": name}]
+    return found
+
+
+def _plain(text: str) -> str:
+    """``text`` of which a viewer makes no link: ``[words](target)`` is one, section 3.11.6."""
+    return text.replace("](", "] (")

@@ -1,0 +1,69 @@
+"""The action and the GitLab job with the real dlprof: a regression fails the step, and is told."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "unit"))
+from comparison_builders import session, suite
+from pipelines import JOB, run_action, run_job, this_dlprof
+
+pytestmark = pytest.mark.integration
+
+HEADS = {"same": (None, 0), "slower": ({"c": 1.5}, 1)}
+
+
+@pytest.fixture(params=HEADS)
+def gated(tmp_path, request):
+    """Inputs of a gate over two session files, and the exit code it must have."""
+    ratio, code = HEADS[request.param]
+    for name, results in (("base", suite()), ("head", suite(ratio, seed=50))):
+        found = session(results, created=f"2026-01-01 {name}")
+        (tmp_path / f"{name}.json").write_text(found.model_dump_json(by_alias=True), "utf-8")
+    return {"base": "base.json", "head": "head.json"}, code
+
+
+def failures(file):
+    return int(ET.parse(file).getroot().get("failures"))
+
+
+def test_the_action_fails_and_annotates(tmp_path, gated):
+    inputs, code = gated
+    command = str(this_dlprof(tmp_path))
+    ran = run_action({**inputs, "sarif": "s.sarif", "dlprof": command}, tmp_path)
+    assert (ran.code, ran.output) == (code, f"exit-code={code}\n"), ran.err
+    assert ("::error title=dlprof%3A slower::" in ran.out) == bool(code)
+    assert ran.summary.startswith("## dlprof: BASE and HEAD")
+    assert failures(tmp_path / "dlprof-junit.xml") == code
+    results = json.loads((tmp_path / "s.sarif").read_text("utf-8"))["runs"][0]["results"]
+    assert len(results) == code
+
+
+def test_the_job_fails_and_leaves_its_reports(tmp_path, gated):
+    inputs, code = gated
+    ran = run_job({**inputs, "command": str(this_dlprof(tmp_path))}, tmp_path)
+    assert ran.code == code, ran.err
+    assert all((tmp_path / name).is_file() for name in JOB["artifacts"]["paths"])
+    reports = JOB["artifacts"]["reports"]
+    assert failures(tmp_path / reports["junit"]) == code
+    assert len(json.loads((tmp_path / reports["codequality"]).read_text("utf-8"))) == code
+
+
+def test_a_baseline_of_another_machine_is_no_pass(tmp_path, gated):
+    inputs, _ = gated
+    file = tmp_path / "head.json"
+    found = json.loads(file.read_text("utf-8"))
+    found["environment"] = {"cpu": "another"}
+    file.write_text(json.dumps(found), "utf-8")
+    base = json.loads((tmp_path / "base.json").read_text("utf-8"))
+    base["environment"] = {"cpu": "this one"}
+    (tmp_path / "base.json").write_text(json.dumps(base), "utf-8")
+    command = str(this_dlprof(tmp_path))
+    ran = run_action({**inputs, "unsure": "pass", "dlprof": command}, tmp_path)
+    assert (ran.code, ran.output) == (3, "exit-code=3\n")
+    assert "::error title=dlprof%3A incomparable::The times cannot be compared" in ran.out

@@ -1,0 +1,61 @@
+"""The pytest plugin with real frameworks, as a project's own tests use it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.integration
+
+TESTS = """
+import sys
+
+def test_a_view(dlprof):
+    dlprof.assert_view("torch", "numpy", path="x.numpy()", shape="16")
+
+def test_a_copy_is_no_view(dlprof):
+    dlprof.assert_view("torch", "numpy", path="numpy.array(x)", shape="16")
+
+def test_a_copy(dlprof):
+    dlprof.assert_copy("torch", "numpy", path="numpy.array(x)", shape="16")
+
+def test_no_wait_and_safe(dlprof):
+    for check in (dlprof.assert_no_host_sync, dlprof.assert_safe):
+        check("torch", "numpy", path="x.numpy()", shape="32")
+
+def test_no_framework_is_imported_here():
+    assert not {"torch", "jax", "tensorflow", "cupy"} & set(sys.modules)
+"""
+
+
+def test_a_project_tests_its_conversions(tmp_path):
+    pytest.importorskip("torch")
+    file = tmp_path / "test_conversions.py"
+    file.write_text(TESTS, encoding="utf-8")
+    options = ("-p", "dlprof.pytest_plugin", "-p", "no:cacheprovider", "-rsf", "--color=no")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-W", "error", *options, file],
+        cwd=tmp_path,
+        env=plain_environment(),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert (
+        "torch -> numpy, 16 float32 C on cpu: Every way is a view? Not so for 1 of 1" in done.stdout
+    )
+    assert "numpy.array(x): a copy" in done.stdout
+    assert "FAILED test_conversions.py::test_a_copy_is_no_view" in done.stdout
+    assert "1 failed, 4 passed" in done.stdout
+
+
+def plain_environment():
+    """This process's, with this checkout, and no plugin but the one that is named."""
+    root = str(Path(__file__).parents[2])
+    return {**os.environ, "PYTHONPATH": root, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

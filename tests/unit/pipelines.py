@@ -1,0 +1,133 @@
+"""Run the steps of ``action.yml`` and the scripts of ``ci/gitlab.yml`` in a shell, as runners do.
+
+What is faked is the runner: its environment files and folders, and the expressions ``${{ … }}``.
+The scripts are taken from the files as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+GITLAB = yaml.safe_load((ROOT / "ci" / "gitlab.yml").read_text(encoding="utf-8"))
+JOB = GITLAB[".dlprof-gate"]
+
+WAYS = {
+    "two interpreters": {"scenario": "a b.toml", "base-python": "old/python", "head-python": "new"},
+    "a baseline": {"scenario": "s.toml", "baseline": "main.json", "head-python": "new/python"},
+    "two sessions": {"base": "before.json", "head": "after.json"},
+}
+"""The ways to gate, by the inputs of the action; those of the job are called ``DLPROF_…``."""
+
+GITHUB_SHELL = ("bash", "--noprofile", "--norc", "-eo", "pipefail")
+"""What ``shell: bash`` stands for."""
+GITLAB_SHELLS = {
+    "bash": ("bash", "-c", "set -eo pipefail\n{}"),
+    "sh": ("sh", "-c", "set -e\n{}"),
+}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One step or job: its exit code, what it said, and what it left."""
+
+    code: int
+    out: str
+    err: str
+    output: str = ""
+    summary: str = ""
+
+
+def recorder(folder: Path, code: int = 0) -> Path:
+    """A command in the place of dlprof, that writes down the words it is given, one a NUL."""
+    file = folder / "recorder"
+    file.write_text(
+        f'#!/bin/sh\nprintf "%s\\0" "$@" > {shlex.quote(str(folder / "words"))}\nexit {code}\n',
+        encoding="utf-8",
+    )
+    file.chmod(0o755)
+    return file
+
+
+def recorded(folder: Path) -> list[str]:
+    return (folder / "words").read_text(encoding="utf-8").split("\0")[:-1]
+
+
+def this_dlprof(folder: Path) -> Path:
+    """A command that runs the dlprof of this checkout."""
+    file = folder / "dlprof"
+    words = shlex.join([sys.executable, "-m", "dlprof"])
+    file.write_text(f'#!/bin/sh\nexport PYTHONPATH={ROOT}\nexec {words} "$@"\n', encoding="utf-8")
+    file.chmod(0o755)
+    return file
+
+
+def run_action(inputs: dict[str, str], folder: Path, only: str | None = None) -> Ran:
+    """All steps of the action that apply, up to one that fails."""
+    given = {name: found.get("default", "") for name, found in ACTION["inputs"].items()} | inputs
+    ran = Ran(0, "", "")
+    for step in ACTION["runs"]["steps"]:
+        if applies(step.get("if"), given) and only in (None, step["name"]):
+            ran = run_step(step, given, folder)
+        if ran.code:
+            break
+    return ran
+
+
+def run_step(step: dict, inputs: dict[str, str], folder: Path) -> Ran:
+    files = {name: folder / name for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+    for file in files.values():
+        file.touch()
+    script = folder / "step.sh"
+    script.write_text(step["run"], encoding="utf-8")
+    values = {name: expression(text, inputs) for name, text in step.get("env", {}).items()}
+    runner = {"RUNNER_TEMP": folder / "temp", "GITHUB_ACTION_PATH": ROOT, **files}
+    done = shell([*GITHUB_SHELL, str(script)], {**runner, **values}, folder)
+    output, summary = (file.read_text(encoding="utf-8") for file in files.values())
+    return Ran(done.returncode, done.stdout, done.stderr, output, summary)
+
+
+def run_job(inputs: dict[str, str], folder: Path, shell_name: str = "bash") -> Ran:
+    """before_script and script of the job as one script, as GitLab's runner joins them."""
+    variables = {f"DLPROF_{name.replace('-', '_').upper()}": text for name, text in inputs.items()}
+    unknown = set(variables) - set(JOB["variables"])
+    assert not unknown, unknown
+    *words, script = GITLAB_SHELLS[shell_name]
+    lines = "\n".join([*JOB["before_script"], *JOB["script"]])
+    values = {**JOB["variables"], **variables, "CI_PROJECT_DIR": folder}
+    done = shell([*words, script.format(lines)], values, folder)
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def shell(words: list[str], values: dict[str, object], folder: Path):
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "XDG_STATE_HOME": str(folder),
+        **{name: str(value) for name, value in values.items()},
+    }
+    return subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+
+
+def expression(text: str, inputs: dict[str, str]) -> str:
+    """A value under ``env``: text with ``${{ inputs.NAME }}`` in it."""
+    return re.sub(r"\$\{\{ inputs\.([a-z-]+) \}\}", lambda found: inputs[found[1]], text)
+
+
+def applies(condition: str | None, inputs: dict[str, str]) -> bool:
+    """``if:`` in the one form that the action uses."""
+    if condition is None:
+        return True
+    name, text = re.fullmatch(r"inputs\.([a-z-]+) == '([^']*)'", condition).groups()
+    return inputs[name] == text

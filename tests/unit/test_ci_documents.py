@@ -1,0 +1,82 @@
+"""The examples of docs/ci.md and docs/pytest.md are of this version: inputs, keys and assertions."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+
+import pytest
+import yaml
+from pipelines import ACTION, JOB, ROOT
+
+from dlprof.claims.assertions import Assertions, asked_for
+from dlprof.scenario.read import read
+
+pytestmark = pytest.mark.unit
+
+CI = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+PYTEST = (ROOT / "docs" / "pytest.md").read_text(encoding="utf-8")
+
+
+class Loader(yaml.SafeLoader):
+    """YAML with GitLab's ``!reference``."""
+
+
+Loader.add_constructor("!reference", lambda loader, node: tuple(loader.construct_sequence(node)))
+
+
+def blocks(text, language):
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def steps(thing):
+    """Every step of a workflow, wherever it stands."""
+    if isinstance(thing, dict):
+        yield from [thing] if "uses" in thing else []
+        thing = list(thing.values())
+    if isinstance(thing, list):
+        for part in thing:
+            yield from steps(part)
+
+
+EXAMPLES = [yaml.load(block, Loader) for block in blocks(CI, "yaml")]
+
+
+def test_the_workflows_use_inputs_that_there_are():
+    used = [step["with"] for step in steps(EXAMPLES) if "dlprof" in step["uses"]]
+    assert len(used) == 2
+    for inputs in used:
+        assert set(inputs) <= set(ACTION["inputs"])
+        assert ("scenario" in inputs) != ("base" in inputs)
+
+
+def test_the_job_uses_variables_that_there_are():
+    (job,) = [example["conversions"] for example in EXAMPLES if "conversions" in example]
+    assert job["extends"] == ".dlprof-gate"
+    assert set(job["variables"]) <= set(JOB["variables"])
+    assert job["before_script"][-1] == (".dlprof-gate", "before_script")
+
+
+def test_the_scenario_can_be_read(tmp_path):
+    (block,) = blocks(CI, "toml")
+    file = tmp_path / "conversions.toml"
+    file.write_text(block, encoding="utf-8")
+    assert read(file).expect == ["no error"]
+
+
+def test_the_examples_of_pytest_call_what_there_is():
+    (block,) = blocks(PYTEST, "python")
+    calls = [node for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Call)]
+    assert len(calls) == 5
+    known = {*inspect.signature(asked_for).parameters, "rules", "severity"}
+    for call in calls:
+        assert isinstance(getattr(Assertions, call.func.attr), type(asked_for))
+        assert {word.arg for word in call.keywords} <= known
+
+
+def test_every_assertion_and_argument_is_documented():
+    for name in (name for name in vars(Assertions) if name.startswith("assert_")):
+        assert f"| `{name}(" in PYTEST
+    for name in inspect.signature(asked_for).parameters:
+        assert f"{name}=" in PYTEST or name in ("producer", "consumer")
