@@ -42,6 +42,7 @@ def _register() -> None:
         compare,
         explain,
         gate,
+        history,
         matrix,
         paths,
         probes,
@@ -71,6 +72,7 @@ def _register() -> None:
     )
     for verb in verbs:
         app.command()(verb)
+    app.add_typer(history.history, name="history")
 
 
 def main() -> NoReturn:

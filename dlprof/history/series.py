@@ -1,0 +1,144 @@
+"""From sessions to series: one for each case, machine and environment, in order of time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dlprof import stats
+from dlprof.compare.match import Key, asked_for, code_key
+from dlprof.compare.process import Side, median_ns, processes, steady
+from dlprof.compare.statistic import STATEFUL_BYTES
+from dlprof.compare.surroundings import untrusted
+from dlprof.history.entry import Entry, environment_of
+from dlprof.history.machine import Machine, machine_of
+from dlprof.rules.known import Known
+from dlprof.session import CaseRecord, Header, Result
+
+
+@dataclass(frozen=True)
+class Point:
+    """One session's word on a case.
+
+    ``side`` are its processes, of the mode that most of them are in; empty where there is no time
+    to be trusted: ``doubt`` says why. ``header`` is the session's, with the case's environment.
+    """
+
+    entry: Entry
+    header: Header
+    result: Result
+    side: Side
+    doubt: str = ""
+
+    @property
+    def time_ns(self) -> float | None:
+        return median_ns(self.side)
+
+
+@dataclass(frozen=True)
+class Series:
+    """One case on one machine. ``missing``: later sessions that were asked for it without it."""
+
+    case: CaseRecord
+    machine: Machine
+    environment: str
+    points: tuple[Point, ...]
+    missing: int = 0
+
+    @property
+    def timed(self) -> tuple[Point, ...]:
+        return tuple(point for point in self.points if point.side)
+
+
+def series_of(entries: Sequence[Entry], measure: str) -> tuple[Series, ...]:
+    """All series of a history, machine by machine, cases in the order in which they came first.
+
+    ``entries`` are in order of time. A case that a session holds twice is left out of it.
+    """
+    found: dict[tuple[Machine, str, Key], list[Point]] = {}
+    machines: dict[Machine, None] = {}
+    for entry in entries:
+        for result in _unambiguous(entry):
+            point = _point(entry, result, measure)
+            machine = machine_of(point.header.environment)
+            machines.setdefault(machine)
+            where = machine, result.environment or "", code_key(result.case)
+            found.setdefault(where, []).append(point)
+    order = list(machines)
+    made = [
+        Series(
+            points[-1].result.case,
+            machine,
+            environment,
+            tuple(_once(points)),
+            _missing(entries, machine, points),
+        )
+        for (machine, environment, _), points in found.items()
+    ]
+    return tuple(sorted(made, key=lambda one: order.index(one.machine)))
+
+
+def _unambiguous(entry: Entry) -> Iterator[Result]:
+    counts = Counter(_name(result) for result in entry.session.results)
+    return (result for result in entry.session.results if counts[_name(result)] == 1)
+
+
+def _name(result: Result) -> Key:
+    return (*code_key(result.case), result.environment)
+
+
+def _point(entry: Entry, result: Result, measure: str) -> Point:
+    environment: Mapping[str, Any] = environment_of(entry.session, result)
+    header = entry.session.model_copy(update={"environment": dict(environment)})
+    doubt = _doubt(header, result, measure)
+    side = () if doubt else _of_one_mode(processes(result, measure))
+    return Point(entry, header, result, side, doubt or ("" if side else "no such time"))
+
+
+def _doubt(header: Header, result: Result, measure: str) -> str:
+    """Why the time of a result is not to be trusted, as :mod:`dlprof.compare` has it."""
+    if result.status != "ok":
+        return f"{result.status}: {result.reason or 'no reason given'}"
+    known = Known(0, result)
+    stateful = known.owner != "view" and known.size_bytes >= STATEFUL_BYTES
+    if stateful or not steady(result, measure):
+        return untrusted(header) or ""
+    return ""
+
+
+def _of_one_mode(side: Side) -> Side:
+    """The processes of the mode that most are in, the slower one on a tie."""
+    if not side:
+        return side
+    modes = stats.find_modes(
+        [process.time_ns for process in side], [process.page_faults for process in side]
+    )
+    largest = max(modes, key=lambda mode: (len(mode), side[mode[0]].time_ns))
+    return tuple(side[index] for index in sorted(largest))
+
+
+def _once(points: Iterable[Point]) -> list[Point]:
+    """A session that was added before and after ``--resume`` counts once, with all its rounds."""
+    kept: dict[Any, Point] = {}
+    for point in points:
+        first = point.side[0] if point.side else None
+        name = (point.entry.created, first, point.entry.id if first is None else "")
+        if name not in kept or len(kept[name].side) <= len(point.side):
+            kept[name] = point
+    return list(kept.values())
+
+
+def _missing(entries: Sequence[Entry], machine: Machine, points: Sequence[Point]) -> int:
+    """How many sessions of the machine since the last point were asked for the case in vain."""
+    last = points[-1].entry
+    case = points[-1].result.case
+    later = entries[entries.index(last) + 1 :]
+    return sum(
+        machine_of(entry.session.environment) == machine
+        and entry.session.complete
+        and entry.session.request != {}
+        and asked_for(entry.session, case)
+        for entry in later
+    )
