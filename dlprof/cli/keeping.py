@@ -46,4 +46,5 @@ def _told(file: Path, done: Added, address: Address) -> str:
     count = len(done.entry.session.results)
     cases = f"{count:,} case{'s' if count != 1 else ''}"
     where = f"{'the new history ' if done.first else ''}{address.shown}"
-    return f"{clean(str(file))}: added to {where}: {cases}, {said}"
+    gone = " (kept in the memory of this process alone)" if address.protocol == "memory" else ""
+    return f"{clean(str(file))}: added to {where}{gone}: {cases}, {said}"

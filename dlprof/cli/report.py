@@ -16,17 +16,32 @@ def report(
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            "--history",
+            metavar="ADDRESS",
+            help="With --html: show the trend of its cases in this history too.",
+        ),
+    ] = None,
 ) -> None:
     """Print the report of a session again, or write it in another form."""
     from dlprof import session as sessions
     from dlprof.cli.scenario_report import shown_as
     from dlprof.cli.wanted import Wanted
+    from dlprof.errors import UsageError
     from dlprof.judging import judged
     from dlprof.reports.row import row_of
 
+    if history is not None:
+        from dlprof.cli.trends import trends_with
+
     wanted = Wanted(html=html, csv=csv, parquet=parquet, markdown=markdown)
     wanted.check(**{"the session that is read": session})
+    if history is not None and html is None:
+        raise UsageError("--history adds a section to --html FILE: give both")
     found = judged(sessions.load(session))
+    trends = () if history is None else trends_with(found, history)
     if not wanted.anything:
         shown_as(found)(found, [row_of(result) for result in found.results])
-    wanted.give(found, lambda: found.results)
+    wanted.give(found, lambda: found.results, trends)

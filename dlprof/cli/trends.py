@@ -13,15 +13,21 @@ from dlprof.clean import clean
 from dlprof.cli.distinct import check_distinct
 from dlprof.cli.show import colour, say, width, write
 from dlprof.compare.floors import MEASURES
-from dlprof.errors import HistoryError, Unmeasured, UsageError
-from dlprof.history.address import given
+from dlprof.compare.match import code_key
+from dlprof.errors import DlprofError, HistoryError, Unmeasured, UsageError
+from dlprof.history.address import Address, given
+from dlprof.history.entry import entry_of
 from dlprof.history.folder import folder_at
+from dlprof.history.label import Label
 from dlprof.history.series import series_of
 from dlprof.history.store import History, read
 from dlprof.history.trend import Trend, chosen, trends_of
 from dlprof.reports import history as terminal
 from dlprof.reports import history_json
 from dlprof.reports.sparkline import BARS, DIGITS
+from dlprof.session import Session
+
+READY = "ready"
 
 
 def show_trends(
@@ -40,7 +46,7 @@ def show_trends(
     if measure not in MEASURES:
         raise UsageError(f"--measure is {', '.join(MEASURES)}, not {measure!r}")
     _check_targets({"--json": json, "--html": html})
-    history, trends = trends_at(address, globs, measure, last)
+    history, trends = _trends_at(given(address, "an ADDRESS"), globs, measure, last)
     if json is not None:
         _give(json, history_json.render(history, trends, measure))
     if html is not None:
@@ -51,18 +57,34 @@ def show_trends(
         say(terminal.render(history, trends, measure, width(), colour(), _marks()))
 
 
-def trends_at(
-    address: str | None,
-    globs: Sequence[str] = (),
-    measure: str = "ready",
-    last: int | None = None,
-    option: str = "an ADDRESS",
-) -> tuple[History, tuple[Trend, ...]]:
+def trends_with(session: Session, address: str) -> tuple[Trend, ...]:
+    """The trends of a session's cases on its machine, with the session itself at their end."""
+    try:
+        entry = entry_of(session, Label())
+    except DlprofError as error:
+        raise type(error)(f"the session has no place in a history: {error}") from None
+    kept = list(_read(given(address, "--history ADDRESS"), None).entries)
+    if entry.id not in {one.id for one in kept}:
+        kept = sorted([*kept, entry], key=lambda one: one.created)
+    own = {(one.machine, one.environment, code_key(one.case)) for one in series_of([entry], READY)}
+    found = series_of(kept, READY)
+    return trends_of(
+        [one for one in found if (one.machine, one.environment, code_key(one.case)) in own]
+    )
+
+
+def _read(place: Address, last: int | None) -> History:
     """What is at an address; files that are no part of it are named on stderr."""
-    place = given(address, option)
     history = read(folder_at(place), last)
     for name, reason in history.ignored:
         typer.echo(f"dlprof: {name} is left out: {clean(reason)}", err=True)
+    return history
+
+
+def _trends_at(
+    place: Address, globs: Sequence[str], measure: str, last: int | None
+) -> tuple[History, tuple[Trend, ...]]:
+    history = _read(place, last)
     if not history.entries:
         raise Unmeasured(f"the history {place.shown} holds no session")
     found = chosen(series_of(history.entries, measure), globs)

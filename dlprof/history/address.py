@@ -22,6 +22,9 @@ HIDDEN = "<hidden>"
 LEAST_SECRET = 3
 LONGEST = 300
 
+_LINK = re.compile(r"::(?=[a-zA-Z][a-zA-Z0-9+.-]*://)")
+"""Between the addresses of a chain; elsewhere colons may be of a password."""
+
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 
 
@@ -40,7 +43,7 @@ class Address:
         """The address without login and query."""
         if self.folder is not None:
             return str(self.folder)
-        return "::".join(_shown(part) for part in self.text.split("::"))
+        return "::".join(_shown(part) for part in _LINK.split(self.text))
 
     @property
     def protocol(self) -> str:
@@ -59,7 +62,7 @@ class Address:
             return set()
         known = set(re.split(r"[:/@?&=#]+", self.shown))
         hidden = [part for part in re.split(r"[:/@?&=#]+", self.text) if part not in known]
-        whole = [part for part in self.text.split("::") if _shown(part) != part]
+        whole = [part for part in _LINK.split(self.text) if _shown(part) != part]
         logins = [part.partition("://")[2].rpartition("@")[0] for part in whole]
         found = [*hidden, *whole, *logins, *(login.partition(":")[2] for login in logins)]
         return {form for one in found for form in (one, unquote(one)) if len(form) >= LEAST_SECRET}
@@ -98,7 +101,7 @@ def _shown(part: str) -> str:
     """One address of a chain. Where login or query cannot be told from the rest, nothing of it."""
     protocol, colon, rest = part.partition("://")
     if not colon:
-        return part
+        return HIDDEN if {"@", "?"} & set(part) else part
     head, mark, query = rest.partition("?")
     if "@" in query and "@" not in head:  # a password with a question mark, or a query with a mail
         return f"{protocol}://{HIDDEN}"

@@ -13,7 +13,8 @@ from dlprof.history.trend import Brought, TimeStep, Trend, VerdictStep
 from dlprof.quantity import plain_time
 
 LONGEST_LABEL = 40
-COMMIT = 12
+HASH, COMMIT = 40, 12
+"""Characters of a commit, and how many of them are shown."""
 MOST_DIFFERENCES = 6
 HEXADECIMAL = frozenset("0123456789abcdef")
 LARGE = 10.0
@@ -50,7 +51,7 @@ def when_text(when: datetime) -> str:
 def label_text(label: str) -> str:
     """A commit is shown by its first characters."""
     stem, dash, rest = label.partition("-")
-    if len(stem) == COMMIT * 3 + 4 and set(stem) <= HEXADECIMAL:
+    if len(stem) == HASH and set(stem) <= HEXADECIMAL:
         label = stem[:COMMIT] + dash + rest
     return clean(label, LONGEST_LABEL)
 

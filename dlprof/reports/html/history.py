@@ -51,11 +51,16 @@ class CaseLine:
 
 @dataclass(frozen=True)
 class Past:
-    """The history as a section of a page; ``steps`` are newest first."""
+    """The history as a section of a page; ``steps`` are newest first.
+
+    ``array`` and ``machine`` are those of all cases, empty where they differ.
+    """
 
     answer: str
     steps: tuple[StepLine, ...]
     cases: tuple[CaseLine, ...]
+    array: str
+    machine: str
     notes: tuple[str, ...]
     figures: tuple[Figure, ...]
     left_out: str
@@ -71,6 +76,8 @@ def past(trends: Sequence[Trend]) -> Past:
         answer(trends),
         tuple(map(_step, steps_of(trends))),
         tuple(map(_case, trends)),
+        _common([array_of(found.series) for found in trends]),
+        _common([found.series.machine.name for found in trends]),
         tuple(notes),
         tuple(trend.figures(trends)),
         trend.left_out_text(trends),
@@ -103,3 +110,7 @@ def _case(found: Trend) -> CaseLine:
         plain_time(known[-1], 3) if known else "-",
         len(found.steps) + len(found.verdicts),
     )
+
+
+def _common(words: Sequence[str]) -> str:
+    return words[0] if len(set(words)) == 1 else ""

@@ -25,7 +25,7 @@ def render(history: History, trends: Sequence[Trend], measure: str) -> str:
         "heading": heading(history, trends, measure),
         "sessions": [_session(entry) for entry in newest[:MOST_SESSIONS]],
         "more_sessions": max(len(newest) - MOST_SESSIONS, 0),
-        "ignored": history.ignored,
+        "ignored": [tuple(map(clean, one)) for one in history.ignored],
     }
     return template("history.html.j2").render(**content, style=assets()["style"])
 
@@ -38,7 +38,7 @@ def _session(entry: Entry) -> tuple[str, ...]:
     label = label_text(entry.label.text)
     return (
         when_text(entry.created),
-        f"{label} ({entry.label.source})" if label else "-",
+        label or "-",
         clean(str(environment.get("python", "?")), 20),
         clean(", ".join(words), 200),
         f"{len(entry.session.results):,}",
