@@ -238,13 +238,10 @@ def test_what_makes_no_sense_is_told_in_one_sentence(weeks, ask, words, code, se
 
 
 def test_a_secret_in_an_address_is_not_told(tmp_path):
-    words = ("history", "show", "bogus://user:secret@host/x?token=secret")
-    done = dlprof(*words, state=tmp_path)
-    assert (done.code, done.sentence()) == (
-        2,
-        "dlprof: cannot open the history bogus://<hidden>@host/x?<hidden>: "
-         "fsspec knows no protocol 'bogus'",
-    )
+    done = dlprof("history", "show", "bogus://user:secret@host/x?token=secret", state=tmp_path)
+    assert done.code == 2
+    assert done.sentence().startswith("dlprof: cannot open the history bogus://<hidden>@host/x?")
+    assert "secret" not in done.out + done.err
 
 
 def test_a_foreign_file_is_named_on_stderr_and_the_rest_is_shown(tmp_path, weeks, run):

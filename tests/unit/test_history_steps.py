@@ -1,7 +1,6 @@
 """Steps in a series: found where they are, and not found where there are none.
 
-The rates are those of synthetic histories with fixed seeds: sessions of equal code differ by 1.7 %,
-processes of one session by 1.2 %, as seen on a virtual machine.
+The rates are those of synthetic histories with fixed seeds; see :mod:`dlprof.history.simulation`.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import math
 import numpy as np
 import pytest
 
+from dlprof.history.simulation import NOISES, history, slowed
 from dlprof.history.steps import find_steps
 from dlprof.history.windows import threshold, windows
 
@@ -18,32 +18,9 @@ pytestmark = pytest.mark.unit
 
 FLOOR = math.log(1.05)
 LEVEL = 0.01
-HISTORIES = 1000
-SESSION_SD, PROCESS_SD = 0.017, 0.012
+HISTORIES = 500
 
-NOISES = ("normal", "heavy tails", "transients", "two states", "few processes", "noisy")
 every_noise = pytest.mark.parametrize("noise", NOISES)
-
-
-def history(chance, noise, count):
-    """Logarithms of the processes of each session; the code is the same in all."""
-    sessions = chance.normal(0.0, SESSION_SD, count)
-    processes = 3 if noise == "few processes" else 8
-    if noise == "heavy tails":
-        sessions = chance.standard_t(3, count) * 0.85 * SESSION_SD
-    if noise == "noisy":
-        sessions = sessions * 5
-    if noise == "transients":  # one night in twenty other programs were busy
-        sessions = sessions + (chance.random(count) < 0.05) * chance.exponential(0.2, count)
-    logs = sessions[:, None] + chance.normal(0.0, PROCESS_SD, (count, processes))
-    if noise == "two states":
-        logs = logs + math.log(1.7) * (chance.random(logs.shape) < 0.5)
-    return list(logs)
-
-
-def slowed(logs, at, ratio, until=None):
-    after = range(at, len(logs) if until is None else until)
-    return [one + math.log(ratio) * (place in after) for place, one in enumerate(logs)]
 
 
 def alarms(noise, count, level=LEVEL, histories=HISTORIES):
@@ -72,16 +49,16 @@ def test_equal_code_has_a_false_step_in_at_most_one_history_in_a_hundred(noise, 
 
 
 def test_the_promise_holds_where_the_margin_does_not_help():
-    """Without a floor, of ten thousand histories in which nothing but the order is by chance."""
+    """Without a floor, of four thousand histories in which nothing but the order is by chance."""
     chance = np.random.default_rng(1)
-    made = (list(chance.normal(0.0, 0.3, (24, 1))) for _ in range(10_000))
+    made = (list(chance.normal(0.0, 0.3, (24, 1))) for _ in range(4000))
     found = np.mean([bool(find_steps(one, 0.0, 0.05)) for one in made])
     assert 0.001 < found <= 0.05
 
 
 def test_looking_after_every_session_finds_few_false_steps():
     chance = np.random.default_rng(3)
-    made = [history(chance, "heavy tails", 40) for _ in range(100)]
+    made = [history(chance, "heavy tails", 40) for _ in range(50)]
     looks = [any(find_steps(one[:end], FLOOR, LEVEL) for end in range(4, 41)) for one in made]
     assert np.mean(looks) <= 0.02
 
