@@ -12,7 +12,7 @@ from dlprof.compare.match import Key, asked_for, code_key
 from dlprof.compare.process import Side, median_ns, processes, steady
 from dlprof.compare.statistic import STATEFUL_BYTES
 from dlprof.compare.surroundings import untrusted
-from dlprof.history.entry import Entry, environment_of
+from dlprof.history.entry import Entry
 from dlprof.history.machine import Machine, machine_of
 from dlprof.rules.known import Known
 from dlprof.session import CaseRecord, Header, Result
@@ -60,20 +60,21 @@ def series_of(entries: Sequence[Entry], measure: str) -> tuple[Series, ...]:
     found: dict[tuple[Machine, str, Key], list[Point]] = {}
     machines: dict[Machine, None] = {}
     for entry in entries:
+        places = _places(entry)
         for result in _unambiguous(entry):
-            point = _point(entry, result, measure)
-            machine = machine_of(point.header.environment)
-            machines.setdefault(machine)
-            where = machine, result.environment or "", code_key(result.case)
-            found.setdefault(where, []).append(point)
+            place = places.get(result.environment or "", places[""])
+            machines.setdefault(place.machine)
+            where = place.machine, result.environment or "", code_key(result.case)
+            found.setdefault(where, []).append(_point(entry, place.header, result, measure))
     order = list(machines)
+    later = _Later(entries)
     made = [
         Series(
             points[-1].result.case,
             machine,
             environment,
             tuple(_once(points)),
-            _missing(entries, machine, points),
+            later.without(machine, points[-1]),
         )
         for (machine, environment, _), points in found.items()
     ]
@@ -89,9 +90,29 @@ def _name(result: Result) -> Key:
     return (*code_key(result.case), result.environment)
 
 
-def _point(entry: Entry, result: Result, measure: str) -> Point:
-    environment: Mapping[str, Any] = environment_of(entry.session, result)
-    header = entry.session.model_copy(update={"environment": dict(environment)})
+@dataclass(frozen=True)
+class Place:
+    """What a session measured in: its header with that environment, and the machine."""
+
+    header: Header
+    machine: Machine
+
+
+def _places(entry: Entry) -> dict[str, Place]:
+    """The places of a session by the name of the environment, "" for its own."""
+    environments: dict[str, Mapping[str, Any]] = {"": entry.session.environment}
+    for environment in entry.session.environments:
+        environments.setdefault(str(environment.get("name", "")), environment)
+    return {
+        name: Place(
+            entry.session.model_copy(update={"environment": dict(environment), "results": []}),
+            machine_of(environment),
+        )
+        for name, environment in environments.items()
+    }
+
+
+def _point(entry: Entry, header: Header, result: Result, measure: str) -> Point:
     doubt = _doubt(header, result, measure)
     side = () if doubt else _of_one_mode(processes(result, measure))
     return Point(entry, header, result, side, doubt or ("" if side else "no such time"))
@@ -130,15 +151,22 @@ def _once(points: Iterable[Point]) -> list[Point]:
     return list(kept.values())
 
 
-def _missing(entries: Sequence[Entry], machine: Machine, points: Sequence[Point]) -> int:
-    """How many sessions of the machine since the last point were asked for the case in vain."""
-    last = points[-1].entry
-    case = points[-1].result.case
-    later = entries[entries.index(last) + 1 :]
-    return sum(
-        machine_of(entry.session.environment) == machine
-        and entry.session.complete
-        and entry.session.request != {}
-        and asked_for(entry.session, case)
-        for entry in later
-    )
+class _Later:
+    """Which sessions came after a point, and whether they were asked for its case."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+        self._machines = [machine_of(entry.session.environment) for entry in entries]
+        self._places = {entry.id: place for place, entry in enumerate(entries)}
+
+    def without(self, machine: Machine, last: Point) -> int:
+        """How many later sessions of the machine were asked for the case of ``last`` in vain."""
+        after = range(self._places[last.entry.id] + 1, len(self._entries))
+        return sum(
+            self._machines[place] == machine and _was_asked(self._entries[place].session, last)
+            for place in after
+        )
+
+
+def _was_asked(header: Header, point: Point) -> bool:
+    return header.complete and header.request != {} and asked_for(header, point.result.case)

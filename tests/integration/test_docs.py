@@ -138,7 +138,8 @@ def test_every_command_line_of_the_documents_can_be_parsed(document, verbs):
             command = verbs[verb]
             while words and words[0] in getattr(command, "commands", {}):
                 command, words = command.commands[words[0]], words[1:]
-            command.make_context(verb, words)
+            if words:
+                command.make_context(verb, words)
         else:  # a mention of the command
             assert verb in verbs or verb == "--version", line
 
