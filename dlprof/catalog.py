@@ -7,6 +7,7 @@ import platform
 from dataclasses import dataclass
 from typing import Any
 
+from dlprof import __version__
 from dlprof.errors import MissingFramework, UsageError
 from dlprof.interpreter import same_interpreter
 
@@ -124,6 +125,7 @@ def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
     """The session's record of the measured interpreter."""
     return {
         **catalog.interpreter,
+        "dlprof": __version__,
         "parent_python": platform.python_version(),
         "gpus": catalog.interpreter.get("gpus", []),
         "packages": catalog.packages(),

@@ -3,6 +3,7 @@
     DlprofError                 exit code 2
     ├── UsageError              2  the command line or an input file makes no sense
     │   ├── SessionError        2  a session file cannot be read
+    │   ├── HistoryError        2  a history cannot be read, or not be added to
     │   ├── NoReproducer        2  a finding of which no script can be made
     │   ├── ScenarioError       2  a scenario file makes no sense
     │   └── Unsaved             2  measured, but the session could not be written where it was to be
@@ -35,6 +36,10 @@ class UsageError(DlprofError):
 
 class SessionError(UsageError):
     """A session file is truncated, foreign, or from a newer major version."""
+
+
+class HistoryError(UsageError):
+    """A history cannot be read or added to; the message never holds a secret of its address."""
 
 
 class NoReproducer(UsageError):

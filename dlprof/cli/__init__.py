@@ -57,6 +57,7 @@ def _register() -> None:
         compare,
         explain,
         gate,
+        history,
         matrix,
         paths,
         probes,
@@ -86,6 +87,7 @@ def _register() -> None:
     )
     for verb in verbs:
         app.command()(verb)
+    app.add_typer(history.history, name="history")
 
 
 def main() -> NoReturn:

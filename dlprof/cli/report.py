@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from dlprof.cli import options
 
 
@@ -16,21 +20,36 @@ def report(
     sarif: options.Sarif = None,
     gitlab: options.Gitlab = None,
     github: options.Github = False,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            "--history",
+            metavar="ADDRESS",
+            help="With --html: show the trend of its cases in this history too.",
+        ),
+    ] = None,
 ) -> None:
     """Print the report of a session again, or write it in another form."""
     from dlprof import session as sessions
     from dlprof.cli.fail_on import parse
     from dlprof.cli.scenario_report import shown_as
     from dlprof.cli.wanted import Wanted
+    from dlprof.errors import UsageError
     from dlprof.judging import judged
     from dlprof.reports.row import row_of
 
     allowed = parse(fail_on) if fail_on else None
+    if history is not None:
+        from dlprof.cli.trends import trends_with
+
     wanted = Wanted(None, html, csv, parquet, markdown, junit, sarif, gitlab, github)
     wanted.check(**{"the session that is read": session})
+    if history is not None and html is None:
+        raise UsageError("--history adds a section to --html FILE: give both")
     found = judged(sessions.load(session))
+    trends = () if history is None else trends_with(found, history)
     if not wanted.anything:
         shown_as(found)(found, [row_of(result) for result in found.results])
-    wanted.give(found, lambda: found.results, allowed, session)
+    wanted.give(found, lambda: found.results, allowed, session, trends)
     if allowed is not None:
         allowed.check(found.findings)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dlprof import session as sessions
 from dlprof.cli.distinct import check_distinct
@@ -16,6 +17,9 @@ from dlprof.cli.place import documentation, place_of, scenario_file
 from dlprof.cli.show import say
 from dlprof.errors import UsageError
 from dlprof.session import Header, Result
+
+if TYPE_CHECKING:  # what reads a history loads NumPy
+    from dlprof.history.trend import Trend
 
 STDOUT = "-"
 Results = Callable[[], Iterable[Result]]
@@ -72,14 +76,16 @@ class Wanted:
         results: Results,
         fail_on: FailOn | None = None,
         session: Path | None = None,
+        trends: Sequence[Trend] = (),
     ) -> None:
         """Print or write what is wanted. Raises :class:`UsageError` for what cannot be written.
 
-        ``fail_on`` says which findings fail, and ``session`` is the file that holds it all.
+        ``fail_on`` says which findings fail, ``session`` is the file that holds it all, and
+        ``trends`` go into the page.
         """
         writers: dict[str, Callable[[str, Header, Results], None]] = {
             "json": _json,
-            "html": _html,
+            "html": partial(_html, trends=trends),
             "csv": _csv,
             "parquet": _parquet,
             "markdown": _markdown,
@@ -104,11 +110,11 @@ def _json(target: str, header: Header, results: Results) -> None:
     _put(target, sessions.chunks(header, results()))
 
 
-def _html(target: str, header: Header, results: Results) -> None:
+def _html(target: str, header: Header, results: Results, trends: Sequence[Trend]) -> None:
     from dlprof.reports.html import render
 
     content = header.model_dump(by_alias=True) | {"results": list(results())}
-    _put(target, [render(sessions.Session.model_validate(content))])
+    _put(target, [render(sessions.Session.model_validate(content), trends)])
 
 
 def _csv(target: str, header: Header, results: Results) -> None:

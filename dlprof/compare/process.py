@@ -70,6 +70,8 @@ def time_ns(process: ProcessSamples) -> float:
 
     Where a sample is a few calls, one low sample may be a lucky call and no more.
     """
+    if len(process.samples_ns) == 1:  # of a history, which has many
+        return process.samples_ns[0]
     if process.loops < MANY_CALLS:
         return statistics.median(process.samples_ns)
     return float(np.percentile(process.samples_ns, LOW))

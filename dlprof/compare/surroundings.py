@@ -71,7 +71,7 @@ def _gpus(environment: dict[str, Any]) -> list[Any]:
 
 
 def _versions(base: dict[str, Any], head: dict[str, Any]) -> Iterator[Difference]:
-    for name in ("implementation", "python"):
+    for name in ("dlprof", "implementation", "python"):
         yield from _differ(name, base.get(name), head.get(name), "version")
     old, new = mapping(base.get("packages")), mapping(head.get("packages"))
     for name in dict.fromkeys((*old, *new)):

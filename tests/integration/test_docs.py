@@ -28,7 +28,7 @@ DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.m
 
 ARGUMENTS = {
     *("producer", "consumer", "session", "rule", "statement", "finding", "base", "head"),
-    "scenario",
+    *("scenario", "address"),
 }
 """Of commands: the documents name them by what they are."""
 
@@ -40,6 +40,13 @@ def verbs():
     """The commands of dlprof by name."""
     cli._register()
     return typer.main.get_command(cli.app).commands
+
+
+def with_subcommands(commands):
+    """The commands, and those that a command has of its own."""
+    for command in commands:
+        yield command
+        yield from with_subcommands(getattr(command, "commands", {}).values())
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +93,7 @@ def code_of(text):
 
 
 def option_names(verbs):
-    options = [option for verb in verbs.values() for option in verb.params]
+    options = [option for verb in with_subcommands(verbs.values()) for option in verb.params]
     return {name for option in options for name in (*option.opts, *option.secondary_opts)}
 
 
@@ -128,7 +135,11 @@ def test_every_command_line_of_the_documents_can_be_parsed(document, verbs):
     for line in (line for line in lines if line.startswith("dlprof ")):
         _, verb, *words = shlex.split(line)
         if words:
-            verbs[verb].make_context(verb, words)
+            command = verbs[verb]
+            while words and words[0] in getattr(command, "commands", {}):
+                command, words = command.commands[words[0]], words[1:]
+            if words:
+                command.make_context(verb, words)
         else:  # a mention of the command
             assert verb in verbs or verb == "--version", line
 

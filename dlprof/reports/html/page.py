@@ -14,6 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from dlprof.clean import clean
+from dlprof.history.trend import Trend
 from dlprof.reports.answer import answers
 from dlprof.reports.html import (
     cards,
@@ -21,6 +22,7 @@ from dlprof.reports.html import (
     cost,
     embedded,
     environment,
+    history,
     loaded,
     pair_map,
     phases,
@@ -40,13 +42,15 @@ FEW_MAPS = 2
 SHORT = 80
 
 
-def render(session: Session) -> str:
+def render(session: Session, trends: Sequence[Trend] = ()) -> str:
     """The page as text: everything in it is in the session, and nothing is fetched.
 
-    Findings are those of the session; whoever wants others finds them first.
+    Findings are those of the session; whoever wants others finds them first. ``trends`` of a
+    history get a section of their own.
     """
     everything = entries(session)
-    return _template().render(**_content(session, everything))
+    past = history.past(trends) if trends else None
+    return template("page.html.j2").render(**_content(session, everything), past=past)
 
 
 def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
@@ -73,7 +77,7 @@ def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
         "unmeasured": unmeasured.unmeasured(session, everything),
         "blocks": environment.blocks(session),
         "embedded": embedded.embed(session),
-        **_assets(),
+        **assets(),
     }
 
 
@@ -85,7 +89,7 @@ def _figures(everything: Sequence[Entry], session: Session) -> Iterable[Figure]:
 
 
 @cache
-def _assets() -> dict[str, Any]:
+def assets() -> dict[str, Any]:
     """Style and script, and the hash by which the page allows its own script and no other."""
     folder = files(__package__) / "templates"
     style, script = (
@@ -97,7 +101,8 @@ def _assets() -> dict[str, Any]:
 
 
 @cache
-def _template() -> jinja2.Template:
+def template(name: str) -> jinja2.Template:
+    """One of the pages."""
     # Not streamed: a page that fails half way is no page.
     environment_ = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
@@ -108,7 +113,7 @@ def _template() -> jinja2.Template:
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    return environment_.get_template("page.html.j2")
+    return environment_.get_template(name)
 
 
 def _source(name: str) -> str:

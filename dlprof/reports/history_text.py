@@ -1,0 +1,141 @@
+"""A history in words: names, steps, and what changed at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dlprof.axes import shape_text
+from dlprof.clean import clean
+from dlprof.history.series import Series
+from dlprof.history.trend import Brought, TimeStep, Trend, VerdictStep
+from dlprof.quantity import plain_time
+
+LONGEST_LABEL = 40
+HASH, COMMIT = 40, 12
+"""Characters of a commit, and how many of them are shown."""
+MOST_DIFFERENCES = 6
+HEXADECIMAL = frozenset("0123456789abcdef")
+LARGE = 10.0
+
+
+@dataclass(frozen=True)
+class Told:
+    """A step in words. ``style`` is ``worse``, ``better`` or ``other``."""
+
+    when: datetime
+    trend: Trend
+    what: str
+    brought: str
+    style: str
+
+
+def name_of(series: Series) -> str:
+    return clean(series.case.code)
+
+
+def array_of(series: Series) -> str:
+    """Pair, array and, where there are several, environment."""
+    case = series.case
+    words = [f"{case.producer} → {case.consumer}", shape_text(case.shape), case.dtype]
+    words += [case.layout, case.device]
+    where = f" in {series.environment}" if series.environment else ""
+    return clean("  ".join(words) + where)
+
+
+def when_text(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M}"
+
+
+def label_text(label: str) -> str:
+    """A commit is shown by its first characters."""
+    stem, dash, rest = label.partition("-")
+    if len(stem) == HASH and set(stem) <= HEXADECIMAL:
+        label = stem[:COMMIT] + dash + rest
+    return clean(label, LONGEST_LABEL)
+
+
+def steps_of(trends: Iterable[Trend]) -> list[Told]:
+    """All steps in words, newest first."""
+    found = [told for trend in trends for told in _told(trend)]
+    return sorted(found, key=lambda told: told.when, reverse=True)
+
+
+def _told(trend: Trend) -> Iterator[Told]:
+    for step in trend.steps:
+        when = step.brought.behind.entry.created
+        style = "worse" if step.slower else "better"
+        yield Told(when, trend, time_step_text(step), brought_text(step.brought), style)
+    for verdict in trend.verdicts:
+        when = verdict.brought.behind.entry.created
+        style = verdict.change.direction if verdict.change.direction != "lost" else "other"
+        yield Told(when, trend, verdict_text(verdict), brought_text(verdict.brought), style)
+
+
+def time_step_text(step: TimeStep) -> str:
+    """``2.0 us → 2.4 us: 1.20 (1.17-1.23) times as long``."""
+    old, new = (plain_time(value, 3) for value in step.times_ns)
+    found = step.step
+    low, high = (number(end) for end in found.interval)
+    text = f"{old} → {new}: {number(found.ratio)} ({low}-{high}) times as long"
+    if step.page_faults is not None:
+        few, many = (f"{value:.0f}" for value in step.page_faults)
+        text += f"; page faults per call {few} → {many}: another mode"
+    if step.shared:
+        text += f"; all {step.shared} cases shift here: the machine, or what they share"
+    return text
+
+
+def number(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= LARGE else f"{ratio:.2f}"
+
+
+def verdict_text(step: VerdictStep) -> str:
+    """``ownership: view, now copy (worse)``."""
+    change = step.change
+    word = change.severity if change.worse else change.direction
+    return clean(f"{change} ({word})")
+
+
+def brought_text(brought: Brought) -> str:
+    """What changed between the sessions around a step; labels first, then versions."""
+    old, new = (label_text(label) for label in brought.labels)
+    parts = [] if old == new else [f"label {old or 'none'} → {new or 'none'}"]
+    order = {"version": 0, "machine": 1, "setting": 2}
+    found = sorted(brought.differences, key=lambda one: order.get(one.kind, 3))
+    parts += [clean(str(one)) for one in found[:MOST_DIFFERENCES]]
+    if len(found) > MOST_DIFFERENCES:
+        parts.append(f"{len(found) - MOST_DIFFERENCES} more")
+    since = f"since {when_text(brought.before.entry.created)}: "
+    return since + (", ".join(parts) or "no change of a version, setting or label is known")
+
+
+def pending_text(trend: Trend) -> str:
+    """What the newest sessions look like; empty where they look like those before."""
+    found = trend.pending
+    if found is None:
+        return ""
+    sessions = "newest session" if found.sessions == 1 else f"{found.sessions} newest sessions"
+    verb = "takes" if found.sessions == 1 else "take"
+    return (
+        f"{name_of(trend.series)}: the {sessions} {verb} {number(found.ratio)} times as long;"
+        " too few yet to tell"
+    )
+
+
+def doubts_of(trends: Sequence[Trend]) -> dict[str, list[str]]:
+    """Why sessions have no time for a case, and of which cases."""
+    found: dict[str, list[str]] = {}
+    for trend in trends:
+        points = trend.series.points
+        if points and points[-1].doubt:
+            reason = clean(points[-1].doubt.strip().splitlines()[0])
+            found.setdefault(f"no time in the newest session: {reason}", []).append(
+                name_of(trend.series)
+            )
+        if trend.series.missing:
+            count = trend.series.missing
+            reason = f"missing in the {count} newest session{'s' if count > 1 else ''}"
+            found.setdefault(f"{reason} that were asked for it", []).append(name_of(trend.series))
+    return found

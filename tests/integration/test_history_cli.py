@@ -1,0 +1,258 @@
+"""``dlprof history`` as a user runs it: processes, files, words and exit codes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import COMMAND, FAKE, QUICK, content, dlprof, environment
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "unit"))
+from history_builders import day, machine, result
+
+pytestmark = pytest.mark.integration
+
+NO_LABEL = {"GITHUB_SHA": None, "CI_COMMIT_SHA": None, "DLPROF_HISTORY": None}
+
+
+def here(folder, words):
+    return [re.sub("@", f"{folder}/", str(word)) for word in words]
+
+
+@pytest.fixture
+def keep(tmp_path):
+    """Write the session of a day and return its path."""
+
+    def write(number, *results, **header):
+        path = tmp_path / f"day{number:02}.json"
+        session = day(number, *(results or [result("a", seed=number)]), **header)
+        path.write_text(session.model_dump_json(by_alias=True), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run ``dlprof history``; ``@name`` is a file in the folder of the test."""
+
+    def call(*words, **changes):
+        options = {**NO_LABEL, **changes}
+        return dlprof("history", *here(tmp_path, words), state=tmp_path / "state", **options)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def weeks(tmp_path_factory):
+    """Twenty days of sessions and their history; the case takes 20 % longer from the eleventh on.
+
+    For tests that add nothing to it.
+    """
+    folder = tmp_path_factory.mktemp("weeks")
+    for number in range(20):
+        late = number >= 10
+        found = day(
+            number,
+            result("a", 1200.0 if late else 1000.0, seed=number),
+            environment=machine(packages={"numpy": "2.5.0" if late else "2.4.0"}),
+        )
+        path = folder / f"day{number:02}.json"
+        path.write_text(found.model_dump_json(by_alias=True), encoding="utf-8")
+    (folder / "empty").mkdir()
+    words = ("history", "add", *sorted(folder.glob("*.json")), "--to", folder / "history")
+    assert dlprof(*words, state=folder / "state", **NO_LABEL).code == 0
+    return folder
+
+
+@pytest.fixture
+def ask(weeks):
+    """Run ``dlprof history`` on the weeks; ``@name`` is a file there."""
+
+    def call(*words, **changes):
+        options = {**NO_LABEL, **changes}
+        return dlprof("history", *here(weeks, words), state=weeks / "state", **options)
+
+    return call
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_session_is_added_and_shown(tmp_path, keep, run):
+    done = run("add", keep(0), "--to", "@history", "--label", "v1")
+    assert (done.code, done.err) == (0, "")
+    told = f"added to the new history {tmp_path}/history: 1 case, label v1 (from --label)"
+    assert told in done.out
+    assert len(files(tmp_path / "history")) == 1
+    shown = run("show", "@history")
+    assert (shown.code, shown.err) == (0, "")
+    assert "No step in 1 case." in shown.out
+
+
+def test_a_real_run_can_be_added(tmp_path, run):
+    path = tmp_path / "real.json"
+    measured = dlprof(
+        "run", "fake", "fake", "--probe", FAKE, *QUICK, "-o", path, state=tmp_path / "state"
+    )
+    assert measured.code == 0
+    assert content(path)["environment"]["dlprof"]
+    assert run("add", path, "--to", "@history").code == 0
+    assert "cases" in run("show", "@history").out
+
+
+def test_the_step_and_what_brought_it_are_shown(ask):
+    done = ask("show", "@history", COLUMNS="80")
+    said = " ".join(done.out.split())
+    assert done.code == 0
+    assert "since 2026-01-10 03:00: numpy 2.4.0 → 2.5.0" in said
+    assert "Steps in 1 case: 1 slower." in said
+    assert "\x1b" not in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_the_newest_sessions_alone_can_be_shown(ask):
+    done = ask("show", "@history", "--last", "5")
+    assert done.out.startswith("5 sessions (and 15 older)")
+    assert "No step in 1 case." in done.out
+
+
+def test_the_history_as_json(ask):
+    done = ask("show", "@history", "--json", "-")
+    found = json.loads(done.out)
+    assert (found["schema"], len(found["sessions"])) == ("dlprof.trend/1", 20)
+    assert len(found["trends"][0]["steps"]) == 1
+
+
+def test_the_history_as_a_page(tmp_path, ask):
+    page = tmp_path / "page.html"
+    done = ask("show", "@history", "--html", page)
+    assert done.code == 0
+    assert "Steps in 1 case" in done.out
+    assert "<svg" in page.read_text(encoding="utf-8")
+
+
+def test_the_report_of_a_session_shows_its_past(tmp_path, keep, weeks):
+    newest = keep(20, result("a", 1200.0, seed=20))
+    page = tmp_path / "report.html"
+    words = ("report", newest, "--html", page, "--history", weeks / "history")
+    done = dlprof(*words, state=tmp_path)
+    assert (done.code, done.err) == (0, "")
+    text = page.read_text(encoding="utf-8")
+    assert 'id="history"' in text
+    assert "2026-01-21 03:00" in text
+    assert len(files(weeks / "history")) == 20
+
+
+def test_a_history_in_a_report_needs_a_page(tmp_path, keep):
+    done = dlprof("report", keep(0), "--history", "x", state=tmp_path)
+    assert (done.code, done.sentence()) == (
+        2,
+        "dlprof: --history adds a section to --html FILE: give both",
+    )
+
+
+def test_the_address_may_come_from_the_environment(tmp_path, keep, run):
+    there = str(tmp_path / "there")
+    assert run("add", keep(0), DLPROF_HISTORY=there).code == 0
+    assert run("show", DLPROF_HISTORY=there).code == 0
+
+
+def test_the_commit_that_ci_builds_becomes_the_label(keep, run):
+    done = run("add", keep(0), "--to", "@history", GITHUB_SHA="0123456789" * 4)
+    assert "label 012345678901 (from GITHUB_SHA)" in done.out
+
+
+def test_the_same_session_twice_is_told_and_changes_nothing(tmp_path, keep, run):
+    path = keep(0)
+    run("add", path, "--to", "@history")
+    before = files(tmp_path / "history")
+    done = run("add", path, "--to", "@history")
+    assert done.code == 0
+    assert f"this measurement is in {tmp_path}/history already; nothing added" in done.out
+    assert files(tmp_path / "history") == before
+
+
+def test_two_gates_that_add_at_once_lose_nothing(tmp_path, keep):
+    """Six processes, two of which add the same session, all started before any is waited for."""
+    paths = [keep(number) for number in range(5)]
+    running = [
+        subprocess.Popen(
+            [*COMMAND, "history", "add", str(path), "--to", str(tmp_path / "history")],
+            env=environment(tmp_path / "state", **NO_LABEL),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for path in [*paths, paths[0]]
+    ]
+    done = [process.communicate(timeout=240) for process in running]
+    assert [process.returncode for process in running] == [0] * 6, done
+    assert len(files(tmp_path / "history")) == 5
+    said = [out.decode() for out, _ in (done[0], done[-1])]
+    assert sorted("added to" in one for one in said) == [False, True]
+
+
+def test_one_file_that_cannot_be_read_keeps_all_out(tmp_path, keep, run):
+    (tmp_path / "other.json").write_text("{}")
+    done = run("add", keep(0), "@other.json", "--to", "@history")
+    assert done.code == 2
+    assert "other.json is not a dlprof session" in done.sentence()
+    assert not (tmp_path / "history").exists()
+
+
+def test_a_session_without_results_is_refused(tmp_path, run):
+    (tmp_path / "empty.json").write_text(day(0).model_dump_json(by_alias=True))
+    done = run("add", "@empty.json", "--to", "@history")
+    assert (done.code, done.sentence()) == (
+        4,
+        f"dlprof: cannot add {tmp_path}/empty.json: it holds no results: there is nothing to add",
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("show", "@nowhere"), 2, "there is no history at @nowhere"),
+        (("show",), 2, "which history? Give an ADDRESS, or set DLPROF_HISTORY"),
+        (("show", "@history", "--case", "zz*"), 2, "no case of the history matches --case zz*"),
+        (("show", "@history", "--measure", "x"), 2, "--measure is ready, host, first_call, device, not 'x'"),
+        (("show", "@history", "--json", "-", "--html", "-"), 2, "only one of --json, --html can be printed"),
+        (("show", "@history", "--json", "@no/x"), 2, "cannot write @no/x: No such file or directory"),
+        (("show", "@empty"), 4, "the history @empty holds no session"),
+        (("show", "@day00.json"), 2, "cannot read the history @day00.json: Not a directory"),
+        (("add", "@day00.json"), 2, "which history? Give --to ADDRESS, or set DLPROF_HISTORY"),
+        (("add", "@day00.json", "--to", "@day00.json/x"), 2, "cannot add to the history @day00.json/x: Not a directory"),
+        (("add", "@nowhere.json", "--to", "@history"), 2, "cannot read the session @nowhere.json: No such file or directory"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_told_in_one_sentence(weeks, ask, words, code, sentence):
+    done = ask(*words)
+    (told,) = here(weeks, [sentence])
+    assert (done.code, done.sentence()) == (code, f"dlprof: {told}")
+
+
+def test_a_secret_in_an_address_is_not_told(tmp_path):
+    done = dlprof("history", "show", "bogus://user:secret@host/x?token=secret", state=tmp_path)
+    assert done.code == 2
+    assert done.sentence().startswith("dlprof: cannot open the history bogus://<hidden>@host/x?")
+    assert "secret" not in done.out + done.err
+
+
+def test_a_foreign_file_is_named_on_stderr_and_the_rest_is_shown(tmp_path, weeks, run):
+    shutil.copytree(weeks / "history", tmp_path / "history")
+    (tmp_path / "history" / "foreign.parquet").write_bytes(b"PAR1 and no more")
+    done = run("show", "@history")
+    assert done.code == 0
+    assert done.sentence().startswith("dlprof: foreign.parquet is left out: it is damaged")
+    assert "Steps in 1 case: 1 slower." in done.out
+
+
+def test_without_bars_there_are_digits(ask):
+    done = ask("show", "@history", PYTHONIOENCODING="ascii")
+    assert "00000000004444444444"[:10] in done.out

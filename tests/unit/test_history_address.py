@@ -1,0 +1,108 @@
+"""Where a history is; what is secret in the address is shown nowhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given as examples
+from hypothesis import strategies as st
+
+from dlprof.errors import HistoryError, UsageError
+from dlprof.history.address import given, parse
+from dlprof.history.folder import folder_at
+
+pytestmark = pytest.mark.unit
+
+SECRETS = {
+    "s3://key:sec/ret@bucket/folder": ("key", "sec", "ret"),
+    "sftp://somebody:pass@word@host/folder": ("somebody", "pass", "word"),
+    "https://host/folder?sig=abc%2Bdef&se=later": ("abc%2Bdef", "abc+def", "later"),
+    "abfs://container/folder#token": ("token",),
+    "https://user:who?knows@host/folder": ("user", "who", "knows"),
+    "https://host/folder?mail=a@b.example&token=xyz": ("b.example", "xyz"),
+    "simplecache::s3://key:secret@bucket/folder": ("key", "secret"),
+    "S3://KEY:SECRET@bucket": ("KEY", "SECRET"),
+}
+
+
+@pytest.mark.parametrize(("text", "secrets"), SECRETS.items())
+def test_login_and_query_are_not_shown(text, secrets):
+    address = parse(text)
+    for shown in (address.shown, repr(address)):
+        assert not [secret for secret in secrets if secret in shown], shown
+
+
+@pytest.mark.parametrize(("text", "secrets"), SECRETS.items())
+def test_a_driver_that_repeats_the_address_does_not_tell_it(text, secrets):
+    told = parse(text).told(f"cannot reach {text}: {' '.join(secrets)} refused")
+    assert not [secret for secret in secrets if len(secret) > 2 and secret in told], told
+
+
+@examples(st.text(alphabet="abcXYZ019:/@?&=%+.-", min_size=6, max_size=40))
+def test_no_password_is_shown_whatever_is_in_it(password):
+    assert password not in parse(f"s3://user:{password}@bucket/folder").shown
+
+
+@pytest.mark.parametrize("text", ["s3://bucket/folder", "memory://history", "gs://bucket"])
+def test_an_address_without_secrets_is_shown_as_it_is(text):
+    assert parse(text).shown == text
+
+
+@pytest.mark.parametrize("text", ["history", "./history", "/tmp/a?b@c", "C:history"])
+def test_a_folder_is_a_folder_whatever_its_name(text):
+    assert parse(text).folder == Path(text)
+    assert parse(text).shown == str(Path(text))
+
+
+def test_a_file_url_is_a_folder():
+    assert parse("file:///tmp/history").folder == Path("/tmp/history")
+
+
+def test_home_is_found():
+    assert parse("~/history").folder == Path.home() / "history"
+
+
+def test_the_variable_is_the_default():
+    assert given(None, "--to", {"DLPROF_HISTORY": "here"}).folder == Path("here")
+    assert given("there", "--to", {"DLPROF_HISTORY": "here"}).folder == Path("there")
+
+
+@pytest.mark.parametrize("text", ["", " ", "a\0b"])
+def test_no_address_is_refused(text):
+    with pytest.raises(UsageError):
+        parse(text)
+
+
+def test_nothing_given_says_what_to_give():
+    with pytest.raises(UsageError, match="Give --to, or set DLPROF_HISTORY"):
+        given(None, "--to", {})
+
+
+def test_an_unknown_protocol_is_named():
+    with pytest.raises(HistoryError, match="fsspec knows no protocol 'bogus'"):
+        folder_at(parse("bogus://user:secret@place"))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "package"), [("s3", "s3fs"), ("gs", "gcsfs"), ("abfs", "adlfs")]
+)
+def test_a_missing_driver_is_told_with_the_command_that_installs_it(monkeypatch, protocol, package):
+    def missing(name):
+        raise ImportError(f"Install {name}")
+
+    monkeypatch.setattr("fsspec.get_filesystem_class", missing)
+    with pytest.raises(HistoryError, match=f"python -m pip install {package}"):
+        folder_at(parse(f"{protocol}://bucket/folder"))
+
+
+def test_a_driver_that_fails_is_told_without_the_secret(monkeypatch):
+    def broken(text):
+        raise RuntimeError(f"no way to {text}\nat line 1")
+
+    monkeypatch.setattr("fsspec.core.url_to_fs", broken)
+    with pytest.raises(HistoryError) as caught:
+        folder_at(parse("memory://user:secret@place"))
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.__suppress_context__

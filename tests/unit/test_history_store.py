@@ -1,0 +1,294 @@
+"""The store: what is added stays, is read back whole, and survives what else lies there."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from history_builders import created, day, entry, result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dlprof.compare.process import processes
+from dlprof.errors import HistoryError, Unmeasured
+from dlprof.history.address import parse
+from dlprof.history.entry import SCHEMA, Foreign, decode, encode, entry_of
+from dlprof.history.folder import folder_at
+from dlprof.history.label import Label
+from dlprof.history.store import add, read
+from dlprof.session import parse as parse_session
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture(params=["folder", "memory"])
+def folder(request, tmp_path):
+    """An empty place, in a folder and where fsspec reaches."""
+    here = str(tmp_path / "a" / "history") if request.param == "folder" else f"memory://{uuid4()}/h"
+    return folder_at(parse(here))
+
+
+def damaged(entry_, **changes):
+    """The bytes of an entry with other metadata."""
+    table = pq.read_table(io.BytesIO(encode(entry_)))
+    changed = {name.encode(): value for name, value in changes.items()}
+    metadata = {**table.schema.metadata, **changed}
+    metadata = {name: value for name, value in metadata.items() if value is not None}
+    file = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata(metadata), file)
+    return file.getvalue()
+
+
+def test_what_is_added_is_read_back(folder):
+    one = entry(0, result("a"), result("b"), label="abc")
+    (done,) = add(folder, [one])
+    assert (done.new, done.first) == (True, True)
+    (found,) = read(folder).entries
+    assert found == one
+    assert found.label == Label("abc", "--label")
+
+
+def test_the_processes_are_kept_as_comparisons_take_them():
+    before = result("a", processes=6, case={"shape": (3, 4)})
+    many = before.host_time.model_copy(
+        update={
+            "processes": [
+                one.model_copy(update={"samples_ns": [one.samples_ns[0] * f for f in (1, 1.1, 3)]})
+                for one in before.host_time.processes
+            ]
+        }
+    )
+    before = before.model_copy(update={"host_time": many})
+    after = decode(encode(entry(0, before))).session.results[0]
+    for measure in ("ready", "host", "first_call", "device"):
+        assert processes(after, measure) == processes(before, measure)
+
+
+def test_a_session_comes_in_without_findings_and_samples():
+    kept = decode(encode(entry(0, result())))
+    assert kept.session.findings == []
+    assert all(len(p.samples_ns) == 1 for p in kept.session.results[0].host_time.processes)
+
+
+def test_the_columns_can_be_queried_without_dlprof():
+    content = encode(entry(0, result("a"), result("b"), label="abc"))
+    frame = pq.read_table(io.BytesIO(content)).to_pandas()
+    assert list(frame["code"]) == ["numpy.a(x)", "numpy.b(x)"]
+    assert list(frame["label"]) == ["abc", "abc"]
+    assert list(frame["ownership"]) == ["view", "view"]
+    assert list(frame["packages"]) == ["torch 2.9.0; numpy 2.4.0"] * 2
+    assert frame["ready_ns"].between(900, 1100).all()
+    assert [len(values) for values in frame["ready_processes_ns"]] == [8, 8]
+
+
+def test_the_same_measurement_is_added_once(folder):
+    one = entry(0, result())
+    add(folder, [one])
+    (again,) = add(folder, [one])
+    assert not again.new
+    assert len(folder.names()) == 1
+
+
+def test_the_same_measurement_twice_in_one_call_is_added_once(folder):
+    one = entry(0, result())
+    assert [done.new for done in add(folder, [one, one])] == [True, False]
+
+
+def test_the_same_measurement_under_another_label_changes_nothing(folder):
+    add(folder, [entry(0, result(), label="first")])
+    (again,) = add(folder, [entry(0, result(), label="second")])
+    assert not again.new
+    assert read(folder).entries[0].label.text == "first"
+
+
+def test_a_session_that_was_written_again_is_the_same_measurement():
+    session = day(0, result())
+    again = parse_session(json.dumps(json.loads(session.model_dump_json(by_alias=True))), "again")
+    assert entry_of(session, Label()).name == entry_of(again, Label()).name
+
+
+def test_nothing_is_ever_replaced(folder):
+    one = entry(0, result())
+    assert folder.create(one.name, b"first")
+    assert not folder.create(one.name, b"second")
+    assert folder.read(one.name) == b"first"
+
+
+def test_a_file_is_replaced_neither_where_there_are_no_hard_links(tmp_path, monkeypatch):
+    def refused(*_):
+        raise OSError("no links here")
+
+    monkeypatch.setattr("pathlib.Path.hardlink_to", refused)
+    folder = folder_at(parse(str(tmp_path)))
+    assert folder.create("a.parquet", b"first")
+    assert not folder.create("a.parquet", b"second")
+    assert folder.read("a.parquet") == b"first"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+def test_many_who_add_at_once_lose_nothing(folder):
+    entries = [entry(number, result(seed=number)) for number in range(12)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda one: add(folder, [one]), entries * 2))
+    assert list(read(folder).entries) == entries
+
+
+def test_nothing_but_the_file_is_left_in_a_folder(tmp_path):
+    folder = folder_at(parse(str(tmp_path)))
+    one = entry(0, result())
+    add(folder, [one])
+    assert [path.name for path in tmp_path.iterdir()] == [one.name]
+
+
+def test_sessions_are_ordered_by_when_they_were_measured_not_added(folder):
+    days = (3, 1, 2)
+    for number in days:
+        add(folder, [entry(number, result(seed=number))])
+    found = [one.created.isoformat() for one in read(folder).entries]
+    assert found == [created(number) for number in sorted(days)]
+
+
+def test_times_of_other_zones_are_put_in_order(folder):
+    late = entry(0, result(seed=1), created="2026-01-01T02:30:00+00:00")
+    early = entry(0, result(seed=2), created="2026-01-01T03:00:00+01:00")
+    add(folder, [late, early])
+    assert read(folder).entries == (early, late)
+
+
+def test_the_last_sessions_can_be_asked_for(folder):
+    entries = [entry(number, result(seed=number)) for number in range(5)]
+    add(folder, entries)
+    found = read(folder, last=2)
+    assert list(found.entries) == entries[-2:]
+    assert found.left_out == 3
+
+
+def test_a_place_that_is_not_there_is_no_history(folder):
+    with pytest.raises(HistoryError, match="there is no history at "):
+        read(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("other.parquet", b"not parquet at all", "damaged"),
+        ("empty.parquet", b"", "damaged"),
+        ("cut.parquet", encode(entry(9, result()))[:-40], "damaged"),
+        ("table.parquet", None, "no file of a dlprof history"),
+        ("header.parquet", damaged(entry(9, result()), **{"dlprof.header": b"[1]"}), "damaged"),
+        ("label.parquet", damaged(entry(9, result()), **{"dlprof.label": b"7"}), "damaged"),
+        ("bare.parquet", damaged(entry(9, result()), **{"dlprof.label": None}), "damaged"),
+    ],
+)
+def test_what_is_no_session_is_named_and_the_rest_goes_on(folder, name, content, reason):
+    one = entry(0, result())
+    add(folder, [one])
+    if content is None:
+        file = io.BytesIO()
+        pq.write_table(pa.table({"x": [1]}), file)
+        content = file.getvalue()
+    folder.create(name, content)
+    found = read(folder)
+    assert found.entries[0] == one
+    assert [ignored for ignored, _ in found.ignored] == [name]
+    assert reason in found.ignored[0][1]
+
+
+@given(st.integers(0, 3000), st.binary(min_size=1, max_size=8))
+def test_damage_anywhere_is_told_in_words(place, bite):
+    content = bytearray(ENCODED)
+    place = min(place, len(content) - len(bite))
+    content[place : place + len(bite)] = bite
+    with contextlib.suppress(Foreign):  # and nothing else
+        decode(bytes(content))
+
+
+ENCODED = encode(entry(0, result()))
+
+
+@given(st.integers(0, len(ENCODED) - 1))
+def test_a_truncated_file_is_told_in_words(length):
+    with pytest.raises(Foreign):
+        decode(ENCODED[:length])
+
+
+def test_what_is_no_parquet_file_is_not_looked_at(folder):
+    add(folder, [entry(0, result())])
+    folder.create("README.md", b"hello")
+    folder.create(".hidden.parquet", b"hello")
+    assert read(folder).ignored == ()
+
+
+def test_a_newer_major_is_refused_by_its_content(folder):
+    add(folder, [entry(0, result())])
+    folder.create(
+        "new.parquet", damaged(entry(1, result()), **{"dlprof.history": b"dlprof.history/2"})
+    )
+    with pytest.raises(
+        HistoryError, match=r"new\.parquet: a newer dlprof wrote it \(dlprof.history/2\)"
+    ):
+        read(folder)
+
+
+def test_a_newer_major_is_refused_by_its_name_before_anything_is_added(folder):
+    name = entry(0, result()).name.replace("dlprof-1-", "dlprof-2-")
+    folder.create(name, b"of another form")
+    for use in (lambda: read(folder), lambda: add(folder, [entry(1, result())])):
+        with pytest.raises(HistoryError, match="a newer dlprof wrote it"):
+            use()
+    assert folder.names() == [name]
+
+
+def test_a_newer_minor_is_read():
+    content = damaged(entry(0, result()), **{"dlprof.history": f"{SCHEMA}.7".encode()})
+    assert decode(content) == entry(0, result())
+
+
+def test_a_newer_session_is_told():
+    header = json.loads(pq.read_schema(io.BytesIO(ENCODED)).metadata[b"dlprof.header"])
+    content = damaged(
+        entry(0, result()),
+        **{"dlprof.header": json.dumps({**header, "schema": "dlprof.session/2"}).encode()},
+    )
+    with pytest.raises(Foreign, match="newer dlprof"):
+        decode(content)
+
+
+def test_a_session_without_results_is_not_added():
+    with pytest.raises(Unmeasured, match="holds no results"):
+        entry(0)
+
+
+@pytest.mark.parametrize("when", ["", "yesterday", "\x1b[31m", "0001-01-01T00:00:00+23:00"])
+def test_a_session_of_no_time_is_not_added(when):
+    with pytest.raises(HistoryError, match="cannot be placed in time"):
+        entry(0, result(), created=when)
+
+
+def test_a_folder_that_cannot_be_made_is_told_in_words(tmp_path):
+    (tmp_path / "file").write_text("x")
+    folder = folder_at(parse(str(tmp_path / "file" / "history")))
+    with pytest.raises(HistoryError, match=r"cannot add to the history .*: Not a directory"):
+        add(folder, [entry(0, result())])
+
+
+def test_a_file_in_the_place_of_a_folder_is_told_in_words(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(HistoryError, match="Not a directory"):
+        read(folder_at(parse(str(tmp_path / "file"))))
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path):
+    folder = folder_at(parse(str(tmp_path)))
+    one = entry(0, result())
+    add(folder, [one])
+    (tmp_path / "folder.parquet").mkdir()
+    found = read(folder)
+    assert found.entries == (one,)
+    assert "Is a directory" in found.ignored[0][1]
