@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from dlprof import session as sessions
 from dlprof.cli.distinct import check_distinct
 from dlprof.cli.show import colour, say, width
 from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import Criteria, parse
+from dlprof.compare.floors import FloorRule, own_floors
 from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, Outcome, outcome
 from dlprof.compare.record import Comparison
 from dlprof.compare.times import Settings
@@ -17,6 +20,7 @@ from dlprof.errors import Regression, Unmeasured, Unsure, UsageError
 from dlprof.reports import comparison as terminal
 from dlprof.reports import comparison_json
 from dlprof.reports.comparison_text import headline
+from dlprof.session import Header
 
 UNSURE_CODES = {None: NOT_KNOWN, "pass": 0, "fail": REGRESSION}
 
@@ -44,11 +48,34 @@ def show(base: Path, head: Path, criteria: Criteria, unsure: int | None, json: s
         sessions.check_writable(Path(json))
     check_distinct({"BASE": base, "--json": json})
     check_distinct({"HEAD": head, "--json": json})
-    found = compare(sessions.load(base), sessions.load(head), Settings(floors=criteria.floors))
+    before, after = sessions.load(base), sessions.load(head)
+    own = own_floors(rules_of(after), (one.case for one in after.results), criteria.floors)
+    found = compare(before, after, Settings(floors=criteria.floors, own_floors=own))
+    tell(found, criteria, unsure, terminal.Names(str(base), str(head)), json)
+
+
+def tell(
+    found: Comparison,
+    criteria: Criteria,
+    unsure: int | None,
+    names: terminal.Names,
+    json: str | None,
+) -> None:
+    """Print a comparison, and raise what its exit code says; see :func:`show`."""
     result = outcome(found, criteria)
     code = _told(found, result) if unsure is None else result.code(unsure)
-    _print(found, result, terminal.Names(str(base), str(head)), code, json)
+    _print(found, result, names, code, json)
     _fail(found, result, code)
+
+
+def rules_of(header: Header) -> tuple[FloorRule, ...]:
+    """The floors that a session's scenario has for single cases; none that make no sense."""
+    scenario = header.request.get("scenario")
+    written = scenario.get("floors") if isinstance(scenario, dict) else None
+    try:
+        return TypeAdapter(tuple[FloorRule, ...]).validate_python(written or ())
+    except ValidationError:
+        return ()
 
 
 def _print(

@@ -68,6 +68,10 @@ class Comparison:
     ambiguous: tuple[Key, ...] = ()
     invalid: str | None = None
     """Why no time of these sessions can be compared."""
+    told: tuple[str, ...] = ()
+    """How it was measured, in sentences: rounds, why they stopped, what was normalised."""
+    measured_here: bool = False
+    """Whether rounds could be added: by a gate that measures, and not in two finished sessions."""
     load: str | None = None
     """Which session other programs disturbed so much that times of few calls cannot be compared."""
 
