@@ -21,14 +21,15 @@ from dlprof.compare.floors import own_floors
 from dlprof.compare.sequential import BLOCK
 from dlprof.compare.times import Settings
 from dlprof.errors import DlprofError, Interrupted, UsageError
+from dlprof.gate.baseline import check
+from dlprof.gate.cases import cases_of
 from dlprof.gate.kept import Kept, kept_in
 from dlprof.gate.measure import Gated, Task, gate
-from dlprof.place import place_of
 from dlprof.reports.comparison import Names
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import read, validated
 from dlprof.scenario.request import Sweep
-from dlprof.session import CaseRecord
+from dlprof.session import Session
 
 BUDGET_S = 300.0
 HOW = (
@@ -87,18 +88,28 @@ def measure(asked: Asked, given: Given, criteria: Criteria, unsure: int, json: s
     """Measure both sides, tell, and raise what the exit code says."""
     _check(asked, json)
     scenario, path = asked.scenario()
-    base = _sweep(scenario, path, given, asked.base_python)
-    head = _sweep(scenario, path, given, asked.head_python)
+    base: Sweep | Session
+    if asked.baseline is not None:
+        base = sessions.load(asked.baseline)
+        head = _sweep(scenario, path, given, asked.python)
+        check(base, head)
+    else:
+        base = _sweep(scenario, path, given, asked.base_python)
+        head = _sweep(scenario, path, given, asked.head_python)
     kept = kept_in(asked.output)
     with Bar() as bar:
-        task = Task(base, head, _settings(head, criteria), criteria, kept, bar, _budget_s(asked))
+        task = Task(
+            base, head, _settings(asked, head, criteria), criteria, kept, bar, _budget_s(asked)
+        )
         found = gate(task)
-    _end(found, kept, criteria, unsure, _names(asked), json)
+    _end(found, kept, criteria, unsure, _names(asked), json, asked.baseline)
 
 
 def _check(asked: Asked, json: str | None) -> None:
     if (asked.base_python is None) != (asked.head_python is None):
         raise UsageError("name both interpreters: --base-python and --head-python")
+    if asked.baseline is not None and asked.base_python:
+        raise UsageError("--baseline is BASE: name HEAD's interpreter with --python")
     if asked.base_python and asked.python:
         raise UsageError(
             "--python goes with --baseline: name --base-python and --head-python alone"
@@ -116,17 +127,12 @@ def _sweep(scenario: Scenario, path: Path, given: Given, python: str | None) -> 
     return found
 
 
-def _settings(head: Sweep, criteria: Criteria) -> Settings:
+def _settings(asked: Asked, head: Sweep, criteria: Criteria) -> Settings:
     floors = criteria.floors if criteria.times else ()
     rules = head.request.scenario.floors if head.request.scenario else ()
-    own = own_floors(rules, _cases(head), floors) if floors else {}
-    return Settings(floors=floors, own_floors=own, block=BLOCK)
-
-
-def _cases(sweep: Sweep) -> list[CaseRecord]:
-    request = sweep.request
-    place = place_of(request.pairs, request.axes, request.globs, sweep.catalog)
-    return [CaseRecord.model_validate(case.record()) for case in place.cases]
+    own = own_floors(rules, cases_of(head), floors) if floors else {}
+    block = BLOCK if asked.baseline is None else None
+    return Settings(floors=floors, own_floors=own, block=block)
 
 
 def _budget_s(asked: Asked) -> float:
@@ -134,11 +140,19 @@ def _budget_s(asked: Asked) -> float:
 
 
 def _names(asked: Asked) -> Names:
+    if asked.baseline is not None:
+        return Names(str(asked.baseline), options.interpreter(asked.python))
     return Names(str(asked.base_python), str(asked.head_python))
 
 
 def _end(
-    found: Gated, kept: Kept, criteria: Criteria, unsure: int, names: Names, json: str | None
+    found: Gated,
+    kept: Kept,
+    criteria: Criteria,
+    unsure: int,
+    names: Names,
+    json: str | None,
+    asked_baseline: Path | None,
 ) -> None:
     try:
         tell(found.comparison, criteria, unsure, names, json)
@@ -149,5 +163,6 @@ def _end(
         with contextlib.suppress(OSError):  # a full or closed stderr is no result of the gate
             typer.echo(f"sessions: {' '.join(map(str, kept.written()))}", err=True)
     if found.interrupted:
-        files = " ".join(shlex.quote(str(kept.path(name))) for name in ("base", "head"))
-        raise Interrupted(f"stopped; see what is there with: dlprof compare {files}")
+        files = " ".join(shlex.quote(str(path)) for path in kept.written()[:2])
+        before = "" if asked_baseline is None else f"{shlex.quote(str(asked_baseline))} "
+        raise Interrupted(f"stopped; see what is there with: dlprof compare {before}{files}")

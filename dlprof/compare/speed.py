@@ -20,6 +20,9 @@ MOST = 1.25
 """A machine that is more than so many times as fast as another is another machine: caches, memory
 and clocks no longer go together, and no one number says how much of it a conversion meets."""
 
+LEAST = 1.02
+"""What is closer to 1 is not divided by: it would add the noise of the references, and no more."""
+
 LEAST_PROCESSES = 3
 """References of fewer rounds may have been disturbed by anything."""
 
@@ -35,7 +38,12 @@ class Speed:
     @property
     def instructions(self) -> float:
         """What times are divided by that are spent on instructions rather than on memory."""
-        return math.sqrt(self.call * self.python)
+        return _notable(math.sqrt(self.call * self.python))
+
+    @property
+    def copies(self) -> float:
+        """What times of large copies are divided by."""
+        return _notable(self.memcpy)
 
     @property
     def far(self) -> bool:
@@ -51,8 +59,12 @@ class Speed:
 
     def normalised(self, side: Side, copies: bool) -> Side:
         """HEAD's processes as the machine of BASE would have run them."""
-        ratio = self.memcpy if copies else self.instructions
+        ratio = self.copies if copies else self.instructions
         return tuple(replace(process, time_ns=process.time_ns / ratio) for process in side)
+
+
+def _notable(ratio: float) -> float:
+    return ratio if max(ratio, 1 / ratio) > LEAST else 1.0
 
 
 def speed(base: Sequence[Reference], head: Sequence[Reference]) -> Speed | None:

@@ -15,11 +15,11 @@ from dlprof.compare.times import Settings
 from dlprof.gate.confirm import confirmed, flagged
 from dlprof.gate.kept import Kept
 from dlprof.gate.loop import Deadline, Ran, run
-from dlprof.gate.side import Named, Side, opened
+from dlprof.gate.side import TIMERS, Named, Side, opened
 from dlprof.gate.suite import Suite
 from dlprof.gate.words import measured_text, speed_text
 from dlprof.measuring import Measurement
-from dlprof.runner import Watcher
+from dlprof.runner import EVERY_ROUND, Watcher
 from dlprof.scenario.request import Sweep
 from dlprof.session import Session
 
@@ -109,5 +109,8 @@ def _side(task: Task, sweep: Sweep, name: str, again: str) -> Iterator[Side]:
         task.kept.path(f"{name}{again}"),
         Named(name.upper(), task.watcher),
     )
-    with opened(name, measurement) as side:
+    # The baseline was measured with all instruments, and what they leave behind in a process
+    # changes the copies that come after them.
+    later = EVERY_ROUND if isinstance(task.base, Session) else TIMERS
+    with opened(name, measurement, later) as side:
         yield side

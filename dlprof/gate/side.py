@@ -39,10 +39,12 @@ class Side:
 
 
 @contextmanager
-def opened(name: str, measurement: Measurement) -> Iterator[Side]:
+def opened(
+    name: str, measurement: Measurement, later_rounds: tuple[str, ...] = TIMERS
+) -> Iterator[Side]:
     """A side to be measured; its session file is written when it is closed, whatever happens."""
     with measurement.kept() as runner:
-        runner.later_rounds = TIMERS
+        runner.later_rounds = later_rounds
         numbers = {key(result.case): place for place, result in enumerate(measurement.results())}
         try:
             yield Side(name, measurement, runner, numbers)

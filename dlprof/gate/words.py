@@ -25,7 +25,19 @@ def _rounds(ran: Ran) -> str:
 
 
 def speed_text(base: Sweep | Session, found: Comparison) -> Iterator[str]:
-    """What a baseline was normalised by, or why it was not."""
+    """What HEAD was normalised by where it was measured against a baseline, or why it was not."""
     if not isinstance(base, Session):
         return
-    yield from found.told
+    speed = found.speed
+    if speed is None:
+        why = "has no reference costs" if not base.references else "has too few reference costs"
+        yield f"The baseline {why}, so nothing was normalised: a slower machine is not told apart."
+    elif speed.far:
+        return
+    elif speed.instructions == speed.copies == 1.0:
+        yield f"Nothing was normalised: {speed}."
+    else:
+        yield (
+            f"The speed of the machine changed: {speed}. HEAD's times were divided by "
+            f"{speed.instructions:.2f}, those of copies from 64 KiB on by {speed.copies:.2f}."
+        )
