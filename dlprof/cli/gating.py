@@ -21,6 +21,7 @@ from dlprof.compare.floors import own_floors
 from dlprof.compare.sequential import BLOCK
 from dlprof.compare.times import Settings
 from dlprof.errors import DlprofError, Interrupted, UsageError
+from dlprof.gate import noise
 from dlprof.gate.baseline import check
 from dlprof.gate.cases import cases_of
 from dlprof.gate.kept import Kept, kept_in
@@ -91,15 +92,25 @@ def measure(asked: Asked, given: Given, criteria: Criteria, unsure: int, json: s
     base: Sweep | Session
     if asked.baseline is not None:
         base = sessions.load(asked.baseline)
-        head = _sweep(scenario, path, given, asked.python)
+        head = sweep_of(scenario, path, given, asked.python)
         check(base, head)
     else:
-        base = _sweep(scenario, path, given, asked.base_python)
-        head = _sweep(scenario, path, given, asked.head_python)
+        base = sweep_of(scenario, path, given, asked.base_python)
+        head = sweep_of(scenario, path, given, asked.head_python)
+    known = None if asked.noise is None else noise.load(asked.noise)
+    if known is not None:
+        noise.check(known, head)
     kept = kept_in(asked.output)
     with Bar() as bar:
         task = Task(
-            base, head, _settings(asked, head, criteria), criteria, kept, bar, _budget_s(asked)
+            base,
+            head,
+            settings_of(asked, head, criteria, known),
+            criteria,
+            kept,
+            bar,
+            budget_s(asked),
+            told=_noise_text(known, head, criteria),
         )
         found = gate(task)
     _end(found, kept, criteria, unsure, _names(asked), json, asked.baseline)
@@ -121,21 +132,30 @@ def _check(asked: Asked, json: str | None) -> None:
         check_distinct({"--json": json, "the scenario": Path(asked.first)})
 
 
-def _sweep(scenario: Scenario, path: Path, given: Given, python: str | None) -> Sweep:
+def sweep_of(scenario: Scenario, path: Path, given: Given, python: str | None) -> Sweep:
+    """What the scenario comes to in one interpreter. Raises :class:`UsageError`."""
     found = prepared(scenario, path, given, options.interpreter(python), may_install=True)
     check_count(count(found), meant=False)
     return found
 
 
-def _settings(asked: Asked, head: Sweep, criteria: Criteria) -> Settings:
+def settings_of(
+    asked: Asked, head: Sweep, criteria: Criteria, found: noise.Noise | None
+) -> Settings:
     floors = criteria.floors if criteria.times else ()
     rules = head.request.scenario.floors if head.request.scenario else ()
     own = own_floors(rules, cases_of(head), floors) if floors else {}
+    if found is not None and floors:
+        own = noise.raised(found, cases_of(head), floors, own)
     block = BLOCK if asked.baseline is None else None
     return Settings(floors=floors, own_floors=own, block=block)
 
 
-def _budget_s(asked: Asked) -> float:
+def _noise_text(found: noise.Noise | None, head: Sweep, criteria: Criteria) -> tuple[str, ...]:
+    return () if found is None else tuple(noise.said(found, cases_of(head), criteria.floors))
+
+
+def budget_s(asked: Asked) -> float:
     return BUDGET_S if asked.budget is None else asked.budget
 
 

@@ -42,6 +42,8 @@ class Task:
     watcher: Watcher
     budget_s: float | None
     plan: Plan = field(default_factory=Plan)
+    told: tuple[str, ...] = ()
+    """What is to be said besides."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ def gate(task: Task) -> Gated:
     told = (
         measured_text(ran, again, time.monotonic() - begun, isinstance(task.base, Session)),
         *speed_text(task.base, first),
+        *task.told,
     )
     stopped = ran.interrupted or (again is not None and again.interrupted)
     return Gated(replace(found, told=told), stopped)
@@ -81,14 +84,13 @@ def _pass(
     task: Task, again: str, only: frozenset[Key] | None, deadline: Deadline
 ) -> tuple[Comparison, Ran]:
     with ExitStack() as stack:
-        base = task.base
-        side = (
-            base
-            if isinstance(base, Session)
-            else stack.enter_context(_side(task, base, "base", again))
+        base: Side | Session = (
+            task.base
+            if isinstance(task.base, Session)
+            else stack.enter_context(side_of(task, "base", again))
         )
-        head = stack.enter_context(_side(task, task.head, "head", again))
-        suite = Suite(side, head, task.settings, task.watcher, only)
+        head = stack.enter_context(side_of(task, "head", again))
+        suite = Suite(base, head, task.settings, task.watcher, only)
         task.watcher.start(len(suite.sides) * task.plan.looks[-1])
         ran = run(suite, len(suite.entries), deadline, task.plan)
         if not ran.interrupted:
@@ -99,7 +101,9 @@ def _pass(
 
 
 @contextmanager
-def _side(task: Task, sweep: Sweep, name: str, again: str) -> Iterator[Side]:
+def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
+    """A side of a task, to be measured: ``base`` or ``head``."""
+    sweep = task.head if name == "head" or isinstance(task.base, Session) else task.base
     settings = replace(sweep.request.settings, rounds=task.plan.looks[-1], budget_s=None)
     if not isinstance(task.base, Session):
         settings = replace(settings, together=True)
