@@ -240,7 +240,7 @@ class Header(Model):
     foreign_cores: float | None = None
     """Cores that other processes kept busy on average while this ran."""
     references: list[Reference] = []
-    """How fast the machine was, by round; none in sessions of dlprof 0.1 and before."""
+    """How fast the machine was, by round; none where it was not measured."""
     findings: list[FindingRecord] = []
     expectations: list[ExpectationRecord] = []
     """What the scenario expects to be found, and whether it was."""
