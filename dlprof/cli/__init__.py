@@ -39,6 +39,7 @@ def _options(
 
 def _register() -> None:
     from dlprof.cli import (
+        calibrate,
         compare,
         explain,
         gate,
@@ -66,6 +67,7 @@ def _register() -> None:
         repro.repro,
         compare.compare,
         gate.gate,
+        calibrate.calibrate,
         explain.explain,
         selftest.selftest,
     )
