@@ -82,6 +82,7 @@ class Worker:
         self._tail = b""
         self._pending = b""
         self._last_id = 0
+        self._deaf = False
 
     def ask(
         self,
@@ -90,18 +91,33 @@ class Worker:
         on_stage: Callable[[str], None] | None = None,
         import_limit_s: float | None = None,
     ) -> Outcome:
-        """Send a request and wait for its end.
+        """Send a request and wait for its end; see :meth:`wait`."""
+        self.send(request)
+        return self.wait(limit_s, on_stage, import_limit_s)
 
-        Framework imports have a limit of their own; after them ``limit_s`` starts. A worker that
-        died, hung or answered rubbish is killed, and ``alive`` is false.
-        """
+    def send(self, request: Mapping[str, Any]) -> None:
+        """Send a request and do not wait; what was asked before and not waited for is forgotten."""
         self._last_id += 1
         self._tail = b""
-        outcome = Outcome("crashed", None)
         line = json.dumps({**request, "id": self._last_id}) + "\n"
         try:
             os.write(self._requests, line.encode())
         except BrokenPipeError:
+            self._deaf = True
+
+    def wait(
+        self,
+        limit_s: float,
+        on_stage: Callable[[str], None] | None = None,
+        import_limit_s: float | None = None,
+    ) -> Outcome:
+        """Wait for the end of the last request.
+
+        Framework imports have a limit of their own; after them ``limit_s`` starts. A worker that
+        died, hung or answered rubbish is killed, and ``alive`` is false.
+        """
+        outcome = Outcome("crashed", None)
+        if self._deaf:
             return self._died(outcome)
         import_limit_s = IMPORT_LIMIT_S if import_limit_s is None else import_limit_s
         deadline = time.monotonic() + import_limit_s

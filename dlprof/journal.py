@@ -65,6 +65,14 @@ class Journal:
             found.append((place.round, json.loads(self._file.readline())))
         return found
 
+    def has(self, case: int, round_: int) -> bool:
+        """Whether there is an answer of a case in a round."""
+        return any(place.round == round_ for place in self._places.get(case, ()))
+
+    def settled(self, case: int) -> bool:
+        """Whether a case was refused, crashed or hung, so that no round is measured any more."""
+        return any(place.settled for place in self._places.get(case, ()))
+
     def needs(self, case: int, round_: int) -> bool:
         """Whether a round of a case is still to be measured.
 

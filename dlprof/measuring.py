@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import itertools
-import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dlprof import machine, provenance
+from dlprof import machine, provenance, references, state
 from dlprof import session as sessions
 from dlprof.catalog import Catalog, catalog_from, environment
 from dlprof.errors import Unsaved, UsageError
@@ -30,6 +28,8 @@ from dlprof.request import request_from
 from dlprof.runner import Runner, Watcher, sample_ns_for
 from dlprof.scenario import expectation
 from dlprof.slim import without_texts
+from dlprof.state import default_path as default_path  # noqa: PLC0414 - callers find it here
+from dlprof.state import state_folder as state_folder  # noqa: PLC0414
 
 INSPECT_LIMIT_S = 20.0
 START_LIMIT_S = 60.0
@@ -138,7 +138,7 @@ class Measurement:
         ]
         self._findings: list[sessions.FindingRecord] = []
         self._expectations: list[sessions.ExpectationRecord] = []
-        self._rounds_done = 0
+        self.rounds_done = 0
         self._begun = time.monotonic()
         self._usage = machine.usage()
         self._spent: tuple[float, float | None] | None = None
@@ -158,6 +158,18 @@ class Measurement:
         Raises :class:`UsageError` before anything is measured where the file cannot be written,
         and :class:`Unsaved` where it no longer can at the end.
         """
+        with self.kept() as runner:
+            runner.run()
+            self.complete = True
+            self.rounds_done = runner.rounds_done
+            self._left_out += not_run(self.request.settings, runner.rounds_done, runner.out_of_time)
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[Runner]:
+        """For one who asks the runner for single rounds; the session is kept as by :meth:`run`.
+
+        He says in ``rounds_done`` and ``complete`` how far it got.
+        """
         self._save_first()  # an output that cannot be written is known before anything is measured
         runner = Runner(
             {name: place.interpreter for name, place in self._places.items()},
@@ -166,12 +178,10 @@ class Measurement:
             self.journal,
             self.watcher,
             self._save_now_and_then,
+            self._measure_references,
         )
         try:
-            runner.run()
-            self.complete = True
-            self._rounds_done = runner.rounds_done
-            self._left_out += not_run(self.request.settings, runner.rounds_done, runner.out_of_time)
+            yield runner
         finally:
             self._spent = self._spend()  # what is printed later is what the file says
             try:
@@ -179,6 +189,12 @@ class Measurement:
                 self._expectations = self._check_expectations()
             finally:
                 self._save_last()
+
+    def _measure_references(self, round_: int) -> None:
+        if self.journal.has(references.PLACE, round_):
+            return
+        for name, place in self._places.items():
+            references.measure(place.interpreter.python, name, round_, self.journal)
 
     def _check_expectations(self) -> list[sessions.ExpectationRecord]:
         scenario = self.request.scenario
@@ -219,11 +235,12 @@ class Measurement:
             environment=places[0],
             environments=places if self.request.environments else [],
             device_choice=self.device_choice,
-            rounds=self._rounds_done or self.request.settings.rounds,
+            rounds=self.rounds_done or self.request.settings.rounds,
             complete=self.complete,
             left_out=self._left_out,
             findings=self._findings,
             expectations=self._expectations,
+            references=list(references.merged(self.journal)),
             wall_s=wall_s,
             foreign_cores=foreign_cores,
         )
@@ -241,7 +258,7 @@ class Measurement:
         begun = time.monotonic()
         sessions.write(self.path, self.header(), self.results())
         if not sessions.is_special(self.path):
-            provenance.remember(self.path, state_folder())
+            provenance.remember(self.path, state.state_folder())
         self._saved = time.monotonic()
         self._save_took = self._saved - begun
 
@@ -275,8 +292,8 @@ class Measurement:
             raise Unsaved(f"{error}; {self._save_elsewhere()}") from None
 
     def _save_elsewhere(self) -> str:
-        for folder in (state_folder(), Path(tempfile.gettempdir())):
-            path = folder / f"{_stamp()}-{self.request.command[0]}.json"
+        for folder in (state.state_folder(), Path(tempfile.gettempdir())):
+            path = folder / f"{state.stamp()}-{self.request.command[0]}.json"
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 sessions.write(path, self.header(), self.results())
@@ -297,6 +314,7 @@ class Measurement:
                 self._known[index] = result
                 for round_, answer in unmerge(result, self.request.settings.rounds):
                     self.journal.add(index, round_, answer)
+        references.recall(session.references, self.journal)
         self._unplanned = list(known.values())
         self.journal.mark()
 
@@ -328,47 +346,10 @@ def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Sess
         raise UsageError(
             f"{path} does not say what was asked for, so it cannot be finished"
         ) from None
-    if not provenance.is_ours(path, state_folder()):
+    if not provenance.is_ours(path, state.state_folder()):
         # What is finished here is ours, and another's source text is not.
         session = session.model_copy(update={"results": list(map(without_texts, session.results))})
     return replace(request, command=command), session
-
-
-def default_path(command: str, now: Callable[[], str] | None = None) -> Path:
-    """Where a session goes that nobody named: the user's state folder, the newest twenty kept."""
-    folder = state_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
-        ) from None
-    for old in sorted(folder.glob("*.json"), key=lambda path: path.name)[:-KEPT_SESSIONS]:
-        with contextlib.suppress(OSError):
-            old.unlink()
-    stamp = (now or _stamp)()
-    return folder / f"{stamp}-{command}.json"
-
-
-def state_folder() -> Path:
-    """The user's folder for what may be lost; the folder for temporary files if there is none."""
-    base = os.environ.get("XDG_STATE_HOME", "")
-    if Path(base).is_absolute():  # the XDG specification has others ignored
-        return Path(base) / "dlprof"
-    try:
-        return Path.home() / ".local" / "state" / "dlprof"
-    except RuntimeError:  # no HOME, and no entry for the user
-        return Path(tempfile.gettempdir()) / "dlprof"
-
-
-KEPT_SESSIONS = 19
-_runs = itertools.count()
-
-
-def _stamp() -> str:
-    # The number tells two runs apart that one process begins in the same second.
-    now = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d-%H%M%S}"
-    return f"{now}-{os.getpid()}-{next(_runs)}"
 
 
 def _key(record: dict[str, Any]) -> tuple[Any, ...]:

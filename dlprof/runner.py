@@ -116,6 +116,7 @@ class Runner:
         journal: Journal,
         watcher: Watcher,
         on_answer: Callable[[], None] = lambda: None,
+        on_round: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.interpreters = interpreters
         self.cases = cases
@@ -123,9 +124,12 @@ class Runner:
         self.journal = journal
         self.watcher = watcher
         self.on_answer = on_answer
+        self.on_round = on_round
         self.rounds_done = 0
         self.out_of_time = False
         self._diagnosed_here: set[int] = set()
+        self._loaded: Worker | None = None
+        self.later_rounds: tuple[str, ...] = EVERY_ROUND
 
     def run(self) -> None:
         """All rounds, or as many as the budget allows; at least one."""
@@ -136,6 +140,7 @@ class Runner:
         for round_ in range(self.settings.rounds):
             if round_ and self._over_budget(started):
                 break
+            self.on_round(round_)
             last = round_ == self.settings.rounds - 1
             for group in self._groups(round_):
                 late = not last or self._over_budget(started)
@@ -169,7 +174,40 @@ class Runner:
             first and not first["cases_before"] for first in firsts
         )
 
+    def load(self, round_: int, only: set[int]) -> None:
+        """Start the first worker of a round, and have it import what it needs meanwhile."""
+        for group in self._groups(round_, only):
+            self._loaded = self._worker(group[0][1])
+            self._loaded.send({"do": "load", "cases": [way(case) for _, case in group]})
+            return
+
+    def wait(self) -> None:
+        """Until the worker that :meth:`load` started has imported; one that died is forgotten."""
+        if self._loaded is not None and not self._loaded.wait(self.settings.limit_s).alive:
+            self.close()
+
+    def round(self, round_: int, only: set[int]) -> None:
+        """One round of some cases."""
+        self.on_round(round_)
+        for group in self._groups(round_, only):
+            self._run_group(group, round_, set())
+        self.rounds_done = max(self.rounds_done, round_ + 1)
+
+    def diagnose(self, only: set[int]) -> None:
+        """The diagnosis of some cases, for one who asks for single rounds."""
+        for group in self._groups(self.settings.rounds, self._diagnosed() & only):
+            self._diagnose_group(group)
+
+    def close(self) -> None:
+        """End a worker that was loaded and not used."""
+        if self._loaded is not None:
+            self._loaded.close()
+            self._loaded = None
+
     def _worker(self, case: Case) -> Worker:
+        if self._loaded is not None:
+            worker, self._loaded = self._loaded, None
+            return worker
         interpreter = self.interpreters[case.environment]
         return Worker(interpreter.python, interpreter.variables)
 
@@ -305,10 +343,7 @@ class Runner:
         return worker.ask(
             {
                 "do": "case",
-                "producer": case.producer.reference,
-                "consumer": case.consumer.reference,
-                "export": case.path.export.name,
-                "import": case.path.import_.name,
+                **way(case),
                 "shape": case.shape,
                 "dtype": case.dtype,
                 "layout": case.layout,
@@ -325,7 +360,7 @@ class Runner:
 
     def _instruments(self, round_: int) -> tuple[str, ...]:
         looped = IN_LOOPS if set(self.settings.placements) - {"convert"} else ()
-        return (EVERY_ROUND if round_ else FIRST_ROUND) + looped
+        return (self.later_rounds if round_ else FIRST_ROUND) + looped
 
     def _limit_s(self, alone: bool) -> float:
         # Who hangs among others is tried again alone, with the whole of its time.
@@ -351,6 +386,16 @@ class Runner:
                 "output": outcome.output,
             },
         )
+
+
+def way(case: Case) -> dict[str, Any]:
+    """What a worker must know to import what a case needs."""
+    return {
+        "producer": case.producer.reference,
+        "consumer": case.consumer.reference,
+        "export": case.path.export.name,
+        "import": case.path.import_.name,
+    }
 
 
 def died_before(outcome: Outcome) -> bool:

@@ -214,6 +214,20 @@ class ExpectationRecord(Model):
     reason: str = ""
 
 
+class Reference(Model):
+    """What one process took for what no framework has a part in; see docs/gate.md.
+
+    An empty call, a memcpy of ``memcpy_bytes``, and a fixed piece of Python.
+    """
+
+    round: int
+    empty_call_ns: Annotated[float, Field(gt=0)]
+    memcpy_ns: Annotated[float, Field(gt=0)]
+    memcpy_bytes: int
+    python_ns: Annotated[float, Field(gt=0)]
+    environment: str = ""
+
+
 class Header(Model):
     """All of a session but its results."""
 
@@ -233,6 +247,8 @@ class Header(Model):
     wall_s: float | None = None
     foreign_cores: float | None = None
     """Cores that other processes kept busy on average while this ran."""
+    references: list[Reference] = []
+    """How fast the machine was, by round; none where it was not measured."""
     findings: list[FindingRecord] = []
     expectations: list[ExpectationRecord] = []
     """What the scenario expects to be found, and whether it was."""

@@ -54,6 +54,7 @@ def _check_folder() -> None:
 
 def _register() -> None:
     from dlprof.cli import (
+        calibrate,
         compare,
         explain,
         gate,
@@ -82,6 +83,7 @@ def _register() -> None:
         repro.repro,
         compare.compare,
         gate.gate,
+        calibrate.calibrate,
         explain.explain,
         selftest.selftest,
     )

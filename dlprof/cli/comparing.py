@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from dlprof import files
 from dlprof import session as sessions
 from dlprof.cli.comparison_wanted import ComparisonWanted, Concluded
 from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import Criteria, parse
+from dlprof.compare.floors import FloorRule, own_floors
 from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, Outcome, outcome
 from dlprof.compare.record import Comparison
 from dlprof.compare.times import Settings
 from dlprof.errors import Regression, Unmeasured, Unsure, UsageError
 from dlprof.reports import comparison as terminal
 from dlprof.reports.comparison_text import headline
+from dlprof.session import Header
 
 UNSURE_CODES = {None: NOT_KNOWN, "pass": 0, "fail": REGRESSION}
 
@@ -44,7 +48,9 @@ def show(
     if base == head == files.STDIN:
         raise UsageError("BASE and HEAD cannot both be on stdin")
     wanted.check(BASE=base, HEAD=head)
-    found = compare(sessions.load(base), sessions.load(head), Settings(floors=criteria.floors))
+    before, after = sessions.load(base), sessions.load(head)
+    own = own_floors(rules_of(after), (one.case for one in after.results), criteria.floors)
+    found = compare(before, after, Settings(floors=criteria.floors, own_floors=own))
     tell(found, criteria, unsure, terminal.Names(str(base), str(head)), wanted, head)
 
 
@@ -64,6 +70,16 @@ def tell(
     code = _told(found, result) if unsure is None else result.code(unsure)
     wanted.give(Concluded(found, result, code, unsure, names, head))
     _fail(found, result, code)
+
+
+def rules_of(header: Header) -> tuple[FloorRule, ...]:
+    """The floors that a session's scenario has for single cases; none that make no sense."""
+    scenario = header.request.get("scenario")
+    written = scenario.get("floors") if isinstance(scenario, dict) else None
+    try:
+        return TypeAdapter(tuple[FloorRule, ...]).validate_python(written or ())
+    except ValidationError:
+        return ()
 
 
 def _told(found: Comparison, result: Outcome) -> int:

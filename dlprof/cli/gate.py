@@ -2,16 +2,64 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dlprof.cli import options
+from dlprof.cli import names, options
 
 
 def gate(
-    base: options.Base,
-    head: options.Head,
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENARIO|BASE|PRODUCER",
+            help="A scenario file; or a session file: before; or a framework.",
+        ),
+    ],
+    second: Annotated[
+        str | None,
+        typer.Argument(metavar="[HEAD|CONSUMER]", help="A session file: after; or a framework."),
+    ] = None,
+    base_python: Annotated[
+        str | None,
+        typer.Option("--base-python", metavar="PATH", help="The interpreter of BASE: before."),
+    ] = None,
+    head_python: Annotated[
+        str | None,
+        typer.Option("--head-python", metavar="PATH", help="The interpreter of HEAD: after."),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            "--baseline",
+            metavar="FILE",
+            parser=names.session,
+            help="A session to measure HEAD against, of this machine.",
+        ),
+    ] = None,
+    python: options.Python = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget",
+            min=0,
+            metavar="SECONDS",
+            help="Start no further round after this time. Default: 300.",
+            rich_help_panel=options.MEASURING,
+        ),
+    ] = None,
+    noise: Annotated[
+        Path | None,
+        typer.Option(
+            "--noise",
+            metavar="FILE",
+            parser=names.file("--noise"),
+            help="What dlprof calibrate wrote.",
+            rich_help_panel=options.MEASURING,
+        ),
+    ] = None,
     fail_on: options.Regressions = None,
     unsure: Annotated[
         str | None,
@@ -21,6 +69,25 @@ def gate(
             help="Exit code 0 or 1 where it is unsure. Default: exit code 3.",
         ),
     ] = None,
+    shape: options.Shapes = None,
+    dtype: options.Dtypes = None,
+    layout: options.Layouts = None,
+    device: options.Device = None,
+    path: options.Paths = None,
+    timeout: options.Limit = None,
+    seed: options.Seed = None,
+    probe: options.ProbeFiles = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FOLDER",
+            parser=names.file("--output", "the sessions go into a folder"),
+            help="Keep the sessions here.",
+            rich_help_panel=options.OUTPUT,
+        ),
+    ] = None,
     json: options.ComparisonJson = None,
     markdown: options.Markdown = None,
     junit: options.Junit = None,
@@ -28,12 +95,27 @@ def gate(
     gitlab: options.Gitlab = None,
     github: options.Github = False,
 ) -> None:
-    """Fail if HEAD is slower than BASE, or worse: exit code 1. See docs/compare.md.
+    """Fail if HEAD is slower than BASE, or worse: exit code 1. See docs/gate.md.
+
+    Two interpreters are measured in turns; one is measured against a baseline; two session files
+    are compared.
+
+    Example: dlprof gate scenarios/gate.toml --base-python old/bin/python
+    --head-python new/bin/python
 
     Example: dlprof gate before.json after.json --fail-on ready:5%,200ns
     """
     from dlprof.cli.comparing import criteria_from, show, unsure_code
     from dlprof.cli.comparison_wanted import ComparisonWanted
+    from dlprof.cli.gating import Asked, check_files_only, measure
+    from dlprof.cli.sweeping import Given
 
     wanted = ComparisonWanted(json, markdown, junit, sarif, gitlab, github)
-    show(base, head, criteria_from(fail_on), unsure_code(unsure), wanted)
+    criteria, code = criteria_from(fail_on), unsure_code(unsure)
+    given = Given(shape, dtype, layout, device, path, None, None, timeout, seed, False, None, probe)
+    asked = Asked(first, second, base_python, head_python, baseline, python, budget, noise, output)
+    if asked.measures:
+        measure(asked, given, criteria, code, wanted)
+        return
+    check_files_only(asked, given)
+    show(names.session(first), names.session(second or ""), criteria, code, wanted)

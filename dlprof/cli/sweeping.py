@@ -25,6 +25,7 @@ from dlprof.reports.scenario import origin_lines
 from dlprof.runner import Settings, sample_ns_for
 from dlprof.scenario.environments import environment, is_made
 from dlprof.scenario.estimate import duration_text, estimate
+from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import read
 from dlprof.scenario.record import Environment
 from dlprof.scenario.request import MOST_CASES, Sweep, check_count, count, sweep
@@ -77,7 +78,14 @@ class Given:
 
 def prepare(path: Path, given: Given, python: str | None, may_install: bool) -> Sweep:
     """The sweep of a scenario file. Raises :class:`UsageError` for what makes no sense."""
-    scenario, origins = settle(read(path), given.values(), "the command line")
+    return prepared(read(path), path, given, python, may_install)
+
+
+def prepared(
+    written: Scenario, path: Path, given: Given, python: str | None, may_install: bool
+) -> Sweep:
+    """The same of a scenario that is at hand; ``path`` is what it is called."""
+    scenario, origins = settle(written, given.values(), "the command line")
     if python is not None and scenario.environment:
         raise UsageError(f"{path} names its environments, so --python has nothing to name")
     if python is not None:

@@ -12,6 +12,7 @@ from dlprof.compare.floors import Floor
 from dlprof.compare.match import Pair, asked_for, key, match
 from dlprof.compare.process import median_ns, processes, steady
 from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
+from dlprof.compare.speed import Speed
 from dlprof.compare.statistic import STATEFUL_BYTES, Sample
 from dlprof.compare.surroundings import Difference, differences, untrusted
 from dlprof.compare.times import DEFAULT_SETTINGS, Settings, Work, judge
@@ -26,11 +27,15 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
 
     Raises :class:`UsageError` where both are one measurement: it would be the same as itself.
     """
-    if base.results and (base.created, base.results) == (head.created, head.results):
+    if (
+        settings.block is None
+        and base.results
+        and (base.created, base.results) == (head.created, head.results)
+    ):
         raise UsageError(f"BASE and HEAD are the same measurement, of {clean(base.created)}")
     matched = match(base.results, head.results)
     differ = differences(base, head)
-    invalid = None if settings.block is not None else _other_machine(differ)
+    invalid = None if settings.block is not None else _other_machine(differ, settings.speed)
     load = None if settings.block is not None else _load(base, head)
     works, times = _sort_out(matched.pairs, settings, Doubts(invalid, load))
     common, judged = judge(works, settings)
@@ -48,6 +53,7 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
         ambiguous=matched.ambiguous,
         invalid=invalid,
         load=load,
+        speed=settings.speed,
     )
 
 
@@ -66,7 +72,9 @@ class Doubts:
     load: str | None = None
 
 
-def _other_machine(differ: Sequence[Difference]) -> str | None:
+def _other_machine(differ: Sequence[Difference], speed: Speed | None) -> str | None:
+    if speed is not None and speed.far:
+        return f"the machine is not as fast as it was: {speed}"
     machine = [str(one) for one in differ if one.kind == "machine"]
     return f"measured on different machines: {', '.join(machine)}" if machine else None
 
@@ -88,14 +96,14 @@ def _sort_out(
             if pair.base is None or pair.head is None or _incomplete(pair, floor):
                 times[place] += _one_sided(pair, floor)
                 continue
-            sample = _sample(pair.base, pair.head, floor, settings)
+            sample = sample_of(pair.base, pair.head, floor, settings)
             reason = _invalid(pair.base, pair.head) or doubts.machine
             if reason is None and (sample.stateful or not _steady(pair, floor)):
                 reason = doubts.load
             if reason is not None:
                 times[place].append(_time_without(pair, floor, INVALID, reason))
             else:
-                works.append(Work(place, floor, sample))
+                works.append(Work(place, floor, sample, key(pair.case)))
     return works, times
 
 
@@ -146,11 +154,16 @@ def _median_ns(result: Result | None, floor: Floor) -> float | None:
     return found if found is not None or measure is None else measure.median_ns
 
 
-def _sample(base: Result, head: Result, floor: Floor, settings: Settings) -> Sample:
+def sample_of(base: Result, head: Result, floor: Floor, settings: Settings) -> Sample:
+    """The processes of one measure of a case; none of a side that was not measured to the end."""
+    stateful = _stateful(Known(0, base)) or _stateful(Known(0, head))
+    sides = [
+        processes(side, floor.measure) if side.status in TIMED else () for side in (base, head)
+    ]
     return Sample(
-        processes(base, floor.measure),
-        processes(head, floor.measure),
-        stateful=_stateful(Known(0, base)) or _stateful(Known(0, head)),
+        sides[0],
+        settings.speed.normalised(sides[1], stateful) if settings.speed else sides[1],
+        stateful=stateful,
         block=settings.block,
         floor_sd=settings.floor_sds.get(key(head.case)),
     )

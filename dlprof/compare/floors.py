@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from dlprof.compare.match import Key, key
+from dlprof.session import CaseRecord
 
 MEASURES = ("ready", "host", "first_call", "device")
 """What can be compared as a time; see docs/session-file.md for each."""
@@ -28,3 +33,45 @@ class Floor:
 
 DEFAULT = (Floor(),)
 """5 %, and 5 ns so that a view of 50 ns is not judged by the resolution of its loop."""
+
+
+@dataclass(frozen=True)
+class FloorRule:
+    """A floor for some cases: those whose code, path or pair matches the glob ``case``.
+
+    What is None is as for all other cases.
+    """
+
+    case: str
+    measure: str = "ready"
+    relative: float | None = None
+    absolute_ns: float | None = None
+
+    def matches(self, case: CaseRecord) -> bool:
+        names = (case.code, case.path, f"{case.producer}->{case.consumer}")
+        return any(fnmatchcase(name, self.case) for name in names)
+
+    def over(self, floor: Floor) -> Floor:
+        """The floor that results where ``floor`` is that of all cases."""
+        found = floor
+        if self.relative is not None:
+            found = replace(found, relative=self.relative)
+        if self.absolute_ns is not None:
+            found = replace(found, absolute_ns=self.absolute_ns)
+        return found
+
+
+def own_floors(
+    rules: Sequence[FloorRule], cases: Iterable[CaseRecord], floors: Sequence[Floor]
+) -> dict[Key, tuple[Floor, ...]]:
+    """The floors of the cases that a rule names; of several rules the last counts."""
+    found: dict[Key, tuple[Floor, ...]] = {}
+    for case in cases:
+        own = {floor.measure: floor for floor in floors}
+        for rule in rules:
+            if rule.matches(case):
+                general = next((f for f in floors if f.measure == rule.measure), None)
+                own[rule.measure] = rule.over(general or Floor(rule.measure))
+        if tuple(own.values()) != tuple(floors):
+            found[key(case)] = tuple(own.values())
+    return found

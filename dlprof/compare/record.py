@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key
+from dlprof.compare.speed import Speed
 from dlprof.compare.surroundings import Difference
 from dlprof.compare.verdicts import Change
 from dlprof.session import CaseRecord, Header
@@ -68,6 +69,12 @@ class Comparison:
     ambiguous: tuple[Key, ...] = ()
     invalid: str | None = None
     """Why no time of these sessions can be compared."""
+    speed: Speed | None = None
+    """What HEAD's times were normalised by."""
+    told: tuple[str, ...] = ()
+    """How it was measured, in sentences: rounds, why they stopped, what was normalised."""
+    measured_here: bool = False
+    """Whether rounds could be added: by a gate that measures, and not in two finished sessions."""
     load: str | None = None
     """Which session other programs disturbed so much that times of few calls cannot be compared."""
 

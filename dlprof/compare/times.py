@@ -16,6 +16,7 @@ from dlprof.compare.match import Key
 from dlprof.compare.process import median_ns
 from dlprof.compare.ranks import Floats
 from dlprof.compare.record import Time
+from dlprof.compare.speed import Speed
 from dlprof.compare.statistic import APART, Refusal, Sample, Tested, least_rounds, tested
 
 MOST_ROUNDS = 100
@@ -34,7 +35,9 @@ class Settings:
 
     ``floors`` one per measure; ``own_floors`` for single cases in their place (by
     :func:`~dlprof.compare.match.key`); ``floor_sds`` are the spreads that a calibration found;
-    ``block`` as in :class:`~dlprof.compare.statistic.Sample`.
+    ``block`` as in :class:`~dlprof.compare.statistic.Sample`. ``decided`` are the words, by case
+    and measure, of one who has looked more than once (:mod:`dlprof.compare.turns`).
+    ``speed`` is what the machine took longer for HEAD, as a ratio; see ``normalise``.
     """
 
     floors: tuple[Floor, ...] = DEFAULT
@@ -43,6 +46,8 @@ class Settings:
     )
     floor_sds: Mapping[Key, float] = field(default_factory=lambda: MappingProxyType({}))
     block: int | None = None
+    decided: Mapping[tuple[Key, str], str] = field(default_factory=lambda: MappingProxyType({}))
+    speed: Speed | None = None
     level: float = FAMILY_LEVEL
     same_level: float = SAME_LEVEL
 
@@ -57,6 +62,7 @@ class Work:
     place: int
     floor: Floor
     sample: Sample
+    key: Key = ()
 
     @property
     def step(self) -> float:
@@ -71,17 +77,24 @@ def judge(works: Sequence[Work], settings: Settings = DEFAULT_SETTINGS) -> tuple
     """
     level = settings.level / max(len(works), 1)
     tests = [tested(work.sample, level) for work in works]
-    common = 0.0
-    if settings.block is None:
-        shifts = [float(test.test.location) for test in tests if isinstance(test, Tested)]
-        common = float(common_shift(np.array(shifts)))
+    common = 0.0 if settings.block is not None else shared(tests)
     proof = proofs(works, tests, common)
-    words = decide(proof, settings.level, settings.same_level)
+    words = [
+        settings.decided.get((work.key, work.floor.measure), str(word))
+        for work, word in zip(
+            works, decide(proof, settings.level, settings.same_level), strict=True
+        )
+    ]
     bench = Bench(level, common)
     return common, [
-        bench.time(work, test, str(word))
-        for work, test, word in zip(works, tests, words, strict=True)
+        bench.time(work, test, word) for work, test, word in zip(works, tests, words, strict=True)
     ]
+
+
+def shared(tests: Sequence[Tested | Refusal]) -> float:
+    """The shift that all have in common, in logarithms; see :mod:`dlprof.compare.drift`."""
+    shifts = [float(test.test.location) for test in tests if isinstance(test, Tested)]
+    return float(common_shift(np.array(shifts)))
 
 
 def proofs(works: Sequence[Work], tests: Sequence[Tested | Refusal], common: float) -> Proof:

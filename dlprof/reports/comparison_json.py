@@ -34,6 +34,7 @@ def content(comparison: Comparison, outcome: Outcome, exit_code: int) -> dict[st
         "family_level": FAMILY_LEVEL,
         "same_level": SAME_LEVEL,
         "common_ratio": comparison.common,
+        "speed": None if comparison.speed is None else asdict(comparison.speed),
         "counts": {word: words.count(word) for word in dict.fromkeys(words)},
         "regression": outcome.regression,
         "exit_code": exit_code,

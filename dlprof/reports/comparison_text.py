@@ -61,7 +61,7 @@ def headline(comparison: Comparison, outcome: Outcome, code: int) -> str:
 def answers(comparison: Comparison, outcome: Outcome) -> list[str]:
     """The sentences that answer: is HEAD slower, or worse?"""
     if outcome.nothing:
-        return [f"Nothing to compare: {outcome.nothing}."]
+        return [f"Nothing to compare: {outcome.nothing}.", *comparison.told]
     found = [*_regressions(outcome)]
     if comparison.invalid is not None:
         found.append(_incomparable(comparison.invalid))
@@ -69,7 +69,8 @@ def answers(comparison: Comparison, outcome: Outcome) -> list[str]:
             found.append("Verdicts were compared, and none is worse.")
     elif not found:
         found.append(_innocent(comparison, outcome))
-    return [*found, *_common(comparison), *_doubts(comparison, outcome), *_gains(comparison)]
+    found += [*_common(comparison), *_doubts(comparison, outcome), *_gains(comparison)]
+    return [*found, *comparison.told]
 
 
 def _incomparable(reason: str) -> str:
@@ -128,6 +129,9 @@ def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
         return
     known = [time.rounds for time in unsure if time.rounds is not None]
     text = f"Unsure: {len(unsure):,} of {len(comparison.words()):,} times."
+    if comparison.measured_here:
+        yield f"{text} More time may tell: --budget."
+        return
     if known:
         which = "" if len(known) == len(unsure) else f" for {len(known):,} of them"
         text += f" About {max(known)} rounds a side would tell{which}: --rounds {max(known)}."

@@ -133,6 +133,30 @@ class EnvironmentSpec(Part):
         return self
 
 
+class FloorSpec(Part):
+    """How much slower some cases may be before the gate calls it a regression."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["percent"]}, {"required": ["ns"]}]}
+    )
+
+    case: Text = Field(
+        description="Cases by a glob of their code, their path, or their pair (torch->numpy).",
+        examples=["torch->numpy", "jnp.array(*)"],
+    )
+    measure: Literal["ready", "host"] = "ready"
+    percent: float | None = Field(None, ge=0, le=1e6, description="As --fail-on: 5 by default.")
+    ns: float | None = Field(None, ge=0, le=1e15, description="Nanoseconds: 5 by default.")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> FloorSpec:
+        if self.percent is None and self.ns is None:
+            raise ValueError("it names neither percent nor ns: name one or both")
+        if not (self.percent or self.ns):
+            raise ValueError("one of percent and ns must be above 0")
+        return self
+
+
 class Scenario(Part):
     """A problem, and the sweep that shows it."""
 
@@ -184,6 +208,10 @@ class Scenario(Part):
     )
     report: Literal["paths", "matrix", "round trip"] = Field(
         default="paths", description="Which table answers the question."
+    )
+    floor: list[FloorSpec] = Field(
+        default=[],
+        description="Floors of the gate for single cases; of several that match the last counts.",
     )
     thresholds: dict[Threshold, float] = Field(
         default={}, description="Numbers on which the rules decide, other than dlprof's own."

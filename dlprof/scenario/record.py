@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dlprof.compare.floors import FloorRule
+
 
 @dataclass(frozen=True)
 class ScenarioRecord:
@@ -24,6 +26,7 @@ class ScenarioRecord:
     origins: tuple[tuple[str, str, str], ...] = ()
     """Key, value as text, and ``default``, ``file`` or ``command line``."""
     left_out: tuple[str, ...] = ()
+    floors: tuple[FloorRule, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from dlprof import plan
 from dlprof.axes import parse_dtype, parse_layout, parse_shapes
 from dlprof.catalog import Catalog
+from dlprof.compare.floors import FloorRule
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.measuring import pairs_of
 from dlprof.omissions import not_paired
@@ -70,6 +71,15 @@ def sweep(
         thresholds=scenario.thresholds,
         origins=origins,
         left_out=tuple(not_paired(first, wanted)) if wild else (),
+        floors=tuple(
+            FloorRule(
+                spec.case,
+                spec.measure,
+                None if spec.percent is None else spec.percent / 100,
+                spec.ns,
+            )
+            for spec in scenario.floor
+        ),
     )
     return Sweep(
         Request(

@@ -8,7 +8,7 @@ from typing import Any
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import validated
 
-TOLD = frozenset(("title", "question", "source", "expect", "report", "thresholds"))
+TOLD = frozenset(("title", "question", "source", "expect", "report", "thresholds", "floor"))
 """What says nothing of how it is measured; thresholds are told by their names."""
 ORIGINS = ("file", "command line", "default")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dlprof.probes.base import Probe
-from dlprof.worker import loading
-from dlprof.worker.case import Answer, run_case
+from dlprof.worker import loading, reference
+from dlprof.worker.case import Answer, load, run_case
 from dlprof.worker.channel import Channel
 from dlprof.worker.inspect import inspect, verify
 from dlprof.worker.recognise import recognise
@@ -36,6 +36,10 @@ class Desk:
         try:
             if kind == "case":
                 run_case(self, request, answer)
+            elif kind == "load":
+                load(self, request["cases"], answer)
+            elif kind == "reference":
+                answer.part("reference", reference.measure(request["budget_ns"]))
             elif kind == "inspect":
                 answer.part("inspect", inspect(request["sources"], request["skip"], answer.stage))
             elif kind == "recognise":

@@ -54,6 +54,51 @@ def test_the_job_fails_and_leaves_its_reports(tmp_path, gated):
     assert len(json.loads((tmp_path / reports["codequality"]).read_text("utf-8"))) == code
 
 
+SPUN = Path(__file__).parent.parent / "probe_files" / "spun.py"
+SCENARIO = f"""
+title = "Spun"
+question = "Does it copy now?"
+pairs = ["spun->spun"]
+shapes = ["64"]
+probes = ["{SPUN}"]
+sample_ms = 2
+diagnose = false
+"""
+
+
+def interpreter(folder, name, **variables):
+    """An interpreter that has these variables set."""
+    lines = "".join(f"export {key}={value}\n" for key, value in variables.items())
+    file = folder / name
+    file.write_text(f'#!/bin/sh\n{lines}exec {sys.executable} "$@"\n', "utf-8")
+    file.chmod(0o755)
+    return name
+
+
+@pytest.mark.parametrize("run", [run_action, run_job])
+def test_two_interpreters_are_measured_by_a_scenario(tmp_path, run):
+    (tmp_path / "spun.toml").write_text(SCENARIO, "utf-8")
+    command = str(this_dlprof(tmp_path))
+    inputs = {
+        "scenario": "spun.toml",
+        "base-python": interpreter(tmp_path, "before"),
+        "head-python": interpreter(tmp_path, "after", DLPROF_TEST_BREAK="copies"),
+        "fail-on": "warning",
+        "budget": "20",
+        "sessions": "kept",
+    }
+    ran = run({**inputs, "dlprof" if run is run_action else "command": command}, tmp_path)
+    assert ran.code == 1, ran.err
+    assert failures(tmp_path / "dlprof-junit.xml") == 1
+    assert (tmp_path / "kept" / "base.json").is_file()
+    if run is run_action:
+        told = "::error file=spun.toml,line=1,title=dlprof%3A worse::spun(view(x)): ownership"
+        assert told in ran.out
+    else:
+        (issue,) = json.loads((tmp_path / "dlprof-codequality.json").read_text("utf-8"))
+        assert issue["location"]["path"] == "spun.toml"
+
+
 def test_a_baseline_of_another_machine_is_no_pass(tmp_path, gated):
     inputs, _ = gated
     file = tmp_path / "head.json"

@@ -1,0 +1,81 @@
+"""The speed of one machine in two sessions, by what no framework has a part in.
+
+A virtual machine, or one with a governor, is not equally fast on two days. Reference costs are
+measured in both sessions (:mod:`dlprof.worker.reference`), and HEAD's times are divided by what
+they took longer: those of large copies by the memcpy's ratio, all others by the mean of those
+of an empty call and of a piece of Python.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dlprof.compare.process import Side
+from dlprof.session import Reference
+
+MOST = 1.25
+"""A machine that is more than so many times as fast as another is another machine: caches, memory
+and clocks no longer go together, and no one number says how much of it a conversion meets."""
+
+LEAST = 1.02
+"""What is closer to 1 is not divided by: it would add the noise of the references, and no more."""
+
+LEAST_PROCESSES = 3
+"""References of fewer rounds may have been disturbed by anything."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """HEAD's reference costs over BASE's: above 1 the machine was slower for HEAD."""
+
+    call: float
+    python: float
+    memcpy: float
+
+    @property
+    def instructions(self) -> float:
+        """What times are divided by that are spent on instructions rather than on memory."""
+        return _notable(math.sqrt(self.call * self.python))
+
+    @property
+    def copies(self) -> float:
+        """What times of large copies are divided by."""
+        return _notable(self.memcpy)
+
+    @property
+    def far(self) -> bool:
+        """Whether the machine is too far from what it was to be normalised."""
+        ratios = (self.call, self.python, self.memcpy)
+        return any(max(ratio, 1 / ratio) > MOST for ratio in ratios)
+
+    def __str__(self) -> str:
+        return (
+            f"an empty call took {self.call:.2f}, Python {self.python:.2f} and a memcpy "
+            f"{self.memcpy:.2f} times as long as for BASE"
+        )
+
+    def normalised(self, side: Side, copies: bool) -> Side:
+        """HEAD's processes as the machine of BASE would have run them."""
+        ratio = self.copies if copies else self.instructions
+        return tuple(replace(process, time_ns=process.time_ns / ratio) for process in side)
+
+
+def _notable(ratio: float) -> float:
+    return ratio if max(ratio, 1 / ratio) > LEAST else 1.0
+
+
+def speed(base: Sequence[Reference], head: Sequence[Reference]) -> Speed | None:
+    """How fast the machine was; None where a side has not measured it, or not often enough."""
+    if min(len(base), len(head)) < LEAST_PROCESSES:
+        return None
+    if {one.memcpy_bytes for one in base} != {one.memcpy_bytes for one in head}:
+        return None
+    ratios = {
+        name: statistics.median(getattr(one, name) for one in head)
+        / statistics.median(getattr(one, name) for one in base)
+        for name in ("empty_call_ns", "python_ns", "memcpy_ns")
+    }
+    return Speed(ratios["empty_call_ns"], ratios["python_ns"], ratios["memcpy_ns"])

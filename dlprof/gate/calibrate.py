@@ -1,0 +1,124 @@
+"""Measure a machine against itself: both sides run the same code, in turns."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from dlprof.compare.match import Key, key
+from dlprof.compare.process import Process, median_ns
+from dlprof.compare.process import Side as Processes
+from dlprof.compare.sequential import BLOCK, LOOKS, Plan
+from dlprof.compare.times import Work
+from dlprof.gate.loop import Deadline
+from dlprof.gate.measure import FIRST_SHARE, Task, side_of
+from dlprof.gate.noise import CaseNoise, Noise
+from dlprof.gate.power import modes_of, power, spread
+from dlprof.gate.suite import Suite
+from dlprof.measuring import now
+from dlprof.session import CaseRecord, Mode
+
+LEAST_ROUNDS = LOOKS[0]
+MOST_ROUNDS = LOOKS[-1]
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """``unmeasured`` are cases without a time. ``interrupted`` if it was stopped."""
+
+    noise: Noise
+    unmeasured: tuple[CaseRecord, ...]
+    round_s: float
+    interrupted: bool = False
+
+
+def calibrate(task: Task) -> Calibrated | None:
+    """Measure for the task's budget, and say what the gate could tell in that time.
+
+    At least :data:`LEAST_ROUNDS` rounds are measured; None where it was stopped before that.
+    """
+    with ExitStack() as stack:
+        sides = [stack.enter_context(side_of(task, name)) for name in ("base", "head")]
+        suite = Suite(sides[0], sides[1], task.settings, task.watcher)
+        task.watcher.start(2 * MOST_ROUNDS)
+        rounds, round_s, interrupted = _rounds(suite, Deadline.after(task.budget_s))
+        for side in sides:
+            side.measurement.complete = not interrupted
+        if rounds < LEAST_ROUNDS:
+            return None
+        works = suite.works()
+        records = _records(suite)
+        environment = sides[1].measurement.header().environment
+    plan = _plan(task, round_s)
+    measured = [work for work in works if work.sample.base and work.sample.head]
+    noise = Noise(
+        created=now(),
+        scenario=task.head.request.scenario.file if task.head.request.scenario else "",
+        environment=environment,
+        rounds=rounds,
+        gate_rounds=plan.looks[-1],
+        budget_s=task.budget_s or 0.0,
+        cases=[_case(records[work.key], work, len(works), plan) for work in measured],
+    )
+    left = {work.key for work in works} - {work.key for work in measured}
+    return Calibrated(noise, tuple(records[name] for name in left), round_s, interrupted)
+
+
+def _rounds(suite: Suite, deadline: Deadline) -> tuple[int, float, bool]:
+    """Whole blocks of all cases until the time is used up; seconds of a round; stopped or not."""
+    everything = frozenset(range(len(suite.entries)))
+    done, begun = 0, deadline.clock()
+    first_s = 0.0
+    try:
+        while done < LEAST_ROUNDS or (done < MOST_ROUNDS and not deadline.passed):
+            for _ in range(BLOCK):
+                suite.measure(done, everything)
+                done += 1
+                first_s = first_s or deadline.clock() - begun
+    except KeyboardInterrupt:
+        stopped = True
+    else:
+        stopped = False
+    round_s = (deadline.clock() - begun - first_s) / max(done - 1, 1)
+    return done // BLOCK * BLOCK, round_s, stopped
+
+
+def _records(suite: Suite) -> dict[Key, CaseRecord]:
+    return {key(result.case): result.case for result in suite.head.results()}
+
+
+def _plan(task: Task, round_s: float) -> Plan:
+    """The looks that a gate with this budget would have time for."""
+    fits = FIRST_SHARE * (task.budget_s or 0.0) / max(round_s, 1e-9)
+    return replace(task.plan, looks=tuple(n for n in LOOKS if n <= fits) or LOOKS[:1])
+
+
+def _case(record: CaseRecord, work: Work, cases: int, plan: Plan) -> CaseNoise:
+    side = (*work.sample.base, *work.sample.head)
+    found = power(side, work.floor, cases, plan)
+    return CaseNoise(
+        case=record,
+        measure=work.floor.measure,
+        median_ns=median_ns(side) or 0.0,
+        processes=len(side),
+        spread=spread(side),
+        modes=_modes(side),
+        caught=found.caught,
+        floor=found.floor,
+    )
+
+
+def _modes(side: Processes) -> list[Mode]:
+    found = [[side[index] for index in mode] for mode in modes_of(side)]
+    return [_mode(mode) for mode in found] if len(found) > 1 else []
+
+
+def _mode(mode: Sequence[Process]) -> Mode:
+    faults = [process.page_faults for process in mode if process.page_faults is not None]
+    return Mode(
+        median_ns=median_ns(mode) or 0.0,
+        rounds=[process.round for process in mode],
+        page_faults_per_call=statistics.median(faults) if faults else None,
+    )

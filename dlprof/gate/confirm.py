@@ -1,0 +1,84 @@
+"""A regression is one that two passes in fresh processes agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from dlprof.compare.criteria import Criteria
+from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
+from dlprof.compare.match import Key, key
+from dlprof.compare.outcome import outcome
+from dlprof.compare.record import INVALID, Compared, Comparison, Time
+from dlprof.compare.verdicts import LOST, Change
+
+
+def flagged(comparison: Comparison, criteria: Criteria) -> frozenset[Key]:
+    """The cases that would fail, and that HEAD has: they are to be measured again."""
+    found = outcome(comparison, criteria)
+    cases = [*found.slower, *(case for case, _ in found.worse)]
+    return frozenset(key(case.case) for case in cases if case.statuses[1] is not None)
+
+
+def confirmed(
+    first: Comparison, second: Comparison | None, cases: frozenset[Key], criteria: Criteria
+) -> Comparison:
+    """The first pass with what the second makes of ``cases``; None where there was none."""
+    again = {key(case.case): case for case in (second.cases if second else ())}
+    return replace(
+        first,
+        cases=tuple(
+            _judged(case, again.get(key(case.case)), criteria) if key(case.case) in cases else case
+            for case in first.cases
+        ),
+    )
+
+
+def _judged(case: Compared, again: Compared | None, criteria: Criteria) -> Compared:
+    times = {time.measure: time for time in (again.times if again else ())}
+    changes = tuple(_change(change, again, criteria) for change in case.changes)
+    crash = [old for old, new in zip(case.changes, changes, strict=True) if _unconfirmed(old, new)]
+    judged = tuple(_time(time, times) for time in case.times)
+    if crash:
+        # It failed once, so that it is no pass whatever --unsure says.
+        reason = f"{crash[0].after} in one of two passes"
+        judged = tuple(replace(time, word=INVALID, reason=reason) for time in judged)
+    return replace(case, times=judged, changes=changes)
+
+
+def _unconfirmed(old: Change, new: Change) -> bool:
+    return old.what == "status" and new != old
+
+
+def _time(time: Time, again: Mapping[str, Time]) -> Time:
+    if time.word != SLOWER:
+        return time
+    second = again.get(time.measure)
+    if second is None:
+        reason = f"{_ratio(time)} times as long, and there was no time to measure it again"
+        return replace(time, word=UNSURE, reason=reason)
+    said = f"{_ratio(time)} times as long in the first pass, {_ratio(second)} in the second"
+    if second.word == SLOWER:
+        return replace(time, note="; ".join(filter(None, (said, time.note))))
+    if second.word in (SAME, FASTER):
+        return replace(time, word=SAME if second.word == SAME else UNSURE, reason=said)
+    why = f": {second.reason}" if second.reason else ""
+    return replace(time, word=UNSURE, reason=f"{said}{why}")
+
+
+def _ratio(time: Time) -> str:
+    return "no known number of" if time.ratio is None else f"{time.ratio:.3f}"
+
+
+def _change(change: Change, again: Compared | None, criteria: Criteria) -> Change:
+    """The change if the second pass saw it too; else one that nobody can be sure of."""
+    if not criteria.fails(change):
+        return change
+    if again is not None and any(
+        (other.what, other.after) == (change.what, change.after)
+        or (other.what == change.what and criteria.fails(other))
+        for other in again.changes
+    ):
+        return change
+    seen = "not seen again" if again is not None else "not looked at again"
+    return replace(change, after=f"{change.after} ({seen})", direction=LOST, severity="info")

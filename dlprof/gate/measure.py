@@ -1,0 +1,120 @@
+"""From two interpreters, or one and a baseline, to one comparison."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from dlprof.compare.criteria import Criteria
+from dlprof.compare.match import Key
+from dlprof.compare.record import Comparison
+from dlprof.compare.sequential import Plan
+from dlprof.compare.times import Settings
+from dlprof.gate.confirm import confirmed, flagged
+from dlprof.gate.kept import Kept
+from dlprof.gate.loop import Deadline, Ran, run
+from dlprof.gate.side import TIMERS, Named, Side, opened
+from dlprof.gate.suite import Suite
+from dlprof.gate.words import measured_text, speed_text
+from dlprof.measuring import Measurement
+from dlprof.runner import EVERY_ROUND, Watcher
+from dlprof.scenario.request import Sweep
+from dlprof.session import Session
+
+FIRST_SHARE = 0.7
+"""Of the budget; what a flagged case needs to be measured again is kept back."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to measure, and how to judge it.
+
+    ``base`` is measured in turns with ``head``, or it is a finished session.
+    """
+
+    base: Sweep | Session
+    head: Sweep
+    settings: Settings
+    criteria: Criteria
+    kept: Kept
+    watcher: Watcher
+    budget_s: float | None
+    plan: Plan = field(default_factory=Plan)
+    told: tuple[str, ...] = ()
+    """What is to be said besides."""
+
+
+@dataclass(frozen=True)
+class Gated:
+    """What a gate found. ``interrupted`` if it was stopped before it could be sure."""
+
+    comparison: Comparison
+    interrupted: bool
+
+
+def gate(task: Task) -> Gated:
+    """Measure, and measure again what seems to be a regression.
+
+    Raises :class:`~dlprof.errors.UsageError` where the sessions cannot be kept.
+    """
+    begun = time.monotonic()
+    first, ran = _pass(task, "", None, _until(task, begun, FIRST_SHARE))
+    cases = flagged(first, task.criteria)
+    second, again = None, None
+    until = _until(task, begun, 1.0)
+    if cases and not ran.interrupted and not until.passed:
+        second, again = _pass(task, "-again", cases, until)
+    found = confirmed(first, second, cases, task.criteria)
+    told = (
+        measured_text(ran, again, time.monotonic() - begun, isinstance(task.base, Session)),
+        *speed_text(task.base, first),
+        *task.told,
+    )
+    stopped = ran.interrupted or (again is not None and again.interrupted)
+    return Gated(replace(found, told=told), stopped)
+
+
+def _until(task: Task, begun: float, share: float) -> Deadline:
+    return Deadline(None if task.budget_s is None else begun + share * task.budget_s)
+
+
+def _pass(
+    task: Task, again: str, only: frozenset[Key] | None, deadline: Deadline
+) -> tuple[Comparison, Ran]:
+    with ExitStack() as stack:
+        base: Side | Session = (
+            task.base
+            if isinstance(task.base, Session)
+            else stack.enter_context(side_of(task, "base", again))
+        )
+        head = stack.enter_context(side_of(task, "head", again))
+        suite = Suite(base, head, task.settings, task.watcher, only)
+        task.watcher.start(len(suite.sides) * task.plan.looks[-1])
+        ran = run(suite, len(suite.entries), deadline, task.plan)
+        if not ran.interrupted:
+            suite.diagnose()
+        for one in suite.sides:
+            one.measurement.complete = not ran.interrupted
+        return suite.comparison(ran), ran
+
+
+@contextmanager
+def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
+    """A side of a task, to be measured: ``base`` or ``head``."""
+    sweep = task.head if name == "head" or isinstance(task.base, Session) else task.base
+    settings = replace(sweep.request.settings, rounds=task.plan.looks[-1], budget_s=None)
+    if not isinstance(task.base, Session):
+        settings = replace(settings, together=True)
+    measurement = Measurement(
+        replace(sweep.request, settings=settings),
+        sweep.catalog,
+        task.kept.path(f"{name}{again}"),
+        Named(name.upper(), task.watcher),
+    )
+    # The baseline was measured with all instruments, and what they leave behind in a process
+    # changes the copies that come after them.
+    later = EVERY_ROUND if isinstance(task.base, Session) else TIMERS
+    with opened(name, measurement, later) as side:
+        yield side

@@ -1,0 +1,128 @@
+"""The noise file: what a machine can tell of each case. The contract ``dlprof.noise/1``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from dlprof import session as sessions
+from dlprof.catalog import environment
+from dlprof.compare.floors import Floor
+from dlprof.compare.match import Key, key
+from dlprof.compare.surroundings import differences
+from dlprof.errors import Unsure, UsageError
+from dlprof.scenario.request import Sweep
+from dlprof.session import CaseRecord, Header, Mode, Model
+
+SCHEMA = "dlprof.noise/1"
+
+Size = Annotated[float, Field(gt=0)]
+
+
+class CaseNoise(Model):
+    """One time of one case. ``spread`` is the standard deviation of logarithms between processes.
+
+    ``caught`` and ``floor`` as in :class:`dlprof.gate.power.Power`.
+    """
+
+    case: CaseRecord
+    measure: str
+    median_ns: Size
+    processes: int
+    spread: float
+    modes: list[Mode]
+    caught: Size | None
+    floor: Size | None
+
+
+class Noise(Model):
+    """What ``dlprof calibrate`` writes. ``gate_rounds`` are those that fit into ``budget_s``."""
+
+    schema_: str = Field(default=SCHEMA, alias="schema")
+    created: str
+    scenario: str
+    environment: dict[str, Any]
+    rounds: int
+    gate_rounds: int
+    budget_s: float
+    cases: list[CaseNoise]
+
+
+def write(path: Path, noise: Noise) -> None:
+    """Write the file atomically. Raises :class:`UsageError`."""
+    with sessions.atomic(path) as file:
+        file.write(json.dumps(noise.model_dump(by_alias=True), indent=1) + "\n")
+
+
+def load(path: Path) -> Noise:
+    """Read a noise file. Raises :class:`UsageError` with one sentence that says why not."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read the noise file {path}: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{path} is no noise file: it is not JSON") from None
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if not (isinstance(schema, str) and schema.split(".")[:2] == SCHEMA.split(".")):
+        raise UsageError(f"{path} is no noise file: it has no schema {SCHEMA!r}")
+    try:
+        return Noise.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{path} is no noise file: {where}: {first['msg']}") from None
+
+
+def check(noise: Noise, here: Sweep) -> None:
+    """Raises :class:`Unsure` where it was measured on another machine."""
+    then = Header(created="", command=[], seed=0, environment=noise.environment)
+    now = Header(created="", command=[], seed=0, environment=environment(here.catalog, {}))
+    machine = [str(one) for one in differences(then, now) if one.kind == "machine"]
+    if machine:
+        raise Unsure(f"the noise file is of another machine: {', '.join(machine)}")
+
+
+def raised(
+    noise: Noise,
+    cases: Iterable[CaseRecord],
+    floors: Sequence[Floor],
+    own: Mapping[Key, tuple[Floor, ...]],
+) -> dict[Key, tuple[Floor, ...]]:
+    """The floors of single cases: where one is below what the machine can tell, it is raised."""
+    least = {(key(one.case), one.measure): one.floor for one in noise.cases}
+    found = dict(own)
+    for case in cases:
+        name = key(case)
+        asked = own.get(name, tuple(floors))
+        higher = tuple(
+            replace(floor, relative=max(floor.relative, least.get((name, floor.measure)) or 0.0))
+            for floor in asked
+        )
+        if higher != tuple(floors):
+            found[name] = higher
+    return found
+
+
+def said(noise: Noise, cases: Iterable[CaseRecord], floors: Sequence[Floor]) -> list[str]:
+    """What the file means for these cases, in sentences."""
+    known = {key(one.case) for one in noise.cases}
+    wanted = {key(case): case.code for case in cases}
+    here = [one for one in noise.cases if key(one.case) in wanted]
+    asked = {floor.measure: floor.relative for floor in floors}
+    higher = [
+        f"{one.case.code} {100 * one.floor:g} %"
+        for one in here
+        if one.floor is not None and one.floor > asked.get(one.measure, one.floor)
+    ]
+    noisy = [one.case.code for one in here if one.floor is None]
+    missing = sum(name not in known for name in wanted)
+    return [
+        *([f"Floors raised to what this machine can tell: {', '.join(higher)}."] if higher else []),
+        *([f"Too noisy to gate here: {', '.join(noisy)}."] if noisy else []),
+        *([f"Of {missing} cases the noise file says nothing."] if missing else []),
+    ]

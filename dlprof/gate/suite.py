@@ -1,0 +1,155 @@
+"""A pass of the gate: the times of a suite, measured round by round on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dlprof.compare.comparison import compare, sample_of
+from dlprof.compare.floors import Floor
+from dlprof.compare.match import Key, key, match
+from dlprof.compare.record import Comparison
+from dlprof.compare.sequential import LOOKS
+from dlprof.compare.speed import speed
+from dlprof.compare.statistic import Sample
+from dlprof.compare.times import Settings, Work
+from dlprof.gate.loop import Ran
+from dlprof.gate.side import Side
+from dlprof.runner import Watcher
+from dlprof.session import Result, Session
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A time to be judged: a case by its key on either side, and the floor."""
+
+    base: Key
+    head: Key
+    floor: Floor
+
+
+@dataclass
+class Suite:
+    """The cases of two sides, as the loop measures them.
+
+    ``base`` is a side that is measured too, or a finished session. ``only`` are the keys of the
+    cases to be measured, of HEAD's where the sides differ; None for all.
+    """
+
+    base: Side | Session
+    head: Side
+    settings: Settings
+    watcher: Watcher
+    only: Collection[Key] | None = None
+    entries: tuple[Entry, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        pairs = match(self._results(self.base), self.head.results()).pairs
+        self.entries = tuple(
+            Entry(key(pair.base.case), key(pair.head.case), floor)
+            for pair in pairs
+            if pair.base is not None and pair.head is not None and self._wanted(key(pair.head.case))
+            for floor in self.settings.own_floors.get(key(pair.case), self.settings.floors)
+        )
+
+    @property
+    def sides(self) -> tuple[Side, ...]:
+        return (self.base, self.head) if isinstance(self.base, Side) else (self.head,)
+
+    def measure(self, round_: int, cases: frozenset[int]) -> None:
+        """One round: A B, and in every other round B A. All import first, then one measures."""
+        order = self.sides if round_ % 2 == 0 else self.sides[::-1]
+        numbers = {side.name: self._numbers(side, round_, cases) for side in order}
+        for side in order:
+            side.runner.load(round_, numbers[side.name])
+        for side in order:
+            side.runner.wait()
+        for side in order:
+            side.runner.round(round_, numbers[side.name])
+            self.watcher.step()
+
+    def works(self) -> list[Work]:
+        """Every entry with the processes so far; none of a case that failed on a side."""
+        settings = self._judged_by()
+        base = {key(result.case): result for result in self._results(self.base)}
+        head = {key(result.case): result for result in self.head.results()}
+        return [
+            Work(place, entry.floor, self._sample(base, head, entry, settings), entry.head)
+            for place, entry in enumerate(self.entries)
+        ]
+
+    def settled(self) -> frozenset[int]:
+        """Entries of cases that a side refused, or crashed in; all if the machine is another."""
+        speed_ = self._judged_by().speed
+        enough = self.head.runner.rounds_done >= LOOKS[0]
+        if speed_ is not None and speed_.far and enough:
+            return frozenset(range(len(self.entries)))
+        return frozenset(
+            place
+            for place, entry in enumerate(self.entries)
+            if any(
+                side.settled(side.numbers[entry.head if side is self.head else entry.base])
+                for side in self.sides
+            )
+        )
+
+    def diagnose(self) -> None:
+        for side in self.sides:
+            if side.measurement.request.settings.diagnose:
+                side.runner.diagnose(self._all(side))
+
+    def comparison(self, ran: Ran) -> Comparison:
+        """What was found, with the words of the looks."""
+        words = zip(self.entries, ran.course.words, strict=True)
+        decided = {(entry.head, entry.floor.measure): str(word) for entry, word in words}
+        settings = replace(self._judged_by(), decided=decided)
+        found = compare(self._session(self.base), self._session(self.head), settings)
+        return replace(found, measured_here=True)
+
+    def _judged_by(self) -> Settings:
+        """The settings; against a finished session with the machine's speed so far."""
+        if isinstance(self.base, Side):
+            return self.settings
+        references = self.head.measurement.header().references
+        return replace(self.settings, speed=speed(self.base.references, references))
+
+    def _session(self, side: Side | Session) -> Session:
+        session = side.session() if isinstance(side, Side) else side
+        if self.only is None:
+            return session
+        keys = {*self.only, *(entry.base for entry in self.entries)}
+        results = [result for result in session.results if key(result.case) in keys]
+        return session.model_copy(update={"results": results})
+
+    def _sample(
+        self,
+        base: Mapping[Key, Result],
+        head: Mapping[Key, Result],
+        entry: Entry,
+        settings: Settings,
+    ) -> Sample:
+        return sample_of(base[entry.base], head[entry.head], entry.floor, settings)
+
+    def _numbers(self, side: Side, round_: int, cases: frozenset[int]) -> set[int]:
+        """The first round is of all, also of cases that the other side does not have."""
+        if round_ == 0:
+            return self._all(side)
+        keys = [
+            self.entries[case].head if side is self.head else self.entries[case].base
+            for case in cases
+        ]
+        return {side.numbers[name] for name in keys}
+
+    def _all(self, side: Side) -> set[int]:
+        if self.only is None:
+            return set(side.numbers.values())
+        wanted = {entry.head if side is self.head else entry.base for entry in self.entries}
+        wanted |= {name for name in side.numbers if name in self.only}
+        return {side.numbers[name] for name in wanted}
+
+    def _wanted(self, name: Key) -> bool:
+        return self.only is None or name in self.only
+
+    @staticmethod
+    def _results(side: Side | Session) -> Sequence[Result]:
+        return side.results() if isinstance(side, Side) else side.results

@@ -1,0 +1,43 @@
+"""What a gate says of how it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dlprof.compare.record import Comparison
+from dlprof.gate.loop import Ran
+from dlprof.scenario.estimate import duration_text
+from dlprof.scenario.request import Sweep
+from dlprof.session import Session
+
+
+def measured_text(first: Ran, second: Ran | None, wall_s: float, baseline: bool) -> str:
+    """How many rounds, how long, and why it stopped."""
+    how = "HEAD alone" if baseline else "in turns"
+    text = f"Measured {how}, {_rounds(first)}: {first.stopped}."
+    if second is not None:
+        text += f" What was flagged was measured again, {_rounds(second)}: {second.stopped}."
+    return f"{text} {duration_text(wall_s)} in all."
+
+
+def _rounds(ran: Ran) -> str:
+    return f"{ran.rounds} round{'' if ran.rounds == 1 else 's'}"
+
+
+def speed_text(base: Sweep | Session, found: Comparison) -> Iterator[str]:
+    """What HEAD was normalised by where it was measured against a baseline, or why it was not."""
+    if not isinstance(base, Session):
+        return
+    speed = found.speed
+    if speed is None:
+        why = "has no reference costs" if not base.references else "has too few reference costs"
+        yield f"The baseline {why}, so nothing was normalised: a slower machine is not told apart."
+    elif speed.far:
+        return
+    elif speed.instructions == speed.copies == 1.0:
+        yield f"Nothing was normalised: {speed}."
+    else:
+        yield (
+            f"The speed of the machine changed: {speed}. HEAD's times were divided by "
+            f"{speed.instructions:.2f}, those of copies from 64 KiB on by {speed.copies:.2f}."
+        )

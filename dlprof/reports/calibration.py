@@ -1,0 +1,111 @@
+"""What a machine can tell of each case, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dlprof.axes import shape_text
+from dlprof.clean import clean
+from dlprof.compare.floors import Floor
+from dlprof.gate.calibrate import Calibrated
+from dlprof.gate.noise import CaseNoise, Noise
+from dlprof.quantity import plain_time
+from dlprof.reports.answer import listed
+from dlprof.reports.comparison_text import floor_text
+from dlprof.reports.terminal import printed
+from dlprof.scenario.estimate import duration_text
+from dlprof.session import CaseRecord, Mode
+
+
+def render(
+    found: Calibrated, floors: Sequence[Floor], width: int = 80, colour: bool = False
+) -> str:
+    """The report as text of ``width`` columns, with ANSI colours if ``colour``."""
+    return printed(Group(*_compose(found, floors)), width, colour)
+
+
+def _compose(found: Calibrated, floors: Sequence[Floor]) -> Iterator[RenderableType]:
+    cases = sorted(found.noise.cases, key=lambda case: (-(case.caught or 1e9), -case.spread))
+    yield Text(
+        f"This machine against itself: {found.noise.rounds} rounds in turns, one of "
+        f"{found.round_s:.1f} s.\n"
+    )
+    yield _table(cases)
+    yield from _modes(cases)
+    yield Text()
+    for sentence in answers(found, floors):
+        yield Text(sentence, style="bold")
+
+
+def _table(cases: Sequence[CaseNoise]) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
+    table.add_column("path", overflow="fold", ratio=1)
+    for title in ("time", "spread", "catches", "tells"):
+        table.add_column(title, justify="right", no_wrap=True)
+    several = len({case.measure for case in cases}) > 1
+    for case in cases:
+        path = clean(case.case.code) + (f" [{clean(case.measure)}]" if several else "")
+        table.add_row(
+            Text(f"{path}\n  {_array(case.case)}"),
+            plain_time(case.median_ns, 3),
+            f"{100 * case.spread:.1f} %",
+            _size(case.caught),
+            _size(case.floor),
+            style="yellow" if case.floor is None else "",
+        )
+    return table
+
+
+def _array(case: CaseRecord) -> str:
+    words = (f"{case.producer} → {case.consumer}", shape_text(case.shape), case.dtype, case.layout)
+    return clean("  ".join((*words, case.device)))
+
+
+def _size(size: float | None) -> str:
+    return "-" if size is None else f"{100 * size:g} %"
+
+
+def _modes(cases: Sequence[CaseNoise]) -> Iterator[RenderableType]:
+    moded = [case for case in cases if case.modes]
+    if moded:
+        yield Text("\nprocesses in modes:", style="dim")
+    for case in moded:
+        said = listed([_mode(mode) for mode in case.modes])
+        yield Text(f"{clean(case.case.code)}: {said}")
+
+
+def _mode(mode: Mode) -> str:
+    count = len(mode.rounds)
+    faults = mode.page_faults_per_call
+    why = "" if faults is None else f" with {faults:.0f} page faults per call"
+    return f"{plain_time(mode.median_ns, 3)} in {count} process{'es' if count > 1 else ''}{why}"
+
+
+def answers(found: Calibrated, floors: Sequence[Floor]) -> list[str]:
+    """What a gate can tell here in the given time."""
+    noise = found.noise
+    asked = "; ".join(f"{floor.measure} {floor_text(floor)}" for floor in floors)
+    told = [case for case in noise.cases if case.floor is not None]
+    noisy = [clean(case.case.code) for case in noise.cases if case.floor is None]
+    text = [_columns_text(noise, asked)]
+    if told:
+        most = _size(max(case.floor or 0.0 for case in told))
+        text.append(f"{len(told)} of {len(noise.cases)} can be gated with a floor of {most}.")
+    if noisy:
+        text.append(f"Too noisy to gate in this time: {listed(noisy)}.")
+    if found.unmeasured:
+        text.append(f"Not measured: {listed([clean(case.code) for case in found.unmeasured])}.")
+    return text
+
+
+def _columns_text(noise: Noise, asked: str) -> str:
+    return (
+        f"In {duration_text(noise.budget_s)} a gate has time for {noise.gate_rounds} rounds. "
+        f"catches: the least slowdown that it finds in 95 of 100 gates, with a floor of {asked}. "
+        "tells: the least floor at which it finds a slowdown by the floor, and calls equal code "
+        "the same."
+    )

@@ -1,0 +1,49 @@
+"""The user's folder for what dlprof keeps without being asked where: the last sessions."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import itertools
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from dlprof.errors import UsageError
+
+
+def default_path(command: str, now: Callable[[], str] | None = None) -> Path:
+    """Where a session goes that nobody named: the user's state folder, the newest twenty kept."""
+    folder = state_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
+        ) from None
+    for old in sorted(folder.glob("*.json"), key=lambda path: path.name)[:-KEPT_SESSIONS]:
+        with contextlib.suppress(OSError):
+            old.unlink()
+    return folder / f"{(now or stamp)()}-{command}.json"
+
+
+def state_folder() -> Path:
+    """The user's folder for what may be lost; the folder for temporary files if there is none."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if Path(base).is_absolute():  # the XDG specification has others ignored
+        return Path(base) / "dlprof"
+    try:
+        return Path.home() / ".local" / "state" / "dlprof"
+    except RuntimeError:  # no HOME, and no entry for the user
+        return Path(tempfile.gettempdir()) / "dlprof"
+
+
+KEPT_SESSIONS = 19
+_runs = itertools.count()
+
+
+def stamp() -> str:
+    # The number tells two runs apart that one process begins in the same second.
+    now = f"{datetime.datetime.now(datetime.timezone.utc):%Y%m%d-%H%M%S}"
+    return f"{now}-{os.getpid()}-{next(_runs)}"

@@ -1,0 +1,147 @@
+"""``dlprof gate --baseline``: against a session of before, and when that makes no sense."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command_line import PROBE_FILES, content, dlprof
+
+pytestmark = pytest.mark.integration
+
+SCENARIO = f"""
+title = "Spun"
+question = "Is it slower?"
+pairs = ["spun->spun"]
+shapes = ["64"]
+probes = ["{PROBE_FILES / "spun.py"}"]
+sample_ms = 2
+rounds = 10
+diagnose = false
+"""
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory):
+    path = tmp_path_factory.mktemp("baseline") / "spun.toml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def measured(scenario):
+    path = scenario.with_name("baseline.json")
+    done = dlprof("sweep", scenario, "-o", path, state=scenario.parent)
+    assert done.code == 0, done.err
+    return content(path)
+
+
+@pytest.fixture
+def baseline(tmp_path, measured):
+    """Write the baseline with changes."""
+
+    def write(**changes):
+        path = tmp_path / "baseline.json"
+        kept = {key: value for key, value in {**measured, **changes}.items() if value != "dropped"}
+        path.write_text(json.dumps(kept), encoding="utf-8")
+        return path
+
+    return write
+
+
+def gate(tmp_path, scenario, baseline, *words, **variables):
+    return dlprof("gate", scenario, "--baseline", baseline, *words, state=tmp_path, **variables)
+
+
+def test_every_round_has_reference_costs(measured):
+    assert [one["round"] for one in measured["references"]] == list(range(10))
+    assert all(one["empty_call_ns"] < one["python_ns"] for one in measured["references"])
+
+
+def test_a_slowdown_since_the_baseline_is_found_in_two_passes(tmp_path, scenario, baseline):
+    path, kept = baseline(), tmp_path / "kept"
+    done = gate(tmp_path, scenario, path, "-o", kept, DLPROF_TEST_SPIN="300")
+    assert done.code == 1, done.out + done.err
+    text = " ".join(done.out.split())
+    assert "HEAD is slower" in text
+    assert "times as long in the first pass" in text
+    assert "an empty call took" in text
+    assert sorted(file.name for file in kept.iterdir()) == ["head-again.json", "head.json"]
+
+
+def test_equal_code_raises_no_alarm(tmp_path, scenario, baseline):
+    done = gate(tmp_path, scenario, baseline(), "--budget", 20)
+    assert done.code in (0, 3), done.out + done.err
+    assert "SLOWER" not in done.out
+
+
+def test_a_baseline_of_an_older_minor_is_compared_and_not_normalised(tmp_path, scenario, baseline):
+    old = baseline(references="dropped", schema="dlprof.session/1.0")
+    done = gate(tmp_path, scenario, old, "--budget", 0)
+    assert done.code == 3
+    assert "has no reference costs, so nothing was normalised" in " ".join(done.out.split())
+
+
+def test_a_baseline_from_a_machine_at_another_speed_is_not_compared(
+    tmp_path, scenario, baseline, measured
+):
+    fast = [{**one, "python_ns": one["python_ns"] / 3} for one in measured["references"]]
+    done = gate(tmp_path, scenario, baseline(references=fast), "--unsure", "pass")
+    assert done.code == 3
+    assert "the machine is not as fast as it was" in done.sentences[-1]
+
+
+def other(measured, **changes):
+    return {**measured["environment"], **changes}
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (lambda m: {"environment": other(m, cpu="Z80")}, 3, "cpu Z80"),
+        (lambda m: {"environment": other(m, cores=1024)}, 3, "cores 1024"),
+        (lambda m: {"environment": other(m, platform="CP/M")}, 3, "platform CP/M"),
+        (lambda m: {"results": []}, 4, "holds no case"),
+        (
+            lambda m: {
+                "results": [
+                    {**one, "case": {**one["case"], "dtype": "int8"}} for one in m["results"]
+                ]
+            },
+            4,
+            "of another one",
+        ),
+        (
+            lambda m: {
+                "request": {
+                    **m["request"], "settings": {**m["request"]["settings"], "together": True}
+                }
+            },
+            3,
+            "together true",
+        ),
+        (lambda m: {"environments": [{"name": "a"}, {"name": "b"}]}, 2, "several environments"),
+        (lambda m: {"schema": "dlprof.session/2"}, 2, "newer dlprof"),
+    ],
+    ids=["cpu", "cores", "platform", "empty", "scenario", "together", "environments", "schema"],
+)  # fmt: skip
+def test_a_baseline_that_makes_no_sense_is_told_before_anything_is_measured(
+    tmp_path, scenario, baseline, measured, change, code, said
+):
+    done = gate(tmp_path, scenario, baseline(**change(measured)), "--unsure", "pass")
+    assert done.code == code, done.err
+    assert said in done.sentence()
+    assert done.out == ""
+    assert not list(tmp_path.glob("dlprof/*.json"))
+
+
+def test_other_seeds_and_rounds_are_no_obstacle(tmp_path, scenario, baseline):
+    done = gate(tmp_path, scenario, baseline(seed=99), "--budget", 0, "--seed", 3)
+    assert done.code == 3
+    assert "also different: rounds 10 → 1, seed 99 → 3" in " ".join(done.out.split())
+
+
+def test_a_baseline_that_is_no_session_is_told(tmp_path, scenario):
+    done = gate(tmp_path, scenario, scenario)
+    assert done.code == 2
+    assert "not JSON" in done.sentence()

@@ -1,0 +1,179 @@
+"""``dlprof gate`` with two interpreters: measured in turns, planted faults found, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import PROBE_FILES, content, dlprof, ended, kill_group, running, wait_until
+
+pytestmark = pytest.mark.integration
+
+SPUN = PROBE_FILES / "spun.py"
+SCENARIO = f"""
+title = "Spun"
+question = "Is it slower?"
+pairs = ["spun->spun"]
+shapes = ["64"]
+probes = ["{SPUN}"]
+sample_ms = 2
+diagnose = false
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    path = tmp_path / "spun.toml"
+    path.write_text(SCENARIO, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def python(tmp_path):
+    """An interpreter that has these variables set."""
+
+    def made(name, **variables):
+        path = tmp_path / name
+        lines = [f"export {key}={value}\n" for key, value in variables.items()]
+        path.write_text(f'#!/bin/sh\n{"".join(lines)}exec {sys.executable} "$@"\n', "utf-8")
+        path.chmod(0o755)
+        return path
+
+    return made
+
+
+def gate(tmp_path, scenario, base, head, *words):
+    return dlprof(
+        "gate", scenario, "--base-python", base, "--head-python", head, *words, state=tmp_path
+    )
+
+
+def words_of(path):
+    found = json.loads(path.read_text(encoding="utf-8"))
+    return {case["case"]["import"]: [t["word"] for t in case["times"]] for case in found["cases"]}
+
+
+def test_a_slowdown_is_found_in_two_passes_and_everything_is_kept(tmp_path, scenario, python):
+    kept, told = tmp_path / "kept", tmp_path / "told.json"
+    done = gate(
+        tmp_path, scenario, python("old"), python("new", DLPROF_TEST_SPIN=300), "-o", kept,
+        "--json", told,
+    )  # fmt: skip
+    assert done.code == 1, done.out + done.err
+    assert words_of(told) == {"view": ["SLOWER"], "copy": ["SLOWER"]}
+    assert "times as long in the first pass" in " ".join(done.out.split())
+    assert "every case is decided. What was flagged was measured again" in " ".join(
+        done.out.split()
+    )
+    names = ["base-again.json", "base.json", "head-again.json", "head.json"]
+    assert sorted(path.name for path in kept.iterdir()) == names
+    for name in names:
+        session = content(kept / name)
+        assert session["complete"]
+        counts = [len(result["host_time"]["processes"]) for result in session["results"]]
+        assert session["rounds"] == max(counts) >= 8
+        assert str(kept / name) in done.err
+
+
+def test_equal_interpreters_raise_no_alarm(tmp_path, scenario, python):
+    told = tmp_path / "told.json"
+    done = gate(tmp_path, scenario, python("old"), python("new"), "--json", told, "--budget", 20)
+    assert done.code in (0, 3), done.out + done.err
+    assert "SLOWER" not in str(words_of(told))
+
+
+def test_the_sessions_can_be_compared_again(tmp_path, scenario, python):
+    kept = tmp_path / "kept"
+    slow = python("new", DLPROF_TEST_SPIN=300)
+    gate(tmp_path, scenario, python("old"), slow, "-o", kept)
+    done = dlprof("gate", kept / "base.json", kept / "head.json", state=tmp_path)
+    assert done.code == 1, done.out
+
+
+def test_without_a_folder_the_sessions_are_in_the_state_folder(tmp_path, scenario, python):
+    done = gate(tmp_path, scenario, python("old"), python("new"), "--budget", 0)
+    files = next(line for line in done.err.splitlines() if line.startswith("sessions: "))
+    paths = [Path(word) for word in files.split()[1:]]
+    assert [path.parent for path in paths] == [tmp_path / "dlprof"] * 2
+    assert all(content(path)["results"] for path in paths)
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "said"),
+    [("copies", 1, "ownership: view, now copy"), ("crash", 1, "status: ok, now crashed")],
+)
+def test_a_conversion_that_is_worse_is_a_regression(tmp_path, scenario, python, fault, code, said):
+    broken = python("new", DLPROF_TEST_BREAK=fault)
+    done = gate(
+        tmp_path, scenario, python("old"), broken, "--fail-on", "warning", "--unsure", "pass"
+    )
+    assert done.code == code, done.out + done.err
+    assert said in " ".join(done.out.split())
+
+
+def test_a_conversion_that_is_gone_is_a_regression(tmp_path, scenario, python):
+    lost = python("new", DLPROF_TEST_BREAK="gone")
+    done = gate(tmp_path, scenario, python("old"), lost, "--unsure", "pass", "--budget", 0)
+    assert done.code == 1, done.out + done.err
+    assert "Gone in HEAD: spun(copy(x))" in " ".join(done.out.split())
+
+
+def test_a_budget_that_is_too_small_is_no_pass(tmp_path, scenario, python):
+    done = gate(tmp_path, scenario, python("old"), python("new"), "--budget", 0)
+    assert done.code == 3
+    assert "1 round: the time is used up" in " ".join(done.out.split())
+
+
+def test_what_crashes_in_both_is_nothing_measured(tmp_path, scenario, python):
+    broken = python("new", DLPROF_TEST_BREAK="crash")
+    done = gate(tmp_path, scenario, broken, broken, "--path", "array->copy", "--unsure", "pass")
+    assert done.code == 4, done.out
+
+
+def test_ctrl_c_keeps_what_was_measured(tmp_path, scenario, python):
+    kept = tmp_path / "kept"
+    words = ("--base-python", python("old"), "--head-python", python("new"), "-o", kept)
+    with running("gate", scenario, *words, state=tmp_path) as process:
+        wait_until((kept / "head.json").is_file, "the gate has begun")
+        kill_group(process, signal.SIGINT)
+        done = ended(process)
+    assert done.code == 130, done.err
+    assert "dlprof compare" in done.err
+    assert not content(kept / "base.json")["complete"]
+    assert not content(kept / "head.json")["complete"]
+
+
+def test_a_pair_needs_no_scenario(tmp_path, python):
+    done = dlprof(
+        "gate", "spun", "spun", "--probe", SPUN, "--shape", 64, "--path", "array->view",
+        "--base-python", python("old"), "--head-python", python("new"), "--budget", 0,
+        state=tmp_path,
+    )  # fmt: skip
+    assert done.code == 3
+    assert "spun → spun" in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("{scenario}",), "name what to compare"),
+        (("{scenario}", "--base-python", "{old}"), "name both interpreters"),
+        (("{scenario}", "--base-python", "{old}", "--head-python", "/nowhere"), "no interpreter"),
+        (("a.json", "b.json", "--budget", "3"), "leave --budget out"),
+        (
+            ("{scenario}", "--base-python", "{old}", "--head-python", "{old}", "-o", "a.json"),
+            "folder",
+        ),
+        (("/nowhere.toml", "--base-python", "{old}", "--head-python", "{old}"), "cannot read"),
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_told_in_one_sentence(
+    tmp_path, scenario, python, words, said
+):
+    names = {"scenario": scenario, "old": python("old")}
+    done = dlprof("gate", *(word.format(**names) for word in words), state=tmp_path)
+    assert done.code == 2
+    assert said in done.sentence()

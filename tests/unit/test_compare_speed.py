@@ -1,0 +1,79 @@
+"""One machine at two speeds: what HEAD's times are divided by, and when they are not."""
+
+from __future__ import annotations
+
+import pytest
+from comparison_builders import compared, only_words, suite
+
+from dlprof.compare.process import Process
+from dlprof.compare.speed import Speed, speed
+from dlprof.session import Reference
+
+pytestmark = pytest.mark.unit
+
+
+def references(call=1.0, python=1.0, memcpy=1.0, count=5, memcpy_bytes=4 << 20):
+    return [
+        Reference(
+            round=round_,
+            empty_call_ns=40.0 * call,
+            python_ns=5000.0 * python,
+            memcpy_ns=300e3 * memcpy,
+            memcpy_bytes=memcpy_bytes,
+        )
+        for round_ in range(count)
+    ]
+
+
+def test_the_speed_is_the_ratio_of_the_medians():
+    found = speed(references(), [*references(1.1, 1.2, 0.9), *references(9.0, 9.0, 9.0, count=1)])
+    assert found == Speed(*map(pytest.approx, (1.1, 1.2, 0.9)))
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        ([], references()),
+        (references(), []),
+        (references(count=2), references()),
+        (references(memcpy_bytes=1 << 20), references()),
+    ],
+    ids=["none in BASE", "none in HEAD", "too few", "another memcpy"],
+)
+def test_without_the_same_references_on_both_sides_there_is_no_speed(base, head):
+    assert speed(base, head) is None
+
+
+def test_copies_are_divided_by_the_memcpy_and_all_else_by_call_and_python():
+    found = Speed(call=1.21, python=1.0, memcpy=0.9)
+    (view,), (copy,) = (found.normalised((Process(1100.0),), copies) for copies in (False, True))
+    assert view.time_ns == pytest.approx(1000.0)
+    assert copy.time_ns == pytest.approx(1222.2, abs=0.1)
+
+
+def test_next_to_nothing_is_not_divided_by():
+    found = Speed(1.01, 1.01, 0.99)
+    assert (found.instructions, found.copies) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("ratios", [(1.3, 1.0, 1.0), (1.0, 0.7, 1.0), (1.0, 1.0, 1.4)])
+def test_a_machine_that_is_another_one_is_not_normalised(ratios):
+    assert Speed(*ratios).far
+    found, result = compared(suite(), suite(seed=9), speed=Speed(*ratios))
+    assert set(only_words(found).values()) == {"INVALID"}
+    assert "not as fast as it was" in found.invalid
+    assert result.code(unsure=0) == 3
+
+
+def test_a_slower_machine_is_no_slower_code():
+    slower = dict.fromkeys("abcdefgh", 1.15)
+    found, result = compared(suite(), suite(slower, seed=9), speed=Speed(1.15, 1.15, 1.15))
+    assert set(only_words(found).values()) == {"SAME"}
+    assert result.code() == 0
+
+
+def test_slower_code_on_a_slower_machine_is_found():
+    slower = {**dict.fromkeys("abcdefgh", 1.15), "c": 1.15 * 1.3}
+    found, result = compared(suite(), suite(slower, seed=9), speed=Speed(1.15, 1.15, 1.15))
+    assert only_words(found)["c"] == "SLOWER"
+    assert result.code() == 1

@@ -1,0 +1,112 @@
+"""The noise file: floors that it raises, what it says, and files that are none."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from builders import make_record
+
+from dlprof.compare.floors import Floor
+from dlprof.compare.match import key
+from dlprof.errors import UsageError
+from dlprof.gate.noise import CaseNoise, Noise, load, raised, said, write
+from dlprof.session import CaseRecord
+
+pytestmark = pytest.mark.unit
+
+FLOORS = (Floor(),)
+
+
+def case(name="a", **changes):
+    return CaseRecord.model_validate(
+        make_record(**{"import": name, "code": f"{name}(x)", **changes})
+    )
+
+
+def noise(*cases, **changes):
+    fields = {
+        "created": "2026-01-01",
+        "scenario": "s.toml",
+        "environment": {},
+        "rounds": 8,
+        "gate_rounds": 8,
+        "budget_s": 300.0,
+    }
+    return Noise(cases=list(cases), **fields, **changes)
+
+
+def of(name="a", floor=0.1, **changes):
+    fields = {
+        "measure": "ready",
+        "median_ns": 1000.0,
+        "processes": 16,
+        "spread": 0.02,
+        "modes": [],
+        "caught": 0.1,
+    }
+    return CaseNoise(case=case(name), floor=floor, **{**fields, **changes})
+
+
+@pytest.mark.parametrize(("floor", "relative"), [(0.2, 0.2), (0.03, 0.05), (None, 0.05)])
+def test_a_floor_is_raised_to_what_the_machine_can_tell_and_never_lowered(floor, relative):
+    found = raised(noise(of(floor=floor)), [case()], FLOORS, {})
+    assert found.get(key(case()), FLOORS)[0].relative == relative
+
+
+def test_a_floor_of_the_scenario_is_raised_too():
+    own = {key(case()): (Floor("ready", 0.1, 200.0),)}
+    found = raised(noise(of(floor=0.3)), [case()], FLOORS, own)
+    assert found[key(case())] == (Floor("ready", 0.3, 200.0),)
+    assert raised(noise(of(floor=0.07)), [case()], FLOORS, own) == own
+
+
+def test_another_measure_is_not_raised():
+    found = raised(noise(of(floor=0.3)), [case()], (Floor("host"),), {})
+    assert found == {}
+
+
+def test_what_it_means_is_said_in_words():
+    told = said(noise(of("a", 0.2), of("b", None)), [case("a"), case("b"), case("c")], FLOORS)
+    assert told == [
+        "Floors raised to what this machine can tell: a(x) 20 %.",
+        "Too noisy to gate here: b(x).",
+        "Of 1 cases the noise file says nothing.",
+    ]
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path):
+    path = tmp_path / "n.json"
+    written = noise(of(), of("b", None))
+    write(path, written)
+    assert load(path) == written
+
+
+def test_keys_of_a_newer_minor_are_no_obstacle(tmp_path):
+    path = tmp_path / "n.json"
+    content = {**noise(of()).model_dump(by_alias=True), "schema": "dlprof.noise/1", "more": 1}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    assert load(path).cases[0].floor == 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "said_"),
+    [
+        ("", "not JSON"),
+        ("[]", "no schema"),
+        ('{"schema": "dlprof.session/1"}', "no schema"),
+        ('{"schema": "dlprof.noise/2"}', "no schema"),
+        ('{"schema": "dlprof.noise/10"}', "no schema"),
+        ('{"schema": "dlprof.noise/1"}', "created"),
+    ],
+)
+def test_a_file_that_is_none_is_told_in_one_sentence(tmp_path, text, said_):
+    path = tmp_path / "n.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=said_):
+        load(path)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(UsageError, match="cannot read the noise file"):
+        load(tmp_path / "n.json")

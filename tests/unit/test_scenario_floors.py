@@ -1,0 +1,94 @@
+"""Floors of single cases in a scenario file."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_record
+from comparison_builders import compared, only_words, suite
+from scenario_builders import make_scenario
+
+from dlprof.cli.comparing import rules_of
+from dlprof.compare.floors import DEFAULT, Floor, FloorRule, own_floors
+from dlprof.compare.match import key
+from dlprof.errors import ScenarioError
+from dlprof.session import CaseRecord, Header
+
+pytestmark = pytest.mark.unit
+
+
+def case(**changes):
+    return CaseRecord.model_validate(make_record(**changes))
+
+
+@pytest.mark.parametrize(
+    "glob", ["numpy.from_dlpack(x)", "dlpack->from_dlpack", "torch->numpy", "*from_dlpack*"]
+)
+def test_a_rule_names_cases_by_code_path_or_pair(glob):
+    found = own_floors([FloorRule(glob, relative=0.2)], [case()], DEFAULT)
+    assert found == {key(case()): (Floor("ready", 0.2, 5.0),)}
+
+
+def test_a_case_that_no_rule_names_has_the_floor_of_all():
+    assert own_floors([FloorRule("jax->*", relative=0.2)], [case()], DEFAULT) == {}
+
+
+def test_what_a_rule_does_not_say_is_as_for_all_cases():
+    general = (Floor("ready", 0.1, 50.0),)
+    found = own_floors([FloorRule("*", absolute_ns=200.0)], [case()], general)
+    assert found[key(case())] == (Floor("ready", 0.1, 200.0),)
+
+
+def test_of_several_rules_the_last_counts():
+    rules = [FloorRule("*", relative=0.2), FloorRule("torch->*", relative=0.3)]
+    assert own_floors(rules, [case()], DEFAULT)[key(case())][0].relative == 0.3
+
+
+def test_a_rule_may_add_a_measure_for_its_cases():
+    (found,) = own_floors([FloorRule("*", "host", 0.2)], [case()], DEFAULT).values()
+    assert found == (*DEFAULT, Floor("host", 0.2, 5.0))
+
+
+def test_a_slowdown_within_its_own_floor_is_no_regression():
+    name = key(compared(suite(), suite(seed=9))[0].cases[2].case)
+    own = {name: (Floor("ready", 0.5, 5.0),)}
+    found, result = compared(suite(), suite({"c": 1.2, "d": 1.2}, seed=9), own_floors=own)
+    assert (only_words(found)["c"], only_words(found)["d"]) == ("SAME", "SLOWER")
+    assert len(result.slower) == 1
+
+
+def test_a_scenario_may_hold_floors():
+    found = make_scenario('[[floor]]\ncase = "torch->*"\npercent = 10\nns = 200\n').floor
+    assert (found[0].case, found[0].percent, found[0].ns) == ("torch->*", 10, 200)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('case = "*"', "names neither percent nor ns"),
+        ('case = "*"\npercent = 0', "must be above 0"),
+        ('case = "*"\npercent = -1', "greater than or equal to 0"),
+        ('case = "*"\npercnt = 1', "did you mean 'percent'"),
+        ("percent = 1", "floor 1, case is missing"),
+        ('case = "*"\npercent = 1\nmeasure = "device"', "expected 'ready' or 'host'"),
+    ],
+)
+def test_a_floor_that_makes_no_sense_is_told(text, said):
+    with pytest.raises(ScenarioError, match=r"s\.toml") as refused:
+        make_scenario(f"[[floor]]\n{text}\n")
+    assert said in str(refused.value)
+
+
+def header(floors):
+    return Header(
+        created="", command=[], seed=0, environment={}, request={"scenario": {"floors": floors}}
+    )
+
+
+def test_a_session_tells_of_the_floors_of_its_scenario():
+    floors = [{"case": "*", "measure": "ready", "relative": 0.2, "absolute_ns": None}]
+    assert rules_of(header(floors)) == (FloorRule("*", "ready", 0.2),)
+
+
+@pytest.mark.parametrize("floors", [None, 3, [{"case": 3}], [{"glob": "*"}]])
+def test_floors_of_a_session_that_make_no_sense_are_none(floors):
+    assert rules_of(header(floors)) == ()
