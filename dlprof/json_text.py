@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -53,23 +54,23 @@ def finite(value: Any) -> Any:
     return value
 
 
-def _shallow(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """``value`` as JSON can hold it. Raises ValueError where it is nested too deeply."""
     level = [value]
     for _ in range(DEEPEST):
-        level = [part for whole in level for part in _parts(whole)]
+        level = [part for whole in level if _holds(whole) for part in _parts(whole)]
         if not level:
-            return value
+            return finite(value)
     raise ValueError("nested too deeply")
 
 
-def _parts(whole: Any) -> list[Any]:
-    parts = whole.values() if isinstance(whole, dict) else whole
-    return [part for part in parts if isinstance(part, dict | list)] if _holds(whole) else []
-
-
 def _holds(value: Any) -> bool:
-    return isinstance(value, dict | list)
+    return isinstance(value, dict | list | tuple)
 
 
-Free = Annotated[Any, BeforeValidator(_shallow)]
-"""A value of no fixed form."""
+def _parts(whole: Any) -> Iterable[Any]:
+    return whole.values() if isinstance(whole, dict) else whole
+
+
+Free = Annotated[Any, BeforeValidator(_plain)]
+"""A value of no fixed form: what a model holds of it is JSON."""

@@ -340,6 +340,8 @@ class Measurement:
 def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Session]:
     """The request and the session of a file to be finished. Raises :class:`UsageError`."""
     session = sessions.load(path)
+    if sessions.is_special(path):
+        raise UsageError(f"{path} cannot be finished: it is no file that can be written again")
     try:
         request = request_from(session.request, command)
     except (LookupError, TypeError, ValueError, UsageError):

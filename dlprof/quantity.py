@@ -13,6 +13,8 @@ LOOSE_DIGITS = 2
 """Significant digits of a value whose interval is not known."""
 
 
+FAR = 1000
+"""Times whose ratio is as large are told in units of their own."""
 WIDE = 0.5
 """An interval wider than this share of its value is not written as ±: a range says more."""
 
@@ -35,8 +37,29 @@ def time_text(measure: TimeMeasure | None, medians_ns: Sequence[float] = ()) -> 
     return with_interval(measure.median_ns, measure.ci95_ns)
 
 
+def brief_text(measure: TimeMeasure) -> str:
+    """A time without its interval: ``2.4 us``, and ``0.14 | 0.41 ms`` for modes."""
+    if measure.modes:
+        return modes_text([mode.median_ns for mode in measure.modes])
+    return plain_time(measure.median_ns)
+
+
+def times_text(longer: TimeMeasure, shorter: TimeMeasure) -> str:
+    """``3.3``: how many times as long; of modes ``at least 3.3``, between the nearest two.
+
+    Empty where that is no number, or where the modes of the one reach into those of the other.
+    """
+    low, high = longer.modes_ns[0], shorter.modes_ns[1]
+    in_modes = bool(longer.modes or shorter.modes)
+    if high <= 0 or (in_modes and low <= high):
+        return ""
+    return f"{'at least ' if in_modes else ''}{ratio_text(low / high)}"
+
+
 def range_text(low_ns: float, high_ns: float) -> str:
-    """``0.7-1.9 ms``: two digits each, in the unit of the higher."""
+    """``0.7-1.9 ms``: two digits each, in the unit of the higher; far apart, each in its own."""
+    if high_ns >= FAR * low_ns > 0:
+        return f"{plain_time(low_ns)}-{plain_time(high_ns)}"
     scale, unit = unit_for(high_ns)
     low, high = (significant(value / scale, LOOSE_DIGITS) for value in (low_ns, high_ns))
     return f"{low}-{high} {unit}"
@@ -47,7 +70,7 @@ def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:
     scale, unit = unit_for(value_ns)
     half = max(interval_ns[1] - value_ns, value_ns - interval_ns[0]) / scale
     value = value_ns / scale
-    if half <= 0:
+    if half <= 0 or not math.isfinite(half):
         return f"{value:.3g} {unit}"
     places = decimals(half)
     return f"{fixed(value, places)} ±{fixed(half, places)} {unit}"
@@ -60,6 +83,8 @@ def plain_time(value_ns: float, digits: int = LOOSE_DIGITS) -> str:
 
 
 def modes_text(medians_ns: list[float]) -> str:
+    if max(medians_ns) >= FAR * min(medians_ns) > 0:
+        return " | ".join(map(plain_time, medians_ns))
     scale, unit = unit_for(medians_ns[0])
     return " | ".join(significant(value / scale, LOOSE_DIGITS) for value in medians_ns) + f" {unit}"
 
@@ -103,4 +128,6 @@ def fixed(value: float, places: int) -> str:
 def significant(value: float, digits: int) -> str:
     if value == 0:
         return "0"
+    if not math.isfinite(value):  # of a session in which numbers stand that nobody measured
+        return "∞"
     return fixed(value, digits - 1 - math.floor(math.log10(abs(value))))

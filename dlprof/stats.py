@@ -37,19 +37,29 @@ def estimate(
 ) -> Estimate:
     """The estimate from one median per process; raises ValueError for none.
 
-    With several modes it is that of the mode most processes are in, the slower one on a tie:
-    nothing is averaged over modes.
+    With several modes it is that of the mode most processes are in; where several hold as many,
+    of the mode of the median process, the slower of two: nothing is averaged over modes, and no
+    extreme stands for a few processes of which each is in a mode of its own.
     ``page_faults`` are per call, one per process; see :func:`find_modes`.
     """
     if not medians_ns:
         raise ValueError("no process to estimate from")
     modes = find_modes(medians_ns, page_faults)
-    largest = max(modes, key=lambda mode: (len(mode), medians_ns[mode[0]]))
-    median = statistics.median(medians_ns[index] for index in largest)
+    median = statistics.median(medians_ns[index] for index in _typical(modes))
     interval = student_interval(medians_ns) if len(modes) == 1 else None
     if interval is not None:
         interval = min(interval[0], median), max(interval[1], median)
     return Estimate(median, interval, modes)
+
+
+def _typical(modes: Sequence[Sequence[int]]) -> Sequence[int]:
+    """The mode that stands for all; ``modes`` are sorted, fastest first."""
+    most = max(map(len, modes))
+    largest = [mode for mode in modes if len(mode) == most]
+    if len(largest) == 1:
+        return largest[0]
+    places = [mode for mode in modes for _ in mode]
+    return places[len(places) // 2]
 
 
 def student_interval(medians_ns: Sequence[float]) -> tuple[float, float] | None:

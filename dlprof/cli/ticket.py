@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -55,6 +56,8 @@ def ticket(
     ours = is_ours(session, state_folder())
     redactor = Redactor(surroundings())
     named = options.interpreter(python) if python is not None else None
+    if sys.stderr.isatty() and (run or (run is None and ours)):
+        typer.echo("running the reproducer; this may take some minutes", err=True)
     text = redactor(written(found, number, chosen, ours, run, named))
     write(output, text)
     for line in redactor.report() if private else ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import compress
 
-from dlprof.quantity import plain_time, ratio_text, time_text
+from dlprof.quantity import brief_text, time_text, times_text
 from dlprof.reports.row import Row
 
 MOST_NAMED = 3
@@ -38,14 +38,17 @@ def _answer(rows: Sequence[Row], name: str) -> str:
         sentences.append(f"Not told apart from it: {listed(tied)}.")
     worst = max((row for row in rows if row.ready is not None), key=lambda row: row.cost_ns)
     if slower(best, worst):
-        sentences.append(
-            f"The slowest, {worst.code}, takes {plain_time(worst.cost_ns)}: "
-            f"{ratio_text(worst.cost_ns / best.cost_ns)} times as long."
-        )
+        sentences.append(f"The slowest, {worst.code}, takes {_as_long(worst, best)}.")
     copies = [row for row in safe if row.owner == "copy"]
     if best.owner == "view" and copies:
         sentences.append(f"If you need a copy: {copies[0].code}, {_ready(copies[0])}.")
     return " ".join(sentences)
+
+
+def _as_long(worst: Row, best: Row) -> str:
+    if worst.ready is None or best.ready is None:
+        return "longer"
+    return f"{brief_text(worst.ready)}: {times_text(worst.ready, best.ready)} times as long"
 
 
 def listed(codes: Sequence[str]) -> str:
@@ -66,11 +69,12 @@ def slower(best: Row, other: Row) -> bool:
     """Whether ``other`` is clearly slower: more than 5 %, and the intervals do not touch.
 
     Without an interval on either side twice the time is asked for, and so it is of every process
-    where the intervals are wide.
+    where the intervals are wide. Of modes the nearest two are compared.
     """
     if best.ready is None or other.ready is None or best.cost_ns <= 0:
         return False
-    ratio = other.cost_ns / best.cost_ns
+    fastest, slowest = other.ready.modes_ns[0], best.ready.modes_ns[1]
+    ratio = fastest / slowest if slowest > 0 else 0.0
     if best.ready.ci95_ns is None or other.ready.ci95_ns is None:
         return ratio > 2  # noqa: PLR2004 - see the docstring
     if best.process_medians_ns and other.process_medians_ns:

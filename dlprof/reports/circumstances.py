@@ -37,9 +37,10 @@ def foreign_text(header: Header) -> str:
     foreign = header.foreign_cores
     if foreign is None or foreign <= NOTABLE_CORES:
         return ""
+    intervals = ", and their intervals do not cover it" if header.rounds > 1 else ""
     return clean(
         f"Other processes kept {foreign:.1f} of {header.environment.get('cores', '?')} cores "
-        "busy: times may be too high, and their intervals do not cover it."
+        f"busy: times may be too high{intervals}."
     )
 
 

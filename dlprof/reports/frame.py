@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dlprof.clean import clean
 from dlprof.reports.measures import MEASURES, MISSING, Found, Measure
-from dlprof.reports.tidy import COLUMNS, Record, case_record, rules_by_case
+from dlprof.reports.tidy import COLUMNS, LONGEST, Record, case_record, rules_by_case
 from dlprof.session import Result, Session
 
 if TYPE_CHECKING:
@@ -34,10 +35,14 @@ def to_frame(session: Session) -> pd.DataFrame:
     rows = [_row(at, result, rules.get(at)) for at, result in enumerate(session.results)]
     index = pd.RangeIndex(len(rows), name="case")
     columns = {
-        name: pd.Series([row[name] for row in rows], index, dtype=kind)
+        name: pd.Series([_shown(row[name]) for row in rows], index, dtype=kind)
         for name, kind in kinds().items()
     }
     return pd.DataFrame(columns, index=index)
+
+
+def _shown(value: Any) -> Any:
+    return clean(value, LONGEST) if isinstance(value, str) else value
 
 
 def kinds() -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeVar
 
-from dlprof.quantity import plain_time
+from dlprof.quantity import brief_text
 from dlprof.reports.row import Row
 
 Key = TypeVar("Key", bound=Hashable)
@@ -68,13 +68,17 @@ def cell(rows: Sequence[Row]) -> Cell:
         if group:
             best = min(group, key=lambda row: row.cost_ns)
             reason = "; ".join(best.changed) or (best.reason or "")
-            return Cell(_word(best), plain_time(best.cost_ns), best.code, reason, best.cost_ns)
+            return Cell(_word(best), _cost(best), best.code, reason, best.cost_ns)
     statuses = sorted({row.status for row in rows})
     verdict = statuses[0] if len(statuses) == 1 else "none"
     reasons = [row.reason for row in rows if row.reason]
     # The reason of most paths: one way may be missing for a reason of its own.
     reason = max(reasons, key=reasons.count) if reasons else ""
     return Cell(verdict, "-", "", reason)
+
+
+def _cost(row: Row) -> str:
+    return "-" if row.ready is None else brief_text(row.ready)
 
 
 def short(verdict: str) -> str:

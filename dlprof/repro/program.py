@@ -60,9 +60,13 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     if show is None:
         raise NoReproducer(f"this dlprof has no reproducer for {clean(finding.rule, 40)}")
     subjects = _subjects(session, finding)
-    effect = show(subjects[0], subjects[1] if len(subjects) > 1 else None, finding)
-    text = _fitting("\n".join(_parts(effect, subjects, session)))
-    _check(text)
+    try:
+        effect = show(subjects[0], subjects[1] if len(subjects) > 1 else None, finding)
+        text = _fitting("\n".join(_parts(effect, subjects, session)))
+        compile(text, "<reproducer>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise NoReproducer(f"the session's source text is not Python: {error}") from None
+    _check_length(text)
     return Reproducer(effect.symptom, text)
 
 
@@ -155,12 +159,8 @@ def _fitting(text: str) -> str:
     )
 
 
-def _check(text: str) -> None:
-    """Raise :class:`NoReproducer` for a script that is none, or that nobody would read."""
-    try:
-        compile(text, "<reproducer>", "exec")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise NoReproducer(f"the session's source text is not Python: {error}") from None
+def _check_length(text: str) -> None:
+    """Raise :class:`NoReproducer` for a script that nobody would read."""
     lines = text.splitlines()
     if len(lines) > MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
         raise NoReproducer(f"it would have {len(lines)} lines, which is too long for a reproducer")

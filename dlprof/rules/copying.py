@@ -32,7 +32,7 @@ def avoidable_copy(survey: Survey) -> Iterator[Claim]:
             f"{words.codes(ranked)} {words.several(ranked, 'copies', 'copy')} although another path"
             f" from {worst.pair_text} is a view: {words.time(worst)} against {words.time(view)}"
             f"{words.where(worst, ranked)}",
-            {"cost_ns": saved, "copy_ns": worst.cost_ns, "view_ns": view.cost_ns},
+            {"cost_ns": saved, "copy_ns": worst.modes_ns[0], "view_ns": view.modes_ns[1]},
             words.instead_of(worst, view, "is a view"),
             against=view,
         )
@@ -65,7 +65,8 @@ def _is_like(view: Known, case: Known) -> bool:
 
 
 def _saved_ns(case: Known, other: Known | None) -> float:
-    return case.cost_ns - other.cost_ns if other is not None else 0.0
+    """What the other path saves at least."""
+    return max(case.modes_ns[0] - other.modes_ns[1], 0.0) if other is not None else 0.0
 
 
 def copy_amplification(survey: Survey) -> Iterator[Claim]:
@@ -121,7 +122,7 @@ def host_bounce(survey: Survey) -> Iterator[Claim]:
             ranked,
             f"{words.codes(ranked)} {through} through the host although source and result are on"
             " the device",
-            {"cost_ns": None if other is None else max(_saved_ns(worst, other), 0.0)},
+            {"cost_ns": None if other is None else _saved_ns(worst, other)},
             "No measured path stays on the device."
             if other is None
             else words.instead_of(worst, other, "stays on the device"),

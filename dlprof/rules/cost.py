@@ -28,9 +28,10 @@ def slow_path(survey: Survey) -> Iterator[Claim]:
             "warning" if saved >= thresholds.COSTLY_GAP_NS else "info",
             ranked,
             f"{words.codes(ranked)}, {kind}{words.several(ranked, '', ' each')},"
-            f" {words.several(ranked, 'takes', 'take up to')} {words.time(worst)}:"
-            f" {words.ratio(worst, best)} times as long as the fastest{words.where(worst, ranked)}",
-            {"cost_ns": saved, "slow_ns": worst.cost_ns, "fast_ns": best.cost_ns},
+            f" {words.several(ranked, 'takes', 'take up to')} {words.time(worst)}"
+            f"{words.longer_text(worst, best, ' as long as the fastest')}"
+            f"{words.where(worst, ranked)}",
+            {"cost_ns": saved, "slow_ns": worst.modes_ns[0], "fast_ns": best.modes_ns[1]},
             words.instead_of(worst, best, f"is {kind} too"),
             against=best,
         )
@@ -47,7 +48,8 @@ def _faster(survey: Survey, case: Known) -> Known | None:
 
 
 def _saved_ns(case: Known, other: Known | None) -> float:
-    return case.cost_ns - other.cost_ns if other is not None else 0.0
+    """What the better path saves at least."""
+    return max(case.modes_ns[0] - other.modes_ns[1], 0.0) if other is not None else 0.0
 
 
 def asymmetric(survey: Survey) -> Iterator[Claim]:
@@ -71,9 +73,9 @@ def asymmetric(survey: Survey) -> Iterator[Claim]:
             "info",
             cases,
             f"from {case.pair_text} costs {words.time(case)} at best ({_kind(case)}), back"
-            f" {words.time(back)} ({_kind(back)}): {words.ratio(case, back)} times"
+            f" {words.time(back)} ({_kind(back)}){words.longer_text(case, back, '')}"
             f"{words.where(case, cases)}",
-            {"there_ns": case.cost_ns, "back_ns": back.cost_ns},
+            {"there_ns": case.modes_ns[0], "back_ns": back.modes_ns[1]},
             f"Fastest there: {words.code(case)}; back: {words.code(back)}.",
             against=back,
         )

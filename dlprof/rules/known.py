@@ -106,6 +106,11 @@ class Known:
         return self.ready.median_ns if self.ready is not None else math.inf
 
     @property
+    def modes_ns(self) -> tuple[float, float]:
+        """The time in its fastest and in its slowest mode: twice :attr:`cost_ns` without modes."""
+        return self.ready.modes_ns if self.ready is not None else (math.inf, math.inf)
+
+    @property
     def owner(self) -> str | None:
         return self.result.ownership.verdict if self.result.ownership else None
 

@@ -16,7 +16,8 @@ def clearly_longer(
     Its interval must lie above that of ``shorter``, or it must take ``ratio`` times as long in
     every process that measured both; and its fastest sample must lie above by
     :data:`thresholds.LEAST_RATIO`. Without intervals, the ratio must be that of
-    :data:`thresholds.UNREPEATED_RATIO`.
+    :data:`thresholds.UNREPEATED_RATIO`. Where processes fall into modes no one number stands for
+    them: then the fastest mode of ``longer`` is taken, and the slowest of ``shorter``.
     """
     if longer is None or shorter is None or shorter.median_ns <= 0:
         return False
@@ -27,9 +28,12 @@ def clearly_longer(
     long, short = interval(longer), interval(shorter)
     if long is None or short is None:
         ratio = max(ratio, thresholds.UNREPEATED_RATIO)
-    elif long[0] <= short[1] and not _longer_in_every_process(longer, shorter, ratio):
+    elif _longer_in_every_process(longer, shorter, ratio):
+        return longer.median_ns >= ratio * shorter.median_ns
+    elif long[0] <= short[1]:
         return False
-    return longer.median_ns >= ratio * shorter.median_ns
+    low, high = longer.modes_ns[0], shorter.modes_ns[1]
+    return low >= ratio * high and low - high >= gap_ns
 
 
 def _longer_in_every_process(longer: TimeMeasure, shorter: TimeMeasure, ratio: float) -> bool:

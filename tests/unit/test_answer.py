@@ -165,6 +165,20 @@ def test_modes_are_shown_in_the_answer():
     assert "100 | 400 ns" in answers([row])[0]
 
 
+def test_the_slowest_in_modes_is_told_by_its_modes():
+    modes = [{"median_ns": ns, "rounds": [at]} for at, ns in enumerate((400.0, 900.0, 5000.0))]
+    slow = make_row("slow(x)", ready=make_measure(900.0, None, modes=modes))
+    (answer,) = answers([make_row("fast(x)", 100.0, (90.0, 110.0)), slow])
+    assert "The slowest, slow(x), takes 400 | 900 | 5,000 ns: at least 4.0 times as long." in answer
+
+
+def test_modes_that_come_near_are_not_told_apart():
+    modes = [{"median_ns": ns, "rounds": [at]} for at, ns in enumerate((150.0, 900.0, 5000.0))]
+    slow = make_row("slow(x)", ready=make_measure(900.0, None, modes=modes))
+    (answer,) = answers([make_row("fast(x)", 100.0, (90.0, 110.0)), slow])
+    assert "Not told apart from it: slow(x)." in answer
+
+
 def test_without_a_diagnosis_nothing_is_called_safe():
     (answer,) = answers([row_of(make_result("f(x)", lifetime=None))])
     assert answer.startswith("cheapest that is right (nothing looked for races or lost memory)")

@@ -139,6 +139,7 @@ def use(session):
     shown(notebook.render(session))
     shown("".join(delimited.render(session, session.results)))
     parquet.write(io.BytesIO(), session, session.results)
+    session.to_frame()
     shown(listed(session, 80))
     for number, finding in enumerate(session.findings[:3], 1):
         shown(writing.written(session, number, finding, ours=True, wanted=False, python=None))

@@ -72,6 +72,11 @@ def test_a_session_with_a_number_that_is_none_is_read_again():
     assert sessions.parse(text, "s").results[0].ordering.evidence == {"points": [None, 1.0]}
 
 
+def test_what_a_model_holds_is_json_from_the_start():
+    found = Verdict(verdict="ok", evidence={"a": math.inf, "b": [math.nan, {"c": (1.5,)}]})
+    assert found.evidence == {"a": None, "b": [None, {"c": [1.5]}]}
+
+
 def nested(depth):
     value: list = []
     for _ in range(depth):

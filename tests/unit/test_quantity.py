@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dlprof.quantity import (
     plain_time,
+    range_text,
     ratio_text,
     size_text,
     time_text,
@@ -199,3 +200,14 @@ def test_a_size_is_right_to_a_thousandth(size):
     number, unit = size_text(size).split(" ")
     factor = 1024 ** ("B", "KiB", "MiB", "GiB", "TiB").index(unit)
     assert float(number) * factor == pytest.approx(size, rel=0.001)
+
+
+def test_a_number_that_nobody_measured_is_told_and_breaks_nothing():
+    assert plain_time(1e308 * 10) == "∞ s"
+    assert time_text(make_measure(1e308, (-1e308, 1e308))).endswith(" s")
+
+
+def test_times_that_are_far_apart_have_units_of_their_own():
+    modes = [{"median_ns": median, "rounds": [at]} for at, median in enumerate((18e3, 22e9))]
+    assert time_text(make_measure(18e3, None, modes=modes)) == "18 us | 22 s"
+    assert range_text(18e3, 22e9) == "18 us-22 s"

@@ -195,3 +195,14 @@ def test_environment_variables_that_are_no_plain_words_are_left_out():
     text = reproducer(session, session.findings[0]).text
     assert 'os.environ.setdefault("GOOD", "1")' in text
     assert "BAD" not in text
+
+
+def test_text_that_is_no_python_beside_other_text_is_refused():
+    session = session_of("DLP018")
+    result = session.results[0]
+    recipe = result.recipe.model_copy(update={"result": {**result.recipe.result, "values": "{x}("}})
+    session = session.model_copy(
+        update={"results": [result.model_copy(update={"recipe": recipe}), *session.results[1:]]}
+    )
+    with pytest.raises(NoReproducer, match="is not Python"):
+        reproducer(session, session.findings[0])

@@ -95,6 +95,40 @@ def test_modes_are_compared_by_the_nearest():
     assert found("DLP012", path("slow(x)", slow), path("fast(x)", spread(10 * US, 0.6))) == []
 
 
+def in_modes(*medians_us):
+    """A time of one process in each mode."""
+    modes = [{"median_ns": median * US, "rounds": [at]} for at, median in enumerate(medians_us)]
+    typical = medians_us[len(medians_us) // 2] * US
+    return make_measure(typical, None, min_ns=min(medians_us) * US, modes=modes)
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast", "expected"),
+    [
+        (in_modes(60, 200, 600), in_modes(5, 6, 20), 1),
+        (in_modes(60, 200, 600), in_modes(5, 6, 40), 0),
+        (in_modes(60, 200, 600), spread(29 * US), 1),
+        (in_modes(60, 200, 600), spread(31 * US), 0),
+        (spread(60 * US), in_modes(5, 6, 29), 1),
+        (spread(60 * US), in_modes(5, 6, 31), 0),
+    ],
+)
+def test_no_claim_rests_on_one_of_several_modes(slow, fast, expected):
+    assert len(found("DLP012", path("slow(x)", slow), path("fast(x)", fast))) == expected
+
+
+def test_modes_are_told_as_modes_and_their_ratio_as_the_least():
+    slow, fast = path("slow(x)", in_modes(60, 200, 600)), path("fast(x)", in_modes(5, 6, 20))
+    (finding,) = found("DLP012", slow, fast)
+    assert "takes 60 | 200 | 600 us: at least 3.0 times as long as the fastest" in finding.summary
+    assert finding.advice == (
+        "fast(x) is a view too: 5.0 | 6.0 | 20 us instead of 60 | 200 | 600 us,"
+        " at least 3.0 times as fast."
+    )
+    assert (finding.evidence["slow_ns"], finding.evidence["fast_ns"]) == (60 * US, 20 * US)
+    assert finding.evidence["cost_ns"] == 40 * US
+
+
 @pytest.mark.parametrize(("times", "expected"), [(0.99, False), (1.01, True)])
 def test_without_intervals_the_ratio_is_larger(times, expected):
     longer = once(10 * US * thresholds.UNREPEATED_RATIO * times)

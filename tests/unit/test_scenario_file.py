@@ -93,6 +93,21 @@ def test_a_syntax_error_names_its_line():
     assert "line 2" in refused('title = "t"\nquestion = \n')
 
 
+def test_a_number_of_many_digits_is_refused_in_our_words():
+    text = f"rounds = {'9' * 5000}"
+    assert refused(text) == "s.toml holds a whole number of too many digits"
+
+
+def test_a_text_that_is_nested_without_end_is_refused_in_our_words():
+    assert refused(f"a = {'[' * 20_000}") == "s.toml is nested too deeply for a scenario"
+
+
+def test_a_byte_order_mark_is_no_part_of_a_scenario(tmp_path):
+    path = tmp_path / "marked.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + LEAST.encode())
+    assert read(path) == parse(LEAST, "a.toml")
+
+
 def test_several_faults_are_counted():
     assert refused("a = 1\n").endswith("(and 3 more)")
 

@@ -87,6 +87,22 @@ def test_a_gap_without_a_cause_is_noise_and_widens_the_interval(page_faults):
     assert found.ci95_ns is not None
 
 
+@pytest.mark.parametrize(
+    ("medians", "typical"),
+    [
+        ([6.0, 20.0, 60.0], 20.0),
+        ([60.0, 6.0, 20.0], 20.0),
+        ([6.0, 20.0], 20.0),
+        ([6.0, 6.1, 20.0, 60.0, 60.1], 20.0),
+        ([6.0, 6.1, 20.0], 6.05),
+        ([6.0, 20.0, 60.0, 180.0], 60.0),
+    ],
+)
+def test_no_extreme_stands_for_processes_of_as_many_modes(medians, typical):
+    faults = [100.0 * round(median / 6) ** 2 for median in medians]
+    assert estimate(medians, faults).median_ns == pytest.approx(typical)
+
+
 def test_different_page_faults_without_a_gap_are_one_mode():
     assert find_modes([100.0, 100.0 * MODE_GAP], [FEW, MANY]) == ((0, 1),)
 

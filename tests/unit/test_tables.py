@@ -209,6 +209,11 @@ def test_a_size_that_no_integer_holds_is_missing():
     assert found(session, "host_time")["size_bytes"] is None
 
 
+def test_a_verdict_of_half_a_character_is_shown_in_a_frame():
+    found = verdict("\ud800")
+    assert to_frame(make_session(make_result(ownership=found)))["ownership"][0] == "\\ud800"
+
+
 def test_the_frame_has_a_row_for_each_case_and_units_in_its_names():
     frame = to_frame(make_session(whole_result(), make_result()))
     assert frame.index.tolist() == [0, 1]

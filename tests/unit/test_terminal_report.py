@@ -153,6 +153,13 @@ def test_the_heading_tells_which_device_was_chosen_and_why():
     assert "cpu: no driver" in lines(PLAIN, device_choice="cpu: no driver")
 
 
+@pytest.mark.parametrize(("rounds", "told"), [(1, False), (3, True)])
+def test_of_one_process_nothing_is_said_about_intervals(rounds, told):
+    report = flat(PLAIN, rounds=rounds, foreign_cores=1.5)
+    assert "Other processes kept 1.5 of ? cores busy: times may be too high" in report
+    assert ("their intervals do not cover it" in report) is told
+
+
 def test_a_stopped_run_is_told():
     assert "The run was stopped: what follows is what was measured until then." in text(
         PLAIN, complete=False
