@@ -298,7 +298,9 @@ def _broken(survey: Survey, cases: Sequence[Known]) -> Claim:
             **_in_processes(worst),
             **(apart.evidence if apart else {}),
         },
-        "" if other is None else words.instead_of(worst, other, f"is a {other.owner}"),
+        _unpromised(worst)
+        if other is None
+        else words.instead_of(worst, other, f"is a {other.owner}"),
         against=other,
     )
 
@@ -317,6 +319,19 @@ def _told_by_address(survey: Survey, cases: Sequence[Known]) -> alignment.Parted
     if not all(map(alignment.is_contiguous, cases)) or alignment.parted(worst) is None:
         return None
     return alignment.parted(same)
+
+
+def _unpromised(case: Known) -> str:
+    """What to do where no measured path keeps the word: what is not measured is called so."""
+    if case.promise == "view":
+        return f"No measured path from {case.pair_text} is a safe view of it: count on a copy."
+    if _is_harmless(case):
+        return ""
+    return (
+        f"No measured path from {case.pair_text} that is documented to copy is a safe copy. Not"
+        " measured: copy the source first with its own framework, such as x.copy() or x.clone(),"
+        " and convert that copy."
+    )
 
 
 def _in_processes(case: Known) -> dict[str, int]:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dlprof.axes import shape_text
 from dlprof.quantity import plain_time, size_text, time_text
 from dlprof.reports.row import Row, row_of
-from dlprof.rules.known import mapping, number, seen
+from dlprof.rules.known import number
 from dlprof.rules.pages import section
 from dlprof.session import FindingRecord, Result, Session
 from dlprof.ticket.expected import retold
 from dlprof.ticket.markdown import code, prose
+from dlprof.witness import witnesses
 
 MOST_CASES = 8
 UNITS = {"ns": plain_time, "bytes": lambda value: size_text(round(value))}
@@ -53,7 +54,6 @@ FORMS = {
     "~": "After ~ stands the time of one process: no interval is known.",
 }
 """What the forms of a time mean, by the mark that they have."""
-SHOWS: dict[object, str] = {True: "shows", False: "does not show"}
 
 
 def measured(results: Sequence[Result], other: Result | None, session: Session) -> str:
@@ -107,7 +107,7 @@ def _cost(row: Row) -> str:
 def how_sure(finding: FindingRecord, results: Sequence[Result], session: Session) -> str:
     """Evidence in numbers, how such a finding is proved, and what casts doubt on it."""
     facts = [f"- {prose(_fact(name, value), 300)}" for name, value in _facts(finding)]
-    facts += [f"- {prose(fact, 300)}" for fact in _witnesses(finding, results)]
+    facts += [f"- {prose(fact, 300)}" for fact in witnesses(finding, results)]
     doubts = _doubts(session)
     parts = ["\n".join(facts), section(finding.rule, "How dlprof knows"), doubts]
     return "\n\n".join(part for part in parts if part)
@@ -127,22 +127,6 @@ def _fact(name: str, value: object) -> str:
         return f"{WORDS.get(name, word.replace('_', ' '))}: {UNITS[unit](amount)}"
     shown = f"{amount:.3g}" if isinstance(value, float) and amount is not None else str(value)
     return f"{WORDS.get(name, name.replace('_', ' '))}: {shown}"
-
-
-def _witnesses(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
-    """What the instrument behind the rule saw in each process."""
-    if not results or finding.rule not in ("DLP004", "DLP017", "DLP018", "DLP009"):
-        return []
-    told = []
-    for word, evidence in seen(results[0].ownership):
-        shows = SHOWS.get(mapping(evidence).get("source_write_shows"))
-        alignment = number(mapping(evidence).get("source_alignment_bytes"))
-        what = f"{word}: a write to the source {shows} in the result" if shows else word
-        where = f"; the source began at a multiple of {alignment:.0f} bytes" if alignment else ""
-        told.append(f"{what}{where}")
-    if len(told) == 1:
-        return [f"in every process a {told[0]}"]
-    return [f"process {index}: a {one}" for index, one in enumerate(told, 1)]
 
 
 def _doubts(session: Session) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import chain
@@ -17,6 +17,7 @@ from dlprof.clean import clean
 from dlprof.history.trend import Trend
 from dlprof.reports.answer import answers
 from dlprof.reports.html import (
+    brief,
     cards,
     cases,
     cost,
@@ -34,6 +35,7 @@ from dlprof.reports.html import (
 from dlprof.reports.html.entry import Entry, entries
 from dlprof.reports.html.figure import Figure
 from dlprof.reports.html.headline import headline, subject_text
+from dlprof.reports.html.told import coded
 from dlprof.session import Session
 
 FEW_ANSWERS = 6
@@ -54,12 +56,22 @@ def render(session: Session, trends: Sequence[Trend] = ()) -> str:
 
 
 def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
-    said = answers(entry.row for entry in everything)
+    codes = cards.codes_by_pair(everything)
+    arrays = dict.fromkeys(entry.row.array for entry in everything)
+    said = [
+        coded(text, codes[array[0]])
+        for text, array in zip(answers(entry.row for entry in everything), arrays, strict=True)
+    ]
+    verdict = headline(session, everything)
+    worst = cards.named(session.findings[0].results[:1], everything) if session.findings else []
     found = cards.cards(session, everything)
+    tables = cases.tables(everything)
+    figures = tuple(_figures(everything, session))
     return {
         "session": session,
         "subject": subject_text(everything),
-        "headline": headline(session, everything),
+        "headline": verdict,
+        "lead": [coded(line, _leading(codes, worst)) for line in verdict.lead],
         "versions": environment.versions(session),
         "created": clean(session.created, SHORT),
         "device": clean(session.device_choice or ""),
@@ -68,11 +80,13 @@ def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
         "few_answers": FEW_ANSWERS,
         "cards": found,
         "few_cards": FEW_CARDS,
+        "brief": brief.brief(session, everything),
         "maps": pair_map.maps(everything),
         "few_maps": FEW_MAPS,
-        "tables": cases.tables(everything),
+        "tables": tables,
         "count": len(everything),
-        "figures": tuple(_figures(everything, session)),
+        "figures": figures,
+        "labels": tuple(_labels(tables, figures)),
         "transcripts": transcript.transcripts(everything),
         "unmeasured": unmeasured.unmeasured(session, everything),
         "blocks": environment.blocks(session),
@@ -86,6 +100,28 @@ def _figures(everything: Sequence[Entry], session: Session) -> Iterable[Figure]:
     first = by_size or cost.figures(everything, session.findings)
     others = (module.figures(everything, session.findings) for module in (phases, loaded, spread))
     return chain(first, *others)
+
+
+def _leading(codes: Mapping[str, Sequence[str]], worst: Sequence[Entry]) -> Sequence[str]:
+    """What the first lines may name: ways of the worst finding's pair, or of the only one."""
+    pairs = [entry.row.pair for entry in worst] or list(codes)[:1]
+    return [code for pair in pairs for code in codes[pair]]
+
+
+def _labels(
+    tables: Iterable[cases.Table], figures: Iterable[Figure]
+) -> Iterable[tuple[str, Sequence[str]]]:
+    """Titles of the columns from the third, by the table's id: on a phone each stands before its
+    cell. Number and path need none.
+
+    They are our own words: the style that they become part of takes them as they are.
+    """
+    for place, table in enumerate(tables, start=1):
+        for letter, grid in (("c", table.measured), ("a", table.apart)):
+            if grid.lines:
+                yield f"{letter}{place}", [column.title for column in grid.columns[1:]]
+    for figure in figures:
+        yield f"n-{figure.name}", figure.titles[1:]
 
 
 @cache
