@@ -51,7 +51,10 @@ def run(pytester, monkeypatch, measured):
         tests = (f"def test_{n}(dlprof):\n    dlprof.{call}\n" for n, call in enumerate(calls))
         pytester.makepyfile("".join(tests))
         pytester.makeini(f"[pytest]\n{ini}")
-        return pytester.runpytest_inprocess("-p", "dlprof.pytest_plugin", "-W", "error", *options)
+        # The pytest that runs these tests may have loaded the plugin already, by its entry point.
+        again = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+        plugin = ("-p", "dlprof.pytest_plugin", "-W", "error", *again)
+        return pytester.runpytest_inprocess(*plugin, *options)
 
     return go
 
