@@ -86,7 +86,8 @@ def slower(best: Row, other: Row) -> bool:
 
 def _kind(row: Row) -> str:
     if row.depends and row.owner in ("view", "copy"):
-        return f"a {row.owner} by its alignment"
+        how = {"view": "since the source is aligned", "copy": "since the source is not aligned"}
+        return f"a {row.owner} {how[row.owner]}"
     return {"view": "a view", "copy": "a copy"}.get(row.owner, "view or copy unknown")
 
 

@@ -212,3 +212,8 @@ def test_processes_that_are_all_far_apart_are_told_apart_whatever_the_intervals(
 def test_processes_that_come_near_each_other_are_not():
     (answer,) = answers([wide("fast(x)", 2000, 40_000), wide("slow(x)", 58_000, 16_000_000)])
     assert "Not told apart from it: slow(x)" in answer
+
+
+def test_a_view_that_depends_on_alignment_is_told_with_the_condition():
+    row = make_row("f(x)", 1000.0, (950.0, 1050.0), depends="a view at 64, else a copy")
+    assert "f(x), a view since the source is aligned, " in answers([row])[0]

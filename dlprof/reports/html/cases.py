@@ -144,7 +144,7 @@ def _value(value: float | None) -> str:
 def _measures(group: Sequence[Entry]) -> list[Column]:
     columns = [
         Column("ready", _ready, _ready_ns),
-        Column("result", row("owner")),
+        Column("result", _owner),
     ]
     if any(entry.row.device == "cuda" or entry.row.device_ns is not None for entry in group):
         columns.insert(1, Column("on device", _device, lambda entry: entry.row.device_ns))
@@ -186,6 +186,11 @@ def _call(entry: Entry) -> str:
 
 def _call_ns(entry: Entry) -> float | None:
     return entry.result.host_time.median_ns if entry.result.host_time else None
+
+
+def _owner(entry: Entry) -> str:
+    found = entry.row
+    return f"{found.owner}, by alignment" if found.depends else found.owner
 
 
 def _first(entry: Entry) -> str:
