@@ -192,7 +192,21 @@ def _contrast(case: Known, views: Mapping[tuple[object, ...], Sequence[Known]]) 
         if clearly_longer(case.ready, view.ready, thresholds.SLOW_RATIO, thresholds.COSTLY_GAP_NS)
         and (contrast := _told_apart(case, view)) is not None
     ]
-    return min(found, key=lambda contrast: contrast.cause == UNCLEAR, default=None)
+    known = min(found, key=lambda contrast: contrast.cause == UNCLEAR, default=None)
+    return known or _tried(case)
+
+
+def _tried(case: Known) -> Contrast | None:
+    """What the instrument *alignment* saw: this path with aligned memory, as a view."""
+    found = case.result.alignment
+    if found is None or found.verdict != "dependent" or not alignment.is_contiguous(case):
+        return None
+    tried = mapping(found.evidence.get("aligned"))
+    viewed = number(tried.get("alignment_bytes"))
+    if tried.get("verdict") != "view" or viewed is None or case.alignment is None:
+        return None
+    apart = alignment.Parted(case.alignment, viewed)
+    return _by_alignment(apart, None) if apart.copied < apart.viewed else None
 
 
 UNCLEAR = "layout or alignment"

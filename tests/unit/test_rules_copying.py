@@ -239,6 +239,41 @@ def test_processes_that_copy_by_alignment_are_told():
     )
 
 
+def tried(aligned, sliced="copy", alignment=64):
+    """What the instrument says of both places."""
+    places = {
+        "aligned": {"verdict": aligned, "alignment_bytes": alignment},
+        "sliced": {"verdict": sliced, "alignment_bytes": 4},
+    }
+    return verdict("dependent" if aligned != sliced else "independent", **places)
+
+
+def test_a_copy_in_every_process_that_aligned_memory_would_have_spared_is_told():
+    result = path("f(x)", owner=owned("copy", alignment=16), alignment=tried("view"))
+    (finding,) = found("DLP017", result)
+    assert (
+        "f(x) copies a source at a multiple of 16 bytes and no more, and is a view of one at 64"
+        in finding.summary
+    )
+    assert "begins at a multiple of 64 bytes" in finding.advice
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        path("f(x)", owner=owned("copy", alignment=16), alignment=tried("copy")),
+        path("f(x)", owner=owned("copy", alignment=64), alignment=tried("view")),
+        path("f(x)", owner=owned("copy", alignment=16), alignment=tried("refused")),
+        path("f(x)", owner=owned("copy", alignment=16), alignment=verdict("dependent")),
+        path("f(x)", owner=owned("copy", alignment=16), alignment=tried("view"), case=PROMISED),
+        path("f(x)", owner=owned("view", alignment=64), alignment=tried("view")),
+    ],
+    ids=["copied anyway", "aligned already", "refused", "nothing tried", "promised", "a view"],
+)
+def test_what_was_tried_elsewhere_proves_no_layout_copy(result):
+    assert found("DLP017", result) == []
+
+
 @pytest.mark.parametrize(
     "results",
     [
