@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import stat
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 from command_line import (
-    ANSI,
     COMMAND,
     FAKE,
     PROBE_FILES,
@@ -25,7 +22,6 @@ from command_line import (
 )
 
 from dlprof.errors import SessionError
-from dlprof.interpreter import Worker
 from dlprof.session import load
 from dlprof.worker.cuda import driver_devices
 
@@ -354,104 +350,6 @@ def test_an_odd_thing_among_old_sessions_disturbs_nothing(tmp_path):
     assert dlprof(*RUN, state=tmp_path).code == 0
 
 
-# Standard streams
-
-
-@pytest.mark.parametrize(
-    "words",
-    [RUN, ("probes",), ("paths", "numpy", "numpy"), ("--help",), ("run", "--help"), ("--version",)],
-    ids=" ".join,
-)
-def test_a_reader_that_goes_early_hears_no_complaint(tmp_path, words):
-    reading, writing = os.pipe()
-    os.close(reading)
-    run = dlprof(*words, state=tmp_path, stdout=writing)
-    os.close(writing)
-    assert run.code == 0
-    assert run.sentences == []
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("paths", "numpy", "numpy"), ("--help",), ("run", "--help"), ("--version",)],
-    ids=" ".join,
-)
-def test_a_full_stdout_is_told_in_one_sentence(tmp_path, words):
-    with Path("/dev/full").open("wb") as full:
-        run = dlprof(*words, state=tmp_path, stdout=full)
-    assert run.code == 2
-    assert run.sentence() == "dlprof: cannot print the report: No space left on device"
-
-
-@pytest.mark.parametrize(
-    ("words", "code"), [(("report", "nothing"), 2), (("--nonsense",), 2), (("--version",), 0)]
-)
-def test_a_full_stderr_changes_no_exit_code(tmp_path, words, code):
-    line = ["sh", "-c", 'exec "$@" 2>/dev/full', "sh", *COMMAND, *words]
-    done = subprocess.run(line, env=environment(tmp_path), timeout=60, check=False)
-    assert done.returncode == code
-
-
-@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
-def test_closed_standard_streams_disturb_nothing(tmp_path, closed):
-    path = tmp_path / "session.json"
-    line = 'exec "$@" ' + closed
-    words = ["sh", "-c", line, "sh", *COMMAND, *map(str, RUN), "-o", str(path)]
-    done = subprocess.run(
-        words, env=environment(tmp_path), timeout=60, capture_output=True, check=False
-    )
-    assert b"Traceback" not in done.stderr
-    assert done.returncode == 0
-    assert content(path)["results"][0]["status"] == "ok"
-
-
-def test_an_encoding_without_arrows_disturbs_nothing(tmp_path):
-    run = dlprof("paths", "numpy", "numpy", state=tmp_path, PYTHONIOENCODING="latin-1")
-    assert run.code == 0
-    assert "numpy ? numpy on cpu" in run.out
-
-
-@pytest.mark.parametrize(
-    "changes", [{}, {"FORCE_COLOR": "1"}, {"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str
-)
-def test_piped_output_has_no_colours_and_no_progress_bar(tmp_path, changes):
-    run = dlprof(*RUN, state=tmp_path, **changes)
-    assert run.code == 0
-    assert not ANSI.search(run.out + run.err)
-    assert "round 1" not in run.err
-
-
-@pytest.mark.parametrize("columns", ["0", "²", "9" * 5000])
-def test_an_odd_width_disturbs_nothing(tmp_path, columns):
-    assert dlprof("paths", "numpy", "numpy", state=tmp_path, COLUMNS=columns).code == 0
-
-
-@pytest.mark.skipif(shutil.which("script") is None, reason="needs script(1) for a terminal")
-@pytest.mark.parametrize(("no_colour", "coloured"), [(None, True), ("1", False)])
-def test_a_terminal_has_colours_unless_they_are_not_wanted(tmp_path, no_colour, coloured):
-    words = " ".join(map(str, (*COMMAND, "paths", "numpy", "numpy")))
-    done = subprocess.run(
-        ["script", "-qec", words, "/dev/null"],
-        env=environment(tmp_path, NO_COLOR=no_colour, TERM="xterm", COLUMNS="200"),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
-    assert (b"\x1b[1m" in done.stdout) is coloured
-
-
-def test_a_worker_that_listens_no_more_and_does_not_end_is_killed():
-    # A thread that is no daemon keeps the process after its main thread has failed.
-    with Worker(sys.executable, {}) as worker:
-        request = {"do": "inspect", "sources": [], "skip": []}
-        assert worker.ask(request, 20.0).status == "ok"
-        os.close(worker._requests)
-        reading, worker._requests = os.pipe()
-        os.close(reading)
-        assert worker.ask(request, 20.0).status == "crashed"
-
-
 @pytest.mark.parametrize("words", [("--csv",), ("--html",), ("--parquet",), ("--markdown",)])
 def test_a_report_does_not_replace_the_session_that_it_reads(tmp_path, words):
     path = tmp_path / "session.json"
@@ -475,84 +373,3 @@ def test_what_steers_a_terminal_is_escaped_in_a_message(tmp_path):
     assert run.code == 2
     assert "\x1b" not in run.err
     assert "\\x1b" in run.sentence()
-
-
-# Names of files
-
-
-@pytest.mark.parametrize("name", ["/dev/zero", "pipe"])
-@pytest.mark.parametrize(
-    "words",
-    [("report",), ("ticket",), ("repro",), ("run", "--resume"), ("sweep",), ("compare", "other")],
-    ids=" ".join,
-)
-def test_what_may_never_end_is_not_read(tmp_path, words, name):
-    os.mkfifo(tmp_path / "pipe")
-    run = dlprof(*words, tmp_path / name, state=tmp_path)
-    kind = "a device" if name == "/dev/zero" else "a pipe"
-    if words == ("compare", "other"):
-        assert "other: No such file" in run.sentence()
-    else:
-        assert f"{tmp_path / name}: it is {kind}" in run.sentence()
-    assert run.code == 2
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("report", ""),
-        ("ticket", ""),
-        ("repro", ""),
-        ("compare", "", ""),
-        ("sweep", ""),
-        ("run", "--resume", ""),
-        (*RUN, "-o", ""),
-        (*RUN, "--json", ""),
-        (*RUN, "--csv", ""),
-        (*RUN, "--probe", ""),
-        (*RUN, "--python", ""),
-        ("compare", "a", "b", "--json", ""),
-    ],
-    ids=lambda words: " ".join((words[0], *words[-2:])),
-)
-def test_an_empty_name_of_a_file_is_told_in_one_sentence(tmp_path, words):
-    run = dlprof(*words, state=tmp_path)
-    assert run.code == 2
-    assert run.sentence().endswith(" has an empty name: name a file")
-
-
-@pytest.mark.parametrize("words", [("report",), ("repro",), ("ticket", "--no-run")], ids=" ".join)
-def test_a_session_may_come_from_stdin(good, tmp_path, words):
-    line = ["sh", "-c", 'cat "$0" | exec "$@"', good, *COMMAND, words[0], "-", *words[1:]]
-    done = subprocess.run(
-        line, env=environment(tmp_path), timeout=60, capture_output=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.decode() == dlprof(words[0], good, *words[1:], state=tmp_path).out
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ((*RUN, "-o", "-"), "-o must be a file: --json - prints the session"),
-        (("run", "--resume", "-"), "--resume must be a file: a session that is finished"),
-        (("sweep", "-"), "the scenario must be a file"),
-        (("compare", "-", "-"), "BASE and HEAD cannot both be on stdin"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
-)
-def test_a_dash_is_no_name_of_a_file(tmp_path, words, reason):
-    run = dlprof(*words, state=tmp_path, cwd=None)
-    assert run.code == 2
-    assert reason in run.sentence()
-    assert not Path("-").exists()
-
-
-@pytest.mark.parametrize(("name", "kind"), [("/dev/zero", "a device"), ("/tmp", "a folder")])
-@pytest.mark.parametrize(
-    ("option", "what"), [("--probe", "the probe file"), ("--python", "the interpreter")]
-)
-def test_what_is_there_and_no_file_is_called_what_it_is(tmp_path, name, kind, option, what):
-    run = dlprof("run", "numpy", "numpy", option, name, state=tmp_path)
-    assert run.code == 2
-    assert run.sentence() == f"dlprof: {what} {name} is {kind}, not a regular file"

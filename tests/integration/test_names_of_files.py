@@ -1,0 +1,100 @@
+"""Names of files: what stands under them, what may never end, and stdin and stdout as ``-``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import COMMAND, FAKE, QUICK, dlprof, environment
+
+pytestmark = pytest.mark.integration
+
+RUN = ("run", "fake", "fake", "--probe", FAKE, *QUICK, "--path", "array->view")
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("good")
+    path = folder / "session.json"
+    assert dlprof(*RUN, "-o", path, state=folder).code == 0
+    return path
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "pipe"])
+@pytest.mark.parametrize(
+    "words",
+    [("report",), ("ticket",), ("repro",), ("run", "--resume"), ("sweep",), ("compare", "other")],
+    ids=" ".join,
+)
+def test_what_may_never_end_is_not_read(tmp_path, words, name):
+    os.mkfifo(tmp_path / "pipe")
+    run = dlprof(*words, tmp_path / name, state=tmp_path)
+    kind = "a device" if name == "/dev/zero" else "a pipe"
+    if words == ("compare", "other"):
+        assert "other: No such file" in run.sentence()
+    else:
+        assert f"{tmp_path / name}: it is {kind}" in run.sentence()
+    assert run.code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", ""),
+        ("ticket", ""),
+        ("repro", ""),
+        ("compare", "", ""),
+        ("sweep", ""),
+        ("run", "--resume", ""),
+        (*RUN, "-o", ""),
+        (*RUN, "--json", ""),
+        (*RUN, "--csv", ""),
+        (*RUN, "--probe", ""),
+        (*RUN, "--python", ""),
+        ("compare", "a", "b", "--json", ""),
+    ],
+    ids=lambda words: " ".join((words[0], *words[-2:])),
+)
+def test_an_empty_name_of_a_file_is_told_in_one_sentence(tmp_path, words):
+    run = dlprof(*words, state=tmp_path)
+    assert run.code == 2
+    assert run.sentence().endswith(" has an empty name: name a file")
+
+
+@pytest.mark.parametrize("words", [("report",), ("repro",), ("ticket", "--no-run")], ids=" ".join)
+def test_a_session_may_come_from_stdin(good, tmp_path, words):
+    line = ["sh", "-c", 'cat "$0" | exec "$@"', good, *COMMAND, words[0], "-", *words[1:]]
+    done = subprocess.run(
+        line, env=environment(tmp_path), timeout=60, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.decode() == dlprof(words[0], good, *words[1:], state=tmp_path).out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ((*RUN, "-o", "-"), "-o must be a file: --json - prints the session"),
+        (("run", "--resume", "-"), "--resume must be a file: a session that is finished"),
+        (("sweep", "-"), "the scenario must be a file"),
+        (("compare", "-", "-"), "BASE and HEAD cannot both be on stdin"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_a_dash_is_no_name_of_a_file(tmp_path, words, reason):
+    run = dlprof(*words, state=tmp_path, cwd=None)
+    assert run.code == 2
+    assert reason in run.sentence()
+    assert not Path("-").exists()
+
+
+@pytest.mark.parametrize(("name", "kind"), [("/dev/zero", "a device"), ("/tmp", "a folder")])
+@pytest.mark.parametrize(
+    ("option", "what"), [("--probe", "the probe file"), ("--python", "the interpreter")]
+)
+def test_what_is_there_and_no_file_is_called_what_it_is(tmp_path, name, kind, option, what):
+    run = dlprof("run", "numpy", "numpy", option, name, state=tmp_path)
+    assert run.code == 2
+    assert run.sentence() == f"dlprof: {what} {name} is {kind}, not a regular file"
