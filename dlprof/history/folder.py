@@ -34,7 +34,6 @@ DRIVERS = {
     "oss": "ossfs",
     "webdav": "webdav4",
     "webhdfs": "requests",
-    "hdfs": "pyarrow",
 }
 """What to install for a protocol."""
 

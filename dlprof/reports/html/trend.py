@@ -169,7 +169,7 @@ def _times(alt: Any, values: Sequence[float]) -> tuple[Any, Any]:
     low, high = span(values, ROOM)
     if high / low < WIDE:
         scale = alt.Scale(domain=[low, high], zero=False, nice=False)
-        return scale, alt.Axis(tickCount=4, labelExpr=TIME_TEXT)
+        return scale, alt.Axis(tickCount=4, labelExpr=TIME_TEXT, titlePadding=12)
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     return scale, alt.Axis(values=ticks(low, high), labelExpr=TIME_TEXT, labelOverlap="greedy")
 
