@@ -25,6 +25,7 @@ LONGEST = 300
 _LINK = re.compile(r"::(?=[a-zA-Z][a-zA-Z0-9+.-]*://)")
 """Between the addresses of a chain; elsewhere colons may be of a password."""
 
+_TYPING_ERROR = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:/(?!/)")
 _URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 
 
@@ -72,6 +73,9 @@ def parse(text: str) -> Address:
     """An address from the command line. Raises :class:`UsageError`."""
     if not text.strip() or "\0" in text:
         raise UsageError("the address of a history is empty or no address")
+    if _TYPING_ERROR.match(text):
+        protocol = text.partition(":")[0]
+        raise UsageError(f"the address of a history begins with {protocol}:/: write {protocol}://")
     if not _URL.match(text) and "::" not in text:
         return Address(text, _folder(text))
     protocol, _, rest = text.partition("://")

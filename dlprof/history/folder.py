@@ -34,9 +34,11 @@ DRIVERS = {
     "oss": "ossfs",
     "webdav": "webdav4",
     "webhdfs": "requests",
-    "hdfs": "pyarrow",
 }
 """What to install for a protocol."""
+
+OBJECT_STORES = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "hf", "oci", "oss"))
+"""They have no folders: what is not there is the bucket, and a wrong name must not make one."""
 
 
 class Folder(Protocol):
@@ -140,7 +142,8 @@ class RemoteFolder:
         try:
             self.system.pipe_file(path, content, mode="create")
         except FileNotFoundError:
-            # Not before: for an object store this may ask for a new bucket.
+            if self.address.protocol in OBJECT_STORES:
+                raise
             self.system.makedirs(self.root, exist_ok=True)
             self.system.pipe_file(path, content)
         except (TypeError, NotImplementedError):  # a driver that knows no such mode

@@ -13,7 +13,7 @@ from dlprof.compare.decision import FAMILY_LEVEL
 from dlprof.compare.floors import Floor
 from dlprof.compare.process import logs, median_ns
 from dlprof.compare.surroundings import Difference, differences
-from dlprof.compare.verdicts import LOST, SCALES, UNTAKEN, Change, changes
+from dlprof.compare.verdicts import LOST, SCALES, UNTAKEN, Change, changes, kept_differs
 from dlprof.history.series import Point, Series
 from dlprof.history.steps import Step, find_steps
 from dlprof.rules.known import seen
@@ -84,7 +84,7 @@ def trends_of(
     found: Sequence[Series], measure: str = "ready", level: float = FAMILY_LEVEL
 ) -> tuple[Trend, ...]:
     """The trends of all series; the chance of any false step among them is ``level`` at most."""
-    share = level / max(len(found), 1)
+    share = level / max(sum(bool(series.timed) for series in found), 1)
     floor = Floor(measure)
     made = [_trend(series, floor, share) for series in found]
     return tuple(_with_shared(made))
@@ -152,8 +152,16 @@ def _page_faults(before: Sequence[Point], behind: Sequence[Point]) -> tuple[floa
 def brought(before: Point, behind: Point) -> Brought:
     """What the two sessions at a step differ in."""
     labels = before.entry.label.text, behind.entry.label.text
-    told = differences(before.header, behind.header)
-    return Brought(before, behind, labels, tuple(one for one in told if one.what not in UNTOLD))
+    told = [one for one in differences(before.header, behind.header) if one.what not in UNTOLD]
+    if kept_differs(before.result, behind.result):
+        old, new = _timed(before.result), _timed(behind.result)
+        told.append(Difference("what was timed", old, new, "setting"))
+    return Brought(before, behind, labels, tuple(told))
+
+
+def _timed(result: Result) -> str:
+    kept = result.fresh_source is not None and result.fresh_source.verdict == "kept"
+    return "a result that the framework keeps" if kept else "a new conversion"
 
 
 def _verdicts(points: Sequence[Point]) -> tuple[VerdictStep, ...]:

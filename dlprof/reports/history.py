@@ -21,7 +21,7 @@ from dlprof.reports.history_text import (
     array_of,
     doubts_of,
     name_of,
-    pending_text,
+    pending_of,
     steps_of,
     when_text,
 )
@@ -59,7 +59,7 @@ def compose(
     if len(trends) > len(shown):
         yield Text(f"… and {len(trends) - len(shown):,} more; --case GLOB shows fewer")
     yield from _steps(trends, several)
-    yield from _lines("not told yet:", [text for text in map(pending_text, trends) if text])
+    yield from _lines("not told yet:", pending_of(trends))
     yield from _lines("also:", [_doubt(*one) for one in doubts_of(trends).items()])
     yield Text("\n" + answer(trends), style="bold")
 

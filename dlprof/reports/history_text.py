@@ -111,6 +111,19 @@ def brought_text(brought: Brought) -> str:
     return since + (", ".join(parts) or "no change of a version, setting or label is known")
 
 
+def pending_of(trends: Sequence[Trend]) -> list[str]:
+    """What newest sessions look like that are too few to tell."""
+    machines = len({trend.series.machine for trend in trends}) > 1
+    arrays = len({array_of(trend.series) for trend in trends}) > 1
+    found = []
+    for trend in trends:
+        where = f" {array_of(trend.series)}" if arrays else ""
+        where += f" on {trend.series.machine.name}" if machines else ""
+        text = pending_text(trend)
+        found += [f"{name_of(trend.series)}{where}: {text}"] if text else []
+    return found
+
+
 def pending_text(trend: Trend) -> str:
     """What the newest sessions look like; empty where they look like those before."""
     found = trend.pending
@@ -118,10 +131,7 @@ def pending_text(trend: Trend) -> str:
         return ""
     sessions = "newest session" if found.sessions == 1 else f"{found.sessions} newest sessions"
     verb = "takes" if found.sessions == 1 else "take"
-    return (
-        f"{name_of(trend.series)}: the {sessions} {verb} {number(found.ratio)} times as long;"
-        " too few yet to tell"
-    )
+    return f"the {sessions} {verb} {number(found.ratio)} times as long; too few yet to tell"
 
 
 def doubts_of(trends: Sequence[Trend]) -> dict[str, list[str]]:

@@ -68,7 +68,7 @@ def test_the_variable_is_the_default():
     assert given("there", "--to", {"DLPROF_HISTORY": "here"}).folder == Path("there")
 
 
-@pytest.mark.parametrize("text", ["", " ", "a\0b"])
+@pytest.mark.parametrize("text", ["", " ", "a\0b", "s3:/bucket/folder"])
 def test_no_address_is_refused(text):
     with pytest.raises(UsageError):
         parse(text)

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fsspec.implementations.local import LocalFileSystem
 from history_builders import created, day, entry, result
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from dlprof.compare.process import processes
 from dlprof.errors import HistoryError, Unmeasured
 from dlprof.history.address import parse
 from dlprof.history.entry import SCHEMA, Foreign, decode, encode, entry_of
-from dlprof.history.folder import folder_at
+from dlprof.history.folder import RemoteFolder, folder_at
 from dlprof.history.label import Label
 from dlprof.history.store import add, read
 from dlprof.session import parse as parse_session
@@ -27,11 +28,52 @@ from dlprof.session import parse as parse_session
 pytestmark = pytest.mark.unit
 
 
-@pytest.fixture(params=["folder", "memory"])
+@pytest.fixture(params=["folder", "memory", "other"])
 def folder(request, tmp_path):
-    """An empty place, in a folder and where fsspec reaches."""
+    """An empty place: a folder, and what fsspec reaches, with folders of its own and without."""
+    if request.param == "other":
+        here = parse("sftp://host/history")
+        return RemoteFolder(here, LocalFileSystem(), str(tmp_path / "a" / "history"))
     here = str(tmp_path / "a" / "history") if request.param == "folder" else f"memory://{uuid4()}/h"
     return folder_at(parse(here))
+
+
+class Refusing(LocalFileSystem):
+    """A driver that knows no mode, or says no in its own way."""
+
+    error: Exception | None = None
+
+    def pipe_file(self, path, value, **mode):
+        if mode:
+            raise TypeError("unexpected keyword argument 'mode'")
+        if self.error:
+            raise self.error
+        super().pipe_file(path, value)
+
+
+def test_a_driver_that_knows_no_mode_is_used_all_the_same(tmp_path):
+    place = RemoteFolder(parse("sftp://host/x"), Refusing(), str(tmp_path))
+    one = entry(0, result())
+    assert [done.new for done in (*add(place, [one]), *add(place, [one]))] == [True, False]
+    assert read(place).entries == (one,)
+
+
+def test_a_driver_that_says_no_is_told_without_the_secret(tmp_path):
+    system = Refusing()
+    system.error = RuntimeError("403 for sftp://user:secret@host/x")
+    place = RemoteFolder(parse("sftp://user:secret@host/x"), system, str(tmp_path))
+    with pytest.raises(
+        HistoryError, match="cannot add to the history sftp://<hidden>@host/x"
+    ) as no:
+        add(place, [entry(0, result())])
+    assert "secret" not in str(no.value)
+
+
+def test_no_bucket_is_ever_made(tmp_path):
+    place = RemoteFolder(parse("s3://bucket/x"), LocalFileSystem(), str(tmp_path / "bucket" / "x"))
+    with pytest.raises(HistoryError, match="cannot add to the history"):
+        add(place, [entry(0, result())])
+    assert not (tmp_path / "bucket").exists()
 
 
 def damaged(entry_, **changes):

@@ -183,6 +183,15 @@ def test_a_step_into_another_mode_tells_the_page_faults():
     assert step.page_faults == (0.0, 250.0)
 
 
+def test_a_step_because_something_else_was_timed_says_so():
+    def change(number):
+        return {"fresh_source": {"verdict": "not kept" if number >= 10 else "kept"}}
+
+    (step,) = trend(month(stepped(ratio=3.0), change)).steps
+    told = "what was timed a result that the framework keeps → a new conversion"
+    assert [str(one) for one in step.brought.differences] == [told]
+
+
 def test_a_session_that_was_resumed_counts_once_with_all_its_rounds():
     part, whole = result("a", processes=2), result("a", processes=8)
     found = trend([entry(0, part, complete=False), entry(0, whole)])

@@ -13,7 +13,7 @@ from dlprof.reports.history_text import (
     array_of,
     doubts_of,
     name_of,
-    pending_text,
+    pending_of,
     steps_of,
     when_text,
 )
@@ -69,7 +69,7 @@ class Past:
 
 def past(trends: Sequence[Trend]) -> Past:
     """The section of these trends."""
-    notes = [f"Not told yet: {text}." for text in map(pending_text, trends) if text]
+    notes = [f"Not told yet: {text}." for text in pending_of(trends)]
     for reason, names in doubts_of(trends).items():
         notes.append(f"{reason[:1].upper()}{reason[1:]}: {', '.join(dict.fromkeys(names))}.")
     return Past(

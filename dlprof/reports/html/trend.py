@@ -32,6 +32,7 @@ from dlprof.reports.html.theme import (
 )
 
 MOST_FIGURES = 12
+MOST_DOTS = 1000
 WIDTH, HEIGHT = 520, 180
 ROOM = 1.12
 """What differs by less than this is drawn almost level."""
@@ -88,10 +89,9 @@ def _alternative(trend: Trend, title: str) -> str:
 
 
 def _caption(trend: Trend) -> str:
-    text = (
-        "Time per call over the dates of the sessions: the line joins the medians, each faint dot"
-        " is one process."
-    )
+    text = "Time per call over the dates of the sessions; the line joins the medians."
+    if _dots(trend):
+        text += " Each faint dot is one process."
     found = steps_of([trend])
     for told in found:
         text += f" Step at {when_text(told.when)}: {told.what}; {told.brought}."
@@ -118,19 +118,14 @@ def _chart(trend: Trend) -> Any:
     import altair as alt
 
     points = [_value(point) for point in trend.series.timed]
-    dots = [
-        {"when": _when(point), "ns": process.time_ns}
-        for point in trend.series.timed
-        for process in point.side
-    ]
-    scale, axis = _times(alt, [dot["ns"] for dot in dots])
+    dots = _dots(trend)
+    scale, axis = _times(alt, [value["ns"] for value in (*dots, *points)])
     y = alt.Y("ns:Q", scale=scale, axis=axis, title="time per call")
     colour = owner_colour(alt, points)
     x = _dates(alt, points)
+    faint = svg.chart(dots).mark_point(filled=True, size=12, opacity=0.35, color=COLOURS["muted"])
     layers = [
-        svg.chart(dots)
-        .mark_point(filled=True, size=12, opacity=0.35, color=COLOURS["muted"])
-        .encode(x=x, y=y),
+        *([faint.encode(x=x, y=y)] if dots else []),
         svg.chart(points).mark_line(strokeWidth=1.5, color=COLOURS["other"]).encode(x=x, y=y),
         svg.chart(points)
         .mark_point(filled=True, opacity=1, size=44)
@@ -138,6 +133,16 @@ def _chart(trend: Trend) -> Any:
         *_marks(alt, x, trend),
     ]
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+
+
+def _dots(trend: Trend) -> list[dict[str, Any]]:
+    """A dot for each process; none where they would be too many to be seen, and to be stored."""
+    timed = trend.series.timed
+    if sum(len(point.side) for point in timed) > MOST_DOTS:
+        return []
+    return [
+        {"when": _when(point), "ns": process.time_ns} for point in timed for process in point.side
+    ]
 
 
 def _value(point: Point) -> dict[str, Any]:
@@ -164,7 +169,7 @@ def _times(alt: Any, values: Sequence[float]) -> tuple[Any, Any]:
     low, high = span(values, ROOM)
     if high / low < WIDE:
         scale = alt.Scale(domain=[low, high], zero=False, nice=False)
-        return scale, alt.Axis(tickCount=4, labelExpr=TIME_TEXT)
+        return scale, alt.Axis(tickCount=4, labelExpr=TIME_TEXT, titlePadding=12)
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     return scale, alt.Axis(values=ticks(low, high), labelExpr=TIME_TEXT, labelOverlap="greedy")
 
