@@ -133,6 +133,13 @@ def test_other_machines_are_one_error_and_one_remark():
     )
 
 
+def test_the_first_check_has_the_answers():
+    found, result = compared(suite(), suite({"c": 1.5}, seed=50))
+    first = next(checks(found, result, doubts(GATE)))
+    assert (first.outcome, first.said) == (PASSED, "")
+    assert first.text.startswith("HEAD is slower: numpy.c(x) takes 1.5")
+
+
 def test_nothing_to_compare_is_an_error():
     found = outcomes(suite(), [])
     assert found["can be compared"] == (ERROR, "NOTHING")

@@ -54,7 +54,9 @@ class _Judged:
 def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[Check]:
     """One check for whether the sides could be compared, and one for each case."""
     whole = _incomparable(comparison, outcome, doubt)
-    yield Check(WHOLE, "can be compared", ERROR if whole else PASSED, *_three(whole))
+    kind, said = whole or ("", "")
+    text = lines_of(answers(comparison, outcome))
+    yield Check(WHOLE, "can be compared", ERROR if whole else PASSED, kind, said, text)
     for judged in _judged(comparison, outcome, doubt):
         yield _check(judged)
     for key in comparison.ambiguous:
@@ -77,11 +79,6 @@ def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Re
     return distinct(sorted(found, key=lambda one: one.severity != "error"))
 
 
-def text(comparison: Comparison, outcome: Outcome) -> str:
-    """The answers of the report, a line each."""
-    return "\n".join(answers(comparison, outcome))
-
-
 def _incomparable(
     comparison: Comparison, outcome: Outcome, doubt: Doubts
 ) -> tuple[str, str] | None:
@@ -92,10 +89,6 @@ def _incomparable(
     if comparison.invalid is not None and judged:
         return INCOMPARABLE, clean(f"The times cannot be compared: {comparison.invalid}.")
     return None
-
-
-def _three(whole: tuple[str, str] | None) -> tuple[str, str, str]:
-    return ("", "", "") if whole is None else (whole[0], whole[1], whole[1])
 
 
 def _judged(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[_Judged]:
