@@ -14,13 +14,18 @@ from dlprof.probes.base import Import
 
 FRAMEWORKS = ("bytes", "jax", "numpy", "onnxruntime", "tensorflow", "torch")
 VARIABLE = "DLPROF_BENCHMARK_SPIN"
+LOOP = "for _ in repeat(None, {turns}): pass"
+"""What spins. A range would make its larger numbers anew and take longer for each."""
 
 SPIN = """
 import os as _os
+from itertools import repeat as _repeat
 _pair, _way, _turns = (_os.environ.get("{variable}", "") or "- - 0").rsplit(" ", 2)
 
-def _spun(result, turns=range(int(_turns) if (_pair, _way) == ("{pair}", "{way}") else 0)):
-    for _ in turns:
+_meant = (_pair, _way.partition("->")[2]) == ("{pair}", "{way}")
+
+def _spun(result, turns=int(_turns) if _meant else 0):
+    for _ in _repeat(None, turns):
         pass
     return result
 """

@@ -177,6 +177,7 @@ class Runner:
     def load(self, round_: int, only: set[int]) -> None:
         """Start the first worker of a round, and have it import what it needs meanwhile."""
         for group in self._groups(round_, only):
+            self.watcher.case(group[0][1], round_, "import")
             self._loaded = self._worker(group[0][1])
             self._loaded.send({"do": "load", "cases": [way(case) for _, case in group]})
             return

@@ -53,7 +53,7 @@ class Bar:
         self._progress.stop()
 
     def start(self, total: int) -> None:
-        self._progress.update(self._task, total=total)
+        self._progress.update(self._task, total=total, completed=0)
 
     def case(self, case: Case, round_: int, stage: str) -> None:
         where = f"{case.environment}: " if case.environment else ""

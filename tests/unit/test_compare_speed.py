@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from comparison_builders import compared, only_words, suite
+from comparison_builders import compared, only_words, references, suite
 
 from dlprof.compare.process import Process
 from dlprof.compare.speed import Speed, speed
-from dlprof.session import Reference
 
 pytestmark = pytest.mark.unit
-
-
-def references(call=1.0, python=1.0, memcpy=1.0, count=5, memcpy_bytes=4 << 20):
-    return [
-        Reference(
-            round=round_,
-            empty_call_ns=40.0 * call,
-            python_ns=5000.0 * python,
-            memcpy_ns=300e3 * memcpy,
-            memcpy_bytes=memcpy_bytes,
-        )
-        for round_ in range(count)
-    ]
 
 
 def test_the_speed_is_the_ratio_of_the_medians():
