@@ -75,7 +75,10 @@ def test_a_view_of_an_aligned_source_is_looked_for_at_an_aligned_address():
     assert "--layout C,aligned" in command_of(case(ownership=owned("view", alignment=64)))
     assert "--layout C --" in command_of(case(ownership=owned("view", alignment=64)), rule="DLP008")
     assert "--layout C --" in command_of(case(ownership=owned("view", alignment=16)))
-    assert "--layout C --" in command_of(case(ownership=owned("copy", alignment=64)))
+    copy = case(ownership=owned("copy", alignment=64))
+    assert "--layout C --" in command_of(copy)
+    view = case("numpy.asarray(x)", ownership=owned("view", alignment=64))
+    assert "--layout C,aligned" in command_of(copy, view, against=1)
 
 
 def test_a_finding_on_loops_is_measured_in_loops():
@@ -88,6 +91,14 @@ def test_the_interpreter_is_named_where_there_are_several():
     command = command_of(case(environment="a"), environments=environments)
     assert command.endswith("--python '/a b/python'")
     assert command_of(case(environment="b"), environments=environments) is None
+
+
+@pytest.mark.parametrize(("parent", "named"), [("3.12.1", True), ("3.11.7", False), (None, False)])
+def test_another_python_than_dlprofs_own_is_named(parent, named):
+    environment = {"python": "3.11.7", "parent_python": parent}
+    request = {"python": "/other/python"}
+    command = command_of(case(), request=request, environment=environment)
+    assert command.endswith(" --python /other/python") == named
 
 
 def own(**changes):

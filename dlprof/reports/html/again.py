@@ -90,7 +90,8 @@ def _layouts(shown: Sequence[Entry], of_views: bool) -> list[str]:
     layouts = _distinct(entry.result.case.layout for entry in shown)
     at = [
         number(evidence.get("source_alignment_bytes"))
-        for word, evidence in seen(shown[0].result.ownership)
+        for entry in shown
+        for word, evidence in seen(entry.result.ownership)
         if word == "view"
     ]
     aligned = any(known is not None and known >= ALIGNED_BYTES for known in at)
@@ -131,13 +132,23 @@ def _placements(session: Session) -> list[str]:
 
 
 def _python(entry: Entry, session: Session) -> list[str] | None:
-    """The interpreter, where there are several; None where its name is no file's."""
+    """The interpreter, where there are several or it is another Python than dlprof's own.
+
+    None where its name is no file's.
+    """
     name = entry.result.environment
     if not name:
-        return []
+        return _other_python(session)
     known = [one for one in session.environments if mapping(one).get("name") == name]
     path = str(mapping(known[0]).get("executable")) if known else ""
     return ["--python", path] if _is_file(path) else None
+
+
+def _other_python(session: Session) -> list[str]:
+    own = session.environment.get("parent_python")
+    path = str(session.request.get("python") or "")
+    is_other = own is not None and own != session.environment.get("python")
+    return ["--python", path] if is_other and _is_file(path) else []
 
 
 def _time(reference: str, session: Session) -> list[str] | None:
@@ -153,7 +164,8 @@ def _time(reference: str, session: Session) -> list[str] | None:
     setup = ["-s", found.setup] if found.setup else []
     # Without the dashes more options can be added at the end.
     dashes = ["--"] if statement.startswith("-") else []
-    return ["time", *setup, "--source", found.source, *dashes, statement]
+    python = _other_python(session)
+    return ["time", *setup, "--source", found.source, *python, *dashes, statement]
 
 
 def _is_text(text: object) -> bool:

@@ -69,7 +69,7 @@ def _caption(picture: Picture, of: int) -> str:
     if picture.modes:
         text += (
             " Where processes fall into modes, each mode is a hollow mark on a dashed line; the"
-            " filled one is the median of all processes."
+            " filled one is that of most processes."
         )
     if picture.line is not None:
         text += (
@@ -86,7 +86,7 @@ class Picture:
     def __init__(self, shown: Sequence[Entry], line: float | None) -> None:
         self.shown = shown
         self.line = line
-        self.rows = Rows(tuple(labels(shown)), tuple(map(_ready, shown)))
+        self.rows = Rows(*labels(shown), list(map(_ready, shown)))
         estimates = [interval.estimate(entry) for entry in shown]
         self.axis = interval.domain(estimates, [] if line is None else [line])
         self.points: list[dict[str, Any]] = []

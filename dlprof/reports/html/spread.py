@@ -38,8 +38,8 @@ def figures(everything: Sequence[Entry], _: Sequence[FindingRecord]) -> list[Fig
     caption = (
         "Each line is one process: from its fastest to its slowest sample, with a bar over the"
         " middle half and a tick at the median, each as a multiple of the time that is reported,"
-        " which stands at the right: the median of the processes' medians. Each sample is the mean"
-        " of many calls."
+        " which stands at the right: the median of the processes' medians, where they fall into"
+        " modes that of the mode most are in. Each sample is the mean of many calls."
     )
     if len(shown) < len(known):
         most = "processes disagree" if disagreement(shown[0]) >= AGREED else "samples spread"
@@ -97,7 +97,7 @@ def _chart(shown: Sequence[Entry]) -> Any:
 
     most = max(len(processes(entry)) for entry in shown)
     reported = tuple(plain_time(entry.row.cost_ns) for entry in shown)
-    rows = Rows(tuple(labels(shown)), reported, most * LINE_PIXELS + GAP_PIXELS)
+    rows = Rows(*labels(shown), reported, most * LINE_PIXELS + GAP_PIXELS)
     values = [
         _box(one, rows.y(row, (place + 0.5) * LINE_PIXELS), entry)
         for row, entry in enumerate(shown)
