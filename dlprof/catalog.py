@@ -10,7 +10,7 @@ from typing import Any
 from dlprof.errors import MissingFramework, UsageError
 from dlprof.interpreter import same_interpreter
 
-ASKED_FOR = ("code:", "file:")
+ASKED_FOR = ("code:", "file:", "step:")
 """Sources of probes that the user named."""
 
 

@@ -34,7 +34,7 @@ INSPECT_LIMIT_S = 20.0
 START_LIMIT_S = 60.0
 """For an interpreter to start, also from a slow disk."""
 SYNTHETIC = "synthetic"
-NOT_FILES = (SYNTHETIC, "code:")
+NOT_FILES = (SYNTHETIC, "code:", "step:")
 """Sources of probes that stand as they are among the probe files of a request."""
 SAVE_EVERY_S = 5.0
 SAVE_SHARE = 20
@@ -44,8 +44,8 @@ SAVE_SHARE = 20
 def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catalog:
     """The catalog of an interpreter; foreign probes are loaded there, never here.
 
-    ``probe_files`` are paths, :data:`SYNTHETIC` for the probes of the synthetic framework, or a
-    user's own conversion as :mod:`dlprof.own_code` writes it.
+    ``probe_files`` are paths, :data:`SYNTHETIC` for the probes of the synthetic framework, a
+    user's own conversion as :mod:`dlprof.own_code` writes it, or a step as :mod:`dlprof.steps` does.
     Raises :class:`UsageError` where the interpreter or a named probe file cannot be used.
     """
     named = [
@@ -131,7 +131,7 @@ class Measurement:
         chosen = self.request.scenario is not None  # and who chooses pairs wants no others
         self._left_out = [
             *([] if chosen else not_paired(self.catalog, self.request.pairs)),
-            *without_path(self.request.pairs, self.cases),
+            *without_path(self._installed_pairs(), self.cases),
             *(line for place in self._places.values() for line in place.left_out),
             *(self.request.scenario.left_out if self.request.scenario else ()),
         ]
@@ -149,6 +149,17 @@ class Measurement:
             self.created = self.resumed.created
             self._earlier_s = self.resumed.wall_s or 0.0
             self._recall(self.resumed)
+
+    def _installed_pairs(self) -> list[tuple[str, str]]:
+        """The pairs that are not left out in all environments for want of a framework."""
+        return [
+            pair
+            for pair in self.request.pairs
+            if any(
+                all(catalog.named(name).found for name in pair)
+                for catalog in self.catalogs.values()
+            )
+        ]
 
     def run(self) -> None:
         """Measure; the session file is written as the run goes on and whatever ends it.

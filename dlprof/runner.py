@@ -26,6 +26,10 @@ FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
 IN_LOOPS = ("placement",)
 """In every round as well, where another placement than ``convert`` is asked for."""
 
+STEP = ("host_time", "ready_time", "versus", "shape_change", "values", "reuse")
+FIRST_STEP = (*STEP, "allocations")
+"""Of steps of inference, which convert nothing. Counting takes long, and gives the same again."""
+
 DIAGNOSIS = ("ordering", "peak_memory", "early_write", "lifetime")
 """Instruments that may crash or hang where timing did not; they get a round of their own."""
 
@@ -155,7 +159,8 @@ class Runner:
         if not self.settings.diagnose:
             return set()
         firsts: dict[Any, int] = {}
-        for index, case in enumerate(self.cases):
+        conversions = ((i, case) for i, case in enumerate(self.cases) if not case.is_step)
+        for index, case in conversions:
             what = case.pair, case.path, case.dtype, case.layout, case.device
             firsts.setdefault((case.environment, *what), index)
         return set(firsts.values())
@@ -269,7 +274,7 @@ class Runner:
     ) -> Outcome:
         return worker.ask(
             {
-                "do": "case",
+                "do": "step" if case.is_step else "case",
                 "producer": case.producer.reference,
                 "consumer": case.consumer.reference,
                 "export": case.path.export.name,
@@ -278,7 +283,7 @@ class Runner:
                 "dtype": case.dtype,
                 "layout": case.layout,
                 "device": case.device,
-                "instruments": instruments or self._instruments(round_),
+                "instruments": instruments or self._instruments(case, round_),
                 "placements": self.settings.placements,
                 "budget_ns": self.settings.sample_ns,
                 "largest_bytes": self.settings.largest_bytes,
@@ -287,7 +292,9 @@ class Runner:
             lambda stage: self.watcher.case(case, round_, stage),
         )
 
-    def _instruments(self, round_: int) -> tuple[str, ...]:
+    def _instruments(self, case: Case, round_: int) -> tuple[str, ...]:
+        if case.is_step:
+            return STEP if round_ else FIRST_STEP
         looped = IN_LOOPS if set(self.settings.placements) - {"convert"} else ()
         return (EVERY_ROUND if round_ else FIRST_ROUND) + looped
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from dlprof.clean import first_line
 from dlprof.quantity import plain_time, size_text, time_text
-from dlprof.reports import circumstances, findings, ingest, placement
+from dlprof.reports import circumstances, findings, ingest, placement, steps
 from dlprof.reports.answer import answers
 from dlprof.reports.cell_text import device_text, modes_text, speed_text, status_text
 from dlprof.reports.row import Row, suspected
@@ -93,7 +93,7 @@ def unmeasured_text(rows: Sequence[Row]) -> str:
 def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
     order = {array: index for index, array in enumerate(dict.fromkeys(row.array for row in rows))}
     measured = sorted(
-        (row for row in rows if row.ready is not None),
+        (row for row in rows if row.ready is not None and not row.is_step),
         key=lambda row: (order[row.array], row.cost_ns),
     )
     lost = [row for row in rows if row.ready is None]
@@ -102,11 +102,13 @@ def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
         parts.append(_table(measured[:MOST_ROWS], rows))
     if len(measured) > MOST_ROWS:
         parts.append(Text(f"… and {len(measured) - MOST_ROWS:,} more in the session file"))
+    parts += steps.compose(rows)
     parts += _reasons(lost)
     parts += _notes(measured)
     parts += ingest.compose(rows)
     parts += placement.compose(rows)
-    parts += findings.compose(header.findings)
+    if measured or header.findings or not rows:
+        parts += findings.compose(header.findings)
     parts.append(Text())
     found = answers(suspected(rows, header.findings))
     parts += [_flush(Text(answer, style="bold")) for answer in found[:MOST_ANSWERS]]

@@ -1,0 +1,237 @@
+"""Steps of inference: a table of strategies for each model and input, and what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dlprof.axes import shape_text
+from dlprof.clean import clean, first_line
+from dlprof.quantity import plain_time, significant, time_text
+from dlprof.reports.answer import listed
+from dlprof.reports.placement import share_text
+from dlprof.reports.row import Row
+from dlprof.session import ShapeChange, Share, Step, TimeMeasure
+from dlprof.steps.base import FRESH
+
+AHEAD = "ahead"
+ORDINALS = {1: "next", 2: "2nd", 3: "3rd"}
+WORDS = {1: "next", 2: "second", 3: "third"}
+LEAST_SHARE = 0.01
+ON_THE_HOST = (
+    "On the host a step is done when its call returns: what 'ahead' allocates then overlaps with"
+    " nothing, so it cannot help there."
+)
+
+
+def compose(rows: Sequence[Row]) -> list[RenderableType]:
+    """A block for each model and input, and what the strategies are; empty without steps."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        if row.is_step and row.ready is not None:
+            groups.setdefault(row.array, []).append(row)
+    parts = [part for array, group in groups.items() for part in _block(array, group)]
+    return [*parts, *_legend([row for group in groups.values() for row in group])]
+
+
+def _block(array: tuple[str, ...], rows: Sequence[Row]) -> list[RenderableType]:
+    name, shape, dtype, _, device = array
+    return [Text(f"\n{name}, input {shape} {dtype} on {device}:"), _table(rows)]
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
+    table.add_column("strategy", overflow="fold", ratio=1)
+    for title in ("latency", "saves", "steps/s", "allocs", "buffers", "output", "new shape"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        step = row.step or Step()
+        table.add_row(
+            row.strategy,
+            time_text(row.ready, row.process_medians_ns),
+            share_text(step.versus.saved if step.versus else None),
+            rate_text(_reading(row)),
+            allocations_text(step),
+            buffers_text(step),
+            output_text(row),
+            change_text(step.shape_change),
+            style="red" if row.changed or row.status != "ok" else "",
+        )
+    return table
+
+
+def _reading(row: Row) -> TimeMeasure | None:
+    return row.step.versus.reading if row.step and row.step.versus else None
+
+
+def rate_text(pipeline: TimeMeasure | None) -> str:
+    """Steps per second where each output is read."""
+    if pipeline is None or pipeline.median_ns <= 0:
+        return "-"
+    rate = 1e9 / pipeline.median_ns
+    return significant(rate, 3) if rate >= 100 else significant(rate, 2)  # noqa: PLR2004
+
+
+def allocations_text(step: Step) -> str:
+    """Allocations per step; ``?`` where the framework does not count."""
+    found = step.allocations
+    return "?" if found is None or found.per_call is None else f"{found.per_call:g}"
+
+
+def buffers_text(step: Step) -> str:
+    """``8 of 8``: how many outputs that were kept lie in memory of their own."""
+    found = step.allocations
+    if found is None or found.buffers is None or found.kept is None:
+        return "?"
+    return f"{found.buffers} of {found.kept}"
+
+
+def output_text(row: Row) -> str:
+    """How long an output lasts: ``stays``, ``until next``, ``until 2nd`` call."""
+    if row.changed:
+        return "wrong"
+    reuse, after = row.step.reuse if row.step else None, after_calls(row)
+    if after is not None:
+        return f"until {ORDINALS.get(after, f'call {after}')}"
+    words = {"kept": "stays", "unknown": "?"}
+    return "?" if reuse is None else words.get(reuse.verdict, clean(reuse.verdict))
+
+
+def after_calls(row: Row) -> int | None:
+    """After how many further calls an output was another; None where it was not, or is unknown."""
+    reuse = row.step.reuse if row.step else None
+    found = reuse.evidence.get("after_calls") if reuse and reuse.verdict == "overwritten" else None
+    return found if isinstance(found, int) else None
+
+
+def change_text(change: ShapeChange | None) -> str:
+    """What a change of shape adds to a step; ``?`` where it cannot be told from nothing."""
+    if change is None:
+        return "-"
+    if change.cost_ci95_ns is None:
+        return f"~{_signed(change.cost_ns)}"
+    return _signed(change.cost_ns) if is_told(change) else "?"
+
+
+def is_told(change: ShapeChange) -> bool:
+    """Whether the cost can be told from nothing: its interval does not hold zero."""
+    return change.cost_ci95_ns is not None and not (
+        change.cost_ci95_ns[0] <= 0 <= change.cost_ci95_ns[1]
+    )
+
+
+def _signed(value_ns: float) -> str:
+    return f"{'+' if value_ns >= 0 else '-'}{plain_time(abs(value_ns))}"
+
+
+def _legend(rows: Sequence[Row]) -> list[RenderableType]:
+    """Each strategy as code with what it needs, once; and what could not be seen."""
+    lines: dict[str, None] = {}
+    for row in rows:
+        before = f"; before: {row.setup}" if row.setup else ""
+        lines[f"{row.pair} {row.code}{before}"] = None
+    if any(row.strategy == AHEAD and row.device == "cpu" for row in rows):
+        lines[ON_THE_HOST] = None
+    gaps: dict[str, dict[str, None]] = {}
+    for row in rows:
+        for gap in _gaps(row):
+            gaps.setdefault(gap, {})[f"{row.pair} {row.strategy}"] = None
+    texts = [*lines, *(f"{listed(list(who))}: {gap}" for gap, who in gaps.items())]
+    return [Text(), *map(Text, texts)] if texts else []
+
+
+def _gaps(row: Row) -> list[str]:
+    """What was not found of a step that was measured, and why."""
+    step, gaps = row.step, list(row.notes)
+    if row.status != "ok":
+        gaps.append(f"{row.status}: {first_line(row.reason)}")
+    if row.changed:
+        gaps.append(f"another output than at first: {', '.join(row.changed)}")
+    if step and step.allocations and step.allocations.reason:
+        gaps.append(f"allocations unknown: {first_line(step.allocations.reason)}")
+    if step and step.reuse and step.reuse.verdict == "unknown":
+        gaps.append(f"output unknown: {first_line(str(step.reuse.evidence.get('reason')))}")
+    return gaps
+
+
+def answer(rows: Sequence[Row]) -> str:
+    """What the strategies for one model and input come to, against an output for each call."""
+    where = f"{rows[0].pair}, {rows[0].shape} {rows[0].dtype} on {rows[0].device}"
+    measured = [row for row in rows if row.ready is not None and not row.changed]
+    fresh = next((row for row in measured if row.strategy == FRESH), None)
+    others = [row for row in measured if row.strategy != FRESH]
+    if fresh is None or not others:
+        return f"{where}: no strategy could be compared with an output allocated at each call."
+    sentences = [_savings(fresh, others), _hazards(others), _changes(measured)]
+    return f"{where}: {' '.join(filter(None, sentences))}"
+
+
+def _savings(fresh: Row, others: Sequence[Row]) -> str:
+    """What is saved, and what costs more, as far as it can be told."""
+    whole = f"{plain_time(fresh.cost_ns)} of a step that allocates its output"
+    known = [(row, share) for row in others if (share := _saved(row)) is not None]
+    if not any(share.ci95 for _, share in known):
+        return f"one process has no interval, so what is saved of the {whole} is unknown."
+    told = sorted(((row, share) for row, share in known if tells(share)), key=lambda one: -one[1].median)
+    saving = [one for one in told if one[1].median > 0]
+    slower = [row.strategy for row, share in told if share.median < 0]
+    text = (
+        f"{_saving(fresh, *saving[0])} of the {whole}.{_throughput(saving[0][0])}"
+        if saving
+        else f"no strategy saves what can be told of the {whole}."
+    )
+    return text + (f" More takes {listed(slower)}." if slower else "")
+
+
+def _saving(fresh: Row, row: Row, share: Share) -> str:
+    return f"{row.strategy} saves {plain_time(share.median * fresh.cost_ns)} ({share_text(share)})"
+
+
+def _saved(row: Row) -> Share | None:
+    return row.step.versus.saved if row.step and row.step.versus else None
+
+
+def tells(share: Share) -> bool:
+    """Whether a share is told from nothing: a hundredth at least, and zero not in its interval."""
+    if share.ci95 is None or abs(share.median) < LEAST_SHARE:
+        return False
+    return share.ci95[0] > 0 or share.ci95[1] < 0
+
+
+def _throughput(row: Row) -> str:
+    versus = row.step.versus if row.step else None
+    if versus is None or versus.reading is None or versus.fresh_reading is None:
+        return ""
+    now, then = rate_text(versus.reading), rate_text(versus.fresh_reading)
+    told = versus.saved_reading is not None and tells(versus.saved_reading)
+    return f" With each output read: {now} steps/s instead of {then}" + (
+        "." if told else ", which cannot be told apart."
+    )
+
+
+def _hazards(others: Sequence[Row]) -> str:
+    """Which outputs do not last."""
+    lost: dict[int, list[str]] = {}
+    for row in others:
+        after = after_calls(row)
+        if after is not None:
+            lost.setdefault(after, []).append(row.strategy)
+    return " ".join(
+        f"The output of a call changes with the {WORDS.get(calls, f'{calls}th')} call after it:"
+        f" {', '.join(names)}."
+        for calls, names in sorted(lost.items())
+    )
+
+
+def _changes(rows: Sequence[Row]) -> str:
+    """What another shape at each call costs, where that can be told."""
+    found = [(row.strategy, row.step.shape_change) for row in rows if row.step]
+    known = [(name, change) for name, change in found if change is not None]
+    told = [f"{name} {_signed(change.cost_ns)}" for name, change in known if is_told(change)]
+    if not told:
+        return ""
+    other = shape_text(known[0][1].shape)
+    return f"Another shape at each call ({other} and back) adds to a step: {', '.join(told)}."
