@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dlprof import merge_time, stats
-from dlprof.session import ShapeChange, Share, Step, TimeMeasure, Versus
+from dlprof.session import Share, TimeMeasure
+from dlprof.step_record import ShapeChange, Step, Versus
 
 Parts = Sequence[tuple[int, dict[str, Any]]]
 Agree = Callable[[Sequence[dict[str, Any]]], dict[str, Any] | None]
@@ -21,7 +22,9 @@ def merged(parts: Parts, agree: Agree) -> Step | None:
     step = {
         "versus": _versus(parts),
         "shape_change": _shape_change(parts),
-        "allocations": next((part["allocations"] for _, part in parts if "allocations" in part), None),
+        "allocations": next(
+            (part["allocations"] for _, part in parts if "allocations" in part), None
+        ),
         "reuse": agree([part["reuse"] for _, part in parts if "reuse" in part]),
     }
     return Step.model_validate(step) if any(step.values()) else None

@@ -15,8 +15,6 @@ def not_paired(catalog: Catalog, pairs: Sequence[tuple[str, str]]) -> list[str]:
     paired = {name for pair in pairs for name in pair}
     if len(pairs) == 1 or not any(producer == consumer for producer, consumer in pairs):
         return []  # who names pairs wants no other framework; a matrix has each with itself
-    if any(catalog.named(producer).source.startswith("step:") for producer, _ in pairs):
-        return []  # nor does who names what runs a model
     return [
         f"{probe.name}, which {'owns no arrays there' if probe.found else 'is not installed'}"
         for probe in catalog.probes

@@ -17,9 +17,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from dlprof.errors import SessionError, UsageError
+from dlprof.measured import Mode as Mode  # noqa: PLC0414 - callers find these here
+from dlprof.measured import Model as Model  # noqa: PLC0414
+from dlprof.measured import ProcessSamples as ProcessSamples  # noqa: PLC0414
+from dlprof.measured import Share as Share  # noqa: PLC0414
+from dlprof.measured import TimeMeasure as TimeMeasure  # noqa: PLC0414
+from dlprof.measured import Verdict as Verdict  # noqa: PLC0414
+from dlprof.step_record import Step
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,12 +35,6 @@ SCHEMA = "dlprof.session/1"
 NEW_MODE = 0o644
 
 Status = Literal["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
-
-
-class Model(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="allow", populate_by_name=True, allow_inf_nan=False
-    )
 
 
 class CaseRecord(Model):
@@ -57,43 +58,6 @@ class CaseRecord(Model):
     @property
     def path(self) -> str:
         return f"{self.export}->{self.import_}"
-
-
-class ProcessSamples(Model):
-    """What one process measured: samples in ns per call, each the mean of ``loops`` calls."""
-
-    round: int
-    loops: int
-    samples_ns: list[float]
-    page_faults_per_call: float | None = None
-
-
-class Mode(Model):
-    """Processes that agree among themselves and with no others."""
-
-    median_ns: float
-    rounds: list[int]
-    page_faults_per_call: float | None = None
-
-
-class TimeMeasure(Model):
-    """A time per call: the median of the process medians and its interval.
-
-    ``ci95_ns`` is None for a single process and where there are several ``modes``.
-    ``same_as`` names the measure that this one repeats; it then has no samples of its own.
-    """
-
-    median_ns: float
-    ci95_ns: tuple[float, float] | None
-    min_ns: float
-    processes: list[ProcessSamples] = []
-    modes: list[Mode] = []
-    same_as: str | None = None
-
-
-class Verdict(Model):
-    verdict: str
-    evidence: dict[str, Any] = {}
 
 
 class Phases(Model):
@@ -129,13 +93,6 @@ class Recipe(Model):
     queue: dict[str, str] = {}
 
 
-class Share(Model):
-    """A part of a whole, from 0 to 1; noise may carry it a little below 0."""
-
-    median: float
-    ci95: tuple[float, float] | None = None
-
-
 class Placement(Model):
     """Time per iteration of a loop that uses the result, by where the conversion stands.
 
@@ -151,62 +108,6 @@ class Placement(Model):
     share: Share | None = None
     break_even_iterations: int | None = None
     refused: dict[str, str] = {}
-
-
-class ShapeChange(Model):
-    """Time per step where the shape stays and where it changes at each call, both shapes alike.
-
-    ``shape`` is the other one. ``cost_ns`` is what a change adds to a step: the median over
-    processes, each of which compares its own loops, with its interval.
-    """
-
-    shape: tuple[int, ...]
-    steady: TimeMeasure
-    other: TimeMeasure
-    changing: TimeMeasure
-    cost_ns: float
-    cost_ci95_ns: tuple[float, float] | None = None
-
-
-class Allocations(Model):
-    """What one step allocates; None where it could not be counted, with the ``reason``.
-
-    Of ``kept`` outputs so many have ``buffers`` of their own; ``kept_bytes`` is how much more
-    memory malloc had handed out for each.
-    """
-
-    per_call: float | None = None
-    bytes_per_call: float | None = None
-    how: str | None = None
-    reason: str | None = None
-    kept: int | None = None
-    buffers: int | None = None
-    kept_bytes: float | None = None
-
-
-class Versus(Model):
-    """A strategy and ``fresh``, an output allocated at each call, sampled in turn: time per step,
-    and per step with its output read. ``saved`` is what the strategy takes less, as a share of
-    ``fresh``; below 0 it takes more. Of ``fresh`` itself there is ``reading`` alone.
-    """
-
-    step: TimeMeasure | None = None
-    fresh: TimeMeasure | None = None
-    reading: TimeMeasure | None = None
-    fresh_reading: TimeMeasure | None = None
-    saved: Share | None = None
-    saved_reading: Share | None = None
-
-
-class Step(Model):
-    """A step of inference; the case's ``import`` is the strategy for its output. ``reuse`` is
-    ``overwritten``, ``kept`` or ``unknown``: whether an output changes when further calls are made.
-    """
-
-    versus: Versus | None = None
-    shape_change: ShapeChange | None = None
-    allocations: Allocations | None = None
-    reuse: Verdict | None = None
 
 
 class Result(Model):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from dlprof.session import Placement, ProcessSamples, Result, ShapeChange, Step, TimeMeasure, Versus
+from dlprof.session import Placement, ProcessSamples, Result, TimeMeasure
+from dlprof.step_record import ShapeChange, Step, Versus
 
 
 def slim(result: Result) -> Result:
@@ -48,7 +49,9 @@ def step_without_samples(step: Step) -> Step:
     """The step with the median of each process instead of its samples."""
     parts = {"versus": step.versus, "shape_change": step.shape_change}
     return step.model_copy(
-        update={name: part and part.model_copy(update=_lighter(part)) for name, part in parts.items()}
+        update={
+            name: part and part.model_copy(update=_lighter(part)) for name, part in parts.items()
+        }
     )
 
 

@@ -61,9 +61,7 @@ def asked(
 def framework(word: str) -> str:
     """The framework of a name or alias. Raises :class:`UsageError` with the nearest one."""
     names = {
-        alias.lower(): name
-        for name, kind in steps.KNOWN.items()
-        for alias in (name, *kind.aliases)
+        alias.lower(): name for name, kind in steps.KNOWN.items() for alias in (name, *kind.aliases)
     }
     if word.lower() in names:
         return names[word.lower()]
@@ -104,8 +102,7 @@ def _takes(name: str, path: str) -> bool:
 def _check_suffix(name: str, path: str) -> None:
     if not _takes(name, path):
         raise UsageError(
-            f"{name} runs models in {steps.KNOWN[name].suffix} files, and not"
-            f" {Path(path).name}"
+            f"{name} runs models in {steps.KNOWN[name].suffix} files, and not {Path(path).name}"
         )
 
 

@@ -57,4 +57,9 @@ def _frameworks(header: Header) -> set[str]:
     pairs = header.request.get("pairs")
     pairs = pairs if isinstance(pairs, list | tuple) else []
     # A step with a model of one's own is called by both: onnxruntime:net.onnx.
-    return {str(name).partition(":")[0] for pair in pairs if isinstance(pair, list | tuple) for name in pair}
+    return {
+        str(name).partition(":")[0]
+        for pair in pairs
+        if isinstance(pair, list | tuple)
+        for name in pair
+    }

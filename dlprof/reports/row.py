@@ -13,8 +13,9 @@ from dlprof.clean import clean, first_line
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
-from dlprof.session import CaseRecord, FindingRecord, Placement, Result, Step, TimeMeasure
+from dlprof.session import CaseRecord, FindingRecord, Placement, Result, TimeMeasure
 from dlprof.slim import step_without_samples, without_samples
+from dlprof.step_record import Step
 
 LONGEST_NAME = 60
 MOST_BYTES = 1 << 63

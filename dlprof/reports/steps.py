@@ -8,19 +8,17 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dlprof.axes import shape_text
 from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time, significant, time_text
 from dlprof.reports.answer import listed
 from dlprof.reports.placement import share_text
 from dlprof.reports.row import Row
-from dlprof.session import ShapeChange, Share, Step, TimeMeasure
-from dlprof.steps.base import FRESH
+from dlprof.session import Share, TimeMeasure
+from dlprof.step_record import ShapeChange, Step
 
 AHEAD = "ahead"
 ORDINALS = {1: "next", 2: "2nd", 3: "3rd"}
-WORDS = {1: "next", 2: "second", 3: "third"}
-LEAST_SHARE = 0.01
+LEAST_SHARE = 0.02
 ON_THE_HOST = (
     "On the host a step is done when its call returns: what 'ahead' allocates then overlaps with"
     " nothing, so it cannot help there."
@@ -52,7 +50,7 @@ def _table(rows: Sequence[Row]) -> Table:
         table.add_row(
             row.strategy,
             time_text(row.ready, row.process_medians_ns),
-            share_text(step.versus.saved if step.versus else None),
+            saved_text(saved_of(row)),
             rate_text(_reading(row)),
             allocations_text(step),
             buffers_text(step),
@@ -65,6 +63,22 @@ def _table(rows: Sequence[Row]) -> Table:
 
 def _reading(row: Row) -> TimeMeasure | None:
     return row.step.versus.reading if row.step and row.step.versus else None
+
+
+def saved_text(share: Share | None) -> str:
+    """``7 ±2 %``; ``?`` where the processes do not agree."""
+    return share_text(share).replace("-0 ", "0 ")
+
+
+def saved_of(row: Row) -> Share | None:
+    return row.step.versus.saved if row.step and row.step.versus else None
+
+
+def tells(share: Share) -> bool:
+    """Whether a share is told from nothing: a hundredth at least, and zero not in its interval."""
+    if share.ci95 is None or abs(share.median) < LEAST_SHARE:
+        return False
+    return share.ci95[0] > 0 or share.ci95[1] < 0
 
 
 def rate_text(pipeline: TimeMeasure | None) -> str:
@@ -112,8 +126,8 @@ def change_text(change: ShapeChange | None) -> str:
     if change is None:
         return "-"
     if change.cost_ci95_ns is None:
-        return f"~{_signed(change.cost_ns)}"
-    return _signed(change.cost_ns) if is_told(change) else "?"
+        return f"~{signed(change.cost_ns)}"
+    return signed(change.cost_ns) if is_told(change) else "?"
 
 
 def is_told(change: ShapeChange) -> bool:
@@ -123,7 +137,7 @@ def is_told(change: ShapeChange) -> bool:
     )
 
 
-def _signed(value_ns: float) -> str:
+def signed(value_ns: float) -> str:
     return f"{'+' if value_ns >= 0 else '-'}{plain_time(abs(value_ns))}"
 
 
@@ -155,83 +169,3 @@ def _gaps(row: Row) -> list[str]:
     if step and step.reuse and step.reuse.verdict == "unknown":
         gaps.append(f"output unknown: {first_line(str(step.reuse.evidence.get('reason')))}")
     return gaps
-
-
-def answer(rows: Sequence[Row]) -> str:
-    """What the strategies for one model and input come to, against an output for each call."""
-    where = f"{rows[0].pair}, {rows[0].shape} {rows[0].dtype} on {rows[0].device}"
-    measured = [row for row in rows if row.ready is not None and not row.changed]
-    fresh = next((row for row in measured if row.strategy == FRESH), None)
-    others = [row for row in measured if row.strategy != FRESH]
-    if fresh is None or not others:
-        return f"{where}: no strategy could be compared with an output allocated at each call."
-    sentences = [_savings(fresh, others), _hazards(others), _changes(measured)]
-    return f"{where}: {' '.join(filter(None, sentences))}"
-
-
-def _savings(fresh: Row, others: Sequence[Row]) -> str:
-    """What is saved, and what costs more, as far as it can be told."""
-    whole = f"{plain_time(fresh.cost_ns)} of a step that allocates its output"
-    known = [(row, share) for row in others if (share := _saved(row)) is not None]
-    if not any(share.ci95 for _, share in known):
-        return f"one process has no interval, so what is saved of the {whole} is unknown."
-    told = sorted(((row, share) for row, share in known if tells(share)), key=lambda one: -one[1].median)
-    saving = [one for one in told if one[1].median > 0]
-    slower = [row.strategy for row, share in told if share.median < 0]
-    text = (
-        f"{_saving(fresh, *saving[0])} of the {whole}.{_throughput(saving[0][0])}"
-        if saving
-        else f"no strategy saves what can be told of the {whole}."
-    )
-    return text + (f" More takes {listed(slower)}." if slower else "")
-
-
-def _saving(fresh: Row, row: Row, share: Share) -> str:
-    return f"{row.strategy} saves {plain_time(share.median * fresh.cost_ns)} ({share_text(share)})"
-
-
-def _saved(row: Row) -> Share | None:
-    return row.step.versus.saved if row.step and row.step.versus else None
-
-
-def tells(share: Share) -> bool:
-    """Whether a share is told from nothing: a hundredth at least, and zero not in its interval."""
-    if share.ci95 is None or abs(share.median) < LEAST_SHARE:
-        return False
-    return share.ci95[0] > 0 or share.ci95[1] < 0
-
-
-def _throughput(row: Row) -> str:
-    versus = row.step.versus if row.step else None
-    if versus is None or versus.reading is None or versus.fresh_reading is None:
-        return ""
-    now, then = rate_text(versus.reading), rate_text(versus.fresh_reading)
-    told = versus.saved_reading is not None and tells(versus.saved_reading)
-    return f" With each output read: {now} steps/s instead of {then}" + (
-        "." if told else ", which cannot be told apart."
-    )
-
-
-def _hazards(others: Sequence[Row]) -> str:
-    """Which outputs do not last."""
-    lost: dict[int, list[str]] = {}
-    for row in others:
-        after = after_calls(row)
-        if after is not None:
-            lost.setdefault(after, []).append(row.strategy)
-    return " ".join(
-        f"The output of a call changes with the {WORDS.get(calls, f'{calls}th')} call after it:"
-        f" {', '.join(names)}."
-        for calls, names in sorted(lost.items())
-    )
-
-
-def _changes(rows: Sequence[Row]) -> str:
-    """What another shape at each call costs, where that can be told."""
-    found = [(row.strategy, row.step.shape_change) for row in rows if row.step]
-    known = [(name, change) for name, change in found if change is not None]
-    told = [f"{name} {_signed(change.cost_ns)}" for name, change in known if is_told(change)]
-    if not told:
-        return ""
-    other = shape_text(known[0][1].shape)
-    return f"Another shape at each call ({other} and back) adds to a step: {', '.join(told)}."

@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from dlprof.clean import clean
 from dlprof.errors import ScenarioError
 from dlprof.scenario.lines import line_of
-from dlprof.scenario.model import EnvironmentSpec, Scenario
+from dlprof.scenario.model import EnvironmentSpec, Part, Scenario, StepSpec
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -120,6 +120,7 @@ def _found(value: Any) -> str:
 
 
 def _known(where: Sequence[str | int]) -> str:
-    fields = EnvironmentSpec.model_fields if len(where) > 1 else Scenario.model_fields
+    tables: dict[str, type[Part]] = {"environment": EnvironmentSpec, "step": StepSpec}
+    fields = tables.get(str(where[0]) if len(where) > 1 else "", Scenario).model_fields
     near = difflib.get_close_matches(str(where[-1]), fields, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(fields)}"

@@ -24,7 +24,9 @@ FRESH = "fresh"
 """The strategy that every framework has: each call allocates its output."""
 
 
-def strategy(name: str, code: str, setup: str = "", devices: tuple[str, ...] = ANY_DEVICE) -> Import:
+def strategy(
+    name: str, code: str, setup: str = "", devices: tuple[str, ...] = ANY_DEVICE
+) -> Import:
     """A strategy as the catalog holds it: a way into the framework from its own input."""
     return Import(name, (Protocol.STEP,), code, devices, setup=setup)
 
@@ -32,7 +34,7 @@ def strategy(name: str, code: str, setup: str = "", devices: tuple[str, ...] = A
 class Allocated(NamedTuple):
     """What a framework counted over several calls."""
 
-    count: int
+    calls: int
     size_bytes: int
     how: str
 
@@ -40,10 +42,13 @@ class Allocated(NamedTuple):
 class Steps(Probe):
     """How one framework runs a model. ``model_file`` is the user's, empty for the built-in one.
 
-    All but the attributes and methods here is as in :class:`~dlprof.probes.base.Probe`.
+    It stands in the catalog like a :class:`~dlprof.probes.base.Probe`: its strategies are the ways
+    in. What a probe says of conversions it does not say.
     """
 
-    exports = (MODEL,)
+    framework: ClassVar[Probe]
+    """Its probe, which looks at outputs."""
+    exports: ClassVar[tuple[Export, ...]] = (MODEL,)
     model_file: str = ""
     threads: int = 0
     """Threads of the framework on the host; 0 leaves it the choice."""
@@ -51,7 +56,7 @@ class Steps(Probe):
     """What the name of a model file of this framework ends with."""
 
     def create(self, spec: ArraySpec, seed: int = 0) -> str:
-        """Source text that makes the input of ``spec`` into the name ``x``, other values by seed."""
+        """Source text that makes the input of ``spec`` into ``x``; ``seed`` gives other values."""
         raise NotImplementedError
 
     def load(self, spec: ArraySpec) -> str:
@@ -70,6 +75,18 @@ class Steps(Probe):
     def read(self, name: str) -> str:
         """Source text that reads every value of ``y``, and so waits for it."""
         raise NotImplementedError
+
+    def ready(self, device: str) -> None:
+        self.framework.ready(device)
+
+    def wait(self, device: str) -> str:
+        return self.framework.wait(device)
+
+    def pointer(self, array: Any) -> int | None:
+        return self.framework.pointer(array)
+
+    def to_numpy(self, array: Any) -> Any:
+        return self.framework.to_numpy(array)
 
     def count(self, device: str, run: Callable[[], None]) -> Allocated:
         """The memory that the framework's own allocator hands out while ``run`` runs.

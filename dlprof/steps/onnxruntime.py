@@ -27,8 +27,12 @@ turns = itertools.cycle(turns)"""
 NEXT = f"following = {OUTPUT}; binding.bind_ortvalue_output(result, following)"
 
 
-class OnnxRuntimeSteps(Steps, OnnxRuntime):
-    aliases = ("ort",)
+class OnnxRuntimeSteps(Steps):
+    framework = OnnxRuntime()
+    name = OnnxRuntime.name
+    aliases = OnnxRuntime.aliases
+    module = OnnxRuntime.module
+    distributions = OnnxRuntime.distributions
     suffix = ".onnx"
     setup = "import base64\nimport itertools\nimport numpy\nimport onnxruntime"
     devices = CPU

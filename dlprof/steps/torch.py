@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from dlprof.probes.base import ArraySpec, Unsupported
+from dlprof.probes.base import ANY_DEVICE, ArraySpec, Import, Unsupported
 from dlprof.probes.torch import Torch
 from dlprof.steps.base import FRESH, Allocated, Steps, strategy
 from dlprof.steps.model import TORCH
@@ -32,11 +32,16 @@ with torch.cuda.graph(graph):
     buffer = model(source)"""
 
 
-class TorchSteps(Steps, Torch):
-    aliases = ("pytorch",)
+class TorchSteps(Steps):
+    framework = Torch()
+    name = Torch.name
+    aliases: ClassVar[tuple[str, ...]] = Torch.aliases
+    module = Torch.module
+    distributions: ClassVar[tuple[str, ...]] = Torch.distributions
+    devices: ClassVar[tuple[str, ...]] = ANY_DEVICE
     suffix = ".py"
     setup = "import itertools\nimport runpy\nimport torch\ntorch.set_grad_enabled(False)"
-    imports = (
+    imports: ClassVar[tuple[Import, ...]] = (
         strategy(FRESH, "y = model({x})"),
         strategy("persistent", "y = model({x}, out=buffer)", BUFFER),
         strategy("copied", "y = buffer.copy_(model({x}))", BUFFER),

@@ -1,7 +1,8 @@
 """Find probes: those that come with dlprof, from files, and from installed packages.
 
 A source is a word: ``builtin``, ``file:/path/to/probe.py``, ``entry:name``, ``code:`` and a user's
-own conversion, or ``step:`` and a framework that runs a model. Foreign code runs here, in a worker, and never in the parent.
+own conversion, or ``step:`` and a framework that runs a model. Foreign code runs here, in a
+worker, and never in the parent.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def measure(step: Step) -> dict[str, Any]:
         found["reason"] = str(reason)
     else:
         found |= {
-            "per_call": counted.count / CALLS,
+            "per_call": counted.calls / CALLS,
             "bytes_per_call": counted.size_bytes / CALLS,
             "how": counted.how,
         }

@@ -13,6 +13,8 @@ from dlprof.worker import timer
 
 OTHER_SEED = 1
 DROP = "del y"
+LEAST_SAMPLE_NS = 5_000_000
+"""Several steps in a row: the first after another loop finds that one's memory in the caches."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,9 @@ class Step:
         return names["x"]
 
 
-def prepare(steps: Steps, strategy: Import, spec: ArraySpec, announce: Callable[[str], None]) -> Step:
+def prepare(
+    steps: Steps, strategy: Import, spec: ArraySpec, announce: Callable[[str], None]
+) -> Step:
     """Make the input, load the model and make the buffers.
 
     Raises :class:`Unsupported` for a model that is none of one input and one output, and whatever

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from dlprof.worker import timer
-from dlprof.worker.step.subject import Step
+from dlprof.worker.step.subject import LEAST_SAMPLE_NS, Step
 
 LONG_NS = 500_000_000
 """Of steps that take longer, one sample each says enough beside other processes."""
@@ -33,5 +33,5 @@ def measure(step: Step, budget_ns: int) -> dict[str, Any]:
     if max(first.values()) > LONG_NS:
         once = {name: timer.Timing(1, [float(loop(1))]) for name, loop in loops.items()}
         return {"times": {name: asdict(timing) for name, timing in once.items()}}
-    timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns())
+    timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns(), LEAST_SAMPLE_NS)
     return {"times": {name: asdict(timing) for name, timing in timings.items()}}
