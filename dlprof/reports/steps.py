@@ -149,17 +149,26 @@ def _legend(rows: Sequence[Row]) -> list[RenderableType]:
         lines[f"{row.pair} {row.code}{before}"] = None
     if any(row.strategy == AHEAD and row.device == "cpu" for row in rows):
         lines[ON_THE_HOST] = None
-    gaps: dict[str, dict[str, None]] = {}
+    return [Text(), *map(Text, (*lines, *_gap_lines(rows)))] if rows else []
+
+
+def _gap_lines(rows: Sequence[Row]) -> list[str]:
+    """What could not be seen of which steps; the same reason is told once for each model."""
+    whole: dict[str, set[str]] = {}
+    gaps: dict[tuple[str, str], dict[str, None]] = {}
     for row in rows:
+        whole.setdefault(row.pair, set()).add(row.strategy)
         for gap in _gaps(row):
-            gaps.setdefault(gap, {})[f"{row.pair} {row.strategy}"] = None
-    texts = [*lines, *(f"{listed(list(who))}: {gap}" for gap, who in gaps.items())]
-    return [Text(), *map(Text, texts)] if texts else []
+            gaps.setdefault((row.pair, gap), {})[row.strategy] = None
+    return [
+        f"{pair}{'' if set(names) == whole[pair] else f' {listed(list(names))}'}: {gap}"
+        for (pair, gap), names in gaps.items()
+    ]
 
 
 def _gaps(row: Row) -> list[str]:
     """What was not found of a step that was measured, and why."""
-    step, gaps = row.step, list(row.notes)
+    step, gaps = row.step, [note.replace("shape_change:", "new shape:") for note in row.notes]
     if row.status != "ok":
         gaps.append(f"{row.status}: {first_line(row.reason)}")
     if row.changed:

@@ -93,4 +93,4 @@ class Steps(Probe):
 
         Raises :class:`Unsupported` where the framework does not count.
         """
-        raise Unsupported(f"{self.name} does not tell how often it allocates")
+        raise Unsupported(f"{self.framework.name} does not tell how often it allocates")
