@@ -200,7 +200,7 @@ def test_whole_numbers_are_handed_to_a_model_that_takes_them(run):
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_a_model_that_cannot_be_measured_is_told_in_one_sentence(run, words, said):
-    done, _ = run(*words, code=4)
+    done, _ = run(*words, "--path", "*->fresh", code=4)
     assert done.sentence().startswith("dlprof: nothing could be measured: ")
     assert said in done.sentence()
 
