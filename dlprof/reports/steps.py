@@ -75,8 +75,10 @@ def saved_of(row: Row) -> Share | None:
 
 
 def tells(share: Share) -> bool:
-    """Whether a share is told from nothing: a hundredth at least, and zero not in its interval."""
-    if share.ci95 is None or abs(share.median) < LEAST_SHARE:
+    """Whether a share is told from nothing: two hundredths at least, known well enough to be
+    written as a number, and zero not in its interval.
+    """
+    if share.ci95 is None or abs(share.median) < LEAST_SHARE or share_text(share) == "?":
         return False
     return share.ci95[0] > 0 or share.ci95[1] < 0
 

@@ -111,15 +111,13 @@ def sample(
     return Timing(loops, samples, (page_faults() - faults) / (count * loops))
 
 
-def sample_in_turn(
-    loops: Mapping[str, Loop], budget_ns: int, off_ns: float, least_ns: int = MIN_SAMPLE_NS
-) -> dict[str, Timing]:
+def sample_in_turn(loops: Mapping[str, Loop], budget_ns: int, off_ns: float) -> dict[str, Timing]:
     """Time several loops for about ``budget_ns`` each, one sample of each after the other.
 
-    What slows the machine for a while then slows all of them. A sample lasts ``least_ns``.
+    What slows the machine for a while then slows all of them.
     """
     with collector_off():
-        calibrated = {name: calibrate(loop, least_ns) for name, loop in loops.items()}
+        calibrated = {name: calibrate(loop) for name, loop in loops.items()}
         elapsed = sum(elapsed for _, elapsed in calibrated.values())
         count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns * len(loops) // max(elapsed, 1)))
         samples: dict[str, list[float]] = {name: [] for name in loops}

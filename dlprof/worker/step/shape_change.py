@@ -12,7 +12,7 @@ from typing import Any
 
 from dlprof.probes.base import Unsupported
 from dlprof.worker import room, timer
-from dlprof.worker.step.subject import LEAST_SAMPLE_NS, Step
+from dlprof.worker.step.subject import Step
 
 ARRAYS = 8
 """Inputs, outputs and buffers of both shapes."""
@@ -39,7 +39,7 @@ def measure(step: Step, budget_ns: int) -> dict[str, Any]:
         if loop(1) > LONGEST_NS and loop(1) > LONGEST_NS:
             raise Unsupported("a step takes too long to be repeated often enough")
     budget_ns = max(budget_ns, LEAST_BUDGET_NS)
-    timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns(), LEAST_SAMPLE_NS)
+    timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns())
     step.build()
     return {
         "shape": list(shape),

@@ -13,8 +13,6 @@ from dlprof.worker import timer
 
 OTHER_SEED = 1
 DROP = "del y"
-LEAST_SAMPLE_NS = 5_000_000
-"""Several steps in a row: the first after another loop finds that one's memory in the caches."""
 
 
 @dataclass(frozen=True)
