@@ -39,6 +39,8 @@ def _savings(fresh: Row, others: Sequence[Row]) -> str:
     known = [(row, share) for row in others if (share := saved_of(row)) is not None]
     told = sorted((one for one in known if tells(one[1])), key=lambda one: -one[1].median)
     whole = f"{plain_time(fresh.cost_ns)} of a step that allocates its output"
+    if not known:
+        return f"what is saved of the {whole} could not be measured."
     if not any(share.ci95 for _, share in known):
         return f"one process has no interval, so what is saved of the {whole} is unknown."
     slower = [row.strategy for row, share in told if share.median < 0]

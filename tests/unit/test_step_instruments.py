@@ -114,7 +114,7 @@ def test_a_change_of_shape_rebuilds_the_buffers(name):
     step = make_steps(name)
     loop = shape_change.changing(step, step.of_shape((2, 3)))
     assert loop(3) > 0
-    assert step.namespace["x"].shape == (4, 3)  # it ends where it began
+    assert step.namespace["x"].shape == (4, 3)  # and the step is as it was
     assert step.run().shape == (4, 3)
 
 

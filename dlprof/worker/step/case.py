@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,16 +27,12 @@ def measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, s
     )
     answer.stage("import")
     steps, strategy = _found(desk, request)
-    step = prepare(steps, strategy, spec, answer.stage)
     room.check(spec)
-    gc.freeze()  # the frameworks' own objects would make every collection below slow
+    step = prepare(steps, strategy, spec, answer.stage)
+    answer.stage("first step")
     step.first_output()
     step.build()
-    answer.stage("first call")
-    begin = time.perf_counter_ns()
     step.run()
-    ns = time.perf_counter_ns() - begin
-    answer.part("first_call", {"ns": ns, "cases_before": desk.cases_before})
     desk.cases_before += 1
     return _watched(step, lambda: _run(step, request, answer), answer)
 

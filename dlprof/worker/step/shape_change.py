@@ -7,7 +7,7 @@ change. It cannot tell for a model that takes one shape only, and for steps that
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from dlprof.probes.base import Unsupported
@@ -40,7 +40,6 @@ def measure(step: Step, budget_ns: int) -> dict[str, Any]:
             raise Unsupported("a step takes too long to be repeated often enough")
     budget_ns = max(budget_ns, LEAST_BUDGET_NS)
     timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns())
-    step.build()
     return {
         "shape": list(shape),
         "times": {name: asdict(timing) for name, timing in timings.items()},
@@ -56,9 +55,10 @@ def other_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def changing(step: Step, other: Step) -> timer.Loop:
     """A loop of two steps: at the other shape, and back at the first; buffers rebuilt for each."""
-    names = step.namespace
+    names = dict(step.namespace)  # whatever happens in the loop, the step stays as it is
     names["_inputs"] = names["x"], names["output"]
     names["_others"] = other.namespace["x"], other.namespace["output"]
+    step = replace(step, namespace=names)
     return step.loop("\n".join((_changed(step, "_others"), _changed(step, "_inputs"))))
 
 
