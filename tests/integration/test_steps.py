@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import base64
+import copy
 import json
+import sys
+from types import ModuleType, SimpleNamespace
 
 import numpy
 import pytest
 from command_line import content, dlprof
 
+from dlprof.probes.base import ArraySpec
 from dlprof.steps.model import ONNX_BASE64, TORCH, UNITS
+from dlprof.steps.torch_tensorrt import TorchTensorRTSteps
 
 onnx = pytest.importorskip("onnx")
 helper, FLOAT, INT64 = onnx.helper, onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
@@ -304,6 +309,35 @@ def test_both_frameworks_run_the_same_model():
     (output,) = session.run(None, {"x": values})
     with torch.no_grad():
         assert numpy.allclose(names["model"](names["x"]).numpy(), output, atol=1e-5)
+
+
+def test_torch_tensorrt_compiles_an_engine_for_each_strategy(monkeypatch):
+    """Without the library: a double of it stands for its compiler, and torch runs the model."""
+    torch = pytest.importorskip("torch")
+    switched_on = []
+
+    def compile_(module, ir, inputs, min_block_size):
+        return copy.deepcopy(module)
+
+    def enable(module):
+        return SimpleNamespace(set_pre_allocated_output=lambda on: switched_on.append((module, on)))
+
+    double = ModuleType("torch_tensorrt")
+    double.compile, double.Input = compile_, SimpleNamespace
+    double.runtime = SimpleNamespace(enable_pre_allocated_outputs=enable)
+    monkeypatch.setitem(sys.modules, "torch_tensorrt", double)
+    steps, names = TorchTensorRTSteps(), {}
+    spec = ArraySpec((8, UNITS), "float32")
+    try:
+        for text in (steps.setup, steps.create(spec), steps.load(spec)):
+            exec(text, names)
+        for way in steps.imports:
+            exec(way.code.format(x="x"), names)
+            assert names.pop("y").shape == (8, UNITS)
+    finally:
+        torch.set_grad_enabled(True)
+    assert switched_on == [(names["ahead"], True)]
+    assert names["ahead"] is not names["model"]
 
 
 def test_the_session_is_json_on_stdout(tmp_path):
