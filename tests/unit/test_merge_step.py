@@ -51,7 +51,16 @@ def test_each_process_compares_its_own_loops():
 
 
 def test_a_change_of_shape_costs_half_of_what_two_changes_add():
-    assert merged(parts(), parts(), parts()).step.shape_change.cost_ns == 120.0
+    found = merged(parts(), parts(), parts()).step.shape_change
+    assert found.cost_ns == pytest.approx(120.0, rel=0.01)
+
+
+def test_samples_that_others_disturbed_change_no_share():
+    disturbed = parts()
+    for timing in disturbed["versus"]["times"].values():
+        timing["samples_ns"] = [*timing["samples_ns"][:2], *(9 * ns for ns in range(300, 303))]
+    calm = merged(parts(), parts()).step.versus.saved.median
+    assert merged(parts(), disturbed).step.versus.saved.median == pytest.approx(calm, abs=0.01)
 
 
 def test_one_process_has_no_interval():

@@ -17,7 +17,7 @@ from dlprof.worker.step.subject import Step
 ARRAYS = 8
 """Inputs, outputs and buffers of both shapes."""
 LONGEST_NS = 500_000_000
-LEAST_BUDGET_NS = 60_000_000
+LEAST_BUDGET_NS = 100_000_000
 """A cost that is a difference shows disturbed samples more than a time does."""
 
 

@@ -13,6 +13,8 @@ from typing import Any
 from dlprof.worker import timer
 from dlprof.worker.step.subject import Step
 
+LEAST_BUDGET_NS = 100_000_000
+"""For each loop: a share is a difference, and few samples may all be disturbed."""
 LONG_NS = 500_000_000
 """Of steps that take longer, one sample each says enough beside other processes."""
 
@@ -35,5 +37,6 @@ def measure(step: Step, budget_ns: int) -> dict[str, Any]:
     if max(first.values()) > LONG_NS:
         once = {name: timer.Timing(1, [float(loop(1))]) for name, loop in loops.items()}
         return {"times": {name: asdict(timing) for name, timing in once.items()}}
+    budget_ns = max(budget_ns, LEAST_BUDGET_NS)
     timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns())
     return {"times": {name: asdict(timing) for name, timing in timings.items()}}
