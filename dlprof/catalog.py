@@ -11,7 +11,7 @@ from dlprof import __version__
 from dlprof.errors import MissingFramework, UsageError
 from dlprof.interpreter import same_interpreter
 
-ASKED_FOR = ("code:", "file:")
+ASKED_FOR = ("code:", "file:", "step:")
 """Sources of probes that the user named."""
 
 

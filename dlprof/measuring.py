@@ -21,7 +21,7 @@ from dlprof.journal import Journal
 from dlprof.judging import judge
 from dlprof.merge import merge, unmerge
 from dlprof.omissions import not_paired, not_run, without_path
-from dlprof.place import place_of
+from dlprof.place import place_of, present_pairs
 from dlprof.plan import Case
 from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
 from dlprof.request import request_from
@@ -35,7 +35,7 @@ INSPECT_LIMIT_S = 20.0
 START_LIMIT_S = 60.0
 """For an interpreter to start, also from a slow disk."""
 SYNTHETIC = "synthetic"
-NOT_FILES = (SYNTHETIC, "code:")
+NOT_FILES = (SYNTHETIC, "code:", "step:")
 """Sources of probes that stand as they are among the probe files of a request."""
 SAVE_EVERY_S = 5.0
 SAVE_SHARE = 20
@@ -45,8 +45,8 @@ SAVE_SHARE = 20
 def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catalog:
     """The catalog of an interpreter; foreign probes are loaded there, never here.
 
-    ``probe_files`` are paths, :data:`SYNTHETIC` for the probes of the synthetic framework, or a
-    user's own conversion as :mod:`dlprof.own_code` writes it.
+    ``probe_files`` are paths, :data:`SYNTHETIC` for the probes of the synthetic framework, or
+    what :mod:`dlprof.own_code` writes of a user's own conversion or :mod:`dlprof.steps` of a step.
     Raises :class:`UsageError` where the interpreter or a named probe file cannot be used.
     """
     named = [
@@ -129,10 +129,11 @@ class Measurement:
         )
         self.journal = Journal()
         self.complete = False
-        chosen = self.request.scenario is not None  # and who chooses pairs wants no others
+        # Who chooses pairs, or what runs a model, wants no others.
+        chosen = self.request.scenario is not None or any(case.is_step for case in self.cases)
         self._left_out = [
             *([] if chosen else not_paired(self.catalog, self.request.pairs)),
-            *without_path(self.request.pairs, self.cases),
+            *without_path(present_pairs(self.request.pairs, self.catalogs.values()), self.cases),
             *(line for place in self._places.values() for line in place.left_out),
             *(self.request.scenario.left_out if self.request.scenario else ()),
         ]

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dlprof import merge_device, merge_placement, merge_time
+from dlprof import merge_device, merge_placement, merge_step, merge_time
 from dlprof.session import ProcessSamples, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
@@ -70,6 +70,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "placement": merge_placement.merged(
             [(round_, part["placement"]) for round_, part in parts if "placement" in part], ready
         ),
+        "step": merge_step.merged(parts, agree),
         "handshake": _newest(parts, "handshake") or [],
         "notes": _notes(answers),
         "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
@@ -216,6 +217,8 @@ def _answer_of(result: Result, round_: int) -> dict[str, Any]:
     placement = result.placement and merge_placement.of_round(result.placement, round_)
     if placement:
         parts["placement"] = placement
+    if result.step is not None:
+        parts |= merge_step.of_round(result.step, round_)
     if round_ in result.rounds and result.ownership and result.ownership.verdict != "varies":
         parts["ownership"] = result.ownership.model_dump()
     return {"status": "ok", "reason": None, "parts": parts, "failures": []}
@@ -229,6 +232,8 @@ def _present(result: Result, names: Sequence[str]) -> dict[str, Any]:
 def _once(result: Result) -> dict[str, Any]:
     parts: dict[str, Any] = {"handshake": result.handshake}
     parts |= _present(result, ("values", "phases", "fresh_source", "ownership"))
+    if result.step is not None:
+        parts |= merge_step.once(result.step)
     if result.recipe is not None:
         parts["recipe"] = result.recipe.model_dump()
     if result.copy_cost is not None:

@@ -70,6 +70,18 @@ def installed_pairs(
     return found, list(missing)
 
 
+def present_pairs(
+    pairs: Iterable[tuple[str, str]], catalogs: Iterable[Catalog]
+) -> list[tuple[str, str]]:
+    """The pairs of which some environment has both frameworks."""
+    known = list(catalogs)
+    return [
+        pair
+        for pair in pairs
+        if any(all(catalog.named(name).found for name in pair) for catalog in known)
+    ]
+
+
 def _variables(pairs: Iterable[tuple[ProbeInfo, ProbeInfo]]) -> dict[str, str]:
     """What the probes ask for, and what the user has set instead."""
     wanted = {

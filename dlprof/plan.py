@@ -11,7 +11,7 @@ from typing import Any
 
 from dlprof.catalog import Catalog, ProbeInfo, Way
 from dlprof.errors import MissingDevice, Unmeasured, UsageError
-from dlprof.probes.base import DTYPES, written
+from dlprof.probes.base import DTYPES, Protocol, written
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,11 @@ class Case:
     @property
     def pair(self) -> tuple[str, str]:
         return self.producer.name, self.consumer.name
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is a step of inference, and converts nothing; see ``dlprof.steps``."""
+        return self.path.protocol == Protocol.STEP
 
     @property
     def size_bytes(self) -> int:

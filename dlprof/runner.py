@@ -29,6 +29,10 @@ FIRST_CALL = ("first_call",)
 IN_LOOPS = ("placement",)
 """In every round as well, where another placement than ``convert`` is asked for."""
 
+STEP = ("host_time", "ready_time", "versus", "shape_change", "values", "reuse")
+FIRST_STEP = (*STEP, "allocations")
+"""Of steps of inference, which convert nothing. Counting takes long, and gives the same again."""
+
 DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
 """Instruments that may crash or hang where timing did not; they get a round of their own."""
 
@@ -160,7 +164,7 @@ class Runner:
     def _first_calls(self) -> None:
         """The first call of each case in a process that makes no other."""
         for index, case in enumerate(self.cases):
-            if self._was_never_first(index):
+            if not case.is_step and self._was_never_first(index):
                 with self._worker(case) as worker:
                     outcome = self._ask(worker, case, self.settings.rounds, FIRST_CALL)
                 self._record(index, self.settings.rounds, only_first_call(outcome))
@@ -221,7 +225,8 @@ class Runner:
         if not self.settings.diagnose:
             return set()
         firsts: dict[Any, int] = {}
-        for index, case in enumerate(self.cases):
+        conversions = ((i, case) for i, case in enumerate(self.cases) if not case.is_step)
+        for index, case in conversions:
             what = case.pair, case.path, case.dtype, case.layout, case.device
             firsts.setdefault((case.environment, *what), index)
         return set(firsts.values())
@@ -343,13 +348,13 @@ class Runner:
     ) -> Outcome:
         return worker.ask(
             {
-                "do": "case",
+                "do": "step" if case.is_step else "case",
                 **way(case),
                 "shape": case.shape,
                 "dtype": case.dtype,
                 "layout": case.layout,
                 "device": case.device,
-                "instruments": instruments or self._instruments(round_),
+                "instruments": instruments or self._instruments(case, round_),
                 "setup": self.settings.setup,
                 "placements": self.settings.placements,
                 "budget_ns": self.settings.sample_ns,
@@ -359,7 +364,9 @@ class Runner:
             lambda stage: self.watcher.case(case, round_, stage),
         )
 
-    def _instruments(self, round_: int) -> tuple[str, ...]:
+    def _instruments(self, case: Case, round_: int) -> tuple[str, ...]:
+        if case.is_step:
+            return STEP if round_ else FIRST_STEP
         looped = IN_LOOPS if set(self.settings.placements) - {"convert"} else ()
         return (self.later_rounds if round_ else FIRST_ROUND) + looped
 

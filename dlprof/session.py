@@ -16,11 +16,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from dlprof import files, json_text
 from dlprof.errors import SessionError, UsageError
 from dlprof.json_text import Free
+from dlprof.measured import Mode as Mode  # noqa: PLC0414 - callers find these here
+from dlprof.measured import Model as Model  # noqa: PLC0414
+from dlprof.measured import ProcessSamples as ProcessSamples  # noqa: PLC0414
+from dlprof.measured import Share as Share  # noqa: PLC0414
+from dlprof.measured import TimeMeasure as TimeMeasure  # noqa: PLC0414
+from dlprof.measured import Verdict as Verdict  # noqa: PLC0414
+from dlprof.step_record import Step
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,13 +38,6 @@ BEGIN = b'{"schema": "dlprof.session/'
 NEW_MODE = 0o644
 
 Status = Literal["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
-
-
-class Model(BaseModel):
-    model_config = ConfigDict(
-        frozen=True, extra="allow", populate_by_name=True, allow_inf_nan=False
-    )
-    __pydantic_extra__: dict[str, Free] = Field(init=False)
 
 
 class CaseRecord(Model):
@@ -61,49 +61,6 @@ class CaseRecord(Model):
     @property
     def path(self) -> str:
         return f"{self.export}->{self.import_}"
-
-
-class ProcessSamples(Model):
-    """What one process measured: samples in ns per call, each the mean of ``loops`` calls."""
-
-    round: int
-    loops: int
-    samples_ns: list[float]
-    page_faults_per_call: float | None = None
-
-
-class Mode(Model):
-    """Processes that agree among themselves and with no others."""
-
-    median_ns: float
-    rounds: list[int]
-    page_faults_per_call: float | None = None
-
-
-class TimeMeasure(Model):
-    """A time per call: the median of the process medians and its interval.
-
-    ``ci95_ns`` is None for a single process and where there are several ``modes``.
-    ``same_as`` names the measure that this one repeats; it then has no samples of its own.
-    """
-
-    median_ns: float
-    ci95_ns: tuple[float, float] | None
-    min_ns: float
-    processes: list[ProcessSamples] = []
-    modes: list[Mode] = []
-    same_as: str | None = None
-
-    @property
-    def modes_ns(self) -> tuple[float, float]:
-        """The fastest and the slowest mode; twice the median where there are none."""
-        found = [mode.median_ns for mode in self.modes] or [self.median_ns]
-        return min(found), max(found)
-
-
-class Verdict(Model):
-    verdict: str
-    evidence: dict[str, Free] = {}
 
 
 class Phases(Model):
@@ -137,13 +94,6 @@ class Recipe(Model):
     source: dict[str, str] = {}
     result: dict[str, str] = {}
     queue: dict[str, str] = {}
-
-
-class Share(Model):
-    """A part of a whole, from 0 to 1; noise may carry it a little below 0."""
-
-    median: float
-    ci95: tuple[float, float] | None = None
 
 
 class Placement(Model):
@@ -187,6 +137,7 @@ class Result(Model):
     copy_cost: CopyCost | None = None
     recipe: Recipe | None = None
     placement: Placement | None = None
+    step: Step | None = None
     handshake: list[dict[str, Free]] = []
     notes: list[str] = []
     output: str | None = None

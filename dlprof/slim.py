@@ -5,7 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from dlprof.session import Placement, ProcessSamples, Result, Verdict
+from dlprof.session import Placement, ProcessSamples, Result, TimeMeasure, Verdict
+from dlprof.step_record import ShapeChange, Step, Versus
 
 
 def slim(result: Result) -> Result:
@@ -13,7 +14,7 @@ def slim(result: Result) -> Result:
     samples: what rules need, in little memory.
     """
     lighter: dict[str, Any] = {
-        name: measure.model_copy(update={"processes": list(map(_median_only, measure.processes))})
+        name: _medians_only(measure)
         for name in ("host_time", "ready_time")
         if (measure := getattr(result, name)) is not None
     }
@@ -28,7 +29,7 @@ def slim(result: Result) -> Result:
     ]
     if result.placement is not None:
         lighter["placement"] = without_samples(result.placement)
-    for name in ("phases", "device_time", "copy_cost", "output", "recipe"):
+    for name in ("phases", "device_time", "copy_cost", "output", "recipe", "step"):
         lighter[name] = None
     return result.model_copy(update=lighter)
 
@@ -58,12 +59,35 @@ def _median_only(process: ProcessSamples) -> ProcessSamples:
     return process.model_copy(update={"samples_ns": [] if median_ns is None else [median_ns]})
 
 
+def _medians_only(measure: TimeMeasure) -> TimeMeasure:
+    return measure.model_copy(
+        update={"processes": [_median_only(process) for process in measure.processes]}
+    )
+
+
+def step_without_samples(step: Step) -> Step:
+    """The step with the median of each process instead of its samples."""
+    parts = {"versus": step.versus, "shape_change": step.shape_change}
+    return step.model_copy(
+        update={
+            name: part and part.model_copy(update=_lighter(part)) for name, part in parts.items()
+        }
+    )
+
+
+def _lighter(part: Versus | ShapeChange) -> dict[str, TimeMeasure]:
+    measures = {name: getattr(part, name) for name in type(part).model_fields}
+    return {
+        name: _medians_only(measure)
+        for name, measure in measures.items()
+        if isinstance(measure, TimeMeasure)
+    }
+
+
 def without_samples(placement: Placement) -> Placement:
     """The placement with the median of each process instead of its samples."""
     times = {
-        name: measure.model_copy(
-            update={"processes": [_median_only(process) for process in measure.processes]}
-        )
+        name: _medians_only(measure)
         for name in ("in_loop", "hoisted", "implicit")
         if (measure := getattr(placement, name)) is not None
     }

@@ -80,6 +80,20 @@ def student_interval(medians_ns: Sequence[float]) -> tuple[float, float] | None:
         return None
 
 
+def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Student's 95 % interval of values that may be negative, such as differences, widened where
+    needed to hold their median; None for fewer than two.
+    """
+    if len(values) < 2:  # noqa: PLR2004 - two make a spread
+        return None
+    from scipy.special import stdtrit
+
+    centre, median = statistics.fmean(values), statistics.median(values)
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    reach = float(stdtrit(len(values) - 1, 0.975)) * error
+    return min(centre - reach, median), max(centre + reach, median)
+
+
 def find_modes(
     medians_ns: Sequence[float],
     page_faults: Sequence[float | None] | None = None,

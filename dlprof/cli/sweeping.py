@@ -107,7 +107,10 @@ def say_cases(found: Sweep) -> None:
     for case in (case for place in _places(found) for case in place.cases):
         array = f"{shape_text(case.shape)} {case.dtype} {case.layout} {case.device}"
         where = f"{case.environment}: " if case.environment else ""
-        say(f"{where}{case.producer.name}->{case.consumer.name}  {array}  {case.path.code}\n")
+        what, code = f"{case.producer.name}->{case.consumer.name}", case.path.code
+        if case.is_step:
+            what, code = case.producer.name, f"{case.path.import_.name}: {code}"
+        say(f"{where}{what}  {array}  {code}\n")
 
 
 def say_plan(found: Sweep) -> None:
@@ -178,13 +181,16 @@ def _plan_lines(cases: Sequence[Case]) -> Iterator[str]:
     """One line for each pair and device: how many paths, on how many arrays."""
     paths: dict[str, set[str]] = {}
     arrays: dict[str, set[object]] = {}
+    nouns: dict[str, str] = {}
     for case in cases:
         where = f"{case.environment}: " if case.environment else ""
-        pair = f"{where}{case.producer.name} → {case.consumer.name} on {case.device}"
+        between = "" if case.is_step else f" → {case.consumer.name}"
+        pair = f"{where}{case.producer.name}{between} on {case.device}"
+        nouns[pair] = "step" if case.is_step else "path"
         paths.setdefault(pair, set()).add(case.path.code)
         arrays.setdefault(pair, set()).add((case.shape, case.dtype, case.layout))
     for pair, codes in paths.items():
-        yield f"{pair}: {_several(codes, 'path')} x {_several(arrays[pair], 'array')}\n"
+        yield f"{pair}: {_several(codes, nouns[pair])} x {_several(arrays[pair], 'array')}\n"
 
 
 def _several(things: Collection[object], noun: str) -> str:

@@ -43,6 +43,8 @@ class Protocol(str, enum.Enum):
     """A host ``numpy.ndarray`` in between."""
     NATIVE = "native"
     """A framework's own door: the import names the framework whose arrays it takes."""
+    STEP = "step"
+    """No hand-over: a model runs on the array, see ``dlprof.steps``."""
 
 
 class Unsupported(Exception):

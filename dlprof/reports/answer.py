@@ -26,6 +26,10 @@ def answers(rows: Iterable[Row]) -> list[str]:
 
 
 def _answer(rows: Sequence[Row], name: str) -> str:
+    if rows[0].is_step:
+        from dlprof.reports import step_answer  # which needs what is here
+
+        return step_answer.answer(rows)
     where = f"{name}: " if name else ""
     safe = sorted((row for row in rows if row.safe), key=lambda row: row.cost_ns)
     if not safe:

@@ -67,4 +67,10 @@ def _setup(header: Header) -> str:
 def _frameworks(header: Header) -> set[str]:
     pairs = header.request.get("pairs")
     pairs = pairs if isinstance(pairs, list | tuple) else []
-    return {str(name) for pair in pairs if isinstance(pair, list | tuple) for name in pair}
+    # A step with a model of one's own is called by both: onnxruntime:net.onnx.
+    return {
+        str(name).partition(":")[0]
+        for pair in pairs
+        if isinstance(pair, list | tuple)
+        for name in pair
+    }

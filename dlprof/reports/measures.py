@@ -155,6 +155,25 @@ def _evidence(name: str, *keys: str) -> Callable[[Result], Found]:
     return find
 
 
+def _step(*names: str) -> Callable[[Result], Found]:
+    """A number of a step of inference."""
+
+    def find(result: Result) -> Found:
+        found: Any = result.step
+        for name in names:
+            found = getattr(found, name, None)
+        return Found(number(found))
+
+    return find
+
+
+def _reuse(result: Result) -> Found:
+    found = result.step.reuse if result.step else None
+    if found is None:
+        return MISSING
+    return Found(verdict=found.verdict, reason=_text(found.evidence.get("reason")))
+
+
 def _text(thing: Any) -> str | None:
     return thing if isinstance(thing, str) else None
 
@@ -188,5 +207,10 @@ MEASURES = (
     Measure("lifetime", "", "lifetime", _verdict("lifetime")),
     Measure("early_write", "", "early_write", _verdict("early_write")),
     Measure("trace", "", "trace", _verdict("trace")),
+    Measure("step_saved", "1", "versus", _step("versus", "saved", "median")),
+    Measure("step_reading", NS, "versus", _step("versus", "reading", "median_ns")),
+    Measure("step_shape_change", NS, "shape_change", _step("shape_change", "cost_ns")),
+    Measure("step_allocations", "1/call", "allocations", _step("allocations", "per_call")),
+    Measure("step_reuse", "", "reuse", _reuse),
 )
 """In the order of the tables. A name never changes its meaning; new ones come at the end."""

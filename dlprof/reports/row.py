@@ -11,10 +11,11 @@ from typing import Any
 from dlprof.axes import shape_text
 from dlprof.clean import clean, first_line
 from dlprof.errors import Unmeasured
-from dlprof.probes.base import DTYPES
+from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
-from dlprof.session import FindingRecord, Placement, Result, TimeMeasure
-from dlprof.slim import without_samples
+from dlprof.session import CaseRecord, FindingRecord, Placement, Result, TimeMeasure
+from dlprof.slim import step_without_samples, without_samples
+from dlprof.step_record import Step
 
 LONGEST_NAME = 60
 MOST_BYTES = 1 << 63
@@ -70,12 +71,24 @@ class Row:
     create_ns: float | None = None
     peak_arrays: float | None = None
     """Peak of memory beyond the source, in arrays of its size."""
+    step: Step | None = None
+    """Of a step of inference, without samples."""
     kept_ns: tuple[float, float] | None = None
     """First and second conversion of a new array, where the framework keeps what it made."""
 
     @property
     def cost_ns(self) -> float:
         return self.ready.median_ns if self.ready is not None else math.inf
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is a step of inference, and no conversion."""
+        return self.protocol == Protocol.STEP
+
+    @property
+    def strategy(self) -> str:
+        """What a step does with its output's memory."""
+        return self.path.partition("->")[2]
 
     @property
     def why_not(self) -> str | None:
@@ -112,9 +125,9 @@ def row_of(result: Result) -> Row:
     case = result.case
     return Row(
         pair=_pair(result),
-        frameworks=clean(f"{case.producer} → {case.consumer}", LONGEST_NAME),
+        frameworks=clean(_frameworks(case), LONGEST_NAME),
         environment=clean(result.environment or "", LONGEST_NAME),
-        code=clean(case.code),
+        code=clean(_code(case)),
         shape=clean(shape_text(case.shape), LONGEST_NAME),
         dtype=clean(case.dtype, LONGEST_NAME),
         layout=clean(case.layout, LONGEST_NAME),
@@ -142,6 +155,7 @@ def row_of(result: Result) -> Row:
         depends=_depends(result),
         first_ns=_number(result.first_in_process_ns),
         placement=without_samples(result.placement) if result.placement else None,
+        step=step_without_samples(result.step) if result.step else None,
         kept_ns=_kept(result),
         path=clean(case.path, LONGEST_NAME),
         form=clean(case.code.replace(str(tuple(case.shape)), "{shape}")) if case.shape else "",
@@ -153,9 +167,20 @@ def row_of(result: Result) -> Row:
 
 def _pair(result: Result) -> str:
     # What was measured in different environments must not be compared as one pair's paths.
-    pair = f"{result.case.producer} → {result.case.consumer}"
+    pair = _frameworks(result.case)
     where = f" in {result.environment}" if result.environment else ""
     return clean(pair, LONGEST_NAME) + clean(where, LONGEST_NAME)
+
+
+def _frameworks(case: CaseRecord) -> str:
+    if case.protocol == Protocol.STEP:
+        return case.producer
+    return f"{case.producer} → {case.consumer}"
+
+
+def _code(case: CaseRecord) -> str:
+    """The code; that of a step, of which much is alike, with the name of the strategy."""
+    return f"{case.import_}: {case.code}" if case.protocol == Protocol.STEP else case.code
 
 
 def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Row]:

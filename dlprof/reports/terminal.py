@@ -15,7 +15,7 @@ from rich.text import Text
 
 from dlprof.clean import first_line
 from dlprof.quantity import plain_time, size_text, time_text
-from dlprof.reports import circumstances, findings, first_call, ingest, placement
+from dlprof.reports import circumstances, findings, first_call, ingest, placement, steps
 from dlprof.reports.answer import answers, listed
 from dlprof.reports.cell_text import device_text, fault_text, modes_text, owner_text, speed_text
 from dlprof.reports.row import Row, suspected
@@ -97,7 +97,7 @@ def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
     rows = suspected(rows, header.findings)
     order = {array: index for index, array in enumerate(dict.fromkeys(row.array for row in rows))}
     measured = sorted(
-        (row for row in rows if row.ready is not None),
+        (row for row in rows if row.ready is not None and not row.is_step),
         key=lambda row: (order[row.array], row.cost_ns),
     )
     lost = [row for row in rows if row.ready is None]
@@ -106,13 +106,15 @@ def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
         parts.append(_table(measured[:MOST_ROWS], rows))
     if len(measured) > MOST_ROWS:
         parts.append(Text(f"… and {len(measured) - MOST_ROWS:,} more in the session file"))
+    parts += steps.compose(rows)
     parts += _reasons(lost)
     notes, first = _notes(measured), first_call.compose(rows)
     parts += notes or ([Text()] if first else [])
     parts += first
     parts += ingest.compose(rows)
     parts += placement.compose(rows)
-    parts += findings.compose(header.findings, rows)
+    if measured or header.findings or not rows:
+        parts += findings.compose(header.findings, rows)
     parts.append(Text())
     found = answers(rows)
     parts += [_flush(Text(answer, style="bold")) for answer in found[:MOST_ANSWERS]]

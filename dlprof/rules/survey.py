@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
+from dlprof.probes.base import Protocol
 from dlprof.rules.known import Known
 from dlprof.session import Result
 
@@ -89,8 +90,15 @@ def survey(results: Iterable[Result]) -> Survey:
 
 
 def surveys(results: Iterable[Result]) -> dict[str, Survey]:
-    """The cases of each environment; one without a name where there is one only."""
-    known = (Known(index, result) for index, result in enumerate(results))
+    """The cases of each environment; one without a name where there is one only.
+
+    Rules are about conversions: steps of inference are no cases of theirs.
+    """
+    known = (
+        Known(index, result)
+        for index, result in enumerate(results)
+        if result.case.protocol != Protocol.STEP
+    )
     apart = by(known, lambda case: case.result.environment or "")
     return {name: Survey(tuple(cases)) for name, cases in apart.items()}
 

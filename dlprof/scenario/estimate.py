@@ -12,6 +12,8 @@ from dlprof.runner import Settings
 
 TIMERS = 2.4
 """Two timers, and what the rest of a round takes in parts of one timer."""
+STEP_TIMERS = 9.0
+"""The same for a step of inference, whose loops are sampled in turn."""
 ROUND_S = 0.03
 """Making the array, and the instruments that have no timer."""
 START_S = 3.0
@@ -44,15 +46,18 @@ class Estimate:
 
 def estimate(cases: Sequence[Case], settings: Settings) -> Estimate:
     """Nothing is measured for this: the constants above are from runs on two cores of a server."""
-    timers_s = TIMERS * settings.sample_ns / 1e9 + ROUND_S
+    steps = sum(case.is_step for case in cases)
+    timers = TIMERS * (len(cases) - steps) + STEP_TIMERS * steps
+    once_s = timers * settings.sample_ns / 1e9 + ROUND_S * len(cases)
     bytes_ = sum(math.prod(case.shape) * DTYPES[case.dtype] for case in cases)
     groups = {(case.environment, None if settings.together else case.pair) for case in cases}
     paths = {
         (case.environment, case.pair, case.path.code, case.dtype, case.layout, case.device)
         for case in cases
+        if not case.is_step
     }
     return Estimate(
-        rounds_s=settings.rounds * (timers_s * len(cases) + PASSES * bytes_ / BYTES_PER_S),
+        rounds_s=settings.rounds * (once_s + PASSES * bytes_ / BYTES_PER_S),
         starts_s=START_S * settings.rounds * len(groups),
         diagnosis_s=DIAGNOSIS_S * len(paths) if settings.diagnose else 0.0,
     )

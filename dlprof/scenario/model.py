@@ -16,6 +16,8 @@ from dlprof.rules.thresholds import named as known_thresholds
 from dlprof.runner import Settings
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.pairs import parse as parse_pair
+from dlprof.step_request import framework as step_framework
+from dlprof.steps import KNOWN as STEPS
 
 DEFAULT = Settings()
 LONGEST_S = 1e6
@@ -157,15 +159,45 @@ class FloorSpec(Part):
         return self
 
 
+class StepSpec(Part):
+    """A framework that runs a model: what its output's memory costs is measured."""
+
+    framework: Annotated[Text, _fit(step_framework)] = Field(examples=list(STEPS))
+    model: Text | None = Field(
+        None,
+        description="An ONNX file, or a Python file that defines model; a relative path begins at"
+        " the scenario file. A small model of dlprof's own if there is none.",
+    )
+    threads: StrictInt = Field(
+        0, ge=0, le=4096, description="Threads on the host; 0 is the framework's own choice."
+    )
+
+    @property
+    def name(self) -> str:
+        """What the report of origins calls it."""
+        threads = f", threads {self.threads}" if self.threads else ""
+        return f"{self.framework}{f' with {self.model}' if self.model else ''}{threads}"
+
+
 class Scenario(Part):
     """A problem, and the sweep that shows it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["pairs"]}, {"required": ["step"]}]}
+    )
 
     title: Text = Field(description="The problem in a few words.")
     question: Text = Field(description="What the sweep answers.")
     source: list[Text] = Field(default=[], description="Where the problem was told: links.")
     pairs: Annotated[list[Pair], Distinct] = Field(
+        default=[],
         min_length=1,
         description="Producer and consumer: tf->cupy, tf<->cupy for both ways, torch->* for all.",
+    )
+    step: Annotated[list[StepSpec], Distinct] = Field(
+        default=[],
+        min_length=1,
+        description="Instead of pairs: frameworks that run a model, see docs/steps.md.",
     )
     paths: list[Text] = Field(
         default=[], description="Only paths whose name or code matches one of these globs."
@@ -219,3 +251,14 @@ class Scenario(Part):
     expect: list[Expect] = Field(
         default=[], description="Findings that must be there: DLP001 on tf->*, no error."
     )
+
+    @model_validator(mode="after")
+    def _pairs_or_steps(self) -> Scenario:
+        if bool(self.pairs) == bool(self.step):
+            found = "both" if self.pairs else "neither"
+            raise ValueError(f"it names {found} of pairs and steps: name one of them")
+        if self.step and "shapes" not in self.model_fields_set:
+            raise ValueError("name the shapes of the model's input")
+        if self.step and self.expect:
+            raise ValueError("expect tells of findings, and of steps there are none")
+        return self

@@ -16,7 +16,7 @@ from dlprof import files
 from dlprof.clean import clean
 from dlprof.errors import ScenarioError
 from dlprof.scenario.lines import line_of
-from dlprof.scenario.model import EnvironmentSpec, FloorSpec, Scenario
+from dlprof.scenario.model import EnvironmentSpec, FloorSpec, Part, Scenario, StepSpec
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -129,7 +129,11 @@ def _found(value: Any) -> str:
 
 
 def _known(where: Sequence[str | int]) -> str:
-    parts = {"environment": EnvironmentSpec.model_fields, "floor": FloorSpec.model_fields}
-    fields = parts[str(where[0])] if len(where) > 1 else Scenario.model_fields
+    tables: dict[str, type[Part]] = {
+        "environment": EnvironmentSpec,
+        "floor": FloorSpec,
+        "step": StepSpec,
+    }
+    fields = tables.get(str(where[0]) if len(where) > 1 else "", Scenario).model_fields
     near = difflib.get_close_matches(str(where[-1]), fields, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(fields)}"

@@ -22,6 +22,7 @@ from dlprof.scenario.model import Scenario
 from dlprof.scenario.pairs import WILD, pairs, parse
 from dlprof.scenario.record import Environment, ScenarioRecord
 from dlprof.scenario.settle import Origins
+from dlprof.step_request import Asked, asked, check_distinct
 
 MOST_CASES = 20_000
 """More are measured only if the user says that he means it."""
@@ -51,13 +52,15 @@ def sweep(
     ``environments`` are its interpreters, one without a name if it names none; ``inspect`` gives
     the catalog of one. Raises :class:`UsageError` for a framework that nobody knows.
     """
+    steps = _steps(scenario, path)
     files = tuple(_beside(path, file, "probe file") for file in scenario.probes)
+    files += tuple(step.source for step in steps)
     catalogs = {one.name: inspect(one, files) for one in environments}
     axes = axes_of(scenario)
     patterns = [parse(text) for text in scenario.pairs]
     able = [name for catalog in catalogs.values() for name in _able(catalog, axes)]
     first = next(iter(catalogs.values()))
-    wanted = pairs(patterns, first, able)
+    wanted = tuple(step.pair for step in steps) or pairs(patterns, first, able)
     if not wanted:
         raise Unmeasured(f"no framework that fits {', '.join(scenario.pairs)} can be measured here")
     wild = any(WILD & set(text) for text in scenario.pairs)
@@ -119,7 +122,7 @@ def settings_of(scenario: Scenario) -> Settings:
         limit_s=scenario.timeout,
         budget_s=scenario.budget,
         together=scenario.together,
-        diagnose=scenario.diagnose,
+        diagnose=scenario.diagnose or bool(scenario.step),  # of steps there is no diagnosis
     )
 
 
@@ -143,6 +146,16 @@ def check_count(cases: int, meant: bool) -> None:
             f"these are {cases:,} cases, more than {MOST_CASES:,}: "
             "add --yes if you mean it, or name fewer shapes, dtypes, layouts or paths"
         )
+
+
+def _steps(scenario: Scenario, path: Path) -> list[Asked]:
+    found = [
+        step
+        for one in scenario.step
+        for step in asked([one.framework], one.model, one.threads, path.parent)
+    ]
+    check_distinct(found)
+    return found
 
 
 def _able(catalog: Catalog, axes: Axes) -> list[str]:

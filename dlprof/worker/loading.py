@@ -1,7 +1,8 @@
 """Find probes: those that come with dlprof, from files, and from installed packages.
 
-A source is a word: ``builtin``, ``file:/path/to/probe.py``, ``entry:name``, or ``code:`` and a
-user's own conversion. Foreign code runs here, in a worker, and never in the parent.
+A source is a word: ``builtin``, ``file:/path/to/probe.py``, ``entry:name``, ``code:`` and a user's
+own conversion, or ``step:`` and a framework that runs a model. Foreign code runs here, in a
+worker, and never in the parent.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from dlprof import steps
 from dlprof.probes import ALL
 from dlprof.probes.base import Probe
 from dlprof.worker import own_code
@@ -36,6 +38,8 @@ def load(source: str) -> list[Probe]:
         return probes()
     if source.startswith(own_code.PREFIX):
         return own_code.probes(source, find)
+    if source.startswith(steps.PREFIX):
+        return [steps.load(source)]
     if source.startswith("file:"):
         return _from_module(_load_file(source.removeprefix("file:")), source)
     return [_checked(_load_entry(source.removeprefix("entry:")), source)]

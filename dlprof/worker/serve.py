@@ -10,6 +10,7 @@ from dlprof.worker.case import Answer, load, run_case
 from dlprof.worker.channel import Channel
 from dlprof.worker.inspect import inspect, verify
 from dlprof.worker.recognise import recognise
+from dlprof.worker.step import case as step_case
 from dlprof.worker.words import words
 
 
@@ -36,6 +37,8 @@ class Desk:
         try:
             if kind == "case":
                 run_case(self, request, answer)
+            elif kind == "step":
+                run_case(self, request, answer, step_case.measure)
             elif kind == "load":
                 load(self, request["cases"], answer)
             elif kind == "reference":

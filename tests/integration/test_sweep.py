@@ -145,7 +145,7 @@ def test_a_scenario_of_missing_frameworks_only_measures_nothing(sweep):
 @pytest.mark.parametrize(
     ("text", "words", "sentence"),
     [
-        ("", (), "scenario.toml: pairs is missing"),
+        ("", (), "scenario.toml: it names neither of pairs and steps: name one of them"),
         (PAIR + "round = 3\n", (), "line 6: unknown key 'round': did you mean 'rounds'?"),
         (PAIR.replace("fake->", "fak->"), (), "there is no framework 'fak': did you mean 'fake'?"),
         (PAIR.replace(FAKE, "none.py"), (), "there is no probe file none.py"),

@@ -14,7 +14,8 @@ import dlprof
 pytestmark = pytest.mark.unit
 
 PACKAGE = Path(dlprof.__file__).parent
-INSIDE = sorted([*PACKAGE.glob("probes/*.py"), *PACKAGE.glob("worker/*.py")])
+FOLDERS = ("probes", "steps", "worker", "worker/step")
+INSIDE = sorted(path for folder in FOLDERS for path in PACKAGE.glob(f"{folder}/*.py"))
 HEAVY = (
     "numpy",
     "pandas",
@@ -94,12 +95,12 @@ def imported(path):
 @pytest.mark.parametrize("path", INSIDE, ids=named)
 def test_what_runs_in_the_measured_interpreter_imports_the_standard_library_alone(path):
     for name in imported(path):
-        own = name.startswith(("dlprof.probes.", "dlprof.worker."))
+        own = name.startswith(("dlprof.probes.", "dlprof.steps", "dlprof.worker."))
         assert own or name.partition(".")[0] in sys.stdlib_module_names, name
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in INSIDE if path.parent.name == "probes"], ids=named
+    "path", [path for path in INSIDE if path.parent.name in ("probes", "steps")], ids=named
 )
 def test_probes_do_not_know_the_worker(path):
     assert not [name for name in imported(path) if name.startswith("dlprof.worker")]
@@ -118,7 +119,7 @@ def test_importing_dlprof_loads_nothing_heavy():
 
 def test_importing_all_of_the_worker_loads_nothing_heavy():
     modules = ", ".join(
-        f"dlprof.{path.parent.name}.{path.stem}"
+        ".".join(("dlprof", *path.relative_to(PACKAGE).with_suffix("").parts))
         for path in INSIDE
         if not path.stem.startswith("__")
     )

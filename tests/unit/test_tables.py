@@ -16,6 +16,7 @@ from builders import make_header, make_measure, make_result, make_session
 from hostile_text import texts
 from hypothesis import given
 from rule_builders import ordered, verdict
+from step_builders import make_step
 
 from dlprof.clean import clean
 from dlprof.reports import delimited, parquet
@@ -54,6 +55,7 @@ def whole_result(**changes):
         "early_write": verdict("unknown", reason="the source cannot be written"),
         "peak_memory": verdict("ok", arrays=1.5),
         "trace": verdict("no trace", reason="no CUDA"),
+        "step": make_step(),
     }
     return make_result(**(fields | changes))
 

@@ -39,6 +39,10 @@ def headline(session: Session, everything: Sequence[Entry]) -> Headline:
     if warnings:
         text = f"{subject}: slow for no reason in {cases_text(warnings, everything)}"
         return Headline("slow", text, (*lead, "No rule found anything wrong or unsafe."))
+    if all(entry.row.is_step for entry in measured):
+        steps = number(len(measured), "step")
+        text = f"{subject}: {steps} of inference measured; rules are about conversions alone"
+        return Headline("clear", text, lead)
     return Headline(
         "clear",
         f"{subject}: no rule found anything wrong or slow for no reason in"
@@ -50,7 +54,11 @@ def headline(session: Session, everything: Sequence[Entry]) -> Headline:
 def subject_text(everything: Sequence[Entry]) -> str:
     """``torch → numpy``, or how many pairs there are."""
     pairs = list(dict.fromkeys(entry.row.pair for entry in everything))
-    return pairs[0] if len(pairs) == 1 else f"{len(pairs):,} pairs of frameworks"
+    if len(pairs) == 1:
+        return pairs[0]
+    if everything and all(entry.row.is_step for entry in everything):
+        return f"{len(pairs):,} models"
+    return f"{len(pairs):,} pairs of frameworks"
 
 
 def number(count: int, what: str) -> str:

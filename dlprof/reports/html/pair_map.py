@@ -32,6 +32,7 @@ class Map:
 
 def maps(everything: Sequence[Entry]) -> list[Map]:
     """One for each array; none for a single pair, of which the tables say more."""
+    everything = [entry for entry in everything if not entry.row.is_step]
     if len({entry.row.pair for entry in everything}) < LEAST_PAIRS:
         return []
     arrays: dict[tuple[str, ...], list[Entry]] = {}

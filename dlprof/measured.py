@@ -1,0 +1,64 @@
+"""What several parts of a session are made of: times over processes, shares, verdicts."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dlprof.json_text import Free
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="allow", populate_by_name=True, allow_inf_nan=False
+    )
+    __pydantic_extra__: dict[str, Free] = Field(init=False)
+
+
+class ProcessSamples(Model):
+    """What one process measured: samples in ns per call, each the mean of ``loops`` calls."""
+
+    round: int
+    loops: int
+    samples_ns: list[float]
+    page_faults_per_call: float | None = None
+
+
+class Mode(Model):
+    """Processes that agree among themselves and with no others."""
+
+    median_ns: float
+    rounds: list[int]
+    page_faults_per_call: float | None = None
+
+
+class TimeMeasure(Model):
+    """A time per call: the median of the process medians and its interval.
+
+    ``ci95_ns`` is None for a single process and where there are several ``modes``.
+    ``same_as`` names the measure that this one repeats; it then has no samples of its own.
+    """
+
+    median_ns: float
+    ci95_ns: tuple[float, float] | None
+    min_ns: float
+    processes: list[ProcessSamples] = []
+    modes: list[Mode] = []
+    same_as: str | None = None
+
+    @property
+    def modes_ns(self) -> tuple[float, float]:
+        """The fastest and the slowest mode; twice the median where there are none."""
+        found = [mode.median_ns for mode in self.modes] or [self.median_ns]
+        return min(found), max(found)
+
+
+class Verdict(Model):
+    verdict: str
+    evidence: dict[str, Free] = {}
+
+
+class Share(Model):
+    """A part of a whole, from 0 to 1; noise may carry it a little below 0."""
+
+    median: float
+    ci95: tuple[float, float] | None = None

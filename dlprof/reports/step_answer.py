@@ -1,0 +1,100 @@
+"""The sentences that answer for steps of inference: what is saved, what does not last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dlprof.axes import shape_text
+from dlprof.quantity import plain_time
+from dlprof.reports.row import Row
+from dlprof.reports.steps import (
+    after_calls,
+    is_told,
+    rate_text,
+    saved_of,
+    saved_text,
+    signed,
+    tells,
+)
+from dlprof.session import Share
+from dlprof.steps.base import FRESH
+
+WORDS = {1: "next", 2: "second", 3: "third"}
+
+
+def answer(rows: Sequence[Row]) -> str:
+    """What the strategies for one model and input come to, against an output for each call."""
+    where = f"{rows[0].pair}, {rows[0].shape} {rows[0].dtype} on {rows[0].device}"
+    measured = [row for row in rows if row.ready is not None and not row.changed]
+    fresh = next((row for row in measured if row.strategy == FRESH), None)
+    others = [row for row in measured if row.strategy != FRESH]
+    if fresh is None or not others:
+        return f"{where}: no strategy could be compared with an output allocated at each call."
+    sentences = [_savings(fresh, others), _hazards(others), _changes(measured)]
+    return f"{where}: {' '.join(filter(None, sentences))}"
+
+
+def _savings(fresh: Row, others: Sequence[Row]) -> str:
+    """What is saved, and what costs more, as far as it can be told."""
+    known = [(row, share) for row in others if (share := saved_of(row)) is not None]
+    told = sorted((one for one in known if tells(one[1])), key=lambda one: -one[1].median)
+    whole = f"{plain_time(fresh.cost_ns)} of a step that allocates its output"
+    if not known:
+        return f"what is saved of the {whole} could not be measured."
+    if not any(share.ci95 for _, share in known):
+        return f"one process has no interval, so what is saved of the {whole} is unknown."
+    slower = [row.strategy for row, share in told if share.median < 0]
+    text = f"no strategy saves what can be told of the {whole}."
+    if told and told[0][1].median > 0:
+        text = f"{_saving(*told[0])}{_throughput(told[0][0])}"
+    return text + (f" More takes {', '.join(slower)}." if slower else "")
+
+
+def _saving(row: Row, share: Share) -> str:
+    """What one strategy saves: both times are of the loops that were sampled in turn."""
+    versus = row.step.versus if row.step else None
+    fresh_ns = versus.fresh.median_ns if versus and versus.fresh else row.cost_ns
+    return (
+        f"{row.strategy} saves {plain_time(share.median * fresh_ns)} of the"
+        f" {plain_time(fresh_ns)} of a step that allocates its output ({saved_text(share)})."
+    )
+
+
+def _throughput(row: Row) -> str:
+    versus = row.step.versus if row.step else None
+    if versus is None or versus.reading is None or versus.fresh_reading is None:
+        return ""
+    now, then = rate_text(versus.reading), rate_text(versus.fresh_reading)
+    told = versus.saved_reading is not None and tells(versus.saved_reading)
+    return f" With each output read: {now} steps/s instead of {then}" + (
+        "." if told else ", which cannot be told apart."
+    )
+
+
+def _hazards(others: Sequence[Row]) -> str:
+    """Which outputs do not last."""
+    lost: dict[int, list[str]] = {}
+    for row in others:
+        after = after_calls(row)
+        if after is not None:
+            lost.setdefault(after, []).append(row.strategy)
+    told = [
+        f"that of {_and(names)} changes with the {WORDS.get(calls, f'{calls}th')} call"
+        for calls, names in sorted(lost.items())
+    ]
+    return f"But an output does not always last: {', '.join(told)} after it." if told else ""
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _changes(rows: Sequence[Row]) -> str:
+    """What another shape at each call costs, where that can be told."""
+    found = [(row.strategy, row.step.shape_change) for row in rows if row.step]
+    known = [(name, change) for name, change in found if change is not None]
+    told = [f"{name} {signed(change.cost_ns)}" for name, change in known if is_told(change)]
+    if not told:
+        return ""
+    other = shape_text(known[0][1].shape)
+    return f"Another shape at each call ({other} and back) adds to a step: {', '.join(told)}."

@@ -1,0 +1,1 @@
+"""Instruments for steps of inference: what a strategy for the output's memory costs and risks."""

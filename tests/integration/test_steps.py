@@ -1,0 +1,348 @@
+"""``dlprof steps``: real models on real frameworks, from the command line to the session."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy
+import pytest
+from command_line import content, dlprof
+
+from dlprof.probes.base import ArraySpec
+from dlprof.steps.model import ONNX_BASE64, TORCH, UNITS
+from dlprof.steps.torch_tensorrt import TorchTensorRTSteps
+
+onnx = pytest.importorskip("onnx")
+helper, FLOAT, INT64 = onnx.helper, onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+
+pytestmark = pytest.mark.integration
+
+QUICK = ("--quick", "--threads", 1)
+ORT = ("fresh", "persistent", "bound", "two-buffers", "ahead")
+OTHERS = {
+    "text.onnx": "not a model",
+    "linear.py": "import torch\nmodel = torch.nn.Linear(4, 2)\n",
+    "none.py": "x = 1\n",
+    "tuple.py": "def model(x, out=None):\n    return x, x\n",
+    "ends.py": "import os\nos._exit(3)\n",
+}
+
+
+def write(path, nodes, inputs, outputs, initializers=()):
+    """An ONNX file; ``inputs`` and ``outputs`` are names with type and shape."""
+    parts = [
+        [helper.make_tensor_value_info(name, *kind) for name, kind in side.items()]
+        for side in (inputs, outputs)
+    ]
+    graph = helper.make_graph(nodes, "graph", *parts, list(initializers))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def node(kind, *names):
+    return helper.make_node(kind, list(names[:-1]), [names[-1]])
+
+
+ROWS = (FLOAT, ["rows", 4])
+FILES = {
+    "dense.onnx": ([node("Relu", "x", "y")], {"x": ROWS}, {"y": ROWS}),
+    "one_shape.onnx": ([node("Neg", "x", "y")], {"x": (FLOAT, [2, 4])}, {"y": (FLOAT, [2, 4])}),
+    "ids.onnx": ([helper.make_node("Cast", ["x"], ["y"], to=FLOAT)], {"x": (INT64, ["rows", 4])}, {"y": ROWS}),
+    "two_inputs.onnx": ([node("Add", "x", "w", "y")], {"x": ROWS, "w": ROWS}, {"y": ROWS}),
+    "two_outputs.onnx": (
+        [node("Relu", "x", "y"), node("Neg", "x", "z")],
+        {"x": ROWS},
+        {"y": ROWS, "z": ROWS},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Models of one's own, sound and unsound."""
+    path = tmp_path_factory.mktemp("models")
+    for name, parts in FILES.items():
+        write(path / name, *parts)
+    for name, text in OTHERS.items():
+        (path / name).write_text(text)
+    return path
+
+
+@pytest.fixture
+def run(tmp_path, folder):
+    """Run ``dlprof steps`` where the models are; what it said, and the results by strategy."""
+
+    def run(*words, code=0):
+        path = tmp_path / "session.json"
+        known = [folder / word if word in (*FILES, *OTHERS) else word for word in words]
+        done = dlprof("steps", *known, *QUICK, "-o", path, state=tmp_path, COLUMNS="80")
+        assert done.code == code, done.err
+        results = content(path)["results"] if path.exists() else []
+        return done, {result["case"]["import"]: result for result in results}
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """The built-in model on both frameworks of the host, measured once."""
+    path = tmp_path_factory.mktemp("steps")
+    words = ("steps", "torch,ort", "--shape", "8x64", *QUICK, "-o", path / "s.json")
+    done = dlprof(*words, state=path, COLUMNS="80")
+    assert done.code == 0, done.err
+    found: dict[str, dict] = {}
+    for result in content(path / "s.json")["results"]:
+        found.setdefault(result["case"]["producer"], {})[result["case"]["import"]] = result
+    return done, found
+
+
+LASTS = {"fresh": None, "persistent": 1, "copied": 1, "bound": 1, "two-buffers": 2, "ahead": None}
+BUFFERS = {"fresh": 8, "persistent": 1, "copied": 1, "bound": 1, "two-buffers": 2, "ahead": 8}
+
+
+@pytest.mark.parametrize(
+    ("framework", "strategy"),
+    [
+        *(("torch", name) for name in ("fresh", "persistent", "copied", "two-buffers", "ahead")),
+        *(("onnxruntime", name) for name in ORT),
+    ],
+)
+def test_how_long_an_output_lasts_is_seen(both, framework, strategy):
+    result = both[1][framework][strategy]
+    assert (result["status"], result["values"]["verdict"]) == ("ok", "ok")
+    reuse, after = result["step"]["reuse"], LASTS[strategy]
+    assert reuse["verdict"] == ("kept" if after is None else "overwritten")
+    assert reuse["evidence"].get("after_calls") == after
+    assert result["step"]["allocations"]["buffers"] == BUFFERS[strategy]
+    assert result["step"]["shape_change"]["shape"] == [4, 64]
+    assert result["host_time"]["median_ns"] > 0
+    assert result["step"]["versus"]["reading"]["median_ns"] > 0
+
+
+def test_torch_counts_one_allocation_less_with_a_buffer_for_the_output(both):
+    per_call = {
+        name: result["step"]["allocations"]["per_call"]
+        for name, result in both[1]["torch"].items()
+        if result["step"]
+    }
+    assert per_call["fresh"] - per_call["persistent"] == 1
+    assert per_call["fresh"] == per_call["ahead"]
+
+
+def test_onnxruntime_does_not_count_and_the_report_says_so(both):
+    found = both[1]["onnxruntime"]["fresh"]["step"]["allocations"]
+    assert (found["per_call"], found["reason"]) == (
+        None,
+        "onnxruntime does not tell how often it allocates",
+    )
+    assert "onnxruntime: allocations unknown: onnxruntime does not tell" in both[0].out
+
+
+def test_a_cuda_graph_needs_a_device(both):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    result = both[1]["torch"]["cuda-graph"]
+    assert result["status"] == "unsupported"
+    assert result["reason"].startswith("a CUDA graph needs an input on a CUDA device: ")
+
+
+def test_the_report_is_made_for_eighty_columns_and_answers_in_the_end(both):
+    out = both[0].out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "torch, input 8x64 float32 on cpu:" in out
+    end = " ".join(out.split())
+    assert "that of persistent and bound changes with the next call, that of two-buffers" in end
+
+
+def test_a_model_of_ones_own_is_measured(run):
+    done, results = run("--model", "dense.onnx", "--shape", "2x4")
+    assert {result["status"] for result in results.values()} == {"ok"}
+    assert set(results) == set(ORT)
+    assert "onnxruntime:dense.onnx, input 2x4 float32 on cpu:" in done.out
+    assert "onnxruntime " in done.out.splitlines()[1]  # with its version
+
+
+def test_a_module_that_takes_no_buffer_refuses_those_strategies_alone(run):
+    done, results = run("torch", "--model", "linear.py", "--shape", "2x4")
+    assert {name for name, result in results.items() if result["status"] == "ok"} == {
+        "fresh",
+        "copied",
+    }
+    assert "unexpected keyword argument 'out'" in " ".join(done.out.split())
+
+
+def test_a_model_of_one_shape_is_measured_without_another(run):
+    done, results = run("--model", "one_shape.onnx", "--shape", "2x4")
+    assert results["persistent"]["step"]["shape_change"] is None
+    assert results["persistent"]["step"]["reuse"]["verdict"] == "overwritten"
+    assert "new shape: InvalidArgument" in done.out
+
+
+def test_whole_numbers_are_handed_to_a_model_that_takes_them(run):
+    _, results = run("--model", "ids.onnx", "--shape", "2x4", "--dtype", "int64")
+    assert {result["status"] for result in results.values()} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--model", "two_inputs.onnx", "--shape", "2x4"), "the model has 2 inputs (x, w); a step"),
+        (("--model", "two_outputs.onnx", "--shape", "2x4"), "the model has 2 outputs (y, z); a"),
+        (("--model", "one_shape.onnx", "--shape", "3x4"), "Got invalid dimensions for input"),
+        (("--model", "ids.onnx", "--shape", "2x4"), "expected: (tensor(int64))"),
+        (("--model", "text.onnx", "--shape", "2x4"), "Protobuf parsing failed"),
+        (("torch", "--model", "none.py", "--shape", "4"), "none.py defines no model that can be"),
+        (("torch", "--model", "tuple.py", "--shape", "4"), "the model gives a tuple; a step of"),
+        (("torch", "--model", "ends.py", "--shape", "4"), "ended with exit code 3 during create"),
+        (("torch", "--shape", "3x3"), "shapes cannot be multiplied"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_model_that_cannot_be_measured_is_told_in_one_sentence(run, words, said):
+    done, _ = run(*words, "--path", "*->fresh", code=4)
+    assert done.sentence().startswith("dlprof: nothing could be measured: ")
+    assert said in done.sentence()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("jax",), "dlprof measures no steps of 'jax': known are torch, onnxruntime,"),
+        (("tourch",), "did you mean 'torch'?"),
+        (("--model", "nowhere.onnx", "--shape", "4"), "there is no model file nowhere.onnx"),
+        (("torch", "--model", "dense.onnx", "--shape", "4"), "torch runs models in .py files"),
+        (("--model", "dense.onnx"), "name the shape of the model's input"),
+        (("torch", "--shape", "4x"), "shape '4x' is not like"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_measured(run, words, said):
+    done, results = run(*words, code=2)
+    assert said in done.sentence()
+    assert results == {}
+
+
+def test_a_session_is_finished_by_resume(tmp_path):
+    path = tmp_path / "s.json"
+    words = ("steps", "onnxruntime", "--threads", 1, "--shape", "4x64", "--rounds", 2)
+    short = dlprof(*words, "--budget", 0, "-o", path, state=tmp_path)
+    assert short.code == 0, short.err
+    session = content(path)
+    assert {tuple(result["rounds"]) for result in session["results"]} == {(0,)}
+    session["request"]["settings"]["budget_s"] = None
+    path.write_text(json.dumps(session))
+    done = dlprof("steps", "--resume", path, state=tmp_path)
+    assert done.code == 0, done.err
+    for result in content(path)["results"]:
+        assert result["rounds"] == [0, 1]
+        assert len(result["step"]["versus"]["reading"]["processes"]) == 2
+        assert len(result["step"]["shape_change"]["changing"]["processes"]) == 2
+
+
+def test_a_scenario_of_steps_is_swept(tmp_path, folder):
+    path = folder / "scenario.toml"
+    path.write_text(
+        'title = "t"\nquestion = "q"\nshapes = ["2x4"]\nrounds = 1\nsample_ms = 1.0\n'
+        '[[step]]\nframework = "ort"\nmodel = "dense.onnx"\nthreads = 1\n'
+    )
+    done = dlprof("sweep", path, "-o", tmp_path / "s.json", state=tmp_path)
+    assert done.code == 0, done.err
+    assert "from the file: step ort with dense.onnx, threads 1; shapes 2x4;" in done.out
+    assert len(content(tmp_path / "s.json")["results"]) == len(ORT)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[step]]\nframework = "jax"', "step 1, framework: dlprof measures no steps of 'jax'"),
+        ('[[step]]\nframework = "ort"\nmodle = "x"', "unknown key 'modle': did you mean 'model'?"),
+        ('[[step]]\nframework = "ort"\nmodel = "no.onnx"', "there is no model file no.onnx"),
+        ('expect = ["no error"]\n[[step]]\nframework = "ort"', "of steps there are none"),
+        ('pairs = ["a->b"]\n[[step]]\nframework = "ort"', "it names both of pairs and steps"),
+    ],
+)
+def test_a_scenario_of_steps_that_makes_no_sense_is_refused(tmp_path, text, said):
+    path = tmp_path / "scenario.toml"
+    path.write_text(f'title = "t"\nquestion = "q"\nshapes = ["2x4"]\n{text}\n')
+    done = dlprof("sweep", path, "--dry-run", state=tmp_path)
+    assert done.code == 2
+    assert said in done.sentence()
+
+
+def test_the_built_in_model_is_what_onnx_writes(tmp_path):
+    scalars = {"start": 0.0, "limit": float(UNITS**2), "delta": 1.0}
+    initializers = [helper.make_tensor(name, FLOAT, [], [value]) for name, value in scalars.items()]
+    initializers.append(helper.make_tensor("shape", INT64, [2], [UNITS, UNITS]))
+    initializers.append(helper.make_tensor("scale", FLOAT, [], [0.125]))
+    nodes = [
+        node("Range", "start", "limit", "delta", "index"),
+        node("Cos", "index", "wave"),
+        node("Reshape", "wave", "shape", "square"),
+        node("Mul", "square", "scale", "weight"),
+        node("MatMul", "x", "weight", "sum"),
+        node("Relu", "sum", "hidden"),
+        node("MatMul", "hidden", "weight", "y"),
+    ]
+    rows = (FLOAT, ["rows", UNITS])
+    path = write(tmp_path / "mlp.onnx", nodes, {"x": rows}, {"y": rows}, initializers)
+    built_in = onnx.load_model_from_string(base64.b64decode(ONNX_BASE64))
+    onnx.checker.check_model(built_in)
+    written = onnx.load_model(path)
+    built_in.graph.name = written.graph.name
+    assert built_in == written
+
+
+def test_both_frameworks_run_the_same_model():
+    torch, onnxruntime = pytest.importorskip("torch"), pytest.importorskip("onnxruntime")
+    values = numpy.random.default_rng(0).standard_normal((5, UNITS)).astype("float32")
+    names = {"torch": torch, "x": torch.from_numpy(values)}
+    exec(TORCH, names)
+    session = onnxruntime.InferenceSession(
+        base64.b64decode(ONNX_BASE64), providers=["CPUExecutionProvider"]
+    )
+    (output,) = session.run(None, {"x": values})
+    with torch.no_grad():
+        assert numpy.allclose(names["model"](names["x"]).numpy(), output, atol=1e-5)
+
+
+def test_torch_tensorrt_compiles_an_engine_for_each_strategy(monkeypatch):
+    """Without the library: a double of it stands for its compiler, and torch runs the model."""
+    torch = pytest.importorskip("torch")
+    switched_on = []
+
+    def compile_(module, ir, inputs, min_block_size):
+        return copy.deepcopy(module)
+
+    def enable(module):
+        return SimpleNamespace(set_pre_allocated_output=lambda on: switched_on.append((module, on)))
+
+    double = ModuleType("torch_tensorrt")
+    double.compile, double.Input = compile_, SimpleNamespace
+    double.runtime = SimpleNamespace(enable_pre_allocated_outputs=enable)
+    monkeypatch.setitem(sys.modules, "torch_tensorrt", double)
+    steps, names = TorchTensorRTSteps(), {}
+    spec = ArraySpec((8, UNITS), "float32")
+    try:
+        for text in (steps.setup, steps.create(spec), steps.load(spec)):
+            exec(text, names)
+        for way in steps.imports:
+            exec(way.code.format(x="x"), names)
+            assert names.pop("y").shape == (8, UNITS)
+    finally:
+        torch.set_grad_enabled(True)
+    assert switched_on == [(names["ahead"], True)]
+    assert names["ahead"] is not names["model"]
+
+
+def test_the_session_is_json_on_stdout(tmp_path):
+    words = ("steps", "onnxruntime", "--shape", "1x64", *QUICK, "--path", "*->fresh")
+    done = dlprof(*words, "--json", "-", state=tmp_path)
+    assert done.code == 0, done.err
+    (result,) = json.loads(done.out)["results"]
+    assert result["case"]["protocol"] == "step"

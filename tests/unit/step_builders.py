@@ -1,0 +1,123 @@
+"""Steps of inference for tests: a model of NumPy, and results that were measured."""
+
+from __future__ import annotations
+
+from builders import make_measure, make_record, make_result
+
+from dlprof.probes.base import CPU, ArraySpec
+from dlprof.probes.numpy import NumPy
+from dlprof.steps.base import FRESH, Allocated, Steps, strategy
+from dlprof.worker.step.subject import prepare
+
+MODEL = """
+def model(x, out=None):
+    return numpy.add(x, 1, out=out)
+"""
+EMPTY = "numpy.empty_like(output)"
+
+
+class NumPySteps(Steps):
+    """Each strategy there is, and some that are wrong."""
+
+    framework = NumPy()
+    name = "numpy"
+    module = "numpy"
+    distributions = ("numpy",)
+    devices = CPU
+    suffix = ".py"
+    setup = "import itertools\nimport numpy"
+    model = MODEL
+    imports = (
+        strategy(FRESH, "y = model({x})"),
+        strategy("persistent", "y = model({x}, out=buffer)", f"buffer = {EMPTY}"),
+        strategy(
+            "two-buffers",
+            "y = model({x}, out=next(turns))",
+            f"turns = itertools.cycle([{EMPTY}, {EMPTY}])",
+        ),
+        strategy(
+            "ahead",
+            f"y = model({{x}}, out=following); following = {EMPTY}",
+            f"following = {EMPTY}",
+        ),
+        strategy("wrong", "y = model({x}) + 1"),
+        strategy("another-shape", "y = model({x})[:1]"),
+        strategy("refused", "y = model({x}, into=3)"),
+    )
+
+    def create(self, spec, seed=0):
+        return f"x = numpy.arange({spec.elements}.0).reshape({spec.shape}) + {seed}"
+
+    def load(self, spec):
+        return self.model
+
+    def read(self, name):
+        return "y.sum()"
+
+
+class Counting(NumPySteps):
+    def count(self, device, run):
+        run()
+        return Allocated(16, 1024, "a test")
+
+
+def make_steps(name, steps=None, shape=(4, 3)):
+    """A step of this strategy, its buffers made."""
+    steps = steps or NumPySteps()
+    (way,) = (way for way in steps.imports if way.name == name)
+    made = prepare(steps, way, ArraySpec(shape, "float64"), lambda stage: None)
+    made.first_output()
+    made.build()
+    return made
+
+
+def make_step(saved=0.1, ci95=(0.05, 0.15), change=None, after=1, **changes):
+    """What was found of a strategy that saves a tenth; ``after`` None is an output that stays."""
+    overwritten = {"verdict": "overwritten", "evidence": {"after_calls": after}}
+    kept = {"verdict": "kept", "evidence": {"calls": 4}}
+    return {
+        "versus": {
+            "step": make_measure(900.0),
+            "fresh": make_measure(1000.0),
+            "reading": make_measure(1800.0),
+            "fresh_reading": make_measure(2000.0),
+            "saved": {"median": saved, "ci95": ci95},
+            "saved_reading": {"median": saved, "ci95": ci95},
+        },
+        "shape_change": change or make_change(),
+        "allocations": {"per_call": 2.0, "bytes_per_call": 64.0, "kept": 8, "buffers": 1},
+        "reuse": kept if after is None else overwritten,
+        **changes,
+    }
+
+
+def make_change(cost_ns=500.0, ci95=(400.0, 600.0)):
+    times = {name: make_measure(1000.0) for name in ("steady", "other", "changing")}
+    return {"shape": (2, 3), **times, "cost_ns": cost_ns, "cost_ci95_ns": ci95}
+
+
+def step_case(name="persistent", framework="torch", code="y = model(x, out=buffer)", **changes):
+    return make_record(
+        **{
+            "producer": framework,
+            "consumer": framework,
+            "export": "model",
+            "import": name,
+            "protocol": "step",
+            "code": code,
+            **changes,
+        }
+    )
+
+
+def step_result(name="persistent", step=None, **changes):
+    """A step that was measured."""
+    found = make_step() if step is None else step
+    fields = {"ownership": None, "lifetime": None, "step": found}
+    return make_result(case=step_case(name, **changes.pop("case", {})), **(fields | changes))
+
+
+def fresh_result(**changes):
+    """The step that all others are compared with."""
+    versus = {"reading": make_measure(2000.0)}
+    return step_result("fresh", make_step(versus=versus, after=None), **changes)
