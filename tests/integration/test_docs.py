@@ -28,7 +28,7 @@ DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.m
 
 ARGUMENTS = {
     *("producer", "consumer", "session", "rule", "statement", "finding", "base", "head"),
-    *("scenario", "address", "frameworks"),
+    *("scenario", "first", "second", "address", "frameworks"),
 }
 """Of commands: the documents name them by what they are."""
 
