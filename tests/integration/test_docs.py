@@ -28,7 +28,7 @@ DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.m
 
 ARGUMENTS = {
     *("producer", "consumer", "session", "rule", "statement", "finding", "base", "head"),
-    "scenario",
+    *("scenario", "first", "second"),
 }
 """Of commands: the documents name them by what they are."""
 
