@@ -1,0 +1,74 @@
+"""Where a gate keeps its sessions, and what it says of how it measured."""
+
+from __future__ import annotations
+
+import pytest
+from comparison_builders import compared, references, session, suite
+
+from dlprof.compare.sequential import Plan, begin
+from dlprof.compare.speed import Speed
+from dlprof.errors import UsageError
+from dlprof.gate.kept import NAMES, kept_in
+from dlprof.gate.loop import BUDGET, DECIDED, Ran
+from dlprof.gate.words import measured_text, speed_text
+
+pytestmark = pytest.mark.unit
+
+
+def test_a_folder_is_made_and_freed_of_an_earlier_gate(tmp_path):
+    folder = tmp_path / "a" / "b"
+    kept = kept_in(folder)
+    for name in NAMES:
+        kept.path(name).write_text("old", encoding="utf-8")
+    (folder / "mine.json").write_text("mine", encoding="utf-8")
+    assert len(kept.written()) == 4
+    assert kept_in(folder).written() == []
+    assert (folder / "mine.json").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_file_is_no_folder(tmp_path):
+    file = tmp_path / "a"
+    file.write_text("", encoding="utf-8")
+    for path in (file, tmp_path / "new.json"):
+        with pytest.raises(UsageError, match="name a folder"):
+            kept_in(path)
+    with pytest.raises(UsageError, match="cannot make the folder"):
+        kept_in(file / "below")
+
+
+def test_without_a_folder_no_two_gates_share_a_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    one, other = kept_in(None), kept_in(None)
+    assert one.folder == other.folder == tmp_path / "dlprof"
+    assert one.path("base") != other.path("base")
+
+
+def ran(rounds, stopped):
+    return Ran(begin(Plan(), 1), rounds, stopped)
+
+
+def test_it_says_how_many_rounds_and_why_it_stopped():
+    text = measured_text(ran(1, BUDGET), None, 12.0, baseline=False)
+    assert text == "Measured in turns, 1 round: the time is used up. 12 s in all."
+    text = measured_text(ran(8, DECIDED), ran(12, DECIDED), 12.0, baseline=True)
+    assert text.startswith("Measured HEAD alone, 8 rounds: every case is decided. What was flagged")
+    assert "12 rounds" in text
+
+
+@pytest.mark.parametrize(
+    ("speed", "held", "said"),
+    [
+        (None, [], "has no reference costs, so nothing was normalised"),
+        (None, references(count=1), "has too few reference costs"),
+        (Speed(1.0, 1.01, 1.0), references(), "Nothing was normalised"),
+        (
+            Speed(1.1, 1.1, 1.2),
+            references(),
+            "divided by 1.10, those of copies from 64 KiB on by 1.20",
+        ),
+    ],
+)
+def test_it_says_what_was_normalised(speed, held, said):
+    found, _ = compared(suite(), suite(seed=9), speed=speed)
+    (text,) = speed_text(session(suite(), references=held), found)
+    assert said in text
