@@ -28,7 +28,7 @@ def measure(asked: Asked, given: Given, criteria: Criteria, output: Path | None)
     target = _target(asked, path, output)
     sweep = sweep_of(scenario, path, given, asked.python)
     settings = settings_of(asked, sweep, criteria, None)
-    if not settings.floors:
+    if not criteria.times:
         raise UsageError("--fail-on names no measure, and nothing else can be calibrated")
     kept = kept_in(None)
     with Bar() as bar:

@@ -142,10 +142,10 @@ def sweep_of(scenario: Scenario, path: Path, given: Given, python: str | None) -
 def settings_of(
     asked: Asked, head: Sweep, criteria: Criteria, found: noise.Noise | None
 ) -> Settings:
-    floors = criteria.floors if criteria.times else ()
+    floors = criteria.floors
     rules = head.request.scenario.floors if head.request.scenario else ()
-    own = own_floors(rules, cases_of(head), floors) if floors else {}
-    if found is not None and floors:
+    own = own_floors(rules, cases_of(head), floors)
+    if found is not None:
         own = noise.raised(found, cases_of(head), floors, own)
     block = BLOCK if asked.baseline is None else None
     return Settings(floors=floors, own_floors=own, block=block)

@@ -14,7 +14,7 @@ from dlprof.compare.sequential import Plan
 from dlprof.compare.times import Settings
 from dlprof.gate.confirm import confirmed, flagged
 from dlprof.gate.kept import Kept
-from dlprof.gate.loop import Deadline, Ran, run
+from dlprof.gate.loop import STOPPED, Deadline, Ran, run
 from dlprof.gate.side import TIMERS, Named, Side, opened
 from dlprof.gate.suite import Suite
 from dlprof.gate.words import measured_text, speed_text
@@ -90,14 +90,22 @@ def _pass(
             else stack.enter_context(side_of(task, "base", again))
         )
         head = stack.enter_context(side_of(task, "head", again))
-        suite = Suite(base, head, task.settings, task.watcher, only)
+        suite = Suite(base, head, task.settings, task.watcher, only, task.criteria.times)
         task.watcher.start(len(suite.sides) * task.plan.looks[-1])
         ran = run(suite, len(suite.entries), deadline, task.plan)
         if not ran.interrupted:
-            suite.diagnose()
+            ran = _diagnosed(suite, ran)
         for one in suite.sides:
             one.measurement.complete = not ran.interrupted
         return suite.comparison(ran), ran
+
+
+def _diagnosed(suite: Suite, ran: Ran) -> Ran:
+    try:
+        suite.diagnose()
+    except KeyboardInterrupt:
+        return replace(ran, stopped=STOPPED)
+    return ran
 
 
 @contextmanager

@@ -33,7 +33,8 @@ class Suite:
     """The cases of two sides, as the loop measures them.
 
     ``base`` is a side that is measured too, or a finished session. ``only`` are the keys of the
-    cases to be measured, of HEAD's where the sides differ; None for all.
+    cases to be measured, of HEAD's where the sides differ; None for all. Where times are not
+    ``judged``, there is nothing to decide, and one round shows the verdicts.
     """
 
     base: Side | Session
@@ -41,6 +42,7 @@ class Suite:
     settings: Settings
     watcher: Watcher
     only: Collection[Key] | None = None
+    judged: bool = True
     entries: tuple[Entry, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -49,6 +51,7 @@ class Suite:
             Entry(key(pair.base.case), key(pair.head.case), floor)
             for pair in pairs
             if pair.base is not None and pair.head is not None and self._wanted(key(pair.head.case))
+            if self.judged
             for floor in self.settings.own_floors.get(key(pair.case), self.settings.floors)
         )
 
@@ -143,9 +146,9 @@ class Suite:
     def _all(self, side: Side) -> set[int]:
         if self.only is None:
             return set(side.numbers.values())
-        wanted = {entry.head if side is self.head else entry.base for entry in self.entries}
-        wanted |= {name for name in side.numbers if name in self.only}
-        return {side.numbers[name] for name in wanted}
+        names = {entry.head: entry.base for entry in self.entries}
+        wanted = set(self.only) if side is self.head else {names.get(n, n) for n in self.only}
+        return {side.numbers[name] for name in wanted if name in side.numbers}
 
     def _wanted(self, name: Key) -> bool:
         return self.only is None or name in self.only

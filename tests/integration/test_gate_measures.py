@@ -114,6 +114,13 @@ def test_a_conversion_that_is_worse_is_a_regression(tmp_path, scenario, python, 
     assert said in " ".join(done.out.split())
 
 
+def test_who_judges_no_times_needs_one_round(tmp_path, scenario, python):
+    slow = python("new", DLPROF_TEST_SPIN=300)
+    done = gate(tmp_path, scenario, python("old"), slow, "--fail-on", "error")
+    assert done.code == 0, done.out + done.err
+    assert "Measured in turns, 1 round" in " ".join(done.out.split())
+
+
 def test_a_conversion_that_is_gone_is_a_regression(tmp_path, scenario, python):
     lost = python("new", DLPROF_TEST_BREAK="gone")
     done = gate(tmp_path, scenario, python("old"), lost, "--unsure", "pass", "--budget", 0)

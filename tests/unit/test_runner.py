@@ -41,6 +41,8 @@ class Workers:
     fatal: set = field(default_factory=set)
     asked: list = field(default_factory=list)
     requests: list = field(default_factory=list)
+    loaded: list = field(default_factory=list)
+    dies_of_imports: bool = False
     open: int = 0
     cost_s: float = 0.0
     clock_s: float = 0.0
@@ -69,6 +71,14 @@ class FakeWorker:
     def close(self):
         self.workers.open -= not self.dead
         self.dead = True
+
+    def send(self, request):
+        self.workers.loaded += request["cases"]
+
+    def wait(self, limit_s):
+        if self.workers.dies_of_imports:
+            self.close()
+        return Outcome("ok", None, alive=not self.dead)
 
     def ask(self, request, limit_s, on_stage=None):
         assert not self.dead, "a dead worker was asked"
@@ -488,3 +498,49 @@ def test_the_diagnosis_is_of_each_environment(workers, journal):
     watcher = Watched()
     run(cases, journal, watcher, rounds=1, diagnose=True)
     assert watcher.total == 2 + 2
+
+
+def test_single_rounds_measure_the_cases_that_are_asked_for(workers, journal):
+    ran = Runner(
+        {"": Interpreter("python", {})}, cases_of(3), Settings(diagnose=False), journal, Watched()
+    )
+    ran.round(0, {0, 2})
+    ran.round(1, {2})
+    assert [statuses(journal, case) for case in range(3)] == [
+        [(0, "ok")], [], [(0, "ok"), (1, "ok")],
+    ]  # fmt: skip
+    assert ran.rounds_done == 2
+
+
+def test_a_worker_that_imports_meanwhile_is_the_one_that_measures(workers, journal):
+    ran = Runner(
+        {"": Interpreter("python", {})}, cases_of(2), Settings(diagnose=False, together=True),
+        journal, Watched(),
+    )  # fmt: skip
+    ran.load(0, {0, 1})
+    ran.wait()
+    ran.round(0, {0, 1})
+    assert len(workers.asked) == 1
+    assert len(workers.loaded) == 2
+    assert workers.open == 0
+
+
+def test_a_worker_that_dies_of_its_imports_is_replaced(workers, journal):
+    workers.dies_of_imports = True
+    ran = Runner(
+        {"": Interpreter("python", {})}, cases_of(1), Settings(diagnose=False), journal, Watched()
+    )
+    ran.load(0, {0})
+    ran.wait()
+    ran.round(0, {0})
+    assert statuses(journal, 0) == [(0, "ok")]
+    assert len(workers.asked) == 2
+
+
+def test_a_worker_that_was_loaded_and_not_used_is_ended(workers, journal):
+    ran = Runner(
+        {"": Interpreter("python", {})}, cases_of(1), Settings(diagnose=False), journal, Watched()
+    )
+    ran.load(0, {0})
+    ran.close()
+    assert workers.open == 0

@@ -1,0 +1,208 @@
+"""What each tool says of BASE and HEAD: which of the sixteen conversions it calls slower.
+
+Every tool is run as its documents advise, on the functions of ``gate_suite`` and with the same
+planted slowdown. This file is also what the tools run: ``python gate_tools.py pyperf …``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import timeit
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gate_suite import ROOT, SUITE, Conversion, function, scenario
+from spun_probe import VARIABLE
+
+ME = Path(__file__)
+FLOOR = 1.05
+REPEATS = 5
+LEAST_S = 0.02
+
+
+@dataclass(frozen=True)
+class Planted:
+    """``turns`` of the spin behind one conversion of HEAD; none for equal code."""
+
+    conversion: Conversion | None = None
+    turns: int = 0
+
+    def variables(self, head: bool) -> dict[str, str]:
+        one = self.conversion
+        return {VARIABLE: f"{one.pair} {one.way} {self.turns}"} if head and one is not None else {}
+
+
+@dataclass(frozen=True)
+class Said:
+    """``slower`` are names of conversions; ``unsure`` how many a tool could not tell."""
+
+    slower: list[str]
+    unsure: int
+    wall_s: float
+    exit_code: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Options:
+    """``budget_s`` is dlprof's; ``processes`` pyperf's, of each conversion and side."""
+
+    budget_s: float
+    processes: int
+
+
+def dlprof(planted: Planted, folder: Path, options: Options) -> Said:
+    """``dlprof gate SCENARIO --base-python A --head-python B``."""
+    file, told = folder / "suite.toml", folder / "told.json"
+    file.write_text(scenario(), encoding="utf-8")
+    sides = [_interpreter(folder / name, planted.variables(name == "head")) for name in SIDES]
+    command = [sys.executable, "-m", "dlprof", "gate", file, "--base-python", sides[0]]
+    command += ["--head-python", sides[1], "--budget", options.budget_s]
+    command += ["-o", folder / "sessions", "--json", told]
+    done, wall_s = _run(command, {"PYTHONPATH": str(ROOT)})
+    words = _dlprof_words(json.loads(told.read_text(encoding="utf-8")))
+    slower = [name for name, word in words.items() if word in ("SLOWER", "GONE")]
+    unsure = sum(word in ("UNSURE", "INVALID") for word in words.values())
+    answers = json.loads(told.read_text(encoding="utf-8"))["answers"]
+    return Said(slower, unsure, wall_s, done.returncode, " ".join(answers[1:]))
+
+
+def _dlprof_words(content: Mapping[str, Any]) -> dict[str, str]:
+    found = {}
+    for one in content["cases"]:
+        case = one["case"]
+        name = f"{case['producer']}->{case['consumer']} {case['export']}->{case['import']}"
+        found[name] = one["times"][0]["word"] if one["times"] else "GONE"
+    return found
+
+
+def pytest_benchmark(planted: Planted, folder: Path, options: Options) -> Said:  # noqa: ARG001
+    """``pytest --benchmark-compare --benchmark-compare-fail=min:5%``."""
+    command = [sys.executable, "-m", "pytest", ME, "-q", "-p", "no:cacheprovider", "-c", os.devnull]
+    command += [f"--rootdir={ME.parent}", f"--benchmark-storage={folder}"]
+    _, base_s = _run([*command, "--benchmark-save=base"], planted.variables(head=False))
+    more = ["--benchmark-save=head", "--benchmark-compare=0001"]
+    more += ["--benchmark-compare-fail=min:5%"]
+    done, head_s = _run([*command, *more], planted.variables(head=True))
+    base, head = (_least(next(folder.glob(f"*/*_{name}.json"))) for name in SIDES)
+    slower = [name for name in base if head[name] > FLOOR * base[name]]
+    return Said(slower, 0, base_s + head_s, done.returncode)
+
+
+def _least(path: Path) -> dict[str, float]:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return {one["param"]: one["stats"]["min"] for one in content["benchmarks"]}
+
+
+def pyperf(planted: Planted, folder: Path, options: Options) -> Said:
+    """``pyperf compare_to --min-speed 5``: significant and at least 5 %."""
+    files = [folder / f"{name}.json" for name in SIDES]
+    begun = time.monotonic()
+    for name, file in zip(SIDES, files, strict=True):
+        command = [sys.executable, ME, "pyperf", "-o", file, "--processes", options.processes]
+        command += ["--inherit-environ", f"{VARIABLE},PYTHONPATH"]
+        _run(command, planted.variables(name == "head"))
+    command = [sys.executable, "-m", "pyperf", "compare_to", *files, "--min-speed", "5"]
+    done, _ = _run(command, {})
+    lines = [line for line in done.stdout.splitlines() if "slower" in line]
+    slower = [one.name for one in SUITE if any(_names(line, one) for line in lines)]
+    return Said(slower, 0, time.monotonic() - begun, done.returncode)
+
+
+def _names(line: str, conversion: Conversion) -> bool:
+    return line.startswith(f"{conversion.name}:")
+
+
+def median_of_five(planted: Planted, folder: Path, options: Options) -> Said:  # noqa: ARG001
+    """What people write themselves: five samples of a loop, the median, and 5 %."""
+    begun = time.monotonic()
+    medians = []
+    for name in SIDES:
+        done, _ = _run([sys.executable, ME, "median"], planted.variables(name == "head"))
+        medians.append(json.loads(done.stdout.splitlines()[-1]))
+    base, head = medians
+    slower = [name for name in base if head[name] > FLOOR * base[name]]
+    return Said(slower, 0, time.monotonic() - begun, int(bool(slower)))
+
+
+Tool = Callable[[Planted, Path, Options], Said]
+SIDES = ("base", "head")
+TOOLS: dict[str, Tool] = {
+    "dlprof": dlprof,
+    "pytest-benchmark": pytest_benchmark,
+    "pyperf": pyperf,
+    "median of 5": median_of_five,
+}
+
+
+def _run(command: list[Any], variables: Mapping[str, str]) -> tuple[Any, float]:
+    """Run to the end. Raises RuntimeError for a command line that makes no sense."""
+    inherited = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    begun = time.monotonic()
+    done = subprocess.run(
+        [str(word) for word in command],
+        env={**inherited, **variables, "TF_CPP_MIN_LOG_LEVEL": "2"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 2:
+        raise RuntimeError(f"{' '.join(map(str, command))}:\n{done.stdout}{done.stderr}")
+    return done, time.monotonic() - begun
+
+
+def _interpreter(path: Path, variables: Mapping[str, str]) -> Path:
+    """The Python that runs this, with variables set."""
+    lines = "".join(f"export {name}='{value}'\n" for name, value in variables.items())
+    path.write_text(f'#!/bin/sh\n{lines}exec {sys.executable} "$@"\n', encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def samples_ns(conversion: Conversion, repeats: int = REPEATS) -> list[float]:
+    """A few samples of a loop, in ns per call."""
+    timer = timeit.Timer(function(conversion))
+    timer.timeit(1)
+    loops = 1
+    while timer.timeit(loops) < LEAST_S:
+        loops *= 2
+    return [taken_s / loops * 1e9 for taken_s in timer.repeat(repeats, loops)]
+
+
+def _medians() -> None:
+    print(json.dumps({one.name: statistics.median(samples_ns(one)) for one in SUITE}))
+
+
+def _pyperf() -> None:
+    import pyperf
+
+    sys.argv.remove("pyperf")
+    runner = pyperf.Runner(program_args=(str(ME), "pyperf"))
+    args = runner.parse_args()
+    for number, one in enumerate(SUITE):
+        # Only the process that measures a conversion imports its frameworks.
+        here = args.worker and args.worker_task == number
+        runner.bench_func(one.name, function(one) if here else print)
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    if "conversion" in metafunc.fixturenames:
+        metafunc.parametrize("conversion", [one.name for one in SUITE])
+
+
+def test_conversion(benchmark: Any, conversion: str) -> None:
+    benchmark(function(next(one for one in SUITE if one.name == conversion)))
+
+
+if __name__ == "__main__":
+    {"pyperf": _pyperf, "median": _medians}[
+        next(word for word in sys.argv if word in ("pyperf", "median"))
+    ]()

@@ -1,0 +1,47 @@
+"""The frameworks of the gate's suite with a spin behind every conversion, to plant slowdowns.
+
+DLPROF_BENCHMARK_SPIN names one conversion and how many turns it spins, such as
+``torch->numpy numpy->ndarray 12``. All others spin none. The call of the spin is in all of them, on
+both sides, so that nothing but the turns is planted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dlprof.probes import ALL
+from dlprof.probes.base import Import
+
+FRAMEWORKS = ("bytes", "jax", "numpy", "onnxruntime", "tensorflow", "torch")
+VARIABLE = "DLPROF_BENCHMARK_SPIN"
+
+SPIN = """
+import os as _os
+_pair, _way, _turns = (_os.environ.get("{variable}", "") or "- - 0").rsplit(" ", 2)
+
+def _spun(result, turns=range(int(_turns) if (_pair, _way) == ("{pair}", "{way}") else 0)):
+    for _ in turns:
+        pass
+    return result
+"""
+MADE_BY = "\n_made_by = globals().get('_made_by', {name!r})"
+
+
+def spun(name: str, way: Import) -> Import:
+    """The same way with the spin; the first setup that runs is the producer's."""
+    text = SPIN.replace("{variable}", VARIABLE).replace("{way}", way.name)
+    setup = text.replace('"{pair}"', f"f'{{_made_by}}->{name}'")
+    return replace(way, code=f"_spun({way.code})", setup=f"{way.setup}\n{setup}")
+
+
+def kind_of(kind: type) -> type:
+    ways = tuple(spun(kind.name, way) for way in kind.imports)
+    setup = kind.setup + MADE_BY.format(name=kind.name)
+    content = {"imports": ways, "setup": setup, "__module__": __name__}
+    return type(f"Spun{kind.__name__}", (kind,), content)
+
+
+for _kind in ALL:
+    if _kind.name in FRAMEWORKS:
+        globals()[f"Spun{_kind.__name__}"] = kind_of(_kind)
+del _kind
