@@ -133,27 +133,60 @@ def test_other_machines_are_one_error_and_one_remark():
     )
 
 
+def test_the_first_check_has_the_answers():
+    found, result = compared(suite(), suite({"c": 1.5}, seed=50))
+    first = next(checks(found, result, doubts(GATE)))
+    assert (first.outcome, first.said) == (PASSED, "")
+    assert first.text.startswith("HEAD is slower: numpy.c(x) takes 1.5")
+
+
 def test_nothing_to_compare_is_an_error():
     found = outcomes(suite(), [])
     assert found["can be compared"] == (ERROR, "NOTHING")
 
 
-def test_the_checks_fail_where_the_gate_does():
-    sides = (
-        (suite(), suite(seed=50)),
-        (suite(), suite({"c": 1.5}, seed=50)),
-        (suite(), suite(count=2, seed=50)),
-        (suite(), suite(seed=50, names="abcd")),
-        (suite(), []),
-        ([], []),
-    )
-    for base, head in sides:
-        for unsure in (GATE, PASS, FAIL):
-            found, result = compared(base, head)
-            bad = [c for c in checks(found, result, doubts(unsure)) if c.outcome in (FAILED, ERROR)]
-            assert bool(bad) == bool(result.code(unsure)), (unsure, result)
-            errors = [r for r in remarks(found, result, doubts(unsure)) if r.severity == "error"]
-            assert bool(errors) == bool(bad)
+def with_third(**changes):
+    """HEAD with its third case changed."""
+    head = suite(seed=50)
+    head[2] = suite(seed=50, **changes)[2]
+    return head
+
+
+def without_third(status, reason="no"):
+    head = suite(seed=50)
+    head[2] = make_result("numpy.c(x)", None, case={"import": "c"}, status=status, reason=reason)
+    return head
+
+
+SIDES = {
+    "same": suite(seed=50),
+    "slower": suite({"c": 1.5}, seed=50),
+    "faster": suite({"c": 0.5}, seed=50),
+    "few": suite(count=2, seed=50),
+    "gone": suite(seed=50, names="abcd"),
+    "new": suite(seed=50, names="abcdefghij"),
+    "copies": with_third(ownership=COPY),
+    "unknown": with_third(ownership={"verdict": "unknown", "evidence": {}}),
+    "slower and worse": suite({"c": 1.5}, seed=50, ownership=COPY),
+    "invalid": with_third(status="invalid", reason="throttled"),
+    "crashed": without_third("crashed"),
+    "refused": without_third("unsupported"),
+    "skipped": without_third("skipped"),
+    "nothing": [],
+    "others": suite(seed=50, case={"dtype": "int8"}),
+}
+
+
+@pytest.mark.parametrize("head", SIDES)
+@pytest.mark.parametrize("fail_on", [(), ("ready:5%",), ("warning",), ("copy",)], ids=str)
+@pytest.mark.parametrize("headers", [{}, other_machines()], ids=["here", "elsewhere"])
+def test_checks_and_remarks_fail_exactly_where_the_gate_does(head, fail_on, headers):
+    found, result = compared(suite(), SIDES[head], *fail_on, **headers)
+    for unsure in (GATE, PASS, FAIL):
+        doubt = doubts(unsure)
+        bad = [c for c in checks(found, result, doubt) if c.outcome in (FAILED, ERROR)]
+        errors = [r for r in remarks(found, result, doubt) if r.severity == "error"]
+        assert bool(bad) == bool(result.code(unsure)) == bool(errors), unsure
 
 
 def test_errors_stand_before_warnings():

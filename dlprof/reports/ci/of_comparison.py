@@ -53,8 +53,10 @@ class _Judged:
 
 def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[Check]:
     """One check for whether the sides could be compared, and one for each case."""
-    whole = _incomparable(comparison, outcome)
-    yield Check(WHOLE, "can be compared", ERROR if whole else PASSED, *_three(whole))
+    whole = _incomparable(comparison, outcome, doubt)
+    kind, said = whole or ("", "")
+    text = lines_of(answers(comparison, outcome))
+    yield Check(WHOLE, "can be compared", ERROR if whole else PASSED, kind, said, text)
     for judged in _judged(comparison, outcome, doubt):
         yield _check(judged)
     for key in comparison.ambiguous:
@@ -64,7 +66,7 @@ def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[
 
 def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Remark, ...]:
     """Regressions as errors, doubts as errors where they fail, else as warnings."""
-    whole = _incomparable(comparison, outcome)
+    whole = _incomparable(comparison, outcome, doubt)
     seen: Counter[str] = Counter()
     found = [
         _remark(judged, seen) for judged in _judged(comparison, outcome, doubt) if _told(judged)
@@ -77,21 +79,16 @@ def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Re
     return distinct(sorted(found, key=lambda one: one.severity != "error"))
 
 
-def text(comparison: Comparison, outcome: Outcome) -> str:
-    """The answers of the report, a line each."""
-    return "\n".join(answers(comparison, outcome))
-
-
-def _incomparable(comparison: Comparison, outcome: Outcome) -> tuple[str, str] | None:
+def _incomparable(
+    comparison: Comparison, outcome: Outcome, doubt: Doubts
+) -> tuple[str, str] | None:
+    """Word and reason; None also where times cannot be compared and nobody asked for times."""
     if outcome.nothing:
         return NOTHING, clean(f"Nothing to compare: {outcome.nothing}.")
-    if comparison.invalid is not None:
+    judged = bool(outcome.invalid) or doubt.invalid == SKIPPED
+    if comparison.invalid is not None and judged:
         return INCOMPARABLE, clean(f"The times cannot be compared: {comparison.invalid}.")
     return None
-
-
-def _three(whole: tuple[str, str] | None) -> tuple[str, str, str]:
-    return ("", "", "") if whole is None else (whole[0], whole[1], whole[1])
 
 
 def _judged(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[_Judged]:
