@@ -15,6 +15,7 @@ from typing import Any
 
 from dlprof.probes.base import written
 from dlprof.worker import timer
+from dlprof.worker.backlog import backlog_of
 from dlprof.worker.subject import Subject
 
 MOST = 1000
@@ -23,11 +24,15 @@ LEAST = 5
 
 def measure(subject: Subject, host_ns: float, budget_ns: int) -> dict[str, Any]:
     """Median ns of each phase."""
-    count = int(max(LEAST, min(MOST, budget_ns / max(host_ns, 1))))
-    once = _compile(subject)
+    once, backlog = _compile(subject), backlog_of(subject)
+    laps = []
     with timer.collector_off():
         once()
-        laps = [once() for _ in range(count)]
+        waited = backlog.drain()
+        count = int(max(LEAST, min(MOST, budget_ns / max(host_ns + waited, 1))))
+        for _ in range(count):
+            laps.append(once())
+            backlog.drain()
     cost = timer.clock_cost_ns()
     names = ("export_ns", "import_ns", "release_ns")
     medians: dict[str, float | None] = {

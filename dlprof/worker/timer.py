@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import itertools
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,27 @@ and what tells its noise are the other processes."""
 
 Loop = Callable[[int], int]
 """Runs a statement n times; returns the time of all of them in ns."""
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What a statement leaves behind that returns before its work is done.
+
+    ``drain`` waits for it by running the statement ``calls`` times more, and returns the ns that it
+    waited. ``most_loops`` is how many turns may leave work behind at once: what is in flight holds
+    memory.
+    """
+
+    drain: Callable[[], int]
+    most_loops: int
+    calls: int = 1
+
+
+def _nothing_left() -> int:
+    return 0
+
+
+NO_BACKLOG = Backlog(_nothing_left, sys.maxsize, calls=0)
 
 
 @dataclass(frozen=True)
@@ -74,29 +96,36 @@ def collector_off() -> Iterator[None]:
             gc.enable()
 
 
-def calibrate(loop: Loop, least_ns: int = MIN_SAMPLE_NS) -> tuple[int, int]:
+def calibrate(
+    loop: Loop, least_ns: int = MIN_SAMPLE_NS, backlog: Backlog = NO_BACKLOG
+) -> tuple[int, int]:
     """Double the loops until one sample lasts ``least_ns``; also warms the statement.
 
-    Returns the loops and the time of the last sample in ns.
+    Returns the loops and the time of the last sample in ns, with the wait for what it left behind.
     """
     loops = 1
     while True:
-        elapsed = loop(loops)
+        elapsed, waited = loop(loops), backlog.drain()
         if elapsed >= least_ns:
             # The first may have been cold or interrupted, and would be trusted for good.
-            elapsed = min(elapsed, loop(loops))
-        if elapsed >= least_ns:
-            return loops, elapsed
+            elapsed, waited = min(elapsed, loop(loops)), backlog.drain()
+        behind = waited > elapsed and 2 * loops > backlog.most_loops
+        if elapsed >= least_ns or behind:
+            return loops, elapsed + waited
         loops *= 2
 
 
 def sample(
-    loop: Loop, budget_ns: int, off_ns: float = 0.0, once_from_ns: int | None = None
+    loop: Loop,
+    budget_ns: int,
+    off_ns: float = 0.0,
+    once_from_ns: int | None = None,
+    backlog: Backlog = NO_BACKLOG,
 ) -> Timing:
     """Time ``loop`` for about ``budget_ns``; ``off_ns`` per call is taken off.
 
     At least :data:`MIN_SAMPLES` samples are taken, whatever they cost; but a single one of a
-    statement, warm already, that takes ``once_from_ns``.
+    statement, warm already, that takes ``once_from_ns``. Each begins with nothing left behind.
     """
     with collector_off():
         if once_from_ns is not None:
@@ -104,11 +133,15 @@ def sample(
             elapsed = loop(1)
             if elapsed >= once_from_ns:
                 return Timing(1, [elapsed - off_ns], float(page_faults() - faults))
-        loops, elapsed = calibrate(loop)
+            backlog.drain()
+        loops, elapsed = calibrate(loop, backlog=backlog)
         count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
-        faults = page_faults()
-        samples = [loop(loops) / loops - off_ns for _ in range(count)]
-    return Timing(loops, samples, (page_faults() - faults) / (count * loops))
+        faults, samples = page_faults(), []
+        for _ in range(count):
+            samples.append(loop(loops) / loops - off_ns)
+            backlog.drain()
+    calls = count * (loops + backlog.calls)  # other threads may touch the memory, and later
+    return Timing(loops, samples, (page_faults() - faults) / calls)
 
 
 def sample_in_turn(loops: Mapping[str, Loop], budget_ns: int, off_ns: float) -> dict[str, Timing]:

@@ -113,6 +113,59 @@ def test_a_statement_of_minutes_is_still_sampled_the_least_number_of_times(clock
     )
 
 
+class Later:
+    """A statement of ``call_ns`` that leaves work of ``work_ns`` behind, done by another thread."""
+
+    def __init__(self, clock, call_ns, work_ns):
+        self.clock, self.call_ns, self.work_ns = clock, call_ns, work_ns
+        self.done_ns = 0
+        self.seen, self.most = [], 0
+
+    def __call__(self):
+        self.seen.append(self.left_ns)
+        self.clock.advance(self.call_ns)
+        self.done_ns = max(self.done_ns, self.clock.now_ns) + self.work_ns
+        self.most = max(self.most, self.left_ns // self.work_ns)
+
+    @property
+    def left_ns(self):
+        return max(0, self.done_ns - self.clock.now_ns)
+
+    def drain(self):
+        waited = self.left_ns
+        self.clock.advance(waited)
+        return waited
+
+    def sample(self, most_loops, budget_ns=0):
+        loop = timer.compile_loop("work()", {"work": self})
+        backlog = timer.Backlog(self.drain, most_loops)
+        return timer.sample(loop, budget_ns, backlog=backlog)
+
+
+def test_each_sample_begins_with_nothing_left_behind(clock):
+    later = Later(clock, 20_000, 300_000)
+    timing = later.sample(most_loops=4)
+    first_of_each = later.seen[-timing.loops * len(timing.samples_ns) :: timing.loops]
+    assert first_of_each == [0] * len(timing.samples_ns)
+
+
+def test_no_more_is_in_flight_than_may_be(clock):
+    later = Later(clock, 20_000, 300_000)
+    timing = later.sample(most_loops=8)
+    assert timing.loops == 8
+    assert later.most <= 8
+    assert set(timing.samples_ns) == {20_000.0}
+
+
+def test_work_that_keeps_up_with_the_calls_limits_no_sample(clock):
+    assert Later(clock, 20_000, 10_000).sample(most_loops=2).loops == 64
+
+
+def test_waiting_for_what_is_left_counts_against_the_budget(clock):
+    later = Later(clock, 1_000_000, 9_000_000)
+    assert len(later.sample(most_loops=1, budget_ns=100_000_000).samples_ns) == 10
+
+
 def test_page_faults_are_per_call_and_of_the_samples_only(clock, monkeypatch):
     faults = [0]
     monkeypatch.setattr(timer, "page_faults", lambda: faults[0])
