@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dlprof.reports.measures import MEASURES, MISSING, Found, Measure
-from dlprof.reports.tidy import COLUMNS, Record, case_record, rules_by_case
+from dlprof.reports.tidy import COLUMNS, Record, case_record, rules_by_case, shown
 from dlprof.session import Result, Session
 
 if TYPE_CHECKING:
@@ -62,12 +62,13 @@ def _row(at: int, result: Result, rules: str | None) -> Record:
 
 def _cells(measure: Measure, found: Found) -> Record:
     """The columns of a measure, with what was found."""
+    verdict = shown(found.verdict)
     if not measure.unit:
-        return {measure.name: found.verdict}
+        return {measure.name: verdict}
     unit = UNITS[measure.unit]
     number = {f"{measure.name}{unit}": found.value}
     if measure.name in WITH_INTERVAL:
         low, high = found.ci95 or (None, None)
         values = {"median": found.value, "ci95_low": low, "ci95_high": high}
         return {f"{measure.name}_{name}{unit}": value for name, value in values.items()}
-    return {measure.name: found.verdict, **number} if measure.unit == "arrays" else number
+    return {measure.name: verdict, **number} if measure.unit == "arrays" else number

@@ -286,8 +286,23 @@ def _broken(survey: Survey, cases: Sequence[Known]) -> Claim:
         cases,
         f"{words.codes(cases)} {verb} {what}{harmless}",
         {"documented": worst.promise, **_in_processes(worst)},
-        "" if other is None else words.instead_of(worst, other, f"is a {other.owner}"),
+        _unpromised(worst)
+        if other is None
+        else words.instead_of(worst, other, f"is a {other.owner}"),
         against=other,
+    )
+
+
+def _unpromised(case: Known) -> str:
+    """What to do where no measured path keeps the word: what is not measured is called so."""
+    if case.promise == "view":
+        return f"No measured path from {case.pair_text} is a safe view of it: count on a copy."
+    if _is_harmless(case):
+        return ""
+    return (
+        f"No measured path from {case.pair_text} that is documented to copy is a safe copy. Not"
+        " measured: copy the source first with its own framework, such as x.copy() or x.clone(),"
+        " and convert that copy."
     )
 
 

@@ -15,8 +15,9 @@ class Finding:
     """``results`` are the indices of the cases in the session, the clearest one first.
 
     ``evidence`` holds what was measured, with units in the names; ``cost_ns`` there, if any, is
-    what the finding costs per call. ``advice`` names only paths that were measured in the session.
-    ``against`` is the index of the case that the first of them is compared with, if there is one.
+    what the finding costs per call. ``advice`` names only paths that were measured in the session;
+    anything else it calls *not measured*. ``against`` is the index of the case that the first of
+    them is compared with, if there is one.
     """
 
     rule: str

@@ -1,9 +1,11 @@
-"""Findings as cards: the claim, what proves it, how sure it is, what to write instead."""
+"""Findings as cards: the claim, what to do, what should be, how sure it is, how to see it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from markupsafe import Markup
 
 from dlprof.clean import clean
 from dlprof.errors import NoReproducer
@@ -11,22 +13,27 @@ from dlprof.quantity import time_text
 from dlprof.reports.html import again, evidence, rule_page
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.figure import array_text
+from dlprof.reports.html.told import coded, markdown
 from dlprof.repro import reproducer
 from dlprof.rules import SEVERITIES
 from dlprof.session import FindingRecord, Session
+from dlprof.ticket.expected import expected
+from dlprof.witness import witnesses
 
 LONGEST = 1200
 FEW = 5
+MOST_CASES = 300
+"""Cases that a card lists; the session has the others."""
+MOST_CARDS = 100
+"""Findings with a card of their own; the rest stands in :mod:`dlprof.reports.html.brief`."""
 MOST_SCRIPTS = 12
 """Findings that have their reproducer on the page, so that a long session's page stays small."""
-DIAGNOSED = frozenset(("DLP001", "DLP002", "DLP003", "DLP005", "DLP010", "DLP011", "DLP020"))
-"""Rules on ordering, peak memory, lifetime and early writes."""
-DIAGNOSIS = "The verdict was seen once, in a process of its own, at the first shape of each path."
 MEANING = {
     "error": "wrong or unsafe",
     "warning": "slow for no reason",
     "info": "worth knowing",
 }
+NO_ADVICE = "No measured path does better."
 
 
 @dataclass(frozen=True)
@@ -40,32 +47,40 @@ class Case:
 
 @dataclass(frozen=True)
 class Card:
-    """``number`` counts from 1, in the order of the session."""
+    """``number`` counts from 1, in the order of the session.
+
+    ``expected`` is what should be, with its source; ``witnesses`` what each process saw;
+    ``timed`` how often the times beside it were taken.
+    """
 
     number: int
     severity: str
     meaning: str
     rule: str
     name: str
-    summary: str
-    advice: str
+    summary: Markup
+    advice: Markup
+    expected: Markup
     evidence: list[tuple[str, str]]
-    sure: str
+    witnesses: list[str]
+    timed: str
     cases: list[Case]
     more: list[Case]
+    left: int
+    against: Case | None
     again: str | None
     script: str | None
     about: tuple[rule_page.Part, ...]
 
 
 def cards(session: Session, everything: Sequence[Entry]) -> list[Card]:
-    """One for each finding, in the session's order: worst first.
+    """One for each of the worst findings, in the session's order: worst first.
 
     A rule is explained once, at its first finding.
     """
     explained: set[str] = set()
     found = []
-    for number, finding in enumerate(session.findings, start=1):
+    for number, finding in enumerate(session.findings[:MOST_CARDS], start=1):
         found.append(_card(number, finding, session, everything, finding.rule not in explained))
         explained.add(finding.rule)
     return found
@@ -78,24 +93,39 @@ def _card(
     everything: Sequence[Entry],
     explain: bool,
 ) -> Card:
-    of = [everything[index] for index in finding.results if 0 <= index < len(everything)]
-    cases = [_case(entry) for entry in of]
+    of = named(finding.results, everything)
+    against = next(iter(named([finding.against], everything)), None)
+    codes = [entry.row.code for entry in (*of, *([against] if against else []))]
+    cases = [_case(entry) for entry in of[:MOST_CASES]]
     return Card(
         number=number,
-        severity=finding.severity if finding.severity in SEVERITIES else "info",
+        severity=severity_of(finding),
         meaning=MEANING.get(finding.severity, clean(finding.severity, 60)),
         rule=clean(finding.rule, 60),
         name=clean(finding.name, 60),
-        summary=clean(finding.summary, LONGEST),
-        advice=clean(finding.advice, LONGEST),
+        summary=coded(clean(finding.summary, LONGEST), codes),
+        advice=coded(clean(finding.advice, LONGEST) or NO_ADVICE, codes),
+        expected=markdown(expected(finding, of[0].result)) if of else Markup(),
         evidence=evidence.lines(finding.evidence),
-        sure=sure_text(of, finding.rule),
+        witnesses=witnesses(finding, [entry.result for entry in of[:1]]),
+        timed=timed_text(of),
         cases=cases[:FEW],
         more=cases[FEW:],
-        again=again.command(of, session.request),
+        left=len(of) - len(cases),
+        against=_case(against) if against else None,
+        again=again.command(of, session, against),
         script=_script(session, finding) if number <= MOST_SCRIPTS else None,
         about=rule_page.parts(finding.rule) if explain else (),
     )
+
+
+def named(indices: Sequence[int | None], everything: Sequence[Entry]) -> list[Entry]:
+    """The cases of these places in the session; a place that it does not have is none."""
+    return [everything[i] for i in indices if i is not None and 0 <= i < len(everything)]
+
+
+def severity_of(finding: FindingRecord) -> str:
+    return finding.severity if finding.severity in SEVERITIES else "info"
 
 
 def _script(session: Session, finding: FindingRecord) -> str | None:
@@ -112,14 +142,8 @@ def _case(entry: Entry) -> Case:
     return Case(entry, array_text(entry), time_text(row.ready, row.process_medians_ns))
 
 
-def sure_text(of: Sequence[Entry], rule: str) -> str:
-    """How often it was measured, in words: processes are what repeats, not calls."""
-    if rule in DIAGNOSED and of:
-        return f"{DIAGNOSIS} {_timed_text(of)}"
-    return _timed_text(of)
-
-
-def _timed_text(of: Sequence[Entry]) -> str:
+def timed_text(of: Sequence[Entry]) -> str:
+    """How often it was timed, in words: processes are what repeats, not calls."""
     if not of:
         return "The finding names no case of this session."
     counts = {len(entry.result.rounds) for entry in of if entry.measured}

@@ -44,14 +44,29 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Grid:
+    """Columns, and a line for each case."""
+
+    columns: tuple[Column, ...]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
 class Table:
-    """All cases of one pair. ``constant`` is what all of them share."""
+    """All cases of one pair. ``constant`` is what all of them share.
+
+    ``apart`` has those without a time to be trusted, with the reason.
+    """
 
     pair: str
     constant: str
-    columns: tuple[Column, ...]
-    lines: tuple[Line, ...]
+    measured: Grid
+    apart: Grid
     open: bool
+
+    @property
+    def count(self) -> int:
+        return len(self.measured.lines) + len(self.apart.lines)
 
 
 def row(name: str) -> Callable[[Entry], str]:
@@ -80,18 +95,32 @@ def _table(pair: str, group: Sequence[Entry], few: bool) -> Table:
     arrays = {array: place for place, array in enumerate(dict.fromkeys(e.row.array for e in group))}
     ordered = sorted(group, key=lambda entry: (arrays[entry.row.array], entry.row.cost_ns))
     fixed = [axis for axis in AXES if len({axis.cell(entry) for entry in group}) == 1]
-    columns = (
-        Column("path", row("code")),
-        *(axis for axis in AXES if axis not in fixed),
-        *_measures(group),
-    )
+    which = (Column("path", row("code")), *(axis for axis in AXES if axis not in fixed))
+    measured = [entry for entry in ordered if entry.measured]
+    apart = [entry for entry in ordered if not entry.measured]
     return Table(
         pair=pair,
         constant=" ".join(axis.cell(group[0]) for axis in fixed),
-        columns=columns,
-        lines=tuple(_line(entry, columns) for entry in ordered),
+        measured=_grid(measured, (*which, *_measures(measured))),
+        apart=_grid(apart, (*which, *_reasons(apart))),
         open=few,
     )
+
+
+def _grid(entries: Sequence[Entry], columns: tuple[Column, ...]) -> Grid:
+    return Grid(columns, tuple(_line(entry, columns) for entry in entries))
+
+
+def _reasons(apart: Sequence[Entry]) -> list[Column]:
+    """Status and reason; a time only where one was taken before it was refused."""
+    columns = [Column("status", row("status")), Column("reason", _reason)]
+    if any(entry.row.ready is not None for entry in apart):
+        columns.append(Column("time until then", _ready, _ready_ns))
+    return columns
+
+
+def _reason(entry: Entry) -> str:
+    return entry.row.why_not or "no reason given"
 
 
 def _line(entry: Entry, columns: Sequence[Column]) -> Line:
@@ -162,7 +191,10 @@ def _call_ns(entry: Entry) -> float | None:
 
 def _first(entry: Entry) -> str:
     first = entry.result.first_call_ns
-    return "-" if first is None else plain_time(first)
+    before = entry.result.first_call_cases_before
+    if first is None:
+        return "-"
+    return plain_time(first) + (f", after {before}" if before else "")
 
 
 def _status(entry: Entry) -> str:

@@ -26,7 +26,8 @@ class Entry:
 
     @property
     def measured(self) -> bool:
-        return self.row.ready is not None
+        """Whether it has a time to be trusted: one that came before a refusal is not."""
+        return self.row.ready is not None and self.row.status == "ok"
 
 
 def entries(session: Session) -> list[Entry]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,17 +23,29 @@ class Block:
 
 
 def versions(session: Session) -> str:
-    """``Python 3.11.7, numpy 2.4.6``: what stands under the headline."""
+    """``Python 3.11.7, numpy 2.4.6``: of what was measured, and of nothing else."""
+    python = clean(f"Python {session.environment.get('python', '?')}", 80)
     packages = mapping(session.environment.get("packages"))
-    pairs = session.request.get("pairs")
-    names = {str(name) for pair in (pairs if isinstance(pairs, list) else []) for name in pair}
     used = [
         clean(f"{name} {version}", 80)
         for name, version in packages.items()
-        if not names or any(str(name).startswith(framework) for framework in names)
+        if any(_is_of(str(name), word) for word in _frameworks(session))
     ]
-    python = clean(f"Python {session.environment.get('python', '?')}", 80)
     return ", ".join([python, *used])
+
+
+def _frameworks(session: Session) -> set[str]:
+    """Names and modules of both sides of every case."""
+    found: set[str] = set()
+    for result in session.results:
+        found |= {result.case.producer, result.case.consumer}
+    return found
+
+
+def _is_of(distribution: str, framework: str) -> bool:
+    """Whether it is the framework's: ``tensorflow-cpu`` is, ``torchvision`` is another's."""
+    word, name = framework.lower(), distribution.lower()
+    return name == word or re.match(rf"{re.escape(word)}[-_]", name) is not None
 
 
 def blocks(session: Session) -> list[Block]:

@@ -22,7 +22,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """``picture`` is None where it is drawn by the page itself."""
+    """``wide`` where a phone cannot show all of the picture at once."""
 
     name: str
     title: str
@@ -30,6 +30,7 @@ class Figure:
     titles: tuple[str, ...]
     lines: tuple[Line, ...]
     picture: Markup
+    wide: bool = False
 
 
 def figure(
@@ -39,11 +40,13 @@ def figure(
     chart: Any,
     shown: Iterable[Entry],
     columns: Sequence[tuple[str, Callable[[Entry], str]]],
+    wide: bool = False,
 ) -> Figure:
     """Draw ``chart``; its table has one line for each entry shown, and ``columns``."""
     lines = tuple(Line(entry, tuple(cell(entry) for _, cell in columns)) for entry in shown)
     titles = tuple(title for title, _ in columns)
-    return Figure(name, title, caption, titles, lines, svg.draw(chart, name, f"Chart: {title}."))
+    picture = svg.draw(chart, name, f"Chart: {title}.")
+    return Figure(name, title, caption, titles, lines, picture, wide)
 
 
 def array_text(entry: Entry) -> str:

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from dlprof.clean import clean
 from dlprof.reports.answer import answers
 from dlprof.reports.html import (
+    brief,
     cards,
     cases,
     cost,
@@ -52,6 +53,8 @@ def render(session: Session) -> str:
 def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
     said = answers(entry.row for entry in everything)
     found = cards.cards(session, everything)
+    tables = cases.tables(everything)
+    figures = tuple(_figures(everything, session))
     return {
         "session": session,
         "subject": subject_text(everything),
@@ -64,11 +67,13 @@ def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
         "few_answers": FEW_ANSWERS,
         "cards": found,
         "few_cards": FEW_CARDS,
+        "brief": brief.brief(session, everything),
         "maps": pair_map.maps(everything),
         "few_maps": FEW_MAPS,
-        "tables": cases.tables(everything),
+        "tables": tables,
         "count": len(everything),
-        "figures": tuple(_figures(everything, session)),
+        "figures": figures,
+        "labels": tuple(_labels(tables, figures)),
         "transcripts": transcript.transcripts(everything),
         "unmeasured": unmeasured.unmeasured(session, everything),
         "blocks": environment.blocks(session),
@@ -82,6 +87,22 @@ def _figures(everything: Sequence[Entry], session: Session) -> Iterable[Figure]:
     first = by_size or cost.figures(everything, session.findings)
     others = (module.figures(everything, session.findings) for module in (phases, loaded, spread))
     return chain(first, *others)
+
+
+def _labels(
+    tables: Iterable[cases.Table], figures: Iterable[Figure]
+) -> Iterable[tuple[str, Sequence[str]]]:
+    """Titles of columns by the table's id: on a phone each stands before its cell.
+
+    They are our own words: the style that they become part of takes them as they are.
+    """
+    for place, table in enumerate(tables, start=1):
+        # The path needs no label, and stands first.
+        for letter, grid in (("c", table.measured), ("a", table.apart)):
+            if grid.lines:
+                yield f"{letter}{place}", ["", *(column.title for column in grid.columns[1:])]
+    for figure in figures:
+        yield f"n-{figure.name}", ["", *figure.titles[1:]]
 
 
 @cache

@@ -5,16 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from dlprof.errors import UsageError
+from dlprof.reports.html.told import markdown
 from dlprof.rules.pages import page
-
-INLINE = (
-    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
-    (re.compile(r"\[([^\]]+)\]\((https://[^)\s]+)\)"), r'<a href="\2" rel="noreferrer">\1</a>'),
-    (re.compile(r"(?<!\*)\*([^*]+)\*(?!\*)"), r"<em>\1</em>"),
-)
 
 
 @dataclass(frozen=True)
@@ -37,11 +32,4 @@ def parts(rule: str) -> tuple[Part, ...]:
 def _part(block: str) -> Part:
     title, _, body = block.partition("\n")
     paragraphs = (paragraph.strip() for paragraph in body.split("\n\n"))
-    return Part(title.strip(), tuple(_inline(text) for text in paragraphs if text))
-
-
-def _inline(text: str) -> Markup:
-    found = str(escape(text))
-    for pattern, replacement in INLINE:
-        found = pattern.sub(replacement, found)
-    return Markup(found)  # noqa: S704 - escaped above
+    return Part(title.strip(), tuple(markdown(text) for text in paragraphs if text))
