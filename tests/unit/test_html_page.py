@@ -58,9 +58,18 @@ def test_nothing_is_fetched(html, page):
     assert "@import" not in html
 
 
-def test_links_lead_to_this_page_to_the_session_or_to_an_issue(page):
+DOCUMENTS = (
+    "https://github.com/",
+    "https://data-apis.org/",
+    "https://dmlc.github.io/",
+    "https://docs.jax.dev/",
+    "https://docs.pytorch.org/",
+)
+
+
+def test_links_lead_to_this_page_to_the_session_to_an_issue_or_to_a_document(page):
     for link in page.links():
-        assert link.startswith(("#", "data:application/gzip;base64,", "https://github.com/")), link
+        assert link.startswith(("#", "data:application/gzip;base64,", *DOCUMENTS)), link
 
 
 def test_only_the_own_script_may_run(page):

@@ -9,10 +9,10 @@ import json
 import pytest
 from builders import make_session
 from html_builders import HANDSHAKE, US, alone, case, full_session, lost, timed
-from rule_builders import verdict
+from rule_builders import owned, verdict
 
 from dlprof.reports.html import (
-    again,
+    brief,
     cards,
     cases,
     embedded,
@@ -67,11 +67,14 @@ def test_a_card_has_claim_evidence_advice_and_a_command():
     session = alone(case(handshake=[]), case("numpy.slow(x)", 900 * US, handshake=[]))
     (card,) = cards.cards(session, entries(session))
     assert (card.number, card.severity, card.rule) == (1, "warning", "DLP012")
-    assert card.advice.startswith("numpy.from_dlpack(x) is a view too")
-    assert ("cost per call", "900 us") in card.evidence
+    assert card.advice.startswith("<code>numpy.from_dlpack(x)</code> is a view too")
+    assert "costs about the same" in card.expected
+    assert ("what it costs per call", "900 us") in card.evidence
     assert [one.entry.index for one in card.cases] == [1]
+    assert card.against.entry.index == 0
     assert card.again == (
         "dlprof run torch numpy --shape 4x4 --dtype float32 --layout C --device cpu"
+        " --path 'dlpack->numpy.slow' --path 'dlpack->numpy.from_dlpack'"
     )
 
 
@@ -92,42 +95,12 @@ def test_cases_beyond_the_first_are_folded_and_not_cut():
 def test_one_process_is_said_to_be_one():
     once = case(rounds=[0], host_time=timed(US, rounds=1))
     session = alone(once)
-    assert "one process" in cards.sure_text(entries(session), "DLP012")
-
-
-def test_what_the_diagnosis_saw_is_not_said_to_be_repeated():
-    found = cards.sure_text(entries(alone(case())), "DLP001")
-    assert found.startswith("The verdict was seen once")
-    assert "Timed in 3 fresh processes" in found
+    assert "one process" in cards.timed_text(entries(session))
 
 
 def test_a_finding_of_what_was_not_measured_claims_no_interval():
     session = alone(lost(status="crashed"))
-    assert "No time was measured" in cards.sure_text(entries(session), "DLP016")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        {"producer": "--python=/evil"},
-        {"consumer": "a;rm -rf"},
-        {"dtype": "$(x)"},
-        {"layout": "-o"},
-        {"device": "tpu"},
-    ],
-)
-def test_no_command_is_made_of_words_that_are_no_names(words):
-    assert again.command(entries(alone(case(case=words))), {}) is None
-
-
-def test_probe_files_are_part_of_the_command():
-    found = again.command(entries(alone(case())), {"probe_files": ["/a b/probe.py"]})
-    assert found.endswith("--probe '/a b/probe.py'")
-
-
-@pytest.mark.parametrize("files", ["text", [3], ["relative.py"], ["/a\nb"], ["synthetic"]])
-def test_no_command_is_made_of_probe_files_that_are_none(files):
-    assert again.command(entries(alone(case())), {"probe_files": files}) is None
+    assert "No time was measured" in cards.timed_text(entries(session))
 
 
 @pytest.mark.parametrize(
@@ -151,6 +124,56 @@ def test_no_command_is_made_of_probe_files_that_are_none(files):
 )
 def test_evidence_is_shown_with_its_unit(key, value, text):
     assert evidence.value_text(key, value) == text
+
+
+def many(count):
+    """A session of one case and so many findings of it, with numbers in their summaries."""
+    session = alone(case(), case("numpy.slow(x)", 900 * US))
+    found = [
+        session.findings[0].model_copy(update={"summary": f"claim {number}"})
+        for number in range(1, count + 1)
+    ]
+    return session.model_copy(update={"findings": found})
+
+
+def test_findings_beyond_the_cards_have_a_line_each_and_are_counted_beyond_these():
+    session = many(cards.MOST_CARDS + brief.MOST_LINES + 7)
+    everything = entries(session)
+    assert len(cards.cards(session, everything)) == cards.MOST_CARDS
+    found = brief.brief(session, everything)
+    assert found.count == brief.MOST_LINES + 7
+    assert found.lines[0].summary == f"claim {cards.MOST_CARDS + 1}"
+    assert found.lines[0].entry.index == 1
+    assert len(found.lines) == brief.MOST_LINES
+    assert found.counted == (("warning", "DLP012 slow-path", 7),)
+
+
+def test_few_findings_are_all_cards():
+    session = many(3)
+    assert brief.brief(session, entries(session)).count == 0
+
+
+def test_a_card_says_what_each_process_saw():
+    seen = [owned("view", alignment=128), owned("copy", alignment=16)]
+    varying_ = verdict("varies", reason="they disagree", processes=seen)
+    session = alone(case(ownership=varying_, case={"promise": "copy"}))
+    (card,) = [one for one in cards.cards(session, entries(session)) if one.rule == "DLP018"]
+    assert card.witnesses == [
+        "process 1 of 2: a view: the source began at a multiple of 128 bytes",
+        "process 2 of 2: a copy: the source began at a multiple of 16 bytes",
+    ]
+
+
+def test_a_broken_promise_links_to_the_documentation_that_is_broken():
+    promised = {"promise": "copy", "consumer": "jax", "import": "device_put_copy"}
+    code = "jax.device_put(x, may_alias=False)"
+    session = alone(case(code, case={**promised, "import": "device_put_copy"}))
+    result = session.results[0]
+    record = result.case.model_copy(update={"import_": "device_put_copy"})
+    session = session.model_copy(update={"results": [result.model_copy(update={"case": record})]})
+    card = cards.cards(session, entries(session))[0]
+    assert "will be copied" in card.expected
+    assert 'href="https://docs.jax.dev/' in card.expected
 
 
 @pytest.mark.parametrize("rule", [rule.id for rule in RULES])
@@ -196,29 +219,54 @@ def test_a_single_pair_needs_no_map():
 
 def test_tables_hold_every_case_once():
     everything = entries(full_session())
-    found = [line.entry.index for table in cases.tables(everything) for line in table.lines]
+    found = [
+        line.entry.index
+        for table in cases.tables(everything)
+        for grid in (table.measured, table.apart)
+        for line in grid.lines
+    ]
     assert sorted(found) == list(range(len(everything)))
 
 
 def test_a_column_that_is_the_same_in_all_rows_is_lifted_out():
     (table,) = cases.tables(entries(alone(case(), case("numpy.array(x)", owner="copy"))))
     assert table.constant == "4x4 float32 C cpu"
-    assert [column.title for column in table.columns][:2] == ["path", "ready"]
+    assert [column.title for column in table.measured.columns][:2] == ["path", "ready"]
 
 
 def test_the_time_on_the_device_has_a_column_on_cuda():
     device = {"verdict": "ok", "warm": {"median_ns": 12_000.0}, "resolution_ns": 500.0}
     on_cuda = case(device_time=device, case={"device": "cuda"})
     (table,) = cases.tables(entries(alone(on_cuda)))
-    place = [column.title for column in table.columns].index("on device")
-    assert table.lines[0].cells[place].text == "12.0 us"
+    place = [column.title for column in table.measured.columns].index("on device")
+    assert table.measured.lines[0].cells[place].text == "12.0 us"
 
 
 def test_a_broken_promise_stands_in_the_status():
     session = alone(case(case={"promise": "copy"}))
     (table,) = cases.tables(entries(session))
-    assert table.lines[0].cells[-1].text == "ok: documented: copy"
-    assert table.lines[0].kind == "wrong"
+    assert table.measured.lines[0].cells[-1].text == "ok: documented: copy"
+    assert table.measured.lines[0].kind == "wrong"
+
+
+def test_a_time_before_a_refusal_stands_apart_with_the_reason():
+    refused = case("numpy.late(x)", status="unsupported", reason="TypeError: not twice")
+    (table,) = cases.tables(entries(alone(case(), refused)))
+    assert [line.entry.index for line in table.measured.lines] == [0]
+    (line,) = table.apart.lines
+    assert [cell.text for cell in line.cells[1:]] == [
+        "unsupported",
+        "TypeError: not twice",
+        "2.00 ±0.04 us",
+    ]
+
+
+def test_a_first_call_that_was_none_says_how_many_cases_had_run_before():
+    fourth = case(first_call_cases_before=3)
+    tables = cases.tables(entries(alone(fourth, case("numpy.first(x)", first_call_cases_before=0))))
+    place = [column.title for column in tables[0].measured.columns].index("first call")
+    lines = tables[0].measured.lines
+    assert [line.cells[place].text for line in lines] == ["50 us, after 3", "50 us"]
 
 
 def test_many_cases_are_folded():
@@ -284,6 +332,24 @@ def test_the_output_of_a_crash_stands_beside_it():
 def test_command_and_seed_stand_in_the_environment():
     blocks = environment.blocks(make_session(seed=11))
     assert {("command", "dlprof run torch numpy"), ("seed", "11")} <= set(blocks[0].lines)
+
+
+def test_only_packages_that_were_measured_stand_under_the_headline():
+    packages = {"torch": "2", "torchvision": "3", "numpy": "1", "jax": "4", "onnxruntime": "5"}
+    session = make_session(
+        case().model_dump(by_alias=True),
+        request={"pairs": [["torch", "numpy"], ["jax", "onnxruntime"]]},
+        environment={"python": "3.11.7", "packages": packages},
+    )
+    assert environment.versions(session) == "Python 3.11.7, torch 2, numpy 1"
+
+
+def test_a_distribution_of_another_name_is_still_its_frameworks():
+    session = make_session(
+        case(case={"producer": "tensorflow"}).model_dump(by_alias=True),
+        environment={"python": "3", "packages": {"tensorflow-cpu": "2", "tensorflowjs": "9"}},
+    )
+    assert environment.versions(session) == "Python 3, tensorflow-cpu 2"
 
 
 def test_a_quiet_machine_is_not_mentioned():

@@ -261,6 +261,27 @@ def test_a_path_that_keeps_the_promise_is_advised():
     assert finding.advice == "g(x) is a copy: 50 us instead of 5.0 us, 10 times as long."
 
 
+def test_where_no_measured_path_copies_the_advice_says_that_it_was_not_measured():
+    (finding,) = found("DLP018", path("f(x)", case=PROMISED))
+    assert finding.advice.startswith("No measured path from torch to numpy")
+    assert "Not measured: copy the source first with its own framework, such as x.copy()" in (
+        finding.advice
+    )
+
+
+def test_where_no_measured_path_is_a_view_the_advice_is_to_count_on_a_copy():
+    (finding,) = found("DLP018", path("f(x)", owner="copy", case=NO_COPY))
+    assert finding.advice == (
+        "No measured path from torch to numpy is a safe view of it: count on a copy."
+    )
+
+
+def test_an_alias_that_nobody_can_write_needs_no_copy():
+    values = verdict("ok", changed={}, writable={"source": False, "result": False})
+    (finding,) = found("DLP018", path("f(x)", case=PROMISED, values=values))
+    assert finding.advice == ""
+
+
 @pytest.mark.parametrize(
     ("promise", "owner"),
     [

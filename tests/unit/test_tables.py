@@ -270,3 +270,10 @@ def test_parquet_keeps_its_types_over_row_groups(monkeypatch):
     table = parquet_table(session)
     assert isinstance(table, pa.Table)
     assert table.to_pylist() == list(records(session, session.results))
+
+
+def test_a_verdict_that_is_a_lone_surrogate_is_shown_in_a_frame():
+    odd = make_result(ownership=verdict("\ud800"), peak_memory=verdict("\ud801", arrays=1.0))
+    frame = to_frame(make_session(odd))
+    assert frame["ownership"].tolist() == ["\\ud800"]
+    assert frame["peak_memory"].tolist() == ["\\ud801"]

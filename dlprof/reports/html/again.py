@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dlprof.reports.html.entry import Entry
-from dlprof.rules.known import mapping
+from dlprof.rules.known import mapping, number, seen
+from dlprof.rules.thresholds import ALIGNED_BYTES
 from dlprof.session import CaseRecord, Session
 from dlprof.worker import own_code
 
@@ -67,10 +68,26 @@ def _run(shown: Sequence[Entry], session: Session) -> list[str] | None:
     words = ["run", _each(cases, lambda case: case.producer), _each(cases, lambda c: c.consumer)]
     words += ["--shape", ",".join(_distinct(entry.row.shape for entry in shown))]
     words += ["--dtype", _each(cases, lambda case: case.dtype)]
-    words += ["--layout", _each(cases, lambda case: case.layout), "--device", cases[0].device]
+    words += ["--layout", ",".join(_layouts(shown)), "--device", cases[0].device]
     for path in _distinct(case.path for case in cases):
         words += ["--path", glob.escape(path)]
     return [*words, *_placements(session), *python]
+
+
+def _layouts(shown: Sequence[Entry]) -> list[str]:
+    """Those of the cases, and ``aligned`` where a view began at an address that is.
+
+    Where a contiguous array begins differs from run to run, and some conversions are views of
+    aligned arrays only: a few ways alone may meet none.
+    """
+    layouts = _distinct(entry.result.case.layout for entry in shown)
+    at = [
+        number(evidence.get("source_alignment_bytes"))
+        for word, evidence in seen(shown[0].result.ownership)
+        if word == "view"
+    ]
+    aligned = any(known is not None and known >= ALIGNED_BYTES for known in at)
+    return _distinct([*layouts, "aligned"]) if aligned and layouts == ["C"] else layouts
 
 
 def _is_plain(case: CaseRecord) -> bool:

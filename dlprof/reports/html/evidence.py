@@ -8,6 +8,7 @@ from typing import Any
 from dlprof.clean import clean
 from dlprof.quantity import plain_time, significant, size_text
 from dlprof.rules.known import number
+from dlprof.ticket.measured import WORDS
 
 MOST_ITEMS = 12
 DEEPEST = 3
@@ -18,7 +19,10 @@ MOST_BYTES = 1 << 63
 
 def lines(evidence: Mapping[str, Any]) -> list[tuple[str, str]]:
     """A name for people and a value with its unit, for each key."""
-    return [(name_text(str(key)), value_text(str(key), value)) for key, value in evidence.items()]
+    return [
+        (WORDS.get(str(key)) or name_text(str(key)), value_text(str(key), value))
+        for key, value in evidence.items()
+    ]
 
 
 def name_text(key: str) -> str:
@@ -26,7 +30,7 @@ def name_text(key: str) -> str:
     word = clean(key, 60)
     for unit in ("_ns", "_bytes", *(("_s",) if _seconds(word) else ())):
         word = word.removesuffix(unit)
-    return "cost per call" if word == "cost" else word.replace("_", " ")
+    return word.replace("_", " ")
 
 
 def value_text(key: str, value: Any, depth: int = 0) -> str:
