@@ -10,9 +10,9 @@ import pytest
 from html_builders import MS, US, alone, case, full_session, lost, timed
 from rule_builders import ordered, verdict
 
-from dlprof.reports.html import cost, loaded, phases, size, spread, svg
+from dlprof.reports.html import cost, interval, loaded, phases, size, spread, svg
 from dlprof.reports.html.entry import entries
-from dlprof.reports.html.theme import span, ticks
+from dlprof.reports.html.theme import spaced, span, ticks
 
 pytestmark = pytest.mark.unit
 
@@ -21,6 +21,20 @@ MODULES = (size, cost, phases, loaded, spread)
 
 def figures(module, session):
     return module.figures(entries(session), session.findings)
+
+
+def cell(figure, title, line=0):
+    return figure.lines[line].cells[figure.titles.index(title)]
+
+
+def wide(median_ns, low_ns, high_ns):
+    """A time of two processes: they know little of the next one."""
+    return {**timed(median_ns, rounds=2), "ci95_ns": (low_ns, high_ns)}
+
+
+def in_modes(*medians_ns):
+    modes = [{"median_ns": ns, "rounds": [at]} for at, ns in enumerate(medians_ns)]
+    return {**timed(medians_ns[0]), "ci95_ns": None, "modes": modes}
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -80,6 +94,93 @@ def test_one_memcpy_is_a_line_across_the_costs_of_one_size():
     assert "a plain memcpy of 64 B" in found.caption
 
 
+def test_an_interval_does_not_choose_the_axis():
+    estimates = [
+        interval.Estimate(2 * US, -90 * US, 94 * US),
+        interval.Estimate(4 * US, 3.9 * US, 4.1 * US),
+    ]
+    low, high = interval.domain(estimates)
+    assert 0.5 * US < low < 2 * US
+    assert 4 * US < high < 16 * US
+    assert interval.bar(estimates[0], (low, high)) == {"low": low, "high": high}
+    assert [arrow["beyond"] for arrow in interval.arrows(estimates[0], (low, high))] == [
+        "low",
+        "high",
+    ]
+    assert interval.arrows(estimates[1], (low, high)) == []
+
+
+def test_an_interval_that_fits_is_drawn_whole():
+    one = interval.Estimate(2 * US, 1.5 * US, 2.6 * US)
+    axis = interval.domain([one])
+    assert axis[0] < 1.5 * US
+    assert axis[1] > 2.6 * US
+    assert interval.arrows(one, axis) == []
+
+
+@pytest.mark.parametrize("module", [cost, size])
+def test_an_interval_that_is_cut_is_said(module):
+    shapes = [(4,), (400,)] if module is size else [(4,)]
+    unsure = [case(shape=shape, ready_time=wide(2 * US, -90 * US, 94 * US)) for shape in shapes]
+    (found,) = figures(module, alone(*unsure))
+    count = "2 intervals reach" if module is size else "One interval reaches"
+    assert f"{count} beyond the axis" in found.caption
+    calm = [case(shape=shape) for shape in shapes]
+    assert "beyond the axis" not in figures(module, alone(*calm))[0].caption
+
+
+def test_modes_are_drawn_and_said():
+    (found,) = figures(cost, alone(case(ready_time=in_modes(100 * US, 700 * US))))
+    assert "each mode is a hollow mark" in found.caption
+    assert cell(found, "ready") == "100 | 700 us"
+
+
+def test_a_path_with_the_shape_in_its_code_is_one_line():
+    shaped = [
+        case(f"numpy.frombuffer(x).reshape({shape})", shape=shape, case={"import": "frombuffer"})
+        for shape in ((4,), (400,))
+    ]
+    (found,) = figures(size, alone(*shaped))
+    assert "paths are drawn" not in found.caption
+    assert str(found.picture).count("frombuffer") == 1
+
+
+@pytest.mark.parametrize("shapes", [[(2**power,) for power in range(24)], [(4,), (5,), (900,)]])
+def test_labels_of_sizes_keep_clear_of_each_other(shapes):
+    (found,) = figures(size, alone(*[case(shape=shape) for shape in shapes]))
+    axis = r"translate\(([\d.]+),[\d.]+\)[^>]*>([\d.]+ (?:B|KiB|MiB))<"
+    places = [(float(at), len(text)) for at, text in re.findall(axis, str(found.picture))]
+    assert len(places) >= 2
+    for (left, _), (right, length) in itertools.pairwise(sorted(places)):
+        assert right - left > 7 * length
+
+
+def test_labels_that_are_kept_are_the_largest_and_others_far_from_it():
+    assert spaced([1.0, 10.0, 90.0, 100.0], (1.0, 100.0), 200) == [1.0, 10.0, 100.0]
+    assert spaced([7.0], (7.0, 7.0), 200) == [7.0]
+
+
+def test_phases_of_another_mode_than_the_reported_one_are_marked_and_explained():
+    odd = case(median_ns=4 * US, ready_time=in_modes(100 * US, 700 * US))
+    (found,) = figures(phases, alone(odd))
+    assert "One sum is marked \u2260" in found.caption
+    assert "\u2260 4.0 us" in str(found.picture)
+    assert cell(found, "sum") == "4.0 us"
+    assert cell(found, "ready") == "100 | 700 us"
+    assert cell(found, "waiting") == "-"
+
+
+def test_phases_that_add_up_are_not_marked():
+    (found,) = figures(phases, alone(case(median_ns=4 * US)))
+    assert "\u2260" not in found.caption + str(found.picture)
+
+
+def test_what_was_refused_after_its_time_is_in_no_chart():
+    refused = case(status="unsupported", reason="TypeError: not twice")
+    for module in MODULES:
+        assert figures(module, alone(refused)) == []
+
+
 def test_phases_are_shares_of_what_was_measured():
     entry = entries(alone(case(median_ns=4 * US)))[0]
     assert phases.parts(entry) == {
@@ -98,7 +199,7 @@ def test_waiting_is_from_the_return_until_the_values_are_there():
 def test_waiting_within_the_intervals_is_not_told():
     noisy = case(median_ns=4 * US, ready_time=timed(5 * US, share=0.4))
     (found,) = figures(phases, alone(noisy))
-    assert found.lines[0].cells[-1] == "not told"
+    assert cell(found, "waiting") == "not told"
 
 
 def test_waiting_in_a_single_process_needs_twice_the_time():

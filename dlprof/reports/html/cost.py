@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlprof.quantity import plain_time, size_text, time_text
+from dlprof.reports.html import interval
 from dlprof.reports.html.entry import Entry, choose, chosen_text, labels
 from dlprof.reports.html.figure import Figure, array_text, figure
+from dlprof.reports.html.rows import WIDTH, Rows, drawn, y_axis
 from dlprof.reports.html.size import memcpy
 from dlprof.reports.html.svg import chart
 from dlprof.reports.html.theme import (
     COLOURS,
-    TIME_TEXT,
     owner_colour,
     owner_of,
     owner_shape,
-    span,
-    ticks,
+    time_axis,
 )
 from dlprof.session import FindingRecord
 
 MOST = 24
-WIDTH, STEP = 380, 22
+ARROWS = {"low": "triangle-left", "high": "triangle-right"}
 
 
 def figures(everything: Sequence[Entry], findings: Sequence[FindingRecord]) -> list[Figure]:
@@ -32,21 +32,26 @@ def figures(everything: Sequence[Entry], findings: Sequence[FindingRecord]) -> l
         return []
     shown = sorted(choose(measured, findings, MOST), key=lambda entry: entry.row.cost_ns)
     line = _memcpy_ns(measured)
+    picture = Picture(shown, line)
     return [
         figure(
             "cost",
             "Cost of each path",
-            _caption(shown, len(measured), line, shown[0].row.size_bytes),
-            _chart(shown, line),
+            _caption(picture, len(measured)),
+            picture.chart(),
             shown,
             (
                 ("path", lambda entry: entry.row.code),
                 ("array", array_text),
-                ("ready", lambda entry: time_text(entry.row.ready, entry.row.process_medians_ns)),
+                ("ready", _ready),
                 ("result", lambda entry: entry.row.owner),
             ),
         )
     ]
+
+
+def _ready(entry: Entry) -> str:
+    return time_text(entry.row.ready, entry.row.process_medians_ns)
 
 
 def _memcpy_ns(measured: Sequence[Entry]) -> float | None:
@@ -57,68 +62,78 @@ def _memcpy_ns(measured: Sequence[Entry]) -> float | None:
     return found[0][1] if found else None
 
 
-def _caption(shown: Sequence[Entry], of: int, line: float | None, size: int) -> str:
+def _caption(picture: Picture, of: int) -> str:
     text = (
         "Time until the result is ready, per call, on a logarithmic axis; bars are 95 % intervals."
     )
-    if line is not None:
+    if picture.modes:
         text += (
-            f" The dashed line is a plain memcpy of {size_text(size)} on this machine:"
-            f" {plain_time(line)}."
+            " Where processes fall into modes, each mode is a hollow mark on a dashed line; the"
+            " filled one is the median of all processes."
         )
-    return text + chosen_text(len(shown), of)
+    if picture.line is not None:
+        text += (
+            " The dashed line down the chart is a plain memcpy of"
+            f" {size_text(picture.shown[0].row.size_bytes)} on this machine:"
+            f" {plain_time(picture.line)}."
+        )
+    return text + interval.said(picture.arrows) + chosen_text(len(picture.shown), of)
 
 
-def _chart(shown: Sequence[Entry], line: float | None) -> Any:
-    import altair as alt
+class Picture:
+    """What is drawn of the cases: points, bars, arrows and modes, each with its place."""
 
-    names = labels(shown)
-    points = [_point(entry, name) for entry, name in zip(shown, names, strict=True)]
-    ends = [value for point in points for value in (point["low"], point["high"])]
-    low, high = span([*ends, line or 0.0])
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    x = alt.X(
-        "ready:Q",
-        title="ready, per call",
-        scale=scale,
-        axis=alt.Axis(values=ticks(low, high), labelExpr=TIME_TEXT, labelOverlap="greedy"),
-    )
-    y = alt.Y("name:N", sort=names, title=None, axis=names_axis(alt))
-    colour = owner_colour(alt, points)
-    shape = owner_shape(alt, points)
-    base = chart(points)
-    layers = [
-        base.mark_rule(strokeWidth=2).encode(
-            x=alt.X("low:Q", scale=scale), x2="high:Q", y=y, color=colour
-        ),
-        base.mark_point(filled=True, opacity=1, size=60).encode(
-            x=x, y=y, color=colour, shape=shape
-        ),
-    ]
-    if line is not None:
-        data = chart([{"ready": line}])
-        layers.insert(0, data.mark_rule(color=COLOURS["muted"], strokeDash=[3, 3]).encode(x=x))
-    return alt.layer(*layers).properties(width=WIDTH, height={"step": STEP})
+    def __init__(self, shown: Sequence[Entry], line: float | None) -> None:
+        self.shown = shown
+        self.line = line
+        self.rows = Rows(tuple(labels(shown)), tuple(map(_ready, shown)))
+        estimates = [interval.estimate(entry) for entry in shown]
+        self.axis = interval.domain(estimates, [] if line is None else [line])
+        self.points: list[dict[str, Any]] = []
+        self.arrows: list[dict[str, Any]] = []
+        self.modes: list[dict[str, Any]] = []
+        for place, (entry, one) in enumerate(zip(shown, estimates, strict=True)):
+            at = {"y": self.rows.y(place), "owner": owner_of(entry.row.owner)}
+            self.points.append({**at, "ready": one.ns, **interval.bar(one, self.axis)})
+            self.arrows += [{**at, **arrow} for arrow in interval.arrows(one, self.axis)]
+            self.modes += [
+                {**at, "mode": ns, "low": min(one.modes), "high": max(one.modes)}
+                for ns in one.modes
+            ]
 
+    def chart(self) -> Any:
+        import altair as alt
 
-def names_axis(alt: Any) -> Any:
-    return alt.Axis(
-        labelFont="monospace",
-        labelFontSize=11.5,
-        labelLimit=360,
-        labelColor=COLOURS["ink"],
-        grid=False,
-    )
-
-
-def _point(entry: Entry, name: str) -> dict[str, Any]:
-    median = entry.row.cost_ns
-    interval = entry.row.ready.ci95_ns if entry.row.ready is not None else None
-    low, high = interval or (median, median)
-    return {
-        "name": name,
-        "ready": median,
-        "low": low if low > 0 else median,
-        "high": high,
-        "owner": owner_of(entry.row.owner),
-    }
+        scale = alt.Scale(type="log", domain=list(self.axis), nice=False)
+        x = alt.X(
+            "ready:Q", title="ready, per call", scale=scale, axis=time_axis(alt, *self.axis, WIDTH)
+        )
+        y, colour = y_axis(alt, self.rows), owner_colour(alt, self.points)
+        base = chart(self.points)
+        low = alt.X("low:Q", scale=scale)
+        layers = [
+            base.mark_rule(strokeWidth=2).encode(x=low, x2="high:Q", y=y, color=colour),
+            base.mark_point(filled=True, opacity=1, size=60).encode(
+                x=x, y=y, color=colour, shape=owner_shape(alt, self.points)
+            ),
+        ]
+        if self.modes:
+            modes = chart(self.modes)
+            dashes = modes.mark_rule(strokeWidth=1.5, strokeDash=[3, 2])
+            layers += [
+                dashes.encode(x=low, x2="high:Q", y=y, color=colour),
+                modes.mark_point(size=44, strokeWidth=1.5, opacity=1).encode(
+                    x=alt.X("mode:Q", scale=scale), y=y, color=colour
+                ),
+            ]
+        layers += [
+            chart([arrow for arrow in self.arrows if arrow["beyond"] == end])
+            .mark_point(shape=shape, filled=True, size=50, opacity=1)
+            .encode(x=alt.X("end:Q", scale=scale), y=y, color=colour)
+            for end, shape in ARROWS.items()
+            if any(arrow["beyond"] == end for arrow in self.arrows)
+        ]
+        if self.line is not None:
+            line = chart([{"ready": self.line}])
+            layers.insert(0, line.mark_rule(color=COLOURS["muted"], strokeDash=[3, 3]).encode(x=x))
+        return drawn(alt, self.rows, layers)

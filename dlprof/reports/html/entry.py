@@ -9,7 +9,7 @@ from dlprof.reports.row import Row, row_of, suspected
 from dlprof.session import FindingRecord, Result, Session
 
 MOST_OF_A_FINDING = 3
-LONGEST_LABEL = 50
+LONGEST_LABEL = 44
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def _largest_first(candidates: Sequence[Entry]) -> list[Entry]:
     places: dict[tuple[str, str], int] = {}
     ranked = []
     for entry in sorted(candidates, key=lambda entry: -entry.row.size_bytes):
-        way = entry.row.pair, entry.row.code
+        way = entry.row.pair, entry.row.path
         places[way] = places.get(way, -1) + 1
         ranked.append((places[way], entry.row.cost_ns, entry))
     return [entry for *_, entry in sorted(ranked, key=lambda found: found[:2])]

@@ -6,23 +6,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlprof.quantity import plain_time
-from dlprof.reports.html.cost import STEP, names_axis
 from dlprof.reports.html.entry import Entry, choose, chosen_text, labels
 from dlprof.reports.html.figure import Figure, array_text, figure
+from dlprof.reports.html.rows import WIDTH, Rows, drawn, y_axis
 from dlprof.reports.html.svg import chart
-from dlprof.reports.html.theme import COLOURS, TIME_TEXT, span, ticks
+from dlprof.reports.html.theme import COLOURS, span, time_axis
 from dlprof.rules.known import Known
 from dlprof.session import FindingRecord
 
 MOST = 16
-WIDTH = 380
 KINDS = ("idle", "loaded", "queued work")
 SHAPES = ["circle", "diamond", "M0,-1V1"]
 
 
 def figures(everything: Sequence[Entry], findings: Sequence[FindingRecord]) -> list[Figure]:
     """One chart; none where no work could be queued."""
-    known = [entry for entry in everything if loaded(entry) is not None and idle_ns(entry)]
+    known = [entry for entry in everything if entry.measured and loaded(entry) and idle_ns(entry)]
     if not known:
         return []
     shown = sorted(choose(known, findings, MOST), key=lambda entry: idle_ns(entry) or 0.0)
@@ -64,32 +63,33 @@ def idle_ns(entry: Entry) -> float | None:
 def _chart(shown: Sequence[Entry]) -> Any:
     import altair as alt
 
-    names = labels(shown)
+    rows = Rows(tuple(labels(shown)))
     points: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
-    for entry, name in zip(shown, names, strict=True):
+    for place, entry in enumerate(shown):
         host, queued = loaded(entry) or (0.0, 0.0)
         times = (idle_ns(entry) or 0.0, host, queued)
-        lines.append({"name": name, "low": min(times[:2]), "high": max(times[:2])})
+        y = rows.y(place)
+        lines.append({"y": y, "low": min(times[:2]), "high": max(times[:2])})
         points += [
-            {"name": name, "kind": kind, "ns": ns}
+            {"y": y, "kind": kind, "ns": ns}
             for kind, ns in zip(KINDS, times, strict=True)
             if ns > 0
         ]
-    low, high = span([point["ns"] for point in points])
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    axis = alt.Axis(values=ticks(low, high), labelExpr=TIME_TEXT, labelOverlap="greedy")
-    x = alt.X("ns:Q", title="host time of one call", scale=scale, axis=axis)
-    y = alt.Y("name:N", sort=names, title=None, axis=names_axis(alt))
+    axis = span([point["ns"] for point in points])
+    scale = alt.Scale(type="log", domain=list(axis), nice=False)
+    x = alt.X("ns:Q", title="host time of one call", scale=scale, axis=time_axis(alt, *axis, WIDTH))
+    y_ = y_axis(alt, rows)
     colours = [COLOURS["view"], COLOURS["waiting"], COLOURS["muted"]]
     rules = chart(lines).mark_rule(strokeWidth=2, color=COLOURS["grid"])
     marks = chart(points).mark_point(filled=False, opacity=1, size=70, strokeWidth=2)
-    return alt.layer(
-        rules.encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y),
+    layers = [
+        rules.encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y_),
         marks.encode(
             x=x,
-            y=y,
+            y=y_,
             color=alt.Color("kind:N", scale=alt.Scale(domain=KINDS, range=colours)),
             shape=alt.Shape("kind:N", scale=alt.Scale(domain=KINDS, range=SHAPES)),
         ),
-    ).properties(width=WIDTH, height={"step": STEP})
+    ]
+    return drawn(alt, rows, layers)

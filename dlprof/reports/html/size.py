@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dlprof.quantity import plain_time, size_text, time_text
+from dlprof.reports.html import interval
 from dlprof.reports.html.entry import Entry, choose, short
 from dlprof.reports.html.figure import Figure, figure
 from dlprof.reports.html.svg import chart
@@ -15,12 +16,11 @@ from dlprof.reports.html.theme import (
     OWNER_DASHES,
     OWNERS,
     SIZE_TEXT,
-    TIME_TEXT,
     owner_colour,
     owner_of,
     owner_shape,
-    span,
-    ticks,
+    spaced,
+    time_axis,
 )
 from dlprof.session import FindingRecord
 
@@ -29,6 +29,7 @@ MOST_PATHS = 14
 WIDTH, HEIGHT = 420, 340
 LABEL_PIXELS = 15
 LONGEST_CODE = 38
+ARROWS = {"low": "triangle-down", "high": "triangle-up"}
 MEMCPY = "memcpy of this machine"
 
 Group = tuple[str, str, str, str]
@@ -76,14 +77,15 @@ def _figure(
     group: Sequence[Entry], findings: Sequence[FindingRecord], number: int, of: int
 ) -> Figure:
     shown = _chosen(group, findings)
+    picture = Picture(shown, memcpy(group))
     row = group[0].row
     title = f"Cost against size, {row.pair}, {row.dtype} {row.layout} on {row.device}"
     return figure(
         f"size{number}",
         title,
-        _caption(group, shown, number, of),
-        _chart(shown, memcpy(group)),
-        sorted(shown, key=lambda entry: (entry.row.code, entry.row.size_bytes)),
+        _caption(group, shown, number, of) + interval.said(picture.arrows),
+        picture.chart(),
+        sorted(shown, key=lambda entry: (entry.row.path, entry.row.size_bytes)),
         (
             ("path", lambda entry: entry.row.code),
             ("shape", lambda entry: entry.row.shape),
@@ -91,14 +93,16 @@ def _figure(
             ("ready", lambda entry: time_text(entry.row.ready, entry.row.process_medians_ns)),
             ("result", lambda entry: entry.row.owner),
         ),
+        wide=True,
     )
 
 
 def _chosen(group: Sequence[Entry], findings: Sequence[FindingRecord]) -> list[Entry]:
     """All sizes of at most so many paths."""
-    codes = list(dict.fromkeys(entry.row.code for entry in choose(group, findings, len(group))))
-    kept = set(codes[:MOST_PATHS])
-    return [entry for entry in group if entry.row.code in kept]
+    # Not by their code: the shape may stand in it.
+    paths = list(dict.fromkeys(entry.row.path for entry in choose(group, findings, len(group))))
+    kept = set(paths[:MOST_PATHS])
+    return [entry for entry in group if entry.row.path in kept]
 
 
 def _caption(group: Sequence[Entry], shown: Sequence[Entry], number: int, of: int) -> str:
@@ -117,8 +121,8 @@ def _caption(group: Sequence[Entry], shown: Sequence[Entry], number: int, of: in
         )
     else:
         text += " There is no memcpy line: no path of these was a copy that could be compared."
-    paths = len({entry.row.code for entry in group})
-    drawn = len({entry.row.code for entry in shown})
+    paths = len({entry.row.path for entry in group})
+    drawn = len({entry.row.path for entry in shown})
     if drawn < paths:
         text += f" {drawn} of {paths} paths are drawn: those that findings name, then the cheapest."
     if number == 0 and of > MOST_FIGURES:
@@ -126,54 +130,78 @@ def _caption(group: Sequence[Entry], shown: Sequence[Entry], number: int, of: in
     return text
 
 
-def _chart(shown: Sequence[Entry], copies: Sequence[tuple[int, float]]) -> Any:
-    import altair as alt
+class Picture:
+    """What is drawn of the cases: points with bars, and arrows where a bar is cut."""
 
-    points = [_point(entry) for entry in shown]
-    low, high = span([value for point in points for value in (point["low"], point["high"])])
-    low, high = span([low, high, *(ns for _, ns in copies)], 1.0)
-    x = alt.X(
-        "size:Q",
-        title="size of the array",
-        scale=alt.Scale(type="log", nice=False),
-        axis=alt.Axis(values=sizes(shown), labelExpr=SIZE_TEXT, labelOverlap="greedy", grid=False),
-    )
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    axis = alt.Axis(values=ticks(low, high), labelExpr=TIME_TEXT)
-    y = alt.Y("ready:Q", title="ready, per call", scale=scale, axis=axis)
-    colour = owner_colour(alt, points)
-    base = chart(points)
-    layers = [
-        base.mark_line(strokeWidth=1.5, opacity=0.7).encode(
-            x=x, y=y, color=colour, detail="code:N", strokeDash=_dash(alt)
-        ),
-        base.mark_rule(strokeWidth=1.5).encode(
-            x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour
-        ),
-        base.mark_point(filled=True, opacity=1, size=44).encode(
-            x=x, y=y, color=colour, shape=owner_shape(alt, points)
-        ),
-    ]
-    if len(copies) > 1:
-        layers += _memcpy_layers(alt, x, scale, copies)
-        size, copy_ns = copies[-1]
-        points.append({"size": size, "ready": copy_ns, "owner": "", "code": MEMCPY})
-    layers += _names(alt, x, scale, points, (low, high))
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    def __init__(self, shown: Sequence[Entry], copies: Sequence[tuple[int, float]]) -> None:
+        self.copies = copies if len(copies) > 1 else ()
+        self.sizes = sizes(shown)
+        estimates = [interval.estimate(entry) for entry in shown]
+        self.axis = interval.domain(estimates, [ns for _, ns in self.copies])
+        both = list(zip(shown, estimates, strict=True))
+        self.points = [_point(entry, one, self.axis) for entry, one in both]
+        self.arrows: list[dict[str, Any]] = [
+            {**_point(entry, one, self.axis), **arrow}
+            for entry, one in both
+            for arrow in interval.arrows(one, self.axis)
+        ]
+
+    def chart(self) -> Any:
+        import altair as alt
+
+        x = alt.X(
+            "size:Q",
+            title="size of the array",
+            scale=alt.Scale(type="log", nice=False),
+            axis=alt.Axis(values=self._ticks(), labelExpr=SIZE_TEXT, grid=False),
+        )
+        scale = alt.Scale(type="log", domain=list(self.axis), nice=False)
+        y = alt.Y("ready:Q", title="ready, per call", scale=scale, axis=time_axis(alt, *self.axis))
+        colour = owner_colour(alt, self.points)
+        base = chart(self.points)
+        layers = [
+            base.mark_line(strokeWidth=1.5, opacity=0.7).encode(
+                x=x, y=y, color=colour, detail="path:N", strokeDash=_dash(alt)
+            ),
+            base.mark_rule(strokeWidth=1.5).encode(
+                x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colour
+            ),
+            base.mark_point(filled=True, opacity=1, size=44).encode(
+                x=x, y=y, color=colour, shape=owner_shape(alt, self.points)
+            ),
+            *self._arrows(alt, x, scale, colour),
+        ]
+        ends = list(self.points)
+        if self.copies:
+            layers += _memcpy_layers(alt, x, scale, self.copies)
+            size, copy_ns = self.copies[-1]
+            ends.append(
+                {"size": size, "ready": copy_ns, "owner": "", "code": MEMCPY, "path": MEMCPY}
+            )
+        layers += _names(alt, x, scale, ends, self.axis)
+        return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+
+    def _ticks(self) -> list[float]:
+        return spaced(self.sizes, (self.sizes[0], self.sizes[-1]), WIDTH)
+
+    def _arrows(self, alt: Any, x: Any, scale: Any, colour: Any) -> list[Any]:
+        return [
+            chart([arrow for arrow in self.arrows if arrow["beyond"] == end])
+            .mark_point(shape=shape, filled=True, size=44, opacity=1)
+            .encode(x=x, y=alt.Y("end:Q", scale=scale), color=colour)
+            for end, shape in ARROWS.items()
+            if any(arrow["beyond"] == end for arrow in self.arrows)
+        ]
 
 
-def _point(entry: Entry) -> dict[str, Any]:
-    ready = entry.row.ready
-    median = entry.row.cost_ns
-    interval = ready.ci95_ns if ready is not None else None
-    low, high = interval or (median, median)
+def _point(entry: Entry, one: interval.Estimate, axis: tuple[float, float]) -> dict[str, Any]:
     return {
         "size": entry.row.size_bytes,
-        "ready": median,
-        "low": low if low > 0 else median,
-        "high": high,
+        "ready": one.ns,
+        **interval.bar(one, axis),
         "owner": owner_of(entry.row.owner),
         "code": entry.row.code,
+        "path": entry.row.path,
     }
 
 
@@ -202,7 +230,7 @@ def _names(
     """Each path's code at the end of its line, moved apart where lines end close together."""
     last: dict[str, dict[str, Any]] = {}
     for point in sorted(points, key=lambda point: point["size"]):
-        last[point["code"]] = point
+        last[point["path"]] = point
     ends = sorted(last.values(), key=lambda point: point["ready"])
     places = spread_out([point["ready"] for point in ends], domain)
     values = [

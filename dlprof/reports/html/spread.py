@@ -7,25 +7,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlprof.quantity import plain_time, range_text
-from dlprof.reports.html.cost import names_axis
 from dlprof.reports.html.entry import Entry, labels
 from dlprof.reports.html.figure import Figure, array_text, figure
+from dlprof.reports.html.rows import WIDTH, Rows, drawn, y_axis
 from dlprof.reports.html.svg import chart
 from dlprof.reports.html.theme import (
     COLOURS,
     owner_colour,
     owner_of,
+    spaced,
     span,
     ticks,
 )
 from dlprof.session import FindingRecord, ProcessSamples
 
 MOST = 12
-WIDTH = 380
 LINE_PIXELS = 9
 AGREED = 1.05
 """Process medians of a smaller ratio do not disagree."""
-GAP_PIXELS = 12
+GAP_PIXELS = 8
 TIMES = "format(datum.value, '~g') + '\u00d7'"
 
 
@@ -68,7 +68,7 @@ def processes(entry: Entry) -> list[ProcessSamples]:
     if measure is not None and measure.same_as is not None:
         measure = entry.result.host_time
     found = measure.processes if measure is not None else []
-    if entry.row.cost_ns <= 0:
+    if entry.row.cost_ns <= 0 or not entry.measured:
         return []
     return [one for one in found if one.samples_ns and min(one.samples_ns) > 0]
 
@@ -95,52 +95,42 @@ def _range_text(entry: Entry) -> str:
 def _chart(shown: Sequence[Entry]) -> Any:
     import altair as alt
 
-    names = labels(shown)
+    most = max(len(processes(entry)) for entry in shown)
+    reported = tuple(plain_time(entry.row.cost_ns) for entry in shown)
+    rows = Rows(tuple(labels(shown)), reported, most * LINE_PIXELS + GAP_PIXELS)
     values = [
-        _box(one, name, place, entry)
-        for entry, name in zip(shown, names, strict=True)
+        _box(one, rows.y(row, (place + 0.5) * LINE_PIXELS), entry)
+        for row, entry in enumerate(shown)
         for place, one in enumerate(processes(entry))
     ]
-    most = max(len(processes(entry)) for entry in shown)
     low, high = span([value[end] for value in values for end in ("low", "high")], 1.05)
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
-    axis = alt.Axis(values=ticks(low, high), labelExpr=TIMES, labelOverlap="greedy")
-    y = alt.Y("name:N", sort=names, title=None, axis=names_axis(alt))
-    offset = alt.YOffset("place:O")
-    colour = owner_colour(alt, values, stroke=2)
+    axis = alt.Axis(values=spaced(ticks(low, high), (low, high), WIDTH), labelExpr=TIMES)
+    y, colour = y_axis(alt, rows), owner_colour(alt, values, stroke=2)
     base = chart(values)
-    title = "share of the reported time"
-    reported = [
-        {"name": name, "text": plain_time(entry.row.cost_ns)}
-        for entry, name in zip(shown, names, strict=True)
-    ]
-    return alt.layer(
+    title = "multiple of the reported time"
+    layers = [
         base.mark_rule(strokeWidth=1).encode(
-            x=alt.X("low:Q", scale=scale, axis=axis, title=title),
-            x2="high:Q",
-            y=y,
-            yOffset=offset,
-            color=colour,
+            x=alt.X("low:Q", scale=scale, axis=axis, title=title), x2="high:Q", y=y, color=colour
         ),
         base.mark_rule(strokeWidth=5, opacity=0.55).encode(
-            x=alt.X("quarter:Q", scale=scale), x2="three:Q", y=y, yOffset=offset, color=colour
+            x=alt.X("quarter:Q", scale=scale), x2="three:Q", y=y, color=colour
         ),
         base.mark_tick(thickness=2, size=9, color=COLOURS["ink"]).encode(
-            x=alt.X("median:Q", scale=scale), y=y, yOffset=offset
+            x=alt.X("median:Q", scale=scale), y=y
         ),
-        chart(reported).mark_text(align="left").encode(x=alt.value(WIDTH + 10), y=y, text="text:N"),
-    ).properties(width=WIDTH, height={"step": most * LINE_PIXELS + GAP_PIXELS, "for": "position"})
+    ]
+    return drawn(alt, rows, layers)
 
 
-def _box(one: ProcessSamples, name: str, place: int, entry: Entry) -> dict[str, Any]:
+def _box(one: ProcessSamples, y: float, entry: Entry) -> dict[str, Any]:
     samples = [sample / entry.row.cost_ns for sample in one.samples_ns]
     median = statistics.median(samples)
     cuts = (
         statistics.quantiles(samples, n=4, method="inclusive") if len(samples) > 1 else [median] * 3
     )
     return {
-        "name": name,
-        "place": place,
+        "y": y,
         "low": min(samples),
         "quarter": cuts[0],
         "median": median,

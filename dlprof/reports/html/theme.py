@@ -44,6 +44,8 @@ SIZE_TEXT = (
 )
 
 FEW_DECADES = 2
+LABEL_PIXELS = 60
+"""From label to label of an axis that lies: ``1023 KiB`` is the longest."""
 STEPS = (1, 2, 5)
 
 
@@ -88,6 +90,22 @@ def ticks(low: float, high: float) -> list[float]:
         for step in steps
         if low <= step * 10.0**exponent <= high
     ]
+
+
+def spaced(values: Sequence[float], ends: tuple[float, float], pixels: float) -> list[float]:
+    """Those of ascending ``values`` whose labels keep clear of each other; the last is kept."""
+    low, high = (math.log(end) for end in ends)
+    scale = pixels / max(high - low, 1e-9)
+    kept: list[float] = []
+    for value in reversed(values):
+        if not kept or math.log(kept[-1] / value) * scale >= LABEL_PIXELS:
+            kept.append(value)
+    return kept[::-1]
+
+
+def time_axis(alt: Any, low: float, high: float, pixels: float = math.inf) -> Any:
+    """An axis of times; ``pixels`` is its length, if it lies."""
+    return alt.Axis(values=spaced(ticks(low, high), (low, high), pixels), labelExpr=TIME_TEXT)
 
 
 def config() -> dict[str, Any]:
