@@ -19,6 +19,10 @@ SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
 COLUMN = "table.cases >> nth=0 >> tbody tr:visible td:nth-child({})"
 
 
+def unfold(page):
+    page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+
+
 def texts(page, selector):
     return [text.strip() for text in page.locator(selector).all_inner_texts()]
 
@@ -87,7 +91,10 @@ def test_a_session_that_stands_there_compressed_only_can_be_saved(opened, tmp_pa
 def test_a_table_is_sorted_by_number_and_back(opened, report):
     page = opened(report)
     heading = page.locator("table.cases >> nth=0 >> th button", has_text="ready")
-    values = "[...document.querySelectorAll('table.cases')[0].tBodies[0].rows].map(r => r.cells[3].dataset.v)"
+    values = (
+        "[...document.querySelectorAll('table.cases')[0].tBodies[0].rows]"
+        ".map(row => row.cells[3].dataset.v)"
+    )
     heading.click()
     assert heading.locator("..").get_attribute("aria-sort") == "ascending"
     up = [float(value) for value in page.evaluate(values) if value]
@@ -126,7 +133,7 @@ def test_a_link_to_a_case_unfolds_and_unfilters_it(opened, report):
 def test_a_command_can_be_copied(opened, report):
     page = opened(report, permissions=["clipboard-read", "clipboard-write"])
     button = page.locator("button.copier").first
-    command = button.locator("xpath=../code").inner_text()
+    command = button.locator("xpath=..//code").inner_text()
     button.click()
     page.wait_for_function("document.querySelector('button.copier').textContent !== 'Copy'")
     if button.inner_text() == "Copied":
@@ -136,7 +143,7 @@ def test_a_command_can_be_copied(opened, report):
 
 
 @SCHEMES
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, 768, 375])
 def test_axe_finds_nothing(opened, report, scheme, width):
     from axe_playwright_python.sync_playwright import Axe
 
@@ -158,12 +165,53 @@ def test_light_and_dark_are_told_apart_by_the_page_and_its_charts(opened, report
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")
 
 
+@pytest.mark.parametrize("width", [320, 375, 768])
 @pytest.mark.parametrize("unfolded", [False, True])
-def test_a_phone_does_not_scroll_sideways(opened, report, unfolded):
-    page = opened(report, width=390)
+def test_a_small_screen_does_not_scroll_sideways(opened, report, unfolded, width):
+    page = opened(report, width=width)
     if unfolded:
-        page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        unfold(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+CUT = """[...document.querySelectorAll(%r)]
+    .filter(box => box.scrollWidth > box.clientWidth + 1).map(box => box.getAttribute('aria-label'))"""
+
+
+def test_a_phone_shows_every_column_of_every_table(opened, report):
+    page = opened(report, width=375)
+    unfold(page)
+    assert page.evaluate(CUT % ".scroll:has(table.stack)") == []
+
+
+def test_a_phone_shows_charts_whole_or_says_that_they_scroll(opened, report):
+    page = opened(report, width=375)
+    assert page.evaluate(CUT % ".chart:not(.wide)") == []
+    wide = page.locator(".chart.wide").count()
+    assert wide > 0
+    assert page.locator("figure .hint:visible").count() == wide
+    assert opened(report, width=1280).locator(".hint:visible").count() == 0
+
+
+def test_a_phone_names_what_each_cell_holds(opened, report):
+    page = opened(report, width=375)
+    unfold(page)
+    titles = page.evaluate(
+        """[...document.querySelectorAll('table.stack')].flatMap(table =>
+            [...table.tBodies[0].rows[0].cells].slice(2).map((cell, at) => [
+                getComputedStyle(cell, '::before').content,
+                table.tHead.rows[0].cells[at + 2].textContent]))"""
+    )
+    named = [(shown.strip('"').strip(), title) for shown, title in titles if shown != "none"]
+    assert len(named) > 20
+    assert all(shown == title for shown, title in named)
+
+
+def test_a_table_is_sorted_on_a_phone_too(opened, report):
+    page = opened(report, width=375)
+    page.locator("table.cases >> nth=0 >> th button", has_text="path").click()
+    paths = texts(page, COLUMN.format(2))
+    assert paths == sorted(paths)
 
 
 def test_all_that_can_be_clicked_is_reached_by_keyboard(opened, report):

@@ -18,10 +18,10 @@ from dlprof.worker.own_code import OwnCode, Side
 pytestmark = pytest.mark.unit
 
 
-def command_of(*results, against=None, request=None, **changes):
+def command_of(*results, against=None, rule="DLP018", request=None, **changes):
     session = alone(*results, request=request or {}, **changes)
     found = entries(session)
-    return again.command(found[: len(results)], session, found[against] if against else None)
+    return again.command(found, session, found[against] if against else None, rule)
 
 
 def paths_of(command):
@@ -73,6 +73,7 @@ def test_other_arrays_of_the_finding_are_not_measured_again():
 
 def test_a_view_of_an_aligned_source_is_looked_for_at_an_aligned_address():
     assert "--layout C,aligned" in command_of(case(ownership=owned("view", alignment=64)))
+    assert "--layout C --" in command_of(case(ownership=owned("view", alignment=64)), rule="DLP008")
     assert "--layout C --" in command_of(case(ownership=owned("view", alignment=16)))
     assert "--layout C --" in command_of(case(ownership=owned("copy", alignment=64)))
 

@@ -19,15 +19,19 @@ WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]*")
 DEVICES = ("cpu", "cuda")
 MOST_PATHS = 6
 LONGEST = 4000
+OF_VIEWS = ("DLP004", "DLP009", "DLP012", "DLP013", "DLP017", "DLP018")
+"""Rules whose claims depend on what is a view."""
 ALONE = "convert"
 """The placement that is measured anyway."""
 
 
-def command(cases: Sequence[Entry], session: Session, against: Entry | None = None) -> str | None:
+def command(
+    cases: Sequence[Entry], session: Session, against: Entry | None = None, rule: str = ""
+) -> str | None:
     """What to paste into a shell: the first case's array, the ways that ``cases`` have of it.
 
-    ``against`` is what they are compared with. None where the session's words are not such as a
-    command line takes.
+    ``against`` is what they are compared with, ``rule`` what was found. None where the session's
+    words are not such as a command line takes.
     """
     if not cases:
         return None
@@ -38,7 +42,10 @@ def command(cases: Sequence[Entry], session: Session, against: Entry | None = No
     files = [one for one in probes if one not in own]
     if not all(map(_is_file, files)):
         return None
-    words = _time(own[0], session) if own else _run(_shown(cases, against), session)
+    if own:
+        words = _time(own[0], session)
+    else:
+        words = _run(_shown(cases, against), session, rule in OF_VIEWS)
     if words is None or sum(map(len, words)) > LONGEST:
         return None
     return shlex.join(["dlprof", words[0], *_options("--probe", files), *words[1:]])
@@ -59,7 +66,7 @@ def _array(entry: Entry) -> tuple[Any, ...]:
     return case.producer, case.consumer, entry.row.array
 
 
-def _run(shown: Sequence[Entry], session: Session) -> list[str] | None:
+def _run(shown: Sequence[Entry], session: Session, of_views: bool) -> list[str] | None:
     """``dlprof run`` with only the ways that are shown."""
     cases = [entry.result.case for entry in shown]
     python = _python(shown[0], session)
@@ -68,13 +75,13 @@ def _run(shown: Sequence[Entry], session: Session) -> list[str] | None:
     words = ["run", _each(cases, lambda case: case.producer), _each(cases, lambda c: c.consumer)]
     words += ["--shape", ",".join(_distinct(entry.row.shape for entry in shown))]
     words += ["--dtype", _each(cases, lambda case: case.dtype)]
-    words += ["--layout", ",".join(_layouts(shown)), "--device", cases[0].device]
+    words += ["--layout", ",".join(_layouts(shown, of_views)), "--device", cases[0].device]
     for path in _distinct(case.path for case in cases):
         words += ["--path", glob.escape(path)]
     return [*words, *_placements(session), *python]
 
 
-def _layouts(shown: Sequence[Entry]) -> list[str]:
+def _layouts(shown: Sequence[Entry], of_views: bool) -> list[str]:
     """Those of the cases, and ``aligned`` where a view began at an address that is.
 
     Where a contiguous array begins differs from run to run, and some conversions are views of
@@ -87,7 +94,7 @@ def _layouts(shown: Sequence[Entry]) -> list[str]:
         if word == "view"
     ]
     aligned = any(known is not None and known >= ALIGNED_BYTES for known in at)
-    return _distinct([*layouts, "aligned"]) if aligned and layouts == ["C"] else layouts
+    return ["C", "aligned"] if of_views and aligned and layouts == ["C"] else layouts
 
 
 def _is_plain(case: CaseRecord) -> bool:

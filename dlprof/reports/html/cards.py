@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -22,7 +22,7 @@ from dlprof.witness import witnesses
 
 LONGEST = 1200
 FEW = 5
-MOST_CASES = 300
+MOST_CASES = 100
 """Cases that a card lists; the session has the others."""
 MOST_CARDS = 100
 """Findings with a card of their own; the rest stands in :mod:`dlprof.reports.html.brief`."""
@@ -80,10 +80,20 @@ def cards(session: Session, everything: Sequence[Entry]) -> list[Card]:
     """
     explained: set[str] = set()
     found = []
+    codes = _codes(everything)
     for number, finding in enumerate(session.findings[:MOST_CARDS], start=1):
-        found.append(_card(number, finding, session, everything, finding.rule not in explained))
+        explain = finding.rule not in explained
+        found.append(_card(number, finding, session, everything, codes, explain))
         explained.add(finding.rule)
     return found
+
+
+def _codes(everything: Sequence[Entry]) -> dict[str, list[str]]:
+    """The ways of each pair: what a finding's words may name."""
+    found: dict[str, dict[str, None]] = {}
+    for entry in everything:
+        found.setdefault(entry.row.pair, {})[entry.row.code] = None
+    return {pair: list(codes) for pair, codes in found.items()}
 
 
 def _card(
@@ -91,11 +101,15 @@ def _card(
     finding: FindingRecord,
     session: Session,
     everything: Sequence[Entry],
+    codes_of: Mapping[str, Sequence[str]],
     explain: bool,
 ) -> Card:
     of = named(finding.results, everything)
     against = next(iter(named([finding.against], everything)), None)
-    codes = [entry.row.code for entry in (*of, *([against] if against else []))]
+    codes = [entry.row.code for entry in of[:FEW]]
+    codes += [
+        code for entry in filter(None, (*of[:1], against)) for code in codes_of[entry.row.pair]
+    ]
     cases = [_case(entry) for entry in of[:MOST_CASES]]
     return Card(
         number=number,
@@ -113,7 +127,7 @@ def _card(
         more=cases[FEW:],
         left=len(of) - len(cases),
         against=_case(against) if against else None,
-        again=again.command(of, session, against),
+        again=again.command(of, session, against, finding.rule),
         script=_script(session, finding) if number <= MOST_SCRIPTS else None,
         about=rule_page.parts(finding.rule) if explain else (),
     )

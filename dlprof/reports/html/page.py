@@ -92,17 +92,17 @@ def _figures(everything: Sequence[Entry], session: Session) -> Iterable[Figure]:
 def _labels(
     tables: Iterable[cases.Table], figures: Iterable[Figure]
 ) -> Iterable[tuple[str, Sequence[str]]]:
-    """Titles of columns by the table's id: on a phone each stands before its cell.
+    """Titles of the columns from the third, by the table's id: on a phone each stands before its
+    cell. Number and path need none.
 
     They are our own words: the style that they become part of takes them as they are.
     """
     for place, table in enumerate(tables, start=1):
-        # The path needs no label, and stands first.
         for letter, grid in (("c", table.measured), ("a", table.apart)):
             if grid.lines:
-                yield f"{letter}{place}", ["", *(column.title for column in grid.columns[1:])]
+                yield f"{letter}{place}", [column.title for column in grid.columns[1:]]
     for figure in figures:
-        yield f"n-{figure.name}", ["", *figure.titles[1:]]
+        yield f"n-{figure.name}", figure.titles[1:]
 
 
 @cache
