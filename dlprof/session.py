@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = "dlprof.session/1"
+BEGIN = b'{"schema": "dlprof.session/'
+"""As :func:`chunks` writes it."""
 NEW_MODE = 0o644
 
 Status = Literal["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
@@ -350,6 +352,17 @@ def is_special(path: Path) -> bool:
     except OSError:
         return False
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def is_session(path: Path) -> bool:
+    """Whether the file there begins as a session does; a file that cannot be read is none."""
+    try:
+        if not path.is_file():  # reading a pipe would wait, and take from it
+            return False
+        with path.open("rb") as file:
+            return file.read(len(BEGIN)) == BEGIN
+    except OSError:
+        return False
 
 
 def check_writable(path: Path) -> None:

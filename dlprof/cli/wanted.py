@@ -47,9 +47,10 @@ class Wanted:
             raise UsageError("--parquet writes bytes: name a file")
         if len(self._printed()) > 1:
             raise UsageError(f"only one of {', '.join(self._printed())} can be printed")
-        for target in self._targets().values():
+        for name, target in self._targets().items():
             if target != STDOUT:
                 sessions.check_writable(Path(target))
+                _check_no_session(name, Path(target))
 
     def give(self, header: Header, results: Results) -> None:
         """Print or write what is wanted. Raises :class:`UsageError` for what cannot be written."""
@@ -69,6 +70,12 @@ class Wanted:
 
     def _printed(self) -> list[str]:
         return [f"--{name}" for name, target in self._targets().items() if target == STDOUT]
+
+
+def _check_no_session(name: str, path: Path) -> None:
+    """Reports replace files, as everywhere; but what was measured is not replaced by a report."""
+    if name != "json" and sessions.is_session(path):
+        raise UsageError(f"cannot write {path}: a session is in it; name another file")
 
 
 def _json(target: str, header: Header, results: Results) -> None:

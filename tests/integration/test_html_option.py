@@ -66,6 +66,22 @@ def test_the_page_is_replaced_as_a_whole(session, tmp_path):
     assert [file.name for file in tmp_path.glob(".*.partial")] == []
 
 
+@pytest.mark.parametrize("option", ["--html", "--csv", "--parquet", "--markdown"])
+def test_no_report_replaces_a_session(session, tmp_path, option):
+    other = tmp_path / "other.json"
+    other.write_bytes(session.read_bytes())
+    report = dlprof("report", session, option, other, state=tmp_path)
+    assert report.code == 2
+    assert report.sentence() == (
+        f"dlprof: cannot write {other}: a session is in it; name another file"
+    )
+    assert other.read_bytes() == session.read_bytes()
+
+
+def test_a_report_may_be_written_to_a_device(session, tmp_path):
+    assert dlprof("report", session, "--html", "/dev/null", state=tmp_path).code == 0
+
+
 def test_where_nothing_could_be_measured_there_is_a_page_that_says_so(tmp_path):
     page = tmp_path / "report.html"
     run = dlprof(*RUN, "--layout", "strided", "--html", page, state=tmp_path)

@@ -101,7 +101,7 @@ def test_a_conversion_of_ones_own_is_timed_again_with_its_setup():
     command = command_of(case(), request=request, command=["time", "numpy.asarray(x)"])
     assert shlex.split(command) == [
         *("dlprof", "time", "-s", "import numpy\nx = 'it''s'"),
-        *("--source", "x", "--", "numpy.asarray(x)"),
+        *("--source", "x", "numpy.asarray(x)"),
     ]
 
 

@@ -151,7 +151,9 @@ def _time(reference: str, session: Session) -> list[str] | None:
     if not statement or not all(map(_is_text, texts)):
         return None
     setup = ["-s", found.setup] if found.setup else []
-    return ["time", *setup, "--source", found.source, "--", statement]
+    # Without the dashes more options can be added at the end.
+    dashes = ["--"] if statement.startswith("-") else []
+    return ["time", *setup, "--source", found.source, *dashes, statement]
 
 
 def _is_text(text: object) -> bool:
