@@ -112,7 +112,7 @@ def _values(result: Result) -> list[str]:
     if result.values is None:
         return []
     words = [word for word, _ in seen(result.values)]
-    how = "every element, the shape and the dtype were compared"
+    how = "shape and dtype and, where these agree, every element were compared"
     if len(words) > 1:
         return [f"{how} in {len(words)} processes: {', '.join(words)}"]
     return [f"{how} in one process, the first"]

@@ -148,6 +148,20 @@ def test_findings_beyond_the_cards_have_a_line_each_and_are_counted_beyond_these
     assert found.counted == (("warning", "DLP012 slow-path", 7),)
 
 
+def test_a_card_says_between_which_frameworks():
+    one = alone(case(), case("numpy.slow(x)", 900 * US))
+    assert cards.cards(one, entries(one))[0].pairs == "torch → numpy"
+    both = alone(
+        *[
+            case(
+                case={"producer": name}, values=verdict("wrong", changed={"shape": [[4, 4], [16]]})
+            )
+            for name in ("a", "b", "c", "d", "e")
+        ]
+    )
+    assert cards.cards(both, entries(both))[0].pairs == "a → numpy, b → numpy and 3 more"
+
+
 def test_few_findings_are_all_cards():
     session = many(3)
     assert brief.brief(session, entries(session)).count == 0
@@ -256,8 +270,8 @@ def test_a_time_before_a_refusal_stands_apart_with_the_reason():
     (line,) = table.apart.lines
     assert [cell.text for cell in line.cells[1:]] == [
         "unsupported",
-        "TypeError: not twice",
         "2.00 ±0.04 us",
+        "TypeError: not twice",
     ]
 
 

@@ -22,6 +22,7 @@ from dlprof.witness import witnesses
 
 LONGEST = 1200
 FEW = 5
+MOST_PAIRS = 2
 MOST_CASES = 100
 """Cases that a card lists; the session has the others."""
 MOST_CARDS = 100
@@ -47,7 +48,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Card:
-    """``number`` counts from 1, in the order of the session.
+    """``number`` counts from 1, in the order of the session. ``pairs`` are those of its cases.
 
     ``expected`` is what should be, with its source; ``witnesses`` what each process saw;
     ``timed`` how often the times beside it were taken.
@@ -58,6 +59,7 @@ class Card:
     meaning: str
     rule: str
     name: str
+    pairs: str
     summary: Markup
     advice: Markup
     expected: Markup
@@ -80,7 +82,7 @@ def cards(session: Session, everything: Sequence[Entry]) -> list[Card]:
     """
     explained: set[str] = set()
     found = []
-    codes = _codes(everything)
+    codes = codes_by_pair(everything)
     for number, finding in enumerate(session.findings[:MOST_CARDS], start=1):
         explain = finding.rule not in explained
         found.append(_card(number, finding, session, everything, codes, explain))
@@ -88,7 +90,13 @@ def cards(session: Session, everything: Sequence[Entry]) -> list[Card]:
     return found
 
 
-def _codes(everything: Sequence[Entry]) -> dict[str, list[str]]:
+def _listed(pairs: Sequence[str]) -> str:
+    """The first of them, and how many more."""
+    more = len(pairs) - MOST_PAIRS
+    return ", ".join(pairs[:MOST_PAIRS]) + (f" and {more} more" if more > 0 else "")
+
+
+def codes_by_pair(everything: Sequence[Entry]) -> dict[str, list[str]]:
     """The ways of each pair: what a finding's words may name."""
     found: dict[str, dict[str, None]] = {}
     for entry in everything:
@@ -106,10 +114,9 @@ def _card(
 ) -> Card:
     of = named(finding.results, everything)
     against = next(iter(named([finding.against], everything)), None)
-    codes = [entry.row.code for entry in of[:FEW]]
-    codes += [
-        code for entry in filter(None, (*of[:1], against)) for code in codes_of[entry.row.pair]
-    ]
+    pairs = list(dict.fromkeys(entry.row.pair for entry in of))
+    others = [against.row.pair] if against else []
+    codes = [code for pair in (*pairs[:FEW], *others) for code in codes_of[pair]]
     cases = [_case(entry) for entry in of[:MOST_CASES]]
     return Card(
         number=number,
@@ -117,6 +124,7 @@ def _card(
         meaning=MEANING.get(finding.severity, clean(finding.severity, 60)),
         rule=clean(finding.rule, 60),
         name=clean(finding.name, 60),
+        pairs=_listed(pairs),
         summary=coded(clean(finding.summary, LONGEST), codes),
         advice=coded(clean(finding.advice, LONGEST) or NO_ADVICE, codes),
         expected=markdown(expected(finding, of[0].result)) if of else Markup(),
@@ -153,7 +161,9 @@ def _script(session: Session, finding: FindingRecord) -> str | None:
 
 def _case(entry: Entry) -> Case:
     row = entry.row
-    return Case(entry, array_text(entry), time_text(row.ready, row.process_medians_ns))
+    return Case(
+        entry, f"{row.pair} {array_text(entry)}", time_text(row.ready, row.process_medians_ns)
+    )
 
 
 def timed_text(of: Sequence[Entry]) -> str:

@@ -113,10 +113,9 @@ def _grid(entries: Sequence[Entry], columns: tuple[Column, ...]) -> Grid:
 
 def _reasons(apart: Sequence[Entry]) -> list[Column]:
     """Status and reason; a time only where one was taken before it was refused."""
-    columns = [Column("status", row("status")), Column("reason", _reason)]
-    if any(entry.row.ready is not None for entry in apart):
-        columns.append(Column("time until then", _ready, _ready_ns))
-    return columns
+    timed = any(entry.row.ready is not None for entry in apart)
+    until = [Column("time until then", _ready, _ready_ns)] if timed else []
+    return [Column("status", row("status")), *until, Column("reason", _reason)]
 
 
 def _reason(entry: Entry) -> str:

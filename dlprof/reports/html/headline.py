@@ -70,11 +70,19 @@ def _lead(session: Session, everything: Sequence[Entry]) -> tuple[str, ...]:
     lines = []
     worst = session.findings[0] if session.findings else None
     if worst is not None and worst.severity in SEVERITIES[:2]:
-        lines.append(f"Worst: {clean(worst.summary, LONGEST)}.")
+        lines.append(f"Worst: {_where(worst, everything)}{clean(worst.summary, LONGEST)}.")
     found = answers(entry.row for entry in everything)
     if len(found) == 1:
         lines.append(found[0][:1].upper() + found[0][1:])
     return tuple(lines)
+
+
+def _where(worst: FindingRecord, everything: Sequence[Entry]) -> str:
+    """The pair, where there are several: the claim alone does not say whose array ``x`` is."""
+    if len({entry.row.pair for entry in everything}) == 1:
+        return ""
+    first = next((i for i in worst.results if 0 <= i < len(everything)), None)
+    return "" if first is None else f"{everything[first].row.pair}: "
 
 
 def _unmeasured(everything: Sequence[Entry]) -> str:

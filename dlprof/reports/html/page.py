@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import chain
@@ -33,6 +33,7 @@ from dlprof.reports.html import (
 from dlprof.reports.html.entry import Entry, entries
 from dlprof.reports.html.figure import Figure
 from dlprof.reports.html.headline import headline, subject_text
+from dlprof.reports.html.told import coded
 from dlprof.session import Session
 
 FEW_ANSWERS = 6
@@ -51,14 +52,22 @@ def render(session: Session) -> str:
 
 
 def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
-    said = answers(entry.row for entry in everything)
+    codes = cards.codes_by_pair(everything)
+    arrays = dict.fromkeys(entry.row.array for entry in everything)
+    said = [
+        coded(text, codes[array[0]])
+        for text, array in zip(answers(entry.row for entry in everything), arrays, strict=True)
+    ]
+    verdict = headline(session, everything)
+    worst = cards.named(session.findings[0].results[:1], everything) if session.findings else []
     found = cards.cards(session, everything)
     tables = cases.tables(everything)
     figures = tuple(_figures(everything, session))
     return {
         "session": session,
         "subject": subject_text(everything),
-        "headline": headline(session, everything),
+        "headline": verdict,
+        "lead": [coded(line, _leading(codes, worst)) for line in verdict.lead],
         "versions": environment.versions(session),
         "created": clean(session.created, SHORT),
         "device": clean(session.device_choice or ""),
@@ -87,6 +96,12 @@ def _figures(everything: Sequence[Entry], session: Session) -> Iterable[Figure]:
     first = by_size or cost.figures(everything, session.findings)
     others = (module.figures(everything, session.findings) for module in (phases, loaded, spread))
     return chain(first, *others)
+
+
+def _leading(codes: Mapping[str, Sequence[str]], worst: Sequence[Entry]) -> Sequence[str]:
+    """What the first lines may name: ways of the worst finding's pair, or of the only one."""
+    pairs = [entry.row.pair for entry in worst] or list(codes)[:1]
+    return [code for pair in pairs for code in codes[pair]]
 
 
 def _labels(
