@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from dlprof.clean import clean, first_line
-from dlprof.quantity import size_text
-from dlprof.rules.known import mapping, number, seen
+from dlprof.quantity import plain_time, size_text
+from dlprof.rules.known import Known, mapping, number, seen
 from dlprof.session import FindingRecord, Result
 
 LONGEST = 300
@@ -20,14 +21,45 @@ SHOWS = {True: "shows", False: "does not show"}
 ADDRESS = {True: "at the same address", False: "at another address"}
 
 
-def witnesses(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
-    """One line for each witness of the finding's clearest case; none where a time is the claim."""
-    tell = INSTRUMENTS.get(finding.rule)
-    if not results or tell is None:
+def witnesses(
+    finding: FindingRecord, results: Sequence[Result], against: Result | None = None
+) -> list[str]:
+    """One line for each witness of the finding's clearest case.
+
+    ``against`` is the case that it is compared with: their times stand side by side.
+    """
+    if not results:
         return []
-    told = [clean(line, LONGEST) for line in tell(results[0])]
+    tell = INSTRUMENTS.get(finding.rule)
+    told = [clean(line, LONGEST) for line in (tell(results[0]) if tell else ())]
     more = len(told) - MOST
-    return told if more <= 0 else [*told[:MOST], f"and {more:,} more processes"]
+    if more > 0:
+        told = [*told[:MOST], f"and {more:,} more processes"]
+    return [*told, *(_side_by_side(results[0], against) if against else ())]
+
+
+def _side_by_side(result: Result, against: Result) -> list[str]:
+    """The medians of each process that timed both: a load of the machine slows both alike."""
+    these, those = (_medians_ns(one) for one in (result, against))
+    both = [
+        f"{plain_time(these[round_])} against {plain_time(those[round_])}"
+        for round_ in sorted(these.keys() & those.keys())
+    ]
+    more = len(both) - MOST
+    if len(both) <= 1:
+        return []
+    rest = f" and {more:,} more" if more > 0 else ""
+    return [f"round by round, in fresh processes: {', '.join(both[:MOST])}{rest}"]
+
+
+def _medians_ns(result: Result) -> dict[int, float]:
+    ready = Known(0, result).ready
+    found = {
+        one.round: statistics.median(one.samples_ns)
+        for one in (ready.processes if ready is not None else ())
+        if one.samples_ns
+    }
+    return {round_: ns for round_, ns in found.items() if ns > 0}
 
 
 def _ownership(result: Result) -> list[str]:

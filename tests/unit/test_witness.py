@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from html_builders import case, lost
+from html_builders import US, case, lost, timed
 from repro_builders import finding_of
 from rule_builders import varying, verdict
 
@@ -11,6 +11,11 @@ from dlprof.rules import RULES
 from dlprof.witness import MOST, ONCE, witnesses
 
 pytestmark = pytest.mark.unit
+
+SIDE_BY_SIDE = (
+    "round by round, in fresh processes: 29 us against 9.8 us, 30 us against 10 us, 31 us against"
+    " 10 us"
+)
 
 
 def told(rule, **parts):
@@ -73,6 +78,17 @@ def test_a_process_that_died_is_told_in_its_own_words():
 @pytest.mark.parametrize("rule", ["DLP012", "DLP013", "DLP019"])
 def test_a_claim_of_times_has_no_other_witness(rule):
     assert told(rule) == []
+
+
+def test_times_that_are_compared_stand_side_by_side_for_each_process():
+    slow, fast = case(median_ns=30 * US), case(median_ns=10 * US)
+    found = witnesses(finding_of("DLP012"), [slow], fast)
+    assert found == [SIDE_BY_SIDE]
+
+
+def test_one_process_gives_no_times_to_compare():
+    once = case(host_time=timed(US, rounds=1))
+    assert witnesses(finding_of("DLP012"), [once], once) == []
 
 
 ODD = [None, 3, [], {}, {"processes": 3}, {"sizes_bytes": []}, {"conversions": "many"}]

@@ -129,7 +129,9 @@ def _card(
         advice=coded(clean(finding.advice, LONGEST) or NO_ADVICE, codes),
         expected=markdown(expected(finding, of[0].result)) if of else Markup(),
         evidence=evidence.lines(finding.evidence),
-        witnesses=witnesses(finding, [entry.result for entry in of[:1]]),
+        witnesses=witnesses(
+            finding, [entry.result for entry in of[:1]], against.result if against else None
+        ),
         timed=timed_text(of),
         cases=cases[:FEW],
         more=cases[FEW:],
