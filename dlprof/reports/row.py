@@ -119,7 +119,9 @@ def row_of(result: Result) -> Row:
         device_resolution_ns=_number((result.device_time or {}).get("resolution_ns")) or 0.0,
         # A result that is a view in some processes has no speed of copying.
         gb_per_s=result.copy_cost.gb_per_s if result.copy_cost and _is_copy(result) else None,
-        share_of_memcpy=result.copy_cost.share_of_memcpy if result.copy_cost else None,
+        share_of_memcpy=result.copy_cost.share_of_memcpy
+        if result.copy_cost and _is_copy(result)
+        else None,
         owner=_owner(result),
         changed=_changed(result),
         promise=case.promise,

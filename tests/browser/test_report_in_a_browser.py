@@ -255,6 +255,17 @@ def test_it_prints_on_light_paper(opened, report):
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
+def test_on_paper_tables_keep_their_headings_and_fit(opened, report):
+    page = opened(report, width=720)
+    page.emulate_media(media="print")
+    unfold(page)
+    headings = texts(page, "table.cases >> nth=0 >> th")
+    assert headings[:2] == ["#", "path"]
+    assert page.locator("table.cases th:visible").count() == page.locator("table.cases th").count()
+    assert page.locator(".copier:visible").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 720
+
+
 @pytest.mark.parametrize("word", BITES)
 def test_hostile_text_runs_nothing(opened, tmp_path, word):
     path = tmp_path / "hostile.html"

@@ -9,6 +9,7 @@ from builders import make_measure, make_session
 from html_builders import US, alone, case, full_session, lost
 from reading import Page
 
+from dlprof.judging import find
 from dlprof.reports.html import render
 from dlprof.session import Result
 
@@ -27,6 +28,18 @@ def page(html):
 
 def test_rendering_is_a_pure_function(html):
     assert render(full_session()) == html
+
+
+def test_a_thousand_cases_are_a_page_of_less_than_a_megabyte():
+    few = full_session()
+    results = [
+        result.model_copy(update={"case": result.case.model_copy(update={"shape": (rows, 7)})})
+        for rows in range(1, 73)
+        for result in few.results
+    ]
+    many = few.model_copy(update={"results": results, "findings": find(results)})
+    assert len(results) > 1000
+    assert len(render(many).encode()) < 1_000_000
 
 
 def test_the_verdict_stands_first(html):

@@ -161,3 +161,10 @@ def test_a_result_that_is_a_view_in_some_processes_has_no_speed_of_copying():
         for word in ("copy", "varies", "unknown")
     ]
     assert speeds == [231.0, None, None]
+
+
+@pytest.mark.parametrize(("owner", "share"), [("copy", 0.5), ("varies", None), ("view", None)])
+def test_what_was_no_copy_in_every_process_has_no_share_of_memcpy(owner, share):
+    cost = {"size_bytes": 64, "gb_per_s": 5.0, "memcpy_gb_per_s": 10.0, "share_of_memcpy": 0.5}
+    row = row_of(make_result(copy_cost=cost, ownership={"verdict": owner}))
+    assert row.share_of_memcpy == share
