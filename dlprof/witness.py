@@ -13,6 +13,8 @@ from dlprof.session import FindingRecord, Result
 
 LONGEST = 300
 MOST = 12
+OF_TIMES = ("DLP004", "DLP012", "DLP013", "DLP017")
+"""Rules that claim that one time is longer than another."""
 SIZE = re.compile("[0-9]{1,18}")
 DIAGNOSIS = ("ordering", "lifetime", "early_write", "peak_memory")
 ONCE = "seen once, in a process of its own, at the first shape of each path"
@@ -35,7 +37,9 @@ def witnesses(
     more = len(told) - MOST
     if more > 0:
         told = [*told[:MOST], f"and {more:,} more processes"]
-    return [*told, *(_side_by_side(results[0], against) if against else ())]
+    if against is None or finding.rule not in OF_TIMES:
+        return told
+    return [*told, *_side_by_side(results[0], against)]
 
 
 def _side_by_side(result: Result, against: Result) -> list[str]:

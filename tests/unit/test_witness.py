@@ -84,6 +84,7 @@ def test_times_that_are_compared_stand_side_by_side_for_each_process():
     slow, fast = case(median_ns=30 * US), case(median_ns=10 * US)
     found = witnesses(finding_of("DLP012"), [slow], fast)
     assert found == [SIDE_BY_SIDE]
+    assert witnesses(finding_of("DLP019"), [slow], fast) == []
 
 
 def test_one_process_gives_no_times_to_compare():
