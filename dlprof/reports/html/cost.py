@@ -86,7 +86,7 @@ class Picture:
     def __init__(self, shown: Sequence[Entry], line: float | None) -> None:
         self.shown = shown
         self.line = line
-        self.rows = Rows(tuple(labels(shown)), tuple(map(_ready, shown)))
+        self.rows = Rows(*labels(shown), list(map(_ready, shown)))
         estimates = [interval.estimate(entry) for entry in shown]
         self.axis = interval.domain(estimates, [] if line is None else [line])
         self.points: list[dict[str, Any]] = []

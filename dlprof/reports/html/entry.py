@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from dlprof.reports.row import Row, row_of, suspected
 from dlprof.session import FindingRecord, Result, Session
 
 MOST_OF_A_FINDING = 3
 LONGEST_LABEL = 44
+LONGEST_LINE = 58
 
 
 @dataclass(frozen=True)
@@ -73,17 +75,21 @@ def chosen_text(shown: int, of: int) -> str:
     )
 
 
-def labels(shown: Sequence[Entry]) -> list[str]:
-    """``#3 numpy.array(x) 4096x4096``: the index, the code, and what tells the arrays apart."""
+def labels(shown: Sequence[Entry]) -> tuple[list[str], list[str]]:
+    """``#3 numpy.array(x) 4096x4096``: the index, the code, and what tells the arrays apart.
+
+    Where that does not fit one line, it stands in lines of its own: the second list, else empty.
+    """
     arrays = [(entry.row.pair.replace(" → ", "→"), *entry.row.array[1:]) for entry in shown]
     varying = [len(set(values)) > 1 for values in zip(*arrays, strict=True)]
-    return [_label(entry, array, varying) for entry, array in zip(shown, arrays, strict=True)]
-
-
-def _label(entry: Entry, array: Sequence[str], varying: Sequence[bool]) -> str:
-    where = " ".join(word for word, varies in zip(array, varying, strict=True) if varies)
-    return short(f"#{entry.index} {entry.row.code}", LONGEST_LABEL - len(where)) + (
-        f" {where}" if where else ""
+    wheres = [" ".join(compress(array, varying)) for array in arrays]
+    names = [f"#{entry.index} {entry.row.code}" for entry in shown]
+    both = [f"{name} {where}".strip() for name, where in zip(names, wheres, strict=True)]
+    if all(len(text) <= LONGEST_LABEL for text in both) or not any(wheres):
+        return [short(text, LONGEST_LABEL) for text in both], []
+    return (
+        [short(name, LONGEST_LABEL) for name in names],
+        [short(where, LONGEST_LINE) for where in wheres],
     )
 
 

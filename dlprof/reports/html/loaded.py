@@ -63,7 +63,7 @@ def idle_ns(entry: Entry) -> float | None:
 def _chart(shown: Sequence[Entry]) -> Any:
     import altair as alt
 
-    rows = Rows(tuple(labels(shown)))
+    rows = Rows(*labels(shown))
     points: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
     for place, entry in enumerate(shown):

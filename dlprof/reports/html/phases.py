@@ -130,7 +130,7 @@ def _cell(part: str) -> Any:
 def _chart(shown: Sequence[Entry]) -> Any:
     import altair as alt
 
-    rows = Rows(tuple(labels(shown)), tuple(map(_sum_text, shown)))
+    rows = Rows(*labels(shown), list(map(_sum_text, shown)))
     bars = chart([bar for place, entry in enumerate(shown) for bar in _bars(entry, rows.y(place))])
     x = alt.X(
         "from:Q",

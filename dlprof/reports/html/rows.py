@@ -21,15 +21,23 @@ MARGIN = 4
 
 @dataclass(frozen=True)
 class Rows:
-    """Places are pixels from the top. ``marks`` is the height of the marks of one row."""
+    """Places are pixels from the top. ``under`` are second lines of the names, or nothing.
 
-    names: tuple[str, ...]
-    texts: tuple[str, ...] = ()
+    ``marks`` is the height of the marks of one row.
+    """
+
+    names: Sequence[str]
+    under: Sequence[str]
+    texts: Sequence[str] = ()
     marks: int = MARKS
 
     @property
+    def head(self) -> int:
+        return NAME * (2 if self.under else 1)
+
+    @property
     def step(self) -> int:
-        return NAME + self.marks
+        return self.head + self.marks
 
     @property
     def height(self) -> int:
@@ -37,7 +45,14 @@ class Rows:
 
     def y(self, row: int, down: float | None = None) -> float:
         """The middle of a row's marks, or so far below its name."""
-        return row * self.step + NAME + (self.marks / 2 - MARGIN if down is None else down)
+        return row * self.step + self.head + (self.marks / 2 - MARGIN if down is None else down)
+
+    def lines(self, texts: Sequence[str], line: int = 1) -> list[dict[str, Any]]:
+        """Each text with the place of that line of its name."""
+        return [
+            {"y": row * self.step + line * NAME - MARGIN, "text": text}
+            for row, text in enumerate(texts)
+        ]
 
 
 def y_axis(alt: Any, rows: Rows) -> Any:
@@ -47,22 +62,17 @@ def y_axis(alt: Any, rows: Rows) -> Any:
 
 
 def names(alt: Any, rows: Rows) -> list[Any]:
-    """The layer of names at the left, and that of texts at the right where there are some."""
+    """Layers of the names at the left, and of the texts at the right, where there are such."""
     y = y_axis(alt, rows)
-    places = [row * rows.step + NAME - MARGIN for row in range(len(rows.names))]
-    named = chart([{"y": at, "text": name} for at, name in zip(places, rows.names, strict=True)])
-    layers = [
-        named.mark_text(
-            align="left", baseline="bottom", font="monospace", fontSize=11, color=COLOURS["ink"]
-        ).encode(x=alt.value(0), y=y, text="text:N")
-    ]
-    if rows.texts:
-        said = chart([{"y": at, "text": text} for at, text in zip(places, rows.texts, strict=True)])
-        layers.append(
-            said.mark_text(align="right", baseline="bottom", fontSize=12).encode(
-                x=alt.value(WIDTH), y=y, text="text:N"
-            )
+    layers = []
+    for texts, line, colour in ((rows.names, 1, "ink"), (rows.under, 2, "muted")):
+        mark = chart(rows.lines(texts, line)).mark_text(
+            align="left", baseline="bottom", font="monospace", fontSize=11, color=COLOURS[colour]
         )
+        layers += [mark.encode(x=alt.value(0), y=y, text="text:N")] if texts else []
+    if rows.texts:
+        said = chart(rows.lines(rows.texts)).mark_text(align="right", baseline="bottom")
+        layers.append(said.encode(x=alt.value(WIDTH), y=y, text="text:N"))
     return layers
 
 

@@ -97,7 +97,7 @@ def _chart(shown: Sequence[Entry]) -> Any:
 
     most = max(len(processes(entry)) for entry in shown)
     reported = tuple(plain_time(entry.row.cost_ns) for entry in shown)
-    rows = Rows(tuple(labels(shown)), reported, most * LINE_PIXELS + GAP_PIXELS)
+    rows = Rows(*labels(shown), reported, most * LINE_PIXELS + GAP_PIXELS)
     values = [
         _box(one, rows.y(row, (place + 0.5) * LINE_PIXELS), entry)
         for row, entry in enumerate(shown)
