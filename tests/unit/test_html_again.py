@@ -90,6 +90,14 @@ def test_the_interpreter_is_named_where_there_are_several():
     assert command_of(case(environment="b"), environments=environments) is None
 
 
+@pytest.mark.parametrize(("parent", "named"), [("3.12.1", True), ("3.11.7", False), (None, False)])
+def test_another_python_than_dlprofs_own_is_named(parent, named):
+    environment = {"python": "3.11.7", "parent_python": parent}
+    request = {"python": "/other/python"}
+    command = command_of(case(), request=request, environment=environment)
+    assert command.endswith(" --python /other/python") == named
+
+
 def own(**changes):
     fields = {"setup": "import numpy\nx = 'it''s'", "source": "x", "export": "{x}", "import_": "y"}
     sides = {"producer": Side("torch", "torch"), "consumer": Side("numpy", "numpy")}

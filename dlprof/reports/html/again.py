@@ -131,13 +131,23 @@ def _placements(session: Session) -> list[str]:
 
 
 def _python(entry: Entry, session: Session) -> list[str] | None:
-    """The interpreter, where there are several; None where its name is no file's."""
+    """The interpreter, where there are several or it is another Python than dlprof's own.
+
+    None where its name is no file's.
+    """
     name = entry.result.environment
     if not name:
-        return []
+        return _other_python(session)
     known = [one for one in session.environments if mapping(one).get("name") == name]
     path = str(mapping(known[0]).get("executable")) if known else ""
     return ["--python", path] if _is_file(path) else None
+
+
+def _other_python(session: Session) -> list[str]:
+    own = session.environment.get("parent_python")
+    path = str(session.request.get("python") or "")
+    is_other = own is not None and own != session.environment.get("python")
+    return ["--python", path] if is_other and _is_file(path) else []
 
 
 def _time(reference: str, session: Session) -> list[str] | None:
@@ -153,7 +163,8 @@ def _time(reference: str, session: Session) -> list[str] | None:
     setup = ["-s", found.setup] if found.setup else []
     # Without the dashes more options can be added at the end.
     dashes = ["--"] if statement.startswith("-") else []
-    return ["time", *setup, "--source", found.source, *dashes, statement]
+    python = _other_python(session)
+    return ["time", *setup, "--source", found.source, *python, *dashes, statement]
 
 
 def _is_text(text: object) -> bool:
