@@ -75,7 +75,10 @@ def test_a_view_of_an_aligned_source_is_looked_for_at_an_aligned_address():
     assert "--layout C,aligned" in command_of(case(ownership=owned("view", alignment=64)))
     assert "--layout C --" in command_of(case(ownership=owned("view", alignment=64)), rule="DLP008")
     assert "--layout C --" in command_of(case(ownership=owned("view", alignment=16)))
-    assert "--layout C --" in command_of(case(ownership=owned("copy", alignment=64)))
+    copy = case(ownership=owned("copy", alignment=64))
+    assert "--layout C --" in command_of(copy)
+    view = case("numpy.asarray(x)", ownership=owned("view", alignment=64))
+    assert "--layout C,aligned" in command_of(copy, view, against=1)
 
 
 def test_a_finding_on_loops_is_measured_in_loops():

@@ -90,7 +90,8 @@ def _layouts(shown: Sequence[Entry], of_views: bool) -> list[str]:
     layouts = _distinct(entry.result.case.layout for entry in shown)
     at = [
         number(evidence.get("source_alignment_bytes"))
-        for word, evidence in seen(shown[0].result.ownership)
+        for entry in shown
+        for word, evidence in seen(entry.result.ownership)
         if word == "view"
     ]
     aligned = any(known is not None and known >= ALIGNED_BYTES for known in at)

@@ -69,7 +69,7 @@ def _caption(picture: Picture, of: int) -> str:
     if picture.modes:
         text += (
             " Where processes fall into modes, each mode is a hollow mark on a dashed line; the"
-            " filled one is the median of all processes."
+            " filled one is that of most processes."
         )
     if picture.line is not None:
         text += (

@@ -38,8 +38,8 @@ def figures(everything: Sequence[Entry], _: Sequence[FindingRecord]) -> list[Fig
     caption = (
         "Each line is one process: from its fastest to its slowest sample, with a bar over the"
         " middle half and a tick at the median, each as a multiple of the time that is reported,"
-        " which stands at the right: the median of the processes' medians. Each sample is the mean"
-        " of many calls."
+        " which stands at the right: the median of the processes' medians, where they fall into"
+        " modes that of the mode most are in. Each sample is the mean of many calls."
     )
     if len(shown) < len(known):
         most = "processes disagree" if disagreement(shown[0]) >= AGREED else "samples spread"
