@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from dlprof.clean import clean
 from dlprof.reports.measures import MEASURES, MISSING, Found, Measure
-from dlprof.reports.tidy import COLUMNS, Record, case_record, rules_by_case, shown
+from dlprof.reports.tidy import COLUMNS, LONGEST, Record, case_record, rules_by_case
 from dlprof.session import Result, Session
 
 if TYPE_CHECKING:
@@ -34,10 +35,14 @@ def to_frame(session: Session) -> pd.DataFrame:
     rows = [_row(at, result, rules.get(at)) for at, result in enumerate(session.results)]
     index = pd.RangeIndex(len(rows), name="case")
     columns = {
-        name: pd.Series([row[name] for row in rows], index, dtype=kind)
+        name: pd.Series([_shown(row[name]) for row in rows], index, dtype=kind)
         for name, kind in kinds().items()
     }
     return pd.DataFrame(columns, index=index)
+
+
+def _shown(value: Any) -> Any:
+    return clean(value, LONGEST) if isinstance(value, str) else value
 
 
 def kinds() -> dict[str, str]:
@@ -62,13 +67,12 @@ def _row(at: int, result: Result, rules: str | None) -> Record:
 
 def _cells(measure: Measure, found: Found) -> Record:
     """The columns of a measure, with what was found."""
-    verdict = shown(found.verdict)
     if not measure.unit:
-        return {measure.name: verdict}
+        return {measure.name: found.verdict}
     unit = UNITS[measure.unit]
     number = {f"{measure.name}{unit}": found.value}
     if measure.name in WITH_INTERVAL:
         low, high = found.ci95 or (None, None)
         values = {"median": found.value, "ci95_low": low, "ci95_high": high}
         return {f"{measure.name}_{name}{unit}": value for name, value in values.items()}
-    return {measure.name: verdict, **number} if measure.unit == "arrays" else number
+    return {measure.name: found.verdict, **number} if measure.unit == "arrays" else number

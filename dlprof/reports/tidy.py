@@ -104,12 +104,12 @@ def _run(header: Header) -> Record:
     packages = environment.get("packages")
     packages = packages if isinstance(packages, dict) else {}
     return {
-        "created": shown(header.created),
+        "created": _text(header.created),
         "complete": header.complete,
-        "python": shown(environment.get("python")),
-        "cpu": shown(environment.get("cpu")),
-        "gpu": shown(_gpus(environment.get("gpus"))),
-        "packages": shown("; ".join(f"{name} {version}" for name, version in packages.items())),
+        "python": _text(environment.get("python")),
+        "cpu": _text(environment.get("cpu")),
+        "gpu": _text(_gpus(environment.get("gpus"))),
+        "packages": _text("; ".join(f"{name} {version}" for name, version in packages.items())),
     }
 
 
@@ -136,7 +136,7 @@ def case_record(index: int, result: Result) -> Record:
         "status": result.status,
         "reason": result.reason,
     }
-    cleaned = {name: shown(word) for name, word in words.items()}
+    cleaned = {name: _text(word) for name, word in words.items()}
     return {"case": index, **cleaned, "size_bytes": size_bytes(result)}
 
 
@@ -150,10 +150,10 @@ def _measure(measure: Measure, found: Found) -> Record:
         "ci95_high": high,
         "processes": found.processes,
         "modes": found.modes,
-        "verdict": shown(found.verdict),
-        "detail": shown(found.reason),
+        "verdict": _text(found.verdict),
+        "detail": _text(found.reason),
     }
 
 
-def shown(thing: Any) -> str | None:
+def _text(thing: Any) -> str | None:
     return None if thing is None else clean(str(thing), LONGEST)

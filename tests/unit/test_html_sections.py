@@ -23,7 +23,7 @@ from dlprof.reports.html import (
     transcript,
     unmeasured,
 )
-from dlprof.reports.html.entry import choose, entries, labels, short
+from dlprof.reports.html.entry import choose, entries, label_lines, short
 from dlprof.reports.html.headline import headline
 from dlprof.rules import RULES
 from dlprof.session import parse
@@ -407,12 +407,12 @@ def test_a_chart_of_few_shows_what_findings_name_and_then_the_largest():
 
 def test_labels_tell_cases_apart():
     everything = [entry for entry in entries(full_session()) if entry.measured]
-    names, under = labels(everything)
+    names, under = label_lines(everything)
     assert len({*zip(names, under, strict=True)} if under else {*names}) == len(everything)
 
 
 def test_what_fits_one_line_stands_there():
-    names, under = labels(entries(alone(case("f(x)"), case("g(x)", shape=(8,)))))
+    names, under = label_lines(entries(alone(case("f(x)"), case("g(x)", shape=(8,)))))
     assert names == ["#0 f(x) 4x4", "#1 g(x) 8"]
     assert under == []
 
@@ -421,7 +421,7 @@ def test_what_tells_arrays_apart_takes_no_room_from_the_code():
     code = "jax.dlpack.from_dlpack(x, copy=False)"
     name = "a-framework-of-a-long-name"
     session = alone(case(code, case={"producer": name}), case(code, shape=(4096, 4096)))
-    names, under = labels(entries(session))
+    names, under = label_lines(entries(session))
     assert names == [f"#0 {code}", f"#1 {code}"]
     assert under == [f"{name}→numpy 4x4", "torch→numpy 4096x4096"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dlprof.quantity import plain_time, size_text, time_text
 from dlprof.reports.html import interval
-from dlprof.reports.html.entry import Entry, choose, chosen_text, labels
+from dlprof.reports.html.entry import Entry, choose, chosen_text, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
 from dlprof.reports.html.rows import WIDTH, Rows, drawn, y_axis
 from dlprof.reports.html.size import memcpy
@@ -86,7 +86,7 @@ class Picture:
     def __init__(self, shown: Sequence[Entry], line: float | None) -> None:
         self.shown = shown
         self.line = line
-        self.rows = Rows(*labels(shown), list(map(_ready, shown)))
+        self.rows = Rows(*label_lines(shown), list(map(_ready, shown)))
         estimates = [interval.estimate(entry) for entry in shown]
         self.axis = interval.domain(estimates, [] if line is None else [line])
         self.points: list[dict[str, Any]] = []

@@ -75,7 +75,7 @@ def chosen_text(shown: int, of: int) -> str:
     )
 
 
-def labels(shown: Sequence[Entry]) -> tuple[list[str], list[str]]:
+def label_lines(shown: Sequence[Entry]) -> tuple[list[str], list[str]]:
     """``#3 numpy.array(x) 4096x4096``: the index, the code, and what tells the arrays apart.
 
     Where that does not fit one line, it stands in lines of its own: the second list, else empty.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlprof.quantity import plain_time
-from dlprof.reports.html.entry import Entry, choose, chosen_text, labels
+from dlprof.reports.html.entry import Entry, choose, chosen_text, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
 from dlprof.reports.html.rows import WIDTH, Rows, drawn, y_axis
 from dlprof.reports.html.svg import chart
@@ -63,7 +63,7 @@ def idle_ns(entry: Entry) -> float | None:
 def _chart(shown: Sequence[Entry]) -> Any:
     import altair as alt
 
-    rows = Rows(*labels(shown))
+    rows = Rows(*label_lines(shown))
     points: list[dict[str, Any]] = []
     lines: list[dict[str, Any]] = []
     for place, entry in enumerate(shown):

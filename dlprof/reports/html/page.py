@@ -106,18 +106,19 @@ def _leading(codes: Mapping[str, Sequence[str]], worst: Sequence[Entry]) -> Sequ
 
 def _labels(
     tables: Iterable[cases.Table], figures: Iterable[Figure]
-) -> Iterable[tuple[str, Sequence[str]]]:
-    """Titles of the columns from the third, by the table's id: on a phone each stands before its
-    cell. Number and path need none.
+) -> Iterable[tuple[str, int, Sequence[str]]]:
+    """Titles of columns by the table's id and the place of the first of them: on a phone each
+    stands before its cell. Number and path need none.
 
     They are our own words: the style that they become part of takes them as they are.
     """
     for place, table in enumerate(tables, start=1):
         for letter, grid in (("c", table.measured), ("a", table.apart)):
             if grid.lines:
-                yield f"{letter}{place}", [column.title for column in grid.columns[1:]]
+                yield f"{letter}{place}", 3, [column.title for column in grid.columns[1:]]
     for figure in figures:
-        yield f"n-{figure.name}", figure.titles[1:]
+        linked = any(line.entry for line in figure.lines)
+        yield f"n-{figure.name}", 3 if linked else 2, figure.titles[1:]
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dlprof.quantity import plain_time, time_text
-from dlprof.reports.html.entry import Entry, choose, chosen_text, labels
+from dlprof.reports.html.entry import Entry, choose, chosen_text, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
 from dlprof.reports.html.rows import Rows, drawn, y_axis
 from dlprof.reports.html.svg import chart
@@ -130,7 +130,7 @@ def _cell(part: str) -> Any:
 def _chart(shown: Sequence[Entry]) -> Any:
     import altair as alt
 
-    rows = Rows(*labels(shown), list(map(_sum_text, shown)))
+    rows = Rows(*label_lines(shown), list(map(_sum_text, shown)))
     bars = chart([bar for place, entry in enumerate(shown) for bar in _bars(entry, rows.y(place))])
     x = alt.X(
         "from:Q",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dlprof.quantity import plain_time, range_text
-from dlprof.reports.html.entry import Entry, labels
+from dlprof.reports.html.entry import Entry, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
 from dlprof.reports.html.rows import WIDTH, Rows, drawn, y_axis
 from dlprof.reports.html.svg import chart
@@ -97,7 +97,7 @@ def _chart(shown: Sequence[Entry]) -> Any:
 
     most = max(len(processes(entry)) for entry in shown)
     reported = tuple(plain_time(entry.row.cost_ns) for entry in shown)
-    rows = Rows(*labels(shown), reported, most * LINE_PIXELS + GAP_PIXELS)
+    rows = Rows(*label_lines(shown), reported, most * LINE_PIXELS + GAP_PIXELS)
     values = [
         _box(one, rows.y(row, (place + 0.5) * LINE_PIXELS), entry)
         for row, entry in enumerate(shown)
