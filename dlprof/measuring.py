@@ -109,6 +109,8 @@ class Measurement:
     resumed: sessions.Session | None = None
     catalogs: Mapping[str, Catalog] = field(default_factory=dict)
     created: str = field(default_factory=now)
+    reference_rounds: int | None = None
+    """In how many rounds the reference costs are measured; None for all."""
     cases: list[Case] = field(init=False)
     journal: Journal = field(init=False)
 
@@ -192,7 +194,8 @@ class Measurement:
                 self._save_last()
 
     def _measure_references(self, round_: int) -> None:
-        if self.journal.has(references.PLACE, round_):
+        enough = self.reference_rounds is not None and round_ >= self.reference_rounds
+        if enough or self.journal.has(references.PLACE, round_):
             return
         for name, place in self._places.items():
             references.measure(place.interpreter.python, name, round_, self.journal)

@@ -174,10 +174,7 @@ class ExpectationRecord(Model):
 
 
 class Reference(Model):
-    """What one process took for what no framework has a part in; see docs/gate.md.
-
-    An empty call, a memcpy of ``memcpy_bytes``, and a fixed piece of Python.
-    """
+    """What one process took for what no framework has a part in; see docs/gate.md."""
 
     round: int
     empty_call_ns: Annotated[float, Field(gt=0)]

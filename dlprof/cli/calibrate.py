@@ -16,7 +16,7 @@ def calibrate(
         typer.Argument(metavar="SCENARIO|PRODUCER", help="A scenario file; or a framework."),
     ],
     second: Annotated[
-        str | None, typer.Argument(metavar="[CONSUMER]", help="Another framework.")
+        str | None, typer.Argument(metavar="CONSUMER", help="Another framework.")
     ] = None,
     budget: Annotated[
         float | None,

@@ -20,7 +20,7 @@ def gate(
     ],
     second: Annotated[
         str | None,
-        typer.Argument(metavar="[HEAD|CONSUMER]", help="A session file: after; or a framework."),
+        typer.Argument(metavar="HEAD|CONSUMER", help="A session file: after; or a framework."),
     ] = None,
     base_python: Annotated[
         str | None,
@@ -97,8 +97,7 @@ def gate(
 ) -> None:
     """Fail if HEAD is slower than BASE, or worse: exit code 1. See docs/gate.md.
 
-    Two interpreters are measured in turns; one is measured against a baseline; two session files
-    are compared.
+    Measures two interpreters in turns, or one against a baseline; or compares two sessions.
 
     Example: dlprof gate scenarios/gate.toml --base-python old/bin/python
     --head-python new/bin/python

@@ -25,7 +25,7 @@ from dlprof.gate import noise
 from dlprof.gate.baseline import check
 from dlprof.gate.cases import cases_of
 from dlprof.gate.kept import Kept, kept_in
-from dlprof.gate.measure import Gated, Task, gate
+from dlprof.gate.measure import Task, gate
 from dlprof.reports.comparison import Names
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import read, validated
@@ -115,8 +115,20 @@ def measure(
             budget_s(asked),
             told=_noise_text(known, head, criteria),
         )
-        found = gate(task)
-    _end(found, kept, criteria, unsure, _names(asked), wanted, asked.baseline)
+        try:
+            found = gate(task)
+        except KeyboardInterrupt:  # before the first round, or while a session is written
+            raise _interrupted(asked, kept) from None
+    try:
+        tell(found.comparison, criteria, unsure, _names(asked), wanted)
+    except DlprofError:
+        if not found.interrupted:
+            raise
+    finally:
+        with contextlib.suppress(OSError):  # a full or closed stderr is no result of the gate
+            typer.echo(f"sessions: {' '.join(map(str, kept.written()))}", err=True)
+    if found.interrupted:
+        raise _interrupted(asked, kept)
 
 
 def _check(asked: Asked) -> None:
@@ -165,24 +177,7 @@ def _names(asked: Asked) -> Names:
     return Names(str(asked.base_python), str(asked.head_python))
 
 
-def _end(
-    found: Gated,
-    kept: Kept,
-    criteria: Criteria,
-    unsure: int,
-    names: Names,
-    wanted: ComparisonWanted,
-    asked_baseline: Path | None,
-) -> None:
-    try:
-        tell(found.comparison, criteria, unsure, names, wanted)
-    except DlprofError:
-        if not found.interrupted:
-            raise
-    finally:
-        with contextlib.suppress(OSError):  # a full or closed stderr is no result of the gate
-            typer.echo(f"sessions: {' '.join(map(str, kept.written()))}", err=True)
-    if found.interrupted:
-        files = " ".join(shlex.quote(str(path)) for path in kept.written()[:2])
-        before = "" if asked_baseline is None else f"{shlex.quote(str(asked_baseline))} "
-        raise Interrupted(f"stopped; see what is there with: dlprof compare {before}{files}")
+def _interrupted(asked: Asked, kept: Kept) -> Interrupted:
+    files = (asked.baseline or kept.path("base"), kept.path("head"))
+    names = " ".join(shlex.quote(str(path)) for path in files)
+    return Interrupted(f"stopped; see what is there with: dlprof compare {names}")

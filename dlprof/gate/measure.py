@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.match import Key
 from dlprof.compare.record import Comparison
-from dlprof.compare.sequential import Plan
+from dlprof.compare.sequential import BLOCK, Plan
 from dlprof.compare.times import Settings
 from dlprof.gate.confirm import confirmed, flagged
 from dlprof.gate.kept import Kept
@@ -120,6 +120,8 @@ def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
         sweep.catalog,
         task.kept.path(f"{name}{again}"),
         Named(name.upper(), task.watcher),
+        # In turns both sides meet the same machine: a few are kept for who compares the session.
+        reference_rounds=None if isinstance(task.base, Session) else BLOCK,
     )
     # The baseline was measured with all instruments, and what they leave behind in a process
     # changes the copies that come after them.

@@ -52,7 +52,10 @@ def render(session: Session, trends: Sequence[Trend] = ()) -> str:
     """
     everything = entries(session)
     past = history.past(trends) if trends else None
-    return template("page.html.j2").render(**_content(session, everything), past=past)
+    content = _content(session, everything)
+    if past is not None:
+        content["labels"] = (*content["labels"], *_labels((), past.figures))
+    return template("page.html.j2").render(**content, past=past)
 
 
 def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
