@@ -67,7 +67,7 @@ def test_what_takes_more_is_named():
     found = answer(
         fresh_result(), step_result("copied", step=make_step(saved=-0.2, ci95=(-0.25, -0.15)))
     )
-    assert "More takes copied." in found
+    assert " copied takes more." in found
 
 
 def test_outputs_that_stay_are_no_hazard():
