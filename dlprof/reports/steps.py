@@ -42,8 +42,9 @@ def _block(array: tuple[str, ...], rows: Sequence[Row]) -> list[RenderableType]:
 
 def _table(rows: Sequence[Row]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
-    table.add_column("strategy", overflow="fold", ratio=1)
-    for title in ("latency", "saves", "steps/s", "allocs", "buffers", "output", "new shape"):
+    table.add_column("strategy", no_wrap=True)
+    table.add_column("latency", justify="right", overflow="fold")  # of several modes it is long
+    for title in ("saves", "steps/s", "allocs", "buffers", "output", "new shape"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         step = row.step or Step()
