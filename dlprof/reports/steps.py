@@ -67,12 +67,12 @@ def _reading(row: Row) -> TimeMeasure | None:
 
 
 def saved_text(share: Share | None) -> str:
-    """``7 ±2 %``, ``22.3 ±0.4 %``; ``?`` where the processes do not agree."""
+    """``7 ±2 %``, ``22 ±<1 %``; ``?`` where the processes do not agree."""
     if share is None or share.ci95 is None or share_text(share) == "?":
         return share_text(share)
-    half = max(share.ci95[1] - share.median, share.median - share.ci95[0])
-    places = 1 if half < 0.01 else 0  # noqa: PLR2004 - no interval is of nothing
-    return f"{100 * share.median:.{places}f} ±{100 * half:.{places}f} %".replace("-0 ", "0 ")
+    half = 100 * max(share.ci95[1] - share.median, share.median - share.ci95[0])
+    shown = "<1" if half < 0.5 else f"{half:.0f}"  # noqa: PLR2004 - no interval is of nothing
+    return f"{100 * share.median:.0f} ±{shown} %".replace("-0 ", "0 ")
 
 
 def saved_of(row: Row) -> Share | None:
