@@ -47,7 +47,11 @@ def _savings(fresh: Row, others: Sequence[Row]) -> str:
     text = f"no strategy saves what can be told of the {whole}."
     if told and told[0][1].median > 0:
         text = f"{_saving(*told[0])}{_throughput(told[0][0])}"
-    return text + (f" More takes {', '.join(slower)}." if slower else "")
+    return text + (f" {_and(slower)} {_take(slower)} more." if slower else "")
+
+
+def _take(names: Sequence[str]) -> str:
+    return "takes" if len(names) == 1 else "take"
 
 
 def _saving(row: Row, share: Share) -> str:

@@ -42,8 +42,9 @@ def _block(array: tuple[str, ...], rows: Sequence[Row]) -> list[RenderableType]:
 
 def _table(rows: Sequence[Row]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
-    table.add_column("strategy", overflow="fold", ratio=1)
-    for title in ("latency", "saves", "steps/s", "allocs", "buffers", "output", "new shape"):
+    table.add_column("strategy", no_wrap=True)
+    table.add_column("latency", justify="right", overflow="fold")  # of several modes it is long
+    for title in ("saves", "steps/s", "allocs", "buffers", "output", "new shape"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
         step = row.step or Step()
@@ -66,8 +67,12 @@ def _reading(row: Row) -> TimeMeasure | None:
 
 
 def saved_text(share: Share | None) -> str:
-    """``7 ±2 %``; ``?`` where the processes do not agree."""
-    return share_text(share).replace("-0 ", "0 ")
+    """``7 ±2 %``, ``22 ±<1 %``; ``?`` where the processes do not agree."""
+    if share is None or share.ci95 is None or share_text(share) == "?":
+        return share_text(share)
+    half = 100 * max(share.ci95[1] - share.median, share.median - share.ci95[0])
+    shown = "<1" if half < 0.5 else f"{half:.0f}"  # noqa: PLR2004 - no interval is of nothing
+    return f"{100 * share.median:.0f} ±{shown} %".replace("-0 ", "0 ")
 
 
 def saved_of(row: Row) -> Share | None:

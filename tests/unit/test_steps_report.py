@@ -63,11 +63,16 @@ def test_a_hundredth_is_not_told_however_narrow_its_interval():
     assert "no strategy saves" in answer(fresh_result(), step_result(step=step))
 
 
+def test_no_interval_is_of_nothing():
+    step = make_step(saved=0.2, ci95=(0.198, 0.202))
+    assert "20 ±<1 %" in report(fresh_result(), step_result(step=step))
+
+
 def test_what_takes_more_is_named():
     found = answer(
         fresh_result(), step_result("copied", step=make_step(saved=-0.2, ci95=(-0.25, -0.15)))
     )
-    assert "More takes copied." in found
+    assert " copied takes more." in found
 
 
 def test_outputs_that_stay_are_no_hazard():
