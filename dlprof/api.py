@@ -43,6 +43,7 @@ def run(  # noqa: PLR0913 - as many as options of the command line
     layouts: Words | None = None,
     device: str | None = None,
     paths: Words | None = None,
+    placements: Words | None = None,
     rounds: int | None = None,
     budget: float | None = None,
     timeout: float | None = None,
@@ -57,14 +58,16 @@ def run(  # noqa: PLR0913 - as many as options of the command line
     """Measure every way from one framework to another, as ``dlprof run`` does.
 
     ``shapes`` are tuples of lengths in elements, or text such as ``"4096x4096"``; ``paths`` are
-    globs. Times are in seconds: ``budget`` for the whole, ``timeout`` for one case in one process.
-    The session is kept in the file ``output``, by default in the user's state folder.
+    globs. ``placements`` are of ``convert``, ``in-loop``, ``hoisted`` and ``implicit``: what a
+    loop that uses the result takes. Times are in seconds: ``budget`` for the whole, ``timeout``
+    for one case in one process. The session is kept in the file ``output``, by default in the
+    user's state folder.
 
     Raises :class:`DlprofError` with one sentence: :class:`UsageError` for arguments that make
     no sense, :class:`Unmeasured` where no case could be measured.
     """
     axes = options.axes_from(_shapes(shapes), _words(dtypes), _words(layouts), device, Axes())
-    settings = _settings(rounds, seed, timeout, budget, quick, diagnose)
+    settings = _settings(rounds, seed, timeout, budget, quick, diagnose, _words(placements))
     interpreter = options.interpreter(None if python is None else _file(python))
     files = options.probe_files(_files(probes))
     for name in (producer, consumer):
@@ -208,13 +211,16 @@ def _settings(
     budget: float | None,
     quick: bool,
     diagnose: bool | None,
+    placements: list[str] | None = None,
 ) -> Settings:
     """The settings, within the limits that the command line has."""
     _in_range(rounds, "rounds", 1, MOST_ROUNDS, whole=True)
     _in_range(seed, "seed", -math.inf, math.inf, whole=True)
     _in_range(timeout, "timeout", LEAST_LIMIT_S, math.inf)
     _in_range(budget, "budget", 0, math.inf)
-    return options.settings_from(rounds, seed, timeout, budget, quick, diagnose)
+    return options.settings_from(
+        rounds, seed, timeout, budget, quick, diagnose, placements=placements
+    )
 
 
 def _in_range(value: Any, name: str, least: float, most: float, *, whole: bool = False) -> None:

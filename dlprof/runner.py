@@ -37,6 +37,9 @@ LEAST_BYTES_PER_S = 50e6
 """A case has a second more for each so many bytes: they are made, converted and compared."""
 FEW_PATHS = 12
 """A pair with more paths gets less time for each, so that an answer does not take minutes."""
+OWN_PROCESS_BYTES = 1 << 30
+"""Such a case has a process of its own: memory that another one's framework keeps would be missing.
+The import is little beside making the array."""
 LEAST_SAMPLE_NS = 20_000_000
 """Twenty samples of a millisecond."""
 
@@ -170,13 +173,18 @@ class Runner:
             if not self.journal.needs(index, round_):
                 self.watcher.step()
             else:
-                pair = None if self.settings.together else case.pair
-                groups.setdefault((case.environment, pair), []).append((index, case))
+                groups.setdefault(self._process(index, case), []).append((index, case))
         order = list(groups.values())
         chance.shuffle(order)
         for group in order:
             chance.shuffle(group)
             yield group
+
+    def _process(self, index: int, case: Case) -> Any:
+        """What cases that share a process have in common."""
+        pair = None if self.settings.together else case.pair
+        alone = index if case.size_bytes >= OWN_PROCESS_BYTES else None
+        return case.environment, pair, alone
 
     def _run_group(self, group: Group, round_: int, diagnosed: set[int]) -> None:
         """One round of a group; its diagnosis as well, by the worker that is left at the end."""

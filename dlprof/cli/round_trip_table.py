@@ -13,8 +13,13 @@ from dlprof.session import Header
 MOST_TRIPS = 24
 
 
+def round_trip_answer(header: Header, rows: Sequence[Row]) -> str:
+    """Which pair is the most lopsided, and where its time goes."""
+    return round_trip.answer(suspected(rows, header.findings))
+
+
 def show_round_trips(header: Header, rows: Sequence[Row]) -> None:
-    """A paragraph for each pair and array, the most lopsided first, and the answer."""
+    """A paragraph for each pair and array, the most lopsided first."""
     rows = suspected(rows, header.findings)
     found = round_trip.trips(rows)
     say(f"{circumstances_text(header, width())}\n")
@@ -27,4 +32,3 @@ def show_round_trips(header: Header, rows: Sequence[Row]) -> None:
         say(printed(f"no safe path: {', '.join(lost)}", width()))
     say(f"\n{unmeasured_text(rows)}")
     say(findings_text(header, width()))
-    say(printed(f"\n{round_trip.answer(rows)}", width()))

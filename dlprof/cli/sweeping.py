@@ -51,6 +51,7 @@ class Given:
     quick: bool
     diagnose: bool | None
     probe: list[str] | None
+    placement: list[str] | None = None
 
     def named(self) -> dict[str, Any]:
         """By the name of the option."""
@@ -64,6 +65,7 @@ class Given:
             "layouts": self.layout and split(self.layout),
             "devices": self.device and [self.device],
             "paths": self.path,
+            "placement": self.placement and split(self.placement),
             "rounds": self.rounds,
             "budget": self.budget,
             "timeout": self.timeout,

@@ -13,6 +13,7 @@ from dlprof.clean import clean, first_line
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import DTYPES
 from dlprof.quantity import plain_time
+from dlprof.reports.measures import peak_arrays
 from dlprof.session import FindingRecord, Placement, Result, TimeMeasure
 from dlprof.slim import without_samples
 
@@ -137,7 +138,7 @@ def row_of(result: Result) -> Row:
         form=clean(case.code.replace(str(tuple(case.shape)), "{shape}")) if case.shape else "",
         protocol=clean(case.protocol, LONGEST_NAME),
         create_ns=result.create_ns,
-        peak_arrays=_peak_arrays(result),
+        peak_arrays=peak_arrays(result),
     )
 
 
@@ -229,16 +230,6 @@ def _process_medians(result: Result) -> tuple[float, ...]:
     return tuple(
         statistics.median(process.samples_ns) for process in processes if process.samples_ns
     )
-
-
-def _peak_arrays(result: Result) -> float | None:
-    """At the case's own size where that was seen, else at the diagnosis's."""
-    size = _size_bytes(result)
-    seen = result.first_call_peak_bytes
-    if seen is not None and size:
-        return seen / size
-    found = result.peak_memory.evidence.get("arrays") if result.peak_memory else None
-    return _number(found)
 
 
 def _loaded(result: Result) -> str:

@@ -102,7 +102,7 @@ def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
         parts.append(_table(measured[:MOST_ROWS], rows))
     if len(measured) > MOST_ROWS:
         parts.append(Text(f"… and {len(measured) - MOST_ROWS:,} more in the session file"))
-    parts += _reasons(lost)
+    parts += reasons(lost)
     parts += _notes(measured)
     parts += ingest.compose(rows)
     parts += placement.compose(rows)
@@ -176,7 +176,7 @@ def _style(row: Row) -> str:
     return {"view": "green", "copy": "yellow"}.get(row.owner, "")
 
 
-def _reasons(lost: Sequence[Row]) -> list[RenderableType]:
+def reasons(lost: Sequence[Row]) -> list[RenderableType]:
     """Why some were not measured; the same reason is told once."""
     if not lost:
         return []

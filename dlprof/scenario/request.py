@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dlprof import plan
-from dlprof.axes import parse_dtype, parse_layout, parse_shapes
+from dlprof.axes import parse_dtype, parse_layout, parse_placement, parse_shapes
 from dlprof.catalog import Catalog
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.measuring import pairs_of
@@ -110,6 +110,7 @@ def settings_of(scenario: Scenario) -> Settings:
         budget_s=scenario.budget,
         together=scenario.together,
         diagnose=scenario.diagnose,
+        placements=tuple(dict.fromkeys(parse_placement(text) for text in scenario.placement)),
     )
 
 

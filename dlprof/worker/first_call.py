@@ -16,8 +16,7 @@ from dlprof.worker.subject import Subject, compile_call
 def measure(subject: Subject, cases_before: int) -> dict[str, Any]:
     """Time of one conversion in ns, the wait for its result included.
 
-    ``peak_bytes`` is how far the resident set rose meanwhile, for a large array on the host. The
-    first conversion tells it: some frameworks keep memory, and use it again for the next one.
+    ``peak_bytes`` is the memory that was needed at once meanwhile, for a large array on the host.
     """
     wait = compile_call(subject.wait.format(x="_result") or "None", subject.namespace, "_result")
     before = peak_memory.watch(subject)
@@ -25,4 +24,4 @@ def measure(subject: Subject, cases_before: int) -> dict[str, Any]:
     result = subject.convert()
     wait(result)
     found = {"ns": time.perf_counter_ns() - begin, "cases_before": cases_before}
-    return found | ({} if before is None else {"peak_bytes": peak_memory.watched(before)})
+    return found | ({} if before is None else {"peak_bytes": peak_memory.watched(subject, before)})

@@ -22,6 +22,7 @@ from dlprof.reports.html import (
     embedded,
     environment,
     loaded,
+    loop,
     pair_map,
     phases,
     size,
@@ -80,7 +81,9 @@ def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
 def _figures(everything: Sequence[Entry], session: Session) -> Iterable[Figure]:
     by_size = size.figures(everything, session.findings)
     first = by_size or cost.figures(everything, session.findings)
-    others = (module.figures(everything, session.findings) for module in (phases, loaded, spread))
+    others = (
+        module.figures(everything, session.findings) for module in (loop, phases, loaded, spread)
+    )
     return chain(first, *others)
 
 
