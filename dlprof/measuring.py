@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dlprof import machine, provenance
+from dlprof import machine, provenance, trips
 from dlprof import session as sessions
 from dlprof.catalog import Catalog, catalog_from, environment
 from dlprof.errors import Unsaved, UsageError
@@ -25,6 +25,8 @@ from dlprof.merge import merge, unmerge
 from dlprof.omissions import not_paired, not_run, without_path
 from dlprof.place import place_of
 from dlprof.plan import Case
+from dlprof.reports import round_trip
+from dlprof.reports.row import row_of, suspected
 from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
 from dlprof.request import request_from
 from dlprof.runner import Runner, Watcher, sample_ns_for
@@ -137,6 +139,7 @@ class Measurement:
         ]
         self._findings: list[sessions.FindingRecord] = []
         self._expectations: list[sessions.ExpectationRecord] = []
+        self._trips: list[sessions.RoundTrip] = []
         self._rounds_done = 0
         self._begun = time.monotonic()
         self._usage = machine.usage()
@@ -147,6 +150,7 @@ class Measurement:
         self._unplanned: list[sessions.Result] = []
         if self.resumed is not None:
             self.created = self.resumed.created
+            self._trips = list(self.resumed.round_trips)
             self._earlier_s = self.resumed.wall_s or 0.0
             self._recall(self.resumed)
 
@@ -167,6 +171,7 @@ class Measurement:
         )
         try:
             runner.run()
+            self._run_trips(runner.out_of_time)
             self.complete = True
             self._rounds_done = runner.rounds_done
             self._left_out += not_run(self.request.settings, runner.rounds_done, runner.out_of_time)
@@ -176,6 +181,18 @@ class Measurement:
                 self._expectations = self._check_expectations()
             finally:
                 self._save_last()
+
+    def _run_trips(self, out_of_time: bool) -> None:
+        """Trips there and back, by the paths that were found to be the cheapest safe ones."""
+        settings = self.request.settings
+        if not settings.round_trips or self._trips or out_of_time:
+            return
+        findings = judge(self.header(), self.results, len(self.cases))
+        rows = suspected([row_of(result) for result in self.results()], findings)
+        places = {id(row): index for index, row in enumerate(rows)}
+        ends = [(places[id(trip.there)], places[id(trip.back)]) for trip in round_trip.trips(rows)]
+        interpreters = {name: place.interpreter for name, place in self._places.items()}
+        self._trips = trips.measure(ends, self.cases, interpreters, settings, self.watcher)
 
     def _check_expectations(self) -> list[sessions.ExpectationRecord]:
         scenario = self.request.scenario
@@ -213,6 +230,7 @@ class Measurement:
             left_out=self._left_out,
             findings=self._findings,
             expectations=self._expectations,
+            round_trips=self._trips,
             wall_s=round(time.monotonic() - self._begun + self._earlier_s, 3),
             foreign_cores=machine.foreign_cores(self._usage, machine.usage()),
         )

@@ -62,7 +62,8 @@ class Settings:
     limit of a case. ``budget_s`` stops further rounds. ``together`` serves all pairs from one
     worker, where importing would cost more than measuring. ``diagnose`` adds the round of
     :data:`DIAGNOSIS`, which makes arrays of up to ``largest_bytes``. ``placements`` are of
-    :data:`dlprof.axes.PLACEMENTS`; ``convert`` is what the timers measure anyway.
+    :data:`dlprof.axes.PLACEMENTS`; ``convert`` is what the timers measure anyway. ``round_trips``
+    is how many trips there and back are made in a row, at the end of the run.
     """
 
     rounds: int = 3
@@ -74,6 +75,7 @@ class Settings:
     diagnose: bool = True
     largest_bytes: int = 256 << 20
     placements: tuple[str, ...] = ("convert",)
+    round_trips: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -206,6 +206,28 @@ class ExpectationRecord(Model):
     reason: str = ""
 
 
+class RoundTrip(Model):
+    """Trips there and back in a row, by the results with the indices ``there`` and ``back``.
+
+    ``idle`` is the time per trip. ``parts`` are ns of one trip: each half, the first and the last
+    of them, and the wait at the end. ``loaded`` is ns of the first trip's halves and of the others
+    behind ``queued_ns`` of work of the producer of ``loaded_from``, which begins those trips;
+    ``not_loaded`` says why there is none, ``reason`` why nothing.
+    """
+
+    there: int
+    back: int
+    iterations: int
+    idle: TimeMeasure | None = None
+    parts: dict[str, float] = {}
+    loaded: dict[str, float] | None = None
+    loaded_from: str = "there"
+    restarted: str | None = None
+    """Why each trip begins with the same array, if what comes back cannot go again."""
+    not_loaded: str | None = None
+    reason: str | None = None
+
+
 class Header(Model):
     """All of a session but its results."""
 
@@ -228,6 +250,8 @@ class Header(Model):
     findings: list[FindingRecord] = []
     expectations: list[ExpectationRecord] = []
     """What the scenario expects to be found, and whether it was."""
+    round_trips: list[RoundTrip] = []
+    """Trips there and back, where they were asked for."""
 
 
 class Session(Header):

@@ -23,8 +23,11 @@ def show_round_trips(header: Header, rows: Sequence[Row]) -> None:
     rows = suspected(rows, header.findings)
     found = round_trip.trips(rows)
     say(f"{circumstances_text(header, width())}\n")
+    places = {id(row): index for index, row in enumerate(rows)}
+    made = {(one.there, one.back): one for one in header.round_trips}
     for trip in found[:MOST_TRIPS]:
-        say(printed(round_trip.text(trip), width()))
+        ends = places[id(trip.there)], places[id(trip.back)]
+        say(printed(round_trip.text(trip, made.get(ends)), width()))
     if len(found) > MOST_TRIPS:
         say(f"… and {len(found) - MOST_TRIPS:,} more in the session file\n")
     lost = round_trip.one_way(rows)

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dlprof.quantity import plain_time, ratio_text
+from dlprof.clean import clean, first_line
+from dlprof.quantity import plain_time, ratio_text, time_text
 from dlprof.reports.answer import slower
 from dlprof.reports.row import Row
+from dlprof.session import RoundTrip
 
 TRIPS = 100
+DEARER = 1.5
+"""The last trips in a row cost more than the first by this factor before a word is lost on it."""
+WAITS = 0.5
+"""A call that takes this share of the queue before it waits for it."""
+LOADED = {"queued_ns", "there_ns", "back_ns", "others_ns", "wait_ns"}
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""
 
@@ -59,16 +67,71 @@ def one_way(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(row.pair for key, row in wanted.items() if key not in best))
 
 
-def text(trip: Trip) -> str:
-    """A paragraph for one trip: both directions, where the time goes, and what many trips cost."""
+def text(trip: Trip, made: RoundTrip | None = None) -> str:
+    """A paragraph for one trip: both directions, where the time goes, and what many trips cost.
+
+    ``made`` are trips in a row, if they were measured.
+    """
     ratio = f"{ratio_text(trip.ratio)} times as long as back" if trip.differs else "not told apart"
     lines = [
         f"{trip.there.frameworks} and back, {trip.array}: {ratio}",
         f"    there {_side(trip.there)}",
         f"    back  {_side(trip.back)}",
-        f"    {TRIPS} round trips take about {plain_time(TRIPS * trip.trip_ns)}",
+        *(f"    {line}" for line in (_sum_text(trip) if made is None else _made_text(trip, made))),
     ]
     return "\n".join(lines)
+
+
+def _sum_text(trip: Trip) -> list[str]:
+    return [f"{TRIPS} round trips take about {plain_time(TRIPS * trip.trip_ns)} (not measured)"]
+
+
+def _made_text(trip: Trip, made: RoundTrip) -> list[str]:
+    if made.idle is None:
+        return [f"{made.iterations:,} trips in a row: not measured: {clean(made.reason or '?')}"]
+    parts = {name: plain_time(part_ns) for name, part_ns in made.parts.items()}
+    samples = (one.samples_ns for one in made.idle.processes if one.samples_ns)
+    each = time_text(made.idle, [statistics.median(one) for one in samples])
+    whole = plain_time(made.iterations * made.idle.median_ns)
+    line = f"{made.iterations:,} trips in a row take {whole}: {each} each"
+    if parts.keys() >= {"there_ns", "back_ns", "wait_ns"}:
+        line += (
+            f", {parts['there_ns']} there and {parts['back_ns']} back;"
+            f" the wait at the end {parts['wait_ns']}"
+        )
+    return [line, *_restarted(made), *_dearer(made), *_loaded_text(trip, made)]
+
+
+def _restarted(made: RoundTrip) -> list[str]:
+    if not made.restarted:
+        return []
+    why = first_line(made.restarted)
+    return [f"each begins with the same array: what comes back cannot go again: {why}"]
+
+
+def _dearer(made: RoundTrip) -> list[str]:
+    first, last = made.parts.get("first_ns", 0.0), made.parts.get("last_ns", 0.0)
+    if first <= 0 or last <= DEARER * first:
+        return []
+    return [f"the last of them cost {plain_time(last)} each, the first {plain_time(first)}"]
+
+
+def _loaded_text(trip: Trip, made: RoundTrip) -> list[str]:
+    found = made.loaded
+    if not found or not found.keys() >= LOADED:
+        return [f"nothing was queued: {clean(made.not_loaded)}"] if made.not_loaded else []
+    begins = trip.there if made.loaded_from == "there" else trip.back
+    call = max(found["there_ns"], found["back_ns"])
+    waits = call >= WAITS * found["queued_ns"]
+    end = "the first trip waits for the work" if waits else "no call waits for the work"
+    whose = begins.frameworks.partition(" ")[0]
+    line = (
+        f"behind {plain_time(found['queued_ns'])} of work of {whose}: the first trip takes"
+        f" {plain_time(found['there_ns'] + found['back_ns'])}, the other {made.iterations - 1:,}"
+        f" {plain_time(found['others_ns'])}, the wait at the end"
+        f" {plain_time(found['wait_ns'])}: {end}"
+    )
+    return [line]
 
 
 def answer(rows: Sequence[Row]) -> str:

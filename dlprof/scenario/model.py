@@ -164,6 +164,12 @@ class Scenario(Part):
         min_length=1,
         description="Where a loop that uses the result has the conversion, besides on its own.",
     )
+    round_trips: StrictInt = Field(
+        default=DEFAULT.round_trips,
+        ge=0,
+        le=100_000,
+        description="So many trips there and back in a row, by the cheapest safe paths.",
+    )
     environment: Annotated[list[EnvironmentSpec], AfterValidator(_told_apart)] = Field(
         default=[], description="Interpreters in which the same cases are measured in turn."
     )

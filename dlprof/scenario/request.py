@@ -110,6 +110,7 @@ def settings_of(scenario: Scenario) -> Settings:
         budget_s=scenario.budget,
         together=scenario.together,
         diagnose=scenario.diagnose,
+        round_trips=scenario.round_trips,
         placements=tuple(dict.fromkeys(parse_placement(text) for text in scenario.placement)),
     )
 

@@ -86,8 +86,13 @@ class Answer:
 
 def run_case(desk: Desk, request: dict[str, Any], answer: Answer) -> None:
     """Measure one case; sets ``answer.outcome`` to a status and a reason."""
+    guarded(desk, answer, lambda: _measure(desk, request, answer))
+
+
+def guarded(desk: Desk, answer: Answer, measure: Callable[[], tuple[str, str | None]]) -> None:
+    """Call ``measure`` for an outcome; whatever is raised is an outcome too."""
     try:
-        answer.outcome = _measure(desk, request, answer)
+        answer.outcome = measure()
     except room.TooLarge as reason:
         answer.outcome = ("skipped", str(reason))
     except FaultyProbe as fault:
@@ -109,7 +114,7 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     spec = ArraySpec(
         tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
     )
-    ways = _ways(desk, request, answer)
+    ways = ways_of(desk, request, answer)
     spec = _fitting(ways, request, spec)
     answer.stage("create")
     if "recipe" in request["instruments"]:
@@ -121,20 +126,21 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     answer.stage("first call")
     desk.channel.forks = 0
     desk.channel.measuring = True
-    first = first_call.measure(subject, desk.cases_before)
-    answer.part("first_call", first)
+    found, first = first_call.measure(subject, desk.cases_before)
+    answer.part("first_call", found)
     desk.cases_before += 1
-    outcome = watched(Bench(subject, request, answer, _is_long(subject, first)))
+    once = None
+    if "host_time" in request["instruments"] and not subject.is_one_array:
+        # A user's own statement may do anything: it is timed as it always is.
+        answer.stage("host_time")
+        once = one_call.serves(first)
+    del first
+    outcome = watched(Bench(subject, request, answer, once))
     if desk.channel.forks:
         answer.failed("conversion", "it forks the process; each child was ended at once")
     if "host_time" in answer.refusals:
         return "unsupported", answer.refusals["host_time"]
     return outcome
-
-
-def _is_long(subject: Subject, first: dict[str, Any]) -> bool:
-    # A user's own statement may do anything: it is timed as it always is.
-    return first["ns"] >= timer.LONG_NS and not subject.is_one_array
 
 
 def _of_bytes(spec: ArraySpec, size_bytes: int) -> ArraySpec:
@@ -182,7 +188,8 @@ class Ways(NamedTuple):
         )
 
 
-def _ways(desk: Desk, request: dict[str, Any], answer: Answer) -> Ways:
+def ways_of(desk: Desk, request: dict[str, Any], answer: Answer) -> Ways:
+    """What a request names, imported."""
     answer.stage("import")
     producer = desk.probe(*request["producer"])
     consumer = desk.probe(*request["consumer"])
@@ -217,20 +224,24 @@ class Bench:
     """The instruments, in their order, on one subject."""
 
     def __init__(
-        self, subject: Subject, request: dict[str, Any], answer: Answer, is_long: bool = False
+        self,
+        subject: Subject,
+        request: dict[str, Any],
+        answer: Answer,
+        once: one_call.OneCall | None = None,
     ) -> None:
         self.subject = subject
-        self.is_long = is_long
+        self.once = once
         self.answer = answer
         self.wanted: list[str] = request["instruments"]
         self.budget_ns: int = request["budget_ns"]
         self.largest_bytes: int = request["largest_bytes"]
         self.placements: list[str] = request.get("placements", [])
-        self.gpu, self.no_gpu = _gpu(subject)
+        self.gpu, self.no_gpu = gpu_of(subject)
 
     def run(self) -> None:
         # Times first: they look at nothing, and so survive a probe that points to a wrong address.
-        once = self._one_call() if self.is_long else None
+        once, self.once = self.once, None
         owned = self._run_often() if once is None else self._run_once(once)
         if owned is not None and owned["verdict"] == "copy" and not self.crosses(owned):
             size = self.subject.spec.size_bytes
@@ -243,15 +254,6 @@ class Bench:
     def _run_often(self) -> Any:
         self._take_times()
         return self._look(self.subject)
-
-    def _one_call(self) -> one_call.OneCall | None:
-        if "host_time" not in self.wanted:
-            return None
-        self.answer.stage("host_time")
-        try:
-            return one_call.make(self.subject)
-        except Exception:  # noqa: BLE001 - it is tried again by who tells of it
-            return None
 
     def _run_once(self, once: one_call.OneCall) -> Any:
         """One conversion for everything; its result is gone when the next one is made."""
@@ -330,7 +332,8 @@ class Bench:
         return device_time.measure(self.subject, self.gpu, stream, self.budget_ns / 1e9)
 
 
-def _gpu(subject: Subject) -> tuple[Any, str | None]:
+def gpu_of(subject: Subject) -> tuple[Any, str | None]:
+    """The device that a case needs; None with the reason where it needs none or has none."""
     if "cuda" not in (subject.spec.device, subject.result_device):
         return None, None
     from dlprof.worker.cuda import CudaUnavailable, driver_devices, open_gpu

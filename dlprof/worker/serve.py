@@ -10,6 +10,7 @@ from dlprof.worker.case import Answer, run_case
 from dlprof.worker.channel import Channel
 from dlprof.worker.inspect import inspect, verify
 from dlprof.worker.recognise import recognise
+from dlprof.worker.trip import run_trip
 from dlprof.worker.words import words
 
 
@@ -36,6 +37,8 @@ class Desk:
         try:
             if kind == "case":
                 run_case(self, request, answer)
+            elif kind == "round trip":
+                run_trip(self, request, answer)
             elif kind == "inspect":
                 answer.part("inspect", inspect(request["sources"], request["skip"], answer.stage))
             elif kind == "recognise":
