@@ -17,7 +17,7 @@ from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring import Measurement, Request, inspect_interpreter
 from dlprof.own_code import Asked, request_for
 from dlprof.plan import Axes
-from dlprof.reports.row import check_measured, row_of
+from dlprof.reports.row import check_measured, rows_of
 from dlprof.runner import Settings, Watcher
 from dlprof.session import Session
 
@@ -142,7 +142,7 @@ def _measure(
         finally:
             measurement.close()
     try:
-        check_measured([row_of(result) for result in results])
+        check_measured(rows_of(results))
     except Unmeasured as reason:
         raise Unmeasured(f"{reason}; the session is in {path}") from None
     return Session(**{**dict(header), "results": results})

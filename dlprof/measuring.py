@@ -26,7 +26,7 @@ from dlprof.omissions import not_paired, not_run, without_path
 from dlprof.place import place_of
 from dlprof.plan import Case
 from dlprof.reports import round_trip
-from dlprof.reports.row import row_of, suspected
+from dlprof.reports.row import rows_of, suspected
 from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
 from dlprof.request import request_from
 from dlprof.runner import Runner, Watcher, sample_ns_for
@@ -188,7 +188,7 @@ class Measurement:
         if not settings.round_trips or self._trips or out_of_time:
             return
         findings = judge(self.header(), self.results, len(self.cases))
-        rows = suspected([row_of(result) for result in self.results()], findings)
+        rows = suspected(rows_of(self.results()), findings)
         places = {id(row): index for index, row in enumerate(rows)}
         ends = [(places[id(trip.there)], places[id(trip.back)]) for trip in round_trip.trips(rows)]
         interpreters = {name: place.interpreter for name, place in self._places.items()}

@@ -91,6 +91,13 @@ def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
     return max(shared, min(settings.sample_ns, LEAST_SAMPLE_NS))
 
 
+def process_of(index: int, case: Case, settings: Settings) -> tuple[Any, ...]:
+    """What cases that share a process of a round have in common."""
+    pair = None if settings.together else case.pair
+    alone = index if case.size_bytes >= OWN_PROCESS_BYTES else None
+    return case.environment, pair, alone
+
+
 class Watcher(Protocol):
     """Is told what runs; see ``dlprof.cli.progress``."""
 
@@ -175,18 +182,12 @@ class Runner:
             if not self.journal.needs(index, round_):
                 self.watcher.step()
             else:
-                groups.setdefault(self._process(index, case), []).append((index, case))
+                groups.setdefault(process_of(index, case, self.settings), []).append((index, case))
         order = list(groups.values())
         chance.shuffle(order)
         for group in order:
             chance.shuffle(group)
             yield group
-
-    def _process(self, index: int, case: Case) -> Any:
-        """What cases that share a process have in common."""
-        pair = None if self.settings.together else case.pair
-        alone = index if case.size_bytes >= OWN_PROCESS_BYTES else None
-        return case.environment, pair, alone
 
     def _run_group(self, group: Group, round_: int, diagnosed: set[int]) -> None:
         """One round of a group; its diagnosis as well, by the worker that is left at the end."""

@@ -19,6 +19,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from dlprof.clean import clean
+from dlprof.collector import paused
 from dlprof.errors import SessionError, UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "dlprof.session/1"
 NEW_MODE = 0o644
+MOST_PAIRS = 3
+"""Pairs that the line of a session names."""
 
 Status = Literal["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
 
@@ -269,6 +273,20 @@ class Session(Header):
 
         return render(self)
 
+    def __repr__(self) -> str:
+        """What it is, in a line: the whole of it would fill screens."""
+        counts: dict[str, int] = {}
+        for result in self.results:
+            counts[result.status] = counts.get(result.status, 0) + 1
+        pairs = dict.fromkeys(f"{r.case.producer} → {r.case.consumer}" for r in self.results)
+        shown = [*pairs][:MOST_PAIRS]
+        more = f" and {len(pairs) - len(shown):,} more" if len(pairs) > len(shown) else ""
+        cases = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no cases"
+        findings = f"{len(self.findings):,} finding{'' if len(self.findings) == 1 else 's'}"
+        return clean(f"<Session {', '.join(shown)}{more}: {cases}; {findings}; {self.created}>")
+
+    __str__ = __repr__
+
     def _repr_html_(self) -> str:
         from dlprof.reports.notebook import render
 
@@ -293,6 +311,11 @@ def load(path: str | os.PathLike[str]) -> Session:
 
 def parse(text: str, name: str) -> Session:
     """Read a session from ``text``; ``name`` is for messages."""
+    with paused():
+        return _parse(text, name)
+
+
+def _parse(text: str, name: str) -> Session:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:

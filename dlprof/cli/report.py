@@ -22,11 +22,11 @@ def report(
     from dlprof.cli.scenario_report import shown_as
     from dlprof.cli.wanted import Wanted
     from dlprof.judging import judged
-    from dlprof.reports.row import row_of
+    from dlprof.reports.row import rows_of
 
     wanted = Wanted(html=html, csv=csv, parquet=parquet, markdown=markdown)
     wanted.check(**{"the session that is read": session})
     found = judged(sessions.load(session))
     if not wanted.anything:
-        shown_as(found)(found, [row_of(result) for result in found.results])
+        shown_as(found)(found, rows_of(found.results))
     wanted.give(found, lambda: found.results)

@@ -9,6 +9,7 @@ from pathlib import Path
 from dlprof import session as sessions
 from dlprof.cli.distinct import check_distinct
 from dlprof.cli.show import say
+from dlprof.collector import paused
 from dlprof.errors import UsageError
 from dlprof.session import Header, Result
 
@@ -78,8 +79,9 @@ def _json(target: str, header: Header, results: Results) -> None:
 def _html(target: str, header: Header, results: Results) -> None:
     from dlprof.reports.html import render
 
-    content = header.model_dump(by_alias=True) | {"results": list(results())}
-    _put(target, [render(sessions.Session.model_validate(content))])
+    with paused():
+        whole = sessions.Session(**{**dict(header), "results": list(results())})
+    _put(target, [render(whole)])
 
 
 def _csv(target: str, header: Header, results: Results) -> None:
@@ -97,9 +99,9 @@ def _parquet(target: str, header: Header, results: Results) -> None:
 
 def _markdown(target: str, header: Header, results: Results) -> None:
     from dlprof.reports import markdown
-    from dlprof.reports.row import row_of
+    from dlprof.reports.row import rows_of
 
-    _put(target, [markdown.render(header, [row_of(result) for result in results()])])
+    _put(target, [markdown.render(header, rows_of(results()))])
 
 
 def _put(target: str, chunks: Iterable[str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from dlprof.axes import shape_text
 from dlprof.clean import clean, first_line
+from dlprof.collector import paused
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import DTYPES
 from dlprof.quantity import plain_time
@@ -140,6 +141,12 @@ def row_of(result: Result) -> Row:
         create_ns=result.create_ns,
         peak_arrays=peak_arrays(result),
     )
+
+
+def rows_of(results: Iterable[Result]) -> list[Row]:
+    """The rows of many results."""
+    with paused():
+        return [row_of(result) for result in results]
 
 
 def _pair(result: Result) -> str:

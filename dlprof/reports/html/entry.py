@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dlprof.reports.row import Row, row_of, suspected
+from dlprof.reports.row import Row, rows_of, suspected
 from dlprof.session import FindingRecord, Result, Session
 
 MOST_OF_A_FINDING = 3
@@ -31,7 +31,7 @@ class Entry:
 
 def entries(session: Session) -> list[Entry]:
     """All results in the session's order, told which of them a finding calls wrong or unsafe."""
-    rows = suspected([row_of(result) for result in session.results], session.findings)
+    rows = suspected(rows_of(session.results), session.findings)
     return [
         Entry(index, row, result)
         for index, (row, result) in enumerate(zip(rows, session.results, strict=True))

@@ -14,6 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from dlprof.clean import clean
+from dlprof.collector import paused
 from dlprof.reports.answer import answers
 from dlprof.reports.html import (
     cards,
@@ -46,8 +47,9 @@ def render(session: Session) -> str:
 
     Findings are those of the session; whoever wants others finds them first.
     """
-    everything = entries(session)
-    return _template().render(**_content(session, everything))
+    with paused():
+        everything = entries(session)
+        return _template().render(**_content(session, everything))
 
 
 def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
