@@ -164,9 +164,9 @@ class Scenario(Part):
         min_length=1,
         description="Where a loop that uses the result has the conversion, besides on its own.",
     )
-    round_trips: StrictInt = Field(
-        default=DEFAULT.round_trips,
-        ge=0,
+    round_trips: StrictInt | None = Field(
+        default=None,
+        ge=1,
         le=100_000,
         description="So many trips there and back in a row, by the cheapest safe paths.",
     )

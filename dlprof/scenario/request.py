@@ -110,7 +110,7 @@ def settings_of(scenario: Scenario) -> Settings:
         budget_s=scenario.budget,
         together=scenario.together,
         diagnose=scenario.diagnose,
-        round_trips=scenario.round_trips,
+        round_trips=scenario.round_trips or 0,
         placements=tuple(dict.fromkeys(parse_placement(text) for text in scenario.placement)),
     )
 
