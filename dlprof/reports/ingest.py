@@ -163,7 +163,7 @@ def _named(copies: Sequence[Row]) -> list[Row]:
     if len(copies) <= FEW_COPIES:
         return list(copies)
     hungry = max(copies, key=lambda row: row.peak_arrays or 0.0)
-    return list(dict.fromkeys([copies[0], copies[-1], hungry]))
+    return list({id(row): row for row in (copies[0], copies[-1], hungry)}.values())
 
 
 def _copy_text(row: Row) -> str:
