@@ -15,7 +15,7 @@ MOST_TRIPS = 24
 
 def round_trip_answer(header: Header, rows: Sequence[Row]) -> str:
     """Which pair is the most lopsided, and where its time goes."""
-    return round_trip.answer(suspected(rows, header.findings))
+    return round_trip.answer(suspected(rows, header.findings), header.round_trips)
 
 
 def show_round_trips(header: Header, rows: Sequence[Row]) -> None:

@@ -29,6 +29,7 @@ from dlprof.scenario.read import read
 from dlprof.scenario.record import Environment
 from dlprof.scenario.request import MOST_CASES, Sweep, check_count, count, sweep
 from dlprof.scenario.settle import settle
+from dlprof.worker import room
 
 __all__ = ["Given", "check_count", "count", "prepare", "say_cases", "say_plan", "say_scenarios"]
 
@@ -132,6 +133,19 @@ def _cost_text(cases: Sequence[Case], settings: Settings) -> str:
         f" {duration_text(expected.starts_s)}, diagnosis {duration_text(expected.diagnosis_s)}\n"
         "(from the settings, and from what such runs took on another machine; nothing was"
         " measured)\n"
+        f"{_room_text(most)}"
+    )
+
+
+def _room_text(most_bytes: int) -> str:
+    """How often the largest array fits into memory, where that may matter."""
+    available = room.available_bytes()
+    if available is None or room.fits(room.COPIES * most_bytes):
+        return ""
+    return (
+        f"the largest array fits {available / most_bytes:.1f} times into the"
+        f" {size_text(available)} of memory that are available now: it must fit once for a view,"
+        " twice for a copy; a case that does not fit is skipped\n"
     )
 
 

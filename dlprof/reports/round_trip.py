@@ -13,6 +13,8 @@ from dlprof.reports.row import Row
 from dlprof.session import RoundTrip
 
 TRIPS = 100
+FAR_MORE = 3.0
+"""From this ratio on a trip in a row is called far more than the sum of its halves."""
 DEARER = 1.5
 """The last trips in a row cost more than the first by this factor before a word is lost on it."""
 WAITS = 0.5
@@ -122,7 +124,8 @@ def _loaded_text(trip: Trip, made: RoundTrip) -> list[str]:
         return [f"nothing was queued: {clean(made.not_loaded)}"] if made.not_loaded else []
     begins = trip.there if made.loaded_from == "there" else trip.back
     call = max(found["there_ns"], found["back_ns"])
-    waits = call >= WAITS * found["queued_ns"]
+    left = found["queued_ns"] - found.get("queueing_ns", 0.0)
+    waits = call >= WAITS * left
     end = "the first trip waits for the work" if waits else "no call waits for the work"
     whose = begins.frameworks.partition(" ")[0]
     line = (
@@ -134,8 +137,38 @@ def _loaded_text(trip: Trip, made: RoundTrip) -> list[str]:
     return [line]
 
 
-def answer(rows: Sequence[Row]) -> str:
-    """The sentence that answers: which pair is the most lopsided, and where its time goes."""
+def answer(rows: Sequence[Row], made: Sequence[RoundTrip] = ()) -> str:
+    """The sentences that answer: which pair is the most lopsided, and where its time goes.
+
+    ``made`` are trips in a row, by the indices of ``rows``.
+    """
+    return " ".join([_lopsided(rows), *_in_a_row(rows, made)])
+
+
+def _in_a_row(rows: Sequence[Row], made: Sequence[RoundTrip]) -> list[str]:
+    """The dearest trip in a row; and where a trip is far more than its halves are alone."""
+    known = [
+        (one.idle.median_ns, rows[one.there], rows[one.back], one)
+        for one in made
+        if one.idle is not None and max(one.there, one.back) < len(rows)
+    ]
+    if not known:
+        return []
+    each, there, back, dearest = max(known, key=lambda one: one[0])
+    text = (
+        f"In a row the dearest trip is {there.frameworks} and back, {plain_time(each)} each:"
+        f" {dearest.iterations:,} take {plain_time(dearest.iterations * each)}"
+    )
+    alone = there.cost_ns + back.cost_ns
+    if 0 < alone < each / FAR_MORE:
+        text += (
+            f". That is {ratio_text(each / alone)} times what its halves take when one array is"
+            " converted again and again: each trip makes new arrays"
+        )
+    return [f"{text}."]
+
+
+def _lopsided(rows: Sequence[Row]) -> str:
     found = trips(rows)
     if not found:
         return "No pair could be measured safely in both directions."

@@ -32,6 +32,9 @@ ENDS = 10
 QUEUE_NS = 50_000_000
 """Length of the queue that the loaded trips begin behind, at least."""
 MOST_QUEUE_NS = 500_000_000
+REPEATS = 3
+STALE = 0.5
+"""A trip that begins after this share of its queue is over tells nothing."""
 LONGER = 2
 """The queue is to be so many times as long as the trips are without it."""
 
@@ -152,9 +155,19 @@ def _loaded(
         if queueing > ordering.QUEUEING_SHARE:
             return None, "the queue cannot be loaded: the call that queues work runs it"
         wanted = min(max(QUEUE_NS, LONGER * idle_ns), MOST_QUEUE_NS)
-        return _behind(load, trips, iterations, max(1, round(wanted / unit_ns))), None
+        work = max(1, round(wanted / unit_ns))
+        return middle([_behind(load, trips, iterations, work) for _ in range(REPEATS)])
     except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
         return None, words(refusal)
+
+
+def middle(runs: list[dict[str, float]]) -> tuple[dict[str, float] | None, str | None]:
+    """The run with the median first trip, of those that began behind most of their queue."""
+    behind = [run for run in runs if run["queueing_ns"] < STALE * run["queued_ns"]]
+    if not behind:
+        return None, "the queue was empty before the first trip began"
+    ordered = sorted(behind, key=lambda run: run["there_ns"] + run["back_ns"])
+    return ordered[len(ordered) // 2], None
 
 
 def _behind(load: Any, trips: Trips, iterations: int, work: int) -> dict[str, float]:

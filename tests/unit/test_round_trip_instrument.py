@@ -91,3 +91,17 @@ def test_a_queue_is_what_the_first_trip_waits_for():
     found = round_trip._behind(Queue(), trips, 2, 1)
     assert (found["there_ns"], found["back_ns"]) == (100.0, 5.0)
     assert (found["others_ns"], found["wait_ns"]) == (20.0, 1.0)
+
+
+def run(queueing, first):
+    return {"queued_ns": 100.0, "queueing_ns": queueing, "there_ns": first, "back_ns": 0.0}
+
+
+def test_a_trip_that_began_when_its_queue_was_nearly_over_does_not_count():
+    found, why = round_trip.middle([run(90.0, 1.0), run(1.0, 97.0), run(2.0, 98.0)])
+    assert found["there_ns"] == 98.0
+    assert why is None
+    assert round_trip.middle([run(90.0, 1.0)]) == (
+        None,
+        "the queue was empty before the first trip began",
+    )

@@ -142,3 +142,15 @@ def test_behind_queued_work_the_first_trip_shows_who_waits():
 
 def test_trips_that_were_not_measured_say_why():
     assert "not measured: killed" in shown(idle=None, reason="killed")
+
+
+def test_the_answer_tells_a_trip_in_a_row_that_costs_far_more_than_its_halves():
+    slow = made(idle=make_measure(140e6, (139e6, 141e6)))
+    told = answer([THERE, BACK], [slow])
+    assert "the dearest trip is tf → cupy and back, 140 ms each: 100 take 14 s" in told
+    assert "That is 10 times what its halves take when one array is converted again" in told
+    assert "That is" not in answer([THERE, BACK], [made()])
+
+
+def test_trips_of_another_session_are_not_told():
+    assert "In a row" not in answer([THERE, BACK], [made(there=7)])
