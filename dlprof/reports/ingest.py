@@ -159,11 +159,12 @@ def answer(rows: Sequence[Row]) -> str:
 
 
 def _named(copies: Sequence[Row]) -> list[Row]:
-    """All of a few; of many the fastest, the slowest, and the one that takes the most memory."""
+    """All of a few; of many right ones the fastest, the slowest, and the one with the most memory."""
     if len(copies) <= FEW_COPIES:
         return list(copies)
-    hungry = max(copies, key=lambda row: row.peak_arrays or 0.0)
-    return list({id(row): row for row in (copies[0], copies[-1], hungry)}.values())
+    right = [row for row in copies if not row.changed] or copies
+    hungry = max(right, key=lambda row: row.peak_arrays or 0.0)
+    return list({id(row): row for row in (right[0], right[-1], hungry)}.values())
 
 
 def _copy_text(row: Row) -> str:
