@@ -159,7 +159,7 @@ def answer(rows: Sequence[Row]) -> str:
 
 
 def _named(copies: Sequence[Row]) -> list[Row]:
-    """All of a few; of many right ones the fastest, the slowest, and the one with the most memory."""
+    """All of a few; of many right ones the fastest, the slowest, and the hungriest."""
     if len(copies) <= FEW_COPIES:
         return list(copies)
     right = [row for row in copies if not row.changed] or copies

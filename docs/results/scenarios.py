@@ -83,8 +83,8 @@ def page(name: str, session: Path) -> str:
     body, _, answer = printed.rpartition("\n\n")
     content = json.loads(session.read_text(encoding="utf-8"))
     told = content["request"]["scenario"]
-    quick = any(key == "sample_ms" and origin == "command line" for key, _, origin in told["origins"])
-    command = sweep_command(name, quick)
+    given = {key for key, _, origin in told["origins"] if origin == "command line"}
+    command = sweep_command(name, "sample_ms" in given)
     links = ", ".join(f"<{link}>" for link in told["sources"])
     lines = [
         f"# {told['title']}",
