@@ -17,7 +17,7 @@ from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring import Measurement, Request, inspect_interpreter
 from dlprof.own_code import Asked, request_for
 from dlprof.plan import Axes
-from dlprof.reports.row import check_measured, row_of
+from dlprof.reports.row import check_measured, rows_of
 from dlprof.runner import Settings, Watcher
 from dlprof.session import Session
 
@@ -43,6 +43,7 @@ def run(  # noqa: PLR0913 - as many as options of the command line
     layouts: Words | None = None,
     device: str | None = None,
     paths: Words | None = None,
+    placements: Words | None = None,
     setup: str = "",
     rounds: int | None = None,
     budget: float | None = None,
@@ -58,16 +59,24 @@ def run(  # noqa: PLR0913 - as many as options of the command line
     """Measure every way from one framework to another, as ``dlprof run`` does.
 
     ``shapes`` are tuples of lengths in elements, or text such as ``"4096x4096"``; ``paths`` are
-    globs; ``setup`` is source text that runs after the imports. Times are in seconds: ``budget``
-    for the whole, ``timeout`` for one case in one process.
-    The session is kept in the file ``output``, by default in the user's state folder.
+    globs; ``setup`` is source text that runs after the imports. ``placements`` are of ``convert``,
+    ``in-loop``, ``hoisted`` and ``implicit``: what a loop that uses the result takes. Times are in
+    seconds: ``budget`` for the whole, ``timeout`` for one case in one process. The session is kept
+    in the file ``output``, by default in the user's state folder.
 
     Raises :class:`DlprofError` with one sentence: :class:`UsageError` for arguments that make
     no sense, :class:`Unmeasured` where no case could be measured.
     """
     axes = options.axes_from(_shapes(shapes), _words(dtypes), _words(layouts), device, Axes())
     settings = _settings(
-        rounds, seed, timeout, budget, quick, diagnose, setup=_text(setup, "the setup")
+        rounds,
+        seed,
+        timeout,
+        budget,
+        quick,
+        diagnose,
+        placements=_words(placements),
+        setup=_text(setup, "the setup"),
     )
     interpreter = options.interpreter(None if python is None else _file(python))
     files = options.probe_files(_files(probes))
@@ -143,7 +152,7 @@ def _measure(
         finally:
             measurement.close()
     try:
-        check_measured([row_of(result) for result in results])
+        check_measured(rows_of(results))
     except Unmeasured as reason:
         raise Unmeasured(f"{reason}; the session is in {path}") from None
     return Session(**{**dict(header), "results": results})
@@ -205,13 +214,15 @@ def _text(thing: Any, what: str) -> str:
     return thing
 
 
-def _settings(
+def _settings(  # noqa: PLR0913 - as many as options
     rounds: int | None,
     seed: int | None,
     timeout: float | None,
     budget: float | None,
     quick: bool,
     diagnose: bool | None,
+    *,
+    placements: list[str] | None = None,
     setup: str = "",
 ) -> Settings:
     """The settings, within the limits that the command line has."""
@@ -219,7 +230,9 @@ def _settings(
     _in_range(seed, "seed", -math.inf, math.inf, whole=True)
     _in_range(timeout, "timeout", LEAST_LIMIT_S, math.inf)
     _in_range(budget, "budget", 0, math.inf)
-    return options.settings_from(rounds, seed, timeout, budget, quick, diagnose, setup=setup)
+    return options.settings_from(
+        rounds, seed, timeout, budget, quick, diagnose, placements=placements, setup=setup
+    )
 
 
 def _in_range(value: Any, name: str, least: float, most: float, *, whole: bool = False) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import UsageError
+from dlprof.machine import oom_kills
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -83,6 +84,7 @@ class Worker:
         self._pending = b""
         self._last_id = 0
         self._deaf = False
+        self._oom_kills = 0
 
     def ask(
         self,
@@ -99,6 +101,7 @@ class Worker:
         """Send a request and do not wait; what was asked before and not waited for is forgotten."""
         self._last_id += 1
         self._tail = b""
+        self._oom_kills = oom_kills()
         line = json.dumps({**request, "id": self._last_id}) + "\n"
         try:
             os.write(self._requests, line.encode())
@@ -200,6 +203,10 @@ class Worker:
             self._kill()
             code = self.process.wait()
         outcome.reason = f"{_ending(code)} during {outcome.stage}"
+        if code == -signal.SIGKILL and oom_kills() > self._oom_kills:
+            # Not the framework's fault: others may have taken what was there when it began.
+            outcome.status = "skipped"
+            outcome.reason = f"memory ran out during {outcome.stage}: the kernel ended the process"
         return self._lost(outcome)
 
     def _timed_out(self, outcome: Outcome, limit_s: float) -> Outcome:

@@ -1,4 +1,7 @@
-"""Who else used the machine during a run: processor time that was not ours, from ``/proc/stat``."""
+"""The machine during a run: processor time that was not ours, and memory that ran out.
+
+Both are of the whole machine, from ``/proc``.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,15 @@ def usage(stat: Path = Path("/proc/stat")) -> Usage:
         )
     )
     return Usage(_busy_s(stat), own)
+
+
+def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
+    """How many processes the kernel has ended so far because memory ran out; 0 if it is silent."""
+    try:
+        lines = vmstat.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
 
 
 def foreign_cores(before: Usage, after: Usage) -> float | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dlprof import machine, provenance, references, state
+from dlprof import machine, provenance, references, state, trips
 from dlprof import session as sessions
 from dlprof.catalog import Catalog, catalog_from, environment
 from dlprof.errors import Unsaved, UsageError
@@ -23,6 +23,8 @@ from dlprof.merge import merge, unmerge
 from dlprof.omissions import not_paired, not_run, without_path
 from dlprof.place import place_of, present_pairs
 from dlprof.plan import Case
+from dlprof.reports import round_trip
+from dlprof.reports.row import rows_of, suspected
 from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
 from dlprof.request import request_from
 from dlprof.runner import Runner, Watcher, sample_ns_for
@@ -141,6 +143,7 @@ class Measurement:
         ]
         self._findings: list[sessions.FindingRecord] = []
         self._expectations: list[sessions.ExpectationRecord] = []
+        self._trips: list[sessions.RoundTrip] = []
         self.rounds_done = 0
         self._begun = time.monotonic()
         self._usage = machine.usage()
@@ -152,6 +155,7 @@ class Measurement:
         self._unplanned: list[sessions.Result] = []
         if self.resumed is not None:
             self.created = self.resumed.created
+            self._trips = list(self.resumed.round_trips)
             self._earlier_s = self.resumed.wall_s or 0.0
             self._recall(self.resumed)
 
@@ -163,6 +167,7 @@ class Measurement:
         """
         with self.kept() as runner:
             runner.run()
+            self._run_trips(runner.out_of_time)
             self.complete = True
             self.rounds_done = runner.rounds_done
             self._left_out += not_run(self.request.settings, runner.rounds_done, runner.out_of_time)
@@ -199,6 +204,18 @@ class Measurement:
             return
         for name, place in self._places.items():
             references.measure(place.interpreter.python, name, round_, self.journal)
+
+    def _run_trips(self, out_of_time: bool) -> None:
+        """Trips there and back, by the paths that were found to be the cheapest safe ones."""
+        settings = self.request.settings
+        if not settings.round_trips or self._trips or out_of_time:
+            return
+        findings = judge(self.header(), self.results, len(self.cases))
+        rows = suspected(rows_of(self.results()), findings)
+        places = {id(row): index for index, row in enumerate(rows)}
+        ends = [(places[id(trip.there)], places[id(trip.back)]) for trip in round_trip.trips(rows)]
+        interpreters = {name: place.interpreter for name, place in self._places.items()}
+        self._trips = trips.measure(ends, self.cases, interpreters, settings, self.watcher)
 
     def _check_expectations(self) -> list[sessions.ExpectationRecord]:
         scenario = self.request.scenario
@@ -244,6 +261,7 @@ class Measurement:
             left_out=self._left_out,
             findings=self._findings,
             expectations=self._expectations,
+            round_trips=self._trips,
             references=list(references.merged(self.journal)),
             wall_s=wall_s,
             foreign_cores=foreign_cores,

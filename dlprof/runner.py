@@ -44,6 +44,9 @@ LEAST_BYTES_PER_S = 50e6
 """A case has a second more for each so many bytes: they are made, converted and compared."""
 FEW_PATHS = 12
 """A pair with more paths gets less time for each, so that an answer does not take minutes."""
+OWN_PROCESS_BYTES = 1 << 30
+"""Such a case has a process of its own: memory that another one's framework keeps would be missing.
+The import is little beside making the array."""
 LEAST_SAMPLE_NS = 20_000_000
 """Twenty samples of a millisecond."""
 
@@ -66,9 +69,10 @@ class Settings:
     limit of a case. ``budget_s`` stops further rounds. ``together`` serves all pairs from one
     worker, where importing would cost more than measuring. ``diagnose`` adds the round of
     :data:`DIAGNOSIS`, which makes arrays of up to ``largest_bytes``. ``placements`` are of
-    :data:`dlprof.axes.PLACEMENTS`; ``convert`` is what the timers measure anyway.
-    ``setup`` is source text that runs after that of the frameworks, in each worker.
-    ``first_calls`` starts one more process for each case that was first in none.
+    :data:`dlprof.axes.PLACEMENTS`; ``convert`` is what the timers measure anyway. ``round_trips``
+    is how many trips there and back are made in a row, at the end of the run. ``setup`` is source
+    text that runs after that of the frameworks, in each worker. ``first_calls`` starts one more
+    process for each case that was first in none.
     """
 
     rounds: int = 3
@@ -80,6 +84,7 @@ class Settings:
     diagnose: bool = True
     largest_bytes: int = 256 << 20
     placements: tuple[str, ...] = ("convert",)
+    round_trips: int = 0
     first_calls: bool = False
     setup: str = ""
 
@@ -95,6 +100,13 @@ def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
     most = max((len(paths) for paths in codes.values()), default=1)
     shared = settings.sample_ns * FEW_PATHS // max(most, FEW_PATHS)
     return max(shared, min(settings.sample_ns, LEAST_SAMPLE_NS))
+
+
+def process_of(index: int, case: Case, settings: Settings) -> tuple[Any, ...]:
+    """What cases that share a process of a round have in common."""
+    pair = None if settings.together else case.pair
+    alone = index if case.size_bytes >= OWN_PROCESS_BYTES else None
+    return case.environment, pair, alone
 
 
 class Watcher(Protocol):
@@ -241,8 +253,7 @@ class Runner:
             if not self.journal.needs(index, round_):
                 self.watcher.step()
             else:
-                pair = None if self.settings.together else case.pair
-                groups.setdefault((case.environment, pair), []).append((index, case))
+                groups.setdefault(process_of(index, case, self.settings), []).append((index, case))
         order = list(groups.values())
         chance.shuffle(order)
         for group in order:

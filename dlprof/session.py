@@ -19,6 +19,8 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from dlprof import files, json_text
+from dlprof.clean import clean
+from dlprof.collector import paused
 from dlprof.errors import SessionError, UsageError
 from dlprof.json_text import Free
 from dlprof.measured import Mode as Mode  # noqa: PLC0414 - callers find these here
@@ -36,6 +38,8 @@ SCHEMA = "dlprof.session/1"
 BEGIN = b'{"schema": "dlprof.session/'
 """As :func:`chunks` writes it."""
 NEW_MODE = 0o644
+MOST_PAIRS = 3
+"""Pairs that the line of a session names."""
 
 Status = Literal["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
 
@@ -184,6 +188,28 @@ class Reference(Model):
     environment: str = ""
 
 
+class RoundTrip(Model):
+    """Trips there and back in a row, by the results with the indices ``there`` and ``back``.
+
+    ``idle`` is the time per trip. ``parts`` are ns of one trip: each half, the first and the last
+    of them, and the wait at the end. ``loaded`` is ns of the first trip's halves and of the others
+    behind ``queued_ns`` of work of the producer of ``loaded_from``, which begins those trips;
+    ``not_loaded`` says why there is none, ``reason`` why nothing.
+    """
+
+    there: int
+    back: int
+    iterations: int
+    idle: TimeMeasure | None = None
+    parts: dict[str, float] = {}
+    loaded: dict[str, float] | None = None
+    loaded_from: str = "there"
+    restarted: str | None = None
+    """Why each trip begins with the same array, if what comes back cannot go again."""
+    not_loaded: str | None = None
+    reason: str | None = None
+
+
 class Header(Model):
     """All of a session but its results."""
 
@@ -208,6 +234,8 @@ class Header(Model):
     findings: list[FindingRecord] = []
     expectations: list[ExpectationRecord] = []
     """What the scenario expects to be found, and whether it was."""
+    round_trips: list[RoundTrip] = []
+    """Trips there and back, where they were asked for."""
 
 
 class Session(Header):
@@ -224,6 +252,20 @@ class Session(Header):
         from dlprof.reports.html import render
 
         return render(self)
+
+    def __repr__(self) -> str:
+        """What it is, in a line: the whole of it would fill screens."""
+        counts: dict[str, int] = {}
+        for result in self.results:
+            counts[result.status] = counts.get(result.status, 0) + 1
+        pairs = dict.fromkeys(f"{r.case.producer} → {r.case.consumer}" for r in self.results)
+        shown = [*pairs][:MOST_PAIRS]
+        more = f" and {len(pairs) - len(shown):,} more" if len(pairs) > len(shown) else ""
+        cases = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no cases"
+        findings = f"{len(self.findings):,} finding{'' if len(self.findings) == 1 else 's'}"
+        return clean(f"<Session {', '.join(shown)}{more}: {cases}; {findings}; {self.created}>")
+
+    __str__ = __repr__
 
     def _repr_html_(self) -> str:
         from dlprof.reports.notebook import render
@@ -253,6 +295,11 @@ def load(path: str | os.PathLike[str]) -> Session:
 
 def parse(text: str, name: str) -> Session:
     """Read a session from ``text``; ``name`` is for messages."""
+    with paused():
+        return _parse(text, name)
+
+
+def _parse(text: str, name: str) -> Session:
     try:
         content = json_text.read(text)
     except json_text.NotJson as error:

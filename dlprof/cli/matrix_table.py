@@ -19,7 +19,18 @@ MOST_NAMED = 3
 
 
 def show_matrix(header: Header, rows: Sequence[Row]) -> None:
-    """Verdicts and costs of the cheapest safe path of each pair, then what it is."""
+    """Verdicts and costs of the cheapest safe path of each pair, what it is, and the answer."""
+    show_grids(header, rows)
+    say(printed(f"\n{matrix_answer(header, rows)}", width()))
+
+
+def matrix_answer(header: Header, rows: Sequence[Row]) -> str:
+    """How many pairs share memory."""
+    return answer(grids(suspected(rows, header.findings)))
+
+
+def show_grids(header: Header, rows: Sequence[Row]) -> None:
+    """The matrix without its answer."""
     found = grids(suspected(rows, header.findings))
     for grid in found:
         say(f"{grid.title}: what the cheapest safe path of each pair gives\n")
@@ -31,7 +42,6 @@ def show_matrix(header: Header, rows: Sequence[Row]) -> None:
     say(circumstances_text(header, width()))
     say(unmeasured_text(rows))
     say(findings_text(header, rows, width()))
-    say(printed(f"\n{answer(found)}", width()))
 
 
 def _tables(grid: Grid, text: Callable[[Cell], str]) -> str:

@@ -20,7 +20,7 @@ from dlprof.cli.show import Show, show_table
 from dlprof.cli.wanted import Wanted
 from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring import Measurement, Request
-from dlprof.reports.row import Row, check_measured, row_of
+from dlprof.reports.row import Row, check_measured, rows_of
 
 
 def measure(
@@ -51,7 +51,7 @@ def measure(
             stopped = True
         except Unsaved as error:
             unsaved = error
-    rows = [row_of(result) for result in measurement.results()]
+    rows = rows_of(measurement.results())
     _print(measurement, rows, wanted, show, fail_on)
     if unsaved is not None:
         raise unsaved

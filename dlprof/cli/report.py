@@ -36,7 +36,7 @@ def report(
     from dlprof.cli.wanted import Wanted
     from dlprof.errors import UsageError
     from dlprof.judging import judged
-    from dlprof.reports.row import row_of
+    from dlprof.reports.row import rows_of
 
     allowed = parse(fail_on) if fail_on else None
     if history is not None:
@@ -49,7 +49,7 @@ def report(
     found = judged(sessions.load(session))
     trends = () if history is None else trends_with(found, history)
     if not wanted.anything:
-        shown_as(found)(found, [row_of(result) for result in found.results])
+        shown_as(found)(found, rows_of(found.results))
     wanted.give(found, lambda: found.results, allowed, session, trends)
     if allowed is not None:
         allowed.check(found.findings)

@@ -13,13 +13,21 @@ from dlprof.session import Header
 MOST_TRIPS = 24
 
 
+def round_trip_answer(header: Header, rows: Sequence[Row]) -> str:
+    """Which pair is the most lopsided, and where its time goes."""
+    return round_trip.answer(suspected(rows, header.findings), header.round_trips)
+
+
 def show_round_trips(header: Header, rows: Sequence[Row]) -> None:
-    """A paragraph for each pair and array, the most lopsided first, and the answer."""
+    """A paragraph for each pair and array, the most lopsided first."""
     rows = suspected(rows, header.findings)
     found = round_trip.trips(rows)
     say(f"{circumstances_text(header, width())}\n")
+    places = {id(row): index for index, row in enumerate(rows)}
+    made = {(one.there, one.back): one for one in header.round_trips}
     for trip in found[:MOST_TRIPS]:
-        say(printed(round_trip.text(trip), width()))
+        ends = places[id(trip.there)], places[id(trip.back)]
+        say(printed(round_trip.text(trip, made.get(ends)), width()))
     if len(found) > MOST_TRIPS:
         say(f"… and {len(found) - MOST_TRIPS:,} more in the session file\n")
     lost = round_trip.one_way(rows)
@@ -27,4 +35,3 @@ def show_round_trips(header: Header, rows: Sequence[Row]) -> None:
         say(printed(f"no safe path: {', '.join(lost)}", width()))
     say(f"\n{unmeasured_text(rows)}")
     say(findings_text(header, rows, width()))
-    say(printed(f"\n{round_trip.answer(rows)}", width()))

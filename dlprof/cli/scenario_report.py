@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.text import Text
 
-from dlprof.cli.matrix_table import show_matrix
-from dlprof.cli.round_trip_table import show_round_trips
+from dlprof.cli.ingest_table import ingest_answer, show_ingest
+from dlprof.cli.matrix_table import matrix_answer, show_grids, show_matrix
+from dlprof.cli.round_trip_table import round_trip_answer, show_round_trips
 from dlprof.cli.show import Show, say, show_table, width
 from dlprof.cli.side_by_side_table import show_side_by_side
 from dlprof.errors import ExpectationsMissed, ExpectationsUnknown
-from dlprof.reports import scenario
+from dlprof.reports import placement, scenario
 from dlprof.reports.row import Row
 from dlprof.reports.terminal import printed
 from dlprof.rules.known import mapping
 from dlprof.scenario.expectation import MISSED, UNKNOWN
 from dlprof.session import Header
 
+Answer = Callable[[Header, Sequence[Row]], str]
+
+
+def loop_answer(_: Header, rows: Sequence[Row]) -> str:
+    """What the conversion is in its loop, for each array."""
+    return "\n".join(placement.answers(rows)) or "No loop could be measured."
+
+
+REPORTS: dict[str, tuple[Show, Answer]] = {
+    "matrix": (show_grids, matrix_answer),
+    "round trip": (show_round_trips, round_trip_answer),
+    "loop": (show_table, loop_answer),
+    "ingest": (show_ingest, ingest_answer),
+}
+"""The table of a report, and the sentence that answers, which stands last."""
+
 
 def show_scenario(header: Header, rows: Sequence[Row]) -> None:
-    """What the scenario asks, its table, and whether what it expects was found."""
+    """What the scenario asks, its table, whether what it expects was found, and the answer."""
     told = mapping(header.request.get("scenario"))
     say(f"{printed(Text(scenario.heading(header)), width())}\n")
-    tables = {"matrix": show_matrix, "round trip": show_round_trips}
     usual = show_side_by_side if len(header.environments) > 1 else show_table
-    tables.get(str(told.get("report")), usual)(header, rows)
+    table, answer = REPORTS.get(str(told.get("report")), (usual, None))
+    table(header, rows)
     lines = scenario.expectations(header)
     say(f"\n{printed(Text(lines), width())}" if lines else "")
+    if answer is not None:
+        say(f"\n{printed(Text(answer(header, rows)), width())}")
 
 
 def shown_as(header: Header) -> Show:

@@ -42,6 +42,7 @@ def sweep(
     layout: options.Layouts = None,
     device: options.Device = None,
     path: options.Paths = None,
+    placement: options.Placements = None,
     rounds: options.Rounds = None,
     budget: options.Budget = None,
     timeout: options.Limit = None,
@@ -79,7 +80,19 @@ def sweep(
     allowed = parse(fail_on) if fail_on else None
     wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)
     given = sweeping.Given(
-        shape, dtype, layout, device, path, rounds, budget, timeout, seed, quick, diagnose, probe
+        shape,
+        dtype,
+        layout,
+        device,
+        path,
+        rounds,
+        budget,
+        timeout,
+        seed,
+        quick,
+        diagnose,
+        probe,
+        placement,
     )
     if resume is not None:
         options.refuse_with_resume({**given.named(), "the scenario": scenario, "--python": python})

@@ -30,6 +30,7 @@ from dlprof.scenario.read import read
 from dlprof.scenario.record import Environment
 from dlprof.scenario.request import MOST_CASES, Sweep, check_count, count, sweep
 from dlprof.scenario.settle import settle
+from dlprof.worker import room
 
 __all__ = ["Given", "check_count", "count", "prepare", "say_cases", "say_plan", "say_scenarios"]
 
@@ -52,6 +53,7 @@ class Given:
     quick: bool
     diagnose: bool | None
     probe: list[str] | None
+    placement: list[str] | None = None
 
     def named(self) -> dict[str, Any]:
         """By the name of the option."""
@@ -65,6 +67,7 @@ class Given:
             "layouts": self.layout and split(self.layout),
             "devices": self.device and [self.device],
             "paths": self.path,
+            "placement": self.placement and split(self.placement),
             "rounds": self.rounds,
             "budget": self.budget,
             "timeout": self.timeout,
@@ -141,6 +144,19 @@ def _cost_text(cases: Sequence[Case], settings: Settings) -> str:
         f" {duration_text(expected.starts_s)}, diagnosis {duration_text(expected.diagnosis_s)}\n"
         "(from the settings, and from what such runs took on another machine; nothing was"
         " measured)\n"
+        f"{_room_text(most)}"
+    )
+
+
+def _room_text(most_bytes: int) -> str:
+    """How often the largest array fits into memory, where that may matter."""
+    available = room.available_bytes()
+    if available is None or room.fits(room.COPIES * most_bytes):
+        return ""
+    return (
+        f"the largest array fits {available / most_bytes:.1f} times into the"
+        f" {size_text(available)} of memory that are available now: it must fit once for a view,"
+        " twice for a copy; a case that does not fit is skipped\n"
     )
 
 

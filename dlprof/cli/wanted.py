@@ -15,6 +15,7 @@ from dlprof.cli.github import check_summary, tell
 from dlprof.cli.names import given
 from dlprof.cli.place import documentation, place_of, scenario_file
 from dlprof.cli.show import say
+from dlprof.collector import paused
 from dlprof.errors import UsageError
 from dlprof.session import Header, Result
 
@@ -120,8 +121,9 @@ def _json(target: str, header: Header, results: Results) -> None:
 def _html(target: str, header: Header, results: Results, trends: Sequence[Trend]) -> None:
     from dlprof.reports.html import render
 
-    content = header.model_dump(by_alias=True) | {"results": list(results())}
-    _put(target, [render(sessions.Session.model_validate(content), trends)])
+    with paused():
+        whole = sessions.Session(**{**dict(header), "results": list(results())})
+    _put(target, [render(whole, trends)])
 
 
 def _csv(target: str, header: Header, results: Results) -> None:
@@ -143,9 +145,9 @@ def _markdown(target: str, header: Header, results: Results) -> None:
 
 def _summary(header: Header, results: Results) -> str:
     from dlprof.reports import markdown
-    from dlprof.reports.row import row_of
+    from dlprof.reports.row import rows_of
 
-    return markdown.render(header, [row_of(result) for result in results()])
+    return markdown.render(header, rows_of(results()))
 
 
 def _junit(fail_on: FailOn | None, target: str, header: Header, results: Results) -> None:

@@ -32,6 +32,11 @@ HOST_ARRAY: Mapping[str, str] = {
 }
 
 
+MANY = 1 << 24
+PERIODS = 1 << 12
+"""Of an array of more than :data:`MANY` elements, so many periods are repeated as one."""
+
+
 class NumPy(Probe):
     name = "numpy"
     aliases = ("np",)
@@ -135,11 +140,14 @@ class NumPy(Probe):
 def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values of the pattern, one-dimensional."""
     pattern = numbers(spec)
-    # One period, repeated: a large array costs little more than its memory.
+    # One period, repeated: a large array costs little more than its memory. Of very many periods
+    # NumPy makes a list first.
     period = (
         f"((numpy.arange({pattern.modulus}) + {pattern.offset!r}){pattern.times})"
         f".astype('{spec.dtype}')"
     )
+    if elements > MANY:
+        period = f"numpy.resize({period}, {pattern.modulus * PERIODS})"
     return f"numpy.resize({period}, {elements})"
 
 

@@ -18,8 +18,15 @@ _FIRST, _LAST = (
 )
 OF_THE_CASE = COLUMNS[_FIRST : _LAST + 1]
 KINDS = {"text": "string", "integer": "Int64", "number": "float64"}
-UNITS = {"ns": "_ns", "GB/s": "_gb_per_s", "1/call": "_per_call", "arrays": "_arrays", "1": ""}
-WITH_INTERVAL = ("host_time", "ready_time")
+UNITS = {
+    "ns": "_ns",
+    "GB/s": "_gb_per_s",
+    "1/call": "_per_call",
+    "arrays": "_arrays",
+    "iterations": "_iterations",
+    "1": "",
+}
+WITH_INTERVAL = ("host_time", "ready_time", "in_loop", "hoisted", "implicit", "loop_share")
 """Measures that are a median of processes, with an interval."""
 
 

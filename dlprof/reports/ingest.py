@@ -8,30 +8,44 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dlprof.quantity import plain_time, significant, size_text
+from dlprof.quantity import plain_time, significant, size_text, time_text
 from dlprof.reports.answer import listed
 from dlprof.reports.row import Row
 
 MOST_ROWS = 40
 LEAST_BYTES = 1 << 20
 """Of fewer bytes the calls cost more than the memory."""
+FEW_COPIES = 6
 NONE_ARRAYS = 0.05
 """A peak below this share of an array is none: pages of other kinds."""
 
 
 def compose(rows: Sequence[Row]) -> list[RenderableType]:
     """A block for each source that is plain host memory; empty where there is none."""
+    return [
+        part
+        for source, group in _sources(rows).items()
+        if any(_is_plain(row) for row in group)
+        for part in _block(source, group)
+    ]
+
+
+def blocks(rows: Sequence[Row]) -> list[RenderableType]:
+    """A block for each source, plain memory or not, with the times; for a report of its own."""
+    return [
+        part
+        for source, group in _sources(rows).items()
+        for part in _block(source, group, timed=True)
+    ]
+
+
+def _sources(rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
     sources: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         if row.size_bytes >= LEAST_BYTES and row.ready is not None:
             key = (_names(row)[0], row.environment, *row.array[1:])
             sources.setdefault(key, []).append(row)
-    return [
-        part
-        for source, group in sources.items()
-        if any(_is_plain(row) for row in group)
-        for part in _block(source, group)
-    ]
+    return sources
 
 
 def _is_plain(row: Row) -> bool:
@@ -44,28 +58,33 @@ def _names(row: Row) -> tuple[str, str]:
     return producer, consumer
 
 
-def _block(source: tuple[str, ...], rows: Sequence[Row]) -> list[RenderableType]:
+def _block(
+    source: tuple[str, ...], rows: Sequence[Row], timed: bool = False
+) -> list[RenderableType]:
     made = [row.create_ns for row in rows if row.create_ns]
     time = f", made in {plain_time(min(made))}" if made else ""
     where = f" in {rows[0].environment}" if rows[0].environment else ""
     name = f"{source[0]} of {size_text(rows[0].size_bytes)}{where}"
     ordered = sorted(rows, key=lambda row: row.cost_ns)
-    parts: list[RenderableType] = [Text(f"\nmemory of {name}{time}:"), _table(ordered[:MOST_ROWS])]
+    table = _table(ordered[:MOST_ROWS], timed)
+    parts: list[RenderableType] = [Text(f"\nmemory of {name}{time}:"), table]
     if len(ordered) > MOST_ROWS:
         parts.append(Text(f"… and {len(ordered) - MOST_ROWS:,} more in the session file"))
     return [*parts, *(Text(sentence) for sentence in sentences(ordered))]
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[Row], timed: bool) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     table.add_column("path", overflow="fold", ratio=1)
+    if timed:
+        table.add_column("ready", justify="right", no_wrap=True)
     table.add_column("owner", no_wrap=True)
     for title in ("memcpy", "making", "peak"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(
-            row.code, owner(row), share_of_memcpy(row), share_of_making(row), peak_text(row)
-        )
+        cells = [owner(row), share_of_memcpy(row), share_of_making(row), peak_text(row)]
+        ready = [time_text(row.ready, row.process_medians_ns)] if timed else []
+        table.add_row(row.code, *ready, *cells)
     return table
 
 
@@ -117,3 +136,47 @@ def sentences(rows: Sequence[Row]) -> list[str]:
             f"The most memory takes {hungry.code}: {peak_text(hungry)} arrays at its peak."
         )
     return found
+
+
+def answer(rows: Sequence[Row]) -> str:
+    """What is a view, what copies and at what cost, and what was not tried; a line each."""
+    measured = [row for row in rows if row.ready is not None and row.size_bytes >= LEAST_BYTES]
+    if not measured:
+        return "No array of a mebibyte or more was taken in."
+    views = [row for row in measured if row.owner == "view"]
+    copies = sorted((row for row in measured if row.owner == "copy"), key=lambda row: row.cost_ns)
+    share = f"{len(views)} {'is a view' if len(views) == 1 else 'are views'}"
+    rest = f"{len(copies)} {'copies' if len(copies) == 1 else 'copy'}"
+    lines = [f"Of {len(measured)} ways in, {share} and {rest}."]
+    if views:
+        slowest = max(views, key=lambda row: row.cost_ns)
+        lines.append(
+            f"A view adds no memory and takes up to {plain_time(slowest.cost_ns)}:"
+            f" {listed(list(dict.fromkeys(row.code for row in views)))}."
+        )
+    lines += [f"{_copy_text(row)}." for row in _named(copies)]
+    return "\n".join([*lines, *_missed(rows)])
+
+
+def _named(copies: Sequence[Row]) -> list[Row]:
+    """All of a few; of many right ones the fastest, the slowest, and the hungriest."""
+    if len(copies) <= FEW_COPIES:
+        return list(copies)
+    right = [row for row in copies if not row.changed] or copies
+    hungry = max(right, key=lambda row: row.peak_arrays or 0.0)
+    return list({id(row): row for row in (right[0], right[-1], hungry)}.values())
+
+
+def _copy_text(row: Row) -> str:
+    speed = "" if row.gb_per_s is None else f" at {row.gb_per_s:.2g} GB/s"
+    share = "" if row.share_of_memcpy is None else f", {share_of_memcpy(row)} of memcpy"
+    peak = "" if row.peak_arrays is None else f", {peak_text(row)} arrays of memory at its peak"
+    where = f"{_names(row)[0]} of {size_text(row.size_bytes)}"
+    wrong = f"; it is not right: {', '.join(row.changed)}" if row.changed else ""
+    return f"{row.code}, {where}: a copy in {plain_time(row.cost_ns)}{speed}{share}{peak}{wrong}"
+
+
+def _missed(rows: Sequence[Row]) -> list[str]:
+    """Large arrays that were not taken in, for want of memory."""
+    skipped = [row for row in rows if row.status == "skipped" and row.ready is None]
+    return [f"{row.code} was not tried: it {row.reason}." for row in skipped[:FEW_COPIES]]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time, size_text
+from dlprof.reports import placement
 from dlprof.reports.answer import answers
 from dlprof.reports.circumstances import foreign_text, packages
 from dlprof.reports.findings import pairs_text
@@ -24,6 +25,7 @@ MOST_FINDINGS = 50
 MOST_REASONS = 50
 MOST_ANSWERS = 50
 MOST_CODES = 3
+LOOP_COLUMNS = tuple(Column(title, placement.cell(title), right=True) for title in placement.TITLES)
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>#|~&$]")
 _MENTION = re.compile(r"@|(?<=\\#)(?=\d)")
@@ -39,6 +41,7 @@ def render(header: Header, rows: Sequence[Row]) -> str:
         *_answers(rows),
         *_findings(header.findings, rows),
         *_paths(rows),
+        *_loops(rows),
         *_lost(header, rows),
         *_about(header),
     ]
@@ -124,6 +127,23 @@ def _paths(rows: Sequence[Row]) -> Iterator[str]:
     )
     if len(measured) > MOST_ROWS:
         yield f"… and {len(measured) - MOST_ROWS:,} more in the session file"
+
+
+def _loops(rows: Sequence[Row]) -> Iterator[str]:
+    """Times per iteration, where placements were asked for."""
+    looped = [row for group in placement.loops(rows) for row in group if placement.is_timed(row)]
+    if not looped:
+        return
+    yield "### In a loop"
+    yield "\n".join(f"- {prose(text)}" for text in placement.answers(rows)[:MOST_ANSWERS])
+    columns = [*varying(rows), *LOOP_COLUMNS]
+    yield table(
+        ["path", *(column.title for column in columns)],
+        (_line(row, columns) for row in looped[:MOST_ROWS]),
+        [False, *(column.right for column in columns)],
+    )
+    if len(looped) > MOST_ROWS:
+        yield f"… and {len(looped) - MOST_ROWS:,} more in the session file"
 
 
 def _line(row: Row, columns: Sequence[Column]) -> list[str]:

@@ -5,12 +5,14 @@ What a session says of them is anybody's: a number that is none is missing, neve
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dlprof.session import Result, TimeMeasure, Verdict
+from dlprof.probes.base import DTYPES
+from dlprof.session import Placement, Result, TimeMeasure, Verdict
 
 LARGEST = 1e300
 """What is larger is not a number that anybody measured."""
@@ -167,11 +169,66 @@ def _step(*names: str) -> Callable[[Result], Found]:
     return find
 
 
+def peak_arrays(result: Result) -> float | None:
+    """Memory at the peak beside the source, in arrays of its size.
+
+    At the case's own size where that was seen, else at the diagnosis's.
+    """
+    size = math.prod(result.case.shape) * DTYPES.get(result.case.dtype, 0)
+    seen = number(result.first_call_peak_bytes)
+    if seen is not None and size > 0:
+        return seen / size
+    return number(result.peak_memory.evidence.get("arrays")) if result.peak_memory else None
+
+
+def _peak_memory(result: Result) -> Found:
+    found = _verdict("peak_memory")(result)
+    return Found(peak_arrays(result), verdict=found.verdict, reason=found.reason)
+
+
+def _loop(field: str, name: str) -> Callable[[Result], Found]:
+    """Time per iteration of the loop with the conversion at ``name``."""
+
+    def find(result: Result) -> Found:
+        placement = result.placement
+        measure: TimeMeasure | None = getattr(placement, field, None)
+        if placement is None or measure is None:
+            return Found(reason=refusal(placement, name))
+        return Found(
+            measure.median_ns,
+            measure.ci95_ns,
+            processes=len(measure.processes) or None,
+            modes=len(measure.modes) or None,
+        )
+
+    return find
+
+
 def _reuse(result: Result) -> Found:
     found = result.step.reuse if result.step else None
     if found is None:
         return MISSING
     return Found(verdict=found.verdict, reason=_text(found.evidence.get("reason")))
+
+
+def refusal(placement: Placement | None, name: str) -> str | None:
+    """Why a placement has no time; the plainest operation was tried last and says it best."""
+    refused = placement.refused if placement is not None else {}
+    words = [text for key, text in refused.items() if key == name or key.endswith(f", {name}")]
+    return words[-1] if words else None
+
+
+def _loop_share(result: Result) -> Found:
+    share = result.placement.share if result.placement is not None else None
+    return MISSING if share is None else Found(share.median, share.ci95)
+
+
+def _break_even(result: Result) -> Found:
+    placement = result.placement
+    if placement is None or placement.break_even_iterations is not None:
+        return Found(number(placement.break_even_iterations if placement else None))
+    both = placement.in_loop is not None and placement.hoisted is not None
+    return Found(reason="the loops cannot be told apart" if both else None)
 
 
 def _text(thing: Any) -> str | None:
@@ -198,7 +255,7 @@ MEASURES = (
     Measure("bandwidth", "GB/s", "copy_cost", _attribute("copy_cost", "gb_per_s")),
     Measure("memcpy_bandwidth", "GB/s", "copy_cost", _attribute("copy_cost", "memcpy_gb_per_s")),
     Measure("share_of_memcpy", "1", "copy_cost", _attribute("copy_cost", "share_of_memcpy")),
-    Measure("peak_memory", "arrays", "peak_memory", _verdict("peak_memory", ("arrays",))),
+    Measure("peak_memory", "arrays", "peak_memory", _peak_memory),
     Measure("ownership", "", "ownership", _verdict("ownership")),
     Measure("ordering", "", "ordering", _verdict("ordering")),
     Measure("alignment", "", "alignment", _verdict("alignment")),
@@ -212,5 +269,10 @@ MEASURES = (
     Measure("step_shape_change", NS, "shape_change", _step("shape_change", "cost_ns")),
     Measure("step_allocations", "1/call", "allocations", _step("allocations", "per_call")),
     Measure("step_reuse", "", "reuse", _reuse),
+    Measure("in_loop", NS, "placement", _loop("in_loop", "in-loop")),
+    Measure("hoisted", NS, "placement", _loop("hoisted", "hoisted")),
+    Measure("implicit", NS, "placement", _loop("implicit", "implicit")),
+    Measure("loop_share", "1", "placement", _loop_share),
+    Measure("break_even", "iterations", "placement", _break_even),
 )
 """In the order of the tables. A name never changes its meaning; new ones come at the end."""

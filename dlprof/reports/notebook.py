@@ -10,7 +10,7 @@ from html import escape
 
 from dlprof.clean import clean
 from dlprof.reports.answer import answers
-from dlprof.reports.row import Row, row_of, suspected
+from dlprof.reports.row import Row, rows_of, suspected
 from dlprof.reports.terminal import Column, measures_of, varying
 from dlprof.session import FindingRecord, Session
 
@@ -22,7 +22,7 @@ MOST_ANSWERS = 4
 
 def render(session: Session) -> str:
     """A fragment of HTML without scripts and styles: it takes those of the notebook."""
-    rows = suspected([row_of(result) for result in session.results], session.findings)
+    rows = suspected(rows_of(session.results), session.findings)
     return f"<div>{''.join(_parts(session, rows))}</div>"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -23,22 +23,53 @@ WIDEST_SHARE = 0.25
 
 def compose(rows: Sequence[Row]) -> list[RenderableType]:
     """A block for each array and operation; empty where no placement was asked for."""
+    arrays = len({row.array for row in rows})
+    return [part for group in loops(rows) for part in _block(group, several=arrays > 1)]
+
+
+def loops(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows that were looped, those of one array and operation together."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         if row.placement is not None:
-            key = (*row.array, clean(row.placement.use or "", LONGEST_USE))
-            groups.setdefault(key, []).append(row)
-    arrays = len({row.array for row in rows})
-    return [part for group in groups.values() for part in _block(group, several=arrays > 1)]
+            groups.setdefault((*row.array, use_text(row)), []).append(row)
+    return list(groups.values())
+
+
+def answers(rows: Sequence[Row]) -> list[str]:
+    """One answer for each array and operation that was looped, named where there are several."""
+    groups = [group for group in loops(rows) if any(is_timed(row) for row in group)]
+    several = len(groups) > 1
+    return [_answer(group, f" ({' '.join(group[0].array)})" if several else "") for group in groups]
+
+
+def _answer(rows: Sequence[Row], where: str) -> str:
+    looped = [(row, row.placement) for row in rows if row.placement]
+    told = [(row, one) for row, one in looped if one.break_even_iterations is not None]
+    single = [one.in_loop for _, one in looped if one.in_loop and len(one.in_loop.processes) == 1]
+    if single:
+        text = "one process has no interval, so whether hoisting pays is not known."
+    elif told:
+        row, found = max(told, key=lambda one: one[1].share.median if one[1].share else 0.0)
+        share = found.share.median if found.share else 0.0
+        text = _costliest(row, found, share)
+    else:
+        row, found = min(looped, key=lambda one: _median(one[1].in_loop))
+        text = (
+            "converting in every iteration costs nothing that can be told from the rest:"
+            f" {row.code} takes {plain_time(row.cost_ns)} on its own, an iteration"
+            f" {plain_time(_median(found.in_loop or found.hoisted))}."
+        )
+    return " ".join([f"With {use_text(rows[0])}{where}: {text}", *_implicit(rows)])
 
 
 def _block(rows: Sequence[Row], several: bool) -> list[RenderableType]:
     where = f" ({' '.join(rows[0].array)})" if several else ""
-    use = _use(rows[0])
+    use = use_text(rows[0])
     if not use:
         return [Text(f"\nno loop could be measured{where}: {_refusal(rows)}")]
     parts: list[RenderableType] = [Text(f"\nper iteration of a loop with {use}{where}:")]
-    timed = [row for row in rows if _looped(row)]
+    timed = [row for row in rows if is_timed(row)]
     if timed:
         parts.append(_table(sorted(timed, key=_in_loop_ns)[:MOST_ROWS]))
     if len(timed) > MOST_ROWS:
@@ -49,18 +80,29 @@ def _block(rows: Sequence[Row], several: bool) -> list[RenderableType]:
 def _table(rows: Sequence[Row]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     table.add_column("path", overflow="fold", ratio=1)
-    for title in ("in-loop", "hoisted", "share", "pays from"):
+    for title in TITLES:
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
-        found = row.placement or Placement(use=None)
-        table.add_row(
-            row.code,
-            _time_text(found.in_loop),
-            _time_text(found.hoisted),
-            share_text(found.share),
-            "-" if found.break_even_iterations is None else f"{found.break_even_iterations:,}",
-        )
+        table.add_row(row.code, *(cell(title)(row) for title in TITLES))
     return table
+
+
+TITLES = ("in-loop", "hoisted", "share", "pays from")
+
+
+def cell(title: str) -> Callable[[Row], str]:
+    """What stands under one of :data:`TITLES`, or under ``implicit``."""
+
+    def text(row: Row) -> str:
+        found = row.placement or Placement(use=None)
+        if title == "share":
+            return share_text(found.share)
+        if title == "pays from":
+            pays = found.break_even_iterations
+            return "-" if pays is None else f"{pays:,}"
+        return loop_time_text(getattr(found, title.replace("-", "_")))
+
+    return text
 
 
 def share_text(share: Share | None) -> str:
@@ -75,7 +117,8 @@ def share_text(share: Share | None) -> str:
     return f"{100 * share.median:.0f} ±{100 * half:.0f} %"
 
 
-def _time_text(measure: TimeMeasure | None) -> str:
+def loop_time_text(measure: TimeMeasure | None) -> str:
+    """``50 ±3 us``, as of any other time."""
     processes = measure.processes if measure is not None else []
     return time_text(measure, [one.samples_ns[0] for one in processes if one.samples_ns])
 
@@ -121,7 +164,7 @@ def _implicit(rows: Sequence[Row]) -> list[str]:
         reason = _refused(rows, "implicit")
         return [f"Handed x itself, {consumer} refuses: {reason}"] if reason else []
     first = times[0]
-    text = f"Handed x itself, {consumer} takes {_time_text(first.implicit)} per iteration"
+    text = f"Handed x itself, {consumer} takes {loop_time_text(first.implicit)} per iteration"
     hoisted = min((_median(one.hoisted) for one in times if one.hoisted), default=0.0)
     if hoisted > 0:
         text += f", {ratio_text(_median(first.implicit) / hoisted)} times the best hoisted loop"
@@ -142,11 +185,13 @@ def _refused(rows: Sequence[Row], name: str) -> str | None:
     return first_line(words[0]) if words else None
 
 
-def _use(row: Row) -> str:
+def use_text(row: Row) -> str:
+    """The operation in the loop; empty where none could be had."""
     return clean(row.placement.use or "", LONGEST_USE) if row.placement else ""
 
 
-def _looped(row: Row) -> bool:
+def is_timed(row: Row) -> bool:
+    """Whether a loop has a time with the conversion inside or before it."""
     return row.placement is not None and bool(row.placement.in_loop or row.placement.hoisted)
 
 

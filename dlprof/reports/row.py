@@ -10,9 +10,11 @@ from typing import Any
 
 from dlprof.axes import shape_text
 from dlprof.clean import clean, first_line
+from dlprof.collector import paused
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
+from dlprof.reports.measures import peak_arrays
 from dlprof.session import CaseRecord, FindingRecord, Placement, Result, TimeMeasure
 from dlprof.slim import step_without_samples, without_samples
 from dlprof.step_record import Step
@@ -161,8 +163,14 @@ def row_of(result: Result) -> Row:
         form=clean(case.code.replace(str(tuple(case.shape)), "{shape}")) if case.shape else "",
         protocol=clean(case.protocol, LONGEST_NAME),
         create_ns=result.create_ns,
-        peak_arrays=_peak_arrays(result),
+        peak_arrays=peak_arrays(result),
     )
+
+
+def rows_of(results: Iterable[Result]) -> list[Row]:
+    """The rows of many results."""
+    with paused():
+        return [row_of(result) for result in results]
 
 
 def _pair(result: Result) -> str:
@@ -266,16 +274,6 @@ def _process_medians(result: Result) -> tuple[float, ...]:
     return tuple(
         statistics.median(process.samples_ns) for process in processes if process.samples_ns
     )
-
-
-def _peak_arrays(result: Result) -> float | None:
-    """At the case's own size where that was seen, else at the diagnosis's."""
-    size = _size_bytes(result)
-    seen = result.first_call_peak_bytes
-    if seen is not None and size:
-        return seen / size
-    found = result.peak_memory.evidence.get("arrays") if result.peak_memory else None
-    return _number(found)
 
 
 def _loaded(result: Result) -> str:

@@ -107,7 +107,7 @@ def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
     if len(measured) > MOST_ROWS:
         parts.append(Text(f"… and {len(measured) - MOST_ROWS:,} more in the session file"))
     parts += steps.compose(rows)
-    parts += _reasons(lost)
+    parts += reasons(lost)
     notes, first = _notes(measured), first_call.compose(rows)
     parts += notes or ([Text()] if first else [])
     parts += first
@@ -196,7 +196,7 @@ def _style(row: Row) -> str:
     return {"view": "green", "copy": "yellow"}.get(row.owner, "")
 
 
-def _reasons(lost: Sequence[Row]) -> list[RenderableType]:
+def reasons(lost: Sequence[Row]) -> list[RenderableType]:
     """Why some were not measured; the same reason is told once."""
     if not lost:
         return []

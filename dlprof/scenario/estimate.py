@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dlprof.plan import Case
 from dlprof.probes.base import DTYPES
-from dlprof.runner import Settings
+from dlprof.runner import OWN_PROCESS_BYTES, Settings, process_of
 
 TIMERS = 2.4
 """Two timers, and what the rest of a round takes in parts of one timer."""
@@ -22,6 +22,8 @@ DIAGNOSIS_S = 1.2
 """The diagnosis of one path."""
 PASSES = 60
 """How often each byte of a copied array is read or written in one round, all in all."""
+LONG_PASSES = 16
+"""The same of an array so large that its conversion is timed once."""
 BYTES_PER_S = 2e9
 LEAST, MOST = 0.5, 2.0
 """The estimate is right within these factors as a rule."""
@@ -49,18 +51,23 @@ def estimate(cases: Sequence[Case], settings: Settings) -> Estimate:
     steps = sum(case.is_step for case in cases)
     timers = TIMERS * (len(cases) - steps) + STEP_TIMERS * steps
     once_s = timers * settings.sample_ns / 1e9 + ROUND_S * len(cases)
-    bytes_ = sum(math.prod(case.shape) * DTYPES[case.dtype] for case in cases)
-    groups = {(case.environment, None if settings.together else case.pair) for case in cases}
+    moved = sum(_moved_bytes(case) for case in cases)
+    groups = {process_of(index, case, settings) for index, case in enumerate(cases)}
     paths = {
         (case.environment, case.pair, case.path.code, case.dtype, case.layout, case.device)
         for case in cases
         if not case.is_step
     }
     return Estimate(
-        rounds_s=settings.rounds * (once_s + PASSES * bytes_ / BYTES_PER_S),
+        rounds_s=settings.rounds * (once_s + moved / BYTES_PER_S),
         starts_s=START_S * settings.rounds * len(groups),
         diagnosis_s=DIAGNOSIS_S * len(paths) if settings.diagnose else 0.0,
     )
+
+
+def _moved_bytes(case: Case) -> int:
+    size = math.prod(case.shape) * DTYPES[case.dtype]
+    return size * (PASSES if size < OWN_PROCESS_BYTES else LONG_PASSES)
 
 
 def duration_text(seconds: float) -> str:

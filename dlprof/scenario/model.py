@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
 
-from dlprof.axes import parse_dtype, parse_layout, parse_shapes
+from dlprof.axes import PLACEMENTS, parse_dtype, parse_layout, parse_placement, parse_shapes
 from dlprof.clean import HIDDEN
 from dlprof.errors import UsageError
 from dlprof.probes.base import DTYPES, LAYOUTS
@@ -86,6 +86,7 @@ Shape = Annotated[
 ]
 Dtype = Annotated[Text, _fit(parse_dtype), Field(examples=list(DTYPES))]
 Layout = Annotated[Text, _fit(parse_layout), Field(examples=list(LAYOUTS))]
+Placement = Annotated[Text, _fit(parse_placement), Field(examples=list(PLACEMENTS))]
 Pair = Annotated[Text, _fit(parse_pair), Field(examples=["tf->cupy", "tf<->cupy", "torch->*"])]
 Expect = Annotated[
     Text,
@@ -214,6 +215,17 @@ class Scenario(Part):
         min_length=1,
         description="Where the source array is. auto: cuda where both frameworks can use it.",
     )
+    placement: Annotated[list[Placement], Distinct] = Field(
+        default=list(DEFAULT.placements),
+        min_length=1,
+        description="Where a loop that uses the result has the conversion, besides on its own.",
+    )
+    round_trips: StrictInt | None = Field(
+        default=None,
+        ge=1,
+        le=100_000,
+        description="So many trips there and back in a row, by the cheapest safe paths.",
+    )
     environment: Annotated[list[EnvironmentSpec], AfterValidator(_told_apart)] = Field(
         default=[], description="Interpreters in which the same cases are measured in turn."
     )
@@ -238,7 +250,7 @@ class Scenario(Part):
     together: bool = Field(
         default=DEFAULT.together, description="Serve all pairs of a round from one process."
     )
-    report: Literal["paths", "matrix", "round trip"] = Field(
+    report: Literal["paths", "matrix", "round trip", "loop", "ingest"] = Field(
         default="paths", description="Which table answers the question."
     )
     floor: list[FloorSpec] = Field(

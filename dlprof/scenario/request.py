@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dlprof import plan
-from dlprof.axes import parse_dtype, parse_layout, parse_shapes
+from dlprof.axes import parse_dtype, parse_layout, parse_placement, parse_shapes
 from dlprof.catalog import Catalog
 from dlprof.compare.floors import FloorRule
 from dlprof.errors import MissingFramework, Unmeasured, UsageError
@@ -123,6 +123,8 @@ def settings_of(scenario: Scenario) -> Settings:
         budget_s=scenario.budget,
         together=scenario.together,
         diagnose=scenario.diagnose or bool(scenario.step),  # of steps there is no diagnosis
+        round_trips=scenario.round_trips or 0,
+        placements=tuple(dict.fromkeys(parse_placement(text) for text in scenario.placement)),
     )
 
 

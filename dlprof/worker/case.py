@@ -24,6 +24,7 @@ from dlprof.worker import (
     handshake,
     host_time,
     lifetime,
+    one_call,
     ordering,
     ownership,
     peak_memory,
@@ -96,8 +97,13 @@ def run_case(
 
     ``measure`` is for what is no conversion.
     """
+    guarded(desk, answer, lambda: (measure or _measure)(desk, request, answer))
+
+
+def guarded(desk: Desk, answer: Answer, measure: Callable[[], tuple[str, str | None]]) -> None:
+    """Call ``measure`` for an outcome; whatever is raised is an outcome too."""
     try:
-        answer.outcome = (measure or _measure)(desk, request, answer)
+        answer.outcome = measure()
     except room.TooLarge as reason:
         answer.outcome = ("skipped", str(reason))
     except FaultyProbe as fault:
@@ -119,7 +125,7 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     spec = ArraySpec(
         tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
     )
-    ways = _ways(desk, request, answer)
+    ways = ways_of(desk, request, answer)
     spec = _fitting(ways, request, spec)
     answer.stage("create")
     if "recipe" in request["instruments"]:
@@ -131,9 +137,16 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     answer.stage("first call")
     desk.channel.forks = 0
     desk.channel.measuring = True
-    answer.part("first_call", first_call.measure(subject, desk.cases_before))
+    found, first = first_call.measure(subject, desk.cases_before)
+    answer.part("first_call", found)
     desk.cases_before += 1
-    outcome = watched(Bench(subject, request, answer, ways))
+    once = None
+    if "host_time" in request["instruments"] and not subject.is_one_array:
+        # A user's own statement may do anything: it is timed as it always is.
+        answer.stage("host_time")
+        once = one_call.serves(first)
+    del first
+    outcome = watched(Bench(subject, request, answer, ways, once))
     if desk.channel.forks:
         answer.failed("conversion", "it forks the process; each child was ended at once")
     if "host_time" in answer.refusals:
@@ -179,7 +192,7 @@ def load(desk: Desk, requests: list[dict[str, Any]], answer: Answer) -> None:
     """
     for request in requests:
         with contextlib.suppress(BaseException):
-            _ways(desk, request, answer)
+            ways_of(desk, request, answer)
 
 
 class Ways(NamedTuple):
@@ -202,7 +215,8 @@ class Ways(NamedTuple):
         )
 
 
-def _ways(desk: Desk, request: dict[str, Any], answer: Answer) -> Ways:
+def ways_of(desk: Desk, request: dict[str, Any], answer: Answer) -> Ways:
+    """What a request names, imported."""
     answer.stage("import")
     producer = desk.probe(*request["producer"])
     consumer = desk.probe(*request["consumer"])
@@ -238,22 +252,27 @@ class Bench:
     """The instruments, in their order, on one subject."""
 
     def __init__(
-        self, subject: Subject, request: dict[str, Any], answer: Answer, ways: Ways
+        self,
+        subject: Subject,
+        request: dict[str, Any],
+        answer: Answer,
+        ways: Ways,
+        once: one_call.OneCall | None = None,
     ) -> None:
         self.subject = subject
         self.ways = ways
+        self.once = once
         self.answer = answer
         self.wanted: list[str] = request["instruments"]
         self.budget_ns: int = request["budget_ns"]
         self.largest_bytes: int = request["largest_bytes"]
         self.placements: list[str] = request.get("placements", [])
-        self.gpu, self.no_gpu = _gpu(subject)
+        self.gpu, self.no_gpu = gpu_of(subject)
 
     def run(self) -> None:
         # Times first: they look at nothing, and so survive a probe that points to a wrong address.
-        self._take_times()
-        self.take("values", lambda: values.measure(self.subject))
-        owned = self.take("ownership", lambda: ownership.measure(self.subject, self.gpu))
+        once, self.once = self.once, None
+        owned = self._run_often() if once is None else self._run_once(once)
         if owned is not None and owned["verdict"] == "copy" and not self.crosses(owned):
             size = self.subject.spec.size_bytes
             gpu = self.gpu if self.subject.spec.device == "cuda" else None
@@ -261,6 +280,23 @@ class Bench:
         self.take("handshake", lambda: handshake.measure(self.subject))
         self.take("fresh_source", lambda: fresh_source.measure(self.subject, self.budget_ns))
         self._diagnose()
+
+    def _run_often(self) -> Any:
+        self._take_times()
+        return self._look(self.subject)
+
+    def _run_once(self, once: one_call.OneCall) -> Any:
+        """One conversion for everything; its result is gone when the next one is made."""
+        self.take("host_time", once.host_time)
+        self.take("ready_time", once.ready_time)
+        owned = self._look(once.converted())
+        once.result = None
+        self._take_rest()
+        return owned
+
+    def _look(self, subject: Subject) -> Any:
+        self.take("values", lambda: values.measure(subject))
+        return self.take("ownership", lambda: ownership.measure(subject, self.gpu))
 
     def _take_times(self) -> None:
         subject, budget = self.subject, self.budget_ns
@@ -271,6 +307,10 @@ class Bench:
             if per_call < timer.LONG_NS:  # beside which no phase but the copying is anything
                 share = budget // PHASES_SHARE
                 self.take("phases", lambda: phases.measure(subject, per_call, share))
+        self._take_rest()
+
+    def _take_rest(self) -> None:
+        subject, budget = self.subject, self.budget_ns
         self.take("device_time", self.device_time)
         self.take("placement", lambda: placement.measure(subject, budget, self.placements))
 
@@ -323,7 +363,8 @@ class Bench:
         return device_time.measure(self.subject, self.gpu, stream, self.budget_ns / 1e9)
 
 
-def _gpu(subject: Subject) -> tuple[Any, str | None]:
+def gpu_of(subject: Subject) -> tuple[Any, str | None]:
+    """The device that a case needs; None with the reason where it needs none or has none."""
     if "cuda" not in (subject.spec.device, subject.result_device):
         return None, None
     from dlprof.worker.cuda import CudaUnavailable, driver_devices, open_gpu

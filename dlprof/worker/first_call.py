@@ -6,23 +6,20 @@ free of their warm-up.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
-from dlprof.worker import peak_memory
-from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker import one_call, peak_memory
+from dlprof.worker.one_call import OneCall
+from dlprof.worker.subject import Subject
 
 
-def measure(subject: Subject, cases_before: int) -> dict[str, Any]:
-    """Time of one conversion in ns, the wait for its result included.
+def measure(subject: Subject, cases_before: int) -> tuple[dict[str, Any], OneCall]:
+    """Time of one conversion in ns, the wait for its result included; and the call with its result.
 
-    ``peak_bytes`` is how far the resident set rose meanwhile, for a large array on the host. The
-    first conversion tells it: some frameworks keep memory, and use it again for the next one.
+    ``peak_bytes`` is the memory that was needed at once meanwhile, for a large array on the host.
     """
-    wait = compile_call(subject.wait.format(x="_result") or "None", subject.namespace, "_result")
     before = peak_memory.watch(subject)
-    begin = time.perf_counter_ns()
-    result = subject.convert()
-    wait(result)
-    found = {"ns": time.perf_counter_ns() - begin, "cases_before": cases_before}
-    return found | ({} if before is None else {"peak_bytes": peak_memory.watched(before)})
+    call = one_call.make(subject)
+    found = {"ns": call.ready.samples_ns[0], "cases_before": cases_before}
+    peak = {} if before is None else {"peak_bytes": peak_memory.watched(subject, before)}
+    return found | peak, call

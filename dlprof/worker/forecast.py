@@ -16,7 +16,8 @@ from dlprof.worker.subject import Subject
 
 STEP = 0.25
 """Peaks are rounded up to such a part of an array, beyond :data:`NOISE_ARRAYS`."""
-NOISE_ARRAYS = 0.05
+NOISE_ARRAYS = 0.1
+"""Some megabytes of an array of :data:`peak_memory.SIZE_BYTES`; of a large one they are nothing."""
 
 
 def check(small: Subject, spec: ArraySpec) -> None:

@@ -1,25 +1,24 @@
 """Peak memory: how many arrays does one conversion need at its peak, beyond its source?
 
-The kernel's high-water mark of the resident set is reset, an array is converted, and the mark is
-read: a view adds none, a copy one, a copy of a copy two. It is measured at a size of its own, large
-enough to be seen among a process's other pages. It knows host memory only, and says ``unknown``
-where the kernel does not let the mark be reset.
+An array is converted between two looks at the kernel's marks (:mod:`dlprof.worker.water_mark`): a
+view adds none, a copy one, a copy of a copy two, also where the framework uses memory again that
+it kept. It is measured at a size of its own: large enough to be seen among a process's other
+pages, and larger than what glibc's malloc ever keeps when it is freed (``M_MMAP_THRESHOLD`` grows
+to 32 MiB). It knows host memory only, and says ``unknown`` where the kernel does not let the mark
+be reset.
 """
 
 from __future__ import annotations
 
-import ctypes
-import gc
 import statistics
-from pathlib import Path
 from typing import Any
 
 from dlprof.probes.base import DTYPES
-from dlprof.worker import room
-from dlprof.worker.host_memory import resident_bytes
+from dlprof.worker import room, timer, water_mark
 from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.water_mark import Mark
 
-SIZE_BYTES = 16 << 20
+SIZE_BYTES = 40 << 20
 LEAST_BYTES = 4 << 20
 """An array of a user's own may be smaller; other pages of the process would hide it."""
 REPEATS = 2
@@ -58,68 +57,28 @@ def _of_size(subject: Subject) -> Subject:
 def whole_arrays(subject: Subject) -> float:
     """As :func:`converting_arrays`, with what the framework keeps of the first of two conversions.
 
-    A few elements are converted before, so that what it needs once for all is no part of it.
+    A few elements are converted before, so that what it needs once for all is no part of it. The
+    process is to have converted nothing large before: only memory that is new to it is seen.
     """
     few = subject.of_elements(FEW)
     few.wait_for(compile_call(few.code, {**few.namespace, "x": few.make_another()})())
     other = _of_size(subject)
     convert = compile_call(other.code, {**other.namespace, "x": other.make_another()})
-    _give_back()
-    before = resident_bytes()
-    _reset_high_water()
+    before = water_mark.begin()
     for _ in range(2):
         other.wait_for(convert())
-    return max(_high_water_bytes() - before, 0) / other.spec.size_bytes
-
-
-def _peak_bytes(subject: Subject) -> int:
-    source = subject.make_another()
-    convert = compile_call(subject.code, {**subject.namespace, "x": source})
-    subject.wait_for(convert())  # what is kept for good is not the conversion's
-    _give_back()
-    before = resident_bytes()
-    _reset_high_water()
-    result = convert()
-    subject.wait_for(result)
-    peak = _high_water_bytes()
-    del result
-    return max(peak - before, 0)
-
-
-def watch(subject: Subject) -> int | None:
-    """The resident set before a conversion whose peak is then :func:`watched`.
-
-    None where that cannot be seen: on a device, in an array too small, or by this kernel.
-    """
-    if subject.spec.device != "cpu" or subject.result_device != "cpu":
-        return None
-    if subject.spec.size_bytes < LARGE_BYTES:
-        return None
-    try:
-        _give_back()
-        before = resident_bytes()
-        _reset_high_water()
-    except OSError:
-        return None
-    return before
-
-
-def watched(before_bytes: int) -> int:
-    """How far the resident set rose above ``before_bytes`` since :func:`watch`."""
-    return max(_high_water_bytes() - before_bytes, 0)
+    return water_mark.risen_bytes(before) / other.spec.size_bytes
 
 
 def making_arrays(subject: Subject) -> float:
     """Peak of making a source, in arrays of its size. Raises OSError where the mark is no use."""
     other = _of_size(subject)
     other.make_another()
-    _give_back()
-    before = resident_bytes()
-    _reset_high_water()
+    before = water_mark.begin()
     made = other.make_another()
-    peak = _high_water_bytes() - before
+    risen = water_mark.risen_bytes(before)
     del made
-    return max(peak, 0) / other.spec.size_bytes
+    return risen / other.spec.size_bytes
 
 
 def converting_arrays(subject: Subject) -> float:
@@ -128,25 +87,37 @@ def converting_arrays(subject: Subject) -> float:
     return statistics.median(peaks) / subject.spec.size_bytes
 
 
-def _give_back() -> None:
-    """Return freed memory to the kernel: a copy into memory that is still resident hides."""
-    gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+def _peak_bytes(subject: Subject) -> int:
+    source = subject.make_another()
+    convert = compile_call(subject.code, {**subject.namespace, "x": source})
+    subject.wait_for(convert())  # what is kept for good is not the conversion's
+    before = water_mark.begin()
+    with timer.collector_off():  # it would touch all of the heap
+        result = convert()
+        subject.wait_for(result)
+        peak = water_mark.needed_bytes(before, subject.spec.size_bytes)
+    del result
+    return peak
 
 
-def _reset_high_water() -> None:
-    """Forget the resident set's peak so far. Raises OSError where the kernel does not let us."""
-    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+def watch(subject: Subject) -> Mark | None:
+    """The marks before a conversion whose peak is then :func:`watched`.
+
+    None where that cannot be seen: on a device, in an array too small, or by this kernel.
+    """
+    if subject.spec.device != "cpu" or subject.result_device != "cpu":
+        return None
+    if subject.spec.size_bytes < LARGE_BYTES:
+        return None
+    try:
+        return water_mark.begin()
+    except OSError:
+        return None
 
 
-def _high_water_bytes() -> int:
-    """The resident set's peak since then. Raises OSError."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    raise OSError(0, "no VmHWM")
+def watched(subject: Subject, before: Mark) -> int:
+    """Bytes that were needed at once since :func:`watch`; the result is still alive."""
+    return water_mark.needed_bytes(before, subject.spec.size_bytes)
 
 
 def _unknown(reason: str) -> dict[str, Any]:

@@ -25,7 +25,8 @@ def check(spec: ArraySpec, arrays: float = COPIES, how: str = "") -> None:
         word = "array" if arrays == 1 else "arrays"
         raise TooLarge(
             f"needs about {_gib(needed)} of memory ({arrays:g} {word} of {_gib(spec.size_bytes)}"
-            f"{how}), {_gib(available_bytes() or 0)} are available"
+            f"{how}) and {_gib(RESERVE_BYTES)} to spare, {_gib(available_bytes() or 0)} are"
+            " available"
         )
 
 

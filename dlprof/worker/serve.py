@@ -11,6 +11,7 @@ from dlprof.worker.channel import Channel
 from dlprof.worker.inspect import inspect, verify
 from dlprof.worker.recognise import recognise
 from dlprof.worker.step import case as step_case
+from dlprof.worker.trip import run_trip
 from dlprof.worker.words import words
 
 
@@ -33,26 +34,30 @@ class Desk:
 
     def answer(self, request: dict[str, Any]) -> None:
         answer = Answer(self.channel, request["id"])
-        kind = request["do"]
         try:
-            if kind == "case":
-                run_case(self, request, answer)
-            elif kind == "step":
-                run_case(self, request, answer, step_case.measure)
-            elif kind == "load":
-                load(self, request["cases"], answer)
-            elif kind == "reference":
-                answer.part("reference", reference.measure(request["budget_ns"]))
-            elif kind == "inspect":
-                answer.part("inspect", inspect(request["sources"], request["skip"], answer.stage))
-            elif kind == "recognise":
-                recognise(request, answer)
-            elif kind == "verify":
-                answer.part("verify", verify(request["source"], request["name"]))
+            self._serve(request["do"], request, answer)
         except BaseException as fault:  # noqa: BLE001 - foreign code may raise anything
             answer.done("failed", words(fault))
         else:
             answer.done(*answer.outcome)
+
+    def _serve(self, kind: str, request: dict[str, Any], answer: Answer) -> None:
+        if kind == "case":
+            run_case(self, request, answer)
+        elif kind == "step":
+            run_case(self, request, answer, step_case.measure)
+        elif kind == "round trip":
+            run_trip(self, request, answer)
+        elif kind == "load":
+            load(self, request["cases"], answer)
+        elif kind == "reference":
+            answer.part("reference", reference.measure(request["budget_ns"]))
+        elif kind == "inspect":
+            answer.part("inspect", inspect(request["sources"], request["skip"], answer.stage))
+        elif kind == "recognise":
+            recognise(request, answer)
+        elif kind == "verify":
+            answer.part("verify", verify(request["source"], request["name"]))
 
     def probe(self, source: str, name: str) -> Probe:
         """The probe, loaded once per worker."""

@@ -17,8 +17,9 @@ from dlprof.worker.subject import Subject
 
 COPIES = 2
 """Source and result, as they are read back."""
-PART_BYTES = 64 << 20
-"""Where there is no room for whole copies, parts of this size are compared."""
+PART_BYTES = 16 << 20
+"""Where there is no room for whole copies, parts of this size are compared: of as many bytes malloc
+uses memory again, and of more it takes new pages each time."""
 
 
 def measure(subject: Subject) -> dict[str, Any]:

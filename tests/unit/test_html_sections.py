@@ -428,3 +428,19 @@ def test_what_tells_arrays_apart_takes_no_room_from_the_code():
 
 def test_the_middle_of_a_long_call_is_left_out():
     assert short("numpy.from_dlpack(x, device='cpu')", 24) == "numpy.from_dlpa…e='cpu')"
+
+
+def test_a_large_session_is_thinned_at_once_as_far_as_some_of_it_says(monkeypatch):
+    packed = []
+    real = embedded._packed
+    monkeypatch.setattr(
+        embedded, "_packed", lambda content: packed.append(len(content["results"])) or real(content)
+    )
+    monkeypatch.setattr(embedded, "MANY", 10)
+    monkeypatch.setattr(embedded, "PICKED", 5)
+    monkeypatch.setattr(embedded, "LEAST_CASES", 1)
+    monkeypatch.setattr(embedded, "PACKED_PER_CASE", 1)
+    found = embedded.embed(alone(*[case() for _ in range(20)]))
+    assert found.left_out == embedded.FIVE
+    assert packed.count(20) == 1
+    assert set(packed) == {5, 20}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from builders import make_header, make_row
+from builders import lost_row, make_header, make_row
 
 from dlprof.reports import ingest
 from dlprof.reports.terminal import render
@@ -76,3 +76,38 @@ def test_environments_are_not_mixed():
     assert "in old, made in" in text(*rows)
     assert "in new, made in" in text(*rows)
     assert ingest.owner(rows[0]) == "torch"
+
+
+def test_the_answer_says_what_is_a_view_and_what_each_copy_costs():
+    rows = [
+        loaded("look(x)", owner="view"),
+        loaded("once(x)"),
+        loaded("twice(x)", peak_arrays=2.0, changed=("float64 to float32",)),
+    ]
+    first, view, *copies = ingest.answer(rows).splitlines()
+    assert first == "Of 3 ways in, 1 is a view and 2 copy."
+    assert "A view adds no memory" in view
+    assert "1.01 arrays of memory at its peak." in copies[0]
+    assert "it is not right: float64 to float32" in copies[1]
+
+
+def test_the_answer_says_what_was_not_tried_and_why():
+    skipped = lost_row("huge(x)", status="skipped", reason="needs about 30.0 GiB of memory")
+    last = ingest.answer([loaded("once(x)"), skipped]).splitlines()[-1]
+    assert last == "huge(x) was not tried: it needs about 30.0 GiB of memory."
+
+
+def test_of_many_copies_the_fastest_the_slowest_and_the_hungriest_are_named():
+    rows = [
+        loaded(f"f{n}(x)", ready=1e6 * (n + 1), peak_arrays=2.0 if n == 3 else 1.0)
+        for n in range(9)
+    ]
+    named = ingest.answer(rows)
+    assert [f"f{n}(x)" in named for n in range(9)] == [n in (0, 3, 8) for n in range(9)]
+
+
+def test_nothing_large_has_no_answer():
+    assert (
+        ingest.answer([loaded("f(x)", size_bytes=8)])
+        == "No array of a mebibyte or more was taken in."
+    )

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from dlprof.machine import Usage, foreign_cores, usage
+from dlprof.machine import Usage, foreign_cores, oom_kills, usage
 
 pytestmark = pytest.mark.unit
 
@@ -43,3 +43,10 @@ def test_a_strange_file_is_unknown(tmp_path, text):
     stat = tmp_path / "stat"
     stat.write_text(text, encoding="ascii")
     assert usage(stat).busy_s is None
+
+
+def test_processes_that_memory_ran_out_for_are_counted(tmp_path):
+    vmstat = tmp_path / "vmstat"
+    vmstat.write_text("oom_killer 9\noom_kill 3\nnr_free_pages 12\n")
+    assert oom_kills(vmstat) == 3
+    assert oom_kills(tmp_path / "none") == 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from builders import make_header, make_measure, make_row
 
-from dlprof.reports.placement import share_text
+from dlprof.reports import markdown
+from dlprof.reports.placement import answers, share_text
 from dlprof.reports.terminal import render
 from dlprof.session import Placement, Share
 
@@ -96,3 +97,48 @@ def test_control_characters_of_a_session_do_not_reach_the_terminal():
 def test_the_table_fits_eighty_columns():
     rows = [looped("torch.asarray(x.numpy(force=True), copy=False)" * 2), looped("f(x)")]
     assert max(len(line) for line in render(make_header(), rows).splitlines()) <= 80
+
+
+def told(*rows):
+    return [" ".join(answer.split()) for answer in answers(rows)]
+
+
+def test_the_answer_names_operation_path_share_and_break_even():
+    (answer,) = told(looped("torch.tensor(x)"))
+    assert answer.startswith("With torch.add(x, 1): torch.tensor(x) takes 69 % of the loop")
+    assert "Hoisting pays from 2 iterations on" in answer
+
+
+def test_what_cannot_be_told_from_the_loop_costs_nothing_that_can_be_told():
+    (answer,) = told(looped("torch.asarray(x)", pays_from=None))
+    assert "costs nothing that can be told from the rest: torch.asarray(x) takes 240 us" in answer
+
+
+def test_one_process_answers_nothing():
+    process = {"round": 0, "loops": 1, "samples_ns": [1.0]}
+    one = make_measure(350 * US, None, processes=[process])
+    row = looped("f(x)", pays_from=None)
+    row = make_row("f(x)", placement=row.placement.model_copy(update={"in_loop": one}))
+    assert "one process has no interval" in told(row)[0]
+
+
+def test_each_array_has_an_answer_and_a_name():
+    first, second = told(
+        looped("f(x)"), make_row("f(x)", placement=looped("f(x)").placement, shape="8")
+    )
+    assert "torch → numpy 4x4 float32 C cpu" in first
+    assert "torch → numpy 8 float32 C cpu" in second
+
+
+def test_what_was_not_looped_has_no_answer():
+    assert answers([make_row(), looped("f(x)", in_loop=None, hoisted=None)]) == []
+
+
+def test_markdown_has_the_loops_in_a_table():
+    shown = markdown.render(make_header(), [looped("torch.tensor(x)"), make_row()])
+    assert "### In a loop" in shown
+    assert "| `torch.tensor(x)` | 350 ±4 us | 110.0 ±1.1 us | 69 ±3 % | 2 |" in shown
+
+
+def test_markdown_without_loops_has_no_such_table():
+    assert "In a loop" not in markdown.render(make_header(), [make_row()])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from builders import make_row
+from builders import make_measure, make_row
 
 from dlprof.reports.round_trip import answer, one_way, text, trips
+from dlprof.session import RoundTrip
 
 pytestmark = pytest.mark.unit
 
@@ -78,3 +79,78 @@ def test_a_wait_is_told_as_the_time_of_the_work():
 
 def test_many_round_trips_cost_the_sum_of_both_ways():
     assert "100 round trips take about 1.4 s" in text(trips([THERE, BACK])[0])
+
+
+def made(**changes):
+    fields = {
+        "there": 0,
+        "back": 1,
+        "iterations": 100,
+        "idle": make_measure(15e6, (14.9e6, 15.1e6)),
+        "parts": {
+            "there_ns": 13e6,
+            "back_ns": 2e6,
+            "wait_ns": 0.0,
+            "first_ns": 15e6,
+            "last_ns": 15e6,
+        },
+        "not_loaded": "cupy finishes its work",
+    }
+    return RoundTrip.model_validate(fields | changes)
+
+
+def shown(**changes):
+    (trip,) = trips([THERE, BACK])
+    return " ".join(text(trip, made(**changes)).split())
+
+
+def test_what_was_not_made_in_a_row_is_called_a_sum():
+    (trip,) = trips([THERE, BACK])
+    assert "100 round trips take about 1.4 s (not measured)" in text(trip)
+
+
+def test_trips_in_a_row_say_where_the_time_goes():
+    assert (
+        "100 trips in a row take 1.5 s: 15.00 ±0.10 ms each, 13 ms there and 2.0 ms back" in shown()
+    )
+    assert "nothing was queued: cupy finishes its work" in shown()
+    assert "the last of them" not in shown()
+
+
+def test_trips_that_grow_dearer_are_told():
+    parts = made().parts | {"last_ns": 40e6}
+    assert "the last of them cost 40 ms each, the first 15 ms" in shown(parts=parts)
+
+
+def test_trips_that_begin_anew_say_why():
+    assert "what comes back cannot go again: BufferError: read-only" in shown(
+        restarted="BufferError: read-only"
+    )
+
+
+LOADED = {"queued_ns": 50e6, "there_ns": 49e6, "back_ns": 1e6, "others_ns": 99e6, "wait_ns": 0.0}
+
+
+def test_behind_queued_work_the_first_trip_shows_who_waits():
+    told = shown(loaded=LOADED, not_loaded=None)
+    assert "behind 50 ms of work of tf: the first trip takes 50 ms, the other 99 99 ms" in told
+    assert "the first trip waits for the work" in told
+    free = shown(loaded={**LOADED, "there_ns": 1e6, "wait_ns": 49e6}, loaded_from="back")
+    assert "work of cupy" in free
+    assert "no call waits for the work" in free
+
+
+def test_trips_that_were_not_measured_say_why():
+    assert "not measured: killed" in shown(idle=None, reason="killed")
+
+
+def test_the_answer_tells_a_trip_in_a_row_that_costs_far_more_than_its_halves():
+    slow = made(idle=make_measure(140e6, (139e6, 141e6)))
+    told = answer([THERE, BACK], [slow])
+    assert "the dearest trip is tf → cupy and back, 140 ms each: 100 take 14 s" in told
+    assert "That is 10 times what its halves take when one array is converted again" in told
+    assert "That is" not in answer([THERE, BACK], [made()])
+
+
+def test_trips_of_another_session_are_not_told():
+    assert "In a row" not in answer([THERE, BACK], [made(there=7)])

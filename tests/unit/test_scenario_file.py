@@ -185,3 +185,16 @@ def test_a_key_in_a_long_text_is_not_taken_for_one():
 
 def test_the_table_stands_for_a_key_that_is_missing_in_it():
     assert line_of("[a]\n[[b]]\nc = 1\n[[b]]\nd = 1", ("b", 1, "c")) == 4
+
+
+def test_placements_are_checked_as_on_the_command_line():
+    with pytest.raises(ScenarioError, match="line 4: placement 1: there is no placement 'inloop'"):
+        make_scenario('placement = ["inloop"]')
+    with pytest.raises(ScenarioError, match="line 4: placement is empty"):
+        make_scenario("placement = []")
+    assert make_scenario('placement = ["hoisted"]').placement == ["hoisted"]
+
+
+def test_no_round_trips_are_not_asked_for_by_a_zero():
+    with pytest.raises(ScenarioError, match="line 4: round_trips: found 0"):
+        make_scenario("round_trips = 0")

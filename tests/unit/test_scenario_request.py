@@ -15,7 +15,7 @@ from dlprof.runner import Settings
 from dlprof.scenario.estimate import duration_text, estimate
 from dlprof.scenario.pairs import pairs, parse
 from dlprof.scenario.record import Environment
-from dlprof.scenario.request import MOST_CASES, axes_of, check_count, count, sweep
+from dlprof.scenario.request import MOST_CASES, axes_of, check_count, count, settings_of, sweep
 from dlprof.scenario.settle import settle
 
 pytestmark = pytest.mark.unit
@@ -139,3 +139,12 @@ def test_more_of_anything_takes_longer():
 )
 def test_a_duration_is_told_in_its_unit(seconds, text):
     assert duration_text(seconds) == text
+
+
+def test_placements_and_round_trips_are_settings():
+    text = 'placement = ["Hoisted", "in-loop"]\nround_trips = 100\n'
+    settings = settings_of(make_scenario(text))
+    assert settings.placements == ("hoisted", "in-loop")
+    assert settings.round_trips == 100
+    assert settings_of(make_scenario()).placements == ("convert",)
+    assert settings_of(make_scenario()).round_trips == 0

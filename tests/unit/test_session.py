@@ -344,3 +344,21 @@ def test_a_pipe_is_written_to_and_never_replaced(tmp_path):
     finally:
         os.close(reader)
     assert pipe.is_fifo()
+
+
+def test_a_session_is_one_line_when_it_is_printed():
+    session = make_session(make_result(), make_result(status="crashed"), make_result())
+    assert repr(session) == str(session)
+    assert repr(session) == (
+        "<Session torch → numpy: 2 ok, 1 crashed; 0 findings; 2026-01-01T00:00:00+00:00>"
+    )
+
+
+def test_many_pairs_are_counted_and_no_case_is_said():
+    many = [make_result(case={"producer": f"p{number}"}) for number in range(9)]
+    assert "p0 → numpy, p1 → numpy, p2 → numpy and 6 more: 9 ok" in repr(make_session(*many))
+    assert "no cases" in repr(make_session())
+
+
+def test_hostile_text_does_not_leave_the_line():
+    assert "\n" not in repr(make_session(make_result(case={"producer": "a\n\x1b[31m"})))

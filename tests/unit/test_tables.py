@@ -56,6 +56,14 @@ def whole_result(**changes):
         "peak_memory": verdict("ok", arrays=1.5),
         "trace": verdict("no trace", reason="no CUDA"),
         "step": make_step(),
+        "placement": {
+            "use": "torch.add(x, 1)",
+            "in_loop": make_measure(300.0, (290.0, 310.0), processes=[process]),
+            "hoisted": make_measure(100.0, (90.0, 110.0), processes=[process]),
+            "implicit": make_measure(200.0, (190.0, 210.0), processes=[process]),
+            "share": {"median": 0.67, "ci95": (0.6, 0.7)},
+            "break_even_iterations": 2,
+        },
     }
     return make_result(**(fields | changes))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from dlprof.reports.row import Row, row_of, suspected
+from dlprof.reports.row import Row, rows_of, suspected
 from dlprof.session import FindingRecord, Result, Session
 
 MOST_OF_A_FINDING = 3
@@ -34,7 +34,7 @@ class Entry:
 
 def entries(session: Session) -> list[Entry]:
     """All results in the session's order, told which of them a finding calls wrong or unsafe."""
-    rows = suspected([row_of(result) for result in session.results], session.findings)
+    rows = suspected(rows_of(session.results), session.findings)
     return [
         Entry(index, row, result)
         for index, (row, result) in enumerate(zip(rows, session.results, strict=True))

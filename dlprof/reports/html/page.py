@@ -14,6 +14,7 @@ import jinja2
 from markupsafe import Markup
 
 from dlprof.clean import clean
+from dlprof.collector import paused
 from dlprof.history.trend import Trend
 from dlprof.reports.answer import answers
 from dlprof.reports.html import (
@@ -25,6 +26,7 @@ from dlprof.reports.html import (
     environment,
     history,
     loaded,
+    loop,
     pair_map,
     phases,
     size,
@@ -50,12 +52,13 @@ def render(session: Session, trends: Sequence[Trend] = ()) -> str:
     Findings are those of the session; whoever wants others finds them first. ``trends`` of a
     history get a section of their own.
     """
-    everything = entries(session)
-    past = history.past(trends) if trends else None
-    content = _content(session, everything)
-    if past is not None:
-        content["labels"] = (*content["labels"], *_labels((), past.figures))
-    return template("page.html.j2").render(**content, past=past)
+    with paused():
+        everything = entries(session)
+        past = history.past(trends) if trends else None
+        content = _content(session, everything)
+        if past is not None:
+            content["labels"] = (*content["labels"], *_labels((), past.figures))
+        return template("page.html.j2").render(**content, past=past)
 
 
 def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
@@ -101,7 +104,9 @@ def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
 def _figures(everything: Sequence[Entry], session: Session) -> Iterable[Figure]:
     by_size = size.figures(everything, session.findings)
     first = by_size or cost.figures(everything, session.findings)
-    others = (module.figures(everything, session.findings) for module in (phases, loaded, spread))
+    others = (
+        module.figures(everything, session.findings) for module in (loop, phases, loaded, spread)
+    )
     return chain(first, *others)
 
 

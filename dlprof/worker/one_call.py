@@ -1,0 +1,74 @@
+"""One call: a conversion that takes seconds is timed once, and its result serves everything else.
+
+The clock, a loop and a warm-up are nothing beside it, and another process's sample says more than
+a second one of this. The result is kept until values and ownership were looked at, so that such a
+case does not take minutes.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from dlprof.worker import timer
+from dlprof.worker.subject import Subject, compile_call
+
+VERY_LONG_NS = 20_000_000_000
+"""From here on the first call of a process is as good as any other."""
+
+
+@dataclass
+class OneCall:
+    """A conversion of ``subject``, and its result as long as nobody drops it."""
+
+    subject: Subject
+    host: timer.Timing
+    ready: timer.Timing
+    result: Any
+
+    @property
+    def ready_ns(self) -> float:
+        return self.ready.samples_ns[0]
+
+    def host_time(self) -> dict[str, Any]:
+        """Time in ns until the call returned."""
+        return asdict(self.host)
+
+    def ready_time(self) -> dict[str, Any] | None:
+        """Time in ns until the values were there; None where the host time is the ready time."""
+        return {**asdict(self.ready), "idle_wait_ns": 0.0} if self.subject.wait else None
+
+    def converted(self) -> Subject:
+        """The subject, whose conversion gives the result that is there."""
+        return replace(self.subject, convert=lambda: self.result)
+
+
+def make(subject: Subject) -> OneCall:
+    """One conversion, timed. Raises what the framework raises."""
+    wait = compile_call(subject.wait.format(x="_result") or "None", subject.namespace, "_result")
+    with timer.collector_off():
+        faults = timer.page_faults()
+        begin = time.perf_counter_ns()
+        result = subject.convert()
+        returned = time.perf_counter_ns()
+        wait(result)
+        ready = time.perf_counter_ns()
+        faults = timer.page_faults() - faults
+    host = timer.Timing(1, [float(returned - begin)], float(faults))
+    return OneCall(subject, host, timer.Timing(1, [float(ready - begin)]), result)
+
+
+def serves(first: OneCall) -> OneCall | None:
+    """The call that is the sample of a long conversion; None if the conversion is not long.
+
+    The first call of a process is the sample only where what is done once for all, seconds at
+    most, is nothing beside it. Raises what the framework raises.
+    """
+    if first.ready_ns >= VERY_LONG_NS:
+        return first
+    if first.ready_ns < timer.LONG_NS:
+        return None
+    first.result = None
+    second = make(first.subject)
+    return second if second.ready_ns >= timer.LONG_NS else None

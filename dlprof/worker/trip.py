@@ -1,0 +1,34 @@
+"""Serve one round trip: a path there and a path back, on one array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dlprof.probes.base import ArraySpec
+from dlprof.worker import room, round_trip
+from dlprof.worker.case import Answer, gpu_of, guarded, ways_of
+
+if TYPE_CHECKING:
+    from dlprof.worker.serve import Desk
+
+
+def run_trip(desk: Desk, request: dict[str, Any], answer: Answer) -> None:
+    """Measure one round trip; sets ``answer.outcome`` to a status and a reason."""
+    guarded(desk, answer, lambda: _measure(desk, request, answer))
+
+
+def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
+    spec = ArraySpec(
+        tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
+    )
+    ways = ways_of(desk, request, answer)
+    ways_back = ways_of(desk, request["back"], answer)
+    answer.stage("create")
+    room.check(spec)
+    there = ways.subject(spec)
+    back = ways_back.subject(ArraySpec(spec.shape, spec.dtype, "C", there.result_device))
+    answer.stage("round trip")
+    gpu, _ = gpu_of(there)
+    found = round_trip.measure(there, back, request["iterations"], request["budget_ns"], gpu)
+    answer.part("round_trip", found)
+    return "ok", None

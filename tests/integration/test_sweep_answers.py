@@ -1,0 +1,108 @@
+"""Scenarios end with a sentence that answers: loops, round trips and plain memory, measured."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command_line import content, dlprof
+
+pytestmark = pytest.mark.integration
+
+HEAD = 'title = "A problem"\nquestion = "Is it one?"\nrounds = 2\nsample_ms = 1.0\n'
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Run a sweep of a scenario of this text: its output, its session."""
+
+    def run(text, *words):
+        path, session = tmp_path / "scenario.toml", tmp_path / "s.json"
+        path.write_text(HEAD + text)
+        done = dlprof("sweep", path, *words, "-o", session, state=tmp_path, COLUMNS="100")
+        assert done.code == 0, done.err
+        return done, content(session)
+
+    return run
+
+
+LOOP = """\
+pairs = ["numpy->torch"]
+paths = ["torch.tensor(x)", "torch.from_numpy(x)"]
+shapes = ["16x16"]
+placement = ["in-loop", "hoisted"]
+diagnose = false
+report = "loop"
+"""
+
+
+def test_a_loop_answers_what_the_conversion_is_in_it(sweep, tmp_path):
+    done, session = sweep(LOOP)
+    assert "from the file:" in done.out
+    assert "placement in-loop, hoisted" in " ".join(done.out.split())
+    assert done.out.rstrip().splitlines()[-1].startswith(" ") is False
+    assert "\n\nWith torch.add(x, 1): " in done.out
+    assert all(one["placement"]["in_loop"] for one in session["results"])
+    page = tmp_path / "page.html"
+    again = dlprof("report", tmp_path / "s.json", "--html", page, state=tmp_path)
+    assert again.code == 0, again.err
+    assert "The conversion in a loop" in page.read_text()
+
+
+def test_placements_of_the_command_line_stand_over_the_file(sweep):
+    done, session = sweep(LOOP, "--placement", "hoisted")
+    assert "from the command line: placement hoisted" in " ".join(done.out.split())
+    assert {one["placement"]["in_loop"] for one in session["results"]} == {None}
+
+
+TRIPS = """\
+pairs = ["numpy<->torch"]
+paths = ["torch.from_numpy(x)", "x.numpy()"]
+shapes = ["64"]
+round_trips = 30
+diagnose = false
+report = "round trip"
+"""
+
+
+def test_round_trips_are_made_in_a_row_and_told(sweep):
+    done, session = sweep(TRIPS)
+    (trip,) = session["round_trips"]
+    assert trip["iterations"] == 30
+    assert len(trip["idle"]["processes"]) == 2
+    assert trip["idle"]["median_ns"] > 0
+    assert trip["restarted"] is None
+    assert "finishes its work on cpu" in trip["not_loaded"]
+    assert "30 trips in a row take" in done.out
+    assert "round trips" in done.out.rstrip().split("\n\n")[-1]
+
+
+def test_behind_queued_work_of_jax_a_trip_waits(sweep):
+    pytest.importorskip("jax")
+    text = TRIPS.replace("numpy<->torch", "jax<->numpy").replace(
+        '"x.numpy()"', '"numpy.asarray(x)"'
+    )
+    done, session = sweep(text.replace("torch.from_numpy(x)", "jnp.array(x)"))
+    (trip,) = session["round_trips"]
+    assert trip["loaded"]["queued_ns"] > 0
+    assert trip["loaded"]["there_ns"] + trip["loaded"]["back_ns"] > 0
+    assert "of work of jax: the first trip takes" in " ".join(done.out.split())
+
+
+INGEST = """\
+pairs = ["bytearray->torch"]
+paths = ["*frombuffer", "*asarray_buffer_copy"]
+shapes = ["262144"]
+dtypes = ["float64"]
+report = "ingest"
+"""
+
+
+def test_plain_memory_answers_what_is_a_view_and_what_copies(sweep):
+    done, session = sweep(INGEST)
+    last = " ".join(done.out.rstrip().split("\n\n")[-1].split())
+    assert last.startswith("Of 2 ways in, 1 is a view and 1 copies. A view adds no memory")
+    copies = [one for one in session["results"] if one["ownership"]["verdict"] == "copy"]
+    assert len(copies) == 1
+    assert json.dumps(copies[0]["peak_memory"])
+    assert "memcpy" in done.out
