@@ -17,6 +17,7 @@ from dlprof.compare.turns import after
 
 DECIDED = "every case is decided"
 LAST = "the last look is taken"
+NO_TIME = "there was no time for another look"
 BUDGET = "the time is used up"
 SETTLED = "more rounds would not decide what is left"
 STOPPED = "it was stopped"
@@ -90,6 +91,7 @@ class _Loop:
     course: Course
     rounds: int = 0
     block_begun_s: float = 0.0
+    shortened: bool = False
 
     def until_done(self) -> str:
         """Measure; returns why it stopped."""
@@ -100,7 +102,9 @@ class _Loop:
             if not self._until(self.course.next_look):
                 return BUDGET
             self.course = after(self.course, self.turns.works())
-        return LAST if self.course.open.any() else DECIDED
+        if not self.course.open.any():
+            return DECIDED
+        return NO_TIME if self.shortened else LAST
 
     def _until(self, rounds: int) -> bool:
         """Measure up to so many rounds, or fewer if they do not fit; False if time is used up."""
@@ -128,5 +132,6 @@ class _Loop:
         round_s = (self.deadline.clock() - self.block_begun_s) / (BLOCK - 1)
         most = self.rounds + self.deadline.fits(round_s)
         looks = tuple(rounds for rounds in self.course.plan.looks if rounds <= most)
+        self.shortened = looks != self.course.plan.looks
         plan = replace(self.course.plan, looks=looks or self.course.plan.looks[:1])
         self.course = begin(plan, len(self.course.words))
