@@ -29,6 +29,8 @@ from dlprof.measured import ProcessSamples as ProcessSamples  # noqa: PLC0414
 from dlprof.measured import Share as Share  # noqa: PLC0414
 from dlprof.measured import TimeMeasure as TimeMeasure  # noqa: PLC0414
 from dlprof.measured import Verdict as Verdict  # noqa: PLC0414
+from dlprof.run_record import Reference as Reference  # noqa: PLC0414
+from dlprof.run_record import RoundTrip as RoundTrip  # noqa: PLC0414
 from dlprof.step_record import Step
 
 if TYPE_CHECKING:
@@ -175,39 +177,6 @@ class ExpectationRecord(Model):
     text: str
     verdict: str
     reason: str = ""
-
-
-class Reference(Model):
-    """What one process took for what no framework has a part in; see docs/gate.md."""
-
-    round: int
-    empty_call_ns: Annotated[float, Field(gt=0)]
-    memcpy_ns: Annotated[float, Field(gt=0)]
-    memcpy_bytes: int
-    python_ns: Annotated[float, Field(gt=0)]
-    environment: str = ""
-
-
-class RoundTrip(Model):
-    """Trips there and back in a row, by the results with the indices ``there`` and ``back``.
-
-    ``idle`` is the time per trip. ``parts`` are ns of one trip: each half, the first and the last
-    of them, and the wait at the end. ``loaded`` is ns of the first trip's halves and of the others
-    behind ``queued_ns`` of work of the producer of ``loaded_from``, which begins those trips;
-    ``not_loaded`` says why there is none, ``reason`` why nothing.
-    """
-
-    there: int
-    back: int
-    iterations: int
-    idle: TimeMeasure | None = None
-    parts: dict[str, float] = {}
-    loaded: dict[str, float] | None = None
-    loaded_from: str = "there"
-    restarted: str | None = None
-    """Why each trip begins with the same array, if what comes back cannot go again."""
-    not_loaded: str | None = None
-    reason: str | None = None
 
 
 class Header(Model):

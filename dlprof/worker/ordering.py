@@ -28,7 +28,6 @@ or where a slope is neither near 0 nor near 1.
 
 from __future__ import annotations
 
-import itertools
 import math
 import random
 import statistics
@@ -36,6 +35,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dlprof.worker.line import HALF, LEAST_POINTS, NOTHING_KNOWN, Fit, fit
 from dlprof.worker.load import Load, default_sides, load_of, own_sides
 from dlprof.worker.subject import Subject
 
@@ -50,10 +50,8 @@ MOST_WORK = 2**30
 """A queue that takes no time with so many units in it cannot be loaded."""
 MOST_STRETCH = 8
 """A queue is made so many times longer, at most, for a conversion that is slow on the host."""
-LEAST_POINTS = 6
 WAITS = 0.8
 FREE = 0.2
-HALF = 0.5
 """A slope from :data:`WAITS` on is a wait and up to :data:`FREE` is none, if its interval does not
 reach :data:`HALF`; everything else is unknown."""
 QUEUEING_SHARE = 0.5
@@ -74,24 +72,6 @@ class Point(NamedTuple):
     host_ns: int
     ready_ns: int | None
     done_ns: int
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A line through points, by the median of the slopes between them (Theil, Sen).
-
-    ``interval`` is Sen's 95 % interval of the slope (J. Am. Stat. Assoc. 63, 1968). ``scatter``
-    is how far the points lie from the line, as a share of the queue (both medians).
-    """
-
-    slope: float
-    intercept_ns: float
-    interval: tuple[float, float]
-    scatter: float = 0.0
-
-
-NOTHING_KNOWN = Fit(HALF, 0.0, (0.0, 1.0))
-"""The fit to too few points: anything between no wait and a full one."""
 
 
 @dataclass(frozen=True)
@@ -300,26 +280,6 @@ def _queue_once(load: Load, work: int) -> tuple[int, float]:
     load.finish(array)
     total = load.clock() - begin
     return total, (queued - begin) / max(total, 1)
-
-
-def fit(points: Sequence[tuple[float, float]]) -> Fit:
-    """The line through ``points``; :data:`NOTHING_KNOWN` where they are too few or too close."""
-    slopes = sorted(
-        (b[1] - a[1]) / (b[0] - a[0])
-        for a, b in itertools.combinations(points, 2)
-        if abs(b[0] - a[0]) > 0.2 * max(a[0], b[0])  # repeats of one length say nothing of a slope
-    )
-    n = len(points)
-    if n < LEAST_POINTS or not slopes:
-        return NOTHING_KNOWN
-    slope = statistics.median(slopes)
-    intercept = statistics.median(y - slope * x for x, y in points)
-    reach = 1.96 * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
-    low = max(0, math.floor((len(slopes) - reach) / 2))
-    high = min(len(slopes) - 1, math.ceil((len(slopes) + reach) / 2))
-    scatter = statistics.median(abs(y - slope * x - intercept) for x, y in points)
-    scatter /= max(1, statistics.median(x for x, _ in points))
-    return Fit(slope, intercept, (slopes[low], slopes[high]), scatter)
 
 
 def _warm(load: Load) -> None:
