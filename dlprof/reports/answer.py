@@ -64,6 +64,8 @@ def listed(codes: Sequence[str]) -> str:
 def _none_is_safe(measured: Sequence[Row]) -> str:
     if not measured:
         return "no path could be measured."
+    if all(row.unseen for row in measured):
+        return "no path leaves anything behind that could be looked at: none is called safe."
     if all(row.changed for row in measured):
         return "no path kept shape, dtype and values."
     return "no path was measured to the end, kept every value and does as documented."

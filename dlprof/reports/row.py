@@ -58,6 +58,8 @@ class Row:
     """Whether a finding says that the path is wrong or unsafe."""
     faults: tuple[str, ...] = ()
     """The rules that say so; with a question mark one that says it of another copy of the pair."""
+    unseen: bool = False
+    """Whether nothing of the result could be looked at: neither its memory nor its values."""
     unlooked: str = ""
     """What keeps the path from being called safe: that something was not looked at."""
     depends: str = ""
@@ -101,9 +103,9 @@ class Row:
 
     @property
     def safe(self) -> bool:
-        """Measured to the end, right, as documented, and no finding says that it is unsafe."""
+        """Measured to the end, seen to be right, as documented, and no finding calls it unsafe."""
         whole = self.status == "ok" and self.ready is not None and not self.changed
-        if self.suspect:
+        if self.suspect or self.unseen:
             return False
         return whole and not self.promise_broken
 
@@ -151,6 +153,7 @@ def row_of(result: Result) -> Row:
         notes=tuple(first_line(note) for note in result.notes),
         setup=clean(" / ".join(case.setup.strip().splitlines())),
         loaded=_loaded(result),
+        unseen=_unseen(result),
         unlooked=_unlooked(result),
         process_medians_ns=_process_medians(result),
         host_ns=None if result.host_time is None else result.host_time.median_ns,
@@ -230,6 +233,11 @@ def _of_a_racing_pair(row: Row, racing: set[tuple[str, ...]]) -> bool:
 
 def _way(row: Row) -> tuple[str, ...]:
     return row.pair, row.form or row.code, row.dtype, row.layout, row.device
+
+
+def _unseen(result: Result) -> bool:
+    verdicts = (result.ownership, result.values)
+    return all(found is not None and found.verdict == "unknown" for found in verdicts)
 
 
 def _unlooked(result: Result) -> str:

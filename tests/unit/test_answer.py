@@ -217,3 +217,16 @@ def test_processes_that_come_near_each_other_are_not():
 def test_a_view_that_depends_on_alignment_is_told_with_the_condition():
     row = make_row("f(x)", 1000.0, (950.0, 1050.0), depends="a view at 64, else a copy")
     assert "f(x), a view since the source is aligned, " in answers([row])[0]
+
+
+def test_a_call_that_leaves_nothing_to_look_at_is_not_called_safe():
+    quick = make_row("bind(x)", 1000.0, (950.0, 1050.0), owner="?", unseen=True)
+    seen = make_row("f(x)", 2000.0, (1950.0, 2050.0))
+    assert answers([quick, seen])[0].startswith("cheapest that is safe: f(x)")
+
+
+def test_where_nothing_can_be_looked_at_that_is_the_answer():
+    quick = make_row("bind(x)", 1000.0, (950.0, 1050.0), owner="?", unseen=True)
+    assert answers([quick]) == [
+        "no path leaves anything behind that could be looked at: none is called safe."
+    ]
