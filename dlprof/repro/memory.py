@@ -18,8 +18,8 @@ AMPLIFIED = (1 + thresholds.AMPLIFIED_ARRAYS) / 2
 ONE = 0.5
 
 STATUS = """\
-def status(name, file="status"):
-    lines = Path("/proc/self", file).read_text().splitlines()
+def status(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 """
 
@@ -30,7 +30,6 @@ def amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     evidence = peak.evidence if peak is not None else {}
     subject = subject.as_made(evidence)
     size = number(evidence.get("size_bytes")) or Known(0, subject.result).size_bytes
-    source = int(size)
     size = int(size * _widening(subject))
     if size <= 0:
         raise NoReproducer("the size of the array is not known")
@@ -43,15 +42,10 @@ def amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
         "gc.collect()",
         "ctypes.CDLL(None).malloc_trim(0)  # memory that was freed would hide a copy",
         'before = status("VmRSS")',
-        "# begins a new high-water mark, and forgets which pages were touched",
-        'for mark in ("5", "1"):',
-        '    Path("/proc/self/clear_refs").write_text(mark)',
-        'touched = status("Referenced", "smaps_rollup")',
+        "# begins a new high-water mark",
+        'Path("/proc/self/clear_refs").write_text("5")',
         subject.convert(),
-        'touched = status("Referenced", "smaps_rollup") - touched',
-        "# pages that are neither new nor the source: memory that was kept and is used again",
-        f'again = max(touched - {source} - (status("VmRSS") - before), 0)',
-        f'arrays = (status("VmHWM") - before + again) / {size}',
+        f'arrays = (status("VmHWM") - before) / {size}',
         "del y",
         'print(f"at its peak the conversion needed the memory of {arrays:.2f} arrays")',
         f"return arrays > {AMPLIFIED:g}",

@@ -1,8 +1,7 @@
 """Peak memory: how many arrays does one conversion need at its peak, beyond its source?
 
-An array is converted between two looks at the kernel's marks (:mod:`dlprof.worker.water_mark`): a
-view adds none, a copy one, a copy of a copy two, also where the framework uses memory again that
-it kept. It is measured at a size of its own: large enough to be seen among a process's other
+An array is converted between two looks at the kernel's mark (:mod:`dlprof.worker.water_mark`): a
+view adds none, a copy one, a copy of a copy two if both are there at once. It is measured at a size of its own: large enough to be seen among a process's other
 pages, and larger than what glibc's malloc ever keeps when it is freed (``M_MMAP_THRESHOLD`` grows
 to 32 MiB). It knows host memory only, and says ``unknown`` where the kernel does not let the mark
 be reset.
@@ -95,7 +94,7 @@ def _peak_bytes(subject: Subject) -> int:
     with timer.collector_off():  # it would touch all of the heap
         result = convert()
         subject.wait_for(result)
-        peak = water_mark.needed_bytes(before, subject.spec.size_bytes)
+        peak = water_mark.risen_bytes(before)
     del result
     return peak
 
@@ -117,7 +116,7 @@ def watch(subject: Subject) -> Mark | None:
 
 def watched(subject: Subject, before: Mark) -> int:
     """Bytes that were needed at once since :func:`watch`; the result is still alive."""
-    return water_mark.needed_bytes(before, subject.spec.size_bytes)
+    return water_mark.risen_bytes(before)
 
 
 def _unknown(reason: str) -> dict[str, Any]:

@@ -175,7 +175,8 @@ def test_a_file_that_may_not_be_run_is_told_in_one_sentence(tmp_path):
 def test_a_folder_is_no_interpreter(tmp_path):
     run = dlprof("probes", "--python", tmp_path, state=tmp_path)
     assert run.code == 2
-    assert run.sentence() == f"dlprof: there is no interpreter {tmp_path}"
+    sentence = f"dlprof: the interpreter {tmp_path} is a folder, not a regular file"
+    assert run.sentence() == sentence
 
 
 def test_a_python_that_is_too_old_says_so():

@@ -19,24 +19,19 @@ def subject(code="{x}[...]", **names):
 
 
 class Kernel:
-    """Stands for the kernel's numbers; a conversion says what it needs at its peak.
-
-    ``kept`` arrays of that are memory that the process had before.
-    """
+    """Stands for the kernel's numbers; a conversion says what it needs at its peak."""
 
     def __init__(self, monkeypatch):
-        self.now, self.peak, self.touched = 100 << 20, 0, 0
+        self.now, self.peak = 100 << 20, 0
         monkeypatch.setattr(water_mark, "resident_bytes", lambda: self.now)
         monkeypatch.setattr(water_mark, "high_water_bytes", lambda: self.peak)
-        monkeypatch.setattr(water_mark, "touched_bytes", lambda: self.touched)
         monkeypatch.setattr(water_mark, "reset", self.reset)
 
     def reset(self):
-        self.peak, self.touched = self.now, 0
+        self.peak = self.now
 
-    def convert(self, source, arrays, kept=0):
+    def convert(self, source, arrays):
         self.peak = max(self.peak, self.now + round(arrays * SIZE_BYTES))
-        self.touched += round(kept * SIZE_BYTES) + (SIZE_BYTES if kept else 0)
         return source
 
 
@@ -48,32 +43,6 @@ def test_the_peak_is_a_multiple_of_the_source(monkeypatch, arrays):
     assert found["evidence"]["arrays"] == arrays
     assert found["evidence"]["size_bytes"] == SIZE_BYTES
     assert ("create" in found["evidence"]) is (arrays > 1)
-
-
-@pytest.mark.parametrize(("new", "kept", "arrays"), [(1, 1, 2), (0, 1, 1), (0, 2, 2), (1, 0.1, 1)])
-def test_memory_that_a_framework_kept_and_uses_again_counts(monkeypatch, new, kept, arrays):
-    case = subject(f"kernel.convert({{x}}, {new}, {kept})", kernel=Kernel(monkeypatch))
-    assert peak_memory.measure(case)["evidence"]["arrays"] == arrays
-
-
-def test_where_touched_pages_are_not_counted_new_memory_is(monkeypatch):
-    kernel = Kernel(monkeypatch)
-    monkeypatch.setattr(water_mark, "touched_bytes", lambda: None)
-    case = subject("kernel.convert({x}, 1, 1)", kernel=kernel)
-    assert peak_memory.measure(case)["evidence"]["arrays"] == 1
-
-
-def test_a_copy_into_memory_that_is_kept_is_seen():
-    import numpy
-
-    if water_mark.touched_bytes() is None:
-        pytest.skip("this kernel does not count touched pages")
-    kept = numpy.ones(SIZE_BYTES // 4, dtype="float32")
-    case = subject("numpy.copyto(kept.reshape(-1)[:x.size], x.reshape(-1)) or x", kept=kept)
-    found = peak_memory.measure(case)
-    if found["verdict"] == "unknown":
-        pytest.skip(found["evidence"]["reason"])
-    assert found["evidence"]["arrays"] == pytest.approx(1, abs=0.25)
 
 
 def test_memory_that_shrinks_meanwhile_is_no_negative_peak(monkeypatch):
