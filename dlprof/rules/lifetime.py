@@ -106,6 +106,8 @@ def unsafe_copy(survey: Survey) -> Iterator[Claim]:
         size = _torn_bytes(ranked[0])
         other = survey.instead(ranked[0], _is_safe_copy)
         at = f" of {size_text(size)}" if size else ""
+        if _torn_layout(ranked[0]) == "sliced" != ranked[0].result.case.layout:
+            at += ", of a source that is not aligned"
         yield Claim(
             "error",
             ranked,
@@ -117,6 +119,11 @@ def unsafe_copy(survey: Survey) -> Iterator[Claim]:
                 "" if other is None else f" Or: {words.instead_of(ranked[0], other, 'is not torn')}"
             ),
         )
+
+
+def _torn_layout(case: Known) -> object:
+    evidences = (evidence for word, evidence in seen(case.result.early_write) if word == "unsafe")
+    return next((evidence.get("torn_layout") for evidence in evidences), None)
 
 
 def _is_safe_copy(case: Known) -> bool:

@@ -3,16 +3,19 @@
 A copy that is still being read when the source changes is torn. The source is written, by its own
 framework's in-place write, right after the call returned, at sizes from 4 KiB to 256 MiB; the
 result is then waited for and compared with what the source held before. Proof of an unsafe copy is
-one changed value; no changed value does not prove that there is no race. It cannot tell for views
-(which must change), and for sources that their framework does not let be written.
+one changed value; no changed value does not prove that there is no race. A copy that was whole is
+tried again from a source one element further, since another way of copying may serve memory that
+is not aligned. It cannot tell for views (which must change), and for sources that their framework
+does not let be written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from dlprof.probes.base import DTYPES
+from dlprof.probes.base import DTYPES, Unsupported
 from dlprof.worker import room
 from dlprof.worker.subject import Subject, compile_call
 
@@ -26,6 +29,9 @@ VIEW_BYTES = 4 << 10
 LARGE_BYTES = 128 << 20
 """Sizes from here on take seconds; they are tried once for each import, whatever the export."""
 
+UNALIGNED = "sliced"
+ALIGNED_OR_NOT = ("C", "aligned")
+
 _tried_large: set[tuple[str, str]] = set()
 
 
@@ -37,11 +43,16 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
         sizes_bytes = [subject.spec.size_bytes] if subject.spec.size_bytes else []
     tried: dict[int, str] = {}
     way = (subject.consumer.name, subject.import_.name)
+    elsewhere = _elsewhere(subject)
+    torn_layout = subject.spec.layout
     for size in sizes_bytes:
         if size >= LARGE_BYTES and way in _tried_large:
             tried[size] = "tried on another path of this import"
             break
         tried[size] = _try_size(subject, size)
+        whole = tried[size] == "whole" and size < LARGE_BYTES
+        if whole and elsewhere is not None and _try_elsewhere(elsewhere, size) == "torn":
+            tried[size], torn_layout, subject = "torn", UNALIGNED, elsewhere
         if tried[size] in ("torn", "immutable") or (tried[size] == "view" and size > VIEW_BYTES):
             break
         if size >= LARGE_BYTES:
@@ -49,8 +60,23 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
     found = judge(tried)
     if found["verdict"] == "unsafe":
         torn = next(size for size, seen in tried.items() if seen == "torn")
-        found["evidence"] |= _of_size(subject, torn).made()
+        found["evidence"] |= {"torn_layout": torn_layout, **_of_size(subject, torn).made()}
     return found
+
+
+def _elsewhere(subject: Subject) -> Subject | None:
+    """The same conversion of memory that is not aligned; None where it is a question of its own."""
+    spec = subject.spec
+    if subject.is_one_array or spec.layout not in ALIGNED_OR_NOT or spec.device != "cpu":
+        return None
+    return replace(subject, spec=replace(spec, layout=UNALIGNED))
+
+
+def _try_elsewhere(subject: Subject, size_bytes: int) -> str:
+    try:
+        return _try_size(subject, size_bytes)
+    except Unsupported:
+        return "cannot be made"
 
 
 def judge(tried: dict[int, str]) -> dict[str, Any]:

@@ -21,5 +21,5 @@ def measure(subject: Subject, cases_before: int) -> tuple[dict[str, Any], OneCal
     before = peak_memory.watch(subject)
     call = one_call.make(subject)
     found = {"ns": call.ready.samples_ns[0], "cases_before": cases_before}
-    peak = {} if before is None else {"peak_bytes": peak_memory.watched(subject, before)}
+    peak = {} if before is None else {"peak_bytes": peak_memory.watched(before)}
     return found | peak, call

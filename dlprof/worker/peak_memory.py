@@ -1,10 +1,10 @@
 """Peak memory: how many arrays does one conversion need at its peak, beyond its source?
 
 An array is converted between two looks at the kernel's mark (:mod:`dlprof.worker.water_mark`): a
-view adds none, a copy one, a copy of a copy two if both are there at once. It is measured at a size of its own: large enough to be seen among a process's other
-pages, and larger than what glibc's malloc ever keeps when it is freed (``M_MMAP_THRESHOLD`` grows
-to 32 MiB). It knows host memory only, and says ``unknown`` where the kernel does not let the mark
-be reset.
+view adds none, a copy one, a copy of a copy two if both are there at once. It is measured at a size
+of its own: large enough to be seen among a process's other pages, and larger than what glibc's
+malloc ever keeps when it is freed (``M_MMAP_THRESHOLD`` grows to 32 MiB). It knows host memory
+only, and says ``unknown`` where the kernel does not let the mark be reset.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def watch(subject: Subject) -> Mark | None:
         return None
 
 
-def watched(subject: Subject, before: Mark) -> int:
+def watched(before: Mark) -> int:
     """Bytes that were needed at once since :func:`watch`; the result is still alive."""
     return water_mark.risen_bytes(before)
 

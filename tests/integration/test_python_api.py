@@ -6,10 +6,9 @@ import asyncio
 import subprocess
 import sys
 import threading
-
-import pandas as pd
 from concurrent.futures import ThreadPoolExecutor
 
+import pandas as pd
 import pytest
 from command_line import FAKE, dlprof
 

@@ -145,3 +145,39 @@ def test_every_dtype_is_compared_by_its_bytes(dtype):
 
 def test_a_producer_whose_host_values_are_a_view_of_its_array_is_not_taken_for_torn():
     assert measured(producer=Shown(), consumer=Shown())["verdict"] == "safe"
+
+
+class TestUnaligned:
+    """Another way of copying may serve memory that is not aligned."""
+
+    CODE = "(late.take({x}) if {x}.ctypes.data % 64 else {x}.copy())"
+
+    def test_a_copy_that_is_late_only_there_is_unsafe(self):
+        late = Late()
+        spec = ArraySpec((4, 8), "float32", "aligned")
+        found = measured(self.CODE, spec=spec, consumer=late, late=late)
+        assert (found["verdict"], seen(found)) == ("unsafe", ["torn"])
+        assert found["evidence"]["torn_layout"] == "sliced"
+
+    def test_the_evidence_makes_the_array_that_showed_it(self):
+        late = Late()
+        spec = ArraySpec((4, 8), "float32", "aligned")
+        found = measured(self.CODE, spec=spec, consumer=late, late=late)
+        names = {"numpy": numpy}
+        exec(found["evidence"]["create"], names)
+        assert names["x"].ctypes.data % 64
+
+    def test_a_view_of_aligned_memory_is_not_judged_by_other_memory(self):
+        late = Late()
+        spec = ArraySpec((4, 8), "float32", "aligned")
+        code = "(late.take({x}) if {x}.ctypes.data % 64 else {x}[...])"
+        assert measured(code, spec=spec, consumer=late, late=late)["verdict"] == "unknown"
+
+    @pytest.mark.parametrize("layout", ["F", "strided"])
+    def test_other_layouts_are_judged_as_they_are(self, layout):
+        spec = ArraySpec((4, 8), "float32", layout)
+        late = Late()
+        code = "(late.take({x}) if {x}.flags.c_contiguous and {x}.ctypes.data % 64 else {x}.copy())"
+        found = measured(code, spec=spec, consumer=late, late=late, sizes=SIZES[:1])
+        assert found["verdict"] in ("safe", "unsafe", "unknown")
+        assert found["evidence"].get("torn_layout", layout) == layout
