@@ -211,7 +211,7 @@ class Worker:
 
     def _timed_out(self, outcome: Outcome, limit_s: float) -> Outcome:
         outcome.status = "timeout"
-        outcome.reason = f"no answer within {limit_s:g} s during {outcome.stage}"
+        outcome.reason = f"no answer within {limit_s:.3g} s during {outcome.stage}"
         self._ask_for_stacks()
         return self._lost(outcome)
 

@@ -14,7 +14,7 @@ from typing import Any
 from dlprof import machine, provenance, references, state, trips
 from dlprof import session as sessions
 from dlprof.catalog import Catalog, catalog_from, environment
-from dlprof.errors import Unsaved, UsageError
+from dlprof.errors import Unmeasured, Unsaved, UsageError
 from dlprof.interpreter import Outcome, Worker
 from dlprof.interrupts import uninterrupted
 from dlprof.journal import Journal
@@ -27,7 +27,7 @@ from dlprof.reports import round_trip
 from dlprof.reports.row import rows_of, suspected
 from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
 from dlprof.request import request_from
-from dlprof.runner import Runner, Watcher, sample_ns_for
+from dlprof.runner import Runner, Watcher, sample_ns_for, way
 from dlprof.scenario import expectation
 from dlprof.slim import without_texts
 from dlprof.state import default_path as default_path  # noqa: PLC0414 - callers find it here
@@ -178,6 +178,7 @@ class Measurement:
 
         He says in ``rounds_done`` and ``complete`` how far it got.
         """
+        self._check_setup()
         self._save_first()  # an output that cannot be written is known before anything is measured
         runner = Runner(
             {name: place.interpreter for name, place in self._places.items()},
@@ -197,6 +198,21 @@ class Measurement:
                 self._expectations = self._check_expectations()
             finally:
                 self._save_last()
+
+    def _check_setup(self) -> None:
+        """Raises :class:`Unmeasured` where the user's setup fails, before anything is measured."""
+        setup = self.request.settings.setup
+        if not setup:
+            return
+        for name, place in self._places.items():
+            if place.cases:
+                with Worker(place.interpreter.python, place.interpreter.variables) as worker:
+                    asked = {"do": "setup", **way(place.cases[0]), "setup": setup}
+                    outcome = worker.ask(asked, self.request.settings.limit_s)
+                if outcome.status == "skipped" or not outcome.alive:
+                    where = f" in {name}" if name else ""
+                    ended = "" if outcome.alive else "the setup, or an import before it, ended: "
+                    raise Unmeasured(f"{ended}{_last_words(outcome)}{where}")
 
     def _measure_references(self, round_: int) -> None:
         enough = self.reference_rounds is not None and round_ >= self.reference_rounds

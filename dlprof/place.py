@@ -46,7 +46,8 @@ def place_of(
             raise
         nothing = Interpreter(catalog.python, {})
         return Place(nothing, [], left_out=(f"{where}{refusal}",), refusal=refusal)
-    left_out = tuple(f"{where}{line}" for line in (*missing, *targets.refused))
+    idle = [f"no path matches {glob!r}" for glob in plan.unmatched(targets, globs)]
+    left_out = tuple(f"{where}{line}" for line in (*missing, *targets.refused, *idle))
     interpreter = Interpreter(catalog.python, _variables(found))
     return Place(interpreter, cases, targets.device_reasons, left_out)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
@@ -147,11 +148,27 @@ def choose(found: Iterable[Path], globs: Sequence[str]) -> list[Path]:
     """The paths that any glob matches, by name (``tensor->from_dlpack``) or by code."""
     if not globs:
         return list(found)
-    return [
+    return [path for path in found if any(matches(path, glob) for glob in globs)]
+
+
+def matches(path: Path, glob: str) -> bool:
+    """Whether ``glob`` matches the path's name or its code, or is its code for some array."""
+    text = re.escape(path.code).replace(r"\{dtype\}", ".+").replace(r"\{shape\}", ".+")
+    return (
+        fnmatchcase(path.name, glob)
+        or fnmatchcase(path.code, glob)
+        or re.fullmatch(text, glob) is not None
+    )
+
+
+def unmatched(found: Targets, globs: Sequence[str]) -> list[str]:
+    """The globs that match no path of any target."""
+    known = [
         path
-        for path in found
-        if any(fnmatchcase(path.name, glob) or fnmatchcase(path.code, glob) for glob in globs)
+        for target in found.found
+        for path in paths(target.producer, target.consumer, target.device)
     ]
+    return [glob for glob in globs if not any(matches(path, glob) for path in known)]
 
 
 def choose_device(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from textwrap import indent
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -11,7 +12,7 @@ from rich.table import Table
 
 from dlprof.catalog import Catalog, ProbeInfo
 from dlprof.cli.show import colour, width
-from dlprof.plan import Path
+from dlprof.plan import Axes, Path
 
 
 def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:
@@ -57,16 +58,36 @@ def _exchange(probe: ProbeInfo, found: Mapping[str, Any] | None) -> str:
 
 def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]) -> str:
     """The paths of each device as code."""
-    return "\n".join(
+    parts = [
         _paths_on(f"{producer} → {consumer} on {device}", paths) for device, paths in found.items()
-    )
+    ]
+    every = [path for paths in found.values() for path in paths]
+    return "\n".join([*parts, *_explained(every)])
+
+
+def _code(path: Path) -> str:
+    """As a user would type it for the array that is measured where nobody asks for another."""
+    return path.written(Axes().dtypes[0], Axes().shapes[0])
+
+
+def _explained(paths: Sequence[Path]) -> list[str]:
+    """What stands in the code besides the array; a setup that several need is told once."""
+    needed: dict[str, str] = {}
+    for path in paths:
+        setup = path.import_.setup.strip()
+        if setup:
+            needed.setdefault(setup, _code(path))
+    told = [f"{code} needs:\n{indent(setup, '    ')}\n" for setup, code in needed.items()]
+    if any(_code(path) != path.code for path in paths):
+        told.append("dtype and shape stand there as for an array of float32, 1024x1024\n")
+    return told
 
 
 def _paths_on(title: str, paths: Sequence[Path]) -> str:
     """A row for each path; where the code is too long for that, a line of its own."""
     if not paths:
         return f"{title}: no common protocol\n"
-    rows = [(path.code, path.protocol, path.name, path.promise or "") for path in paths]
+    rows = [(_code(path), path.protocol, path.name, path.promise or "") for path in paths]
     columns = [max(map(len, column)) for column in zip(*rows, strict=True)]
     if sum(columns) + 2 * len(columns) > width():
         lines = [f"{code}\n    {', '.join(filter(None, rest))}" for code, *rest in rows]

@@ -142,11 +142,12 @@ Diagnose = Annotated[
     ),
 ]
 Setup = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--setup",
         metavar="TEXT",
-        help="Python that runs after the imports: jax.config.update('jax_enable_x64', True).",
+        help="Python that runs after the imports: jax.config.update('jax_enable_x64', True); may be"
+        " repeated, a line each.",
         rich_help_panel=MEASURING,
     ),
 ]

@@ -94,7 +94,7 @@ def run(
         diagnose,
         placements=placement,
         first_calls=first_calls,
-        setup=setup,
+        setup="\n".join(setup or ()),
     )
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)

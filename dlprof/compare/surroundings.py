@@ -12,7 +12,7 @@ from dlprof.session import Header
 
 MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
 GPU = ("name", "sm_clock_max_mhz", "memory_clock_max_mhz")
-SETTINGS = ("sample_ns", "together")
+SETTINGS = ("sample_ns", "together", "setup")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,10 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
     yield from _differ("seed", base.seed, head.seed, "setting")
     old, new = (mapping(header.request.get("settings")) for header in (base, head))
     for name in SETTINGS:
-        yield from _differ(name, old.get(name), new.get(name), "setting")
+        before, after = (side.get(name) for side in (old, new))
+        if name == "setup":  # of older sessions too, which had none
+            before, after = before or "none", after or "none"
+        yield from _differ(name, before, after, "setting")
     before = mapping(base.environment.get("variables"))
     after = mapping(head.environment.get("variables"))
     for name in dict.fromkeys((*before, *after)):

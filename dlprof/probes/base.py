@@ -172,7 +172,8 @@ class Import:
     ``setup`` is extra source text this way needs. ``result_device`` says where the result is, if
     that is not the source's device although the framework can own arrays there.
     ``returns_array`` is false where nothing remains after the call that could be looked at, as
-    with a kernel's argument.
+    with a kernel's argument. ``layouts`` are those of :data:`LAYOUTS` that it is made for:
+    of others it would make something wrong without a word. Empty means all.
     """
 
     name: str
@@ -185,6 +186,7 @@ class Import:
     setup: str = ""
     result_device: str = ""
     returns_array: bool = True
+    layouts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -40,16 +40,20 @@ _BITS = {
 
 
 # A model that gives its input back, as onnx.helper writes it: one Identity node, float32 of any
-# shape. The input's dtype is looked at when a session runs, not when an array is bound.
+# shape. The input's dtype is looked at when a session runs, not when an array is bound. An address
+# says nothing of its dtype: ``kinds`` are the numbers of onnx.TensorProto.
 _BINDING = """\
 model = bytes.fromhex('080712003a2b0a100a017812017922084964656e74697479120167'
                       '5a090a017812040a02080162090a017912040a02080142040a00100d')
 session = onnxruntime.InferenceSession(model, providers=onnxruntime.get_available_providers())
 binding = session.io_binding()
+kinds = {'float32': 1, 'uint8': 2, 'int8': 3, 'uint16': 4, 'int16': 5, 'int32': 6, 'int64': 7,
+         'bool': 9, 'float16': 10, 'float64': 11, 'uint32': 12, 'uint64': 13, 'complex64': 14,
+         'complex128': 15, 'bfloat16': 16, 'float8_e4m3fn': 17, 'float8_e5m2': 19}
 """
 _BIND_POINTER = (
-    "binding.bind_input('x', '{device}', 0, numpy.dtype('{{dtype}}').type, "
-    "tuple({{x}}.shape), {{x}}.{pointer})"
+    "binding.bind_input('x', '{device}', 0, kinds['{{dtype}}'], tuple({{x}}.shape), "
+    "{{x}}.{pointer})"
 )
 _POINTERS = (
     ("torch", "cpu", "data_ptr()"),
@@ -135,6 +139,7 @@ class OnnxRuntime(Probe):
                 producers=(producer,),
                 setup=_BINDING,
                 returns_array=False,
+                layouts=("C", "aligned", "sliced", "readonly"),
                 note=f"{_BOUND}; a bare address: for contiguous arrays that outlive the run",
             )
             for producer, device, pointer in _POINTERS

@@ -31,4 +31,4 @@ def _rest(known: int, measured: int) -> str:
     if not unknown:
         return more
     paths = "path was" if unknown == 1 else "paths were"
-    return f"{more} ({unknown} {paths} first in no process; --first-calls measures these too)"
+    return f"{more} ({unknown} {paths} first in no process; see --first-calls)"

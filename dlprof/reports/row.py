@@ -236,8 +236,12 @@ def _way(row: Row) -> tuple[str, ...]:
 
 
 def _unseen(result: Result) -> bool:
-    verdicts = (result.ownership, result.values)
-    return all(found is not None and found.verdict == "unknown" for found in verdicts)
+    seen = {"ownership": result.ownership, "values": result.values}
+    failed = {note.partition(":")[0] for note in result.notes}
+    return all(
+        name in failed if found is None else found.verdict == "unknown"
+        for name, found in seen.items()
+    )
 
 
 def _unlooked(result: Result) -> str:

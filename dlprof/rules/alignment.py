@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from operator import mul
 from typing import NamedTuple
 
 from dlprof.probes.base import DTYPES
-from dlprof.rules.known import Known, number
+from dlprof.rules.known import Known, mapping, number
 
 CONTIGUOUS = ("C", "aligned", "sliced")
 """Layouts that differ in their alignment only."""
@@ -26,9 +26,12 @@ class Parted(NamedTuple):
         return {"copy_alignment_bytes": self.copied, "view_alignment_bytes": self.viewed}
 
     def where(self, word: str) -> str:
-        """``at a multiple of 64 bytes``: where it is a ``view``, or a ``copy``."""
+        """``at a multiple of 64 bytes``: where it is a ``view``, or a ``copy``.
+
+        The limit is somewhere between the two, so that both are named.
+        """
         if word == "view":
-            return f"at a multiple of {self.viewed:.0f} bytes"
+            return f"at a multiple of {self.viewed:.0f} bytes (a copy at {self.copied:.0f})"
         return f"at a multiple of {self.copied:.0f} bytes and no more"
 
 
@@ -41,10 +44,22 @@ def parted(cases: Iterable[Known]) -> Parted | None:
             if word not in found or alignment is None:
                 return None
             found[word].append(alignment)
+        for word, alignment in _tried(case):
+            found[word].append(alignment)
     if not all(found.values()):
         return None
     copied, viewed = max(found["copy"]), min(found["view"])
     return Parted(copied, viewed) if copied < viewed else None
+
+
+def _tried(case: Known) -> Iterator[tuple[str, float]]:
+    """What the instrument *alignment* saw of the same path."""
+    seen = case.result.alignment
+    for place in ("aligned", "sliced") if seen is not None and seen.verdict == "dependent" else ():
+        one = mapping(seen.evidence.get(place)) if seen is not None else {}
+        alignment = number(one.get("alignment_bytes"))
+        if one.get("verdict") in WORDS and alignment is not None:
+            yield str(one["verdict"]), alignment
 
 
 def is_contiguous(case: Known) -> bool:

@@ -38,7 +38,7 @@ from dlprof.worker import (
     values,
 )
 from dlprof.worker.declared import FaultyProbe
-from dlprof.worker.subject import OneArray, Subject, namespace_for, prepare
+from dlprof.worker.subject import OneArray, SetupFailed, Subject, namespace_for, prepare
 from dlprof.worker.words import words
 
 if TYPE_CHECKING:
@@ -108,6 +108,8 @@ def guarded(desk: Desk, answer: Answer, measure: Callable[[], tuple[str, str | N
         answer.outcome = ("skipped", str(reason))
     except FaultyProbe as fault:
         answer.outcome = ("crashed", f"the probe is faulty: {fault}")
+    except SetupFailed as fault:
+        answer.outcome = ("skipped", str(fault))
     except SyntaxError as fault:
         answer.outcome = ("crashed", f"the probe is faulty: {words(fault)}")
     except Unsupported as refusal:
@@ -125,7 +127,10 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     spec = ArraySpec(
         tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
     )
+    before = desk.cases_before
+    desk.cases_before += 1  # also one that is refused warms what the next one uses
     ways = ways_of(desk, request, answer)
+    _check_layout(ways.import_, spec)
     spec = _fitting(ways, request, spec)
     answer.stage("create")
     if "recipe" in request["instruments"]:
@@ -137,9 +142,8 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     answer.stage("first call")
     desk.channel.forks = 0
     desk.channel.measuring = True
-    found, first = first_call.measure(subject, desk.cases_before)
+    found, first = first_call.measure(subject, before)
     answer.part("first_call", found)
-    desk.cases_before += 1
     once = None
     if "host_time" in request["instruments"] and not subject.is_one_array:
         # A user's own statement may do anything: it is timed as it always is.
@@ -152,6 +156,12 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     if "host_time" in answer.refusals:
         return "unsupported", answer.refusals["host_time"]
     return outcome
+
+
+def _check_layout(import_: Import, spec: ArraySpec) -> None:
+    if import_.layouts and spec.layout not in import_.layouts:
+        made_for = ", ".join(import_.layouts)
+        raise Unsupported(f"{import_.name} is for arrays of layout {made_for}, not {spec.layout}")
 
 
 def _recipe(ways: Ways, request: dict[str, Any], spec: ArraySpec) -> dict[str, Any]:
@@ -193,6 +203,16 @@ def load(desk: Desk, requests: list[dict[str, Any]], answer: Answer) -> None:
     for request in requests:
         with contextlib.suppress(BaseException):
             ways_of(desk, request, answer)
+
+
+def check_setup(desk: Desk, request: dict[str, Any], answer: Answer) -> None:
+    """Import what a case needs and run the user's setup; sets ``answer.outcome``."""
+
+    def run() -> tuple[str, str | None]:
+        ways_of(desk, request, answer)
+        return "ok", None
+
+    guarded(desk, answer, run)
 
 
 class Ways(NamedTuple):

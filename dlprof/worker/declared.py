@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from string import Formatter
 from typing import Any
 
-from dlprof.probes.base import ANY_DEVICE, Export, Import, Probe, Protocol, Use
+from dlprof.probes.base import ANY_DEVICE, LAYOUTS, Export, Import, Probe, Protocol, Use
 
 PROMISES = (None, "copy", "view")
 
@@ -136,6 +136,9 @@ def _way(way: Export | Import, where: str) -> None:
         if way.result_device not in ("", *ANY_DEVICE):
             raise FaultyProbe(f"the result_device of {where} is {way.result_device!r}")
         check_text(way.setup, f"the setup of {where}")
+        _names(way.layouts, f"layouts of {where}")
+        if set(way.layouts) - set(LAYOUTS):
+            raise FaultyProbe(f"the layouts of {where} must be of {', '.join(LAYOUTS)}")
 
 
 def _unique(names: Iterable[str], where: str) -> None:

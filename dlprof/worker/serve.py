@@ -6,7 +6,7 @@ from typing import Any
 
 from dlprof.probes.base import Probe
 from dlprof.worker import loading, reference
-from dlprof.worker.case import Answer, load, run_case
+from dlprof.worker.case import Answer, check_setup, load, run_case
 from dlprof.worker.channel import Channel
 from dlprof.worker.inspect import inspect, verify
 from dlprof.worker.recognise import recognise
@@ -48,6 +48,8 @@ class Desk:
             run_case(self, request, answer, step_case.measure)
         elif kind == "round trip":
             run_trip(self, request, answer)
+        elif kind == "setup":
+            check_setup(self, request, answer)
         elif kind == "load":
             load(self, request["cases"], answer)
         elif kind == "reference":

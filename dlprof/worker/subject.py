@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Unsupported, written
 from dlprof.worker.declared import FaultyProbe, check_code, check_text
+from dlprof.worker.words import words
 
 
 class OneArray:
@@ -18,6 +19,10 @@ class OneArray:
     """
 
     array_name: ClassVar[str]
+
+
+class SetupFailed(Exception):
+    """A user's own setup raised; the message says what."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +117,17 @@ def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> C
 def namespace_for(
     producer: Probe, consumer: Probe, import_: Import, setup: str = ""
 ) -> dict[str, Any]:
-    """Run the setup text of both frameworks, then the user's; names that a conversion may use."""
+    """Run the setup text of both frameworks, then the user's; names that a conversion may use.
+
+    Raises :class:`SetupFailed` where the user's raises.
+    """
     namespace: dict[str, Any] = {}
-    for text in (producer.setup, consumer.setup, import_.setup, setup):
+    for text in (producer.setup, consumer.setup, import_.setup):
         exec(compile(text, "<setup>", "exec"), namespace)  # noqa: S102 - the probes' own text
+    try:
+        exec(compile(setup, "<setup>", "exec"), namespace)  # noqa: S102 - the user's own text
+    except BaseException as fault:  # he may call sys.exit
+        raise SetupFailed(f"the setup fails: {words(fault)}") from fault
     return namespace
 
 

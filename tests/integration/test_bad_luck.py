@@ -409,6 +409,7 @@ def test_a_probe_file_that_only_looks_dangerous_is_loaded(probe_file, text):
         ("exports = (Export('a', Protocol.NATIVE, '{x}', 'cpu'),)", "devices of Bad.exports 'a' must be a tuple, not 'cpu'"),
         ("exports = (Export('a', Protocol.NATIVE, '{x}', promise='vieww'),)", "the promise of Bad.exports 'a' must be copy or view, not 'vieww'"),
         ("imports = (Import('a', Protocol.NATIVE, '{x}'),)", "protocols of Bad.imports 'a' must be a tuple, not"),
+        ("imports = (Import('a', (Protocol.DLPACK,), 'f({x})', layouts=('odd',)),)", "the layouts of Bad.imports 'a' must be of C, aligned"),
         ("imports = (Import('a', (Protocol.NATIVE,), '{x}', producers='fake'),)", "producers of Bad.imports 'a' must be a tuple, not 'fake'"),
         ("imports = (Import('a', (Protocol.NATIVE,), '{x}', setup=5),)", "the setup of Bad.imports 'a' must be text, not 5"),
     ],

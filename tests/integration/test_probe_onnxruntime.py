@@ -140,3 +140,15 @@ def test_what_was_bound_is_not_copied(code):
     namespace = bound(code, x)
     x[...] = 7
     assert run(namespace)[0, 0] == 7
+
+
+def test_a_bare_address_is_bound_of_contiguous_arrays_only():
+    (import_,) = [way for way in OnnxRuntime.imports if way.name == "bind_input_torch_cpu"]
+    assert not {"F", "strided", "reversed", "broadcast"} & set(import_.layouts)
+
+
+def test_a_bare_address_can_be_bound_of_a_dtype_that_numpy_lacks():
+    (import_,) = [way for way in OnnxRuntime.imports if way.name == "bind_input_torch_cpu"]
+    namespace = {"x": torch.ones(4, 8, dtype=torch.bfloat16)}
+    exec(OnnxRuntime.setup + "\n" + import_.setup, namespace)
+    eval(import_.code.format(x="x", dtype="bfloat16", shape="(4, 8)"), namespace)

@@ -40,7 +40,8 @@ def test_the_session_and_its_recipes_keep_it(tmp_path):
 
 def test_what_it_sets_can_be_used_by_all_that_follows(tmp_path):
     session = tmp_path / "s.json"
-    dlprof("run", "numpy", "numpy", *QUICK, "--setup", "del numpy", "-o", session, state=tmp_path)
+    options = (*QUICK, "--setup", "del numpy", "-o", session)
+    dlprof("run", "numpy", "numpy", *options, state=tmp_path)
     reasons = {result["reason"] for result in json.loads(session.read_text())["results"]}
     assert reasons == {"NameError: name 'numpy' is not defined"}
 
@@ -51,10 +52,29 @@ def test_text_that_is_not_python_is_refused_before_anything_is_measured(tmp_path
     assert run.sentence() == "dlprof: the setup is not Python: '(' was never closed"
 
 
-def test_text_that_raises_is_the_reason_that_nothing_could_be_measured(tmp_path):
-    run = dlprof("run", "numpy", "numpy", *QUICK, "--setup", "nobody", state=tmp_path)
+@pytest.mark.parametrize(
+    ("setup", "sentence"),
+    [
+        ("nobody", "the setup fails: NameError: name 'nobody' is not defined"),
+        ("import sys; sys.exit(3)", "the setup fails: SystemExit: 3"),
+        ("import os; os.abort()", "the setup, or an import before it, ended: killed by SIGABRT"),
+    ],
+)
+def test_text_that_fails_is_told_and_blamed_on_no_framework(tmp_path, setup, sentence):
+    session = tmp_path / "s.json"
+    options = (*QUICK, "--setup", setup, "-o", session)
+    run = dlprof("run", "numpy", "numpy", *options, state=tmp_path)
     assert run.code == 4
-    assert "NameError: name 'nobody' is not defined" in run.err
+    assert sentence in run.err
+    assert not session.exists()
+
+
+def test_it_may_be_given_in_several_lines(tmp_path):
+    session = tmp_path / "s.json"
+    options = ("--setup", "a = 1", "--setup", "assert a == 1", "-o", session)
+    assert dlprof("run", "numpy", "numpy", *QUICK, *options, state=tmp_path).code == 0
+    kept = json.loads(session.read_text())["request"]["settings"]["setup"]
+    assert kept == "a = 1\nassert a == 1"
 
 
 def test_a_run_that_is_finished_has_its_setup_from_the_file(tmp_path):

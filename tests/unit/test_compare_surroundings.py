@@ -73,3 +73,23 @@ def test_a_session_that_does_not_say_differs_in_nothing():
 def test_a_session_is_trusted_where_others_left_it_a_core(foreign, cores, trusted):
     header = make_header(foreign_cores=foreign, environment={"cores": cores} if cores else {})
     assert (untrusted(header) is None) is trusted
+
+
+def with_setup(setup):
+    request = {"settings": {"setup": setup} if setup is not None else {}}
+    return make_header(request=request)
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "texts"),
+    [
+        ("a = 1", "a = 2", ["setup a = 1 → a = 2"]),
+        (None, "a = 1", ["setup none → a = 1"]),
+        ("a = 1", "", ["setup a = 1 → none"]),
+        (None, "", []),
+        ("a = 1", "a = 1", []),
+    ],
+)
+def test_another_setup_is_worth_knowing(base, head, texts):
+    found = differences(with_setup(base), with_setup(head))
+    assert [str(one) for one in found if one.what == "setup"] == texts

@@ -66,3 +66,17 @@ def test_a_listing_says_that_nothing_was_imported():
     assert "Nothing was imported" in probes_text(make_catalog(make_probe_info()), {})
     verified = {"numpy": {"devices": {"cpu": "usable"}, "c_exchange_api": True}}
     assert "Nothing was imported" not in probes_text(make_catalog(make_probe_info()), verified)
+
+
+def test_dtype_and_shape_stand_in_the_code_as_of_an_array():
+    text = paths_text("torch", "numpy", {"cpu": found("numpy.f({x}, '{dtype}', {shape})")})
+    assert "numpy.f(x, 'float32', (1024, 1024))" in text
+    assert "dtype and shape stand there as for an array" in text
+
+
+def test_what_a_path_needs_is_told_once():
+    ways = [make_way(name, code=f"model.{name}({{x}})", setup="model = 1") for name in ("a", "b")]
+    every = paths(make_probe_info("torch"), make_probe_info("numpy", imports=ways), "cpu")
+    text = paths_text("torch", "numpy", {"cpu": every})
+    assert text.count("model = 1") == 1
+    assert "model.a(x) needs:" in text

@@ -72,3 +72,10 @@ def test_a_pair_is_measured_on_each_device_that_it_has():
 def test_where_no_device_can_be_had_the_reason_is_raised():
     with pytest.raises(Unmeasured, match="cuda cannot be measured: no driver"):
         place(("torch", "torch"), axes=Axes(devices=("cuda",)))
+
+
+def test_a_glob_that_matches_nothing_is_left_out_and_said():
+    globs = ("*from_dlpack*", "*nothing*")
+    found = place_of((("torch", "numpy"),), Axes(), globs, CATALOG)
+    assert len(found.cases) == 1
+    assert found.left_out == ("no path matches '*nothing*'",)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from builders import make_catalog, make_probe_info, make_way
 
+from dlprof import plan
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.plan import Axes, cases, choose, choose_device, paths, targets
+from dlprof.plan import Axes, Path, cases, choose, choose_device, paths, targets
 
 pytestmark = pytest.mark.unit
 
@@ -235,3 +236,24 @@ def test_a_case_is_recorded_in_the_sessions_words():
         "setup": "",
         "source": "x",
     }
+
+
+class TestGlobs:
+    def path(self, code="torch.frombuffer(x, dtype=torch.{dtype}).reshape({shape})"):
+        return Path(make_way(), make_way("frombuffer"), "dlpack", code)
+
+    @pytest.mark.parametrize(
+        "glob",
+        [
+            "dlpack->frombuffer",
+            "*frombuffer*",
+            "torch.frombuffer(x, dtype=torch.float32).reshape((4, 8))",
+            "torch.frombuffer(x, dtype=torch.{dtype}).reshape({shape})",
+        ],
+    )
+    def test_a_path_is_found_by_its_name_its_code_and_its_code_for_an_array(self, glob):
+        assert plan.matches(self.path(), glob)
+
+    @pytest.mark.parametrize("glob", ["frombuffer", "torch.frombuffer(x)", "*asarray*"])
+    def test_it_is_found_by_nothing_else(self, glob):
+        assert not plan.matches(self.path(), glob)

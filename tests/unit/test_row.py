@@ -168,3 +168,22 @@ def test_what_was_no_copy_in_every_process_has_no_share_of_memcpy(owner, share):
     cost = {"size_bytes": 64, "gb_per_s": 5.0, "memcpy_gb_per_s": 10.0, "share_of_memcpy": 0.5}
     row = row_of(make_result(copy_cost=cost, ownership={"verdict": owner}))
     assert row.share_of_memcpy == share
+
+
+UNKNOWN = {"verdict": "unknown", "evidence": {}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "unseen"),
+    [
+        ({"ownership": UNKNOWN, "values": UNKNOWN}, True),
+        ({"notes": ["values: AttributeError: no", "ownership: AttributeError: no"]}, True),
+        ({"ownership": UNKNOWN, "values": {"verdict": "ok", "evidence": {}}}, False),
+        ({"ownership": {"verdict": "view", "evidence": {}}, "values": UNKNOWN}, False),
+        ({}, False),
+    ],
+)
+def test_a_result_of_which_nothing_could_be_seen_is_not_called_safe(changes, unseen):
+    row = row_of(make_result(**{"ownership": None, "values": None, **changes}))
+    assert row.unseen is unseen
+    assert not (row.unseen and row.safe)

@@ -324,7 +324,7 @@ def test_one_process_that_breaks_the_promise_is_enough():
     result = path("f(x)", owner=varying(("view", 64), ("copy", 16), ("view", 64)), case=PROMISED)
     (finding,) = found("DLP018", result)
     assert (
-        "is a view in 2 of 3 processes, where the source begins at a multiple of 64 bytes: a write"
+        "is a view in 2 of 3 processes, where the source begins at a multiple of 64 bytes (a copy at 16): a write"
         in finding.summary
     )
     assert finding.evidence["view_alignment_bytes"] == 64

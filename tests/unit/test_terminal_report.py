@@ -425,4 +425,4 @@ def test_it_is_told_how_to_learn_the_first_calls_that_are_unknown():
         make_row("a(x)", 1000.0, (950.0, 1050.0), first_ns=2e6),
         make_row("b(x)", 1000.0, (950.0, 1050.0)),
     ]
-    assert "(1 path was first in no process; --first-calls measures these too)" in flat(rows)
+    assert "(1 path was first in no process; see --first-calls)" in flat(rows)
