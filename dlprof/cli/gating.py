@@ -14,6 +14,7 @@ from dlprof import session as sessions
 from dlprof.cli import options
 from dlprof.cli.comparing import tell
 from dlprof.cli.comparison_wanted import ComparisonWanted
+from dlprof.cli.distinct import are_one
 from dlprof.cli.progress import Bar
 from dlprof.cli.sweeping import Given, check_count, count, prepared
 from dlprof.compare.criteria import Criteria
@@ -24,7 +25,7 @@ from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.gate import noise
 from dlprof.gate.baseline import check
 from dlprof.gate.cases import cases_of
-from dlprof.gate.kept import Kept, kept_in
+from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.measure import Task, gate
 from dlprof.reports.comparison import Names
 from dlprof.scenario.model import Scenario
@@ -90,7 +91,7 @@ def measure(
 ) -> None:
     """Measure both sides, tell, and raise what the exit code says."""
     _check(asked)
-    wanted.check(**{"the scenario": Path(asked.first), "the baseline": asked.baseline})
+    _check_files(asked, wanted)
     scenario, path = asked.scenario()
     base: Sweep | Session
     if asked.baseline is not None:
@@ -104,6 +105,9 @@ def measure(
     if known is not None:
         noise.check(known, head)
     kept = kept_in(asked.output)
+    aside = set_aside(kept)
+    if aside is not None:
+        typer.echo(f"the sessions of an earlier gate are now in {aside}", err=True)
     with Bar() as bar:
         task = Task(
             base,
@@ -142,6 +146,24 @@ def _check(asked: Asked) -> None:
         )
     if asked.budget is not None and not math.isfinite(asked.budget):
         raise UsageError(f"--budget must be a number of seconds, not {asked.budget}")
+
+
+def _check_files(asked: Asked, wanted: ComparisonWanted) -> None:
+    """Raises :class:`UsageError` before anything is written or moved over what is read."""
+    inputs = {
+        "the scenario": Path(asked.first) if asked.second is None else None,
+        "the baseline": asked.baseline,
+        "--noise": asked.noise,
+    }
+    kept = {} if asked.output is None else {name: Kept(asked.output).path(name) for name in NAMES}
+    for what, file in inputs.items():
+        for path in kept.values():
+            if file is not None and are_one(file, path):
+                raise UsageError(
+                    f"{what} is {path}, where -o {asked.output} keeps a session: "
+                    "name another folder"
+                )
+    wanted.check(**inputs, **{f"the session {path.name}": path for path in kept.values()})
 
 
 def sweep_of(scenario: Scenario, path: Path, given: Given, python: str | None) -> Sweep:
