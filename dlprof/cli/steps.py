@@ -61,8 +61,9 @@ def steps(
     from dlprof import step_request
     from dlprof.axes import split
     from dlprof.cli.measure import finish, measure
+    from dlprof.cli.starting import started
     from dlprof.cli.wanted import Wanted
-    from dlprof.measuring import Request, inspect_interpreter
+    from dlprof.measuring import Request
 
     wanted = Wanted(json, html, csv, parquet, markdown)
     if resume is not None:
@@ -97,4 +98,4 @@ def steps(
         probe_files=sources,
         command=("steps", *(one.name for one in asked)),
     )
-    measure(request, inspect_interpreter(interpreter, sources), output, wanted)
+    measure(request, started(interpreter, sources), output, wanted)
