@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from command_line import PROBE_FILES, content, dlprof
@@ -67,6 +68,17 @@ def test_a_slowdown_since_the_baseline_is_found_in_two_passes(tmp_path, scenario
     assert "times as long in the first pass" in text
     assert "an empty call took" in text
     assert sorted(file.name for file in kept.iterdir()) == ["head-again.json", "head.json"]
+
+
+def test_the_interpreter_of_head_may_be_named_beside_a_baseline(tmp_path, scenario, baseline):
+    for option in ("--python", "--head-python"):
+        done = gate(
+            tmp_path, scenario, baseline(), option, sys.executable, "--budget", 0, COLUMNS="300"
+        )
+        assert done.code == 3, done.err
+        assert f"HEAD {sys.executable}: " in done.out
+    done = gate(tmp_path, scenario, baseline(), "--head-python", "/nowhere/python")
+    assert (done.code, done.sentence()) == (2, "dlprof: there is no interpreter /nowhere/python")
 
 
 def test_equal_code_raises_no_alarm(tmp_path, scenario, baseline):
