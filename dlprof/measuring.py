@@ -36,6 +36,7 @@ from dlprof.state import state_folder as state_folder  # noqa: PLC0414
 INSPECT_LIMIT_S = 20.0
 START_LIMIT_S = 60.0
 """For an interpreter to start, also from a slow disk."""
+UNMEASURED = "interrupted, nothing measured"
 SYNTHETIC = "synthetic"
 NOT_FILES = (SYNTHETIC, "code:", "step:")
 """Sources of probes that stand as they are among the probe files of a request."""
@@ -49,8 +50,16 @@ def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catal
 
     ``probe_files`` are paths, :data:`SYNTHETIC` for the probes of the synthetic framework, or
     what :mod:`dlprof.own_code` writes of a user's own conversion or :mod:`dlprof.steps` of a step.
-    Raises :class:`UsageError` where the interpreter or a named probe file cannot be used.
+    Raises :class:`UsageError` where the interpreter or a named probe file cannot be used, or does
+    not answer within :data:`START_LIMIT_S`.
     """
+    try:
+        return _inspected(python, probe_files)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(UNMEASURED) from None
+
+
+def _inspected(python: str, probe_files: tuple[str, ...]) -> Catalog:
     named = [
         path if path.startswith(NOT_FILES) else f"file:{Path(path).absolute()}"
         for path in probe_files

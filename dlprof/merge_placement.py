@@ -53,7 +53,9 @@ def _share(times: Found) -> Share | None:
         statistics.median(one["hoisted"]["samples_ns"])
         / statistics.median(one["in-loop"]["samples_ns"])
         for _, one in times
-        if "hoisted" in one and "in-loop" in one
+        if "hoisted" in one
+        and "in-loop" in one
+        and statistics.median(one["in-loop"]["samples_ns"]) > 0
     ]
     if not left:
         return None

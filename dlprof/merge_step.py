@@ -77,7 +77,7 @@ def _saved(times: Parts, name: str, fresh: str) -> Share | None:
     ratios = [
         undisturbed_ns(one[name]) / undisturbed_ns(one[fresh])
         for _, one in times
-        if name in one and fresh in one
+        if name in one and fresh in one and undisturbed_ns(one[fresh]) > 0
     ]
     if not ratios:
         return None

@@ -13,6 +13,8 @@ LOOSE_DIGITS = 2
 """Significant digits of a value whose interval is not known."""
 
 
+LEAST, MOST = 1e-9, 1e15
+"""Beyond these a number is written with an exponent: hundreds of digits tell nobody anything."""
 FAR = 1000
 """Times whose ratio is as large are told in units of their own."""
 WIDE = 0.5
@@ -70,7 +72,7 @@ def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:
     scale, unit = unit_for(value_ns)
     half = max(interval_ns[1] - value_ns, value_ns - interval_ns[0]) / scale
     value = value_ns / scale
-    if half <= 0 or not math.isfinite(half):
+    if half <= 0 or not math.isfinite(half) or not LEAST <= abs(value) < MOST:
         return f"{value:.3g} {unit}"
     places = decimals(half)
     return f"{fixed(value, places)} ±{fixed(half, places)} {unit}"
@@ -113,9 +115,8 @@ def unit_for(value_ns: float) -> tuple[float, str]:
 
 def decimals(half: float) -> int:
     """Decimal places at which ``half`` shows its first digit, or two digits if the first is 1."""
-    exponent = math.floor(math.log10(half))
-    leading = round(half / 10**exponent)
-    return -exponent + (1 if leading == 1 else 0)
+    leading, exponent = f"{half:.0e}".split("e")
+    return -int(exponent) + (1 if leading == "1" else 0)
 
 
 def fixed(value: float, places: int) -> str:
@@ -130,4 +131,6 @@ def significant(value: float, digits: int) -> str:
         return "0"
     if not math.isfinite(value):  # of a session in which numbers stand that nobody measured
         return "∞"
+    if not LEAST <= abs(value) < MOST:
+        return f"{value:.{digits - 1}e}"
     return fixed(value, digits - 1 - math.floor(math.log10(abs(value))))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageError
 from dlprof.session import Session
@@ -16,6 +16,7 @@ ROUNDS = 3
 
 Shape = str | Sequence[int]
 Words = str | Iterable[str]
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Assertions:
         from dlprof.cli.fail_on import parse
 
         words = [*_words(rules), *([severity] if severity else [])]
-        fails = parse(words or ["warning"], "assert_no_finding")
+        fails = _plainly(parse, words or ["warning"], "assert_no_finding")
         named = ", ".join(words or ["warning"])
         self._check(
             f"No finding of {named}",
@@ -157,7 +158,7 @@ def asked_for(  # noqa: PLR0913 - as many as axes
         producer,
         consumer,
         tuple(_words(path)),
-        _shape(shape) if isinstance(shape, str) else None if shape is None else tuple(shape),
+        _plainly(_lengths, shape),
         dtype,
         layout,
         device,
@@ -166,13 +167,24 @@ def asked_for(  # noqa: PLR0913 - as many as axes
     )
 
 
-def _shape(text: str) -> tuple[int, ...]:
+def _plainly(read: Callable[..., Value], *words: Any) -> Value:
+    """What ``read`` makes of the words of a test; its refusal is shown at the line of the test."""
+    __tracebackhide__ = True
+    try:
+        return read(*words)
+    except DlprofError as refusal:
+        raise type(refusal)(str(refusal)) from None
+
+
+def _lengths(shape: Shape | None) -> tuple[int, ...] | None:
     __tracebackhide__ = True
     from dlprof.axes import parse_shapes
 
-    shapes = list(parse_shapes(text))
+    if not isinstance(shape, str):
+        return None if shape is None else tuple(shape)
+    shapes = list(parse_shapes(shape))
     if len(shapes) != 1:
-        raise UsageError(f"an assertion is on one shape, and {text!r} has {len(shapes)}")
+        raise UsageError(f"an assertion is on one shape, and {shape!r} has {len(shapes)}")
     return shapes[0]
 
 

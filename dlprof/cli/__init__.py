@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
 from dlprof.cli import streams
-from dlprof.errors import DlprofError, UsageError
+from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.interrupts import stop_in_order
 
 LONGEST_LINE = 2000
@@ -90,8 +92,21 @@ def _register() -> None:
         selftest.selftest,
     )
     for verb in verbs:
-        app.command()(verb)
+        app.command()(_interruptible(verb))
     app.add_typer(history.history, name="history")
+
+
+def _interruptible(verb: Callable[..., None]) -> Callable[..., None]:
+    """The verb; a Ctrl-C that it does not answer itself is told, which typer would not do."""
+
+    @functools.wraps(verb)
+    def told(*args: Any, **options: Any) -> None:
+        try:
+            verb(*args, **options)
+        except KeyboardInterrupt as stop:
+            raise Interrupted(str(stop) or "interrupted") from None
+
+    return told
 
 
 def main() -> NoReturn:

@@ -18,6 +18,11 @@ def calibrate(
     second: Annotated[
         str | None, typer.Argument(metavar="CONSUMER", help="Another framework.")
     ] = None,
+    shape: options.Shapes = None,
+    dtype: options.Dtypes = None,
+    layout: options.Layouts = None,
+    device: options.Device = None,
+    path: options.Paths = None,
     budget: Annotated[
         float | None,
         typer.Option(
@@ -25,15 +30,11 @@ def calibrate(
             min=1,
             metavar="SECONDS",
             help="How long to measure, and how long a gate may. Default: 300.",
+            rich_help_panel=options.MEASURING,
         ),
     ] = None,
     fail_on: options.Regressions = None,
     python: options.Python = None,
-    shape: options.Shapes = None,
-    dtype: options.Dtypes = None,
-    layout: options.Layouts = None,
-    device: options.Device = None,
-    path: options.Paths = None,
     timeout: options.Limit = None,
     seed: options.Seed = None,
     probe: options.ProbeFiles = None,
@@ -45,6 +46,7 @@ def calibrate(
             metavar="FILE",
             parser=names.file("--output", "the noise of each case goes there"),
             help="Write the noise file here. Default: beside the scenario.",
+            rich_help_panel=options.OUTPUT,
         ),
     ] = None,
 ) -> None:

@@ -17,11 +17,12 @@ def check_distinct(files: Mapping[str, str | Path | None]) -> None:
     """
     named = {what: Path(file) for what, file in files.items() if file not in (None, "-", Path("-"))}
     for (one, first), (other, second) in combinations(named.items(), 2):
-        if not sessions.is_special(first) and _are_one(first, second):
+        if not sessions.is_special(first) and are_one(first, second):
             raise UsageError(f"{other} and {one} are the same file: {second}")
 
 
-def _are_one(first: Path, second: Path) -> bool:
+def are_one(first: Path, second: Path) -> bool:
+    """Whether two names are of one file, also of one that is not there yet."""
     try:
         return first.samefile(second)
     except (OSError, RuntimeError, ValueError):  # one of them is not there yet

@@ -14,6 +14,7 @@ from dlprof import session as sessions
 from dlprof.cli import options
 from dlprof.cli.comparing import tell
 from dlprof.cli.comparison_wanted import ComparisonWanted
+from dlprof.cli.distinct import are_one
 from dlprof.cli.progress import Bar
 from dlprof.cli.sweeping import Given, check_count, count, prepared
 from dlprof.compare.criteria import Criteria
@@ -24,7 +25,7 @@ from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.gate import noise
 from dlprof.gate.baseline import check
 from dlprof.gate.cases import cases_of
-from dlprof.gate.kept import Kept, kept_in
+from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.measure import Task, gate
 from dlprof.reports.comparison import Names
 from dlprof.scenario.model import Scenario
@@ -57,6 +58,11 @@ class Asked:
     def measures(self) -> bool:
         return any((self.base_python, self.head_python, self.baseline))
 
+    @property
+    def head(self) -> str | None:
+        """The interpreter of HEAD; None for this one."""
+        return self.python if self.head_python is None else self.head_python
+
     def scenario(self) -> tuple[Scenario, Path]:
         """The scenario of a file, or that of a pair of frameworks."""
         if self.second is None:
@@ -68,8 +74,14 @@ class Asked:
 
 
 def check_files_only(asked: Asked, given: Given) -> None:
-    """Raises :class:`UsageError` for options of a measurement beside two session files."""
-    if asked.second is None:
+    """Raises :class:`UsageError` for what is no two session files, and for options of a
+    measurement beside them.
+    """
+    names = [asked.first, *([] if asked.second is None else [asked.second])]
+    scenarios = [name for name in names if Path(name).suffix == ".toml"]
+    if len(names) > 1 and scenarios:
+        raise UsageError(f"{scenarios[0]} is a scenario and no session: {HOW}")
+    if len(names) == 1 or not any(map(_may_be_a_file, names)):
         raise UsageError(HOW)
     named = {
         **given.named(),
@@ -85,25 +97,33 @@ def check_files_only(asked: Asked, given: Given) -> None:
         )
 
 
+def _may_be_a_file(name: str) -> bool:
+    """Whether it is one, or is called like one; else it is meant for a framework."""
+    return not name or name == "-" or bool(Path(name).suffix) or Path(name).exists()
+
+
 def measure(
     asked: Asked, given: Given, criteria: Criteria, unsure: int, wanted: ComparisonWanted
 ) -> None:
     """Measure both sides, tell, and raise what the exit code says."""
     _check(asked)
-    wanted.check(**{"the scenario": Path(asked.first), "the baseline": asked.baseline})
+    _check_files(asked, wanted)
     scenario, path = asked.scenario()
     base: Sweep | Session
     if asked.baseline is not None:
         base = sessions.load(asked.baseline)
-        head = sweep_of(scenario, path, given, asked.python)
+        head = sweep_of(scenario, path, given, asked.head)
         check(base, head)
     else:
         base = sweep_of(scenario, path, given, asked.base_python)
-        head = sweep_of(scenario, path, given, asked.head_python)
+        head = sweep_of(scenario, path, given, asked.head)
     known = None if asked.noise is None else noise.load(asked.noise)
     if known is not None:
         noise.check(known, head)
     kept = kept_in(asked.output)
+    aside = set_aside(kept)
+    if aside is not None:
+        typer.echo(f"the sessions of an earlier gate are now in {aside}", err=True)
     with Bar() as bar:
         task = Task(
             base,
@@ -132,16 +152,38 @@ def measure(
 
 
 def _check(asked: Asked) -> None:
-    if (asked.base_python is None) != (asked.head_python is None):
+    if asked.baseline is not None and asked.base_python is not None:
+        raise UsageError(
+            "--baseline and --base-python exclude each other: BASE is a session or an interpreter"
+        )
+    if asked.baseline is not None and asked.python is not None and asked.head_python is not None:
+        raise UsageError("--python and --head-python both name the interpreter of HEAD: leave one")
+    if asked.baseline is None and None in (asked.base_python, asked.head_python):
         raise UsageError("name both interpreters: --base-python and --head-python")
-    if asked.baseline is not None and asked.base_python:
-        raise UsageError("--baseline is BASE: name HEAD's interpreter with --python")
-    if asked.base_python and asked.python:
+    if asked.baseline is None and asked.python is not None:
         raise UsageError(
             "--python goes with --baseline: name --base-python and --head-python alone"
         )
     if asked.budget is not None and not math.isfinite(asked.budget):
         raise UsageError(f"--budget must be a number of seconds, not {asked.budget}")
+
+
+def _check_files(asked: Asked, wanted: ComparisonWanted) -> None:
+    """Raises :class:`UsageError` before anything is written or moved over what is read."""
+    inputs = {
+        "the scenario": Path(asked.first) if asked.second is None else None,
+        "the baseline": asked.baseline,
+        "--noise": asked.noise,
+    }
+    kept = {} if asked.output is None else {name: Kept(asked.output).path(name) for name in NAMES}
+    for what, file in inputs.items():
+        for path in kept.values():
+            if file is not None and are_one(file, path):
+                raise UsageError(
+                    f"{what} is {path}, where -o {asked.output} keeps a session: "
+                    "name another folder"
+                )
+    wanted.check(**inputs, **{f"the session {path.name}": path for path in kept.values()})
 
 
 def sweep_of(scenario: Scenario, path: Path, given: Given, python: str | None) -> Sweep:
@@ -173,7 +215,7 @@ def budget_s(asked: Asked) -> float:
 
 def _names(asked: Asked) -> Names:
     if asked.baseline is not None:
-        return Names(str(asked.baseline), options.interpreter(asked.python))
+        return Names(str(asked.baseline), options.interpreter(asked.head))
     return Names(str(asked.base_python), str(asked.head_python))
 
 

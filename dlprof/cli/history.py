@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dlprof.cli import options
+from dlprof.cli import names, options
 
 history = typer.Typer(
     help="Keep sessions for weeks, and see when something changed. See docs/history.md.",
@@ -18,7 +18,10 @@ history = typer.Typer(
 
 @history.command()
 def add(
-    session: Annotated[list[Path], typer.Argument(help="Session files.")],
+    session: Annotated[
+        list[Path],
+        typer.Argument(parser=names.session, metavar="SESSION", help="Session files; - is stdin."),
+    ],
     to: Annotated[
         str | None,
         typer.Option(
@@ -51,9 +54,7 @@ def add(
 def show(
     address: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[ADDRESS]", help="The folder or address. Default: $DLPROF_HISTORY."
-        ),
+        typer.Argument(metavar="ADDRESS", help="The folder or address. Default: $DLPROF_HISTORY."),
     ] = None,
     case: Annotated[
         list[str] | None,
@@ -70,7 +71,10 @@ def show(
     json: Annotated[
         str | None,
         typer.Option(
-            "--json", metavar="FILE|-", help="Write it as JSON; - prints it instead of the table."
+            "--json",
+            metavar="FILE|-",
+            help="Write it as JSON; - prints it instead of the table.",
+            rich_help_panel=options.OUTPUT,
         ),
     ] = None,
     html: options.Html = None,

@@ -8,7 +8,8 @@ from pathlib import Path
 from dlprof import session as sessions
 from dlprof.clean import clean
 from dlprof.cli.show import say
-from dlprof.errors import DlprofError
+from dlprof.errors import DlprofError, UsageError
+from dlprof.files import STDIN
 from dlprof.history.address import Address, given
 from dlprof.history.entry import Entry, entry_of, moment
 from dlprof.history.folder import folder_at
@@ -23,6 +24,8 @@ def keep(files: Sequence[Path], to: str | None, label: str | None) -> None:
     Raises :class:`~dlprof.errors.UsageError` for what cannot be read or added, and
     :class:`~dlprof.errors.Unmeasured` for a session without results.
     """
+    if files.count(STDIN) > 1:
+        raise UsageError("only one session can be on stdin")
     address = given(to, "--to ADDRESS")
     folder = folder_at(address)
     entries = [_entry(file, label) for file in files]

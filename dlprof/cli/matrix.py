@@ -35,9 +35,10 @@ def matrix(
     from dlprof.cli.fail_on import parse
     from dlprof.cli.matrix_table import show_matrix
     from dlprof.cli.measure import measure
+    from dlprof.cli.starting import started
     from dlprof.cli.wanted import Wanted
     from dlprof.errors import Unmeasured
-    from dlprof.measuring import Request, inspect_interpreter, pairs_of
+    from dlprof.measuring import Request, pairs_of
     from dlprof.plan import Axes
 
     allowed = parse(fail_on) if fail_on else None
@@ -45,7 +46,7 @@ def matrix(
     axes = options.axes_from(shape, dtype, layout, device, Axes())
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)
-    catalog = inspect_interpreter(interpreter, files)
+    catalog = started(interpreter, files)
     pairs = pairs_of(catalog, axes.device)
     if not pairs:
         raise Unmeasured("no framework is installed that can be measured here")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,12 +22,18 @@ def steps(
             "--model",
             metavar="FILE",
             help="An ONNX file, or a Python file that defines `model`. Default: a small one.",
+            rich_help_panel=options.ARRAYS,
         ),
     ] = None,
     threads: Annotated[
         int,
         typer.Option(
-            "--threads", min=0, max=4096, help="Threads on the host. Default: the framework's own."
+            "--threads",
+            min=0,
+            max=4096,
+            metavar="N",
+            help="Threads on the host. Default: the framework's own.",
+            rich_help_panel=options.MEASURING,
         ),
     ] = 0,
     shape: options.Shapes = None,
@@ -47,10 +52,7 @@ def steps(
     csv: options.Csv = None,
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option("--resume", metavar="FILE", help="Finish a session that was stopped."),
-    ] = None,
+    resume: options.Resume = None,
 ) -> None:
     """Measure steps of inference: an output of its own for each, a buffer used again, or two.
 
@@ -59,8 +61,9 @@ def steps(
     from dlprof import step_request
     from dlprof.axes import split
     from dlprof.cli.measure import finish, measure
+    from dlprof.cli.starting import started
     from dlprof.cli.wanted import Wanted
-    from dlprof.measuring import Request, inspect_interpreter
+    from dlprof.measuring import Request
 
     wanted = Wanted(json, html, csv, parquet, markdown)
     if resume is not None:
@@ -95,4 +98,4 @@ def steps(
         probe_files=sources,
         command=("steps", *(one.name for one in asked)),
     )
-    measure(request, inspect_interpreter(interpreter, sources), output, wanted)
+    measure(request, started(interpreter, sources), output, wanted)

@@ -15,8 +15,8 @@ from dlprof.axes import shape_text, split
 from dlprof.catalog import Catalog
 from dlprof.cli import options
 from dlprof.cli.show import say
+from dlprof.cli.starting import started
 from dlprof.errors import ScenarioError, UsageError
-from dlprof.measuring import inspect_interpreter
 from dlprof.place import Place, place_of
 from dlprof.plan import Case
 from dlprof.probes.base import DTYPES
@@ -175,7 +175,7 @@ def say_scenarios(folder: Path) -> None:
 
 def _catalog(assumed: Collection[str], one: Environment, files: tuple[str, ...]) -> Catalog:
     """What an environment has; one of ``assumed`` is taken to have every framework."""
-    catalog = inspect_interpreter(one.python, files)
+    catalog = started(one.python, files)
     if one.name not in assumed:
         return catalog
     return replace(catalog, probes=tuple(replace(probe, found=True) for probe in catalog.probes))

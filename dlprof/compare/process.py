@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,8 +74,12 @@ def time_ns(process: ProcessSamples) -> float:
     if len(process.samples_ns) == 1:  # of a history, which has many
         return process.samples_ns[0]
     if process.loops < MANY_CALLS:
-        return statistics.median(process.samples_ns)
-    return float(np.percentile(process.samples_ns, LOW))
+        found = statistics.median(process.samples_ns)
+    else:
+        with np.errstate(over="ignore"):
+            found = float(np.percentile(process.samples_ns, LOW))
+    # Between numbers that nobody measured there may be none that a float can hold.
+    return found if math.isfinite(found) else statistics.median_low(process.samples_ns)
 
 
 def _single(value_ns: float | None) -> Side:

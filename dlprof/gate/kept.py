@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
+import itertools
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,10 +29,7 @@ class Kept:
 
 
 def kept_in(folder: Path | None) -> Kept:
-    """The folder that the user named, or the state folder. Raises :class:`UsageError`.
-
-    What an earlier gate left in the folder is removed, so that no pass of another gate stays.
-    """
+    """The folder that the user named, or the state folder. Raises :class:`UsageError`."""
     if folder is None:
         path = default_path("gate")
         return Kept(path.parent, f"{path.stem}-")
@@ -41,8 +39,35 @@ def kept_in(folder: Path | None) -> Kept:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from None
-    found = Kept(folder)
-    for name in NAMES:
-        with contextlib.suppress(OSError):
-            found.path(name).unlink()
-    return found
+    return Kept(folder)
+
+
+def set_aside(kept: Kept) -> Path | None:
+    """Move what an earlier gate left there into a new folder ``1``, ``2``, …; None if nothing.
+
+    So no pass of another gate stays among those of this one, and none is lost. Raises
+    :class:`UsageError`.
+    """
+    earlier = [path for path in map(kept.path, NAMES) if os.path.lexists(path)]
+    if not earlier:
+        return None
+    try:
+        folder = _new_folder(kept.folder)
+        for path in earlier:
+            path.rename(folder / path.name)
+    except OSError as error:
+        raise UsageError(
+            f"cannot set the sessions of an earlier gate in {kept.folder} aside: {error.strerror}"
+        ) from None
+    return folder
+
+
+def _new_folder(parent: Path) -> Path:
+    for number in itertools.count(1):
+        folder = parent / str(number)
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError("numbers have no end")

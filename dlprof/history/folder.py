@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from dlprof import files
 from dlprof.errors import HistoryError
 from dlprof.history.address import Address
 from dlprof.session import NEW_MODE
@@ -76,7 +77,11 @@ class LocalFolder:
 
     def read(self, name: str) -> bytes:
         with _in_words(self.address, "read", name):
-            return (self.path / name).read_bytes()
+            path = self.path / name
+            kind = files.special(path)
+            if kind:  # which may never end, nor even be opened
+                raise OSError(f"it is {kind}, not a regular file")
+            return path.read_bytes()
 
     def create(self, name: str, content: bytes) -> bool:
         with _in_words(self.address, "add to"):

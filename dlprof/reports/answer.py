@@ -84,8 +84,8 @@ def slower(best: Row, other: Row) -> bool:
     if best.ready.ci95_ns is None or other.ready.ci95_ns is None:
         return ratio > 2  # noqa: PLR2004 - see the docstring
     if best.process_medians_ns and other.process_medians_ns:
-        nearest = min(other.process_medians_ns) / max(best.process_medians_ns)
-        if nearest > 2:  # noqa: PLR2004 - see the docstring
+        longest = max(best.process_medians_ns)
+        if min(other.process_medians_ns) > 2 * longest > 0:
             return True
     return ratio > SLOWER and other.ready.ci95_ns[0] > best.ready.ci95_ns[1]
 

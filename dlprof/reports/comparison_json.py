@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from dlprof import json_text
 from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL
 from dlprof.compare.floors import Floor
 from dlprof.compare.outcome import Outcome
@@ -18,7 +19,8 @@ SCHEMA = "dlprof.comparison/1"
 
 def render(comparison: Comparison, outcome: Outcome, exit_code: int) -> str:
     """One JSON object, with a line end."""
-    return json.dumps(content(comparison, outcome, exit_code), indent=1, allow_nan=False) + "\n"
+    found = json_text.finite(content(comparison, outcome, exit_code))
+    return json.dumps(found, indent=1, allow_nan=False) + "\n"
 
 
 def content(comparison: Comparison, outcome: Outcome, exit_code: int) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from command_line import PROBE_FILES, content, dlprof
@@ -69,6 +70,17 @@ def test_a_slowdown_since_the_baseline_is_found_in_two_passes(tmp_path, scenario
     assert "times as long in the first pass" in text
     assert "an empty call took" in text
     assert sorted(file.name for file in kept.iterdir()) == ["head-again.json", "head.json"]
+
+
+def test_the_interpreter_of_head_may_be_named_beside_a_baseline(tmp_path, scenario, baseline):
+    for option in ("--python", "--head-python"):
+        done = gate(
+            tmp_path, scenario, baseline(), option, sys.executable, "--budget", 0, COLUMNS="300"
+        )
+        assert done.code == 3, done.err
+        assert f"HEAD {sys.executable}: " in done.out
+    done = gate(tmp_path, scenario, baseline(), "--head-python", "/nowhere/python")
+    assert (done.code, done.sentence()) == (2, "dlprof: there is no interpreter /nowhere/python")
 
 
 def test_equal_code_raises_no_alarm(tmp_path, scenario, baseline):
@@ -147,3 +159,43 @@ def test_a_baseline_that_is_no_session_is_told(tmp_path, scenario):
     done = gate(tmp_path, scenario, scenario)
     assert done.code == 2
     assert "not JSON" in done.sentence()
+
+
+@pytest.mark.parametrize("name", ["base.json", "head.json", "head-again.json"])
+def test_a_baseline_among_the_sessions_of_the_folder_is_refused_and_stays(
+    tmp_path, scenario, baseline, name
+):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    path = baseline().rename(kept / name)
+    before = path.read_bytes()
+    done = gate(tmp_path, scenario, path, "-o", kept)
+    assert done.code == 2
+    assert done.sentence() == (
+        f"dlprof: the baseline is {path}, where -o {kept} keeps a session: name another folder"
+    )
+    assert path.read_bytes() == before
+    assert list(kept.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("option", ["--json", "--junit", "--markdown", "--sarif", "--gitlab"])
+def test_no_report_replaces_the_noise_file_or_a_session(tmp_path, scenario, baseline, option):
+    noise, kept = tmp_path / "s.noise.json", tmp_path / "kept"
+    noise.write_text("noise", encoding="utf-8")
+    done = gate(tmp_path, scenario, baseline(), "--noise", noise, option, noise)
+    assert (done.code, noise.read_text(encoding="utf-8")) == (2, "noise")
+    assert done.sentence() == f"dlprof: {option} and --noise are the same file: {noise}"
+    done = gate(tmp_path, scenario, baseline(), "-o", kept, option, kept / "head.json")
+    assert done.code == 2
+    assert f"{option} and the session head.json are the same file" in done.sentence()
+
+
+def test_what_an_earlier_gate_left_is_set_aside_and_told(tmp_path, scenario, baseline):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "head.json").write_text("measured yesterday", encoding="utf-8")
+    done = gate(tmp_path, scenario, baseline(), "-o", kept, "--budget", 0)
+    assert done.code == 3, done.err
+    assert f"the sessions of an earlier gate are now in {kept / '1'}" in done.err
+    assert (kept / "1" / "head.json").read_text(encoding="utf-8") == "measured yesterday"
+    assert content(kept / "head.json")["results"]

@@ -167,6 +167,30 @@ def test_a_pair_needs_no_scenario(tmp_path, python):
     ("words", "said"),
     [
         (("{scenario}",), "name what to compare"),
+        (("{scenario}", "{scenario}"), "spun.toml is a scenario and no session: name what to"),
+        (("numpy", "torch"), "dlprof: name what to compare"),
+        (("numpy", "torch", "--shape", "4"), "dlprof: name what to compare"),
+        (("before.json", "after.json"), "cannot read the session before.json"),
+        (
+            ("{scenario}", "--baseline", "a.json", "--base-python", "{old}"),
+            "--baseline and --base-python exclude each other",
+        ),
+        (
+            ("{scenario}", "--baseline", "a.json", "--head-python", "{old}", "--python", "{old}"),
+            "both name the interpreter of HEAD",
+        ),
+        (
+            (
+                "{scenario}",
+                "--base-python",
+                "{old}",
+                "--head-python",
+                "{old}",
+                "--python",
+                "{old}",
+            ),
+            "--python goes with --baseline",
+        ),
         (("{scenario}", "--base-python", "{old}"), "name both interpreters"),
         (("{scenario}", "--base-python", "{old}", "--head-python", "/nowhere"), "no interpreter"),
         (("a.json", "b.json", "--budget", "3"), "leave --budget out"),

@@ -13,6 +13,7 @@ VERBS = [
     "run",
     "time",
     "sweep",
+    "steps",
     "matrix",
     "paths",
     "probes",
@@ -21,16 +22,20 @@ VERBS = [
     "repro",
     "compare",
     "gate",
+    "calibrate",
+    "history add",
+    "history show",
     "explain",
     "selftest",
 ]
+MEASURES = ("run", "matrix", "sweep", "gate", "calibrate")
 ROOM = 36
 """Columns that are left for words at least."""
 
 
 @pytest.mark.parametrize("verb", ["", *VERBS])
 def test_words_have_room_beside_the_names_of_options(tmp_path, verb):
-    run = dlprof(*filter(None, [verb]), "--help", state=tmp_path, COLUMNS="80")
+    run = dlprof(*verb.split(), "--help", state=tmp_path, COLUMNS="80")
     assert run.code == 0
     lines = run.out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -43,14 +48,28 @@ def test_words_have_room_beside_the_names_of_options(tmp_path, verb):
 @pytest.mark.parametrize(
     ("verb", "panels"),
     [
-        ("run", ["Arrays and paths", "Measuring", "Findings", "Output"]),
-        ("matrix", ["Arrays and paths", "Measuring", "Findings", "Output"]),
-        ("sweep", ["Arrays and paths", "Measuring", "Findings", "Output"]),
+        *((verb, ["Arrays and paths", "Measuring", "Findings", "Output"]) for verb in MEASURES),
+        ("steps", ["Arrays and paths", "Measuring", "Output"]),
         ("time", ["Measuring", "Findings", "Output"]),
-        ("gate", ["Findings", "Output"]),
+        ("history show", ["Output"]),
     ],
 )
 def test_options_stand_in_panels(tmp_path, verb, panels):
-    out = dlprof(verb, "--help", state=tmp_path, COLUMNS="80").out
+    out = dlprof(*verb.split(), "--help", state=tmp_path, COLUMNS="80").out
     found = re.findall(r"╭─ (.*?) ─", out)
     assert [name for name in found if name not in ("Arguments", "Options")] == panels
+
+
+@pytest.mark.parametrize("verb", ["run", "gate", "calibrate", "steps"])
+def test_of_a_verb_that_measures_only_the_help_stands_outside_panels(tmp_path, verb):
+    out = dlprof(verb, "--help", state=tmp_path, COLUMNS="80").out
+    panel = re.search(r"╭─ Options ─.*?╰─", out, re.DOTALL)
+    assert panel
+    assert re.findall(r"^│ (-\S+)", panel[0], re.MULTILINE) == ["--help"]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_may_be_left_out_stands_in_one_pair_of_brackets(tmp_path, verb):
+    out = dlprof(*verb.split(), "--help", state=tmp_path, COLUMNS="80").out
+    assert "[[" not in out
+    assert "]]" not in out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -105,6 +106,22 @@ def test_a_real_run_can_be_added(tmp_path, run):
     assert content(path)["environment"]["dlprof"]
     assert run("add", path, "--to", "@history").code == 0
     assert "cases" in run("show", "@history").out
+
+
+def test_a_session_may_come_from_stdin(tmp_path, keep, run):
+    line = [*COMMAND, "history", "add", "-", "--to", str(tmp_path / "history")]
+    done = subprocess.run(
+        line,
+        input=keep(0).read_bytes(),
+        env=environment(tmp_path / "state", **NO_LABEL),
+        timeout=60,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(files(tmp_path / "history")) == 1
+    twice = run("add", "-", "-", "--to", "@history")
+    assert (twice.code, twice.sentence()) == (2, "dlprof: only one session can be on stdin")
 
 
 def test_the_step_and_what_brought_it_are_shown(ask):
@@ -250,6 +267,23 @@ def test_a_foreign_file_is_named_on_stderr_and_the_rest_is_shown(tmp_path, weeks
     done = run("show", "@history")
     assert done.code == 0
     assert done.sentence().startswith("dlprof: foreign.parquet is left out: it is damaged")
+    assert "Steps in 1 case: 1 slower." in done.out
+
+
+def test_what_may_never_end_is_named_on_stderr_and_the_rest_is_shown(tmp_path, weeks, run):
+    shutil.copytree(weeks / "history", tmp_path / "history")
+    ours = tmp_path / "history" / files(tmp_path / "history")[0]
+    os.mkfifo(tmp_path / "history" / "pipe.parquet")
+    (tmp_path / "history" / "zero.parquet").symlink_to("/dev/zero")
+    ours.rename(tmp_path / "moved")
+    ours.symlink_to(tmp_path / "moved")
+    done = run("show", "@history")
+    assert done.code == 0
+    one, other = done.sentences
+    assert one.startswith("dlprof: pipe.parquet is left out: ")
+    assert one.endswith("it is a pipe, not a regular file")
+    assert other.startswith("dlprof: zero.parquet is left out: ")
+    assert other.endswith("it is a device, not a regular file")
     assert "Steps in 1 case: 1 slower." in done.out
 
 

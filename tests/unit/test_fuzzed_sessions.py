@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import itertools
 import json
 
 import pytest
@@ -24,6 +25,7 @@ from dlprof.compare.outcome import outcome
 from dlprof.errors import DlprofError
 from dlprof.judging import judged
 from dlprof.reports import comparison, comparison_json, delimited, markdown, notebook, parquet
+from dlprof.reports.html import page
 from dlprof.reports.row import row_of
 from dlprof.ticket import write as writing
 
@@ -184,3 +186,63 @@ def test_a_spoiled_session_is_reported_or_refused_in_a_sentence(text):
     whole = sessions.parse(json.dumps(SESSIONS[4]), "whole.json")
     against(whole, session)
     against(session, whole)
+
+
+TIMES = frozenset(("samples_ns", "median_ns", "ci95_ns", "min_ns", "first_ns", "second_ns",
+                   "create_ns", "first_call_ns", "export_ns", "import_ns", "release_ns"))  # fmt: skip
+ODD_TIMES = (0.0, -3.0, 1e308, -1e308, 5e-324)
+"""An empty statement may measure 0, or slightly less; nobody measured the others."""
+
+
+def mistimed(content, odd):
+    """``content`` with other times: ``odd`` gives one for each, or None to leave it."""
+    if isinstance(content, list):
+        return [mistimed(part, odd) for part in content]
+    if not isinstance(content, dict):
+        return content
+    return {
+        name: other_times(part, odd) if name in TIMES else mistimed(part, odd)
+        for name, part in content.items()
+    }
+
+
+def other_times(part, odd):
+    if isinstance(part, list):
+        return [other_times(one, odd) for one in part]
+    found = odd()
+    return part if part is None or found is None else found
+
+
+@st.composite
+def odd_times(draw):
+    """A session in which any time may be odd, and mostly in the same way."""
+    chance, usual = draw(st.randoms(use_true_random=False)), draw(st.sampled_from(ODD_TIMES))
+
+    def odd():
+        return chance.choice((usual, usual, usual, chance.choice(ODD_TIMES), None))
+
+    return json.dumps(mistimed(SESSIONS[draw(st.integers(0, len(SESSIONS) - 1))], odd))
+
+
+@settings(
+    derandomize=True,
+    max_examples=60,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(odd_times())
+def test_a_session_with_odd_times_is_reported(text):
+    session = judged(sessions.parse(text, "odd.json"))
+    use(session)
+    whole = sessions.parse(json.dumps(SESSIONS[4]), "whole.json")
+    against(whole, session)
+    against(session, whole)
+
+
+@pytest.mark.parametrize("time_ns", ODD_TIMES)
+@pytest.mark.parametrize("others", [True, False], ids=["all", "some"])
+def test_a_page_is_made_of_odd_times(time_ns, others):
+    turns = itertools.cycle((time_ns, time_ns if others else None))
+    content = mistimed(SESSIONS[4], lambda: next(turns))
+    shown(page.render(judged(sessions.parse(json.dumps(content), "odd.json"))))

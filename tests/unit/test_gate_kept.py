@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from comparison_builders import compared, references, session, suite
 
 from dlprof.compare.sequential import Plan, begin
 from dlprof.compare.speed import Speed
 from dlprof.errors import UsageError
-from dlprof.gate.kept import NAMES, kept_in
+from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.loop import BUDGET, DECIDED, Ran
 from dlprof.gate.words import measured_text, speed_text
 
 pytestmark = pytest.mark.unit
 
 
-def test_a_folder_is_made_and_freed_of_an_earlier_gate(tmp_path):
+def test_a_folder_is_made_and_what_an_earlier_gate_left_is_set_aside(tmp_path):
     folder = tmp_path / "a" / "b"
     kept = kept_in(folder)
-    for name in NAMES:
-        kept.path(name).write_text("old", encoding="utf-8")
+    assert set_aside(kept) is None
     (folder / "mine.json").write_text("mine", encoding="utf-8")
-    assert len(kept.written()) == 4
-    assert kept_in(folder).written() == []
+    for number in ("1", "2"):
+        for name in NAMES:
+            kept.path(name).write_text(number, encoding="utf-8")
+        assert len(kept.written()) == 4
+        assert set_aside(kept_in(folder)) == folder / number
+        assert kept.written() == []
+    for number in ("1", "2"):
+        for path in Kept(folder / number).written():
+            assert path.read_text(encoding="utf-8") == number
+    assert len(Kept(folder / "1").written()) == len(NAMES)
     assert (folder / "mine.json").read_text(encoding="utf-8") == "mine"
+
+
+def test_what_cannot_be_set_aside_is_told_and_stays(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    kept = kept_in(tmp_path)
+    kept.path("head").write_text("old", encoding="utf-8")
+    monkeypatch.setattr(Path, "rename", refuse)
+    with pytest.raises(UsageError, match="aside: Permission denied"):
+        set_aside(kept)
+    assert kept.path("head").read_text(encoding="utf-8") == "old"
 
 
 def test_a_file_is_no_folder(tmp_path):

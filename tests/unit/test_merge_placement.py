@@ -32,6 +32,12 @@ def test_each_process_compares_its_own_two_loops():
     assert merged.in_loop.median_ns == 104.0
 
 
+@pytest.mark.parametrize("nothing", [0.0, -1.0])
+def test_a_loop_that_takes_no_time_has_no_share(nothing):
+    merged = merge_placement.merged([(0, found(nothing, 50.0))], make_measure(50.0))
+    assert (merged.share, merged.in_loop.median_ns) == (None, nothing)
+
+
 def test_one_process_has_a_share_and_no_interval():
     merged = merge_placement.merged([(0, found(100.0, 50.0))], make_measure(50.0))
     assert (merged.share.ci95, merged.break_even_iterations) == (None, None)

@@ -63,6 +63,12 @@ def test_samples_that_others_disturbed_change_no_share():
     assert merged(parts(), disturbed).step.versus.saved.median == pytest.approx(calm, abs=0.01)
 
 
+def test_nothing_is_saved_of_a_step_that_takes_no_time():
+    nothing = parts()
+    nothing["versus"]["times"]["fresh"]["samples_ns"] = [0.0] * 5
+    assert merged(nothing).step.versus.saved is None
+
+
 def test_one_process_has_no_interval():
     step = merged(parts()).step
     assert (step.versus.saved.ci95, step.shape_change.cost_ci95_ns) == (None, None)

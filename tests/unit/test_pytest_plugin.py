@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -174,6 +175,9 @@ def test_a_word_that_is_neither_is_refused(run):
     ("call", "words"),
     [
         ('assert_view("a", "b", shape="1..4")', "an assertion is on one shape, and '1..4' has 3"),
+        ('assert_view("a", "b", shape="x")', "shape 'x' is not like 4096x4096, *"),
+        ('assert_view("a", "b", shape=4)', "TypeError: 'int' object is not iterable"),
+        ('measure("a", "b", shape="x")', "shape 'x' is not like 4096x4096, *"),
         ('assert_view("a", "b", shap="4")', "unexpected keyword argument 'shap'"),
         (
             'assert_no_finding("a", "b", rules="DLP0012")',
@@ -185,6 +189,10 @@ def test_what_makes_no_sense_is_told_at_the_line_of_the_test(run, measured, call
     done = run(call)
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines([f">       dlprof.{call.replace('[', '[[]')}", f"E  *{words}"])
+    places = [line for line in done.outlines if re.match(r"\S+\.py:\d+: ", line)]
+    assert [place.partition(":")[0] for place in places] == [
+        "test_what_makes_no_sense_is_told_at_the_line_of_the_test.py"
+    ]
     assert not measured
 
 

@@ -211,3 +211,11 @@ def test_times_that_are_far_apart_have_units_of_their_own():
     modes = [{"median_ns": median, "rounds": [at]} for at, median in enumerate((18e3, 22e9))]
     assert time_text(make_measure(18e3, None, modes=modes)) == "18 us | 22 s"
     assert range_text(18e3, 22e9) == "18 us-22 s"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1e308, "1.0e+299 s"), (-1e308, "-1.0e+299 s"), (5e-324, "4.9e-324 ns")]
+)
+def test_what_nobody_measured_is_written_with_an_exponent(value, text):
+    assert plain_time(value) == text
+    assert len(with_interval(value, (value, value * 0.9))) < 16

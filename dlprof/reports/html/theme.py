@@ -44,6 +44,8 @@ SIZE_TEXT = (
 )
 
 FEW_DECADES = 2
+LEAST, MOST = 1e-100, 1e100
+"""No time, size or ratio is beyond; an axis to there would have no room for anything else."""
 LABEL_PIXELS = 60
 """From label to label of an axis that lies: ``1023 KiB`` is the longest."""
 STEPS = (1, 2, 5)
@@ -73,8 +75,8 @@ def _legend(alt: Any, points: Iterable[Mapping[str, Any]], stroke: int) -> Any:
 
 
 def span(values: Sequence[float], room: float = 1.25) -> tuple[float, float]:
-    """A logarithmic axis that holds all positive ``values`` with some room."""
-    known = [value for value in values if value > 0 and math.isfinite(value)]
+    """A logarithmic axis that holds all positive ``values`` with some room, but for absurd ones."""
+    known = [value for value in values if LEAST < value < MOST]
     if not known:
         return 1.0, 10.0
     return min(known) / room, max(known) * room

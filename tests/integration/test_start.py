@@ -1,0 +1,78 @@
+"""An interpreter that does not answer: that it starts is said, and Ctrl-C ends the wait in words."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+import pytest
+from command_line import FAKE, INTERRUPTIBLE, ended, environment, kill_group, running, wait_until
+
+pytestmark = pytest.mark.integration
+
+SCENARIO = f"""
+title = "Fake"
+question = "Does it start?"
+pairs = ["fake->fake"]
+shapes = ["16"]
+probes = ["{FAKE}"]
+"""
+VERBS = {
+    "run": ("run", "fake", "fake", "--probe", FAKE, "--python", "{python}"),
+    "sweep": ("sweep", "{scenario}", "--python", "{python}"),
+    "matrix": ("matrix", "--python", "{python}"),
+    "calibrate": ("calibrate", "{scenario}", "--python", "{python}"),
+    "gate": ("gate", "{scenario}", "--base-python", "{python}", "--head-python", "{python}"),
+}
+
+
+@pytest.fixture
+def command(tmp_path):
+    """The words of a verb whose interpreter writes a file and says no more."""
+    python, scenario = tmp_path / "mute", tmp_path / "fake.toml"
+    python.write_text(f"#!/bin/sh\n: > {tmp_path}/started\nexec sleep 600\n", encoding="utf-8")
+    python.chmod(0o755)
+    scenario.write_text(SCENARIO, encoding="utf-8")
+
+    def words(verb):
+        return [word.format(python=python, scenario=scenario) for word in VERBS[verb]]
+
+    return words
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_ctrl_c_while_an_interpreter_starts_is_told(tmp_path, command, verb):
+    with running(*command(verb), state=tmp_path) as process:
+        wait_until((tmp_path / "started").is_file, "the interpreter has started")
+        kill_group(process, signal.SIGINT)
+        done = ended(process)
+    assert (done.code, done.sentence()) == (130, "dlprof: interrupted, nothing measured")
+    assert done.out == ""
+
+
+@pytest.mark.parametrize("verb", ["sweep", "matrix", "calibrate", "gate"])
+def test_on_a_terminal_it_is_said_that_an_interpreter_starts(tmp_path, command, verb):
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [*INTERRUPTIBLE, *command(verb)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env=environment(tmp_path, TERM="xterm", COLUMNS="200"),
+        start_new_session=True,
+    )
+    os.close(theirs)
+    said = b""
+    try:
+        while b"starting " not in said:
+            said += os.read(ours, 4096)  # fails where all has been said
+        kill_group(process, signal.SIGINT)
+        while b"interrupted" not in said:
+            said += os.read(ours, 4096)
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert f"starting {tmp_path}/mute".encode() in said
