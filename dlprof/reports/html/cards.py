@@ -10,6 +10,7 @@ from markupsafe import Markup
 from dlprof.clean import clean
 from dlprof.errors import NoReproducer
 from dlprof.quantity import time_text
+from dlprof.reports.cell_text import fault_text
 from dlprof.reports.html import again, evidence, rule_page
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.figure import array_text
@@ -44,6 +45,7 @@ class Case:
     entry: Entry
     array: str
     ready: str
+    status: str
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,10 @@ def _script(session: Session, finding: FindingRecord) -> str | None:
 def _case(entry: Entry) -> Case:
     row = entry.row
     return Case(
-        entry, f"{row.pair} {array_text(entry)}", time_text(row.ready, row.process_medians_ns)
+        entry,
+        f"{row.pair} {array_text(entry)}",
+        time_text(row.ready, row.process_medians_ns),
+        fault_text(row),
     )
 
 
