@@ -9,6 +9,7 @@ from typing import Any
 
 from dlprof.clean import clean
 from dlprof.machine import NOTABLE_CORES
+from dlprof.reports import command
 from dlprof.reports.html.evidence import name_text, value_text
 from dlprof.rules.known import mapping
 from dlprof.session import Session
@@ -69,7 +70,7 @@ def _plain(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _run(session: Session) -> list[tuple[str, str]]:
     lines = [
-        ("command", clean(" ".join(["dlprof", *session.command]), LONGEST)),
+        ("command", command.whole(session)),
         ("seed", f"{session.seed}"),
         ("rounds", f"{session.rounds}"),
         ("begun", clean(session.created)),
