@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from dlprof.clean import clean
 from dlprof.errors import NoReproducer
+from dlprof.owner_times import owner_times_text
 from dlprof.quantity import time_text
 from dlprof.reports.cell_text import fault_text
 from dlprof.reports.html import again, evidence, rule_page
@@ -45,6 +46,7 @@ class Case:
     entry: Entry
     array: str
     ready: str
+    owner: str
     status: str
 
 
@@ -169,6 +171,7 @@ def _case(entry: Entry) -> Case:
         entry,
         f"{row.pair} {array_text(entry)}",
         time_text(row.ready, row.process_medians_ns),
+        ": ".join(filter(None, (row.owner, owner_times_text(entry.result)))),
         fault_text(row),
     )
 
