@@ -53,5 +53,5 @@ def owner_times_text(result: Result) -> str:
 
 
 def _of(word: str, times: Sequence[float]) -> str:
-    told = plain_time(times[0]) if len(times) == 1 else range_text(min(times), max(times))
-    return f"as a {word} {told}"
+    low, high = plain_time(min(times)), plain_time(max(times))
+    return f"as a {word} {low if low == high else range_text(min(times), max(times))}"

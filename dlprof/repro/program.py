@@ -135,11 +135,11 @@ def _function(name: str, body: str, subjects: Sequence[Subject], session: Sessio
     setup = setup_of(subjects)
     known = modules(setup, subjects)
     text = folded(needed(setup, names(body) | set(known.values())))
-    told = [f'"{module}", {alias}.__version__' for module, alias in known.items()]
+    told = [", ".join(f'"{module}", {alias}.__version__' for module, alias in known.items())]
     told += [f'"{library}", {METADATA}("{library}")' for library in _libraries(session, known)]
     end = ", flush=True" if name == "convert" else ""  # it may die with what it had to say
-    line = folded(f"print({', '.join(told)}{end})") + "\n"
-    return f"def {name}():\n" + inside(block(text, line if told else "", body))
+    lines = block(*(folded(f"print({one}{end})") for one in told if one))
+    return f"def {name}():\n" + inside(block(text, f"{lines}\n" if known else "", body))
 
 
 def _libraries(session: Session, frameworks: Iterable[str]) -> list[str]:
