@@ -34,6 +34,7 @@ def test_the_cheapest_safe_path_is_named_with_what_it_is_and_costs():
     [
         ("view", "a view"),
         ("copy", "a copy"),
+        ("varies", "a view in some processes and a copy in others"),
         ("?", "view or copy unknown"),
         ("-", "view or copy unknown"),
     ],
