@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dlprof import __version__
@@ -49,6 +49,8 @@ class ProbeInfo:
     imports: tuple[Way, ...]
     c_exchange_api: bool | None = None
     """Whether the array type has it, as far as the installed files say."""
+    also: dict[str, str] = field(default_factory=dict)
+    """Version of each further distribution that does its work."""
 
     @property
     def reference(self) -> tuple[str, str]:
@@ -91,12 +93,16 @@ class Catalog:
         return f"{pip} install {probe.requirement}"
 
     def packages(self) -> dict[str, str]:
-        """Version of every distribution that was found."""
-        return {
-            probe.distribution: probe.version
-            for probe in self.probes
-            if probe.distribution and probe.version
-        }
+        """Version of every distribution that was found, and of the libraries of frameworks."""
+        found: dict[str, str] = {}
+        for probe in self.probes:
+            if probe.distribution and probe.version:
+                found |= {probe.distribution: probe.version, **probe.also}
+        return found
+
+    def libraries(self) -> dict[str, str]:
+        """For each distribution that does a framework's work, the framework's name."""
+        return {name: probe.name for probe in self.probes if probe.version for name in probe.also}
 
 
 def catalog_from(python: str, answer: dict[str, Any]) -> Catalog:
@@ -129,6 +135,7 @@ def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
         "parent_python": platform.python_version(),
         "gpus": catalog.interpreter.get("gpus", []),
         "packages": catalog.packages(),
+        "libraries": catalog.libraries(),
         "variables": variables,
     }
 

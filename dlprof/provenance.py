@@ -1,36 +1,48 @@
 """Which session files did this user's dlprof write on this machine?
 
-A session file is input from anybody, and a reproducer is made of its text. So dlprof remembers the
-digest of every session it has written, in the user's state folder; what is run without being asked
-for comes from one of these, to the byte.
+A session file is input from anybody, and a reproducer is made of its text. So dlprof remembers
+digests of every session it has written, in the user's state folder; what is run without being asked
+for comes from one of these. The HTML report saves the same session in other bytes, at times with
+fewer samples: it is known by its content, in which samples do not count. They are numbers, and
+nothing that is run is made of them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from dlprof import json_text
 
 NAME = "written"
-MOST = 2000
-"""Digests that are kept, the newest last."""
+MOST = 4000
+"""Digests that are kept, the newest last; two of each session."""
+SAMPLES = ("host_time", "ready_time")
+FIRST_ENDS, LAST = b'"results": [', b"]}"
+"""As the file's lines are: the header, each result with a comma behind it but the last, the end."""
 
 
 def remember(path: Path, folder: Path) -> None:
     """Note that ``path`` was written here. Nothing happens where the note cannot be kept."""
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        digests = [*_known(folder), digest(path)][-MOST:]
+        new = (digest(path), content_digest(path))
+        digests = [*_known(folder), *(one for one in new if one)][-MOST:]
         temporary = folder / f".{NAME}.{os.getpid()}"
         temporary.write_text("\n".join(dict.fromkeys(digests)) + "\n", encoding="ascii")
         temporary.replace(folder / NAME)
 
 
 def is_ours(path: Path, folder: Path) -> bool:
-    """Whether this user's dlprof wrote exactly this file."""
+    """Whether this user's dlprof wrote exactly this file, or one of the same content."""
     try:
-        return digest(path) in _known(folder)
+        known = set(_known(folder))
+        return digest(path) in known or content_digest(path) in known
     except OSError:
         return False
 
@@ -42,6 +54,62 @@ def digest(path: Path) -> str:
         while chunk := file.read(1 << 20):
             found.update(chunk)
     return found.hexdigest()
+
+
+def content_digest(path: Path) -> str | None:
+    """SHA-256 of what a session file says but for its samples; None for other files.
+
+    Read line by line: the memory that it takes does not grow with the session.
+    """
+    found = hashlib.sha256(b"content\n")
+    try:
+        for part in _parts(path):
+            found.update(json.dumps(part, sort_keys=True).encode("ascii") + b"\n")
+    except (ValueError, RecursionError):
+        return None
+    return found.hexdigest()
+
+
+def _parts(path: Path) -> Iterator[dict[str, Any]]:
+    """The header, then each result. Raises ValueError for lines that are no session's.
+
+    Only such lines are taken that, put together, say what each of them says alone.
+    """
+    with path.open("rb") as file:
+        first = next(file, b"").rstrip()
+        if not first.endswith(FIRST_ENDS):
+            raise ValueError("no header")
+        yield _read(first + LAST)
+        line = next(file, b"").strip()
+        while line != LAST:
+            following = next(file, b"").strip()
+            if line.endswith(b",") == (following == LAST):
+                raise ValueError("a comma too many, or none")
+            yield _without_samples(_read(line.removesuffix(b",")))
+            line = following
+        if file.read(1 << 10).strip():
+            raise ValueError("more than a session")
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    content = json_text.read(line.decode("utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError("no object")  # noqa: TRY004 - the file is at fault, not the program
+    return content
+
+
+def _without_samples(result: dict[str, Any]) -> dict[str, Any]:
+    for name in SAMPLES:
+        measure = result.get(name)
+        processes = measure.get("processes") if isinstance(measure, dict) else None
+        for process in processes if isinstance(processes, list) else ():
+            if isinstance(process, dict) and _are_numbers(process.get("samples_ns")):
+                process["samples_ns"] = []
+    return result
+
+
+def _are_numbers(samples: object) -> bool:
+    return isinstance(samples, list) and all(type(one) in (int, float) for one in samples)
 
 
 def _known(folder: Path) -> list[str]:

@@ -40,14 +40,23 @@ def time_text(measure: TimeMeasure | None, medians_ns: Sequence[float] = ()) -> 
 
 
 def brief_text(measure: TimeMeasure) -> str:
-    """A time without its interval: ``2.4 us``, and ``0.14 | 0.41 ms`` for modes."""
+    """A time without its interval: ``2.4 us``, and ``0.14 | 0.41 ms`` for modes.
+
+    ``~2.4 us`` where no interval is known: the next process may give another one.
+    """
     if measure.modes:
         return modes_text([mode.median_ns for mode in measure.modes])
-    return plain_time(measure.median_ns)
+    return f"{'' if repeated(measure) else '~'}{plain_time(measure.median_ns)}"
+
+
+def repeated(measure: TimeMeasure) -> bool:
+    """Whether it is known how far processes differ."""
+    return measure.ci95_ns is not None or bool(measure.modes)
 
 
 def times_text(longer: TimeMeasure, shorter: TimeMeasure) -> str:
-    """``3.3``: how many times as long; of modes ``at least 3.3``, between the nearest two.
+    """``3.3``: how many times as long; of modes ``at least 3.3``, between the nearest two; ``about
+    3.3`` where one of them has no interval.
 
     Empty where that is no number, or where the modes of the one reach into those of the other.
     """
@@ -55,7 +64,9 @@ def times_text(longer: TimeMeasure, shorter: TimeMeasure) -> str:
     in_modes = bool(longer.modes or shorter.modes)
     if high <= 0 or (in_modes and low <= high):
         return ""
-    return f"{'at least ' if in_modes else ''}{ratio_text(low / high)}"
+    sure = repeated(longer) and repeated(shorter)
+    how = ("at least " if in_modes else "") if sure else "about "
+    return f"{how}{ratio_text(low / high)}"
 
 
 def range_text(low_ns: float, high_ns: float) -> str:

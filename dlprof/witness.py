@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 
 from dlprof.clean import clean, first_line
+from dlprof.owner_times import by_process, medians_ns
 from dlprof.quantity import plain_time, size_text
-from dlprof.rules.known import Known, mapping, number, seen
+from dlprof.rules.known import mapping, number, seen
 from dlprof.session import FindingRecord, Result
 
 LONGEST = 300
@@ -44,7 +44,7 @@ def witnesses(
 
 def _side_by_side(result: Result, against: Result) -> list[str]:
     """The medians of each process that timed both: a load of the machine slows both alike."""
-    these, those = (_medians_ns(one) for one in (result, against))
+    these, those = (medians_ns(one) for one in (result, against))
     both = [
         f"{plain_time(these[round_])} against {plain_time(those[round_])}"
         for round_ in sorted(these.keys() & those.keys())
@@ -56,16 +56,6 @@ def _side_by_side(result: Result, against: Result) -> list[str]:
     return [f"round by round, in fresh processes: {', '.join(both[:MOST])}{rest}"]
 
 
-def _medians_ns(result: Result) -> dict[int, float]:
-    ready = Known(0, result).ready
-    found = {
-        one.round: statistics.median(one.samples_ns)
-        for one in (ready.processes if ready is not None else ())
-        if one.samples_ns
-    }
-    return {round_: ns for round_, ns in found.items() if ns > 0}
-
-
 def _ownership(result: Result) -> list[str]:
     """Every process looks; of processes that agree the session keeps what the first one saw."""
     verdict = result.ownership
@@ -73,7 +63,12 @@ def _ownership(result: Result) -> list[str]:
         return []
     told = [_look(word, mapping(evidence)) for word, evidence in seen(verdict)]
     if verdict.verdict == "varies":
-        return [f"process {place} of {len(told)}: {one}" for place, one in enumerate(told, 1)]
+        took = [time for _, time in by_process(result)] or [None] * len(told)
+        return [
+            f"process {place} of {len(told)}: {one}"
+            + (f"; {plain_time(ns)} per call" if ns else "")
+            for place, (one, ns) in enumerate(zip(told, took, strict=True), 1)
+        ]
     count = len(result.rounds)
     if count <= 1:
         return [f"in one process: {one}" for one in told]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -17,6 +17,7 @@ from dlprof.cli.comparison_wanted import ComparisonWanted
 from dlprof.cli.distinct import are_one
 from dlprof.cli.progress import Bar
 from dlprof.cli.sweeping import Given, check_count, count, prepared
+from dlprof.cli.typed import typed
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.floors import own_floors
 from dlprof.compare.sequential import BLOCK
@@ -112,11 +113,11 @@ def measure(
     base: Sweep | Session
     if asked.baseline is not None:
         base = sessions.load(asked.baseline)
-        head = sweep_of(scenario, path, given, asked.head)
+        head = _side(scenario, path, given, asked.head)
         check(base, head)
     else:
-        base = sweep_of(scenario, path, given, asked.base_python)
-        head = sweep_of(scenario, path, given, asked.head)
+        base = _side(scenario, path, given, asked.base_python)
+        head = _side(scenario, path, given, asked.head)
     known = None if asked.noise is None else noise.load(asked.noise)
     if known is not None:
         noise.check(known, head)
@@ -191,6 +192,13 @@ def sweep_of(scenario: Scenario, path: Path, given: Given, python: str | None) -
     found = prepared(scenario, path, given, options.interpreter(python), may_install=True)
     check_count(count(found), meant=False)
     return found
+
+
+def _side(scenario: Scenario, path: Path, given: Given, python: str | None) -> Sweep:
+    """As :func:`sweep_of`, recorded as what was typed."""
+    found = sweep_of(scenario, path, given, python)
+    command = typed(("gate", *found.request.command[1:]))
+    return replace(found, request=replace(found.request, command=command))
 
 
 def settings_of(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dlprof.cli.listing import plain_table, text_of
 from dlprof.cli.show import say, width
-from dlprof.reports.matrix import Cell, Grid, grids, reasons, short
+from dlprof.reports.matrix import Cell, Grid, called, grids, reasons, short, unlooked
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
 from dlprof.reports.tour import answer
@@ -19,7 +19,7 @@ MOST_NAMED = 3
 
 
 def show_matrix(header: Header, rows: Sequence[Row]) -> None:
-    """Verdicts and costs of the cheapest safe path of each pair, what it is, and the answer."""
+    """Verdicts and costs of the cheapest right path of each pair, what it is, and the answer."""
     show_grids(header, rows)
     say(printed(f"\n{matrix_answer(header, rows)}", width()))
 
@@ -32,8 +32,9 @@ def matrix_answer(header: Header, rows: Sequence[Row]) -> str:
 def show_grids(header: Header, rows: Sequence[Row]) -> None:
     """The matrix without its answer."""
     found = grids(suspected(rows, header.findings))
+    good, _ = called(unlooked(found))
     for grid in found:
-        say(f"{grid.title}: what the cheapest safe path of each pair gives\n")
+        say(f"{grid.title}: what the cheapest {good} path of each pair gives\n")
         say(f"{_tables(grid, lambda cell: short(cell.verdict))}\n")
         say(f"{grid.title}: what it costs\n")
         say(f"{_tables(grid, lambda cell: cell.cost)}\n")

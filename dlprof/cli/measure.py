@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -17,6 +18,7 @@ from dlprof.cli.github import no_commands
 from dlprof.cli.progress import Bar
 from dlprof.cli.scenario_report import check_expectations, shown_as
 from dlprof.cli.show import Show, show_table
+from dlprof.cli.typed import typed
 from dlprof.cli.wanted import Wanted
 from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring import Measurement, Request
@@ -41,6 +43,7 @@ def measure(
     not be written in the end. Expectations of a scenario are checked last.
     """
     wanted.check(**{"the session": output})
+    request = replace(request, command=typed(request.command))
     path = output or measuring.default_path(request.command[0])
     with Bar() as bar:
         measurement = Measurement(request, catalog, path, bar, resumed, catalogs or {})

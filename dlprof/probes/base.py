@@ -217,6 +217,9 @@ class Probe:
     """Found with ``importlib.util.find_spec``, imported only in a worker."""
     distributions: ClassVar[tuple[str, ...]]
     """Distributions that may provide the module; the first one installed gives the version."""
+    also: ClassVar[tuple[str, ...]] = ()
+    """Further distributions that do its work, such as a library it calls: told with their versions
+    where they are installed."""
     requirement: ClassVar[str] = ""
     """What to ``pip install``; the first distribution if empty."""
     setup: ClassVar[str] = ""

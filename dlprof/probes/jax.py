@@ -28,6 +28,7 @@ class Jax(Probe):
     name = "jax"
     module = "jax"
     distributions = ("jax",)
+    also = ("jaxlib",)
     setup = "import jax\nimport jax.numpy as jnp\nimport numpy"
     variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # noqa: RUF012 - as the contract has it
     devices = ANY_DEVICE

@@ -9,6 +9,11 @@ from dlprof.quantity import brief_text, time_text, times_text
 from dlprof.reports.row import Row
 
 MOST_NAMED = 3
+KINDS = {
+    "view": "a view",
+    "copy": "a copy",
+    "varies": "a view in some processes and a copy in others",
+}
 SLOWER = 1.05
 """Below this ratio two paths are not called different, whatever their intervals say."""
 
@@ -94,7 +99,7 @@ def _kind(row: Row) -> str:
     if row.depends and row.owner in ("view", "copy"):
         how = {"view": "since the source is aligned", "copy": "since the source is not aligned"}
         return f"a {row.owner} {how[row.owner]}"
-    return {"view": "a view", "copy": "a copy"}.get(row.owner, "view or copy unknown")
+    return KINDS.get(row.owner, "view or copy unknown")
 
 
 def _ready(row: Row) -> str:

@@ -7,16 +7,17 @@ from rich.text import Text
 from dlprof.clean import clean
 from dlprof.machine import NOTABLE_CORES
 from dlprof.session import Header
+from dlprof.versions import used
 
 MOST_PACKAGES = 12
 
 
 def compose(header: Header) -> Text:
     """Processes and versions, the device and why, foreign load, and what was left out."""
-    used = packages(header)
+    measured = packages(header)
     rounds = f"{header.rounds} fresh process{'es' if header.rounds != 1 else ''}"
     python = clean(f"Python {header.environment.get('python', '?')}")
-    text = Text(f"{rounds}; {', '.join([python, *used])}")
+    text = Text(f"{rounds}; {', '.join([python, *measured])}")
     setup = _setup(header)
     if setup:
         text.append(f"\nsetup: {setup}")
@@ -46,15 +47,9 @@ def foreign_text(header: Header) -> str:
 
 def packages(header: Header) -> list[str]:
     """Name and version of the distributions that were measured."""
-    found = header.environment.get("packages")
-    if not isinstance(found, dict):
-        return []
-    names = _frameworks(header)
-    return [
-        clean(f"{name} {version}")
-        for name, version in list(found.items())[:MOST_PACKAGES]
-        if not names or any(str(name).startswith(framework) for framework in names)
-    ]
+    names = _frameworks(header) or {""}  # with which every name begins
+    found = used(header.environment, names)
+    return [clean(f"{name} {version}") for name, version in found[:MOST_PACKAGES]]
 
 
 def _setup(header: Header) -> str:

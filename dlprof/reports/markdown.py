@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time, size_text
-from dlprof.reports import placement
+from dlprof.reports import command, placement
 from dlprof.reports.answer import answers
 from dlprof.reports.circumstances import foreign_text, packages
 from dlprof.reports.findings import pairs_text
@@ -75,7 +75,7 @@ def _title(header: Header, rows: Sequence[Row]) -> str:
     same = [values[0] for values in zip(*(row.array for row in rows), strict=True) if _one(values)]
     sizes = {row.size_bytes for row in rows}
     size = f" ({size_text(sizes.pop())})" if len(sizes) == 1 and sizes != {0} else ""
-    what = " ".join(same) + size if same else " ".join(header.command)
+    what = " ".join(same) + size if same else command.short(header).removeprefix("dlprof ")
     return f"## dlprof: {prose(what)}"
 
 

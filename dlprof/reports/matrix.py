@@ -1,8 +1,11 @@
-"""The matrix: for each producer and consumer the cheapest safe path, and what it does."""
+"""The matrix: for each producer and consumer the cheapest right path, and what it does.
+
+It is called safe where everything was looked at that could make it unsafe.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeVar
@@ -18,6 +21,8 @@ AXES = ("environment", "layout", "dtype", "shape", "device")
 WORDS = {"unsupported": "no", "crashed": "crash"}
 """Short, since eight layouts stand side by side."""
 
+PARTLY = "not everything was looked at"
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -28,6 +33,8 @@ class Cell:
     code: str
     reason: str = ""
     cost_ns: float = 0.0
+    unlooked: str = ""
+    """What keeps it from being called safe: that something was not looked at."""
 
 
 @dataclass(frozen=True)
@@ -62,19 +69,44 @@ def cells(rows: Sequence[Row]) -> dict[str, Cell]:
 
 
 def cell(rows: Sequence[Row]) -> Cell:
-    """The cheapest safe path; else the cheapest that was measured, else why there is none."""
+    """The cheapest right path; else the cheapest that was measured, else why there is none."""
     measured = [row for row in rows if row.ready is not None]
     for group in ([row for row in measured if row.safe], measured):
         if group:
-            best = min(group, key=lambda row: row.cost_ns)
-            reason = "; ".join(best.changed) or (best.reason or "")
-            return Cell(_word(best), _cost(best), best.code, reason, best.cost_ns)
+            return _cell_of(min(group, key=lambda row: row.cost_ns))
     statuses = sorted({row.status for row in rows})
     verdict = statuses[0] if len(statuses) == 1 else "none"
     reasons = [row.reason for row in rows if row.reason]
     # The reason of most paths: one way may be missing for a reason of its own.
     reason = max(reasons, key=reasons.count) if reasons else ""
     return Cell(verdict, "-", "", reason)
+
+
+def called(unlooked: Iterable[str]) -> tuple[str, str]:
+    """``safe``, or ``right`` and why no more than that, of paths that miss so much."""
+    reasons = set(unlooked)
+    if reasons <= {""}:
+        return "safe", ""
+    return "right", f" ({reasons.pop() if len(reasons) == 1 else PARTLY})"
+
+
+def unlooked(found: Iterable[Grid]) -> list[str]:
+    """What was not looked at of each cell's path."""
+    return [cell.unlooked for grid in found for cell in grid.cells.values() if cell.code]
+
+
+def _cell_of(best: Row) -> Cell:
+    unlooked = best.unlooked if best.safe else ""
+    return Cell(_word(best), _cost(best), best.code, _why(best), best.cost_ns, unlooked)
+
+
+def _why(best: Row) -> str:
+    """What is wrong with it; empty for a right one."""
+    if best.changed or best.reason:
+        return "; ".join(best.changed) or str(best.reason)
+    if best.faults:
+        return ", ".join(best.faults)
+    return f"documented: {best.promise}" if best.promise_broken else ""
 
 
 def _cost(row: Row) -> str:
@@ -145,4 +177,8 @@ def _grouped(rows: Sequence[Row], key: Callable[[Row], Key]) -> dict[Key, list[R
 def _word(row: Row) -> str:
     if row.changed:
         return "wrong"
-    return row.owner if row.status == "ok" else row.status
+    if row.status != "ok":
+        return row.status
+    if row.suspect or row.promise_broken:
+        return "unsafe"
+    return "unseen" if row.unseen else row.owner

@@ -110,6 +110,24 @@ def _attribute(part: str, name: str) -> Callable[[Result], Found]:
     return lambda result: Found(number(getattr(getattr(result, part), name, None)))
 
 
+def _of_copying(name: str) -> Callable[[Result], Found]:
+    """A speed of copying: none of a result that is no copy, or not in every process."""
+
+    def find(result: Result) -> Found:
+        owner = None if result.ownership is None else result.ownership.verdict
+        if result.copy_cost is None or owner == "copy":
+            return _attribute("copy_cost", name)(result)
+        return Found(reason=NO_COPY.get(owner, "it is not known whether it is a copy"))
+
+    return find
+
+
+NO_COPY: dict[str | None, str] = {
+    "view": "a view copies nothing",
+    "varies": "it is not a copy in every process",
+}
+
+
 def _first_call(result: Result) -> Found:
     before = result.first_call_cases_before
     if before and result.first_call_ns is not None:
@@ -252,9 +270,9 @@ MEASURES = (
     Measure("fresh_first", NS, "fresh_source", _evidence("fresh_source", "first_ns")),
     Measure("fresh_second", NS, "fresh_source", _evidence("fresh_source", "second_ns")),
     Measure("page_faults", "1/call", "host_time", _page_faults),
-    Measure("bandwidth", "GB/s", "copy_cost", _attribute("copy_cost", "gb_per_s")),
+    Measure("bandwidth", "GB/s", "copy_cost", _of_copying("gb_per_s")),
     Measure("memcpy_bandwidth", "GB/s", "copy_cost", _attribute("copy_cost", "memcpy_gb_per_s")),
-    Measure("share_of_memcpy", "1", "copy_cost", _attribute("copy_cost", "share_of_memcpy")),
+    Measure("share_of_memcpy", "1", "copy_cost", _of_copying("share_of_memcpy")),
     Measure("peak_memory", "arrays", "peak_memory", _peak_memory),
     Measure("ownership", "", "ownership", _verdict("ownership")),
     Measure("ordering", "", "ordering", _verdict("ordering")),

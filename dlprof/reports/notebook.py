@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from dlprof.clean import clean
+from dlprof.reports import command
 from dlprof.reports.answer import answers
 from dlprof.reports.row import Row, rows_of, suspected
 from dlprof.reports.terminal import Column, measures_of, varying
@@ -27,7 +28,7 @@ def render(session: Session) -> str:
 
 
 def _parts(session: Session, rows: Sequence[Row]) -> Iterator[str]:
-    yield f"<p><b>dlprof {_text(' '.join(session.command))}</b></p>"
+    yield f"<p><b>{_text(command.short(session))}</b></p>"
     if not rows:
         yield "<p>The session has no results.</p>"
         return

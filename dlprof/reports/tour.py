@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dlprof.reports.matrix import Grid, short
+from dlprof.reports.matrix import Grid, called, short, unlooked
 
 KINDS = ("view", "copy")
 WORDS = {
@@ -14,11 +14,16 @@ WORDS = {
     "crash": "only paths that crash",
     "skipped": "only paths that were not tried",
     "wrong": "only paths that change values, dtype or shape",
+    "unsafe": "only paths that a rule calls wrong or unsafe",
+    "unseen": "only paths that leave nothing behind to look at",
+    "varies": "one that is a view in some processes and a copy in others",
+    "?": "one of which view or copy is unknown",
+    "-": "one of which view or copy is unknown",
 }
 
 
 def answer(grids: Sequence[Grid]) -> str:
-    """How often the cheapest safe path is a view, a copy or nothing, with the worst of them."""
+    """How often the cheapest right path is a view, a copy or nothing, with the worst of them."""
     cells = [
         (_name(grid, row, column, grids), cell)
         for grid in grids
@@ -30,13 +35,14 @@ def answer(grids: Sequence[Grid]) -> str:
     what = "pairs" if all(grid.corner != "pair" for grid in grids) else "pairs and arrays"
     views, copies = (counts.pop(kind, 0) for kind in KINDS)
     rest = "".join(f"; {n} {_have(n)} {WORDS.get(kind, kind)}" for kind, n in counts.most_common())
+    good, why = called(unlooked(grids))
     text = (
         f"Of {len(cells)} {what}, {views} {_have(views)} a view and {copies} a copy as the"
-        f" cheapest safe path{rest}."
+        f" cheapest {good} path{why}{rest}."
     )
-    safe = [found for found in cells if found[1].verdict in KINDS]
-    if safe:
-        worst = max(safe, key=lambda found: found[1].cost_ns)
+    right = [found for found in cells if found[1].verdict in KINDS]
+    if right:
+        worst = max(right, key=lambda found: found[1].cost_ns)
         text += (
             f" The costliest of them is {worst[0]}: {worst[1].cost} for {worst[1].code},"
             f" a {worst[1].verdict}."

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 
+from dlprof import versions
 from dlprof.clean import clean
 from dlprof.errors import NoReproducer
 from dlprof.repro.effect import Effect
@@ -21,6 +22,9 @@ MOST_LINES = 59
 LONGEST_LINE = 200
 SAFE = re.compile(r"[A-Za-z0-9_.,:/=+-]{1,80}")
 """Names and values of environment variables that may stand in a script."""
+DISTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
+METADATA = "importlib.metadata.version"
+MOST_LIBRARIES = 3
 
 HEAD = '''\
 """{symptom}.
@@ -82,13 +86,18 @@ def _parts(effect: Effect, subjects: Sequence[Subject], session: Session) -> lis
     """Docstring, imports, environment, functions and ending."""
     body, child = (folded(needed_names(text)) for text in (effect.body, effect.child))
     if child:
-        functions = [_function("convert", child, subjects), f"def problem():\n{inside(body)}"]
+        functions = [
+            _function("convert", child, subjects, session),
+            f"def problem():\n{inside(body)}",
+        ]
     else:
-        functions = [_function("problem", body, subjects)]
+        functions = [_function("problem", body, subjects, session)]
     environment = [
         f'os.environ.setdefault("{name}", "{value}")' for name, value in _variables(session).items()
     ]
     wanted = {"import sys", *effect.imports, *(["import os"] if environment else [])}
+    if any(METADATA in function for function in functions):
+        wanted.add("import importlib.metadata")
     used = names(f"{body}\n{child}")
     imports = sorted(
         (line for line in wanted if line.startswith("import") or bound(line) & used),
@@ -116,24 +125,31 @@ def _in_docstring(text: str) -> str:
 def _seen_with(session: Session, subjects: Sequence[Subject]) -> str:
     """``Seen with numpy 2.4.6, jax 0.10.2, Python 3.11.7.``"""
     modules_ = {name for one in subjects for name in one.recipe.modules}
-    told = [
-        f"{name} {version}"
-        for name, version in mapping(session.environment.get("packages")).items()
-        if any(str(name).startswith(module) for module in modules_)
-    ]
+    told = [f"{name} {version}" for name, version in versions.used(session.environment, modules_)]
     told.append(f"Python {session.environment.get('python', '?')}")
     return f"Seen with {', '.join(told)}."
 
 
-def _function(name: str, body: str, subjects: Sequence[Subject]) -> str:
+def _function(name: str, body: str, subjects: Sequence[Subject], session: Session) -> str:
     """A function that imports what its body uses, tells the versions, and does it."""
     setup = setup_of(subjects)
     known = modules(setup, subjects)
     text = folded(needed(setup, names(body) | set(known.values())))
-    told = ", ".join(f'"{module}", {alias}.__version__' for module, alias in known.items())
+    told = [", ".join(f'"{module}", {alias}.__version__' for module, alias in known.items())]
+    told += [f'"{library}", {METADATA}("{library}")' for library in _libraries(session, known)]
     end = ", flush=True" if name == "convert" else ""  # it may die with what it had to say
-    versions = folded(f"print({told}{end})") + "\n"
-    return f"def {name}():\n" + inside(block(text, versions if told else "", body))
+    lines = block(*(folded(f"print({one}{end})") for one in told if one))
+    return f"def {name}():\n" + inside(block(text, f"{lines}\n" if known else "", body))
+
+
+def _libraries(session: Session, frameworks: Iterable[str]) -> list[str]:
+    """The distributions that do the frameworks' work; such names as may stand in a script."""
+    found = [
+        name
+        for framework in frameworks
+        for name in versions.libraries_of(session.environment, framework)
+    ]
+    return [name for name in dict.fromkeys(found) if DISTRIBUTION.fullmatch(name)][:MOST_LIBRARIES]
 
 
 def _variables(session: Session) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -102,17 +103,19 @@ def unsafe_copy(survey: Survey) -> Iterator[Claim]:
     """The copy still reads its source after the call has returned."""
     unsafe = [case for case in survey.cases if _torn_bytes(case) is not None]
     for cases in groups(unsafe, lambda case: (case.pair[1], case.result.case.device)):
-        ranked = sorted(cases, key=lambda case: _torn_bytes(case) or 0)
+        ranked = sorted(cases, key=lambda case: _how_sure(_torn_bytes(case) or 0))
         size = _torn_bytes(ranked[0])
         other = survey.instead(ranked[0], _is_safe_copy)
         at = f" of {size_text(size)}" if size else ""
         if _torn_layout(ranked[0]) == "sliced" != ranked[0].result.case.layout:
             at += ", of a source that is not aligned"
+        smallest = min(ranked, key=lambda case: _torn_bytes(case) or math.inf)
         yield Claim(
             "error",
             ranked,
             f"{words.codes(ranked)} still {words.several(ranked, 'reads its', 'read their')} source"
-            f" after the call has returned: a write right after it changed the copy{at}",
+            f" after the call has returned: a write right after it changed the copy{at}"
+            + _already(smallest, ranked[0]),
             {"size_bytes": size},
             "Wait for the result before you write the source."
             + (
@@ -124,6 +127,27 @@ def unsafe_copy(survey: Survey) -> Iterator[Claim]:
 def _torn_layout(case: Known) -> object:
     evidences = (evidence for word, evidence in seen(case.result.early_write) if word == "unsafe")
     return next((evidence.get("torn_layout") for evidence in evidences), None)
+
+
+def _how_sure(torn_bytes: int) -> tuple[bool, int]:
+    """Sorts copies that are torn most surely first, and of these the smallest.
+
+    Small copies are tried several times, until one is torn: that may have been one of many. Large
+    ones are tried once. What is torn at a larger size only is torn the more surely at it.
+    """
+    at_once = torn_bytes >= TRIED_ONCE_BYTES
+    return not at_once, torn_bytes if at_once else -torn_bytes
+
+
+TRIED_ONCE_BYTES = 8 << 20
+"""From here on the early write tries a size once: it was torn at the first try."""
+
+
+def _already(smallest: Known, first: Known) -> str:
+    size = _torn_bytes(smallest)
+    if not size or size >= (_torn_bytes(first) or 0):
+        return ""
+    return f"; that of {words.code(smallest)} already at {size_text(size)}, in one of a few tries"
 
 
 def _is_safe_copy(case: Known) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dlprof.quantity import plain_time
+from dlprof.quantity import brief_text, plain_time
 from dlprof.rules import thresholds, words
 from dlprof.rules.known import WAITS, Known
 from dlprof.rules.rule import Claim
@@ -176,8 +176,8 @@ def early_return(survey: Survey) -> Iterator[Claim]:
             "info",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'returns', 'return')} before the result"
-            f" is there: {plain_time(host.median_ns)} until the call returns,"
-            f" {plain_time(ready.median_ns)} until the values are there"
+            f" is there: {brief_text(host)} until the call returns,"
+            f" {brief_text(ready)} until the values are there"
             f"{words.where(worst, ranked)}",
             {"host_ns": host.median_ns, "ready_ns": ready.median_ns},
             "Wait for the result when you time it.",

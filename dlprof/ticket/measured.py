@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlprof.axes import shape_text
+from dlprof.owner_times import owner_times_text
 from dlprof.quantity import plain_time, size_text, time_text
 from dlprof.reports.row import Row, row_of
 from dlprof.rules.known import number
@@ -36,7 +37,7 @@ WORDS = {
     "broken": "processes in which it was not so",
     "peak_arrays": "memory at the peak, in arrays",
     "refused_ns": "time of the refused request",
-    "size_bytes": "smallest size at which it was seen",
+    "size_bytes": "size at which it was seen",
     "bytes_per_conversion": "bytes left by each conversion",
     "references_per_conversion": "references to the source left by each conversion",
     "objects_per_conversion": "blocks of Python's memory left by each conversion",
@@ -90,6 +91,7 @@ def _line(result: Result) -> str:
     facts = [
         _cost(row),
         {"-": "", "?": "view or copy: cannot tell"}.get(row.owner, f"result: {row.owner}"),
+        owner_times_text(result),
         f"{row.gb_per_s:.2g} GB/s" if row.gb_per_s and row.owner == "copy" else "",
         f"behind queued work: {row.loaded}" if row.loaded else "",
         f"changed: {', '.join(row.changed)}" if row.changed else "",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dlprof.quantity import size_text
 from dlprof.rules.known import mapping, number
 from dlprof.session import Result, Session
 from dlprof.ticket.markdown import prose
+from dlprof.versions import used
 
 MOST = 12
 
@@ -31,18 +33,12 @@ def environment(session: Session, results: Sequence[Result]) -> str:
     return "\n".join(f"- {prose(line, 400)}" for line in lines if line)
 
 
-def _packages(known: object, results: Sequence[Result]) -> str:
-    packages = mapping(mapping(known).get("packages"))
+def _packages(known: Mapping[str, Any], results: Sequence[Result]) -> str:
     names = {name for result in results for name in (result.case.producer, result.case.consumer)}
     modules = {
         module for result in results if result.recipe for module in result.recipe.modules
     } | names
-    used = [
-        f"{name} {version}"
-        for name, version in packages.items()
-        if any(str(name).startswith(module) for module in modules)
-    ]
-    return ", ".join(used[:MOST])
+    return ", ".join(f"{name} {version}" for name, version in used(known, modules)[:MOST])
 
 
 def _gpus(known: object) -> str:

@@ -24,7 +24,7 @@ def check_probe(kind: type[Probe]) -> None:
     where = kind.__name__
     for attribute in ("name", "module"):
         check_name(getattr(kind, attribute, None), f"{where}.{attribute}")
-    for attribute in ("aliases", "distributions", "c_exchange_files"):
+    for attribute in ("aliases", "distributions", "also", "c_exchange_files"):
         _names(getattr(kind, attribute, None), f"{where}.{attribute}")
     for attribute in ("requirement", "setup", "c_exchange_type"):
         check_text(getattr(kind, attribute), f"{where}.{attribute}")

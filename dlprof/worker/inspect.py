@@ -50,6 +50,7 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         "c_exchange_api": c_exchange.declared(probe),
         "version": version,
         "distribution": distribution,
+        "also": {name: known for name in probe.also if (known := _installed(name))},
         "requirement": probe.requirement or next(iter(probe.distributions), probe.module),
         "variables": dict(probe.variables),
         "devices": list(probe.devices),
@@ -84,11 +85,17 @@ def _found(module: str) -> bool:
 
 def _version(probe: Probe) -> tuple[str | None, str | None]:
     for distribution in probe.distributions:
-        try:
-            return importlib.metadata.version(distribution), distribution
-        except importlib.metadata.PackageNotFoundError:
-            continue
+        version = _installed(distribution)
+        if version is not None:
+            return version, distribution
     return None, None
+
+
+def _installed(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def interpreter() -> dict[str, Any]:

@@ -34,6 +34,7 @@ def test_the_cheapest_safe_path_is_named_with_what_it_is_and_costs():
     [
         ("view", "a view"),
         ("copy", "a copy"),
+        ("varies", "a view in some processes and a copy in others"),
         ("?", "view or copy unknown"),
         ("-", "view or copy unknown"),
     ],
@@ -230,3 +231,10 @@ def test_where_nothing_can_be_looked_at_that_is_the_answer():
     assert answers([quick]) == [
         "no path leaves anything behind that could be looked at: none is called safe."
     ]
+
+
+def test_times_of_one_process_are_told_as_such():
+    (answer,) = answers([make_row("f(x)", 1000.0, None), make_row("g(x)", 220_000.0, None)])
+    assert answer.endswith(
+        "f(x), a view, ~1.0 us. The slowest, g(x), takes ~220 us: about 220 times as long."
+    )

@@ -143,6 +143,13 @@ def test_two_probes_of_one_name_are_refused_with_both_sources(clash):
         catalog_from("python3", answer(*clash))
 
 
+def test_the_libraries_that_do_a_frameworks_work_are_told_with_whose_they_are():
+    entries = (entry("jax", also={"jaxlib": "0.9"}), entry("b", version=None, also={"c": "1"}))
+    found = environment(catalog_from("python", answer(*entries)), {})
+    assert found["packages"] == {"jax": "1.0", "jaxlib": "0.9"}
+    assert found["libraries"] == {"jaxlib": "jax"}
+
+
 def test_the_environment_tells_of_the_interpreter_its_packages_and_variables(catalog):
     found = environment(catalog, {"A": "1"})
     assert found["python"] == "3.11.7"

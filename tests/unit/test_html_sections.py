@@ -25,6 +25,7 @@ from dlprof.reports.html import (
 )
 from dlprof.reports.html.entry import choose, entries, label_lines, short
 from dlprof.reports.html.headline import headline
+from dlprof.reports.html.page import render
 from dlprof.rules import RULES
 from dlprof.session import parse
 
@@ -259,7 +260,7 @@ def test_the_time_on_the_device_has_a_column_on_cuda():
 def test_a_broken_promise_stands_in_the_status():
     session = alone(case(case={"promise": "copy"}))
     (table,) = cases.tables(entries(session))
-    assert table.measured.lines[0].cells[-1].text == "ok: documented: copy"
+    assert table.measured.lines[0].cells[-1].text == "DLP018: documented: copy"
     assert table.measured.lines[0].kind == "wrong"
 
 
@@ -444,3 +445,36 @@ def test_a_large_session_is_thinned_at_once_as_far_as_some_of_it_says(monkeypatc
     assert found.left_out == embedded.FIVE
     assert packed.count(20) == 1
     assert set(packed) == {5, 20}
+
+
+def test_the_map_of_cases_that_nobody_diagnosed_calls_them_right_and_not_safe():
+    pairs = ({"producer": "torch", "consumer": "numpy"}, {"producer": "numpy", "consumer": "torch"})
+    session = alone(*(case(case=pair, lifetime=None) for pair in pairs))
+    assert "cheapest safe" not in render(session)
+    assert pair_map.said(pair_map.maps(entries(session))) == (
+        "right",
+        " (nothing looked for races or lost memory)",
+    )
+
+
+def test_a_square_of_which_nothing_could_be_seen_says_so():
+    unseen = case(ownership=verdict("unknown"), values=verdict("unknown"))
+    found = pair_map.square(entries(alone(unseen)))
+    assert (found.verdict, found.kind) == ("nothing to look at", "other")
+
+
+def test_a_page_on_which_nothing_could_be_seen_calls_nothing_safe_or_clear():
+    unseen = case(ownership=verdict("unknown"), values=verdict("unknown"))
+    session = alone(unseen)
+    found = headline_of(session)
+    assert found.verdict == "nothing"
+    assert found.lead[-1].endswith("none is called safe.")
+    (table,) = cases.tables(entries(session))
+    assert table.measured.lines[0].cells[-1].text == "ok: nothing to look at"
+
+
+def test_the_status_of_a_case_with_an_error_is_the_rule_in_tables_and_on_cards():
+    session = alone(case(lifetime=verdict("dangling", changed_after_drop=True)))
+    (table,) = cases.tables(entries(session))
+    assert table.measured.lines[0].cells[-1].text == "DLP011: not safe"
+    assert cards.cards(session, entries(session))[0].cases[0].status == "DLP011"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import lost_row, make_row
 
-from dlprof.reports.matrix import Cell, cell, cells, grids, reasons
+from dlprof.reports.matrix import Cell, called, cell, cells, grids, reasons
 from dlprof.reports.tour import answer
 
 pytestmark = pytest.mark.unit
@@ -125,3 +125,41 @@ def test_the_answer_counts_and_names_the_costliest():
 
 def test_nothing_measured_is_the_answer_to_nothing():
     assert answer([]) == "Nothing was measured."
+
+
+# What was not looked at is not called safe
+
+
+def test_paths_that_nobody_diagnosed_are_called_right_and_not_safe():
+    rows = [
+        make_row("v(x)", 100.0, frameworks="a → b", unlooked="nothing looked for races"),
+        make_row(
+            "c(x)", 5e6, frameworks="b → a", owner="copy", unlooked="nothing looked for races"
+        ),
+    ]
+    assert answer(grids(rows)).startswith(
+        "Of 2 pairs, 1 has a view and 1 a copy as the cheapest right path"
+        " (nothing looked for races). "
+    )
+
+
+def test_one_path_that_was_not_looked_at_keeps_all_from_being_called_safe():
+    assert called(["", "nothing looked for races", "it could not be seen"]) == (
+        "right",
+        " (not everything was looked at)",
+    )
+
+
+def test_a_path_that_a_rule_calls_unsafe_is_no_view():
+    rows = [make_row("v(x)", 100.0, frameworks="a → b", suspect=True, faults=("DLP011",))]
+    assert cell(rows) == Cell("unsafe", "100 ns", "v(x)", "DLP011", 100.0)
+    assert answer(grids(rows)) == (
+        "Of 1 pairs, 0 have a view and 0 a copy as the cheapest safe path;"
+        " 1 has only paths that a rule calls wrong or unsafe."
+    )
+
+
+def test_a_path_that_leaves_nothing_to_look_at_is_no_view_and_not_safe():
+    rows = [make_row("bind(x)", 100.0, frameworks="a → b", owner="?", unseen=True)]
+    assert cell(rows).verdict == "unseen"
+    assert "1 has only paths that leave nothing behind to look at" in answer(grids(rows))

@@ -1,10 +1,15 @@
-"""A session that was written here is known to the byte."""
+"""A session that was written here is known, to the byte or by what it says."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from html_builders import full_session
 
 from dlprof import provenance
+from dlprof import session as sessions
+from dlprof.reports.html.embedded import embed, in_script
 
 pytestmark = pytest.mark.unit
 
@@ -50,3 +55,80 @@ def test_a_folder_that_cannot_be_written_is_no_error(session, tmp_path):
     (tmp_path / "state").write_text("a file")
     provenance.remember(session, tmp_path / "state")
     assert not provenance.is_ours(session, tmp_path / "state")
+
+
+# By content
+
+
+@pytest.fixture
+def whole():
+    return full_session().model_copy(update={"left_out": ["a < b"]})
+
+
+@pytest.fixture
+def kept(whole, tmp_path):
+    path = tmp_path / "whole.json"
+    sessions.write(path, whole, whole.results)
+    provenance.remember(path, tmp_path / "state")
+    return path
+
+
+def changed(path, before, after):
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after, 1))
+    return path
+
+
+def test_the_session_that_a_page_saves_is_ours(kept, whole, tmp_path):
+    saved = tmp_path / "saved.json"
+    saved.write_text(str(embed(whole).plain))
+    assert saved.read_bytes() != kept.read_bytes()
+    assert provenance.is_ours(saved, tmp_path / "state")
+
+
+def test_a_page_that_holds_fewer_samples_saves_what_is_ours(kept, whole, tmp_path, monkeypatch):
+    monkeypatch.setattr("dlprof.reports.html.embedded.PACKED_PER_CASE", 0)
+    found = embed(whole)
+    assert found.left_out
+    saved = tmp_path / "saved.json"
+    saved.write_text(str(found.plain))
+    assert provenance.is_ours(saved, tmp_path / "state")
+
+
+def test_the_same_in_other_escapes_is_ours(kept, tmp_path):
+    kept.write_text(in_script(kept.read_text()) + "\n")
+    assert provenance.is_ours(kept, tmp_path / "state")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("numpy.array(x)", "numpy.array(y)"),
+        ('"seed": 7', '"seed": 8'),
+        ('"results": [', '"results": [1], "results": ['),
+        ("\n]}", ",\n{}\n]}"),
+        ("\n]}", "\n]} {}"),
+        ('"samples_ns": [', '"samples_ns": ["import os", '),
+    ],
+)
+def test_what_says_anything_else_is_not_ours(kept, tmp_path, before, after):
+    before_it_was = sessions.load(kept).model_dump()
+    path = changed(kept, before, after)
+    try:
+        same = sessions.load(path).model_dump() == before_it_was
+    except sessions.SessionError:
+        same = False
+    assert provenance.is_ours(path, tmp_path / "state") == same
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[", "\n", '{"results": [', '{"results": [\n{}\n'])
+def test_what_is_no_session_has_no_digest_of_its_content(text, tmp_path):
+    path = tmp_path / "s.json"
+    path.write_text(text)
+    assert provenance.content_digest(path) is None
+
+
+def test_a_digest_of_content_is_never_one_of_bytes(kept):
+    assert provenance.content_digest(kept) != provenance.digest(kept)
+    assert json.loads(kept.read_text())["results"]

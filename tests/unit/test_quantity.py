@@ -11,11 +11,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dlprof.quantity import (
+    brief_text,
     plain_time,
     range_text,
     ratio_text,
     size_text,
     time_text,
+    times_text,
     unit_for,
     with_interval,
 )
@@ -219,3 +221,14 @@ def test_times_that_are_far_apart_have_units_of_their_own():
 def test_what_nobody_measured_is_written_with_an_exponent(value, text):
     assert plain_time(value) == text
     assert len(with_interval(value, (value, value * 0.9))) < 16
+
+
+def test_a_brief_time_of_one_process_is_marked_as_such():
+    assert brief_text(make_measure(4_100_000.0, None)) == "~4.1 ms"
+    assert brief_text(make_measure(4_100_000.0, (4_000_000.0, 4_200_000.0))) == "4.1 ms"
+
+
+def test_a_ratio_of_one_process_is_about_so_much():
+    once, often = make_measure(2200.0, None), make_measure(10.0, (9.0, 11.0))
+    assert times_text(once, often) == "about 220"
+    assert times_text(make_measure(2200.0, (2190.0, 2210.0)), often) == "220"

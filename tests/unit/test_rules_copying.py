@@ -435,3 +435,10 @@ def test_a_view_of_a_better_aligned_source_is_no_view_instead(copied, viewed, ex
     copy = path("copy(x)", 500 * US, owned("copy", alignment=copied))
     view = path("view(x)", 5 * US, owned("view", alignment=viewed))
     assert len(found("DLP004", copy, view)) == expected
+
+
+def test_times_of_one_process_are_told_as_such_in_claim_and_advice():
+    copy, view = path("copy(x)", once(1 * MS), "copy"), path("view(x)", once(5 * US))
+    (finding,) = found("DLP004", copy, view)
+    assert "~1.0 ms against ~5.0 us" in finding.summary
+    assert "~5.0 us instead of ~1.0 ms, about 200 times as fast" in finding.advice

@@ -175,6 +175,30 @@ def test_an_import_that_tears_its_copies_from_everywhere_is_one_finding():
     assert "and 2 more still read their source" in finding.summary
 
 
+def torn_at(size_bytes):
+    return verdict("unsafe", sizes_bytes={str(size_bytes): "torn"})
+
+
+def test_a_finding_of_torn_copies_leads_with_the_one_that_was_torn_at_its_first_try():
+    sizes = (4 << 10, 1 << 20, 256 << 20, 16 << 20)
+    results = [
+        path(f"f{place}(x)", owner="copy", early_write=torn_at(size))
+        for place, size in enumerate(sizes)
+    ]
+    (finding,) = found("DLP020", *results)
+    assert finding.results == (3, 2, 1, 0)
+    assert finding.evidence == {"size_bytes": 16 << 20}
+    assert finding.summary.endswith(
+        "changed the copy of 16 MiB; that of f0(x) already at 4 KiB, in one of a few tries"
+    )
+
+
+def test_a_torn_copy_of_unknown_size_leads_no_finding_of_others():
+    unknown = path("f(x)", owner="copy", early_write=verdict("unsafe"))
+    (finding,) = found("DLP020", unknown, path("g(x)", owner="copy", early_write=torn_at(4096)))
+    assert finding.results == (1, 0)
+
+
 def lost(status, reason, code="f(x)"):
     return path(code, None, None, status=status, reason=reason, values=None)
 

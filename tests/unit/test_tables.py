@@ -48,6 +48,7 @@ def whole_result(**changes):
             "memcpy_gb_per_s": 10.0,
             "share_of_memcpy": 0.5,
         },
+        "ownership": verdict("copy"),
         "ordering": ordered("host-sync"),
         "fresh_source": verdict("not kept", first_ns=5.0, second_ns=4.0),
         "lifetime": verdict("safe"),
@@ -229,8 +230,26 @@ def test_the_frame_has_a_row_for_each_case_and_units_in_its_names():
     assert frame.index.tolist() == [0, 1]
     assert frame["ready_time_median_ns"].tolist() == [2000.0, 1000.0]
     assert frame["bandwidth_gb_per_s"][0] == 5.0
-    assert frame["ownership"].tolist() == ["view", "view"]
+    assert frame["ownership"].tolist() == ["copy", "view"]
     assert frame["size_bytes"].tolist() == [64, 64]
+
+
+@pytest.mark.parametrize(
+    ("owner", "reason"),
+    [
+        ("view", "a view copies nothing"),
+        ("varies", "it is not a copy in every process"),
+        ("unknown", "it is not known whether it is a copy"),
+    ],
+)
+def test_what_is_no_copy_in_every_process_has_no_speed_of_copying(owner, reason):
+    result = whole_result(ownership=verdict(owner))
+    frame = to_frame(make_session(result))
+    assert frame[["bandwidth_gb_per_s", "share_of_memcpy"]].isna().all(axis=None)
+    assert frame["memcpy_bandwidth_gb_per_s"][0] == 10.0
+    for name in ("bandwidth", "share_of_memcpy"):
+        found = next(one for one in MEASURES if one.name == name).of(result)
+        assert (found.value, found.reason) == (None, reason)
 
 
 def test_the_types_of_the_frame_do_not_depend_on_the_session():

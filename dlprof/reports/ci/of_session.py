@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from dlprof.clean import clean, first_line
 from dlprof.quantity import time_text
+from dlprof.reports import command
 from dlprof.reports.ci.check import ERROR, FAILED, SKIPPED, Check, lines_of
 from dlprof.reports.ci.remark import Remark, distinct, fingerprint
 from dlprof.reports.row import Row, row_of
@@ -64,7 +65,7 @@ def remarks(header: Header, results: Iterable[Result]) -> tuple[Remark, ...]:
 
 def title(header: Header) -> str:
     """What was run."""
-    return clean(" ".join(("dlprof", *header.command)))
+    return command.short(header)
 
 
 def measured_to_the_end(header: Header, found: Sequence[Remark]) -> bool:

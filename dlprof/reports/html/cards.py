@@ -9,7 +9,9 @@ from markupsafe import Markup
 
 from dlprof.clean import clean
 from dlprof.errors import NoReproducer
+from dlprof.owner_times import owner_times_text
 from dlprof.quantity import time_text
+from dlprof.reports.cell_text import fault_text
 from dlprof.reports.html import again, evidence, rule_page
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.figure import array_text
@@ -44,6 +46,8 @@ class Case:
     entry: Entry
     array: str
     ready: str
+    owner: str
+    status: str
 
 
 @dataclass(frozen=True)
@@ -164,7 +168,11 @@ def _script(session: Session, finding: FindingRecord) -> str | None:
 def _case(entry: Entry) -> Case:
     row = entry.row
     return Case(
-        entry, f"{row.pair} {array_text(entry)}", time_text(row.ready, row.process_medians_ns)
+        entry,
+        f"{row.pair} {array_text(entry)}",
+        time_text(row.ready, row.process_medians_ns),
+        ": ".join(filter(None, (row.owner, owner_times_text(entry.result)))),
+        fault_text(row),
     )
 
 

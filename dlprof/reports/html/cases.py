@@ -8,7 +8,7 @@ from operator import attrgetter
 from statistics import median
 
 from dlprof.quantity import plain_time, time_text
-from dlprof.reports.cell_text import device_text, speed_text, status_text
+from dlprof.reports.cell_text import device_text, fault_text, speed_text
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.row import Row
 from dlprof.session import Result
@@ -115,7 +115,8 @@ def _reasons(apart: Sequence[Entry]) -> list[Column]:
     """Status and reason; a time only where one was taken before it was refused."""
     timed = any(entry.row.ready is not None for entry in apart)
     until = [Column("time until then", _ready, _ready_ns)] if timed else []
-    return [Column("status", row("status")), *until, Column("reason", _reason)]
+    status = Column("status", lambda entry: fault_text(entry.row))
+    return [status, *until, Column("reason", _reason)]
 
 
 def _reason(entry: Entry) -> str:
@@ -203,11 +204,13 @@ def _first(entry: Entry) -> str:
 
 def _status(entry: Entry) -> str:
     found = entry.row
-    words = [status_text(found)]
+    words = [fault_text(found)]
     if found.changed:
         words.append(", ".join(found.changed))
     if found.promise_broken:
         words.append(f"documented: {found.promise}")
     elif found.suspect:
         words.append("not safe")
+    elif found.unseen and found.status == "ok":
+        words.append("nothing to look at")
     return ": ".join(words[:2]) + "".join(f", {word}" for word in words[2:])

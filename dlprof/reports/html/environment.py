@@ -9,9 +9,11 @@ from typing import Any
 
 from dlprof.clean import clean
 from dlprof.machine import NOTABLE_CORES
+from dlprof.reports import command
 from dlprof.reports.html.evidence import name_text, value_text
 from dlprof.rules.known import mapping
 from dlprof.session import Session
+from dlprof.versions import used
 
 LONGEST = 2000
 
@@ -25,13 +27,8 @@ class Block:
 def versions(session: Session) -> str:
     """``Python 3.11.7, numpy 2.4.6``: of what was measured, and of nothing else."""
     python = clean(f"Python {session.environment.get('python', '?')}", 80)
-    packages = mapping(session.environment.get("packages"))
-    used = [
-        clean(f"{name} {version}", 80)
-        for name, version in packages.items()
-        if any(_is_of(str(name), word) for word in _frameworks(session))
-    ]
-    return ", ".join([python, *used])
+    found = used(session.environment, _frameworks(session), _is_of)
+    return ", ".join([python, *(clean(f"{name} {version}", 80) for name, version in found)])
 
 
 def _frameworks(session: Session) -> set[str]:
@@ -69,7 +66,7 @@ def _plain(found: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _run(session: Session) -> list[tuple[str, str]]:
     lines = [
-        ("command", clean(" ".join(["dlprof", *session.command]), LONGEST)),
+        ("command", command.whole(session)),
         ("seed", f"{session.seed}"),
         ("rounds", f"{session.rounds}"),
         ("begun", clean(session.created)),

@@ -43,12 +43,15 @@ def headline(session: Session, everything: Sequence[Entry]) -> Headline:
         steps = number(len(measured), "step")
         text = f"{subject}: {steps} of inference measured; rules are about conversions alone"
         return Headline("clear", text, lead)
-    return Headline(
-        "clear",
+    unseen = sum(entry.row.unseen for entry in measured)
+    if unseen == len(measured):
+        text = f"{subject}: nothing is left behind to look at in {number(unseen, 'measured case')}"
+        return Headline("nothing", text, lead)
+    text = (
         f"{subject}: no rule found anything wrong or slow for no reason in"
-        f" {number(len(measured), 'measured case')}",
-        lead,
+        f" {number(len(measured), 'measured case')}"
     )
+    return Headline("clear", text + (f"; nothing to look at in {unseen:,}" if unseen else ""), lead)
 
 
 def subject_text(everything: Sequence[Entry]) -> str:

@@ -73,6 +73,7 @@ def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
     found = cards.cards(session, everything)
     tables = cases.tables(everything)
     figures = tuple(_figures(everything, session))
+    maps = pair_map.maps(everything)
     return {
         "session": session,
         "subject": subject_text(everything),
@@ -87,7 +88,8 @@ def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
         "cards": found,
         "few_cards": FEW_CARDS,
         "brief": brief.brief(session, everything),
-        "maps": pair_map.maps(everything),
+        "maps": maps,
+        "called": pair_map.said(maps),
         "few_maps": FEW_MAPS,
         "tables": tables,
         "count": len(everything),

@@ -1,12 +1,12 @@
-"""The map: for each producer and consumer what the cheapest safe way does, and what it costs."""
+"""The map: for each producer and consumer what the cheapest right way does, and what it costs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlprof.reports.html.entry import Entry
-from dlprof.reports.matrix import cell
+from dlprof.reports.matrix import called, cell
 
 LEAST_PAIRS = 2
 
@@ -70,13 +70,27 @@ def _ends(entry: Entry) -> tuple[str, str]:
     return producer, consumer
 
 
+def said(found: Iterable[Map]) -> tuple[str, str]:
+    """What the cases of the squares may be called, and why no more than that."""
+    squares = [one for map_ in found for _, line in map_.lines for one in line if one is not None]
+    return called(one.entry.row.unlooked for one in squares if one.entry and one.entry.row.safe)
+
+
 def square(group: Sequence[Entry]) -> Square:
-    """The cheapest safe case, else the cheapest, else why there is none."""
+    """The cheapest right case, else the cheapest, else why there is none."""
     found = cell([entry.row for entry in group])
     measured = [entry for entry in group if entry.measured and entry.row.code == found.code]
     best = min(measured, key=lambda entry: entry.row.cost_ns, default=None)
     kind = found.verdict if found.verdict in ("view", "copy", "wrong") else "other"
     verdict = {"?": "unknown", "-": "unknown"}.get(found.verdict, found.verdict)
-    if best is not None and not best.row.safe and kind != "wrong":
-        kind, verdict = "wrong", f"{verdict}, not safe"
+    if best is not None and verdict == "unsafe":
+        kind, verdict = "wrong", f"{_owner(best)}, not safe"
+    elif verdict == "unseen":
+        verdict = "nothing to look at"
+    elif best is not None and not best.row.safe:
+        kind = "wrong"
     return Square(verdict, found.cost, best, kind)
+
+
+def _owner(entry: Entry) -> str:
+    return {"?": "unknown", "-": "unknown"}.get(entry.row.owner, entry.row.owner)

@@ -1,0 +1,78 @@
+"""Versions are told of frameworks and of the libraries that do their work."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_header
+from hypothesis import given
+from hypothesis import strategies as st
+from repro_builders import finding_of, session_of
+
+from dlprof.probes.base import Probe
+from dlprof.probes.jax import Jax
+from dlprof.reports.circumstances import packages
+from dlprof.reports.html import environment
+from dlprof.repro import reproducer
+from dlprof.ticket import surroundings
+from dlprof.versions import libraries_of, used
+from dlprof.worker.inspect import describe
+
+pytestmark = pytest.mark.unit
+
+KNOWN = {
+    "packages": {"numpy": "2.4", "worker": "1.5", "onnxruntime-gpu": "1.2", "torch": "2.9"},
+    "libraries": {"worker": "numpy"},
+}
+
+
+def test_a_library_is_told_with_the_framework_whose_work_it_does():
+    assert used(KNOWN, ["numpy"]) == [("numpy", "2.4"), ("worker", "1.5")]
+    assert used(KNOWN, ["onnxruntime"]) == [("onnxruntime-gpu", "1.2")]
+
+
+@given(st.dictionaries(st.text(max_size=5), st.recursive(st.text(), st.lists, max_leaves=3)))
+def test_what_a_session_says_of_libraries_may_be_anything(libraries):
+    whole = {"packages": {"numpy": "2.4"}, "libraries": libraries}
+    assert ("numpy", "2.4") in used(whole, ["numpy"])
+    assert all(isinstance(name, str) for name in libraries_of(whole, "numpy"))
+
+
+def test_a_probe_names_the_libraries_that_are_installed():
+    assert "jaxlib" in Jax.also
+
+    class Working(Probe):
+        name = module = "working"
+        distributions = ("pytest",)
+        also = ("pluggy", "no-such-distribution")
+
+    assert list(describe(Working(), "builtin")["also"]) == ["pluggy"]
+
+
+@pytest.fixture
+def session():
+    found = session_of("DLP018")
+    return found.model_copy(update={"environment": {**found.environment, **KNOWN}})
+
+
+def test_a_library_is_told_in_terminal_page_ticket_and_reproducer(session):
+    header = make_header(environment=KNOWN, request={"pairs": [["numpy", "numpy"]]})
+    assert "worker 1.5" in packages(header)
+    assert "worker 1.5" in environment.versions(session)
+    assert "worker 1.5" in surroundings.environment(session, session.results)
+    text = reproducer(session, finding_of("DLP018")).text
+    assert "worker 1.5" in text.replace("\n", " ")
+    assert '"worker", importlib.metadata.version("worker")' in " ".join(text.split())
+    assert "import importlib.metadata\n" in text
+
+
+def test_a_name_that_is_no_distributions_is_not_written_into_a_script(session):
+    libraries = {'x"); import os; ("': "numpy"}
+    found = {**session.environment, "libraries": libraries}
+    text = reproducer(session.model_copy(update={"environment": found}), finding_of("DLP018")).text
+    assert "import os" not in text
+
+
+def test_many_other_packages_do_not_hide_those_that_were_measured():
+    many = {f"other{n}": "1" for n in range(50)} | {"numpy": "2.4"}
+    header = make_header(environment={"packages": many}, request={"pairs": [["numpy", "numpy"]]})
+    assert packages(header) == ["numpy 2.4"]
