@@ -67,9 +67,7 @@ COLUMNS = (
     Column("modes", "integer", "modes that the processes fall into, if they do", nullable=True),
     Column("verdict", "text", "the answer in one word, for measures that have one", nullable=True),
     Column("detail", "text", "why there is no value, or why it cannot be told", nullable=True),
-    Column(
-        "environment", "text", "name of the environment, if there are several", nullable=True
-    ),
+    Column("environment", "text", "name of the environment, if there are several", nullable=True),
 )
 """The order never changes; new columns come at the end."""
 
