@@ -103,8 +103,8 @@ def size_bytes(result: Result) -> int | None:
 
 def _runs(header: Header) -> dict[str | None, Record]:
     """What is the same for all results of an environment, by its name."""
-    named = {str(entry.get("name")): _run(header, entry) for entry in header.environments}
-    return {**named, None: _run(header, {})}
+    found: dict[str | None, Record] = {None: _run(header, {})}
+    return found | {str(entry.get("name")): _run(header, entry) for entry in header.environments}
 
 
 def _run(header: Header, one: dict[str, Any]) -> Record:

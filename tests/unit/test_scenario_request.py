@@ -9,7 +9,7 @@ import pytest
 from builders import make_case, make_catalog, make_probe_info, make_way
 from scenario_builders import make_scenario
 
-from dlprof.errors import ScenarioError, UsageError
+from dlprof.errors import BadInterpreter, ScenarioError, UsageError
 from dlprof.request import request_from
 from dlprof.runner import Settings
 from dlprof.scenario.estimate import duration_text, estimate
@@ -90,11 +90,35 @@ def test_ranges_are_spread_and_named_once():
 
 def test_the_session_tells_all_that_a_request_needs_to_be_finished():
     environments = (Environment("old", "/old/python"), Environment("new", "/new/python"))
-    more = 'expect = ["DLP001 on np->*"]\ndevices = ["cpu", "cuda"]\n[thresholds]\nslow_ratio = 3.0'
+    more = 'expect = ["DLP001 on *->np"]\ndevices = ["cpu", "cuda"]\n[thresholds]\nslow_ratio = 3.0'
     request = made(more, environments=environments).request
     assert request_from(request.as_dict(), request.command) == request
-    assert request.scenario.expect == ("DLP001 on numpy->*",)
+    assert request.scenario.expect == ("DLP001 on *->numpy",)
     assert request.pythons == {"old": "/old/python", "new": "/new/python"}
+
+
+def test_trips_need_a_way_back():
+    with pytest.raises(ScenarioError, match="no pair is there in both directions"):
+        made("round_trips = 9")
+    assert made("round_trips = 9", pairs=["torch<->numpy"]).request.settings.round_trips == 9
+
+
+def test_nothing_is_expected_of_a_pair_that_is_not_measured():
+    with pytest.raises(ScenarioError, match=r"expect 2: numpy->torch is none of the pairs"):
+        made('expect = ["no error", "DLP001 on numpy->torch"]')
+    # What a glob means depends on what is installed.
+    assert made('expect = ["DLP001 on jax->*"]', pairs=["*->*"]).request.scenario.expect
+
+
+def test_an_interpreter_of_the_file_that_is_none_is_told_with_its_key():
+    def refuse(*_):
+        raise BadInterpreter("/bin/ls is not a Python")
+
+    scenario, origins = settle(make_scenario(), {}, "s.toml")
+    with pytest.raises(ScenarioError, match=r"s\.toml: environment 1, python: /bin/ls is not"):
+        sweep(scenario, origins, Path("s.toml"), [Environment("a", "/bin/ls")], refuse)
+    with pytest.raises(BadInterpreter, match=r"^/bin/ls"):
+        sweep(scenario, origins, Path("s.toml"), [Environment("", "/bin/ls")], refuse)
 
 
 def test_a_glob_says_which_frameworks_it_does_not_reach():
