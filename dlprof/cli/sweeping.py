@@ -24,7 +24,7 @@ from dlprof.quantity import size_text
 from dlprof.reports.scenario import origin_lines
 from dlprof.runner import Settings, sample_ns_for
 from dlprof.scenario.environments import environment, is_made
-from dlprof.scenario.estimate import duration_text, estimate
+from dlprof.scenario.estimate import Estimate, duration_text, estimate
 from dlprof.scenario.model import EnvironmentSpec, Scenario
 from dlprof.scenario.read import fault, read
 from dlprof.scenario.record import Environment
@@ -155,12 +155,22 @@ def _cost_text(cases: Sequence[Case], settings: Settings) -> str:
     most = max(map(_size_bytes, cases), default=0)
     return (
         f"{len(cases):,} cases, arrays of up to {size_text(most)}, {settings.rounds} rounds\n"
-        f"likely {low} to {high}: rounds {duration_text(expected.rounds_s)}, starts and imports"
-        f" {duration_text(expected.starts_s)}, diagnosis {duration_text(expected.diagnosis_s)}\n"
+        f"likely {low} to {high}: {', '.join(_parts(expected))}\n"
         "(from the settings, and from what such runs took on another machine; nothing was"
         " measured)\n"
         f"{_room_text(most)}"
     )
+
+
+def _parts(expected: Estimate) -> list[str]:
+    """What the time is for; only what is done."""
+    parts = {
+        "rounds": expected.rounds_s,
+        "starts and imports": expected.starts_s,
+        "diagnosis": expected.diagnosis_s,
+        "trips in a row": expected.trips_s,
+    }
+    return [f"{name} {duration_text(seconds)}" for name, seconds in parts.items() if seconds]
 
 
 def _room_text(most_bytes: int) -> str:

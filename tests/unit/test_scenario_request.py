@@ -12,7 +12,7 @@ from scenario_builders import make_scenario
 from dlprof.errors import BadInterpreter, ScenarioError, UsageError
 from dlprof.request import request_from
 from dlprof.runner import Settings
-from dlprof.scenario.estimate import duration_text, estimate
+from dlprof.scenario.estimate import IMPORT_S, START_S, duration_text, estimate
 from dlprof.scenario.pairs import pairs, parse
 from dlprof.scenario.record import Environment
 from dlprof.scenario.request import MOST_CASES, axes_of, check_count, count, settings_of, sweep
@@ -156,6 +156,24 @@ def test_more_of_anything_takes_longer():
     assert estimate(cases, replace(settings, rounds=5)).total_s > whole
     assert estimate(cases, replace(settings, diagnose=True)).total_s > whole
     assert estimate([make_case(shape=(1 << 24,))] * 2, settings).total_s > whole
+
+
+def test_a_single_round_has_its_imports_and_its_first_calls():
+    cases, quick = [make_case(name="a"), make_case(name="b")], Settings(rounds=1, diagnose=False)
+    expected = estimate(cases, quick)
+    assert expected.starts_s == START_S + 2 * IMPORT_S
+    assert 2 * expected.rounds_s > estimate(cases, replace(quick, rounds=2)).rounds_s
+    together = [make_case(), make_case("jax"), make_case("tensorflow")]
+    one = estimate(together, replace(quick, together=True))
+    assert one.starts_s == START_S + 4 * IMPORT_S
+
+
+def test_loops_and_trips_take_time_of_their_own():
+    cases, settings = [make_case(), make_case("numpy", "torch")], Settings(diagnose=False)
+    whole = estimate(cases, settings).total_s
+    assert estimate(cases, replace(settings, round_trips=100)).trips_s > 0
+    assert estimate(cases[:1], replace(settings, round_trips=100)).trips_s == 0
+    assert estimate(cases, replace(settings, placements=("convert", "in-loop"))).total_s > whole
 
 
 @pytest.mark.parametrize(
