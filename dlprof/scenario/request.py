@@ -61,7 +61,7 @@ def sweep(
     what the pairs contradict.
     """
     steps = _steps(scenario, path)
-    files = tuple(_beside(path, file, "probe file") for file in scenario.probes)
+    files = tuple(_probe_file(path, place, file) for place, file in enumerate(scenario.probes))
     files += tuple(step.source for step in steps)
     catalogs = {
         one.name: _inspected(inspect, one, files, place, path)
@@ -202,8 +202,8 @@ def _told(path: Path, where: Sequence[str | int], text: str, find: Callable[[str
         raise fault(path, where, str(error)) from None
 
 
-def _beside(scenario: Path, file: str, what: str) -> str:
+def _probe_file(scenario: Path, place: int, file: str) -> str:
     path = scenario.parent / Path(file).expanduser()
     if not path.is_file():
-        raise UsageError(f"there is no {what} {file}")
+        raise fault(scenario, ("probes", place), f"there is no probe file {file}")
     return str(path.absolute())

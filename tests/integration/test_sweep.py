@@ -162,7 +162,7 @@ def test_a_scenario_of_missing_frameworks_only_measures_nothing(sweep):
             "scenario.toml, line 6: round_trips: no pair is there in both directions",
         ),
         (PAIR + 'report = "loop"\n', (), "report 'loop' needs a placement: name some of in-loop"),
-        (PAIR.replace(FAKE, "none.py"), (), "there is no probe file none.py"),
+        (PAIR.replace(FAKE, "none.py"), (), "line 4: probes 1: there is no probe file none.py"),
         (PAIR, ("--dtype", "float23"), "the command line: dtypes 1: there is no dtype 'float23'"),
         (PAIR, ("--device", "gpu"), "devices 1: found 'gpu', expected 'auto', 'cpu' or 'cuda'"),
         (PAIR + 'paths = ["nothing"]\n', (), "no path matches nothing"),
