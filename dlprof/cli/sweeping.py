@@ -156,8 +156,8 @@ def _cost_text(cases: Sequence[Case], settings: Settings) -> str:
     return (
         f"{len(cases):,} cases, arrays of up to {size_text(most)}, {settings.rounds} rounds\n"
         f"likely {low} to {high}: {', '.join(_parts(expected))}\n"
-        "(from the settings, and from what such runs took on another machine; nothing was"
-        " measured)\n"
+        "(from the settings, and from what such runs took on another machine, the longer if others"
+        " kept it busy; nothing was measured)\n"
         f"{_room_text(most)}"
     )
 

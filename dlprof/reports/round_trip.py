@@ -134,7 +134,7 @@ def _why(trip: Trip) -> str:
     if there.owner == back.owner == "view" and depends:
         return f"both are views of this array, but {' and '.join(depends)}"
     if there.owner == back.owner == "view":
-        return "both are views, so all of it is the call: no bytes are moved"
+        return "both are views of this array, so all of it is the call: no bytes are moved"
     return f"there it is {_kind(there)}, back {_kind(back)}"
 
 

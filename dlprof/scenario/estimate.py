@@ -16,7 +16,7 @@ STEP_TIMERS = 9.0
 """The same for a step of inference, whose loops are sampled in turn."""
 ROUND_S = 0.03
 """Making the array, and the instruments that have no timer."""
-FIRST_S = 0.1
+FIRST_S = 0.05
 """What only the first round looks at, and what a framework compiles at the first call."""
 LOOP_NS = 60_000_000
 """The least time of one loop of a placement, see :mod:`dlprof.worker.placement`."""
@@ -32,9 +32,9 @@ PASSES = 60
 """How often each byte of a copied array is read or written in one round, all in all."""
 LONG_PASSES = 16
 """The same of an array so large that its conversion is timed once."""
-BYTES_PER_S = 2e9
-LEAST, MOST = 0.5, 2.0
-"""The estimate is right within these factors as a rule."""
+BYTES_PER_S = 3e9
+LEAST, MOST = 0.4, 3.0
+"""It is right within these factors as a rule: the more where others keep the cores busy."""
 
 
 @dataclass(frozen=True)
