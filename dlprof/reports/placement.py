@@ -60,7 +60,7 @@ def _answer(rows: Sequence[Row], where: str) -> str:
         row, found = max(told, key=lambda one: one[1].share.median if one[1].share else 0.0)
         share = found.share.median if found.share else 0.0
         text = _costliest(row, found, share)
-    elif any(one.share and one.share.ci95 and not one.share.is_known for _, one in looped):
+    elif any(_is_unsure(one) for _, one in looped):
         text = "the processes do not agree, so whether hoisting pays is not known."
     else:
         row, found = min(looped, key=lambda one: _median(one[1].in_loop))
@@ -115,14 +115,16 @@ def cell(title: str) -> Callable[[Row], str]:
 
 
 def share_text(share: Share | None) -> str:
-    """``61 ±3 %``; ``~61 %`` for a single process; ``?`` where processes do not agree."""
+    """``61 ±3 %``, ``99 ±<1 %``; ``~61 %`` of one process; ``?`` where they do not agree."""
     if share is None:
         return "-"
     if share.ci95 is None:
         return f"~{100 * share.median:.0f} %"
     if share.half is None or not share.is_known:
         return "?"
-    return f"{100 * share.median:.0f} ±{100 * share.half:.0f} %"
+    half = 100 * share.half
+    shown = "<1" if half < 0.5 else f"{half:.0f}"  # noqa: PLR2004 - no interval is of nothing
+    return f"{100 * share.median:.0f} ±{shown} %"
 
 
 def part_text(share: Share | None) -> str:
@@ -130,6 +132,11 @@ def part_text(share: Share | None) -> str:
     if share is None or share.median >= -NOISE:
         return share_text(share)
     return share_text(share) if share.ci95 is not None and share.ci95[1] >= 0 else "?"
+
+
+def _is_unsure(found: Placement) -> bool:
+    """Whether several processes do not agree on a number."""
+    return found.share is not None and found.share.ci95 is not None and not found.share.is_known
 
 
 def _pays_from(found: Placement) -> int | None:
@@ -146,9 +153,12 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     answer = []
     if told:
         answer.append(_costliest(*max(told, key=lambda one: one[2])))
-    if found and len(told) < len(found):
-        alike = [row.code for row, placement, _ in found if _pays_from(placement) is None]
+    alike = [row.code for row, one, _ in found if _pays_from(one) is None and not _is_unsure(one)]
+    if alike:
         answer.append(_not_told(alike, found[0][1]))
+    unsure = [row.code for row, one, _ in found if _is_unsure(one)]
+    if unsure:
+        answer.append(f"The processes do not agree on its part of the loop: {listed(unsure)}.")
     return [*answer, *_implicit(rows)]
 
 

@@ -87,8 +87,8 @@ def _unsure(both: Sequence[Line], differing: Sequence[Line]) -> str:
     if not few:
         return ""
     return (
-        f" Of {len(few)} more it cannot be told: an environment has fewer than {LEAST_PROCESSES}"
-        " processes."
+        f" Of {len(few)} of them no other time can be told: an environment has fewer than"
+        f" {LEAST_PROCESSES} processes."
     )
 
 

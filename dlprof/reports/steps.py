@@ -69,11 +69,8 @@ def reading(row: Row) -> TimeMeasure | None:
 
 def saved_text(share: Share | None) -> str:
     """``7 ±2 %``, ``22 ±<1 %``; ``?`` where the processes do not agree."""
-    if share is None or share.half is None or not share.is_known:
-        return share_text(share)
-    half = 100 * share.half
-    shown = "<1" if half < 0.5 else f"{half:.0f}"  # noqa: PLR2004 - no interval is of nothing
-    return f"{100 * share.median:.0f} ±{shown} %".replace("-0 ", "0 ")
+    text = share_text(share)
+    return text.removeprefix("-") if text.startswith("-0 ") else text
 
 
 def saved_of(row: Row) -> Share | None:

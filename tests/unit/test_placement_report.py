@@ -66,7 +66,8 @@ def test_a_share_of_which_processes_do_not_agree_is_no_number_and_pays_from_nowh
     row = looped("f(x)", share=Share(median=0.69, ci95=(0.2, 0.9)))
     assert share_text(row.placement.share) == "?"
     shown = text(row)
-    assert "Not told apart, inside the loop and before it: f(x)" in shown
+    assert "The processes do not agree on its part of the loop: f(x)." in shown
+    assert "Not told apart" not in shown
     assert "Hoisting pays" not in shown
     assert "the processes do not agree, so whether hoisting pays is not known" in told(row)[0]
 
