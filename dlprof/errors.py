@@ -6,6 +6,7 @@
     │   ├── HistoryError        2  a history cannot be read, or not be added to
     │   ├── NoReproducer        2  a finding of which no script can be made
     │   ├── ScenarioError       2  a scenario file makes no sense
+    │   ├── BadInterpreter      2  what is to be measured is no Python, or one that is too old
     │   └── Unsaved             2  measured, but the session could not be written where it was to be
     ├── Unmeasured              4  nothing could be measured
     │   ├── MissingFramework    4  a framework is not installed in the measured interpreter
@@ -48,6 +49,10 @@ class NoReproducer(UsageError):
 
 class ScenarioError(UsageError):
     """A scenario file cannot be read, or says what makes no sense."""
+
+
+class BadInterpreter(UsageError):
+    """The interpreter that was named is no Python, is too old, or cannot be started."""
 
 
 class Unsaved(UsageError):

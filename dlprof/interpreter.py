@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlprof.errors import UsageError
+from dlprof.errors import BadInterpreter
 from dlprof.machine import oom_kills
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ TAIL_BYTES = 16_000
 IMPORT_LIMIT_S = 180.0
 """Frameworks may compile or initialise a device at import."""
 POLL_S = 0.05
+ASK_LIMIT_S = 20.0
+"""For a program that could not run the worker to say whether it is a Python."""
 STACKS_LIMIT_S = 2.0
 DRAIN_READS = 64
 """Reads of what a dead worker left in its pipes; something it started may still be writing."""
@@ -47,8 +49,8 @@ class Outcome:
 class Worker:
     """A child process under ``python`` that serves requests one at a time.
 
-    ``variables`` are set for it unless the user has set them. Raises :class:`UsageError` where
-    the interpreter cannot be started.
+    ``variables`` are set for it unless the user has set them. Raises :class:`BadInterpreter`
+    where the interpreter cannot be started.
     """
 
     def __init__(self, python: str, variables: Mapping[str, str]) -> None:
@@ -69,7 +71,9 @@ class Worker:
         except OSError as error:
             for fd in (requests_write, replies_read, output_read):
                 os.close(fd)
-            raise UsageError(f"cannot start the interpreter {python}: {error.strerror}") from None
+            raise BadInterpreter(
+                f"cannot start the interpreter {python}: {error.strerror}"
+            ) from None
         finally:
             for fd in (requests_read, replies_write, output_write):
                 os.close(fd)
@@ -248,6 +252,23 @@ def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, st
         for name in ("PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__"):
             environment.pop(name, None)
     return environment
+
+
+def is_python(python: str) -> bool:
+    """Whether a program that could not run the worker is a Python at all: it can multiply."""
+    try:
+        done = subprocess.run(  # noqa: S603 - the interpreter the user named
+            [python, "-c", "print(6 * 7)"],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=ASK_LIMIT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.stdout.split()[-1:] == ["42"]
 
 
 def same_interpreter(python: str) -> bool:

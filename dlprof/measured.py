@@ -6,6 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dlprof.json_text import Free
 
+WIDEST_SHARE = 0.25
+"""A share whose interval reaches further to either side is not written as a number."""
+
 
 class Model(BaseModel):
     model_config = ConfigDict(
@@ -62,3 +65,15 @@ class Share(Model):
 
     median: float
     ci95: tuple[float, float] | None = None
+
+    @property
+    def half(self) -> float | None:
+        """How far the interval reaches to its longer side; None for a single process."""
+        if self.ci95 is None:
+            return None
+        return max(self.ci95[1] - self.median, self.median - self.ci95[0])
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the processes agree well enough for it to be a number."""
+        return self.half is not None and self.half <= WIDEST_SHARE

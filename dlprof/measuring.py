@@ -14,8 +14,8 @@ from typing import Any
 from dlprof import machine, provenance, references, state, trips
 from dlprof import session as sessions
 from dlprof.catalog import Catalog, catalog_from, environment
-from dlprof.errors import Unmeasured, Unsaved, UsageError
-from dlprof.interpreter import Outcome, Worker
+from dlprof.errors import BadInterpreter, Unmeasured, Unsaved, UsageError
+from dlprof.interpreter import Outcome, Worker, is_python
 from dlprof.interrupts import uninterrupted
 from dlprof.journal import Journal
 from dlprof.judging import judge
@@ -72,7 +72,9 @@ def _inspected(python: str, probe_files: tuple[str, ...]) -> Catalog:
         if outcome.status == "ok":
             break
         if outcome.stage == "start" or outcome.stage in skip:
-            raise UsageError(f"{python} cannot run dlprof's worker: {_last_words(outcome)}")
+            is_none = outcome.status == "crashed" and not is_python(python)
+            what = f"{python} is not a Python: it" if is_none else python
+            raise BadInterpreter(f"{what} cannot run dlprof's worker: {_last_words(outcome)}")
         skip[outcome.stage] = _last_words(outcome)
     answer = outcome.parts["inspect"]
     answer["faults"] = {**answer["faults"], **skip}

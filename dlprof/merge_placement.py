@@ -75,11 +75,11 @@ def break_even(
     """From how many iterations on converting before the loop is the shorter way.
 
     None where the two loops cannot be told apart: the interval of the conversion's ``share``
-    reaches down to nothing, or there is none.
+    reaches down to nothing, there is none, or it is so wide that the share is no number.
     """
     if convert is None or in_loop is None or hoisted is None:
         return None
-    if share is None or share.ci95 is None or share.ci95[0] <= 0:
+    if share is None or share.ci95 is None or not share.is_known or share.ci95[0] <= 0:
         return None
     saved = in_loop.median_ns - hoisted.median_ns
     if saved <= 0:

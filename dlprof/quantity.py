@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -33,10 +34,24 @@ def time_text(measure: TimeMeasure | None, medians_ns: Sequence[float] = ()) -> 
         return modes_text([mode.median_ns for mode in measure.modes])
     if measure.ci95_ns is None:
         return "~" + plain_time(measure.median_ns)
-    half = max(measure.ci95_ns[1] - measure.median_ns, measure.median_ns - measure.ci95_ns[0])
-    if half > WIDE * measure.median_ns and len(medians_ns) > 1:
+    if not is_narrow(measure) and len(medians_ns) > 1:
         return range_text(min(medians_ns), max(medians_ns))
     return with_interval(measure.median_ns, measure.ci95_ns)
+
+
+def is_narrow(measure: TimeMeasure) -> bool:
+    """Whether its interval is known and narrow enough to be written as ±."""
+    if measure.ci95_ns is None:
+        return False
+    half = max(measure.ci95_ns[1] - measure.median_ns, measure.median_ns - measure.ci95_ns[0])
+    return half <= WIDE * measure.median_ns
+
+
+def loop_time_text(measure: TimeMeasure | None) -> str:
+    """The time of an iteration, as any other: the range over processes where they differ."""
+    processes = measure.processes if measure is not None else []
+    medians = [statistics.median(one.samples_ns) for one in processes if one.samples_ns]
+    return time_text(measure, medians)
 
 
 def brief_text(measure: TimeMeasure) -> str:

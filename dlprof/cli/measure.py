@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,11 +62,17 @@ def measure(
         typer.echo(f"session: {path}", err=True)
     if stopped:
         file = shlex.quote(str(path))
-        raise Interrupted(f"stopped; finish it with: dlprof run --resume {file}")
+        verb = _resuming((resumed.command if resumed else request.command)[:1])
+        raise Interrupted(f"stopped; finish it with: dlprof {verb} --resume {file}")
     check_measured(rows)
     if fail_on is not None:
         fail_on.check(measurement.header().findings)
     check_expectations(measurement.header())
+
+
+def _resuming(command: Sequence[str]) -> str:
+    """The verb that finishes what this command began; ``run`` finishes all of them."""
+    return next((verb for verb in command if verb in ("steps", "sweep")), "run")
 
 
 def finish(path: Path, output: Path | None, wanted: Wanted, fail_on: FailOn | None) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.console import Group
+
 from dlprof.clean import clean
 from dlprof.cli.listing import plain_table, text_of
 from dlprof.cli.show import say, width
+from dlprof.reports import placement
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.side_by_side import answer, cell, described, lines, names
 from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
@@ -31,6 +34,9 @@ def show_side_by_side(header: Header, rows: Sequence[Row]) -> None:
         say(f"{text_of(table)}\n")
     if len(found) > MOST_LINES:
         say(f"… and {len(found) - MOST_LINES:,} more paths in the session file\n")
+    loops = placement.compose(rows)
+    if loops:
+        say(printed(Group(*loops), width()))
     say(unmeasured_text(rows))
     say(findings_text(header, rows, width()))
     say(printed(f"\n{answer(rows)}", width()))

@@ -24,9 +24,9 @@ from dlprof.quantity import size_text
 from dlprof.reports.scenario import origin_lines
 from dlprof.runner import Settings, sample_ns_for
 from dlprof.scenario.environments import environment, is_made
-from dlprof.scenario.estimate import duration_text, estimate
-from dlprof.scenario.model import Scenario
-from dlprof.scenario.read import read
+from dlprof.scenario.estimate import Estimate, duration_text, estimate
+from dlprof.scenario.model import EnvironmentSpec, Scenario
+from dlprof.scenario.read import fault, read
 from dlprof.scenario.record import Environment
 from dlprof.scenario.request import MOST_CASES, Sweep, check_count, count, sweep
 from dlprof.scenario.settle import settle
@@ -98,11 +98,20 @@ def prepared(
         _tell(f"environment {spec.name} is not made yet: taken to have every framework")
     here = Environment("", options.interpreter(python))
     environments = [
-        Environment(spec.name, here.python) if spec in unmade else environment(spec, path, _tell)
-        for spec in scenario.environment
+        Environment(spec.name, here.python) if spec in unmade else _environment(spec, place, path)
+        for place, spec in enumerate(scenario.environment)
     ]
     assumed = {spec.name for spec in unmade}
     return sweep(scenario, origins, path, environments or [here], partial(_catalog, assumed))
+
+
+def _environment(spec: EnvironmentSpec, place: int, path: Path) -> Environment:
+    """An environment of the file; what is wrong with it is told with its line and key."""
+    try:
+        return environment(spec, path, _tell)
+    except UsageError as error:
+        key = "requirements" if spec.python is None else "python"
+        raise fault(path, ("environment", place, key), str(error)) from None
 
 
 def say_cases(found: Sweep) -> None:
@@ -117,7 +126,10 @@ def say_cases(found: Sweep) -> None:
 
 
 def say_plan(found: Sweep) -> None:
-    """What would run, how many cases, how long, and what could not be measured."""
+    """What would run, how many cases, how long, and what could not be measured.
+
+    Raises what the run would raise where there is nothing to measure.
+    """
     told, total = found.request.scenario, count(found)
     if told is not None:
         say("\n".join((told.title, told.question, *origin_lines(told.origins))) + "\n\n")
@@ -130,6 +142,9 @@ def say_plan(found: Sweep) -> None:
     left_out = [line for place in places for line in place.left_out]
     for line in dict.fromkeys((*left_out, *(told.left_out if told else ()))):
         say(f"left out: {line}\n")
+    if not cases:
+        say("0 cases\n")
+        raise next(place.refusal for place in places if place.refusal)
     say(f"\n{_cost_text(cases, found.request.settings)}")
 
 
@@ -140,12 +155,22 @@ def _cost_text(cases: Sequence[Case], settings: Settings) -> str:
     most = max(map(_size_bytes, cases), default=0)
     return (
         f"{len(cases):,} cases, arrays of up to {size_text(most)}, {settings.rounds} rounds\n"
-        f"likely {low} to {high}: rounds {duration_text(expected.rounds_s)}, starts and imports"
-        f" {duration_text(expected.starts_s)}, diagnosis {duration_text(expected.diagnosis_s)}\n"
-        "(from the settings, and from what such runs took on another machine; nothing was"
-        " measured)\n"
+        f"likely {low} to {high}: {', '.join(_parts(expected))}\n"
+        "(from the settings, and from what such runs took on another machine, the longer if others"
+        " kept it busy; nothing was measured)\n"
         f"{_room_text(most)}"
     )
+
+
+def _parts(expected: Estimate) -> list[str]:
+    """What the time is for; only what is done."""
+    parts = {
+        "rounds": expected.rounds_s,
+        "starts and imports": expected.starts_s,
+        "diagnosis": expected.diagnosis_s,
+        "trips in a row": expected.trips_s,
+    }
+    return [f"{name} {duration_text(seconds)}" for name, seconds in parts.items() if seconds]
 
 
 def _room_text(most_bytes: int) -> str:

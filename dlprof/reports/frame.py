@@ -59,7 +59,8 @@ def kinds() -> dict[str, str]:
         for name in _cells(measure, MISSING):
             is_word = name == measure.name and measure.unit != "1"
             found[name] = KINDS["text" if is_word else "number"]
-    return found | dict.fromkeys(("processes", "modes"), KINDS["integer"])
+    last = dict.fromkeys(("processes", "modes"), KINDS["integer"])
+    return {**found, **last, "environment": KINDS["text"]}
 
 
 def _row(at: int, result: Result, rules: str | None) -> Record:

@@ -66,14 +66,23 @@ def _block(
     where = f" in {rows[0].environment}" if rows[0].environment else ""
     name = f"{source[0]} of {size_text(rows[0].size_bytes)}{where}"
     ordered = sorted(rows, key=lambda row: row.cost_ns)
-    table = _table(ordered[:MOST_ROWS], timed)
+    table = _table(ordered[:MOST_ROWS], timed, min(made, default=None))
     parts: list[RenderableType] = [Text(f"\nmemory of {name}{time}:"), table]
     if len(ordered) > MOST_ROWS:
         parts.append(Text(f"… and {len(ordered) - MOST_ROWS:,} more in the session file"))
-    return [*parts, *(Text(sentence) for sentence in sentences(ordered))]
+    return [*parts, *(Text(sentence) for sentence in (*_footnote(ordered), *sentences(ordered)))]
 
 
-def _table(rows: Sequence[Row], timed: bool) -> Table:
+def _footnote(rows: Sequence[Row]) -> list[str]:
+    changes = dict.fromkeys(other for row in rows if row.share_of_memcpy and (other := _dtype(row)))
+    if not changes:
+        return []
+    return [
+        f"* of a result of another dtype ({', '.join(changes)}): memcpy moved the source's bytes"
+    ]
+
+
+def _table(rows: Sequence[Row], timed: bool, made_ns: float | None) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     table.add_column("path", overflow="fold", ratio=1)
     if timed:
@@ -82,8 +91,9 @@ def _table(rows: Sequence[Row], timed: bool) -> Table:
     for title in ("memcpy", "making", "peak"):
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
-        cells = [owner(row), share_of_memcpy(row), share_of_making(row), peak_text(row)]
-        ready = [time_text(row.ready, row.process_medians_ns)] if timed else []
+        making = share_of_making(row, made_ns)
+        cells = [owner(row), share_of_memcpy(row), making, peak_text(row)]
+        ready = [_time(row)] if timed else []
         table.add_row(row.code, *ready, *cells)
     return table
 
@@ -95,13 +105,20 @@ def owner(row: Row) -> str:
 
 
 def share_of_memcpy(row: Row) -> str:
-    """A copy's bandwidth as a share of memcpy's."""
-    return "-" if row.share_of_memcpy is None else _percent(row.share_of_memcpy)
+    """A copy's bandwidth as a share of memcpy's; with a star where the result has another dtype."""
+    if row.share_of_memcpy is None:
+        return "-"
+    return _percent(row.share_of_memcpy) + ("*" if _dtype(row) else "")
 
 
-def share_of_making(row: Row) -> str:
-    """The conversion's time as a share of the time to make its source."""
-    return "-" if not row.create_ns else _percent(row.cost_ns / row.create_ns)
+def _dtype(row: Row) -> str:
+    """The change of dtype, in words; empty where there is none."""
+    return next((change for change in row.changed if change.startswith(f"{row.dtype} to ")), "")
+
+
+def share_of_making(row: Row, made_ns: float | None) -> str:
+    """The conversion's time as a share of ``made_ns``, the time to make such a source."""
+    return "-" if not made_ns else _percent(row.cost_ns / made_ns)
 
 
 def peak_text(row: Row) -> str:
@@ -129,7 +146,8 @@ def sentences(rows: Sequence[Row]) -> list[str]:
         best = copies[0]
         speed = "" if best.gb_per_s is None else f" at {best.gb_per_s:.2g} GB/s"
         share = "" if best.share_of_memcpy is None else f", {share_of_memcpy(best)} of memcpy"
-        found.append(f"Of {len(copies)} copies the fastest is {best.code}{speed}{share}.")
+        wrong = f", and not right: {', '.join(best.changed)}" if best.changed else ""
+        found.append(f"Of {len(copies)} copies the fastest is {best.code}{speed}{share}{wrong}.")
     hungry = max(copies, key=lambda row: row.peak_arrays or 0.0, default=None)
     if hungry is not None and hungry.peak_arrays is not None:
         found.append(
@@ -139,23 +157,53 @@ def sentences(rows: Sequence[Row]) -> list[str]:
 
 
 def answer(rows: Sequence[Row]) -> str:
-    """What is a view, what copies and at what cost, and what was not tried; a line each."""
+    """What is a view, what copies and at what cost, and what was not tried; a line each.
+
+    Where there are several environments, each line says of which it is.
+    """
+    names = list(dict.fromkeys(row.environment for row in rows))
+    if len(names) <= 1:
+        return "\n".join(_answer(rows))
+    return "\n".join(
+        f"{name}: {line}"
+        for name in names
+        for line in _answer([row for row in rows if row.environment == name])
+    )
+
+
+def _answer(rows: Sequence[Row]) -> list[str]:
     measured = [row for row in rows if row.ready is not None and row.size_bytes >= LEAST_BYTES]
     if not measured:
-        return "No array of a mebibyte or more was taken in."
+        return ["No array of a mebibyte or more was taken in.", *_missed(rows)]
     views = [row for row in measured if row.owner == "view"]
     copies = sorted((row for row in measured if row.owner == "copy"), key=lambda row: row.cost_ns)
     share = f"{len(views)} {'is a view' if len(views) == 1 else 'are views'}"
     rest = f"{len(copies)} {'copies' if len(copies) == 1 else 'copy'}"
-    lines = [f"Of {len(measured)} ways in, {share} and {rest}."]
-    if views:
-        slowest = max(views, key=lambda row: row.cost_ns)
-        lines.append(
-            f"A view adds no memory and takes up to {plain_time(slowest.cost_ns)}:"
-            f" {listed(list(dict.fromkeys(row.code for row in views)))}."
-        )
-    lines += [f"{_copy_text(row)}." for row in _named(copies)]
-    return "\n".join([*lines, *_missed(rows)])
+    unknown = len(measured) - len(views) - len(copies)
+    other = f"; of {unknown} it varies or is not known" if unknown else ""
+    lines = [f"Of {len(measured)} ways in, {share} and {rest}{other}."]
+    lines += [_views_text(views)] if views else []
+    return [*lines, *(f"{_copy_text(row)}." for row in _named(copies)), *_missed(rows)]
+
+
+def _views_text(views: Sequence[Row]) -> str:
+    """The slowest view as its table writes it, and the memory of those whose peak was measured."""
+    slowest = max(views, key=lambda row: row.cost_ns)
+    peaks = [row.peak_arrays for row in views if row.peak_arrays is not None]
+    most = max(peaks, default=None)
+    if most is None:
+        memory = "What views add to memory was not measured"
+    elif most < NONE_ARRAYS:
+        of = "" if len(peaks) == len(views) else f" of the {len(peaks)} that were looked at"
+        memory = f"A view{of} adds no memory"
+    else:
+        memory = f"The views add up to {most:.2f} arrays of memory"
+    codes = listed(list(dict.fromkeys(row.code for row in views)))
+    return f"{memory}; the slowest takes {_time(slowest)}: {codes}."
+
+
+def _time(row: Row) -> str:
+    return time_text(row.ready, row.process_medians_ns)
 
 
 def _named(copies: Sequence[Row]) -> list[Row]:
@@ -173,7 +221,7 @@ def _copy_text(row: Row) -> str:
     peak = "" if row.peak_arrays is None else f", {peak_text(row)} arrays of memory at its peak"
     where = f"{_names(row)[0]} of {size_text(row.size_bytes)}"
     wrong = f"; it is not right: {', '.join(row.changed)}" if row.changed else ""
-    return f"{row.code}, {where}: a copy in {plain_time(row.cost_ns)}{speed}{share}{peak}{wrong}"
+    return f"{row.code}, {where}: a copy in {_time(row)}{speed}{share}{peak}{wrong}"
 
 
 def _missed(rows: Sequence[Row]) -> list[str]:

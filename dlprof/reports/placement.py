@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dlprof.clean import clean, first_line
-from dlprof.quantity import plain_time, ratio_text, time_text
+from dlprof.quantity import is_narrow, loop_time_text, plain_time, ratio_text, time_text
 from dlprof.reports.answer import listed
 from dlprof.reports.row import Row
 from dlprof.session import Placement, Share, TimeMeasure
@@ -17,8 +17,8 @@ from dlprof.session import Placement, Share, TimeMeasure
 MOST_ROWS = 30
 ITERATIONS = 1000
 LONGEST_USE = 100
-WIDEST_SHARE = 0.25
-"""A share whose interval reaches further to either side is not written as a number."""
+NOISE = 0.05
+"""A share further below zero than this is no part of a loop."""
 
 
 def compose(rows: Sequence[Row]) -> list[RenderableType]:
@@ -40,12 +40,19 @@ def answers(rows: Sequence[Row]) -> list[str]:
     """One answer for each array and operation that was looped, named where there are several."""
     groups = [group for group in loops(rows) if any(is_timed(row) for row in group)]
     several = len(groups) > 1
-    return [_answer(group, f" ({' '.join(group[0].array)})" if several else "") for group in groups]
+    return [_answer(group, _where(group[0], several)) for group in groups]
+
+
+def _where(row: Row, several: bool) -> str:
+    """The array, where there are several; else the environment, where there are several."""
+    if several:
+        return f" ({' '.join(row.array)})"
+    return f" (in {row.environment})" if row.environment else ""
 
 
 def _answer(rows: Sequence[Row], where: str) -> str:
     looped = [(row, row.placement) for row in rows if row.placement]
-    told = [(row, one) for row, one in looped if one.break_even_iterations is not None]
+    told = [(row, one) for row, one in looped if _pays_from(one) is not None]
     single = [one.in_loop for _, one in looped if one.in_loop and len(one.in_loop.processes) == 1]
     if single:
         text = "one process has no interval, so whether hoisting pays is not known."
@@ -53,18 +60,20 @@ def _answer(rows: Sequence[Row], where: str) -> str:
         row, found = max(told, key=lambda one: one[1].share.median if one[1].share else 0.0)
         share = found.share.median if found.share else 0.0
         text = _costliest(row, found, share)
+    elif any(_is_unsure(one) for _, one in looped):
+        text = "the processes do not agree, so whether hoisting pays is not known."
     else:
         row, found = min(looped, key=lambda one: _median(one[1].in_loop))
         text = (
             "converting in every iteration costs nothing that can be told from the rest:"
-            f" {row.code} takes {plain_time(row.cost_ns)} on its own, an iteration"
-            f" {plain_time(_median(found.in_loop or found.hoisted))}."
+            f" {row.code} takes {time_text(row.ready, row.process_medians_ns)} on its own, an"
+            f" iteration {loop_time_text(found.in_loop or found.hoisted)}."
         )
     return " ".join([f"With {use_text(rows[0])}{where}: {text}", *_implicit(rows)])
 
 
 def _block(rows: Sequence[Row], several: bool) -> list[RenderableType]:
-    where = f" ({' '.join(rows[0].array)})" if several else ""
+    where = _where(rows[0], several)
     use = use_text(rows[0])
     if not use:
         return [Text(f"\nno loop could be measured{where}: {_refusal(rows)}")]
@@ -96,9 +105,9 @@ def cell(title: str) -> Callable[[Row], str]:
     def text(row: Row) -> str:
         found = row.placement or Placement(use=None)
         if title == "share":
-            return share_text(found.share)
+            return part_text(found.share)
         if title == "pays from":
-            pays = found.break_even_iterations
+            pays = _pays_from(found)
             return "-" if pays is None else f"{pays:,}"
         return loop_time_text(getattr(found, title.replace("-", "_")))
 
@@ -106,34 +115,50 @@ def cell(title: str) -> Callable[[Row], str]:
 
 
 def share_text(share: Share | None) -> str:
-    """``61 ±3 %``; ``~61 %`` for a single process; ``?`` where processes do not agree."""
+    """``61 ±3 %``, ``99 ±<1 %``; ``~61 %`` of one process; ``?`` where they do not agree."""
     if share is None:
         return "-"
     if share.ci95 is None:
         return f"~{100 * share.median:.0f} %"
-    half = max(share.ci95[1] - share.median, share.median - share.ci95[0])
-    if half > WIDEST_SHARE:
+    if share.half is None or not share.is_known:
         return "?"
-    return f"{100 * share.median:.0f} ±{100 * half:.0f} %"
+    half = 100 * share.half
+    shown = "<1" if half < 0.5 else f"{half:.0f}"  # noqa: PLR2004 - no interval is of nothing
+    return f"{100 * share.median:.0f} ±{shown} %"
 
 
-def loop_time_text(measure: TimeMeasure | None) -> str:
-    """``50 ±3 us``, as of any other time."""
-    processes = measure.processes if measure is not None else []
-    return time_text(measure, [one.samples_ns[0] for one in processes if one.samples_ns])
+def part_text(share: Share | None) -> str:
+    """The same of a part of a loop; ``?`` below zero beyond noise, for a part is not negative."""
+    if share is None or share.median >= -NOISE:
+        return share_text(share)
+    return share_text(share) if share.ci95 is not None and share.ci95[1] >= 0 else "?"
+
+
+def _is_unsure(found: Placement) -> bool:
+    """Whether several processes do not agree on a number."""
+    return found.share is not None and found.share.ci95 is not None and not found.share.is_known
+
+
+def _pays_from(found: Placement) -> int | None:
+    """The break-even; of a session that has one for a share that is no number, none."""
+    known = found.share is not None and found.share.is_known
+    return found.break_even_iterations if known else None
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """What the loops answer: the costliest path, those not told apart, what x itself costs."""
     looped = [(row, row.placement, row.placement.share) for row in rows if row.placement]
     found = [(row, placement, share.median) for row, placement, share in looped if share]
-    told = [one for one in found if one[1].break_even_iterations is not None]
+    told = [one for one in found if _pays_from(one[1]) is not None]
     answer = []
     if told:
         answer.append(_costliest(*max(told, key=lambda one: one[2])))
-    if found and len(told) < len(found):
-        alike = [row.code for row, placement, _ in found if placement.break_even_iterations is None]
+    alike = [row.code for row, one, _ in found if _pays_from(one) is None and not _is_unsure(one)]
+    if alike:
         answer.append(_not_told(alike, found[0][1]))
+    unsure = [row.code for row, one, _ in found if _is_unsure(one)]
+    if unsure:
+        answer.append(f"The processes do not agree on its part of the loop: {listed(unsure)}.")
     return [*answer, *_implicit(rows)]
 
 
@@ -144,22 +169,27 @@ def _not_told(codes: Sequence[str], found: Placement) -> str:
 
 
 def _costliest(row: Row, found: Placement, share: float) -> str:
-    in_loop, hoisted = _median(found.in_loop), _median(found.hoisted)
-    whole = ITERATIONS * in_loop, row.cost_ns + ITERATIONS * hoisted
-    unclear = share_text(found.share) == "?"
-    part = "makes the loop longer" if unclear else f"takes {100 * share:.0f} % of the loop"
     return (
-        f"{row.code} {part}: {plain_time(in_loop)} per iteration with it inside,"
-        f" {plain_time(hoisted)} with it before. Hoisting pays from"
-        f" {found.break_even_iterations:,} iterations on; {ITERATIONS:,} take"
-        f" {plain_time(whole[1])} instead of {plain_time(whole[0])}."
+        f"{row.code} takes {100 * share:.0f} % of the loop: {loop_time_text(found.in_loop)} per"
+        f" iteration with it inside, {loop_time_text(found.hoisted)} with it before. Hoisting pays"
+        f" from {found.break_even_iterations:,} iterations on{_many(row, found)}."
     )
+
+
+def _many(row: Row, found: Placement) -> str:
+    """What many iterations take; nothing where a time is a range, or falls into modes."""
+    measures = [one for one in (found.in_loop, found.hoisted) if one is not None]
+    if any(one.modes or not is_narrow(one) for one in measures):
+        return ""
+    before = row.cost_ns + ITERATIONS * _median(found.hoisted)
+    inside = ITERATIONS * _median(found.in_loop)
+    return f"; {ITERATIONS:,} take {plain_time(before)} instead of {plain_time(inside)}"
 
 
 def _implicit(rows: Sequence[Row]) -> list[str]:
     """What becomes of the foreign array itself, once for all paths: none has a part in it."""
     times = [row.placement for row in rows if row.placement is not None and row.placement.implicit]
-    consumer = rows[0].pair.rpartition(" ")[2]
+    consumer = rows[0].frameworks.rpartition(" ")[2]
     if not times:
         reason = _refused(rows, "implicit")
         return [f"Handed x itself, {consumer} refuses: {reason}"] if reason else []

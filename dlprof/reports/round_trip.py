@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dlprof.clean import clean, first_line
-from dlprof.quantity import plain_time, ratio_text, time_text
+from dlprof.quantity import plain_time, ratio_text
+from dlprof.reports import trips_in_a_row
 from dlprof.reports.answer import slower
 from dlprof.reports.row import Row
 from dlprof.session import RoundTrip
 
 TRIPS = 100
-FAR_MORE = 3.0
-"""From this ratio on a trip in a row is called far more than the sum of its halves."""
-DEARER = 1.5
-"""The last trips in a row cost more than the first by this factor before a word is lost on it."""
-WAITS = 0.5
-"""A call that takes this share of the queue before it waits for it."""
-LOADED = {"queued_ns", "there_ns", "back_ns", "others_ns", "wait_ns"}
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""
 
@@ -79,62 +71,15 @@ def text(trip: Trip, made: RoundTrip | None = None) -> str:
         f"{trip.there.frameworks} and back, {trip.array}: {ratio}",
         f"    there {_side(trip.there)}",
         f"    back  {_side(trip.back)}",
-        *(f"    {line}" for line in (_sum_text(trip) if made is None else _made_text(trip, made))),
+        *(f"    {line}" for line in (_in_a_row(trip, made))),
     ]
     return "\n".join(lines)
 
 
-def _sum_text(trip: Trip) -> list[str]:
+def _in_a_row(trip: Trip, made: RoundTrip | None) -> list[str]:
+    if made is not None:
+        return trips_in_a_row.lines(trip.there, trip.back, made)
     return [f"{TRIPS} round trips take about {plain_time(TRIPS * trip.trip_ns)} (not measured)"]
-
-
-def _made_text(trip: Trip, made: RoundTrip) -> list[str]:
-    if made.idle is None:
-        return [f"{made.iterations:,} trips in a row: not measured: {clean(made.reason or '?')}"]
-    parts = {name: plain_time(part_ns) for name, part_ns in made.parts.items()}
-    samples = (one.samples_ns for one in made.idle.processes if one.samples_ns)
-    each = time_text(made.idle, [statistics.median(one) for one in samples])
-    whole = plain_time(made.iterations * made.idle.median_ns)
-    line = f"{made.iterations:,} trips in a row take {whole}: {each} each"
-    if parts.keys() >= {"there_ns", "back_ns", "wait_ns"}:
-        line += (
-            f", {parts['there_ns']} there and {parts['back_ns']} back;"
-            f" the wait at the end {parts['wait_ns']}"
-        )
-    return [line, *_restarted(made), *_dearer(made), *_loaded_text(trip, made)]
-
-
-def _restarted(made: RoundTrip) -> list[str]:
-    if not made.restarted:
-        return []
-    why = first_line(made.restarted)
-    return [f"each begins with the same array: what comes back cannot go again: {why}"]
-
-
-def _dearer(made: RoundTrip) -> list[str]:
-    first, last = made.parts.get("first_ns", 0.0), made.parts.get("last_ns", 0.0)
-    if first <= 0 or last <= DEARER * first:
-        return []
-    return [f"the last of them cost {plain_time(last)} each, the first {plain_time(first)}"]
-
-
-def _loaded_text(trip: Trip, made: RoundTrip) -> list[str]:
-    found = made.loaded
-    if not found or not found.keys() >= LOADED:
-        return [f"nothing was queued: {clean(made.not_loaded)}"] if made.not_loaded else []
-    begins = trip.there if made.loaded_from == "there" else trip.back
-    call = max(found["there_ns"], found["back_ns"])
-    left = found["queued_ns"] - found.get("queueing_ns", 0.0)
-    waits = call >= WAITS * left
-    end = "the first trip waits for the work" if waits else "no call waits for the work"
-    whose = begins.frameworks.partition(" ")[0]
-    line = (
-        f"behind {plain_time(found['queued_ns'])} of work of {whose}: the first trip takes"
-        f" {plain_time(found['there_ns'] + found['back_ns'])}, the other {made.iterations - 1:,}"
-        f" {plain_time(found['others_ns'])}, the wait at the end"
-        f" {plain_time(found['wait_ns'])}: {end}"
-    )
-    return [line]
 
 
 def answer(rows: Sequence[Row], made: Sequence[RoundTrip] = ()) -> str:
@@ -142,30 +87,7 @@ def answer(rows: Sequence[Row], made: Sequence[RoundTrip] = ()) -> str:
 
     ``made`` are trips in a row, by the indices of ``rows``.
     """
-    return " ".join([_lopsided(rows), *_in_a_row(rows, made)])
-
-
-def _in_a_row(rows: Sequence[Row], made: Sequence[RoundTrip]) -> list[str]:
-    """The dearest trip in a row; and where a trip is far more than its halves are alone."""
-    known = [
-        (one.idle.median_ns, rows[one.there], rows[one.back], one)
-        for one in made
-        if one.idle is not None and max(one.there, one.back) < len(rows)
-    ]
-    if not known:
-        return []
-    each, there, back, dearest = max(known, key=lambda one: one[0])
-    text = (
-        f"In a row the dearest trip is {there.frameworks} and back, {plain_time(each)} each:"
-        f" {dearest.iterations:,} take {plain_time(dearest.iterations * each)}"
-    )
-    alone = there.cost_ns + back.cost_ns
-    if 0 < alone < each / FAR_MORE:
-        text += (
-            f". That is {ratio_text(each / alone)} times what its halves take when one array is"
-            " converted again and again: each trip makes new arrays"
-        )
-    return [f"{text}."]
+    return " ".join([_lopsided(rows), *trips_in_a_row.sentences(rows, made)])
 
 
 def _lopsided(rows: Sequence[Row]) -> str:
@@ -208,8 +130,11 @@ def _why(trip: Trip) -> str:
     there, back = trip.there, trip.back
     if there.owner == "copy":
         return f"there it copies{_speed(there)}, back it is {_kind(back)}"
+    depends = [f"{row.code} gives {row.depends}" for row in (there, back) if row.depends]
+    if there.owner == back.owner == "view" and depends:
+        return f"both are views of this array, but {' and '.join(depends)}"
     if there.owner == back.owner == "view":
-        return "both are views, so all of it is the call: no bytes are moved"
+        return "both are views of this array, so all of it is the call: no bytes are moved"
     return f"there it is {_kind(there)}, back {_kind(back)}"
 
 

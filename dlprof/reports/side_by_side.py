@@ -12,6 +12,9 @@ from dlprof.rules.known import mapping
 from dlprof.session import Header
 
 MOST_PACKAGES = 12
+LEAST_PROCESSES = 3
+"""From so many processes on, their interval tells two times apart."""
+UNREPEATED = 2.0
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,11 @@ def answer(rows: Sequence[Row]) -> str:
     if not both:
         return f"No path was measured in all of {', '.join(every)}."
     differing = [line for line in both if _ratio(line) is not None]
-    kinds = [line for line in both if len({row.owner for row in line.rows.values()}) > 1]
+    kinds = [line for line in both if {"view", "copy"} <= {row.owner for row in line.rows.values()}]
     text = (
         f"Of {len(both)} paths measured in all of {', '.join(every)}, other times:"
         f" {len(differing)}, view in one and copy in another: {len(kinds)}."
+        f"{_unsure(both, differing)}"
     )
     if differing:
         worst = max(differing, key=lambda line: _ratio(line) or 0.0)
@@ -75,6 +79,17 @@ def answer(rows: Sequence[Row]) -> str:
             f" {ratio_text(slow.cost_ns / fast.cost_ns)} times."
         )
     return text
+
+
+def _unsure(both: Sequence[Line], differing: Sequence[Line]) -> str:
+    """How many times rest on too few processes to be called other ones."""
+    few = [line for line in both if line not in differing and not _is_repeated(line)]
+    if not few:
+        return ""
+    return (
+        f" Of {len(few)} of them no other time can be told: an environment has fewer than"
+        f" {LEAST_PROCESSES} processes."
+    )
 
 
 def described(header: Header) -> list[str]:
@@ -99,6 +114,20 @@ def _ends(line: Line) -> tuple[Row, Row]:
 
 
 def _ratio(line: Line) -> float | None:
-    """How many times the slowest takes, if it can be told from the fastest."""
+    """How many times the slowest takes, if it can be told from the fastest.
+
+    An interval of two processes is of two numbers: there the fastest process of the one must take
+    twice as long as the slowest of the other, as without an interval.
+    """
     slow, fast = _ends(line)
-    return slow.cost_ns / fast.cost_ns if slower(fast, slow) else None
+    if not slower(fast, slow):
+        return None
+    if not _is_repeated(line):
+        long, short = slow.process_medians_ns, fast.process_medians_ns
+        if not long or not short or min(long) <= UNREPEATED * max(short):
+            return None
+    return slow.cost_ns / fast.cost_ns
+
+
+def _is_repeated(line: Line) -> bool:
+    return all(len(row.process_medians_ns) >= LEAST_PROCESSES for row in _ends(line))

@@ -11,6 +11,7 @@ from dlprof.reports.steps import (
     after_calls,
     is_told,
     rate_text,
+    reading,
     saved_of,
     saved_text,
     signed,
@@ -46,7 +47,7 @@ def _savings(fresh: Row, others: Sequence[Row]) -> str:
     slower = [row.strategy for row, share in told if share.median < 0]
     text = f"no strategy saves what can be told of the {whole}."
     if told and told[0][1].median > 0:
-        text = f"{_saving(*told[0])}{_throughput(told[0][0])}"
+        text = f"{_saving(*told[0], fresh)}{_throughput(told[0][0], fresh)}"
     return text + (f" {_and(slower)} {_take(slower)} more." if slower else "")
 
 
@@ -54,21 +55,20 @@ def _take(names: Sequence[str]) -> str:
     return "takes" if len(names) == 1 else "take"
 
 
-def _saving(row: Row, share: Share) -> str:
-    """What one strategy saves: both times are of the loops that were sampled in turn."""
-    versus = row.step.versus if row.step else None
-    fresh_ns = versus.fresh.median_ns if versus and versus.fresh else row.cost_ns
+def _saving(row: Row, share: Share, fresh: Row) -> str:
+    """What one strategy saves: its share, of the latency that the table has."""
     return (
-        f"{row.strategy} saves {plain_time(share.median * fresh_ns)} of the"
-        f" {plain_time(fresh_ns)} of a step that allocates its output ({saved_text(share)})."
+        f"{row.strategy} saves {plain_time(share.median * fresh.cost_ns)} of the"
+        f" {plain_time(fresh.cost_ns)} of a step that allocates its output ({saved_text(share)})."
     )
 
 
-def _throughput(row: Row) -> str:
-    versus = row.step.versus if row.step else None
-    if versus is None or versus.reading is None or versus.fresh_reading is None:
+def _throughput(row: Row, fresh: Row) -> str:
+    """Both rates as the table has them; whether they differ is told by loops sampled in turn."""
+    versus, before = row.step.versus if row.step else None, reading(fresh)
+    if versus is None or versus.reading is None or before is None:
         return ""
-    now, then = rate_text(versus.reading), rate_text(versus.fresh_reading)
+    now, then = rate_text(versus.reading), rate_text(before)
     told = versus.saved_reading is not None and tells(versus.saved_reading)
     return f" With each output read: {now} steps/s instead of {then}" + (
         "." if told else ", which cannot be told apart."

@@ -18,7 +18,7 @@ from dlprof.step_record import ShapeChange, Step
 
 AHEAD = "ahead"
 ORDINALS = {1: "next", 2: "2nd", 3: "3rd"}
-LEAST_SHARE = 0.02
+LEAST_PERCENT = 2
 ON_THE_HOST = (
     "On the host a step is done when its call returns: what 'ahead' allocates then overlaps with"
     " nothing, so it cannot help there."
@@ -52,7 +52,7 @@ def _table(rows: Sequence[Row]) -> Table:
             row.strategy,
             time_text(row.ready, row.process_medians_ns),
             saved_text(saved_of(row)),
-            rate_text(_reading(row)),
+            rate_text(reading(row)),
             allocations_text(step),
             buffers_text(step),
             output_text(row),
@@ -62,17 +62,15 @@ def _table(rows: Sequence[Row]) -> Table:
     return table
 
 
-def _reading(row: Row) -> TimeMeasure | None:
+def reading(row: Row) -> TimeMeasure | None:
+    """A step of the strategy and the reading of its output."""
     return row.step.versus.reading if row.step and row.step.versus else None
 
 
 def saved_text(share: Share | None) -> str:
     """``7 ±2 %``, ``22 ±<1 %``; ``?`` where the processes do not agree."""
-    if share is None or share.ci95 is None or share_text(share) == "?":
-        return share_text(share)
-    half = 100 * max(share.ci95[1] - share.median, share.median - share.ci95[0])
-    shown = "<1" if half < 0.5 else f"{half:.0f}"  # noqa: PLR2004 - no interval is of nothing
-    return f"{100 * share.median:.0f} ±{shown} %".replace("-0 ", "0 ")
+    text = share_text(share)
+    return text.removeprefix("-") if text.startswith("-0 ") else text
 
 
 def saved_of(row: Row) -> Share | None:
@@ -80,10 +78,10 @@ def saved_of(row: Row) -> Share | None:
 
 
 def tells(share: Share) -> bool:
-    """Whether a share is told from nothing: two hundredths at least, known well enough to be
-    written as a number, and zero not in its interval.
+    """Whether a share is told from nothing: two hundredths at least, as they are written, known
+    well enough to be a number, and zero not in its interval.
     """
-    if share.ci95 is None or abs(share.median) < LEAST_SHARE or share_text(share) == "?":
+    if share.ci95 is None or not share.is_known or abs(round(100 * share.median)) < LEAST_PERCENT:
         return False
     return share.ci95[0] > 0 or share.ci95[1] < 0
 

@@ -67,6 +67,7 @@ COLUMNS = (
     Column("modes", "integer", "modes that the processes fall into, if they do", nullable=True),
     Column("verdict", "text", "the answer in one word, for measures that have one", nullable=True),
     Column("detail", "text", "why there is no value, or why it cannot be told", nullable=True),
+    Column("environment", "text", "name of the environment, if there are several", nullable=True),
 )
 """The order never changes; new columns come at the end."""
 
@@ -75,9 +76,10 @@ Record = dict[str, Any]
 
 def records(header: Header, results: Iterable[Result]) -> Iterator[Record]:
     """The rows as mappings from :data:`COLUMNS`, one result at a time."""
-    run = _run(header)
+    runs = _runs(header)
     rules = rules_by_case(header.findings)
     for index, result in enumerate(results):
+        run = runs.get(result.environment, runs[None])
         case = {**run, **case_record(index, result), "findings": rules.get(index)}
         for measure in MEASURES:
             yield case | _measure(measure, measure.of(result))
@@ -99,8 +101,15 @@ def size_bytes(result: Result) -> int | None:
     return size if size is not None and size <= LARGEST_INTEGER else None
 
 
-def _run(header: Header) -> Record:
-    environment = header.environment
+def _runs(header: Header) -> dict[str | None, Record]:
+    """What is the same for all results of an environment, by its name."""
+    found: dict[str | None, Record] = {None: _run(header, {})}
+    return found | {str(entry.get("name")): _run(header, entry) for entry in header.environments}
+
+
+def _run(header: Header, one: dict[str, Any]) -> Record:
+    """``one`` says what another environment than the first has of its own."""
+    environment = {**header.environment, **one}
     packages = environment.get("packages")
     packages = packages if isinstance(packages, dict) else {}
     return {
@@ -137,7 +146,13 @@ def case_record(index: int, result: Result) -> Record:
         "reason": result.reason,
     }
     cleaned = {name: _text(word) for name, word in words.items()}
-    return {"case": index, **cleaned, "size_bytes": size_bytes(result)}
+    environment = _text(result.environment)
+    return {
+        "case": index,
+        **cleaned,
+        "size_bytes": size_bytes(result),
+        "environment": environment,
+    }
 
 
 def _measure(measure: Measure, found: Found) -> Record:

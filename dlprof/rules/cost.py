@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dlprof.quantity import plain_time
+from dlprof.quantity import loop_time_text
 from dlprof.rules import thresholds, words
 from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
@@ -103,12 +103,13 @@ def convert_in_loop(survey: Survey) -> Iterator[Claim]:
     for cases in groups(costly, lambda case: case.pair):
         ranked: Sequence[Known] = sorted(cases, key=_share, reverse=True)
         in_loop, hoisted = _loops(ranked[0])
+        inside, before = _turns(ranked[0])
         yield Claim(
             "warning",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'takes', 'take up to')}"
-            f" {_share(ranked[0]):.0%} of a loop: {plain_time(in_loop)} per turn with the"
-            f" conversion inside, {plain_time(hoisted)} with it before the loop"
+            f" {_share(ranked[0]):.0%} of a loop: {inside} per turn with the"
+            f" conversion inside, {before} with it before the loop"
             f"{words.where(ranked[0], ranked)}",
             {"cost_ns": in_loop - hoisted, "in_loop_ns": in_loop, "hoisted_ns": hoisted},
             _hoist(ranked[0]),
@@ -126,15 +127,27 @@ def _loops(case: Known) -> tuple[float, float]:
     found = case.result.placement if case.result.status == "ok" else None
     if found is None or found.in_loop is None or found.hoisted is None:
         return 0.0, 0.0
-    if found.share is None or found.share.ci95 is None or found.share.ci95[0] <= 0:
+    share = found.share
+    if share is None or share.ci95 is None or not share.is_known or share.ci95[0] <= 0:
         return 0.0, 0.0
     if found.in_loop.min_ns <= found.hoisted.min_ns:
         return 0.0, 0.0  # foreign load only ever adds: what was as fast once is no slower
     return found.in_loop.median_ns, found.hoisted.median_ns
 
 
+def _turns(case: Known) -> tuple[str, str]:
+    """Both times as the table of the loop writes them."""
+    found = case.result.placement
+    return (
+        loop_time_text(found.in_loop if found else None),
+        loop_time_text(found.hoisted if found else None),
+    )
+
+
 def _share(case: Known) -> float:
+    """The conversion's part, as each process found it in its own loops."""
     in_loop, hoisted = _loops(case)
-    if in_loop <= 0 or in_loop - hoisted < thresholds.LOOP_GAP_NS:
+    found = case.result.placement
+    if found is None or found.share is None or in_loop - hoisted < thresholds.LOOP_GAP_NS:
         return 0.0
-    return (in_loop - hoisted) / in_loop
+    return found.share.median

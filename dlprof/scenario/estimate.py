@@ -16,30 +16,39 @@ STEP_TIMERS = 9.0
 """The same for a step of inference, whose loops are sampled in turn."""
 ROUND_S = 0.03
 """Making the array, and the instruments that have no timer."""
-START_S = 3.0
-"""A worker starts and imports two frameworks."""
+FIRST_S = 0.05
+"""What only the first round looks at, and what a framework compiles at the first call."""
+LOOP_NS = 60_000_000
+"""The least time of one loop of a placement, see :mod:`dlprof.worker.placement`."""
+START_S = 1.0
+"""A worker starts..."""
+IMPORT_S = 1.5
+"""...and imports a framework: NumPy in a tenth of a second, TensorFlow in three and more."""
+TRIPS_S = 2.0
+"""Trips there and back of one pair, idle and behind a queue, beside the start of their worker."""
 DIAGNOSIS_S = 1.2
 """The diagnosis of one path."""
 PASSES = 60
 """How often each byte of a copied array is read or written in one round, all in all."""
 LONG_PASSES = 16
 """The same of an array so large that its conversion is timed once."""
-BYTES_PER_S = 2e9
-LEAST, MOST = 0.5, 2.0
-"""The estimate is right within these factors as a rule."""
+BYTES_PER_S = 3e9
+LEAST, MOST = 0.4, 3.0
+"""It is right within these factors as a rule: the more where others keep the cores busy."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds: of rounds, of starting workers, and of the diagnosis."""
+    """Seconds: of rounds, of starting workers, of the diagnosis, and of trips in a row."""
 
     rounds_s: float
     starts_s: float
     diagnosis_s: float
+    trips_s: float = 0.0
 
     @property
     def total_s(self) -> float:
-        return self.rounds_s + self.starts_s + self.diagnosis_s
+        return self.rounds_s + self.starts_s + self.diagnosis_s + self.trips_s
 
     @property
     def range_s(self) -> tuple[float, float]:
@@ -50,19 +59,48 @@ def estimate(cases: Sequence[Case], settings: Settings) -> Estimate:
     """Nothing is measured for this: the constants above are from runs on two cores of a server."""
     steps = sum(case.is_step for case in cases)
     timers = TIMERS * (len(cases) - steps) + STEP_TIMERS * steps
-    once_s = timers * settings.sample_ns / 1e9 + ROUND_S * len(cases)
+    loops_s = _loops(settings) * len(cases) * max(settings.sample_ns, LOOP_NS) / 1e9
+    once_s = timers * settings.sample_ns / 1e9 + ROUND_S * len(cases) + loops_s
     moved = sum(_moved_bytes(case) for case in cases)
-    groups = {process_of(index, case, settings) for index, case in enumerate(cases)}
     paths = {
         (case.environment, case.pair, case.path.code, case.dtype, case.layout, case.device)
         for case in cases
         if not case.is_step
     }
     return Estimate(
-        rounds_s=settings.rounds * (once_s + moved / BYTES_PER_S),
-        starts_s=START_S * settings.rounds * len(groups),
+        rounds_s=settings.rounds * (once_s + moved / BYTES_PER_S) + FIRST_S * len(cases),
+        starts_s=settings.rounds * _starts_s(cases, settings),
         diagnosis_s=DIAGNOSIS_S * len(paths) if settings.diagnose else 0.0,
+        trips_s=settings.rounds * _trips_s(cases) if settings.round_trips else 0.0,
     )
+
+
+def _loops(settings: Settings) -> int:
+    """Loops of placements; the conversion alone has its timer already."""
+    return len(set(settings.placements) - {"convert"})
+
+
+def _starts_s(cases: Sequence[Case], settings: Settings) -> float:
+    """The workers of one round, each with the frameworks that it imports."""
+    groups: dict[object, set[str]] = {}
+    for index, case in enumerate(cases):
+        frameworks = groups.setdefault(process_of(index, case, settings), set())
+        frameworks |= {case.producer.name, case.consumer.name}
+    return sum(START_S + IMPORT_S * len(frameworks) for frameworks in groups.values())
+
+
+def _trips_s(cases: Sequence[Case]) -> float:
+    """Trips of each pair and array that is there in both directions, in workers of their own."""
+    arrays = {
+        (case.environment, case.pair, case.shape, case.dtype, case.layout, case.device)
+        for case in cases
+    }
+    both = [
+        one
+        for one in arrays
+        if one[1][0] < one[1][1] and (one[0], one[1][::-1], *one[2:]) in arrays
+    ]
+    return len(both) * (START_S + 2 * IMPORT_S + TRIPS_S)
 
 
 def _moved_bytes(case: Case) -> int:

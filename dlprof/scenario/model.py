@@ -20,6 +20,7 @@ from dlprof.step_request import framework as step_framework
 from dlprof.steps import KNOWN as STEPS
 
 DEFAULT = Settings()
+LOOPS = tuple(name for name in PLACEMENTS if name not in DEFAULT.placements)
 LONGEST_S = 1e6
 
 
@@ -271,6 +272,10 @@ class Scenario(Part):
             raise ValueError(f"it names {found} of pairs and steps: name one of them")
         if self.step and "shapes" not in self.model_fields_set:
             raise ValueError("name the shapes of the model's input")
+        if self.report == "loop" and not {parse_placement(text) for text in self.placement} & set(
+            LOOPS
+        ):
+            raise ValueError(f"report 'loop' needs a placement: name some of {', '.join(LOOPS)}")
         if self.step and self.expect:
             raise ValueError("expect tells of findings, and of steps there are none")
         return self

@@ -69,6 +69,16 @@ def validated(content: Mapping[str, Any], name: str, text: str = "") -> Scenario
         raise ScenarioError(f"{place}: {clean(_sentence(faults[0], where))}{rest}") from None
 
 
+def fault(path: Path, where: Sequence[str | int], words: str) -> ScenarioError:
+    """What is wrong with a key of a file that was read; it is known only where it is used."""
+    try:
+        line = line_of(_text(path), where)
+    except ScenarioError:  # a scenario that is at hand, and no file
+        line = None
+    place = f"{path}, line {line}" if line else str(path)
+    return ScenarioError(f"{place}: {_key_text(where)}: {words}")
+
+
 def _text(path: Path) -> str:
     try:
         endless = files.endless(path)

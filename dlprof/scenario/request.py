@@ -5,24 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from dlprof import plan
 from dlprof.axes import parse_dtype, parse_layout, parse_placement, parse_shapes
 from dlprof.catalog import Catalog
 from dlprof.compare.floors import FloorRule
-from dlprof.errors import MissingFramework, Unmeasured, UsageError
+from dlprof.errors import BadInterpreter, MissingFramework, Unmeasured, UsageError
 from dlprof.measuring import pairs_of
 from dlprof.omissions import not_paired
 from dlprof.place import installed_pairs
 from dlprof.plan import Axes
 from dlprof.request import Request
 from dlprof.runner import Settings
-from dlprof.scenario import expectation
+from dlprof.scenario.check import check
+from dlprof.scenario.expectation import parse as parse_expectation
+from dlprof.scenario.expectation import resolve
 from dlprof.scenario.model import Scenario
-from dlprof.scenario.pairs import WILD, pairs, parse
+from dlprof.scenario.pairs import WILD, named, pairs, parse
+from dlprof.scenario.read import fault
 from dlprof.scenario.record import Environment, ScenarioRecord
 from dlprof.scenario.settle import Origins
 from dlprof.step_request import Asked, asked, check_distinct
+
+Inspect = Callable[[Environment, tuple[str, ...]], Catalog]
+Found = TypeVar("Found")
 
 MOST_CASES = 20_000
 """More are measured only if the user says that he means it."""
@@ -45,24 +52,36 @@ def sweep(
     origins: Origins,
     path: Path,
     environments: Sequence[Environment],
-    inspect: Callable[[Environment, tuple[str, ...]], Catalog],
+    inspect: Inspect,
 ) -> Sweep:
     """The request of a scenario that was read from ``path``.
 
     ``environments`` are its interpreters, one without a name if it names none; ``inspect`` gives
-    the catalog of one. Raises :class:`UsageError` for a framework that nobody knows.
+    the catalog of one. Raises :class:`UsageError` for a framework that nobody knows, and for
+    what the pairs contradict.
     """
     steps = _steps(scenario, path)
-    files = tuple(_beside(path, file, "probe file") for file in scenario.probes)
+    files = tuple(_probe_file(path, place, file) for place, file in enumerate(scenario.probes))
     files += tuple(step.source for step in steps)
-    catalogs = {one.name: inspect(one, files) for one in environments}
+    catalogs = {
+        one.name: _inspected(inspect, one, files, place, path)
+        for place, one in enumerate(environments)
+    }
     axes = axes_of(scenario)
-    patterns = [parse(text) for text in scenario.pairs]
     able = [name for catalog in catalogs.values() for name in _able(catalog, axes)]
     first = next(iter(catalogs.values()))
+    patterns = [
+        _told(path, ("pairs", place), text, lambda text: named(parse(text), first))
+        for place, text in enumerate(scenario.pairs)
+    ]
     wanted = tuple(step.pair for step in steps) or pairs(patterns, first, able)
     if not wanted:
         raise Unmeasured(f"no framework that fits {', '.join(scenario.pairs)} can be measured here")
+    expected = tuple(
+        _told(path, ("expect", place), text, lambda text: resolve(parse_expectation(text), first))
+        for place, text in enumerate(scenario.expect)
+    )
+    check(scenario, path, wanted, expected)
     wild = any(WILD & set(text) for text in scenario.pairs)
     told = ScenarioRecord(
         file=str(path),
@@ -70,7 +89,7 @@ def sweep(
         question=scenario.question,
         sources=tuple(scenario.source),
         report=scenario.report,
-        expect=tuple(_expectation(text, first) for text in scenario.expect),
+        expect=tuple(map(str, expected)),
         thresholds=scenario.thresholds,
         origins=origins,
         left_out=tuple(not_paired(first, wanted)) if wild else (),
@@ -164,12 +183,27 @@ def _able(catalog: Catalog, axes: Axes) -> list[str]:
     return [name for device in axes.asked for pair in pairs_of(catalog, device) for name in pair]
 
 
-def _expectation(text: str, catalog: Catalog) -> str:
-    return str(expectation.resolve(expectation.parse(text), catalog))
+def _inspected(
+    inspect: Inspect, one: Environment, files: tuple[str, ...], place: int, path: Path
+) -> Catalog:
+    try:
+        return inspect(one, files)
+    except BadInterpreter as error:
+        if not one.name:  # the command line names it
+            raise
+        raise fault(path, ("environment", place, "python"), str(error)) from None
 
 
-def _beside(scenario: Path, file: str, what: str) -> str:
+def _told(path: Path, where: Sequence[str | int], text: str, find: Callable[[str], Found]) -> Found:
+    """What ``find`` makes of ``text``; if it refuses, file, line and key are told."""
+    try:
+        return find(text)
+    except UsageError as error:
+        raise fault(path, where, str(error)) from None
+
+
+def _probe_file(scenario: Path, place: int, file: str) -> str:
     path = scenario.parent / Path(file).expanduser()
     if not path.is_file():
-        raise UsageError(f"there is no {what} {file}")
+        raise fault(scenario, ("probes", place), f"there is no probe file {file}")
     return str(path.absolute())

@@ -12,7 +12,7 @@ import pytest
 from command_line import COMMAND, FAKE, PROBE_FILES, QUICK, by_import, content, dlprof
 
 from dlprof import measuring
-from dlprof.errors import UsageError
+from dlprof.errors import BadInterpreter, UsageError
 from dlprof.interpreter import MAIN, child_environment
 from dlprof.measuring import inspect_interpreter
 
@@ -139,6 +139,13 @@ def test_a_program_that_is_no_python_is_told_in_one_sentence(tmp_path, text, rea
     assert python in str(refused.value)
 
 
+def test_a_python_that_dies_at_its_start_is_still_called_one(tmp_path):
+    text = f'#!/bin/sh\n[ "$1" = -X ] && exit 3\nexec "{sys.executable}" "$@"\n'
+    with pytest.raises(BadInterpreter) as refused:
+        inspect_interpreter(write_script(tmp_path / "python", text))
+    assert "is not a Python" not in str(refused.value)
+
+
 def test_a_program_that_never_answers_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(measuring, "START_LIMIT_S", 0.5)
     python = write_script(tmp_path / "python", "#!/bin/sh\nexec sleep 3600\n")
@@ -161,7 +168,8 @@ def test_a_program_that_is_no_python_ends_every_verb_alike(tmp_path, words):
     assert run.code == 2
     assert (
         run.sentence()
-        == "dlprof: /bin/true cannot run dlprof's worker: the process ended with exit code 0"
+        == "dlprof: /bin/true is not a Python: it cannot run dlprof's worker: the process ended with"
+        " exit code 0"
     )
 
 

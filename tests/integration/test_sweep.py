@@ -105,7 +105,6 @@ def test_a_dry_run_makes_no_environment(sweep, tmp_path):
     [
         ("no DLP016", 3, "not checked"),
         ("DLP001 on fake->*", 3, "not checked"),
-        ("DLP004 on missing->*", 3, "not checked"),
     ],
 )
 def test_what_cannot_be_checked_is_exit_code_three(sweep, expect, code, told):
@@ -147,15 +146,30 @@ def test_a_scenario_of_missing_frameworks_only_measures_nothing(sweep):
     [
         ("", (), "scenario.toml: it names neither of pairs and steps: name one of them"),
         (PAIR + "round = 3\n", (), "line 6: unknown key 'round': did you mean 'rounds'?"),
-        (PAIR.replace("fake->", "fak->"), (), "there is no framework 'fak': did you mean 'fake'?"),
-        (PAIR.replace(FAKE, "none.py"), (), "there is no probe file none.py"),
+        (
+            PAIR.replace("fake->", "fak->"),
+            (),
+            "scenario.toml, line 3: pairs 1: there is no framework 'fak': did you mean 'fake'?",
+        ),
+        (
+            PAIR + 'expect = ["DLP004 on missing->*"]\n',
+            (),
+            "scenario.toml, line 6: expect 1: missing->* is none of the pairs",
+        ),
+        (
+            PAIR + "round_trips = 9\n",
+            (),
+            "scenario.toml, line 6: round_trips: no pair is there in both directions",
+        ),
+        (PAIR + 'report = "loop"\n', (), "report 'loop' needs a placement: name some of in-loop"),
+        (PAIR.replace(FAKE, "none.py"), (), "line 4: probes 1: there is no probe file none.py"),
         (PAIR, ("--dtype", "float23"), "the command line: dtypes 1: there is no dtype 'float23'"),
         (PAIR, ("--device", "gpu"), "devices 1: found 'gpu', expected 'auto', 'cpu' or 'cuda'"),
         (PAIR + 'paths = ["nothing"]\n', (), "no path matches nothing"),
         (
             PAIR + '[[environment]]\nname = "a"\npython = "nowhere"\n',
             (),
-            "environment a: there is no interpreter nowhere",
+            "scenario.toml, line 8: environment 1, python: environment a: there is no interpreter",
         ),
         (
             PAIR + f'[[environment]]\nname = "a"\npython = "{sys.executable}"\n',
@@ -165,7 +179,7 @@ def test_a_scenario_of_missing_frameworks_only_measures_nothing(sweep):
         (
             PAIR + '[[environment]]\nname = "a"\npython = "/bin/true"\n',
             (),
-            "/bin/true cannot run dlprof's worker",
+            "scenario.toml, line 8: environment 1, python: /bin/true is not a Python",
         ),
     ],
 )
@@ -241,6 +255,18 @@ def test_an_environment_without_the_framework_is_left_out(sweep, tmp_path):
     assert {result["environment"] for result in content(tmp_path / "s.json")["results"]} == {"here"}
 
 
+def test_a_dry_run_refuses_what_the_run_would(sweep, tmp_path):
+    text = 'pairs = ["numpy->numpy"]\npaths = ["*->asarray"]\nshapes = ["16"]\n' + FAST
+    python = tmp_path / "empty"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -I "$@"\n')
+    python.chmod(0o755)
+    text += '[[environment]]\nname = "e"\npython = "empty"\n'
+    dry, run = sweep(text, "--dry-run"), sweep(text)
+    assert (dry.code, run.code) == (4, 4)
+    assert dry.sentence() == run.sentence()
+    assert dry.out.rstrip().endswith("0 cases")
+
+
 # Stop and resume
 
 
@@ -261,6 +287,7 @@ def test_a_sweep_that_was_stopped_is_finished_in_every_environment(tmp_path):
         run.send_signal(signal.SIGINT)
         stopped = ended(run)
     assert stopped.code == 130
+    assert stopped.sentence() == f"dlprof: stopped; finish it with: dlprof sweep --resume {path}"
     assert not content(path)["complete"]
     (gate / "open").touch()
     finished = dlprof("sweep", "--resume", path, state=tmp_path, DLPROF_TEST_GATE=str(gate))

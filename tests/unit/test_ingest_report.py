@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from builders import lost_row, make_header, make_row
+from builders import lost_row, make_header, make_measure, make_row
 
 from dlprof.reports import ingest
 from dlprof.reports.terminal import render
@@ -40,7 +42,8 @@ def test_a_copy_is_the_consumers_and_is_compared_with_memcpy_and_the_making():
     row = loaded("tensor(x)", gb_per_s=3.4, share_of_memcpy=0.45)
     assert ingest.owner(row) == "torch"
     assert ingest.share_of_memcpy(row) == "45 %"
-    assert ingest.share_of_making(row) == "50 %"
+    assert ingest.share_of_making(row, 200 * MS) == "50 %"
+    assert "200 ms" in text(row)
     assert "the fastest is tensor(x) at 3.4 GB/s, 45 % of memcpy." in text(row)
 
 
@@ -86,7 +89,7 @@ def test_the_answer_says_what_is_a_view_and_what_each_copy_costs():
     ]
     first, view, *copies = ingest.answer(rows).splitlines()
     assert first == "Of 3 ways in, 1 is a view and 2 copy."
-    assert "A view adds no memory" in view
+    assert "A view adds no memory; the slowest takes" in view
     assert "1.01 arrays of memory at its peak." in copies[0]
     assert "it is not right: float64 to float32" in copies[1]
 
@@ -111,3 +114,45 @@ def test_nothing_large_has_no_answer():
         ingest.answer([loaded("f(x)", size_bytes=8)])
         == "No array of a mebibyte or more was taken in."
     )
+
+
+def test_every_path_is_compared_with_the_one_time_that_the_header_tells():
+    rows = [loaded("f(x)", create_ns=200 * MS), loaded("g(x)", create_ns=900 * MS)]
+    shown = text(*rows)
+    assert "made in 200 ms" in shown
+    assert shown.count(" 50 % ") == 2
+
+
+def test_views_whose_memory_was_not_measured_are_not_said_to_add_none():
+    unseen = loaded("look(x)", "view", peak_arrays=None)
+    assert "What views add to memory was not measured" in ingest.answer([unseen])
+    both = ingest.answer([unseen, loaded("see(x)", "view")])
+    assert "A view of the 1 that were looked at adds no memory" in both
+
+
+def test_the_slowest_view_has_the_time_of_its_table():
+    interval = make_measure(5_700.0, (900.0, 30_000.0))
+    row = loaded("look(x)", "view", ready=5_700.0)
+    row = replace(row, ready=interval, process_medians_ns=(1_700.0, 9_600.0))
+    assert "the slowest takes 1.7-9.6 us" in ingest.answer([row])
+
+
+def test_ways_that_are_neither_view_nor_copy_are_counted():
+    rows = [loaded("f(x)"), loaded("g(x)", "varies"), loaded("h(x)", "?")]
+    first = ingest.answer(rows).splitlines()[0]
+    assert first == "Of 3 ways in, 0 are views and 1 copies; of 2 it varies or is not known."
+
+
+def test_a_share_of_memcpy_of_another_dtype_is_marked():
+    row = loaded("jnp.asarray(x)", share_of_memcpy=0.9, dtype="float64")
+    narrowed = replace(row, changed=("float64 to float32",))
+    assert ingest.share_of_memcpy(narrowed) == "90 %*"
+    assert "* of a result of another dtype (float64 to float32)" in text(narrowed)
+    assert "90 %*" in ingest.answer([narrowed])
+    assert "*" not in ingest.answer([row])
+
+
+def test_each_line_of_the_answer_says_of_which_environment_it_is():
+    rows = [loaded("f(x)", environment=name) for name in ("old", "new")]
+    lines = ingest.answer(rows).splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["old", "old", "new", "new"]

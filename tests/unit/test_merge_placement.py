@@ -57,6 +57,7 @@ def test_without_both_loops_there_is_no_share():
         (500.0, 100.0, 50.0, SURE, 11),
         (50.0, 100.0, 50.0, Share(median=0.5, ci95=(-0.1, 0.6)), None),
         (50.0, 100.0, 50.0, Share(median=0.5), None),
+        (50.0, 100.0, 50.0, Share(median=0.5, ci95=(0.1, 0.8)), None),
         (50.0, 100.0, 50.0, None, None),
         (50.0, 50.0, 50.0, SURE, None),
     ],

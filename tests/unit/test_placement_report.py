@@ -6,7 +6,7 @@ import pytest
 from builders import make_header, make_measure, make_row
 
 from dlprof.reports import markdown
-from dlprof.reports.placement import answers, share_text
+from dlprof.reports.placement import answers, part_text, share_text
 from dlprof.reports.terminal import render
 from dlprof.session import Placement, Share
 
@@ -26,7 +26,8 @@ def looped(code, in_loop=350 * US, hoisted=110 * US, ci95=(0.66, 0.71), pays_fro
         "share": Share(median=0.69, ci95=ci95),
         "break_even_iterations": pays_from,
     }
-    return make_row(code, 240 * US, placement=Placement(**(placement | changes)))
+    ready = 240 * US, (239 * US, 241 * US)
+    return make_row(code, *ready, placement=Placement(**(placement | changes)))
 
 
 def text(*rows):
@@ -35,8 +36,9 @@ def text(*rows):
 
 def test_the_costliest_path_answers_with_its_share_and_what_hoisting_pays():
     assert (
-        "torch.tensor(x) takes 69 % of the loop: 350 us per iteration with it inside, 110 us with"
-        " it before. Hoisting pays from 2 iterations on; 1,000 take 110 ms instead of 350 ms."
+        "torch.tensor(x) takes 69 % of the loop: 350 ±4 us per iteration with it inside,"
+        " 110.0 ±1.1 us with it before. Hoisting pays from 2 iterations on; 1,000 take 110 ms instead"
+        " of 350 ms."
     ) in text(looped("torch.tensor(x)"))
 
 
@@ -60,10 +62,47 @@ def test_without_an_interval_nothing_is_said_of_what_hoisting_pays():
     assert "One process has no interval" in text(row)
 
 
-def test_a_share_of_which_processes_do_not_agree_is_no_number():
-    row = looped("f(x)", ci95=(0.2, 0.9))
+def test_a_share_of_which_processes_do_not_agree_is_no_number_and_pays_from_nowhere():
+    row = looped("f(x)", share=Share(median=0.69, ci95=(0.2, 0.9)))
     assert share_text(row.placement.share) == "?"
-    assert "f(x) makes the loop longer: 350 us per iteration" in text(row)
+    shown = text(row)
+    assert "The processes do not agree on its part of the loop: f(x)." in shown
+    assert "Not told apart" not in shown
+    assert "Hoisting pays" not in shown
+    assert "the processes do not agree, so whether hoisting pays is not known" in told(row)[0]
+
+
+def test_a_range_in_the_table_is_a_range_in_the_sentence():
+    processes = [
+        {"round": at, "loops": 1, "samples_ns": [ns]} for at, ns in enumerate((6_500.0, 26_000.0))
+    ]
+    wide = make_measure(18_000.0, (2_000.0, 60_000.0), processes=processes)
+    row = looped("f(x)", in_loop=None, hoisted=2 * US, pays_from=2)
+    found = row.placement.model_copy(update={"in_loop": wide})
+    (answer,) = told(make_row("f(x)", placement=found))
+    assert "6.5-26 us per iteration with it inside" in answer
+    assert "1,000 take" not in answer
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (Share(median=-0.91), "?"),
+        (Share(median=-0.03), "~-3 %"),
+        (Share(median=-0.2, ci95=(-0.3, -0.1)), "?"),
+        (Share(median=-0.1, ci95=(-0.2, 0.01)), "-10 ±11 %"),
+    ],
+)
+def test_a_part_below_nothing_is_not_known(share, shown):
+    assert part_text(share) == shown
+
+
+def test_an_environment_is_named_in_the_answer_and_is_not_the_consumer():
+    found = looped("f(x)", refused={"implicit": "TypeError: no"}).placement
+    row = make_row("f(x)", placement=found, pair="torch → numpy in old", environment="old")
+    (answer,) = told(row)
+    assert answer.startswith("With torch.add(x, 1) (in old): f(x) takes 69 %")
+    assert "Handed x itself, numpy refuses" in answer
 
 
 def test_what_the_operation_makes_of_the_foreign_array_is_told_once():
@@ -111,7 +150,10 @@ def test_the_answer_names_operation_path_share_and_break_even():
 
 def test_what_cannot_be_told_from_the_loop_costs_nothing_that_can_be_told():
     (answer,) = told(looped("torch.asarray(x)", pays_from=None))
-    assert "costs nothing that can be told from the rest: torch.asarray(x) takes 240 us" in answer
+    assert (
+        "costs nothing that can be told from the rest: torch.asarray(x) takes 240.0 ±1.0 us"
+        in answer
+    )
 
 
 def test_one_process_answers_nothing():

@@ -6,6 +6,13 @@ import pytest
 from builders import make_measure, make_row
 
 from dlprof.reports.round_trip import answer, one_way, text, trips
+from dlprof.reports.trips_in_a_row import (
+    CANNOT_TELL,
+    FIRST_WAITS,
+    LATER_WAITS,
+    NONE_WAITS,
+    waits,
+)
 from dlprof.session import RoundTrip
 
 pytestmark = pytest.mark.unit
@@ -111,7 +118,8 @@ def test_what_was_not_made_in_a_row_is_called_a_sum():
 
 def test_trips_in_a_row_say_where_the_time_goes():
     assert (
-        "100 trips in a row take 1.5 s: 15.00 ±0.10 ms each, 13 ms there and 2.0 ms back" in shown()
+        "100 trips in a row take 1.5 s: 15.00 ±0.10 ms each in another run, timed by halves: 13 ms"
+        " there and 2.0 ms back on average; the wait at the end 0 ns nothing" in shown()
     )
     assert "nothing was queued: cupy finishes its work" in shown()
     assert "the last of them" not in shown()
@@ -133,11 +141,33 @@ LOADED = {"queued_ns": 50e6, "there_ns": 49e6, "back_ns": 1e6, "others_ns": 99e6
 
 def test_behind_queued_work_the_first_trip_shows_who_waits():
     told = shown(loaded=LOADED, not_loaded=None)
-    assert "behind 50 ms of work of tf: the first trip takes 50 ms, the other 99 99 ms" in told
+    assert "behind some 50 ms of work of tf: the first trip takes 50 ms, the other 99 99 ms" in told
     assert "the first trip waits for the work" in told
     free = shown(loaded={**LOADED, "there_ns": 1e6, "wait_ns": 49e6}, loaded_from="back")
     assert "work of cupy" in free
     assert "no call waits for the work" in free
+
+
+def test_halves_that_do_not_add_up_to_a_trip_are_called_so():
+    parts = made().parts | {"there_ns": 90e6}
+    assert "does not add up to a trip, so the runs differ" in shown(parts=parts)
+    assert "does not add up" not in shown()
+
+
+@pytest.mark.parametrize(
+    ("there_ns", "others_ns", "wait_ns", "verdict"),
+    [
+        (120e6, 8e6, 20e3, FIRST_WAITS),  # less than half of a queue that was long once
+        (76e3, 8e6, 200e6, NONE_WAITS),
+        (76e3, 8e6, 20e3, CANNOT_TELL),  # the queue was over before
+        (76e3, 280e6, 20e3, LATER_WAITS),
+        (1.9e6, 45e6, 8e3, CANNOT_TELL),
+        (80e6, 8e6, 150e6, CANNOT_TELL),
+    ],
+)
+def test_who_waits_is_judged_against_an_idle_trip(there_ns, others_ns, wait_ns, verdict):
+    found = {"queued_ns": 300e6, "there_ns": there_ns, "back_ns": 1e3}
+    assert waits({**found, "others_ns": others_ns, "wait_ns": wait_ns}, 76e3, 100) == verdict
 
 
 def test_trips_that_were_not_measured_say_why():
@@ -149,7 +179,24 @@ def test_the_answer_tells_a_trip_in_a_row_that_costs_far_more_than_its_halves():
     told = answer([THERE, BACK], [slow])
     assert "the dearest trip is tf → cupy and back, 140 ms each: 100 take 14 s" in told
     assert "That is 10 times what its halves take when one array is converted again" in told
+    assert "in a row each trip converts the array that the one before made." in told
     assert "That is" not in answer([THERE, BACK], [made()])
+
+
+def test_trips_that_begin_anew_are_not_said_to_convert_new_arrays():
+    slow = made(idle=make_measure(140e6, (139e6, 141e6)), restarted="BufferError: read-only")
+    told = answer([THERE, BACK], [slow])
+    assert "in a row only the way back gets a new array each time." in told
+
+
+def test_a_view_of_aligned_memory_only_is_not_said_to_move_no_bytes():
+    aligned = "a view of a source at a multiple of 64 bytes, a copy one element further"
+    there = way("tf → cupy", "to(x)", 13e6, owner="view", depends=aligned)
+    slow = made(idle=make_measure(140e6, (139e6, 141e6)))
+    told = answer([there, BACK], [slow])
+    assert f"both are views of this array, but to(x) gives {aligned}" in told
+    assert "no bytes are moved" not in told
+    assert "in a row it may be the other" in told
 
 
 def test_trips_of_another_session_are_not_told():

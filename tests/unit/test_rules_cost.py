@@ -212,7 +212,8 @@ def test_one_direction_alone_is_not_asymmetric():
 
 
 def looped(in_loop, hoisted, /, reach=0.02, **changes):
-    share = {"median": 1 - hoisted / in_loop, "ci95": (1 - hoisted / in_loop - reach, 1.0)}
+    part = 1 - hoisted / in_loop
+    share = {"median": part, "ci95": (part - reach, part + reach)}
     times = {"in_loop": spread(in_loop), "hoisted": spread(hoisted)}
     placement = {"use": "add(x, 1)", "share": share} | times | changes
     return path("f(x)", placement=placement)
@@ -221,7 +222,7 @@ def looped(in_loop, hoisted, /, reach=0.02, **changes):
 def test_a_conversion_that_fills_a_loop_is_told():
     (finding,) = found("DLP014", looped(350 * US, 110 * US))
     assert finding.severity == "warning"
-    assert "takes 69% of a loop: 350 us per turn" in finding.summary
+    assert "takes 69% of a loop: 350 ±4 us per turn" in finding.summary
 
 
 @pytest.mark.parametrize(
@@ -236,6 +237,7 @@ def test_a_loop_is_worth_it_by_share_and_by_gap(in_loop, hoisted, expected):
     "unsure",
     [
         {"reach": 0.9},
+        {"reach": 0.3},  # above zero, and yet no number
         {"share": None},
         {"share": {"median": 0.7}},
         {"hoisted": None},

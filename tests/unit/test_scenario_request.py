@@ -9,10 +9,10 @@ import pytest
 from builders import make_case, make_catalog, make_probe_info, make_way
 from scenario_builders import make_scenario
 
-from dlprof.errors import ScenarioError, UsageError
+from dlprof.errors import BadInterpreter, ScenarioError, UsageError
 from dlprof.request import request_from
 from dlprof.runner import Settings
-from dlprof.scenario.estimate import duration_text, estimate
+from dlprof.scenario.estimate import IMPORT_S, START_S, duration_text, estimate
 from dlprof.scenario.pairs import pairs, parse
 from dlprof.scenario.record import Environment
 from dlprof.scenario.request import MOST_CASES, axes_of, check_count, count, settings_of, sweep
@@ -90,11 +90,35 @@ def test_ranges_are_spread_and_named_once():
 
 def test_the_session_tells_all_that_a_request_needs_to_be_finished():
     environments = (Environment("old", "/old/python"), Environment("new", "/new/python"))
-    more = 'expect = ["DLP001 on np->*"]\ndevices = ["cpu", "cuda"]\n[thresholds]\nslow_ratio = 3.0'
+    more = 'expect = ["DLP001 on *->np"]\ndevices = ["cpu", "cuda"]\n[thresholds]\nslow_ratio = 3.0'
     request = made(more, environments=environments).request
     assert request_from(request.as_dict(), request.command) == request
-    assert request.scenario.expect == ("DLP001 on numpy->*",)
+    assert request.scenario.expect == ("DLP001 on *->numpy",)
     assert request.pythons == {"old": "/old/python", "new": "/new/python"}
+
+
+def test_trips_need_a_way_back():
+    with pytest.raises(ScenarioError, match="no pair is there in both directions"):
+        made("round_trips = 9")
+    assert made("round_trips = 9", pairs=["torch<->numpy"]).request.settings.round_trips == 9
+
+
+def test_nothing_is_expected_of_a_pair_that_is_not_measured():
+    with pytest.raises(ScenarioError, match=r"expect 2: numpy->torch is none of the pairs"):
+        made('expect = ["no error", "DLP001 on numpy->torch"]')
+    # What a glob means depends on what is installed.
+    assert made('expect = ["DLP001 on jax->*"]', pairs=["*->*"]).request.scenario.expect
+
+
+def test_an_interpreter_of_the_file_that_is_none_is_told_with_its_key():
+    def refuse(*_):
+        raise BadInterpreter("/bin/ls is not a Python")
+
+    scenario, origins = settle(make_scenario(), {}, "s.toml")
+    with pytest.raises(ScenarioError, match=r"s\.toml: environment 1, python: /bin/ls is not"):
+        sweep(scenario, origins, Path("s.toml"), [Environment("a", "/bin/ls")], refuse)
+    with pytest.raises(BadInterpreter, match=r"^/bin/ls"):
+        sweep(scenario, origins, Path("s.toml"), [Environment("", "/bin/ls")], refuse)
 
 
 def test_a_glob_says_which_frameworks_it_does_not_reach():
@@ -132,6 +156,24 @@ def test_more_of_anything_takes_longer():
     assert estimate(cases, replace(settings, rounds=5)).total_s > whole
     assert estimate(cases, replace(settings, diagnose=True)).total_s > whole
     assert estimate([make_case(shape=(1 << 24,))] * 2, settings).total_s > whole
+
+
+def test_a_single_round_has_its_imports_and_its_first_calls():
+    cases, quick = [make_case(name="a"), make_case(name="b")], Settings(rounds=1, diagnose=False)
+    expected = estimate(cases, quick)
+    assert expected.starts_s == START_S + 2 * IMPORT_S
+    assert 2 * expected.rounds_s > estimate(cases, replace(quick, rounds=2)).rounds_s
+    together = [make_case(), make_case("jax"), make_case("tensorflow")]
+    one = estimate(together, replace(quick, together=True))
+    assert one.starts_s == START_S + 4 * IMPORT_S
+
+
+def test_loops_and_trips_take_time_of_their_own():
+    cases, settings = [make_case(), make_case("numpy", "torch")], Settings(diagnose=False)
+    whole = estimate(cases, settings).total_s
+    assert estimate(cases, replace(settings, round_trips=100)).trips_s > 0
+    assert estimate(cases[:1], replace(settings, round_trips=100)).trips_s == 0
+    assert estimate(cases, replace(settings, placements=("convert", "in-loop"))).total_s > whole
 
 
 @pytest.mark.parametrize(

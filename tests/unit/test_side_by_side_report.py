@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from builders import lost_row, make_header, make_row
+from builders import lost_row, make_header, make_measure, make_row
 
+from dlprof.cli.side_by_side_table import show_side_by_side
 from dlprof.reports.side_by_side import answer, cell, described, lines, names
+from dlprof.session import Placement
 
 pytestmark = pytest.mark.unit
 
 
 def seen(code, environment, ns, **changes):
     interval = (0.99 * ns, 1.01 * ns)
-    return make_row(code, ns, interval, environment=environment, frameworks="a → b", **changes)
+    fields = {"process_medians_ns": (ns, *interval), "environment": environment}
+    return make_row(code, ns, interval, **({**fields, "frameworks": "a → b"} | changes))
 
 
 def test_a_path_is_one_line_with_a_cell_for_each_environment():
@@ -44,6 +47,35 @@ def test_the_answer_names_the_path_that_differs_most():
         "Of 2 paths measured in all of old, new, other times: 1, view in one and copy in another: 1."
         " Most of all f(x): 1.0 us in old, 100 ns in new, 10 times."
     )
+
+
+def test_two_processes_must_differ_by_far_to_be_called_other_times():
+    def twice(environment, ns):
+        return seen("f(x)", environment, ns, process_medians_ns=(0.99 * ns, 1.01 * ns))
+
+    near = answer([twice("old", 150.0), twice("new", 100.0)])
+    assert "other times: 0" in near
+    assert (
+        "Of 1 of them no other time can be told: an environment has fewer than 3 processes." in near
+    )
+    far = answer([twice("old", 300.0), twice("new", 100.0)])
+    assert "other times: 1" in far
+    assert "can be told" not in far
+
+
+def test_an_owner_that_is_not_known_is_no_other_kind():
+    rows = [seen("f(x)", "old", 100.0, owner="?"), seen("f(x)", "new", 100.0)]
+    assert "view in one and copy in another: 0" in answer(rows)
+
+
+def test_loops_stand_below_the_table(capsys):
+    loop = make_measure(350_000.0, (349_000.0, 351_000.0))
+    use = Placement(use="add(x, 1)", in_loop=loop, hoisted=loop)
+    rows = [seen("f(x)", name, 1.0, pair=f"a → b in {name}", placement=use) for name in "cd"]
+    show_side_by_side(make_header(), rows)
+    shown = capsys.readouterr().out
+    assert "per iteration of a loop with add(x, 1) (a → b in c " in shown
+    assert "(a → b in d " in shown
 
 
 def test_nothing_in_common_is_said():

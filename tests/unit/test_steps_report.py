@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from builders import make_header, make_session
+from builders import make_header, make_measure, make_session
 from step_builders import fresh_result, make_change, make_step, step_result
 
 from dlprof.reports.answer import answers
@@ -61,6 +61,20 @@ def test_what_cannot_be_told_saves_nothing():
 def test_a_hundredth_is_not_told_however_narrow_its_interval():
     step = make_step(saved=0.01, ci95=(0.009, 0.011))
     assert "no strategy saves" in answer(fresh_result(), step_result(step=step))
+
+
+def test_what_the_table_writes_as_two_hundredths_is_told():
+    step = make_step(saved=0.0196, ci95=(0.01, 0.03))
+    assert "persistent saves 20 ns" in answer(fresh_result(), step_result(step=step))
+
+
+def test_the_sentence_has_the_numbers_of_the_table():
+    versus = {**make_step()["versus"], "fresh": make_measure(1100.0)}
+    step = make_step(versus={**versus, "fresh_reading": make_measure(2200.0)})
+    results = fresh_result(), step_result(step=step)
+    assert "saves 100 ns of the 1.0 us" in answer(*results)
+    assert "556,000 steps/s instead of 500,000" in answer(*results)
+    assert " 500,000 " in report(*results)
 
 
 def test_no_interval_is_of_nothing():

@@ -312,3 +312,17 @@ def test_a_verdict_that_is_a_lone_surrogate_is_shown_in_a_frame():
     frame = to_frame(make_session(odd))
     assert frame["ownership"].tolist() == ["\\ud800"]
     assert frame["peak_memory"].tolist() == ["\\ud801"]
+
+
+def test_each_row_of_several_environments_names_its_own():
+    entries = [
+        {"name": name, "python": python, "packages": {"numpy": version}}
+        for name, python, version in (("old", "3.10.1", "1.26"), ("new", "3.12.1", "2.1"))
+    ]
+    results = [make_result(environment=name) for name in ("old", "new")]
+    session = make_session(*results, environments=entries)
+    rows = [row for row in csv_rows(session) if row["measure"] == "ready_time"]
+    told = [(row["environment"], row["python"], row["packages"]) for row in rows]
+    assert told == [("old", "3.10.1", "numpy 1.26"), ("new", "3.12.1", "numpy 2.1")]
+    assert list(to_frame(session)["environment"]) == ["old", "new"]
+    assert list(kinds())[-1] == COLUMNS[-1].name == "environment"
