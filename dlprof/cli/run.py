@@ -52,9 +52,10 @@ def run(
     """
     from dlprof.cli.fail_on import parse
     from dlprof.cli.measure import finish, measure
+    from dlprof.cli.starting import started
     from dlprof.cli.wanted import Wanted
     from dlprof.errors import UsageError
-    from dlprof.measuring import Request, inspect_interpreter
+    from dlprof.measuring import Request
     from dlprof.plan import Axes
 
     allowed = parse(fail_on) if fail_on else None
@@ -98,7 +99,7 @@ def run(
     )
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)
-    catalog = inspect_interpreter(interpreter, files)
+    catalog = started(interpreter, files)
     request = Request(
         pairs=options.pairs(catalog, producer, consumer),
         axes=axes,
