@@ -13,9 +13,13 @@ from typing import Any
 
 from dlprof import machine, provenance, references, state, trips
 from dlprof import session as sessions
-from dlprof.catalog import Catalog, catalog_from, environment
-from dlprof.errors import BadInterpreter, Unmeasured, Unsaved, UsageError
-from dlprof.interpreter import Outcome, Worker, is_python
+from dlprof.catalog import Catalog, environment
+from dlprof.errors import Unsaved, UsageError
+from dlprof.inspecting import SYNTHETIC as SYNTHETIC  # noqa: PLC0414 - callers find these here
+from dlprof.inspecting import UNMEASURED as UNMEASURED  # noqa: PLC0414
+from dlprof.inspecting import check_setup
+from dlprof.inspecting import inspect_all as inspect_all  # noqa: PLC0414
+from dlprof.inspecting import inspect_interpreter as inspect_interpreter  # noqa: PLC0414
 from dlprof.interrupts import uninterrupted
 from dlprof.journal import Journal
 from dlprof.judging import judge
@@ -27,81 +31,15 @@ from dlprof.reports import round_trip
 from dlprof.reports.row import rows_of, suspected
 from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
 from dlprof.request import request_from
-from dlprof.runner import Runner, Watcher, sample_ns_for, way
+from dlprof.runner import Runner, Watcher, sample_ns_for
 from dlprof.scenario import expectation
 from dlprof.slim import without_texts
 from dlprof.state import default_path as default_path  # noqa: PLC0414 - callers find it here
 from dlprof.state import state_folder as state_folder  # noqa: PLC0414
 
-INSPECT_LIMIT_S = 20.0
-START_LIMIT_S = 60.0
-"""For an interpreter to start, also from a slow disk."""
-UNMEASURED = "interrupted, nothing measured"
-SYNTHETIC = "synthetic"
-NOT_FILES = (SYNTHETIC, "code:", "step:")
-"""Sources of probes that stand as they are among the probe files of a request."""
 SAVE_EVERY_S = 5.0
 SAVE_SHARE = 20
 """A save waits until it would take less than one part in so many of the run."""
-
-
-def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catalog:
-    """The catalog of an interpreter; foreign probes are loaded there, never here.
-
-    ``probe_files`` are paths, :data:`SYNTHETIC` for the probes of the synthetic framework, or
-    what :mod:`dlprof.own_code` writes of a user's own conversion or :mod:`dlprof.steps` of a step.
-    Raises :class:`UsageError` where the interpreter or a named probe file cannot be used, or does
-    not answer within :data:`START_LIMIT_S`.
-    """
-    try:
-        return _inspected(python, probe_files)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(UNMEASURED) from None
-
-
-def _inspected(python: str, probe_files: tuple[str, ...]) -> Catalog:
-    named = [
-        path if path.startswith(NOT_FILES) else f"file:{Path(path).absolute()}"
-        for path in probe_files
-    ]
-    skip: dict[str, str] = {}
-    while True:
-        with Worker(python, {}) as worker:
-            request = {"do": "inspect", "sources": named, "skip": list(skip)}
-            outcome = worker.ask(request, INSPECT_LIMIT_S, import_limit_s=START_LIMIT_S)
-        if outcome.status == "ok":
-            break
-        if outcome.stage == "start" or outcome.stage in skip:
-            is_none = outcome.status == "crashed" and not is_python(python)
-            what = f"{python} is not a Python: it" if is_none else python
-            raise BadInterpreter(f"{what} cannot run dlprof's worker: {_last_words(outcome)}")
-        skip[outcome.stage] = _last_words(outcome)
-    answer = outcome.parts["inspect"]
-    answer["faults"] = {**answer["faults"], **skip}
-    for source, fault in answer["faults"].items():
-        if source in named:
-            raise UsageError(f"cannot use the probe file {source.removeprefix('file:')}: {fault}")
-    return catalog_from(python, answer)
-
-
-def inspect_all(request: Request) -> dict[str, Catalog]:
-    """The catalog of each interpreter of a request, by the name of its environment.
-
-    Raises :class:`UsageError` as :func:`inspect_interpreter`.
-    """
-    return {
-        name: inspect_interpreter(python, request.probe_files)
-        for name, python in request.pythons.items()
-    }
-
-
-def _last_words(outcome: Outcome) -> str:
-    lines = (outcome.output or "").splitlines()
-    last = lines[-1].strip() if lines else ""
-    reason = outcome.reason or outcome.status
-    if outcome.stage == "start":
-        return last or reason.removesuffix(" during start")
-    return reason.replace(f" during {outcome.stage}", " while it was loaded")
 
 
 def now() -> str:
@@ -189,7 +127,12 @@ class Measurement:
 
         He says in ``rounds_done`` and ``complete`` how far it got.
         """
-        self._check_setup()
+        firsts = {
+            name: (place.interpreter, place.cases[0])
+            for name, place in self._places.items()
+            if place.cases
+        }
+        check_setup(firsts, self.request.settings)
         self._save_first()  # an output that cannot be written is known before anything is measured
         runner = Runner(
             {name: place.interpreter for name, place in self._places.items()},
@@ -209,21 +152,6 @@ class Measurement:
                 self._expectations = self._check_expectations()
             finally:
                 self._save_last()
-
-    def _check_setup(self) -> None:
-        """Raises :class:`Unmeasured` where the user's setup fails, before anything is measured."""
-        setup = self.request.settings.setup
-        if not setup:
-            return
-        for name, place in self._places.items():
-            if place.cases:
-                with Worker(place.interpreter.python, place.interpreter.variables) as worker:
-                    asked = {"do": "setup", **way(place.cases[0]), "setup": setup}
-                    outcome = worker.ask(asked, self.request.settings.limit_s)
-                if outcome.status == "skipped" or not outcome.alive:
-                    where = f" in {name}" if name else ""
-                    ended = "" if outcome.alive else "the setup, or an import before it, ended: "
-                    raise Unmeasured(f"{ended}{_last_words(outcome)}{where}")
 
     def _measure_references(self, round_: int) -> None:
         enough = self.reference_rounds is not None and round_ >= self.reference_rounds

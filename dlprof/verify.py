@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dlprof.catalog import Catalog
+from dlprof.inspecting import INSPECT_LIMIT_S
 from dlprof.interpreter import Worker
-from dlprof.measuring import INSPECT_LIMIT_S
 
 
 def verify_all(catalog: Catalog) -> dict[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import FAKE, PROBE_FILES, QUICK, Finished, by_import, content, dlprof
 
-from dlprof import measuring
+from dlprof import inspecting
 from dlprof.errors import UsageError
 from dlprof.measuring import Measurement, Request, inspect_interpreter
 from dlprof.plan import Axes
@@ -347,7 +347,7 @@ def test_a_probe_file_that_fails_when_it_is_loaded_is_refused_in_words(probe_fil
 
 
 def test_a_probe_file_that_hangs_is_given_up(probe_file, monkeypatch):
-    monkeypatch.setattr(measuring, "INSPECT_LIMIT_S", 0.5)
+    monkeypatch.setattr(inspecting, "INSPECT_LIMIT_S", 0.5)
     file = probe_file("ctypes.PyDLL(None).sleep(3600)")
     assert refusal(file) == "no answer within 0.5 s while it was loaded"
 

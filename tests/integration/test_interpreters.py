@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command_line import COMMAND, FAKE, PROBE_FILES, QUICK, by_import, content, dlprof
 
-from dlprof import measuring
+from dlprof import inspecting
 from dlprof.errors import BadInterpreter, UsageError
 from dlprof.interpreter import MAIN, child_environment
 from dlprof.measuring import inspect_interpreter
@@ -147,14 +147,14 @@ def test_a_python_that_dies_at_its_start_is_still_called_one(tmp_path):
 
 
 def test_a_program_that_never_answers_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(measuring, "START_LIMIT_S", 0.5)
+    monkeypatch.setattr(inspecting, "START_LIMIT_S", 0.5)
     python = write_script(tmp_path / "python", "#!/bin/sh\nexec sleep 3600\n")
     with pytest.raises(UsageError, match=r"cannot run dlprof's worker: no answer within 0\.5 s"):
         inspect_interpreter(python)
 
 
 def test_a_program_that_never_stops_talking_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(measuring, "START_LIMIT_S", 0.5)
+    monkeypatch.setattr(inspecting, "START_LIMIT_S", 0.5)
     python = write_script(tmp_path / "python", "#!/bin/sh\nexec yes\n")
     with pytest.raises(UsageError, match=r"cannot run dlprof's worker: "):
         inspect_interpreter(python)
