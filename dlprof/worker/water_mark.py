@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from dlprof.worker.host_memory import resident_bytes
 
 HIGH_WATER = "5"
 """What ``clear_refs`` forgets."""
+LOOK_S = 0.01
+QUIET_LOOKS, MOST_LOOKS = 3, 100
 
 
 class Mark(NamedTuple):
@@ -30,9 +33,22 @@ class Mark(NamedTuple):
 def begin() -> Mark:
     """Forget the peak so far. Raises OSError where the kernel does not let us."""
     give_back()
-    resident = resident_bytes()
+    resident = settled_bytes()
     reset()
     return Mark(resident)
+
+
+def settled_bytes() -> int:
+    """The resident set when it falls no more: frameworks free memory in threads of their own."""
+    least, quiet = resident_bytes(), 0
+    for _ in range(MOST_LOOKS):
+        if quiet == QUIET_LOOKS:
+            break
+        time.sleep(LOOK_S)
+        now = resident_bytes()
+        quiet = quiet + 1 if now >= least else 0
+        least = min(least, now)
+    return least
 
 
 def risen_bytes(mark: Mark) -> int:

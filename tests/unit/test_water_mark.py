@@ -24,7 +24,22 @@ def test_what_was_new_at_once_is_what_rose(monkeypatch, high, risen):
 
 def test_a_mark_begins_with_what_is_resident(monkeypatch):
     asked = []
+    monkeypatch.setattr(water_mark, "LOOK_S", 0)
     monkeypatch.setattr(water_mark, "resident_bytes", lambda: 7 * MIB)
     monkeypatch.setattr(water_mark, "reset", lambda: asked.append("reset"))
     assert water_mark.begin() == Mark(7 * MIB)
     assert asked == ["reset"]
+
+
+def test_it_waits_until_the_resident_set_falls_no_more(monkeypatch):
+    seen = iter([9, 9, 8, 8, 7, 7, 7, 7, 1])
+    monkeypatch.setattr(water_mark, "LOOK_S", 0)
+    monkeypatch.setattr(water_mark, "resident_bytes", lambda: next(seen))
+    assert water_mark.settled_bytes() == 7
+
+
+def test_it_does_not_wait_for_ever(monkeypatch):
+    falling = iter(range(1000, 0, -1))
+    monkeypatch.setattr(water_mark, "LOOK_S", 0)
+    monkeypatch.setattr(water_mark, "resident_bytes", lambda: next(falling))
+    assert water_mark.settled_bytes() == 1000 - water_mark.MOST_LOOKS
