@@ -78,7 +78,7 @@ def in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
         "converted = convert()",
         f"def before():\n{inside(use_before)}",
         "# in turns: what slows the machine for a while slows both",
-        "tries = [(timed(inside), timed(before)) for _ in range(3)]",
+        "tries = [(timed(inside), timed(before)) for _ in range(7)]",
         "times = tuple(min(found) for found in zip(*tries))",
         'print("one turn: %.2f us with the conversion inside, %.2f us with it before" % times)',
         f"return times[0] - times[1] > {share:g} * times[0]",
