@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dlprof import machine, provenance, references, state, trips
+from dlprof import machine, provenance, references, state
 from dlprof import session as sessions
 from dlprof.catalog import Catalog, environment
 from dlprof.errors import Unsaved, UsageError
@@ -27,8 +27,6 @@ from dlprof.merge import merge, unmerge
 from dlprof.omissions import not_paired, not_run, without_path
 from dlprof.place import place_of, present_pairs
 from dlprof.plan import Case
-from dlprof.reports import round_trip
-from dlprof.reports.row import rows_of, suspected
 from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
 from dlprof.request import request_from
 from dlprof.runner import Runner, Watcher, sample_ns_for
@@ -165,6 +163,10 @@ class Measurement:
         settings = self.request.settings
         if not settings.round_trips or self._trips or out_of_time:
             return
+        from dlprof import trips  # few runs ask for trips, and every command imports this module
+        from dlprof.reports import round_trip
+        from dlprof.reports.row import rows_of, suspected
+
         findings = judge(self.header(), self.results, len(self.cases))
         rows = suspected(rows_of(self.results()), findings)
         places = {id(row): index for index, row in enumerate(rows)}
