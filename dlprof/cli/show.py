@@ -7,16 +7,18 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from dlprof import session as sessions
 from dlprof.cli.names import STANDARD
-from dlprof.reports import terminal
-from dlprof.reports.row import Row
-from dlprof.session import Header
 
-Show = Callable[[Header, Sequence[Row]], None]
+if TYPE_CHECKING:
+    from dlprof.reports.row import Row
+    from dlprof.session import Header
+
+Show = Callable[["Header", Sequence["Row"]], None]
 
 PIPED_WIDTH = 120
 
@@ -35,6 +37,8 @@ def colour() -> bool:
 
 
 def show_table(header: Header, rows: Sequence[Row]) -> None:
+    from dlprof.reports import terminal  # who lists frameworks needs none of it, and waits for it
+
     say(terminal.render(header, rows, width(), colour()))
 
 
