@@ -19,7 +19,7 @@ from dlprof.merge import merge
 from dlprof.plan import Axes, Case
 from dlprof.probes import BUILTIN
 from dlprof.probes.base import ArraySpec
-from dlprof.runner import Runner, Settings
+from dlprof.runner import Interpreter, Runner, Settings
 from dlprof.session import TimeMeasure
 
 
@@ -84,7 +84,8 @@ def dlprof_round(duels: list[Duel], journal: Journal, number: int, last: bool) -
     variables = {name: value for info in frameworks for name, value in info.variables.items()}
     cases = [one.case for one in duels]
     settings = Settings(rounds=number + 1, diagnose=last)
-    Runner(sys.executable, variables, cases, settings, journal, Silent()).run()
+    places = {"": Interpreter(sys.executable, variables)}
+    Runner(places, cases, settings, journal, Silent()).run()
     for index, one in enumerate(duels):
         one.answers = [pair for pair in journal.answers(index) if pair[0] <= number]
     return time.monotonic() - begun
