@@ -26,7 +26,7 @@ CHILD = """\
 import json, sys, types
 from dlprof.worker import host_time, ready_time, timer
 repeats, budget = int(sys.argv[1]), int(sys.argv[2])
-empty = types.SimpleNamespace(code="pass", namespace={})
+empty = types.SimpleNamespace(code="pass", namespace={}, wait="")
 idle = types.SimpleNamespace(code="x", wait="{x}", namespace={"x": 0}, convert=lambda: 0,
     wait_for=lambda _: None, consumer=None)
 found = {"empty": [], "ready": [], "loop": timer.loop_cost_ns(), "clock": timer.clock_cost_ns()}
