@@ -73,6 +73,8 @@ def _none_is_safe(measured: Sequence[Row]) -> str:
         return "no path leaves anything behind that could be looked at: none is called safe."
     if all(row.changed for row in measured):
         return "no path kept shape, dtype and values."
+    if any(row.status == "ok" and not row.changed for row in measured):
+        return "no path is called safe: see the findings."
     return "no path was measured to the end, kept every value and does as documented."
 
 
@@ -96,9 +98,11 @@ def slower(best: Row, other: Row) -> bool:
 
 
 def _kind(row: Row) -> str:
-    if row.depends and row.owner in ("view", "copy"):
+    # Which of the two it is, the source's alignment decides only where aligned memory is a view.
+    if row.depends.startswith("a view"):
         how = {"view": "since the source is aligned", "copy": "since the source is not aligned"}
-        return f"a {row.owner} {how[row.owner]}"
+        if row.owner in how:
+            return f"a {row.owner} {how[row.owner]}"
     return KINDS.get(row.owner, "view or copy unknown")
 
 

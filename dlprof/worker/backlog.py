@@ -22,7 +22,7 @@ def backlog_of(subject: Subject) -> timer.Backlog:
     wait = compile_call(subject.wait.format(x="_result"), subject.namespace, "_result")
 
     def drain() -> int:
-        # Work is taken up in the order in which it was queued: who has the last has the rest.
+        # Queued last and taken up last: at most what other threads are just finishing is left then.
         result = subject.convert()
         begin = time.perf_counter_ns()
         wait(result)

@@ -238,3 +238,14 @@ def test_times_of_one_process_are_told_as_such():
     assert answer.endswith(
         "f(x), a view, ~1.0 us. The slowest, g(x), takes ~220 us: about 220 times as long."
     )
+
+
+def test_a_copy_that_is_one_wherever_it_is_not_refused_is_not_blamed_on_alignment():
+    depends = "a copy of a source at a multiple of 64 bytes, refused one element further"
+    row = make_row("f(x)", 1000.0, (950.0, 1050.0), owner="copy", depends=depends)
+    assert "f(x), a copy, " in answers([row])[0]
+
+
+def test_paths_that_only_findings_speak_against_are_not_said_to_lose_values():
+    row = make_row("f(x)", 1000.0, (950.0, 1050.0), owner="copy", suspect=True)
+    assert answers([row]) == ["no path is called safe: see the findings."]
