@@ -8,6 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dlprof.instruments import DIAGNOSIS as DIAGNOSIS  # noqa: PLC0414 - callers find these here
+from dlprof.instruments import EVERY_ROUND as EVERY_ROUND  # noqa: PLC0414
+from dlprof.instruments import FIRST_CALL as FIRST_CALL  # noqa: PLC0414
+from dlprof.instruments import FIRST_ROUND as FIRST_ROUND  # noqa: PLC0414
+from dlprof.instruments import FIRST_STEP as FIRST_STEP  # noqa: PLC0414
+from dlprof.instruments import IN_LOOPS as IN_LOOPS  # noqa: PLC0414
+from dlprof.instruments import STEP as STEP  # noqa: PLC0414
+from dlprof.instruments import TRACE as TRACE  # noqa: PLC0414
 from dlprof.interpreter import Outcome, Worker
 from dlprof.journal import Journal
 from dlprof.plan import Case
@@ -16,31 +24,6 @@ from dlprof.settings import Settings as Settings  # noqa: PLC0414 - callers find
 from dlprof.settings import process_of as process_of  # noqa: PLC0414
 from dlprof.settings import sample_ns_for as sample_ns_for  # noqa: PLC0414
 
-EVERY_ROUND = (
-    "first_call",
-    "ownership",
-    "host_time",
-    "ready_time",
-    "phases",
-    "device_time",
-    "copy_cost",
-)
-FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
-
-FIRST_CALL = ("first_call",)
-"""What a process of its own measures of a case that was first in no other."""
-
-IN_LOOPS = ("placement",)
-"""In every round as well, where another placement than ``convert`` is asked for."""
-
-STEP = ("host_time", "ready_time", "versus", "shape_change", "values", "reuse")
-FIRST_STEP = (*STEP, "allocations")
-"""Of steps of inference, which convert nothing. Counting takes long, and gives the same again."""
-
-DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
-"""Instruments that may crash or hang where timing did not; they get a round of their own."""
-
-TRACE = ("trace",)
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
 """What a process dies of that reads memory which is gone, or frees it twice."""
 TOGETHER_LIMIT_S = 15.0

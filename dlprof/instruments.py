@@ -1,0 +1,29 @@
+"""Which instruments of a worker are asked in which round."""
+
+from __future__ import annotations
+
+EVERY_ROUND = (
+    "first_call",
+    "ownership",
+    "host_time",
+    "ready_time",
+    "phases",
+    "device_time",
+    "copy_cost",
+)
+FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
+
+FIRST_CALL = ("first_call",)
+"""What a process of its own measures of a case that was first in no other."""
+
+IN_LOOPS = ("placement",)
+"""In every round as well, where another placement than ``convert`` is asked for."""
+
+STEP = ("host_time", "ready_time", "versus", "shape_change", "values", "reuse")
+FIRST_STEP = (*STEP, "allocations")
+"""Of steps of inference, which convert nothing. Counting takes long, and gives the same again."""
+
+DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
+"""Instruments that may crash or hang where timing did not; they get a round of their own."""
+
+TRACE = ("trace",)
