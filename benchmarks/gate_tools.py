@@ -14,7 +14,7 @@ import sys
 import time
 import timeit
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,13 @@ LEAST_S = 0.02
 
 @dataclass(frozen=True)
 class Planted:
-    """``turns`` of the spin behind one conversion of HEAD; none for equal code."""
+    """Turns of the spin behind conversions of HEAD; none for equal code."""
 
-    conversion: Conversion | None = None
-    turns: int = 0
+    turns: Mapping[Conversion, int] = field(default_factory=dict)
 
     def variables(self, head: bool) -> dict[str, str]:
-        one = self.conversion
-        return {VARIABLE: f"{one.pair} {one.way} {self.turns}"} if head and one is not None else {}
+        texts = [f"{one.pair} {one.way} {turns}" for one, turns in self.turns.items()]
+        return {VARIABLE: ";".join(texts)} if head and texts else {}
 
 
 @dataclass(frozen=True)

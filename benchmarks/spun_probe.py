@@ -1,8 +1,8 @@
 """The frameworks of the gate's suite with a spin behind every conversion, to plant slowdowns.
 
-DLPROF_BENCHMARK_SPIN names one conversion and how many turns it spins, such as
-``torch->numpy numpy->ndarray 12``. All others spin none. The call of the spin is in all of them, on
-both sides, so that nothing but the turns is planted.
+DLPROF_BENCHMARK_SPIN names conversions and how many turns they spin, such as
+``torch->numpy numpy->ndarray 12;bytes->numpy buffer->ndarray_buffer 3``. All others spin none. The
+call of the spin is in all of them, on both sides, so that nothing but the turns is planted.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ LOOP = "for _ in repeat(None, {turns}): pass"
 SPIN = """
 import os as _os
 from itertools import repeat as _repeat
-_pair, _way, _turns = (_os.environ.get("{variable}", "") or "- - 0").rsplit(" ", 2)
+_all = [one.rsplit(" ", 2) for one in _os.environ.get("{variable}", "").split(";") if one]
+_turns = {(pair, way.partition("->")[2]): int(turns) for pair, way, turns in _all}
 
-_meant = (_pair, _way.partition("->")[2]) == ("{pair}", "{way}")
-
-def _spun(result, turns=int(_turns) if _meant else 0):
+def _spun(result, turns=_turns.get(("{pair}", "{way}"), 0)):
     for _ in _repeat(None, turns):
         pass
     return result

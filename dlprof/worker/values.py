@@ -15,8 +15,8 @@ from dlprof.worker import room
 from dlprof.worker.foreign import UNKNOWN
 from dlprof.worker.subject import Subject
 
-COPIES = 2
-"""Source and result, as they are read back."""
+COPIES = 3
+"""Source and result, as they are read back; and where they differ, which is as large at most."""
 PART_BYTES = 16 << 20
 """Where there is no room for whole copies, parts of this size are compared: of as many bytes malloc
 uses memory again, and of more it takes new pages each time."""

@@ -280,3 +280,10 @@ def test_ids_in_pictures_are_their_own():
     pictures = [figure.picture for module in MODULES for figure in figures(module, full_session())]
     ids = [name for picture in pictures for name in re.findall(r'\bid="([^"]+)"', picture)]
     assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("module", [cost, spread])
+def test_a_path_whose_processes_disagree_is_not_called_unknown(module):
+    (figure,) = figures(module, alone(case(ownership=verdict("varies"))))
+    assert "view or copy" in str(figure.picture)
+    assert "not known" not in str(figure.picture)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy
 import pytest
 from builders import make_subject
@@ -9,7 +11,7 @@ from builders import make_subject
 from dlprof.probes.base import DTYPES as KNOWN
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import values
+from dlprof.worker import room, values
 
 pytestmark = pytest.mark.unit
 
@@ -169,3 +171,16 @@ def test_the_source_is_not_changed_by_looking():
     before = numpy.array(subject.source)
     values.measure(subject)
     assert numpy.array_equal(subject.source, before)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float64", "complex64"])
+def test_comparing_takes_no_more_memory_than_was_asked_for(dtype, monkeypatch):
+    asked = []
+    monkeypatch.setattr(room, "fits", lambda needed: asked.append(needed) or True)
+    way = Import("any", (Protocol.DLPACK,), "{x}")
+    subject = make_subject(import_=way, spec=ArraySpec((1 << 20,), dtype))
+    tracemalloc.start()
+    values.measure(subject)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= max(asked) + (128 << 10)

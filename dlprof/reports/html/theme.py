@@ -17,6 +17,7 @@ VARIABLES = (
     "surface",
     "view",
     "copy",
+    "varies",
     "other",
     "export",
     "import",
@@ -25,10 +26,11 @@ VARIABLES = (
 )
 COLOURS = {name: f"#0a0b{index:02x}" for index, name in enumerate(VARIABLES, start=1)}
 
-OWNERS = ("view", "copy", "not known")
-OWNER_COLOURS = [COLOURS["view"], COLOURS["copy"], COLOURS["other"]]
-OWNER_SHAPES = ["circle", "square", "triangle-up"]
-OWNER_DASHES = [[1, 0], [6, 3], [2, 2]]
+VARIES = "view or copy"
+OWNERS = ("view", "copy", VARIES, "not known")
+OWNER_COLOURS = [COLOURS[name] for name in ("view", "copy", "varies", "other")]
+OWNER_SHAPES = ["circle", "square", "diamond", "triangle-up"]
+OWNER_DASHES = [[1, 0], [6, 3], [6, 2, 2, 2], [2, 2]]
 
 TIME_TEXT = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s' : "
@@ -52,7 +54,9 @@ STEPS = (1, 2, 5)
 
 
 def owner_of(word: str) -> str:
-    """The word of a legend for an ownership verdict."""
+    """The word of a legend for an ownership verdict; where processes disagree, that is known."""
+    if word == "varies":
+        return VARIES
     return word if word in OWNERS else "not known"
 
 
