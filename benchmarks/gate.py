@@ -47,7 +47,7 @@ EQUAL, SLOWER, COPIED = "equal", "slower", "copies"
 
 @dataclass(frozen=True)
 class Gate:
-    """One gate to be run: which tool, its kind and number, and what is slower by how many percent."""
+    """One gate to be run; ``percents`` is what is slower by how much."""
 
     tool: str
     kind: str
