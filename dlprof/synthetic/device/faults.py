@@ -49,6 +49,6 @@ _PLANTS = (
 PLANTS = tuple(replace(plant, device="cuda") for plant in _PLANTS)
 
 NOT_PLANTED = {
-    "DLP005": "planted on the host only, where peak memory is measured",
+    "DLP005": "planted on the host: peak memory is measured there",
 }
 """Rules for which nothing can be planted on a device, and why."""
