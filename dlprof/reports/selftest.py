@@ -37,6 +37,7 @@ PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "cuda": ("On a GPU, where queues are streams:", NOT_ON_DEVICE),
 }
 """The title of each table, and the rules for which nothing is planted in that place."""
+WHERE = {"cpu": "the host", "cuda": "a GPU"}
 
 
 def _table(outcomes: Sequence[Outcome], not_planted: Mapping[str, str]) -> list[str]:
@@ -79,6 +80,7 @@ def _sums(found: Selftest) -> list[str]:
 
 def _unmeasured(outcomes: Sequence[Outcome]) -> list[str]:
     return [
-        f"Not measured: {outcome.plant.name}: {clean(outcome.reason or '', LONGEST_REASON)}"
+        f"Not measured on {WHERE[outcome.plant.device]}: {outcome.plant.name}:"
+        f" {clean(outcome.reason or '', LONGEST_REASON)}"
         for outcome in outcomes
     ]

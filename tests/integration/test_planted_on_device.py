@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dlprof import session as sessions
 from dlprof.reports.selftest import render
 from dlprof.selftest import plants_for, run
 from dlprof.synthetic.device.faults import PLANTS
@@ -27,6 +28,7 @@ MEASURED = (
 )
 """One of each kind, on one array: the others differ in shape, dtype and layout, or take long."""
 CHOSEN = [plant for plant in PLANTS if plant.name in MEASURED]
+ORDER = {"view": "stream-ordered", "sync": "host-sync", "race": "unordered"}
 
 
 class Silence:
@@ -49,8 +51,13 @@ def _device_of_threads():
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory, _device_of_threads):
-    return run(sys.executable, tmp_path_factory.mktemp("selftest"), Silence(), CHOSEN)
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("selftest")
+
+
+@pytest.fixture(scope="module")
+def found(folder, _device_of_threads):
+    return run(sys.executable, folder, Silence(), CHOSEN)
 
 
 def outcome_of(found, name):
@@ -68,6 +75,18 @@ def test_a_fault_planted_on_the_device_is_found_by_its_rule(found, name):
 def test_a_control_on_the_device_is_not_blamed(found, name):
     outcome = outcome_of(found, name)
     assert (outcome.false_alarms, outcome.unmeasured) == ((), False), outcome
+
+
+@pytest.mark.parametrize(("name", "verdict"), ORDER.items())
+def test_the_order_of_a_way_is_told(found, folder, name, verdict):
+    plant = outcome_of(found, name).plant
+    (result,) = (
+        result
+        for path in folder.glob("*.json")
+        for result in sessions.load(path).results
+        if (result.case.consumer, result.case.import_) == (plant.consumer, plant.ways[0])
+    )
+    assert result.ordering.verdict == verdict, result.ordering.evidence
 
 
 def test_the_table_has_a_line_for_each(found):

@@ -94,7 +94,7 @@ def test_what_was_not_measured_is_neither_clean_nor_missed():
         assert found.passed
         assert found.unmeasured == (answer,)
         assert "NOT MEASURED" in render(found)
-        assert f"Not measured: {plant.name}: invalid: GPU 0 lowered its" in render(found)
+        assert f"Not measured on the host: {plant.name}: invalid: GPU 0" in render(found)
         assert "0 of 0 faults found, 0 false alarms on 0 controls." in render(found)
 
 
