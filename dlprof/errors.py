@@ -12,7 +12,7 @@
     │   ├── MissingFramework    4  a framework is not installed in the measured interpreter
     │   └── MissingDevice       4  the device that is needed is not there
     ├── Regression              1  HEAD is slower than BASE, or worse
-    ├── Unsure                  3  the gate cannot tell, or the times cannot be compared
+    ├── Unsure                  3  the gate cannot tell, or what it takes to tell was not measured
     ├── ExpectationsMissed      1  a scenario's expectation was not met
     ├── ExpectationsUnknown     3  a scenario's expectation could not be checked
     ├── FindingsFailed          1  a rule found what ``--fail-on`` or the selftest does not allow
@@ -98,7 +98,7 @@ class Regression(DlprofError):
 
 
 class Unsure(DlprofError):
-    """The gate cannot tell, or the times cannot be compared."""
+    """The gate cannot tell, the times cannot be compared, or the selftest is not complete."""
 
     exit_code = 3
 

@@ -1,8 +1,9 @@
 """Plant known faults on this machine and see whether they are found; plant nothing and see nothing.
 
 The synthetic framework (:mod:`dlprof.synthetic`) is measured like any other, by the same workers,
-instruments and rules. A fault counts as found only by its own rule on its own way in. A control
-counts as clean if nothing worse than an info is found of it.
+instruments and rules: on the host, where its queues are threads, and on a CUDA device, where they
+are streams. A fault counts as found only by its own rule on its own way in. A control counts as
+clean if nothing worse than an info is found of it. What could not be measured is neither.
 """
 
 from __future__ import annotations
@@ -16,15 +17,22 @@ from pathlib import Path
 
 from dlprof import session as sessions
 from dlprof.catalog import Catalog
+from dlprof.errors import MissingDevice
 from dlprof.measuring import SYNTHETIC, Measurement, Request, inspect_interpreter
 from dlprof.plan import Axes
 from dlprof.rules import Finding, findings
 from dlprof.runner import Settings, Watcher
 from dlprof.session import Result
+from dlprof.synthetic.device.faults import PLANTS as DEVICE_PLANTS
 from dlprof.synthetic.faults import PLANTS, Plant
+from dlprof.verify import why_unusable
 
 SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=5.0, largest_bytes=1 << 20)
+CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)
+"""Each process makes a context and compiles the spin kernel, which takes longer than to measure."""
 ALARMS = ("warning", "error")
+NOT_MEASURED = ("unsupported", "invalid", "skipped")
+NOT_ASKED = "only the host was asked for"
 
 
 @dataclass(frozen=True)
@@ -32,19 +40,30 @@ class Outcome:
     """What was found of one plant: rule ids of its warnings and errors, and whether that is right.
 
     ``missed`` says that the planted rule was not among them, ``false_alarms`` are those of a
-    control.
+    control. ``reason`` says why some of it was not measured; where that leaves the question open,
+    it is ``unmeasured``.
     """
 
     plant: Plant
     found: tuple[str, ...]
+    reason: str | None = None
+
+    @property
+    def unmeasured(self) -> bool:
+        answered = self.false_alarms if self.plant.rule is None else self._is_found
+        return self.reason is not None and not answered
 
     @property
     def missed(self) -> bool:
-        return self.plant.rule is not None and self.plant.rule not in self.found
+        return self.plant.rule is not None and not self._is_found and not self.unmeasured
 
     @property
     def false_alarms(self) -> tuple[str, ...]:
         return self.found if self.plant.rule is None else ()
+
+    @property
+    def _is_found(self) -> bool:
+        return self.plant.rule in self.found
 
 
 @dataclass(frozen=True)
@@ -60,6 +79,10 @@ class Selftest:
     def passed(self) -> bool:
         return not any(outcome.missed or outcome.false_alarms for outcome in self.outcomes)
 
+    @property
+    def unmeasured(self) -> tuple[Outcome, ...]:
+        return tuple(outcome for outcome in self.outcomes if outcome.unmeasured)
+
 
 def run(python: str, folder: Path, watcher: Watcher, plants: Sequence[Plant] = PLANTS) -> Selftest:
     """Measure every plant under ``python``; the sessions stay in ``folder``."""
@@ -70,9 +93,36 @@ def run(python: str, folder: Path, watcher: Watcher, plants: Sequence[Plant] = P
         found = _measure(group, catalog, folder / f"selftest-{number}.json", watcher)
         outcomes += judge(group, found, findings(found))
         results += found
-    order = {plant.name: index for index, plant in enumerate(plants)}
-    outcomes.sort(key=lambda outcome: order[outcome.plant.name])
+    order = {plant.consumer: index for index, plant in enumerate(plants)}
+    outcomes.sort(key=lambda outcome: order[outcome.plant.consumer])
     return Selftest(tuple(outcomes), resolution_ns(results), noise(results))
+
+
+def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str | None]:
+    """What to plant, and why nothing on a device where that is so.
+
+    On the host, and on a CUDA device where there is one; ``device`` asks for one of them alone.
+    Raises :class:`MissingDevice` where it cannot be had.
+    """
+    if device == "cpu":
+        return PLANTS, NOT_ASKED
+    no_streams = why_no_streams(inspect_interpreter(python, (SYNTHETIC,)))
+    if device == "cuda":
+        if no_streams:
+            raise MissingDevice(f"cuda cannot be measured: {no_streams}")
+        return DEVICE_PLANTS, None
+    return (PLANTS if no_streams else (*PLANTS, *DEVICE_PLANTS)), no_streams
+
+
+def why_no_streams(catalog: Catalog) -> str | None:
+    """Why nothing can be planted on a device in this interpreter; None if it can."""
+    no_cuda = catalog.interpreter.get("no_cuda")
+    if no_cuda:
+        return str(no_cuda)
+    probe = catalog.named("synthetic-cuda")
+    if not probe.found:
+        return f"{probe.requirement} is not installed: {catalog.install_command(probe)}"
+    return why_unusable(catalog, probe, "cuda")
 
 
 def judge(
@@ -91,7 +141,13 @@ def judge(
             if wanted & set(finding.results)
             and (finding.severity in ALARMS or finding.rule == plant.rule)
         }
-        yield Outcome(plant, tuple(sorted(rules)))
+        reason = _why_not_measured([results[index] for index in sorted(wanted)])
+        yield Outcome(plant, tuple(sorted(rules)), reason)
+
+
+def _why_not_measured(results: Sequence[Result]) -> str | None:
+    left = [result for result in results if result.status in NOT_MEASURED]
+    return f"{left[0].status}: {left[0].reason or 'no reason given'}" if left else None
 
 
 def resolution_ns(results: Sequence[Result]) -> float | None:
@@ -120,29 +176,30 @@ def _groups(plants: Sequence[Plant]) -> list[list[Plant]]:
     """Plants that can be measured in one run: those on the same arrays, in the same loops."""
 
     def arrays(plant: Plant) -> tuple[object, ...]:
-        return plant.shape, plant.dtypes, plant.layouts, plant.placements
+        return plant.device, plant.shape, plant.dtypes, plant.layouts, plant.placements
 
     return [list(group) for _, group in groupby(sorted(plants, key=arrays), key=arrays)]
 
 
 def _settings(plant: Plant) -> Settings:
     """In loops only the loops are looked at: the ways themselves are diagnosed elsewhere."""
-    alone = plant.placements == SETTINGS.placements
-    return replace(SETTINGS, placements=plant.placements, diagnose=alone)
+    settings = SETTINGS if plant.device == "cpu" else CUDA_SETTINGS
+    alone = plant.placements == settings.placements
+    return replace(settings, placements=plant.placements, diagnose=alone)
 
 
 def _measure(
     plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Watcher
 ) -> list[Result]:
-    pairs = [("synthetic", plant.consumer) for plant in plants]
-    pairs += [(plant.consumer, "synthetic") for plant in plants if plant.name == "asymmetric"]
+    pairs = [(plant.producer, plant.consumer) for plant in plants]
+    pairs += [(plant.consumer, plant.producer) for plant in plants if plant.name == "asymmetric"]
     request = Request(
         pairs=tuple(pairs),
         axes=Axes(
             shapes=(plants[0].shape,),
             dtypes=plants[0].dtypes,
             layouts=plants[0].layouts,
-            device="cpu",
+            device=plants[0].device,
         ),
         settings=_settings(plants[0]),
         python=catalog.python,

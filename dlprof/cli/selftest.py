@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from dlprof.cli import options
 
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="cpu|cuda",
+        help="Where to plant. Default: on the host, and on a GPU where there is one.",
+    ),
+]
 
-def selftest(python: options.Python = None) -> None:
+
+def selftest(device: Device = None, python: options.Python = None) -> None:
     """Plant known faults on this machine and say which are found."""
     import tempfile
     from pathlib import Path
 
     from dlprof.cli.progress import Bar
-    from dlprof.errors import FindingsFailed
+    from dlprof.errors import FindingsFailed, Unsure, UsageError
     from dlprof.reports.selftest import render
-    from dlprof.selftest import run
+    from dlprof.selftest import plants_for, run
 
+    if device not in (None, "cpu", "cuda"):
+        raise UsageError(f"there is no device {device!r}: known are cpu and cuda")
+    interpreter = options.interpreter(python)
+    plants, no_streams = plants_for(interpreter, device)
     with tempfile.TemporaryDirectory(prefix="dlprof-") as folder, Bar() as bar:
-        found = run(options.interpreter(python), Path(folder), bar)
-    typer.echo(render(found), nl=False)
+        found = run(interpreter, Path(folder), bar, plants)
+    typer.echo(render(found, no_streams), nl=False)
     if not found.passed:
         raise FindingsFailed("the selftest failed: what dlprof says on this machine is in doubt")
+    if found.unmeasured:
+        raise Unsure("the selftest is not complete: some of what was planted was not measured")

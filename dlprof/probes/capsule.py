@@ -42,7 +42,9 @@ CODES = {
 }
 
 
-class _Tensor(ctypes.Structure):
+class Tensor(ctypes.Structure):
+    """``DLTensor``."""
+
     _fields_ = (
         ("data", ctypes.c_void_p),
         ("device_type", ctypes.c_int32),
@@ -57,22 +59,26 @@ class _Tensor(ctypes.Structure):
     )
 
 
-class _Managed(ctypes.Structure):
+class Managed(ctypes.Structure):
+    """``DLManagedTensor``, to which a capsule named ``dltensor`` points."""
+
     _fields_ = (
-        ("tensor", _Tensor),
+        ("tensor", Tensor),
         ("context", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
     )
 
 
-class _ManagedVersioned(ctypes.Structure):
+class ManagedVersioned(ctypes.Structure):
+    """``DLManagedTensorVersioned``."""
+
     _fields_ = (
         ("major", ctypes.c_uint32),
         ("minor", ctypes.c_uint32),
         ("context", ctypes.c_void_p),
         ("deleter", ctypes.c_void_p),
         ("flags", ctypes.c_uint64),
-        ("tensor", _Tensor),
+        ("tensor", Tensor),
     )
 
 
@@ -102,11 +108,11 @@ _get_pointer.restype = ctypes.c_void_p
 _get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 
 
-_new = ctypes.pythonapi.PyCapsule_New
-_new.restype = ctypes.py_object
-_new.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+new_capsule = ctypes.pythonapi.PyCapsule_New
+new_capsule.restype = ctypes.py_object
+new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 # Capsules have no name in the language: the type of one is theirs.
-_KIND = type(_new(1, None, None))
+_KIND = type(new_capsule(1, None, None))
 
 
 def alignment(address: int) -> int:
@@ -124,12 +130,12 @@ def read(capsule: object) -> Contents | None:
         return None
     name = _get_name(capsule)
     if name == b"dltensor_versioned":
-        versioned = _ManagedVersioned.from_address(_get_pointer(capsule, name))
+        versioned = ManagedVersioned.from_address(_get_pointer(capsule, name))
         version = f"{versioned.major}.{versioned.minor}"
         flags = tuple(word for bit, word in FLAGS.items() if versioned.flags & bit)
         return _contents(versioned.tensor, "dltensor_versioned", version, flags)
     if name == b"dltensor":
-        managed = _Managed.from_address(_get_pointer(capsule, name))
+        managed = Managed.from_address(_get_pointer(capsule, name))
         return _contents(managed.tensor, "dltensor", None, ())
     return None
 

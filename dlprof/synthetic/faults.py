@@ -10,7 +10,9 @@ class Plant:
     """One synthetic consumer: its ways in, and what must be found of them.
 
     ``rule`` is the rule that must find ``ways[0]``; None for a control, of which nothing worse
-    than an info may be found. The other ways are innocent and stand beside it.
+    than an info may be found. The other ways are innocent and stand beside it, by the protocol
+    ``native``. On ``cuda``, producer and consumer can be put on any ``stream``, unless it is
+    ``default`` and both stay there, or ``private`` and nobody is told which one the consumer's is.
     """
 
     name: str
@@ -22,10 +24,20 @@ class Plant:
     shape: tuple[int, ...] = (128, 96)
     protocol: str = "native"
     placements: tuple[str, ...] = ("convert",)
+    device: str = "cpu"
+    stream: str = "any"
+
+    @property
+    def producer(self) -> str:
+        return f"{self._family}-default" if self.stream == "default" else self._family
 
     @property
     def consumer(self) -> str:
-        return f"synthetic-{self.name}"
+        return f"{self._family}-{self.name}"
+
+    @property
+    def _family(self) -> str:
+        return "synthetic" if self.device == "cpu" else f"synthetic-{self.device}"
 
 
 COSTLY = (512, 384)
@@ -66,6 +78,6 @@ PLANTS = (
 )
 
 NOT_PLANTED = {
-    "DLP006": "not planted: needs a device",
+    "DLP006": "planted on a GPU only",
 }
 """Rules for which nothing can be planted on the host, and why."""

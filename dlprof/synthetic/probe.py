@@ -89,7 +89,7 @@ def consumer(plant: Plant) -> Probe:
     imports = tuple(
         Import(
             way,
-            (Protocol(plant.protocol),),
+            (Protocol(plant.protocol if index == 0 else "native"),),
             f"ways.{way}({{x}})",
             CPU,
             promise=plant.promise if index == 0 else None,

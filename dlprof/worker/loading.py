@@ -33,9 +33,10 @@ def load(source: str) -> list[Probe]:
     if source == "builtin":
         return [kind() for kind in ALL]
     if source == "synthetic":
+        from dlprof.synthetic.device import probe as on_device
         from dlprof.synthetic.probe import probes
 
-        return probes()
+        return [*probes(), *on_device.probes()]
     if source.startswith(own_code.PREFIX):
         return own_code.probes(source, find)
     if source.startswith(steps.PREFIX):

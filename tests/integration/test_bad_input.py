@@ -51,6 +51,7 @@ without_gpu = pytest.mark.skipif(isinstance(driver_devices(), int), reason="a GP
         (("run", "numpy", "numpy", "--probe", "/no/probe.py"), "there is no probe file /no/probe.py"),
         (("run", "numpy", "numpy", "--python", "/no/python"), "there is no interpreter /no/python"),
         (("paths", "numpy", "numpy", "--device", "tpu"), "there is no device 'tpu': known are cpu and cuda"),
+        (("selftest", "--device", "tpu"), "there is no device 'tpu': known are cpu and cuda"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )  # fmt: skip
@@ -109,8 +110,9 @@ def test_a_shape_too_large_for_memory_costs_the_others_nothing(tmp_path):
 
 
 @without_gpu
-def test_no_gpu_with_device_cuda_is_told_in_one_sentence(tmp_path):
-    run = dlprof("run", "numpy", "numpy", "--device", "cuda", state=tmp_path)
+@pytest.mark.parametrize("verb", [("run", "numpy", "numpy"), ("selftest",)], ids=" ".join)
+def test_no_gpu_with_device_cuda_is_told_in_one_sentence(tmp_path, verb):
+    run = dlprof(*verb, "--device", "cuda", state=tmp_path)
     assert run.code == 4
     assert "cuda" in run.sentence()
 

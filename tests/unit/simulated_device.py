@@ -13,14 +13,14 @@ The rules are those of the CUDA driver's documentation ("Stream synchronization 
 
 Memory remembers when each write lands, so a reader sees what was there at its own time: a read that
 is not ordered after the write sees the old value, and a copy sees what its source holds when the
-copy ends. An array holds one byte value throughout.
+copy ends. Arrays of :class:`FakeFramework` hold one byte value throughout.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy
@@ -54,19 +54,44 @@ class Event:
     passed_ns: int | None = None
 
 
-@dataclass
-class Memory:
-    """One allocation: when which value lands; the first write lands before all others."""
+@dataclass(frozen=True)
+class Write:
+    """Bytes that land from the beginning of an allocation on; ``part(first, size)`` gives some."""
 
+    at_ns: int
     size_bytes: int
-    writes: list[tuple[int, Value]] = field(default_factory=lambda: [(0, lambda: 0)])
+    part: Callable[[int, int], bytes]
+
+
+class Memory:
+    """One allocation: which bytes land when; the first write, of zeros, lands before all others."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+        self.writes = [Write(0, size_bytes, lambda _, size: bytes(size))]
 
     def put(self, at_ns: int, value: Value) -> None:
-        self.writes.append((at_ns, value))
+        """Let one byte value land everywhere."""
+        self.put_bytes(at_ns, self.size_bytes, lambda _, size: bytes([value()]) * size)
+
+    def put_bytes(self, at_ns: int, size_bytes: int, part: Callable[[int, int], bytes]) -> None:
+        assert size_bytes <= self.size_bytes, "a write beyond the end of its memory"
+        self.writes.append(Write(at_ns, size_bytes, part))
 
     def value(self, at_ns: int) -> int:
-        landed = [write for write in self.writes if write[0] <= at_ns]
-        return max(reversed(landed), key=lambda write: write[0])[1]()  # the later one of a tie
+        """The first byte."""
+        return self.read(at_ns, 0, 1)[0]
+
+    def read(self, at_ns: int, first: int, size_bytes: int) -> bytes:
+        end = first + size_bytes
+        assert end <= self.size_bytes, "a read beyond the end of its memory"
+        landed = [one for one in self.writes if one.at_ns <= at_ns and one.size_bytes > first]
+        landed.sort(key=lambda one: one.at_ns)  # the later one of a tie stays behind
+        whole = max(i for i, one in enumerate(landed) if one.size_bytes >= end)
+        found = bytearray(landed[whole].part(first, size_bytes))
+        for one in landed[whole + 1 :]:
+            found[: one.size_bytes - first] = one.part(first, one.size_bytes - first)
+        return bytes(found)
 
 
 class SimulatedDevice:
@@ -163,14 +188,20 @@ class SimulatedDevice:
         """Keep the address taken, so that no later array gets it by accident."""
 
     def read(self, address: int, size_bytes: int) -> bytes:
-        return bytes([self.memory[address].value(self.now_ns)]) * size_bytes
+        return self.memory[address].read(self.now_ns, 0, size_bytes)
 
     def write(self, address: int, data: bytes) -> None:
-        self.memory[address].put(self.now_ns, lambda: data[0])
+        self.spend(1)  # what ended just now did not see it any more
+        self.memory[address].put_bytes(
+            self.now_ns, len(data), lambda first, size: data[first : first + size]
+        )
 
     def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
         _, end = self.queue(stream, self.copy_ns(size_bytes))
-        self.memory[destination].put(end, lambda: self.memory[source].value(end))
+        origin = self.memory[source]
+        self.memory[destination].put_bytes(
+            end, size_bytes, lambda first, size: origin.read(end, first, size)
+        )
         self.l2_is_cold = False
 
     def copy_ns(self, size_bytes: int) -> int:
@@ -283,7 +314,7 @@ class FakeFramework(Probe):
         return "uint8"
 
     def write(self, array: FakeArray, value: int) -> None:
-        self.gpu.write(array.address, bytes([value]))
+        self.gpu.write(array.address, bytes([value]) * array.size_bytes)
 
     def wait(self, device: str) -> str:
         return "" if self.behaviour.mute else f"{self.name}.gpu.synchronize({{x}}.stream)"

@@ -146,7 +146,7 @@ def test_a_class_that_only_calls_itself_a_capsule_is_none():
 
 def tensor(**changes):
     """A capsule over a tensor of one's own making, which must be kept alive."""
-    held = capsule._Managed()
+    held = capsule.Managed()
     for name, value in changes.items():
         setattr(held.tensor, name, value)
     return held, new_capsule(ctypes.addressof(held), b"dltensor", None)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from builders import make_result
+from builders import make_catalog, make_probe_info, make_result
 
 from dlprof.reports.selftest import render
 from dlprof.rules import RULES, Finding
-from dlprof.selftest import Outcome, Selftest, judge
+from dlprof.selftest import Outcome, Selftest, judge, why_no_streams
 from dlprof.synthetic import ways
+from dlprof.synthetic.device.faults import PLANTS as DEVICE_PLANTS
 from dlprof.synthetic.faults import NOT_PLANTED, PLANTS, Plant
 from dlprof.synthetic.probe import probes
 
@@ -80,6 +83,72 @@ def test_every_plant_has_a_probe_with_its_ways():
         assert all(callable(getattr(ways, way)) for way in plant.ways)
 
 
-def test_the_table_fits_eighty_columns():
-    found = Selftest(tuple(Outcome(plant, ("DLP001", "DLP002")) for plant in PLANTS), 60.0, 0.01)
-    assert max(len(line) for line in render(found).splitlines()) <= 80
+def test_what_was_not_measured_is_neither_clean_nor_missed():
+    invalid = {"status": "invalid", "reason": "GPU 0 lowered its clocks"}
+    for plant in (LEAK, CONTROL):
+        case = {"producer": "synthetic", "consumer": plant.consumer}
+        (answer,) = judge([plant], [make_result("x", case=case, **invalid)], [])
+        assert answer.unmeasured
+        assert not answer.missed
+        found = Selftest((answer,), None, None)
+        assert found.passed
+        assert found.unmeasured == (answer,)
+        assert "NOT MEASURED" in render(found)
+        assert f"Not measured on the host: {plant.name}: invalid: GPU 0" in render(found)
+        assert "0 of 0 faults found, 0 false alarms on 0 controls." in render(found)
+
+
+def test_a_fault_that_was_found_all_the_same_is_found():
+    case = {"producer": "synthetic", "consumer": LEAK.consumer}
+    results = [make_result("x", case=case), make_result("y", case=case, status="invalid")]
+    (answer,) = judge([LEAK], results, [finding("DLP010", "warning", 0)])
+    assert not answer.unmeasured
+    assert not answer.missed
+
+
+def test_host_and_device_have_a_table_each():
+    both = (Outcome(CONTROL, ()), Outcome(replace(CONTROL, device="cuda"), ()))
+    text = render(Selftest(both, None, None))
+    host, device = (text.index(title) for title in ("On the host, where", "On a GPU, where"))
+    assert host < text.index("DLP006") < device < text.index("DLP005")
+    assert "nothing was planted" not in text
+
+
+def test_without_a_gpu_it_is_said_why_nothing_was_planted_there():
+    text = render(Selftest((Outcome(CONTROL, ()),), None, None), "there is no CUDA driver")
+    assert text.endswith("On a GPU: nothing was planted: there is no CUDA driver.\n")
+    assert "where queues are streams" not in text
+
+
+def test_a_machine_without_a_device_says_so_in_the_drivers_words():
+    assert why_no_streams(make_catalog(no_cuda="no driver")) == "no driver"
+
+
+def test_a_device_without_cuda_core_says_what_to_install():
+    probe = make_probe_info("synthetic-cuda", found=False, requirement="cuda-core")
+    reason = why_no_streams(make_catalog(probe, no_cuda=None))
+    assert reason == "cuda-core is not installed: pip install cuda-core"
+
+
+@pytest.mark.parametrize(
+    ("verified", "reason"),
+    [
+        ({"devices": {"cuda": "usable"}}, None),
+        (
+            {"devices": {"cuda": "CudaUnavailable: NVRTC is missing"}},
+            "CudaUnavailable: NVRTC is missing",
+        ),
+        ({"error": "killed by SIGSEGV"}, "killed by SIGSEGV"),
+    ],
+)
+def test_a_device_is_tried_before_anything_is_planted_there(monkeypatch, verified, reason):
+    monkeypatch.setattr("dlprof.verify.verify", lambda catalog, probe: verified)
+    probe = make_probe_info("synthetic-cuda", devices=("cuda",))
+    assert why_no_streams(make_catalog(probe, no_cuda=None)) == reason
+
+
+@pytest.mark.parametrize("plants", [PLANTS, DEVICE_PLANTS], ids=["host", "device"])
+def test_the_table_fits_eighty_columns(plants):
+    outcomes = tuple(Outcome(plant, ("DLP001", "DLP002")) for plant in plants)
+    found = Selftest(outcomes, 60.0, 0.01)
+    assert max(len(line) for line in render(found, 9 * "no driver, ").splitlines()) <= 80

@@ -134,6 +134,29 @@ def test_memory_holds_what_was_written_by_address(device):
     assert device.read(address, 4) == b"\7\7\7\7"
 
 
+def test_a_write_of_a_part_leaves_the_rest(device):
+    address = device.allocate(4)
+    device.write(address, b"\1\2\3\4")
+    device.write(address, b"\7\7")
+    assert device.read(address, 4) == b"\7\7\3\4"
+
+
+def test_a_copy_carries_every_byte(device):
+    source, target = device.allocate(4), device.allocate(4)
+    device.write(source, b"\1\2\3\4")
+    device.copy(target, source, 3, PER_THREAD_STREAM)
+    device.synchronize(PER_THREAD_STREAM)
+    assert device.read(target, 4) == b"\1\2\3\0"
+
+
+def test_a_write_right_after_a_copy_has_ended_is_not_in_it(device):
+    source, target = device.allocate(8), device.allocate(8)
+    device.copy(target, source, 8, PER_THREAD_STREAM)
+    device.synchronize(PER_THREAD_STREAM)
+    device.write(source, b"\5" * 8)
+    assert device.read(target, 1) == b"\0"
+
+
 def test_allocations_do_not_overlap(device):
     first, second = device.allocate(1_000), device.allocate(1)
     assert second - first >= 1_000

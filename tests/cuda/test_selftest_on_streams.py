@@ -1,0 +1,87 @@
+"""The selftest on a real device: faults planted on real streams, with real workers.
+
+The truth is that of the plants (``dlprof/synthetic/device/faults.py``): which rule must find what.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from dlprof import session as sessions
+from dlprof.selftest import run
+from dlprof.synthetic.device.faults import PLANTS
+from dlprof.worker.cuda import CudaUnavailable, open_gpu
+
+pytestmark = pytest.mark.cuda
+
+try:
+    open_gpu()
+except CudaUnavailable as reason:
+    pytest.skip(str(reason), allow_module_level=True)
+
+ORDER = {
+    "view": "stream-ordered",
+    "queued-copy": "stream-ordered",
+    "default-stream": "stream-ordered",
+    "private-stream": "stream-ordered",
+    "retry": "stream-ordered",
+    "sync": "host-sync",
+    "bounce": "host-sync",
+    "device-sync": "device-sync",
+    "race": "unordered",
+    "legacy-race": "unordered",
+}
+"""What each way does about queued work, as its code says."""
+
+
+class Silence:
+    def start(self, total):
+        pass
+
+    def case(self, case, round_, stage):
+        pass
+
+    def step(self):
+        pass
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("selftest")
+
+
+@pytest.fixture(scope="module")
+def outcomes(folder):
+    found = run(sys.executable, folder, Silence(), PLANTS)
+    return {outcome.plant.name: outcome for outcome in found.outcomes}
+
+
+# All of it is measured by the first test that asks.
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", [plant.name for plant in PLANTS if plant.rule])
+def test_a_fault_planted_on_a_stream_is_found_by_its_rule(outcomes, name):
+    assert not outcomes[name].missed, outcomes[name]
+    assert not outcomes[name].unmeasured, outcomes[name]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", [plant.name for plant in PLANTS if not plant.rule])
+def test_a_control_on_a_stream_is_not_blamed(outcomes, name):
+    assert outcomes[name].false_alarms == ()
+    assert not outcomes[name].unmeasured, outcomes[name]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ORDER)
+def test_the_order_of_each_way_is_told(outcomes, folder, name):
+    plant = outcomes[name].plant
+    (result,) = (
+        result
+        for path in folder.glob("*.json")
+        for result in sessions.load(path).results
+        if (result.case.consumer, result.case.import_) == (plant.consumer, plant.ways[0])
+    )
+    assert result.ordering is not None
+    assert result.ordering.verdict == ORDER[name], result.ordering.evidence

@@ -1,0 +1,101 @@
+"""The selftest's half on a device with real workers, on a device whose streams are threads.
+
+It proves the way from plants to rules, through processes, rounds and clocks. What CUDA does is a
+question for ``tests/cuda``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from dlprof import session as sessions
+from dlprof.reports.selftest import render
+from dlprof.selftest import plants_for, run
+from dlprof.synthetic.device.faults import PLANTS
+from dlprof.synthetic.faults import PLANTS as HOST_PLANTS
+
+pytestmark = pytest.mark.integration
+
+THREADS = Path(__file__).parent / "threads_for_streams"
+MEASURED = (
+    *("view", "queued-copy", "default-stream", "private-stream"),
+    *("sync", "device-sync", "race", "legacy-race", "bounce", "leak", "dangle", "asymmetric"),
+    *("retry", "crash", "early", "late"),
+)
+"""One of each kind, on one array: the others differ in shape, dtype and layout, or take long."""
+CHOSEN = [plant for plant in PLANTS if plant.name in MEASURED]
+ORDER = {"view": "stream-ordered", "sync": "host-sync", "race": "unordered"}
+
+
+class Silence:
+    def start(self, total):
+        pass
+
+    def case(self, case, round_, stage):
+        pass
+
+    def step(self):
+        pass
+
+
+@pytest.fixture(scope="module")
+def _device_of_threads():
+    with pytest.MonkeyPatch.context() as patch:
+        folders = [str(THREADS), *filter(None, [os.environ.get("PYTHONPATH")])]
+        patch.setenv("PYTHONPATH", os.pathsep.join(folders))
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("selftest")
+
+
+@pytest.fixture(scope="module")
+def found(folder, _device_of_threads):
+    return run(sys.executable, folder, Silence(), CHOSEN)
+
+
+def outcome_of(found, name):
+    (outcome,) = (one for one in found.outcomes if one.plant.name == name)
+    return outcome
+
+
+@pytest.mark.parametrize("name", [plant.name for plant in CHOSEN if plant.rule])
+def test_a_fault_planted_on_the_device_is_found_by_its_rule(found, name):
+    outcome = outcome_of(found, name)
+    assert (outcome.missed, outcome.unmeasured) == (False, False), outcome
+
+
+@pytest.mark.parametrize("name", [plant.name for plant in CHOSEN if not plant.rule])
+def test_a_control_on_the_device_is_not_blamed(found, name):
+    outcome = outcome_of(found, name)
+    assert (outcome.false_alarms, outcome.unmeasured) == ((), False), outcome
+
+
+@pytest.mark.parametrize(("name", "verdict"), ORDER.items())
+def test_the_order_of_a_way_is_told(found, folder, name, verdict):
+    plant = outcome_of(found, name).plant
+    (result,) = (
+        result
+        for path in folder.glob("*.json")
+        for result in sessions.load(path).results
+        if (result.case.consumer, result.case.import_) == (plant.consumer, plant.ways[0])
+    )
+    assert result.ordering.verdict == verdict, result.ordering.evidence
+
+
+def test_the_table_has_a_line_for_each(found):
+    lines = render(found).splitlines()
+    assert lines[0] == "On a GPU, where queues are streams:"
+    assert [line.split()[0] for line in lines[2 : 2 + len(CHOSEN)]] == [p.name for p in CHOSEN]
+
+
+@pytest.mark.usefixtures("_device_of_threads")
+def test_a_machine_with_a_device_gets_both_halves():
+    assert plants_for(sys.executable, None) == ((*HOST_PLANTS, *PLANTS), None)
+    assert plants_for(sys.executable, "cuda") == (PLANTS, None)

@@ -1,0 +1,92 @@
+"""What the selftest plants on a device, as cases on the simulated device."""
+
+from __future__ import annotations
+
+from builders import make_measure, make_result
+from simulated_device import SimulatedDevice
+
+from dlprof.probes.base import ArraySpec
+from dlprof.synthetic.device import frameworks
+from dlprof.synthetic.device.faults import PLANTS
+from dlprof.synthetic.device.probe import probes
+from dlprof.worker import early_write, handshake, lifetime, ordering, ownership, values
+from dlprof.worker.subject import namespace_for, prepare
+
+SHAPE = (128, 256)
+CALL_NS = 2_000
+"""What Python takes for a call, of which the simulated clock knows nothing."""
+PLANTED = {plant.name: plant for plant in PLANTS}
+PROBES = {probe.name: probe for probe in probes()}
+NOT_SIMULATED = ("crash", "hang", "slow-in-loop", "view-in-loop")
+"""They need a process that ends, or the host's own clock."""
+GROWING = ("copy", "early", "late", "copy_if_strided")
+"""The simulation remembers every write, so that the host's memory grows with each copy."""
+
+
+def put_in_place(monkeypatch):
+    """A new simulated device, which the synthetic frameworks take for the real one."""
+    device = SimulatedDevice()
+    monkeypatch.setattr(frameworks, "open_gpu", lambda: device)
+    frameworks.named.cache_clear()
+    frameworks.private.cache_clear()
+    return device
+
+
+def case_of(plant, number=0, layout=None, back=False):
+    """The case of a plant's way in; ``back`` is the one from its consumer to its producer."""
+    names = [plant.producer, plant.consumer]
+    giver, taker = (PROBES[name] for name in (reversed(names) if back else names))
+    import_ = taker.imports[number]
+    export = next(one for one in giver.exports if one.protocol in import_.protocols)
+    spec = ArraySpec(SHAPE, plant.dtypes[0], layout or plant.layouts[-1], "cuda")
+    return prepare(giver, taker, export, import_, spec, namespace_for(giver, taker, import_))
+
+
+def cases_of(plant):
+    """All cases that the selftest measures of a plant."""
+    ways = range(len(plant.ways))
+    cases = [case_of(plant, way, layout) for layout in plant.layouts for way in ways]
+    return [*cases, case_of(plant, back=True)] if plant.name == "asymmetric" else cases
+
+
+def times_ns(case, device):
+    """Until the call returns, and until the values are there, on an idle device."""
+    device.synchronize_device()
+    begin = device.now_ns
+    device.spend(CALL_NS)
+    result = case.convert()
+    host = device.now_ns - begin
+    case.wait_for(result)
+    return host, device.now_ns - begin
+
+
+def result_of(case, device):
+    """What the instruments say of a case, by the simulated clock, as a session has it."""
+    case.convert()
+    host, ready = (make_measure(ns, (0.99 * ns, 1.01 * ns)) for ns in times_ns(case, device))
+    found = {
+        "values": values.measure(case),
+        "ownership": ownership.measure(case, device),
+        "handshake": handshake.measure(case),
+        "ordering": ordering.measure(case, device),
+        "early_write": early_write.measure(case, [4 << 10]),
+        "lifetime": None,
+    }
+    if case.import_.name not in GROWING:
+        found["lifetime"] = lifetime.measure(case, device)
+    return make_result(case.code, case=record_of(case), host_time=host, ready_time=ready, **found)
+
+
+def record_of(case):
+    return {
+        "producer": case.producer.name,
+        "consumer": case.consumer.name,
+        "export": case.export.name,
+        "import": case.import_.name,
+        "protocol": case.export.protocol.value,
+        "shape": case.spec.shape,
+        "dtype": case.spec.dtype,
+        "layout": case.spec.layout,
+        "device": "cuda",
+        "promise": case.import_.promise,
+    }
