@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dlprof.json_text import Free
 
+DISTURBED = 0.5
 WIDEST_SHARE = 0.25
 """A share whose interval reaches further to either side is not written as a number."""
 
@@ -18,12 +19,16 @@ class Model(BaseModel):
 
 
 class ProcessSamples(Model):
-    """What one process measured: samples in ns per call, each the mean of ``loops`` calls."""
+    """What one process measured: samples in ns per call, each the mean of ``loops`` calls.
+
+    ``disturbed`` is the share of samples of which half or more is the time of other programs.
+    """
 
     round: int
     loops: int
     samples_ns: list[float]
     page_faults_per_call: float | None = None
+    disturbed: float | None = None
 
 
 class Mode(Model):
@@ -47,6 +52,12 @@ class TimeMeasure(Model):
     processes: list[ProcessSamples] = []
     modes: list[Mode] = []
     same_as: str | None = None
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether in half of the processes half of the samples are the time of other programs."""
+        disturbed = sum((one.disturbed or 0.0) >= DISTURBED for one in self.processes)
+        return 0 < len(self.processes) <= 2 * disturbed
 
     @property
     def modes_ns(self) -> tuple[float, float]:

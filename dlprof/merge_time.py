@@ -18,6 +18,7 @@ def merged(parts: Sequence[tuple[int, dict[str, Any]]], name: str) -> TimeMeasur
             loops=part[name]["loops"],
             samples_ns=[round(sample, 2) for sample in part[name]["samples_ns"]],
             page_faults_per_call=part[name].get("page_faults_per_call"),
+            disturbed=part[name].get("disturbed"),
         )
         for round_, part in parts
         if name in part

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import compress
 
-from dlprof.quantity import brief_text, time_text, times_text
+from dlprof.quantity import brief_text, is_narrow, ratio_text, time_text, times_text
 from dlprof.reports.row import Row
 
 MOST_NAMED = 3
@@ -45,7 +45,10 @@ def _answer(rows: Sequence[Row], name: str) -> str:
     tied = [row.code for row in safe[1:] if not slower(best, row)]
     if tied:
         sentences.append(f"Not told apart from it: {listed(tied)}.")
-    worst = max((row for row in rows if row.ready is not None), key=lambda row: row.cost_ns)
+    measured = [row for row in rows if row.ready is not None]
+    # What other programs took is no path's cost.
+    own = [row for row in measured if not row.disturbed] or measured
+    worst = max(own, key=lambda row: row.cost_ns)
     if slower(best, worst):
         sentences.append(f"The slowest, {worst.code}, takes {_as_long(worst, best)}.")
     copies = [row for row in safe if row.owner == "copy"]
@@ -57,6 +60,10 @@ def _answer(rows: Sequence[Row], name: str) -> str:
 def _as_long(worst: Row, best: Row) -> str:
     if worst.ready is None or best.ready is None:
         return "longer"
+    medians = worst.process_medians_ns
+    if len(medians) > 1 and not worst.ready.modes and not is_narrow(worst.ready):
+        least = ratio_text(min(medians) / best.cost_ns)
+        return f"{_ready(worst)}: at least {least} times as long"
     return f"{brief_text(worst.ready)}: {times_text(worst.ready, best.ready)} times as long"
 
 

@@ -9,6 +9,13 @@ LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""
 
 
+DISTURBED = "disturbed"
+WHY_DISTURBED = (
+    "disturbed: in half of the samples or more, other programs had the processor for half of the"
+    " time or more; what the path takes by itself is less, and not known"
+)
+
+
 def device_text(row: Row) -> str:
     if row.device_ns is None:
         return "?"
@@ -18,7 +25,7 @@ def device_text(row: Row) -> str:
 
 
 def speed_text(row: Row) -> str:
-    if row.gb_per_s is None or row.size_bytes < LEAST_BYTES:
+    if row.gb_per_s is None or row.size_bytes < LEAST_BYTES or row.disturbed:
         return "-"
     return f"{row.gb_per_s:.2g}"
 
@@ -29,7 +36,10 @@ def owner_text(row: Row) -> str:
 
 
 def status_text(row: Row) -> str:
-    return "wrong" if row.changed else row.status
+    """The status; of a time that is not the path's own that it is disturbed."""
+    if row.changed:
+        return "wrong"
+    return DISTURBED if row.status == "ok" and row.disturbed else row.status
 
 
 def fault_text(row: Row) -> str:

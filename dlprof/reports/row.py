@@ -77,6 +77,8 @@ class Row:
     """Peak of memory beyond the source, in arrays of its size."""
     step: Step | None = None
     """Of a step of inference, without samples."""
+    disturbed: bool = False
+    """Whether half of the time or more is that of other programs, in half of the samples."""
     kept_ns: tuple[float, float] | None = None
     """First and second conversion of a new array, where the framework keeps what it made."""
 
@@ -161,6 +163,7 @@ def row_of(result: Result) -> Row:
         first_ns=_number(result.first_in_process_ns),
         placement=without_samples(result.placement) if result.placement else None,
         step=step_without_samples(result.step) if result.step else None,
+        disturbed=_is_disturbed(_timed(result)),
         kept_ns=_kept(result),
         path=clean(case.path, LONGEST_NAME),
         form=clean(case.code.replace(str(tuple(case.shape)), "{shape}")) if case.shape else "",
@@ -278,10 +281,18 @@ def _size_bytes(result: Result) -> int:
     return size if 0 <= size < MOST_BYTES else 0
 
 
-def _process_medians(result: Result) -> tuple[float, ...]:
+def _timed(result: Result) -> TimeMeasure | None:
+    """The ready time, from where its samples are."""
     measure = result.ready_time
-    if measure is not None and measure.same_as is not None:
-        measure = result.host_time
+    return result.host_time if measure is not None and measure.same_as is not None else measure
+
+
+def _is_disturbed(measure: TimeMeasure | None) -> bool:
+    return measure is not None and measure.is_disturbed
+
+
+def _process_medians(result: Result) -> tuple[float, ...]:
+    measure = _timed(result)
     processes = measure.processes if measure is not None else []
     return tuple(
         statistics.median(process.samples_ns) for process in processes if process.samples_ns
@@ -316,7 +327,7 @@ def _number(thing: Any) -> float | None:
 
 def _owner(result: Result) -> str:
     if result.ownership is None:
-        return "-"
+        return "?" if result.status == "ok" else "-"
     word = {"unknown": "?"}.get(result.ownership.verdict, result.ownership.verdict)
     return clean(word, LONGEST_NAME)
 

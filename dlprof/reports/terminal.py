@@ -17,7 +17,14 @@ from dlprof.clean import first_line
 from dlprof.quantity import plain_time, size_text, time_text
 from dlprof.reports import circumstances, findings, first_call, ingest, placement, steps
 from dlprof.reports.answer import answers, listed
-from dlprof.reports.cell_text import device_text, fault_text, modes_text, owner_text, speed_text
+from dlprof.reports.cell_text import (
+    WHY_DISTURBED,
+    device_text,
+    fault_text,
+    modes_text,
+    owner_text,
+    speed_text,
+)
 from dlprof.reports.row import Row, suspected
 from dlprof.session import Header
 
@@ -238,14 +245,18 @@ def _notes(measured: Sequence[Row]) -> list[RenderableType]:
 
 
 def _footnotes(measured: Sequence[Row]) -> list[str]:
-    """What the star of a result means; of which paths, where it means several things."""
+    """What the star of a result means, of which paths, where it means several things; which times
+    are disturbed.
+    """
     paths: dict[str, list[str]] = {}
     for row in measured:
         if row.depends:
             paths.setdefault(row.depends, []).append(row.code)
+    disturbed = [row.code for row in measured if row.disturbed]
+    lines = [f"{WHY_DISTURBED}: {listed(disturbed)}"] if disturbed else []
     if len(paths) == 1:
-        return [f"* {depends}" for depends in paths]
-    return [f"* {depends}: {listed(codes)}" for depends, codes in paths.items()]
+        return [*(f"* {depends}" for depends in paths), *lines]
+    return [*(f"* {depends}: {listed(codes)}" for depends, codes in paths.items()), *lines]
 
 
 def _needs(row: Row, measured: Sequence[Row]) -> str:

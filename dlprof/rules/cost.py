@@ -132,6 +132,8 @@ def _loops(case: Known) -> tuple[float, float]:
         return 0.0, 0.0
     if found.in_loop.min_ns <= found.hoisted.min_ns:
         return 0.0, 0.0  # foreign load only ever adds: what was as fast once is no slower
+    if found.in_loop.is_disturbed:
+        return 0.0, 0.0
     return found.in_loop.median_ns, found.hoisted.median_ns
 
 

@@ -17,9 +17,10 @@ def clearly_longer(
     every process that measured both; and its fastest sample must lie above by
     :data:`thresholds.LEAST_RATIO`. Without intervals, the ratio must be that of
     :data:`thresholds.UNREPEATED_RATIO`. Where processes fall into modes no one number stands for
-    them: then the fastest mode of ``longer`` is taken, and the slowest of ``shorter``.
+    them: then the fastest mode of ``longer`` is taken, and the slowest of ``shorter``. What other
+    programs took of the processor is no path's cost.
     """
-    if longer is None or shorter is None or shorter.median_ns <= 0:
+    if longer is None or shorter is None or shorter.median_ns <= 0 or longer.is_disturbed:
         return False
     if longer.median_ns - shorter.median_ns < gap_ns:
         return False

@@ -257,6 +257,26 @@ def _named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:
     raise FaultyProbe(f"{probe.name} has no way named {name}")
 
 
+def no_array(subject: Subject) -> str:
+    """Why the result is nothing to look at, in words; empty where it is an array.
+
+    Objects of Python itself are arrays only of a probe that says so of them.
+    """
+    if not subject.import_.returns_array:
+        return ""
+    result = subject.convert()
+    if getattr(type(result), "__module__", None) != "builtins":
+        return ""
+    try:
+        subject.consumer.dtype(result)
+        subject.consumer.pointer(result)
+    except Exception:  # noqa: BLE001 - a foreign probe: that it cannot tell is the answer
+        kind = type(result).__name__
+        given = "None" if result is None else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+        return f"the conversion gives {given}, which is no array of {subject.consumer.name}"
+    return ""
+
+
 def watched(bench: Bench) -> tuple[str, str | None]:
     """Run the instruments; ``invalid`` where the GPU was throttled or used by somebody else."""
     if bench.gpu is None:
@@ -288,6 +308,8 @@ class Bench:
         self.largest_bytes: int = request["largest_bytes"]
         self.placements: list[str] = request.get("placements", [])
         self.gpu, self.no_gpu = gpu_of(subject)
+        self.no_array = ""
+        """Why nothing can be looked at: what the conversion gives is no array."""
 
     def run(self) -> None:
         # Times first: they look at nothing, and so survive a probe that points to a wrong address.
@@ -315,6 +337,9 @@ class Bench:
         return owned
 
     def _look(self, subject: Subject) -> Any:
+        self.no_array = no_array(subject)
+        if self.no_array:
+            self.answer.failed("result", self.no_array)
         self.take("values", lambda: values.measure(subject))
         return self.take("ownership", lambda: ownership.measure(subject, self.gpu))
 
@@ -352,6 +377,9 @@ class Bench:
         if name not in self.wanted:
             return None
         self.answer.stage(name)
+        if self.no_array and name in WITH_VERDICT:
+            self._refused(name, self.no_array)
+            return None
         try:
             found = measure()
             if found is not None:

@@ -48,15 +48,16 @@ def make(subject: Subject) -> OneCall:
     """One conversion, timed. Raises what the framework raises."""
     wait = compile_call(subject.wait.format(x="_result") or "None", subject.namespace, "_result")
     with timer.collector_off():
-        faults = timer.page_faults()
+        faults, preempted = timer.counted()
         begin = time.perf_counter_ns()
         result = subject.convert()
         returned = time.perf_counter_ns()
         wait(result)
         ready = time.perf_counter_ns()
-        faults = timer.page_faults() - faults
-    host = timer.Timing(1, [float(returned - begin)], float(faults))
-    return OneCall(subject, host, timer.Timing(1, [float(ready - begin)]), result)
+        now = timer.counted()
+    host = timer.Taken(returned - begin, now[0] - faults, now[1] - preempted)
+    whole = replace(host, elapsed_ns=ready - begin)
+    return OneCall(subject, timer.timing_of([host], 1), timer.timing_of([whole], 1), result)
 
 
 def serves(first: OneCall) -> OneCall | None:

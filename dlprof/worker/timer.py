@@ -12,21 +12,27 @@ import itertools
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 MIN_SAMPLE_NS = 1_000_000
 """A sample lasts at least this long: the clock's 60-140 ns are then under 0.02 % of it."""
 MIN_SAMPLES = 5
 MAX_SAMPLES = 60
+TRIES = 3
+"""Where the samples are of something else, they are taken again so often in all."""
+SLICE_NS = 4_000_000
+"""What it costs to lose the processor once: 2 to 5 ms on the machines that were looked at."""
 LONG_NS = 1_000_000_000
 """A statement that takes this long is timed once: the clock and a warm-up are nothing beside it,
 and what tells its noise are the other processes."""
 
 Loop = Callable[[int], int]
 """Runs a statement n times; returns the time of all of them in ns."""
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -52,15 +58,72 @@ NO_BACKLOG = Backlog(_nothing_left, sys.maxsize, calls=0)
 
 @dataclass(frozen=True)
 class Timing:
-    """Samples of ns per call, each the mean of ``loops`` calls, with the loop's cost taken off."""
+    """Samples of ns per call, each the mean of ``loops`` calls, with the loop's cost taken off.
+
+    ``disturbed`` is the share of samples of which half or more is the time of other programs, as
+    far as the kernel counts how often it took a processor from a thread of this process.
+    """
 
     loops: int
     samples_ns: list[float]
     page_faults_per_call: float | None = None
+    disturbed: float | None = None
 
     @property
     def median_ns(self) -> float:
         return statistics.median(self.samples_ns)
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether that is so of the median."""
+        return 2 * (self.disturbed or 0.0) >= 1
+
+
+@dataclass(frozen=True)
+class Taken:
+    """One sample: how long, and what the kernel counted of this process meanwhile."""
+
+    elapsed_ns: int
+    page_faults: int
+    preempted: int
+
+    @property
+    def is_disturbed(self) -> bool:
+        return self.preempted > 0 and 2 * self.preempted * SLICE_NS >= self.elapsed_ns
+
+    @property
+    def is_too_short(self) -> bool:
+        """Whether it lasted far less than it should: it was calibrated in a bad moment."""
+        return 2 * self.elapsed_ns < MIN_SAMPLE_NS
+
+
+def take(run: Callable[[], int], after: Callable[[], Any] = lambda: None) -> Taken:
+    """Time ``run``, which returns its time in ns; page faults of ``after`` count with it."""
+    faults, preempted = counted()
+    elapsed = run()
+    preempted = counted()[1] - preempted
+    after()
+    return Taken(elapsed, counted()[0] - faults, preempted)
+
+
+def timing_of(
+    taken: Sequence[Taken], loops: int, calls: int | None = None, off_ns: float = 0.0
+) -> Timing:
+    """Samples of ``loops`` calls each; with ``calls`` for each where more were made."""
+    return Timing(
+        loops,
+        [one.elapsed_ns / loops - off_ns for one in taken],
+        sum(one.page_faults for one in taken) / (len(taken) * (calls or loops)),
+        sum(one.is_disturbed for one in taken) / len(taken),
+    )
+
+
+def counted() -> tuple[int, int]:
+    """Minor page faults of this process so far, and processors taken from its threads."""
+    import resource
+
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_minflt, usage.ru_nivcsw
 
 
 def compile_loop(statement: str, namespace: dict[str, Any]) -> Loop:
@@ -126,50 +189,66 @@ def sample(
 
     At least :data:`MIN_SAMPLES` samples are taken, whatever they cost; but a single one of a
     statement, warm already, that takes ``once_from_ns``. Each begins with nothing left behind.
+    Where they are too short or disturbed they are taken again, :data:`TRIES` times in all.
     """
     with collector_off():
         if once_from_ns is not None:
-            faults = page_faults()
-            elapsed = loop(1)
-            if elapsed >= once_from_ns:
-                return Timing(1, [elapsed - off_ns], float(page_faults() - faults))
+            once = take(lambda: loop(1))
+            if once.elapsed_ns >= once_from_ns:
+                return timing_of([once], 1, off_ns=off_ns)
             backlog.drain()
-        loops, elapsed = calibrate(loop, backlog=backlog)
-        count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
-        faults, samples = page_faults(), []
-        for _ in range(count):
-            samples.append(loop(loops) / loops - off_ns)
-            backlog.drain()
-    calls = count * (loops + backlog.calls)  # other threads may touch the memory, and later
-    return Timing(loops, samples, (page_faults() - faults) / calls)
+        return _least_disturbed(lambda: _samples(loop, budget_ns, off_ns, backlog))
+
+
+def _samples(loop: Loop, budget_ns: int, off_ns: float, backlog: Backlog) -> tuple[Timing, int]:
+    """A try, and what is wrong with it: 0 for nothing."""
+    loops, elapsed = calibrate(loop, backlog=backlog)
+    count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
+    # Other threads may touch the memory, and later: what is drained counts too.
+    taken = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
+    timing = timing_of(taken, loops, loops + backlog.calls, off_ns)
+    short = any(one.is_too_short for one in taken) and 2 * loops <= backlog.most_loops
+    return timing, short + timing.is_disturbed
 
 
 def sample_in_turn(loops: Mapping[str, Loop], budget_ns: int, off_ns: float) -> dict[str, Timing]:
     """Time several loops for about ``budget_ns`` each, one sample of each after the other.
 
-    What slows the machine for a while then slows all of them.
+    What slows the machine for a while then slows all of them. They are tried again as in
+    :func:`sample`.
     """
     with collector_off():
-        calibrated = {name: calibrate(loop) for name, loop in loops.items()}
-        elapsed = sum(elapsed for _, elapsed in calibrated.values())
-        count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns * len(loops) // max(elapsed, 1)))
-        samples: dict[str, list[float]] = {name: [] for name in loops}
-        faults = dict.fromkeys(loops, 0)
-        for name, loop in list(loops.items()) * count:
-            before = page_faults()
-            samples[name].append(loop(calibrated[name][0]) / calibrated[name][0] - off_ns)
-            faults[name] += page_faults() - before
-    return {
-        name: Timing(calibrated[name][0], times, faults[name] / (count * calibrated[name][0]))
-        for name, times in samples.items()
+        return _least_disturbed(lambda: _samples_in_turn(loops, budget_ns, off_ns))
+
+
+def _samples_in_turn(
+    loops: Mapping[str, Loop], budget_ns: int, off_ns: float
+) -> tuple[dict[str, Timing], int]:
+    calibrated = {name: calibrate(loop) for name, loop in loops.items()}
+    elapsed = sum(elapsed for _, elapsed in calibrated.values())
+    count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns * len(loops) // max(elapsed, 1)))
+    taken: dict[str, list[Taken]] = {name: [] for name in loops}
+    for name in list(loops) * count:
+        taken[name].append(take(partial(loops[name], calibrated[name][0])))
+    timings = {
+        name: timing_of(times, calibrated[name][0], off_ns=off_ns) for name, times in taken.items()
     }
+    short = sum(any(one.is_too_short for one in times) for times in taken.values())
+    return timings, short + sum(timing.is_disturbed for timing in timings.values())
 
 
-def page_faults() -> int:
-    """Minor page faults of this process so far."""
-    import resource
+def _least_disturbed(measure: Callable[[], tuple[Found, int]]) -> Found:
+    """What ``measure`` gives, tried again where something is wrong with it.
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    Threads that wait for a processor can make the first calls take a thousand times as long.
+    """
+    tries: list[tuple[int, int, Found]] = []
+    while len(tries) < TRIES:
+        found, wrong = measure()
+        if not wrong:
+            return found
+        tries.append((wrong, -len(tries), found))
+    return min(tries, key=lambda one: one[:2])[2]
 
 
 _loop_cost: list[float] = []

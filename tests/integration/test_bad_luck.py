@@ -143,11 +143,16 @@ def test_a_conversion_that_forks_is_measured_and_noted(unlucky, way):
     assert "conversion: it forks the process; each child was ended at once" in result["notes"]
 
 
-@pytest.mark.parametrize("way", ["number", "nothing", "text"])
-def test_a_conversion_that_returns_rubbish_is_no_view_and_no_copy(unlucky, way):
+@pytest.mark.parametrize(
+    ("way", "given"), [("number", "an int"), ("nothing", "None"), ("text", "a str")]
+)
+def test_a_conversion_that_returns_rubbish_is_told_in_one_sentence(unlucky, way, given):
     result = unlucky[1][way]
-    assert result["ownership"] is None
-    assert any(note.startswith("ownership: TypeError") for note in result["notes"])
+    reason = f"the conversion gives {given}, which is no array of unlucky"
+    assert result["notes"] == [f"result: {reason}"]
+    for instrument in ("ownership", "values"):
+        found = result[instrument]
+        assert (found["verdict"], found["evidence"]) == ("unknown", {"reason": reason})
 
 
 @pytest.mark.parametrize(

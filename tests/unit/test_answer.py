@@ -249,3 +249,19 @@ def test_a_copy_that_is_one_wherever_it_is_not_refused_is_not_blamed_on_alignmen
 def test_paths_that_only_findings_speak_against_are_not_said_to_lose_values():
     row = make_row("f(x)", 1000.0, (950.0, 1050.0), owner="copy", suspect=True)
     assert answers([row]) == ["no path is called safe: see the findings."]
+
+
+def test_a_time_that_other_programs_made_long_is_not_called_the_slowest():
+    rows = [
+        timed("view(x)", 500),
+        timed("copy(x)", 5_000),
+        timed("stalled(x)", 8e6, disturbed=True),
+    ]
+    (answer,) = answers(rows)
+    assert "The slowest, copy(x)," in answer
+    assert "stalled" not in answer
+
+
+def test_the_slowest_whose_processes_differ_widely_is_told_by_its_range():
+    (answer,) = answers([timed("view(x)", 500), wide("copy(x)", 5_000, 8_000_000, 14_000_000)])
+    assert "The slowest, copy(x), takes 5.0 us-14 ms: at least 10 times as long." in answer

@@ -60,8 +60,13 @@ def test_the_owner_is_the_verdict(verdict, owner):
     assert row_of(make_result(ownership={"verdict": verdict})).owner == owner
 
 
-def test_ownership_that_was_not_measured_is_a_dash():
-    assert row_of(make_result(ownership=None)).owner == "-"
+def test_ownership_of_a_case_that_was_not_measured_is_a_dash():
+    lost = make_result(ownership=None, status="unsupported")
+    assert row_of(lost).owner == "-"
+
+
+def test_ownership_that_could_not_be_looked_at_is_a_question():
+    assert row_of(make_result(ownership=None)).owner == "?"
 
 
 @pytest.mark.parametrize(

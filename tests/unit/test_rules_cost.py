@@ -8,6 +8,7 @@ from rule_builders import US, found, once, path, rules, spread, verdict
 
 from dlprof.rules import thresholds
 from dlprof.rules.timing import clearly_longer
+from dlprof.session import ProcessSamples
 
 pytestmark = pytest.mark.unit
 
@@ -87,6 +88,20 @@ def test_what_is_not_slow_in_each_of_three_processes_is_noise(medians_ns):
 def test_what_was_fast_once_is_not_slow_by_itself():
     hindered = make_measure(200 * US, (190 * US, 210 * US), min_ns=11 * US)
     assert found("DLP012", path("slow(x)", hindered), FAST) == []
+
+
+def test_what_other_programs_took_is_no_cost_of_a_path():
+    def stalled(*disturbed):
+        processes = [
+            ProcessSamples(round=at, loops=1, samples_ns=[8_000 * US] * 5, disturbed=share)
+            for at, share in enumerate(disturbed)
+        ]
+        return spread(8_000 * US).model_copy(update={"processes": processes})
+
+    fast = spread(50 * US)
+    assert clearly_longer(stalled(0.0, 0.4, 0.4), fast, 2.0, US)
+    assert clearly_longer(stalled(0.9, 0.0, 0.0), fast, 2.0, US)
+    assert not clearly_longer(stalled(0.5, 0.8, 0.0), fast, 2.0, US)
 
 
 def test_modes_are_compared_by_the_nearest():

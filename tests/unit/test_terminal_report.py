@@ -10,6 +10,7 @@ from rich.cells import cell_len
 
 from dlprof.reports.row import row_of
 from dlprof.reports.terminal import render, unmeasured_text
+from dlprof.session import ProcessSamples
 
 pytestmark = pytest.mark.unit
 
@@ -426,3 +427,12 @@ def test_it_is_told_how_to_learn_the_first_calls_that_are_unknown():
         make_row("b(x)", 1000.0, (950.0, 1050.0)),
     ]
     assert "(1 path was first in no process; see --first-calls)" in flat(rows)
+
+
+def test_a_time_that_is_that_of_other_programs_is_called_disturbed():
+    process = ProcessSamples(round=0, loops=1, samples_ns=[8e6] * 5, disturbed=0.6)
+    measure = make_measure(8e6, None).model_copy(update={"processes": [process]})
+    row = row_of(make_result("copy(x)", host_time=measure, ready_time=measure))
+    text = render(make_header(), [row])
+    assert "~8.0 ms view   disturbed" in text
+    assert "other programs had the processor" in " ".join(text.split())

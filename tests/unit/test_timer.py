@@ -31,7 +31,7 @@ class Clock:
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
-    monkeypatch.setattr(timer, "page_faults", lambda: 0)
+    monkeypatch.setattr(timer, "counted", lambda: (0, 0))
     return clock
 
 
@@ -168,7 +168,7 @@ def test_waiting_for_what_is_left_counts_against_the_budget(clock):
 
 def test_page_faults_are_per_call_and_of_the_samples_only(clock, monkeypatch):
     faults = [0]
-    monkeypatch.setattr(timer, "page_faults", lambda: faults[0])
+    monkeypatch.setattr(timer, "counted", lambda: (faults[0], 0))
 
     def work():
         faults[0] += 3
@@ -224,6 +224,70 @@ def test_the_clocks_cost_is_the_time_between_two_readings(monkeypatch):
     assert timer.clock_cost_ns() == 25
 
 
-def test_page_faults_of_this_process_never_fall():
-    before = timer.page_faults()
-    assert timer.page_faults() >= before >= 0
+def test_what_the_kernel_counts_of_this_process_never_falls():
+    before = timer.counted()
+    assert all(later >= now >= 0 for later, now in zip(timer.counted(), before, strict=True))
+
+
+class Stalling:
+    """A statement of ``ns`` that loses the processor in each of its first calls."""
+
+    def __init__(self, clock, monkeypatch, ns, calls, lost_ns=8_000_000):
+        self.clock, self.ns, self.left, self.lost_ns = clock, ns, calls, lost_ns
+        self.preempted = 0
+        monkeypatch.setattr(timer, "counted", lambda: (0, self.preempted))
+
+    def work(self):
+        self.clock.advance(self.ns)
+        if self.left:
+            self.left -= 1
+            self.preempted += 2
+            self.clock.advance(self.lost_ns)
+
+    def sample(self):
+        return timer.sample(timer.compile_loop("work()", {"work": self.work}), budget_ns=50_000_000)
+
+
+@pytest.mark.parametrize("calls", [2, 4, 7, 12])
+def test_calls_that_stalled_at_first_do_not_decide_how_long_a_sample_is(clock, monkeypatch, calls):
+    timing = Stalling(clock, monkeypatch, 8_000, calls).sample()
+    assert timing.loops * timing.median_ns >= timer.MIN_SAMPLE_NS
+    assert timing.median_ns == 8_000
+    assert not timing.is_disturbed
+
+
+def test_a_statement_that_stalls_for_ever_is_sampled_a_few_times_and_called_disturbed(
+    clock, monkeypatch
+):
+    stalling = Stalling(clock, monkeypatch, 8_000, 10**9)
+    assert stalling.sample().is_disturbed
+    assert 10**9 - stalling.left < 10 * timer.TRIES * timer.MIN_SAMPLES
+
+
+def test_a_long_statement_that_loses_the_processor_now_and_then_is_not_disturbed(
+    clock, monkeypatch
+):
+    timing = Stalling(clock, monkeypatch, 100_000_000, 10**9).sample()
+    assert not timing.is_disturbed
+    assert len(timing.samples_ns) == timer.MIN_SAMPLES
+
+
+def test_one_disturbed_sample_of_many_disturbs_no_median(clock, monkeypatch):
+    stalling = Stalling(clock, monkeypatch, 1_000_000, 1)
+    loop = timer.compile_loop("work()", {"work": stalling.work})
+    taken = [timer.take(lambda: loop(1)) for _ in range(10)]
+    assert timer.timing_of(taken, 1).disturbed == 0.1
+    assert not timer.timing_of(taken, 1).is_disturbed
+
+
+def test_loops_in_turn_are_tried_again_where_one_was_calibrated_in_a_bad_moment(clock, monkeypatch):
+    stalling = Stalling(clock, monkeypatch, 8_000, 3)
+    loops = {
+        "stalling": timer.compile_loop("work()", {"work": stalling.work}),
+        "steady": loop_of(clock, 300),
+    }
+    timings = timer.sample_in_turn(loops, 10_000_000, 0.0)
+    assert {name: timing.median_ns for name, timing in timings.items()} == {
+        "stalling": 8_000,
+        "steady": 300,
+    }
