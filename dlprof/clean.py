@@ -21,9 +21,17 @@ def clean(text: str, longest: int = LONGEST) -> str:
 
 
 def first_line(text: str | None) -> str:
-    """The first line of a reason, cleaned, with a mark if there are more."""
-    lines = (text or "").strip().splitlines() or ["no reason given"]
-    return clean(lines[0] if len(lines) == 1 else f"{lines[0]} …")
+    """The first line of a reason, cleaned, with a mark if there are more.
+
+    A line that ends in a colon only announces what comes: the next one belongs to it.
+    """
+    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    if not lines:
+        return "no reason given"
+    told, *more = lines
+    while more and told.endswith(":"):
+        told += f" {more.pop(0)}"
+    return clean(f"{told} …" if more else told)
 
 
 def _escaped(character: str) -> str:

@@ -57,7 +57,7 @@ class Worker:
         requests_read, requests_write = os.pipe()
         replies_read, replies_write = os.pipe()
         output_read, output_write = os.pipe()
-        command = [python, "-X", "faulthandler", str(MAIN), str(requests_read), str(replies_write)]
+        command = [python, str(MAIN), str(requests_read), str(replies_write)]
         try:
             self.process = subprocess.Popen(  # noqa: S603 - the interpreter the user named
                 command,

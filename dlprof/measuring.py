@@ -84,7 +84,7 @@ class Measurement:
         chosen = self.request.scenario is not None or any(case.is_step for case in self.cases)
         self._left_out = [
             *([] if chosen else not_paired(self.catalog, self.request.pairs)),
-            *without_path(present_pairs(self.request.pairs, self.catalogs.values()), self.cases),
+            *without_path(self._pairs_with_devices(), self.cases),
             *(line for place in self._places.values() for line in place.left_out),
             *(self.request.scenario.left_out if self.request.scenario else ()),
         ]
@@ -105,6 +105,12 @@ class Measurement:
             self._trips = list(self.resumed.round_trips)
             self._earlier_s = self.resumed.wall_s or 0.0
             self._recall(self.resumed)
+
+    def _pairs_with_devices(self) -> list[tuple[str, str]]:
+        """Pairs that could be measured somewhere; why the others cannot is said of each."""
+        told = {pair for place in self._places.values() for pair in place.nowhere}
+        present = present_pairs(self.request.pairs, self.catalogs.values())
+        return [pair for pair in present if pair not in told]
 
     def run(self) -> None:
         """Measure; the session file is written as the run goes on and whatever ends it.

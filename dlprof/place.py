@@ -21,6 +21,8 @@ class Place:
     cases: list[Case]
     device_choice: str = ""
     left_out: tuple[str, ...] = ()
+    nowhere: tuple[tuple[str, str], ...] = ()
+    """Pairs of which ``left_out`` says that a device is missing."""
     refusal: DlprofError | None = None
 
 
@@ -49,7 +51,7 @@ def place_of(
     idle = [f"no path matches {glob!r}" for glob in plan.unmatched(targets, globs)]
     left_out = tuple(f"{where}{line}" for line in (*missing, *targets.refused, *idle))
     interpreter = Interpreter(catalog.python, _variables(found))
-    return Place(interpreter, cases, targets.device_reasons, left_out)
+    return Place(interpreter, cases, targets.device_reasons, left_out, targets.nowhere)
 
 
 def installed_pairs(

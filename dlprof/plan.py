@@ -216,10 +216,11 @@ class Target:
 
 @dataclass(frozen=True)
 class Targets:
-    """Where pairs are measured, and in words which cannot be measured where."""
+    """Where pairs are measured, and in words which cannot be measured where, of ``nowhere``."""
 
     found: tuple[Target, ...]
     refused: tuple[str, ...] = ()
+    nowhere: tuple[tuple[str, str], ...] = ()
 
     @property
     def device_reasons(self) -> str:
@@ -235,16 +236,18 @@ def targets(pairs: Iterable[tuple[ProbeInfo, ProbeInfo]], catalog: Catalog, axes
     """
     found: dict[tuple[int, str], Target] = {}
     refused: dict[str, Unmeasured] = {}
+    nowhere: dict[tuple[str, str], None] = {}
     for (number, (producer, consumer)), asked in product(enumerate(pairs), axes.asked):
         try:
             device, reason = choose_device(producer, consumer, catalog, asked)
         except Unmeasured as error:
             refused.setdefault(f"{producer.name} → {consumer.name}: {error}", error)
+            nowhere[producer.name, consumer.name] = None
             continue
         found.setdefault((number, device), Target(producer, consumer, device, reason))
     if refused and not found:
         raise next(iter(refused.values()))
-    return Targets(tuple(found.values()), tuple(refused))
+    return Targets(tuple(found.values()), tuple(refused), tuple(nowhere))
 
 
 def cases(

@@ -6,11 +6,14 @@ one process is narrow around a biased value.
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+
+from dlprof.interrupts import held
 
 MODE_GAP = 1.3
 """Neighbouring process medians further apart than this ratio belong to different modes."""
@@ -68,16 +71,23 @@ def student_interval(medians_ns: Sequence[float]) -> tuple[float, float] | None:
     """
     if len(medians_ns) < 2 or min(medians_ns) <= 0:  # noqa: PLR2004 - two make a spread
         return None
-    from scipy.special import stdtrit  # a tenth of the start-up cost of scipy.stats
-
     logs = [math.log(value) for value in medians_ns]
     centre = statistics.fmean(logs)
     error = statistics.stdev(logs) / math.sqrt(len(logs))
-    reach = float(stdtrit(len(logs) - 1, 0.975)) * error
+    reach = _quantile(len(logs) - 1) * error
     try:
         return math.exp(centre - reach), math.exp(centre + reach)
     except OverflowError:
         return None
+
+
+@functools.cache
+def _quantile(freedom: int) -> float:
+    """Student's 97.5 % point."""
+    with held():
+        from scipy.special import stdtrit  # a tenth of the start-up cost of scipy.stats
+
+    return float(stdtrit(freedom, 0.975))
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
@@ -86,11 +96,9 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """
     if len(values) < 2:  # noqa: PLR2004 - two make a spread
         return None
-    from scipy.special import stdtrit
-
     centre, median = statistics.fmean(values), statistics.median(values)
     error = statistics.stdev(values) / math.sqrt(len(values))
-    reach = float(stdtrit(len(values) - 1, 0.975)) * error
+    reach = _quantile(len(values) - 1) * error
     return min(centre - reach, median), max(centre + reach, median)
 
 

@@ -24,7 +24,7 @@ def show_ingest(header: Header, rows: Sequence[Row]) -> None:
     rows = suspected(rows, header.findings)
     say(circumstances_text(header, width()))
     say(printed(Group(*ingest.blocks(rows)), width()))
-    say(printed(Group(*reasons([row for row in rows if row.ready is None])), width()))
+    say(printed(Group(*reasons([row for row in rows if row.ready is None], rows)), width()))
     say(f"\n{unmeasured_text(rows)}")
     say(findings_text(header, rows, width()))
 

@@ -150,11 +150,23 @@ def say_plan(found: Sweep) -> None:
 
 def _cost_text(cases: Sequence[Case], settings: Settings) -> str:
     settings = replace(settings, sample_ns=sample_ns_for(settings, cases))
+    most = max(map(_size_bytes, cases), default=0)
+    head = f"{len(cases):,} cases, arrays of up to {size_text(most)}, {settings.rounds} rounds\n"
+    available = room.available_bytes()
+    fitting = [case for case in cases if available is None or _size_bytes(case) < available]
+    if available is not None and len(fitting) < len(cases):
+        head += (
+            f"{len(cases) - len(fitting):,} of them are larger than the {size_text(available)} of"
+            " memory that are available now, and would be skipped\n"
+        )
+    return head + (_likely_text(fitting, settings) if fitting else "")
+
+
+def _likely_text(cases: Sequence[Case], settings: Settings) -> str:
     expected = estimate(cases, settings)
     low, high = (duration_text(seconds) for seconds in expected.range_s)
     most = max(map(_size_bytes, cases), default=0)
     return (
-        f"{len(cases):,} cases, arrays of up to {size_text(most)}, {settings.rounds} rounds\n"
         f"likely {low} to {high}: {', '.join(_parts(expected))}\n"
         "(from the settings, and from what such runs took on another machine, the longer if others"
         " kept it busy; nothing was measured)\n"

@@ -114,7 +114,7 @@ def compose(header: Header, rows: Sequence[Row]) -> RenderableType:
     if len(measured) > MOST_ROWS:
         parts.append(Text(f"… and {len(measured) - MOST_ROWS:,} more in the session file"))
     parts += steps.compose(rows)
-    parts += reasons(lost)
+    parts += reasons(lost, rows)
     notes, first = _notes(measured), first_call.compose(rows)
     parts += notes or ([Text()] if first else [])
     parts += first
@@ -203,8 +203,8 @@ def _style(row: Row) -> str:
     return {"view": "green", "copy": "yellow"}.get(row.owner, "")
 
 
-def reasons(lost: Sequence[Row]) -> list[RenderableType]:
-    """Why some were not measured; the same reason is told once."""
+def reasons(lost: Sequence[Row], rows: Sequence[Row]) -> list[RenderableType]:
+    """Why some of ``rows`` were not measured; the same reason is told once."""
     if not lost:
         return []
     reasons: dict[tuple[str, str], list[Row]] = {}
@@ -214,12 +214,22 @@ def reasons(lost: Sequence[Row]) -> list[RenderableType]:
     for (status, reason), group in list(reasons.items())[:MOST_REASONS]:
         codes = list(dict.fromkeys(row.code for row in group))
         what = ", ".join(codes[:3]) + (f" and {len(codes) - 3:,} more" if len(codes) > 3 else "")  # noqa: PLR2004
-        parts.append(_flush(Text(f"{what}: {status}: {reason}")))
+        parts.append(_flush(Text(f"{what}{_only(group, rows)}: {status}: {reason}")))
     if len(reasons) > MOST_REASONS:
         parts.append(
             Text(f"… and {len(reasons) - MOST_REASONS:,} more reasons in the session file")
         )
     return parts
+
+
+def _only(group: Sequence[Row], rows: Sequence[Row]) -> str:
+    """Which arrays a reason is for, where it is not for all."""
+    told = []
+    for column in COLUMNS:
+        values = list(dict.fromkeys(column.cell(row) for row in group))
+        if len(values) < len({column.cell(row) for row in rows}):
+            told.append(listed(values))
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _notes(measured: Sequence[Row]) -> list[RenderableType]:

@@ -14,6 +14,7 @@ from dlprof.errors import UsageError
 from dlprof.probes.base import DTYPES, LAYOUTS
 from dlprof.rules.thresholds import named as known_thresholds
 from dlprof.runner import Settings
+from dlprof.scenario.expectation import NEEDS
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.step_request import framework as step_framework
@@ -190,7 +191,9 @@ class Scenario(Part):
 
     title: Text = Field(description="The problem in a few words.")
     question: Text = Field(description="What the sweep answers.")
-    source: list[Text] = Field(default=[], description="Where the problem was told: links.")
+    source: list[Text] = Field(
+        default=[], min_length=1, description="Where the problem was told: links."
+    )
     pairs: Annotated[list[Pair], Distinct] = Field(
         default=[],
         min_length=1,
@@ -202,7 +205,9 @@ class Scenario(Part):
         description="Instead of pairs: frameworks that run a model, see docs/steps.md.",
     )
     paths: list[Text] = Field(
-        default=[], description="Only paths whose name or code matches one of these globs."
+        default=[],
+        min_length=1,
+        description="Only paths whose name or code matches one of these globs.",
     )
     shapes: Annotated[list[Shape], Distinct] = Field(
         default=["1024x1024"],
@@ -228,10 +233,14 @@ class Scenario(Part):
         description="So many trips there and back in a row, by the cheapest safe paths.",
     )
     environment: Annotated[list[EnvironmentSpec], AfterValidator(_told_apart)] = Field(
-        default=[], description="Interpreters in which the same cases are measured in turn."
+        default=[],
+        min_length=1,
+        description="Interpreters in which the same cases are measured in turn.",
     )
     probes: list[Text] = Field(
-        default=[], description="Probe files; a relative path begins at the scenario file."
+        default=[],
+        min_length=1,
+        description="Probe files; a relative path begins at the scenario file.",
     )
     rounds: StrictInt = Field(default=DEFAULT.rounds, ge=1, le=1000)
     seed: StrictInt = DEFAULT.seed
@@ -256,13 +265,16 @@ class Scenario(Part):
     )
     floor: list[FloorSpec] = Field(
         default=[],
+        min_length=1,
         description="Floors of the gate for single cases; of several that match the last counts.",
     )
-    thresholds: dict[Threshold, float] = Field(
+    thresholds: dict[Threshold, Annotated[float, Field(ge=0)]] = Field(
         default={}, description="Numbers on which the rules decide, other than dlprof's own."
     )
     expect: list[Expect] = Field(
-        default=[], description="Findings that must be there: DLP001 on tf->*, no error."
+        default=[],
+        min_length=1,
+        description="Findings that must be there: DLP001 on tf->*, no error.",
     )
 
     @model_validator(mode="after")
@@ -278,4 +290,15 @@ class Scenario(Part):
             raise ValueError(f"report 'loop' needs a placement: name some of {', '.join(LOOPS)}")
         if self.step and self.expect:
             raise ValueError("expect tells of findings, and of steps there are none")
+        if not self.diagnose:
+            self._check_expected_without_diagnosis()
         return self
+
+    def _check_expected_without_diagnosis(self) -> None:
+        for text in self.expect:
+            rule = parse_expectation(text).what
+            if rule in NEEDS:
+                raise ValueError(
+                    f"it expects {text!r}, and diagnose = false leaves out the"
+                    f" {NEEDS[rule].replace('_', ' ')} that this needs"
+                )

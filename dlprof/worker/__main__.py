@@ -2,25 +2,14 @@
 
 Runs under any interpreter, also one without dlprof: only the folder of this package is made
 importable, as a package whose ``__init__`` is not run, so nothing else of the parent's
-environment leaks in. Pythons that dlprof cannot measure must still be able to read this file, so
-that they can say so.
+environment leaks in. Pythons that dlprof cannot measure, Python 2 too, must still be able to read
+this file, so that they can say so.
 """
 
 import sys
 
 OLDEST = (3, 10)
-
-
-def end_with_parent() -> None:
-    # The parent may be killed while this process is inside a framework that hangs and never looks
-    # at the pipe again. Linux only; elsewhere the pipe has to do.
-    import ctypes
-    import signal
-
-    set_parent_death_signal = 1
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(set_parent_death_signal, int(signal.SIGKILL), 0, 0, 0)
-
+SET_PARENT_DEATH_SIGNAL = 1
 
 if __name__ == "__main__":
     if sys.version_info < OLDEST:
@@ -28,7 +17,15 @@ if __name__ == "__main__":
     # Python puts this folder first in sys.path; names such as values.py must not shadow anything.
     if not getattr(sys.flags, "safe_path", False):
         sys.path.pop(0)
-    end_with_parent()
+    import ctypes
+    import faulthandler
+    import signal
+
+    faulthandler.enable()  # no option on the command line: Python 2 would not even start
+    # The parent may be killed while this process is inside a framework that hangs and never looks
+    # at the pipe again. Linux only; elsewhere the pipe has to do.
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
     from pathlib import Path
     from types import ModuleType
 

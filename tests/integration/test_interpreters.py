@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -140,7 +141,7 @@ def test_a_program_that_is_no_python_is_told_in_one_sentence(tmp_path, text, rea
 
 
 def test_a_python_that_dies_at_its_start_is_still_called_one(tmp_path):
-    text = f'#!/bin/sh\n[ "$1" = -X ] && exit 3\nexec "{sys.executable}" "$@"\n'
+    text = f'#!/bin/sh\n[ "$#" = 3 ] && exit 3\nexec "{sys.executable}" "$@"\n'
     with pytest.raises(BadInterpreter) as refused:
         inspect_interpreter(write_script(tmp_path / "python", text))
     assert "is not a Python" not in str(refused.value)
@@ -197,6 +198,16 @@ def test_a_python_that_is_too_old_says_so():
     )
     assert done.returncode == 1
     assert done.stderr == "Python 3.8.20 is too old: dlprof measures 3.10 and newer\n"
+
+
+def test_python_2_can_read_the_start_of_a_worker_and_so_say_that_it_is_too_old():
+    newer = (ast.AnnAssign, ast.JoinedStr, ast.NamedExpr, ast.AsyncFunctionDef, ast.Nonlocal)
+    for node in ast.walk(ast.parse(MAIN.read_text(encoding="ascii"))):
+        assert not isinstance(node, newer)
+        assert getattr(node, "returns", None) is None
+        assert getattr(node, "annotation", None) is None
+        assert not (isinstance(node, ast.arguments) and node.kwonlyargs)
+        assert not (isinstance(node, ast.ImportFrom) and node.module == "__future__")
 
 
 # Variables that must be set before an import

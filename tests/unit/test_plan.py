@@ -158,6 +158,13 @@ def test_the_same_reason_of_several_pairs_is_told_once():
     )
 
 
+def test_pairs_without_their_device_are_told_apart_from_those_without_a_path():
+    host, gpu = make_probe_info("numpy"), make_probe_info("cupy", devices=CUDA_ONLY)
+    found = targets([(host, host), (host, gpu)], make_catalog(no_cuda="no driver"), Axes())
+    assert found.nowhere == (("numpy", "cupy"),)
+    assert found.refused == ("numpy → cupy: cupy has arrays on cuda only, and no driver",)
+
+
 def test_every_path_is_spread_over_every_axis():
     axes = Axes(shapes=((4,), (8, 8)), dtypes=("float32", "int8"), layouts=("C", "F"), device="cpu")
     probes = pair([make_way()], [make_way("a", code="a({x})"), make_way("b", code="b({x})")])

@@ -78,6 +78,12 @@ def test_an_unknown_key_of_an_environment_is_found_in_its_own_table():
         ("[thresholds]\nslow = 3", "line 5: thresholds, slow: there is no threshold 'slow'"),
         ('[thresholds]\nslow_ratio = "3"', "line 5: thresholds, slow_ratio: found '3', expected"),
         ('paths = ["\\u001b[2J"]', "line 4: paths 1: '\\x1b' cannot be shown in a line"),
+        ("paths = []", "line 4: paths is empty: it names nothing to measure"),
+        ("[thresholds]\nslow_ratio = -3", "line 5: thresholds, slow_ratio: found -3"),
+        (
+            'diagnose = false\nexpect = ["DLP001 on tf->*"]',
+            "expects 'DLP001 on tf->*', and diagnose = false leaves out the ordering",
+        ),
         ("timeout = nan", "line 4: timeout: found nan, expected a finite number"),
     ],
 )

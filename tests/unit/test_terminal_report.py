@@ -436,3 +436,21 @@ def test_a_time_that_is_that_of_other_programs_is_called_disturbed():
     text = render(make_header(), [row])
     assert "~8.0 ms view   disturbed" in text
     assert "other programs had the processor" in " ".join(text.split())
+
+
+def test_a_reason_that_is_not_for_every_array_says_for_which():
+    rows = [
+        make_row(layout="C"),
+        lost_row(layout="C", reason="TypeError: never"),
+        lost_row(layout="reversed", reason="TypeError: never"),
+        lost_row("x.numpy()", layout="reversed", reason="ValueError: step"),
+    ]
+    text = render(make_header(), rows)
+    assert "x.numpy() (reversed): unsupported: ValueError: step" in text
+    assert "numpy.asarray(x): unsupported: TypeError: never" in text
+
+
+def test_a_line_that_only_announces_the_next_is_told_with_it():
+    reason = "CudaSupportError: Error at driver init:\n\nlibcuda is missing:\nfind it"
+    text = render(make_header(), [lost_row(reason=reason)])
+    assert "Error at driver init: libcuda is missing: find it" in " ".join(text.split())
