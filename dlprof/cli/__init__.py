@@ -125,11 +125,31 @@ def _run() -> int | str | None:
     """The exit code of what was typed."""
     code: int | str | None = 0
     try:
-        app()
-    except SystemExit as ended:  # the end of help, of the version, and of words that make no sense
+        code = app(standalone_mode=False)
+    except SystemExit as ended:
         code = ended.code
+    except Exception as error:  # noqa: BLE001 - what makes no sense is told, the rest raised again
+        code = _told(error)
     streams.finish()
     return code
+
+
+def _told(error: Exception) -> int:
+    """Tell in one sentence which word of the command line makes no sense; the exit code.
+
+    Raises what is no such error. Which exceptions these are depends on typer's version, which may
+    bring click along; all of them can format their message.
+    """
+    if type(error).__name__ == "Abort":  # Ctrl-C before a verb began
+        raise Interrupted("interrupted") from None
+    if not hasattr(error, "format_message"):
+        raise error
+    message, context = str(error.format_message()), getattr(error, "ctx", None)
+    if message:  # without words at all the help was printed
+        words = message[0].lower() + message[1:].rstrip(".").replace("Input should", "it should")
+        command = context.command_path if context is not None else "dlprof"
+        raise UsageError(f"{words}; see '{command} -h'") from None
+    return UsageError.exit_code
 
 
 def _shown(error: DlprofError) -> str:
