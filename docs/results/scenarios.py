@@ -24,7 +24,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 NAMES = ("torch-numba-loop", "ingest", "ingest-8gb", "round-trip", "tour")
-HEAD, TAIL = 60, 45
+HEAD, TAIL = 600, 300
 """Lines of the output that are shown of its beginning and of its end."""
 MOST_REASONS = 8
 LONGEST_REASON = 160

@@ -80,6 +80,16 @@ def test_a_dry_run_says_what_would_run_and_measures_nothing(sweep, tmp_path):
     assert not (tmp_path / "s.json").exists()
 
 
+def test_a_dry_run_counts_no_time_for_arrays_that_cannot_fit(sweep):
+    text = PAIR.replace('"16"', '"16", "64Ti"')
+    assert text != PAIR
+    run, small = sweep(text, "--dry-run"), sweep(PAIR, "--dry-run")
+    assert run.code == 0, run.err
+    assert "2 of them are larger than the " in run.out
+    likely = [line for line in run.out.splitlines() if line.startswith("likely")]
+    assert likely == [line for line in small.out.splitlines() if line.startswith("likely")]
+
+
 @pytest.mark.parametrize("report", ["matrix", "round trip"])
 def test_every_report_ends_with_an_answer(sweep, report):
     run = sweep(PAIR + FAST + f'report = "{report}"\n')
