@@ -10,7 +10,7 @@ import pytest
 from html_builders import MS, US, alone, case, full_session, lost, timed
 from rule_builders import ordered, verdict
 
-from dlprof.reports.html import cost, interval, loaded, phases, size, spread, svg
+from dlprof.reports.html import cost, interval, loaded, phases, shares, size, spread, svg
 from dlprof.reports.html.entry import entries
 from dlprof.reports.html.theme import spaced, span, ticks
 
@@ -175,6 +175,35 @@ def test_phases_that_add_up_are_not_marked():
     assert "\u2260" not in found.caption + str(found.picture)
 
 
+def in_one_piece(release_ns=1 * US, **changes):
+    """A conversion of which nobody can say where the export ends."""
+    return case(phases={"export_ns": None, "import_ns": None, "release_ns": release_ns}, **changes)
+
+
+def test_what_is_not_known_of_a_call_is_shown_as_unknown():
+    (found,) = figures(phases, alone(in_one_piece(median_ns=4 * US, ready_time=timed(10 * US))))
+    assert [cell(found, part) for part in (*shares.PARTS, "unknown", "sum")] == [
+        "unknown", "unknown", "1.0 us", "6.0 us", "3.0 us", "10 us",
+    ]  # fmt: skip
+    assert "Unknown is the rest of the call's time" in found.caption
+    assert "var(--unknown)" in str(found.picture)
+
+
+def test_where_every_phase_is_known_nothing_is_called_unknown():
+    (found,) = figures(phases, alone(case()))
+    assert "unknown" not in found.titles
+    assert "nknown" not in found.caption + str(found.picture)
+
+
+@pytest.mark.parametrize("changes", [{"release_ns": None}, {"release_ns": 9 * US}])
+def test_a_case_of_whose_call_nothing_is_known_is_left_out_and_said(changes):
+    odd = in_one_piece(median_ns=4 * US, **changes)
+    assert figures(phases, alone(odd)) == []
+    (found,) = figures(phases, alone(case(), odd, case(phases=None)))
+    assert "Left out are 2 cases: no phase of the call is known" in found.caption
+    assert len(found.lines) == 1
+
+
 def test_what_was_refused_after_its_time_is_in_no_chart():
     refused = case(status="unsupported", reason="TypeError: not twice")
     for module in MODULES:
@@ -183,7 +212,7 @@ def test_what_was_refused_after_its_time_is_in_no_chart():
 
 def test_phases_are_shares_of_what_was_measured():
     entry = entries(alone(case(median_ns=4 * US)))[0]
-    assert phases.parts(entry) == {
+    assert shares.parts(entry) == {
         "export": 1 * US,
         "import": 2 * US,
         "release": 1 * US,
@@ -193,7 +222,7 @@ def test_phases_are_shares_of_what_was_measured():
 
 def test_waiting_is_from_the_return_until_the_values_are_there():
     entry = entries(alone(case(median_ns=4 * US, ready_time=timed(10 * US))))[0]
-    assert phases.waiting_ns(entry) == 6 * US
+    assert shares.waiting_ns(entry) == 6 * US
 
 
 def test_waiting_within_the_intervals_is_not_told():
@@ -205,7 +234,7 @@ def test_waiting_within_the_intervals_is_not_told():
 def test_waiting_in_a_single_process_needs_twice_the_time():
     def waiting_of(ready_us):
         once = case(host_time=timed(4 * US, 1), ready_time=timed(ready_us * US, 1))
-        return phases.waiting_ns(entries(alone(once))[0])
+        return shares.waiting_ns(entries(alone(once))[0])
 
     assert waiting_of(7) == 0.0
     assert waiting_of(9) == 5 * US
