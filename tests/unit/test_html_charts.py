@@ -12,6 +12,7 @@ from rule_builders import ordered, verdict
 
 from dlprof.reports.html import cost, interval, loaded, phases, shares, size, spread, svg
 from dlprof.reports.html.entry import entries
+from dlprof.reports.html.rows import MARKS, NAME
 from dlprof.reports.html.theme import spaced, span, ticks
 
 pytestmark = pytest.mark.unit
@@ -92,6 +93,17 @@ def test_cases_left_out_of_a_chart_are_said():
 def test_one_memcpy_is_a_line_across_the_costs_of_one_size():
     (found,) = figures(cost, alone(case(), case("numpy.array(x)", 9 * US, "copy")))
     assert "a plain memcpy of 64 B" in found.caption
+
+
+def test_the_line_of_the_memcpy_keeps_out_of_the_names():
+    codes = ["numpy.from_dlpack(x)", "numpy.array(x)", "numpy.asarray(x)"]
+    (found,) = figures(cost, alone(*[case(code, 9 * US, "copy") for code in codes]))
+    dashes = re.findall(r'<line[^>]*translate\([\d.]+,([\d.]+)\)[^>]*y2="(-?[\d.]+)"[^>]*dash',
+                        str(found.picture))  # fmt: skip
+    spans = sorted(sorted((float(y), float(y) + float(by))) for y, by in dashes)
+    assert len(spans) == len(codes)
+    for row, (top, bottom) in enumerate(spans):
+        assert row * (NAME + MARKS) + NAME <= top < bottom <= (row + 1) * (NAME + MARKS)
 
 
 def test_an_interval_does_not_choose_the_axis():
@@ -263,6 +275,15 @@ def test_the_spread_shows_those_that_disagree_most():
     (found,) = figures(spread, alone(*calm, wild))
     assert found.lines[0].cells[0] == "numpy.wild(x)"
     assert "whose processes disagree most" in found.caption
+
+
+def test_the_spread_says_of_what_it_is_a_multiple_and_what_is_reported():
+    noisy = {**timed(160 * US, share=0.5), "ci95_ns": (10 * US, 400 * US)}
+    (found,) = figures(spread, alone(case(host_time=noisy, ready_time=noisy)))
+    assert "1\u00d7 = 160 us" in str(found.picture)
+    assert cell(found, "1\u00d7") == "160 us"
+    assert cell(found, "ready") == "80-240 us"
+    assert "reported" not in found.caption + str(found.picture)
 
 
 def test_samples_of_a_time_that_repeats_another_are_those_of_the_other():
