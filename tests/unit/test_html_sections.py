@@ -516,3 +516,26 @@ def test_the_status_of_a_case_with_an_error_is_the_rule_in_tables_and_on_cards()
     (table,) = cases.tables(entries(session))
     assert table.measured.lines[0].cells[-1].text == "DLP011: not safe"
     assert cards.cards(session, entries(session))[0].cases[0].status == "DLP011"
+
+
+def calls(*results):
+    (table,) = cases.tables(entries(alone(*results)))
+    at = [column.title for column in table.measured.columns].index("call")
+    return [line.cells[at].text for line in table.measured.lines], table.note
+
+
+@pytest.mark.parametrize(
+    ("call", "ready", "marked"),
+    [
+        (timed(500 * US, 1), timed(140 * US, 1), True),
+        (timed(150 * US, 1), timed(140 * US, 1), False),
+        (timed(150 * US), timed(140 * US), True),
+        (timed(150 * US, share=0.1), timed(140 * US), False),
+        (timed(142 * US, share=0.001), timed(140 * US, share=0.001), False),
+        (timed(100 * US), timed(140 * US), False),
+    ],
+)
+def test_a_call_that_takes_longer_than_its_values_is_marked_and_explained(call, ready, marked):
+    (text,), note = calls(case(host_time=call, ready_time=ready))
+    assert text.startswith("\u2260 ") is marked
+    assert ("Trust ready." in note) is marked

@@ -1,4 +1,7 @@
-"""What the parts of one call take: export, import, release, waiting, and what is not known."""
+"""What the parts of one call take: export, import, release, waiting, and what is not known.
+
+Parts that contradict the time until the values are there are told apart from those that do not.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from dlprof.session import Phases
 PARTS = ("export", "import", "release", "waiting")
 UNKNOWN = "unknown"
 UNREPEATED = 2.0
+TOLD_APART = 1.05
+"""A smaller ratio of times is no difference, as in the answer."""
 DIFFERENT = 1.5
 """A sum so many times longer or shorter than the ready time is told to be another."""
 
@@ -70,3 +75,20 @@ def waiting_ns(entry: Entry) -> float | None:
     else:
         told = ready.ci95_ns[0] > host.ci95_ns[1]
     return ready.median_ns - host.median_ns if told else 0.0
+
+
+def outlasts(entry: Entry) -> bool:
+    """Whether the call takes longer than the call and the wait for its values, which cannot be.
+
+    Both were timed in loops of their own. Their intervals must not touch; without an interval
+    that many times as long is asked for as of a sum of phases.
+    """
+    ready, host = entry.result.ready_time, entry.result.host_time
+    if ready is None or host is None or ready.same_as is not None:
+        return False
+    call_ns, ready_ns = host.modes_ns[0], ready.modes_ns[1]
+    if ready.modes or host.modes:
+        return call_ns > TOLD_APART * ready_ns
+    if ready.ci95_ns is None or host.ci95_ns is None:
+        return call_ns > DIFFERENT * ready_ns
+    return call_ns > TOLD_APART * ready_ns and host.ci95_ns[0] > ready.ci95_ns[1]
