@@ -97,9 +97,11 @@ class Row:
     @property
     def why_not(self) -> str | None:
         """Why there is no ready time."""
-        if self.reason is None and self.host_ns is not None and self.notes:
-            return f"host time {plain_time(self.host_ns)}; {self.notes[0]}"
-        return self.reason
+        if self.reason is not None or not self.notes:
+            return self.reason
+        host = "" if self.host_ns is None else f"host time {plain_time(self.host_ns)}; "
+        of_ready = (note for note in self.notes if note.startswith("ready_time: "))
+        return host + next(of_ready, self.notes[0])
 
     @property
     def safe(self) -> bool:

@@ -116,6 +116,7 @@ def _unmeasured(everything: Sequence[Entry]) -> str:
         return "This session holds no results."
     counts: dict[str, int] = {}
     for entry in everything:
-        counts[entry.row.status] = counts.get(entry.row.status, 0) + 1
+        status = "without a time" if entry.row.status == "ok" else entry.row.status
+        counts[status] = counts.get(status, 0) + 1
     words = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     return f"{subject_text(everything)}: {number(len(everything), 'case')}: {words}."
