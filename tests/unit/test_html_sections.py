@@ -528,7 +528,8 @@ def calls(*results):
     ("call", "ready", "marked"),
     [
         (timed(500 * US, 1), timed(140 * US, 1), True),
-        (timed(150 * US, 1), timed(140 * US, 1), False),
+        (timed(150 * US, 1), timed(140 * US, 1), True),
+        (timed(145 * US, 1), timed(140 * US, 1), False),
         (timed(150 * US), timed(140 * US), True),
         (timed(150 * US, share=0.1), timed(140 * US), False),
         (timed(142 * US, share=0.001), timed(140 * US, share=0.001), False),

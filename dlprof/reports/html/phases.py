@@ -17,6 +17,8 @@ from dlprof.session import FindingRecord
 MOST = 16
 BAR = 12
 """Pixels."""
+OUTLINE = {"stroke": COLOURS["muted"], "strokeDash": [2, 2]}
+"""Of what is not known."""
 CAPTION = (
     "Shares of one call: export and import are what each side does to hand the array over,"
     " release is dropping the result, waiting is the time from the call's return until the"
@@ -110,21 +112,27 @@ def _chart(shown: Sequence[Entry]) -> Any:
     import altair as alt
 
     rows = Rows(*label_lines(shown), list(map(_sum_text, shown)))
-    bars = chart([bar for place, entry in enumerate(shown) for bar in _bars(entry, rows.y(place))])
-    x = alt.X(
-        "from:Q",
-        title="share of one call",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1]),
-    )
+    bars = [bar for place, entry in enumerate(shown) for bar in _bars(entry, rows.y(place))]
     present = _present(shown)
-    colour = alt.Color(
-        "part:N", scale=alt.Scale(domain=present, range=[COLOURS[part] for part in present])
-    )
-    layer = bars.mark_bar(stroke=COLOURS["surface"], strokeWidth=1).encode(
-        x=x, x2="to:Q", y=y_axis(alt, rows), y2="below:Q", color=colour
-    )
-    return drawn(alt, rows, [layer])
+    encoding = {
+        "x": alt.X(
+            "from:Q",
+            title="share of one call",
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1]),
+        ),
+        "x2": "to:Q",
+        "y": y_axis(alt, rows),
+        "y2": "below:Q",
+        "color": alt.Color(
+            "part:N", scale=alt.Scale(domain=present, range=[COLOURS[part] for part in present])
+        ),
+    }
+    layers = []
+    for told, stroke in ((True, {"stroke": COLOURS["surface"]}), (False, OUTLINE)):
+        values = [bar for bar in bars if (bar["part"] != UNKNOWN) is told]
+        layers += [chart(values).mark_bar(strokeWidth=1, **stroke).encode(**encoding)]
+    return drawn(alt, rows, [layer for layer in layers if layer.data.values])
 
 
 def _bars(entry: Entry, y: float) -> Iterator[dict[str, Any]]:
