@@ -95,13 +95,19 @@ class Row:
         return self.path.partition("->")[2]
 
     @property
-    def why_not(self) -> str | None:
-        """Why there is no ready time."""
+    def why_lost(self) -> str | None:
+        """The reason of the result; where it has none, the note that tells of its ready time."""
         if self.reason is not None or not self.notes:
             return self.reason
-        host = "" if self.host_ns is None else f"host time {plain_time(self.host_ns)}; "
-        of_ready = (note for note in self.notes if note.startswith("ready_time: "))
-        return host + next(of_ready, self.notes[0])
+        return next((note for note in self.notes if note.startswith("ready_time: ")), self.notes[0])
+
+    @property
+    def why_not(self) -> str | None:
+        """Why there is no ready time, with the host time where that is known."""
+        lost = self.why_lost
+        if self.reason is not None or self.host_ns is None or lost is None:
+            return lost
+        return f"host time {plain_time(self.host_ns)}; {lost}"
 
     @property
     def safe(self) -> bool:

@@ -10,7 +10,7 @@ from html_builders import US, alone, case, timed
 from dlprof.cli.show import show_table
 from dlprof.errors import SessionError
 from dlprof.reports import markdown
-from dlprof.reports.html import page
+from dlprof.reports.html import page, unmeasured
 from dlprof.reports.html.entry import entries
 from dlprof.reports.html.headline import headline
 from dlprof.reports.row import row_of
@@ -131,6 +131,12 @@ def test_every_report_says_why_there_is_no_time(capsys):
     show_table(session, rows)
     shown = [capsys.readouterr().out, markdown.render(session, rows), page.render(session)]
     assert all("ready_time: its time is no number" in plain(text) for text in shown)
+
+
+def test_a_time_that_is_no_number_is_told_among_what_was_not_measured():
+    session = read_with(NAN, "results", 0, "ready_time", "median_ns")
+    (found,) = unmeasured.unmeasured(session, entries(session)).lost
+    assert (found.what, found.why) == ("ok", "ready_time: its time is no number")
 
 
 def test_a_result_without_any_time_says_so():
