@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from dlprof import files, json_text
+from dlprof import files, json_text, numberless
 from dlprof.clean import clean
 from dlprof.collector import paused
 from dlprof.errors import SessionError, UsageError
@@ -276,7 +276,7 @@ def _parse(text: str, name: str) -> Session:
         raise SessionError(f"{name} {hint} and cannot be read as a session: {error}") from None
     check_schema(content, name)
     try:
-        return Session.model_validate(content)
+        return numberless.validated(Session, content)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"]) or "top level"

@@ -97,11 +97,19 @@ class Row:
         return self.path.partition("->")[2]
 
     @property
+    def why_lost(self) -> str | None:
+        """The reason of the result; where it has none, the note that tells of its ready time."""
+        if self.reason is not None or not self.notes:
+            return self.reason
+        return next((note for note in self.notes if note.startswith("ready_time: ")), self.notes[0])
+
+    @property
     def why_not(self) -> str | None:
-        """Why there is no ready time."""
-        if self.reason is None and self.host_ns is not None and self.notes:
-            return f"host time {plain_time(self.host_ns)}; {self.notes[0]}"
-        return self.reason
+        """Why there is no ready time, with the host time where that is known."""
+        lost = self.why_lost
+        if self.reason is not None or self.host_ns is None or lost is None:
+            return lost
+        return f"host time {plain_time(self.host_ns)}; {lost}"
 
     @property
     def safe(self) -> bool:

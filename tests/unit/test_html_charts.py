@@ -10,8 +10,9 @@ import pytest
 from html_builders import MS, US, alone, case, full_session, lost, timed
 from rule_builders import ordered, verdict
 
-from dlprof.reports.html import cost, interval, loaded, phases, size, spread, svg
+from dlprof.reports.html import cost, interval, loaded, phases, shares, size, spread, svg
 from dlprof.reports.html.entry import entries
+from dlprof.reports.html.rows import MARKS, NAME
 from dlprof.reports.html.theme import spaced, span, ticks
 
 pytestmark = pytest.mark.unit
@@ -92,6 +93,17 @@ def test_cases_left_out_of_a_chart_are_said():
 def test_one_memcpy_is_a_line_across_the_costs_of_one_size():
     (found,) = figures(cost, alone(case(), case("numpy.array(x)", 9 * US, "copy")))
     assert "a plain memcpy of 64 B" in found.caption
+
+
+def test_the_line_of_the_memcpy_keeps_out_of_the_names():
+    codes = ["numpy.from_dlpack(x)", "numpy.array(x)", "numpy.asarray(x)"]
+    (found,) = figures(cost, alone(*[case(code, 9 * US, "copy") for code in codes]))
+    dashes = re.findall(r'<line[^>]*translate\([\d.]+,([\d.]+)\)[^>]*y2="(-?[\d.]+)"[^>]*dash',
+                        str(found.picture))  # fmt: skip
+    spans = sorted(sorted((float(y), float(y) + float(by))) for y, by in dashes)
+    assert len(spans) == len(codes)
+    for row, (top, bottom) in enumerate(spans):
+        assert row * (NAME + MARKS) + NAME <= top < bottom <= (row + 1) * (NAME + MARKS)
 
 
 def test_an_interval_does_not_choose_the_axis():
@@ -175,6 +187,35 @@ def test_phases_that_add_up_are_not_marked():
     assert "\u2260" not in found.caption + str(found.picture)
 
 
+def in_one_piece(release_ns=1 * US, **changes):
+    """A conversion of which nobody can say where the export ends."""
+    return case(phases={"export_ns": None, "import_ns": None, "release_ns": release_ns}, **changes)
+
+
+def test_what_is_not_known_of_a_call_is_shown_as_unknown():
+    (found,) = figures(phases, alone(in_one_piece(median_ns=4 * US, ready_time=timed(10 * US))))
+    assert [cell(found, part) for part in (*shares.PARTS, "unknown", "sum")] == [
+        "unknown", "unknown", "1.0 us", "6.0 us", "3.0 us", "10 us",
+    ]  # fmt: skip
+    assert "Unknown is the rest of the call's time" in found.caption
+    assert "var(--unknown)" in str(found.picture)
+
+
+def test_where_every_phase_is_known_nothing_is_called_unknown():
+    (found,) = figures(phases, alone(case()))
+    assert "unknown" not in found.titles
+    assert "nknown" not in found.caption + str(found.picture)
+
+
+@pytest.mark.parametrize("changes", [{"release_ns": None}, {"release_ns": 9 * US}])
+def test_a_case_of_whose_call_nothing_is_known_is_left_out_and_said(changes):
+    odd = in_one_piece(median_ns=4 * US, **changes)
+    assert figures(phases, alone(odd)) == []
+    (found,) = figures(phases, alone(case(), odd, case(phases=None)))
+    assert "Left out are 2 cases: no phase of the call is known" in found.caption
+    assert len(found.lines) == 1
+
+
 def test_what_was_refused_after_its_time_is_in_no_chart():
     refused = case(status="unsupported", reason="TypeError: not twice")
     for module in MODULES:
@@ -183,7 +224,7 @@ def test_what_was_refused_after_its_time_is_in_no_chart():
 
 def test_phases_are_shares_of_what_was_measured():
     entry = entries(alone(case(median_ns=4 * US)))[0]
-    assert phases.parts(entry) == {
+    assert shares.parts(entry) == {
         "export": 1 * US,
         "import": 2 * US,
         "release": 1 * US,
@@ -193,7 +234,7 @@ def test_phases_are_shares_of_what_was_measured():
 
 def test_waiting_is_from_the_return_until_the_values_are_there():
     entry = entries(alone(case(median_ns=4 * US, ready_time=timed(10 * US))))[0]
-    assert phases.waiting_ns(entry) == 6 * US
+    assert shares.waiting_ns(entry) == 6 * US
 
 
 def test_waiting_within_the_intervals_is_not_told():
@@ -205,7 +246,7 @@ def test_waiting_within_the_intervals_is_not_told():
 def test_waiting_in_a_single_process_needs_twice_the_time():
     def waiting_of(ready_us):
         once = case(host_time=timed(4 * US, 1), ready_time=timed(ready_us * US, 1))
-        return phases.waiting_ns(entries(alone(once))[0])
+        return shares.waiting_ns(entries(alone(once))[0])
 
     assert waiting_of(7) == 0.0
     assert waiting_of(9) == 5 * US
@@ -234,6 +275,15 @@ def test_the_spread_shows_those_that_disagree_most():
     (found,) = figures(spread, alone(*calm, wild))
     assert found.lines[0].cells[0] == "numpy.wild(x)"
     assert "whose processes disagree most" in found.caption
+
+
+def test_the_spread_says_of_what_it_is_a_multiple_and_what_is_reported():
+    noisy = {**timed(160 * US, share=0.5), "ci95_ns": (10 * US, 400 * US)}
+    (found,) = figures(spread, alone(case(host_time=noisy, ready_time=noisy)))
+    assert "1\u00d7 = 160 us" in str(found.picture)
+    assert cell(found, "1\u00d7") == "160 us"
+    assert cell(found, "ready") == "80-240 us"
+    assert "reported" not in found.caption + str(found.picture)
 
 
 def test_samples_of_a_time_that_repeats_another_are_those_of_the_other():

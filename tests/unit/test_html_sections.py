@@ -25,9 +25,10 @@ from dlprof.reports.html import (
 )
 from dlprof.reports.html.entry import choose, entries, label_lines, short
 from dlprof.reports.html.headline import headline
+from dlprof.reports.html.meaning import MEANINGS, meaning
 from dlprof.reports.html.page import render
 from dlprof.rules import RULES
-from dlprof.session import parse
+from dlprof.session import FindingRecord, parse
 
 pytestmark = pytest.mark.unit
 
@@ -42,15 +43,52 @@ def test_an_error_is_the_headline():
     broken = case(values=verdict("wrong", changed={"shape": [[4, 4], [16]]}))
     found = headline_of(alone(broken, case("numpy.asarray(x)")))
     assert found.verdict == "wrong"
-    assert found.text == "torch → numpy: wrong or unsafe in 1 of 2 cases"
+    assert found.text == "torch → numpy: wrong in 1 of 2 cases"
     assert found.lead[0].startswith("Worst: numpy.from_dlpack(x)")
 
 
 def test_a_slow_path_is_a_headline_that_says_that_nothing_is_wrong():
     found = headline_of(alone(case(), case("numpy.slow(x)", 900 * US)))
-    assert found.verdict == "slow"
+    assert found.verdict == "warned"
     assert "slow for no reason in 1 of 2 cases" in found.text
-    assert "No rule found anything wrong or unsafe." in found.lead
+    assert "No rule found an error." in found.lead
+
+
+def test_a_warning_that_has_nothing_to_do_with_time_is_not_called_slow():
+    lost = verdict("ok", changed={}, writable={"source": False, "result": True})
+    session = alone(case(values=lost, handshake=[]))
+    assert headline_of(session).text == "torch → numpy: writable although read-only in 1 of 1 case"
+    (card,) = cards.cards(session, entries(session))
+    assert (card.rule, card.meaning) == ("DLP009", "writable although read-only")
+
+
+def test_errors_are_counted_together_and_warnings_by_what_they_are_about():
+    rules = [("DLP016", "error", [0]), ("DLP008", "error", [0, 1]), ("DLP003", "error", [2]),
+             ("DLP012", "warning", [1, 2]), ("DLP009", "warning", [0]), ("DLP006", "warning", [1]),
+             ("DLP016", "info", [1]), ("DLP007", "error", [])]  # fmt: skip
+    found = [
+        FindingRecord(rule=rule, name="", severity=severity, results=results, summary="")
+        for rule, severity, results in rules
+    ]
+    session = alone(case(), case(), case()).model_copy(update={"findings": found})
+    assert headline_of(session).text == (
+        "torch → numpy: wrong, unsafe or not coming back in 3 of 3 cases,"
+        " slow for no reason in 2, writable although read-only in 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("severity", "words"),
+    [("error", "wrong or unsafe"), ("warning", "worth mending"), ("<b>", "<b>")],
+)
+def test_a_rule_of_a_newer_dlprof_is_told_by_its_severity(severity, words):
+    made = FindingRecord(rule="DLP999", name="", severity=severity, results=[0], summary="")
+    assert meaning(made) == words
+
+
+def test_every_rule_that_finds_more_than_what_is_worth_knowing_says_what_it_is_about():
+    info_only = {"DLP013", "DLP015", "DLP019"}
+    assert MEANINGS.keys() == {rule.id for rule in RULES} - info_only
 
 
 def test_an_innocent_session_is_not_called_right():
@@ -478,3 +516,27 @@ def test_the_status_of_a_case_with_an_error_is_the_rule_in_tables_and_on_cards()
     (table,) = cases.tables(entries(session))
     assert table.measured.lines[0].cells[-1].text == "DLP011: not safe"
     assert cards.cards(session, entries(session))[0].cases[0].status == "DLP011"
+
+
+def calls(*results):
+    (table,) = cases.tables(entries(alone(*results)))
+    at = [column.title for column in table.measured.columns].index("call")
+    return [line.cells[at].text for line in table.measured.lines], table.note
+
+
+@pytest.mark.parametrize(
+    ("call", "ready", "marked"),
+    [
+        (timed(500 * US, 1), timed(140 * US, 1), True),
+        (timed(150 * US, 1), timed(140 * US, 1), True),
+        (timed(145 * US, 1), timed(140 * US, 1), False),
+        (timed(150 * US), timed(140 * US), True),
+        (timed(150 * US, share=0.1), timed(140 * US), False),
+        (timed(142 * US, share=0.001), timed(140 * US, share=0.001), False),
+        (timed(100 * US), timed(140 * US), False),
+    ],
+)
+def test_a_call_that_takes_longer_than_its_values_is_marked_and_explained(call, ready, marked):
+    (text,), note = calls(case(host_time=call, ready_time=ready))
+    assert text.startswith("\u2260 ") is marked
+    assert ("Trust ready." in note) is marked

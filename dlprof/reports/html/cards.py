@@ -15,6 +15,7 @@ from dlprof.reports.cell_text import fault_text
 from dlprof.reports.html import again, evidence, rule_page
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.figure import array_text
+from dlprof.reports.html.meaning import meaning
 from dlprof.reports.html.told import coded, markdown
 from dlprof.repro import reproducer
 from dlprof.rules import SEVERITIES
@@ -31,11 +32,6 @@ MOST_CARDS = 100
 """Findings with a card of their own; the rest stands in :mod:`dlprof.reports.html.brief`."""
 MOST_SCRIPTS = 12
 """Findings that have their reproducer on the page, so that a long session's page stays small."""
-MEANING = {
-    "error": "wrong or unsafe",
-    "warning": "slow for no reason",
-    "info": "worth knowing",
-}
 NO_ADVICE = "No measured path does better."
 
 
@@ -125,7 +121,7 @@ def _card(
     return Card(
         number=number,
         severity=severity_of(finding),
-        meaning=MEANING.get(finding.severity, clean(finding.severity, 60)),
+        meaning=meaning(finding),
         rule=clean(finding.rule, 60),
         name=clean(finding.name, 60),
         pairs=_listed(pairs),

@@ -10,11 +10,18 @@ from statistics import median
 from dlprof.quantity import plain_time, time_text
 from dlprof.reports.cell_text import device_text, fault_text, speed_text
 from dlprof.reports.html.entry import Entry
+from dlprof.reports.html.shares import outlasts
 from dlprof.reports.row import Row
 from dlprof.session import Result
 
 OPEN_ROWS = 60
 """A table of more rows is folded, unless it is the only one and not much longer."""
+
+OUTLASTING = (
+    "\u2260 marks a call that was measured to take longer than ready, which the call is a part of."
+    " The two are timed in loops of their own, and that of the call waits for nothing: work and"
+    " memory of earlier calls pile up in it, or the machine was busier. Trust ready."
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ class Grid:
 class Table:
     """All cases of one pair. ``constant`` is what all of them share.
 
-    ``apart`` has those without a time to be trusted, with the reason.
+    ``apart`` has those without a time to be trusted, with the reason. ``note`` explains marks.
     """
 
     pair: str
@@ -63,6 +70,7 @@ class Table:
     measured: Grid
     apart: Grid
     open: bool
+    note: str = ""
 
     @property
     def count(self) -> int:
@@ -104,6 +112,7 @@ def _table(pair: str, group: Sequence[Entry], few: bool) -> Table:
         measured=_grid(measured, (*which, *_measures(measured))),
         apart=_grid(apart, (*which, *_reasons(apart))),
         open=few,
+        note=OUTLASTING if any(outlasts(entry) for entry in measured) else "",
     )
 
 
@@ -182,7 +191,8 @@ def _calls(result: Result) -> bool:
 def _call(entry: Entry) -> str:
     host = entry.result.host_time
     processes = host.processes if host is not None else []
-    return time_text(host, tuple(median(one.samples_ns) for one in processes if one.samples_ns))
+    medians = tuple(median(one.samples_ns) for one in processes if one.samples_ns)
+    return ("\u2260 " if outlasts(entry) else "") + time_text(host, medians)
 
 
 def _call_ns(entry: Entry) -> float | None:

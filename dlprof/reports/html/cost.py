@@ -134,6 +134,7 @@ class Picture:
             if any(arrow["beyond"] == end for arrow in self.arrows)
         ]
         if self.line is not None:
-            line = chart([{"ready": self.line}])
-            layers.insert(0, line.mark_rule(color=COLOURS["muted"], strokeDash=[3, 3]).encode(x=x))
+            line = chart([{"ready": self.line, **ends} for ends in self.rows.bands()])
+            dashed = line.mark_rule(color=COLOURS["muted"], strokeDash=[3, 3])
+            layers.insert(0, dashed.encode(x=x, y=y, y2="below:Q"))
         return drawn(alt, self.rows, layers)

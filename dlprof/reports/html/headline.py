@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dlprof.clean import clean
 from dlprof.reports.answer import answers
 from dlprof.reports.html.entry import Entry
+from dlprof.reports.html.meaning import UNSAFE, WRONG, meaning
 from dlprof.rules import SEVERITIES
 from dlprof.session import FindingRecord, Session
 
@@ -16,7 +17,7 @@ LONGEST = 600
 
 @dataclass(frozen=True)
 class Headline:
-    """``verdict`` is ``wrong``, ``slow``, ``clear`` or ``nothing``: the page's mark beside it."""
+    """``verdict`` is ``wrong``, ``warned``, ``clear`` or ``nothing``: the page's mark beside it."""
 
     verdict: str
     text: str
@@ -29,16 +30,13 @@ def headline(session: Session, everything: Sequence[Entry]) -> Headline:
     subject = subject_text(everything)
     if not measured:
         return Headline("nothing", "Nothing could be measured", (_unmeasured(everything),))
-    errors, warnings = (_cases(session.findings, word) for word in SEVERITIES[:2])
+    errors, warnings = (_meanings(session.findings, word) for word in SEVERITIES[:2])
     lead = _lead(session, everything)
-    if errors:
-        text = f"{subject}: wrong or unsafe in {cases_text(errors, everything)}"
-        if warnings:
-            text += f", slow for no reason in {len(warnings):,}"
-        return Headline("wrong", text, lead)
-    if warnings:
-        text = f"{subject}: slow for no reason in {cases_text(warnings, everything)}"
-        return Headline("slow", text, (*lead, "No rule found anything wrong or unsafe."))
+    if errors or warnings:
+        text = f"{subject}: {_said(errors, warnings, everything)}"
+        if errors:
+            return Headline("wrong", text, lead)
+        return Headline("warned", text, (*lead, "No rule found an error."))
     if all(entry.row.is_step for entry in measured):
         steps = number(len(measured), "step")
         text = f"{subject}: {steps} of inference measured; rules are about conversions alone"
@@ -48,7 +46,7 @@ def headline(session: Session, everything: Sequence[Entry]) -> Headline:
         text = f"{subject}: nothing is left behind to look at in {number(unseen, 'measured case')}"
         return Headline("nothing", text, lead)
     text = (
-        f"{subject}: no rule found anything wrong or slow for no reason in"
+        f"{subject}: no rule found anything wrong, unsafe or wasteful in"
         f" {number(len(measured), 'measured case')}"
     )
     return Headline("clear", text + (f"; nothing to look at in {unseen:,}" if unseen else ""), lead)
@@ -68,12 +66,29 @@ def number(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def cases_text(found: set[int], everything: Sequence[Entry]) -> str:
-    return f"{len(found):,} of {number(len(everything), 'case')}"
+def _meanings(findings: Sequence[FindingRecord], severity: str) -> dict[str, set[int]]:
+    """The cases of each meaning of a severity, worst first."""
+    found: dict[str, set[int]] = {}
+    for one in findings:
+        if one.severity == severity and one.results:
+            found.setdefault(meaning(one), set()).update(one.results)
+    return found
 
 
-def _cases(findings: Sequence[FindingRecord], severity: str) -> set[int]:
-    return {index for found in findings if found.severity == severity for index in found.results}
+def _said(
+    errors: Mapping[str, set[int]], warnings: Mapping[str, set[int]], everything: Sequence[Entry]
+) -> str:
+    """``wrong or unsafe in 6 of 33 cases, slow for no reason in 8``: errors in one number."""
+    wrong = [(_either(errors), set().union(*errors.values()))] if errors else []
+    (words, cases), *others = [*wrong, *warnings.items()]
+    first = f"{words} in {len(cases):,} of {number(len(everything), 'case')}"
+    return ", ".join([first, *(f"{words} in {len(cases):,}" for words, cases in others)])
+
+
+def _either(meanings: Iterable[str]) -> str:
+    """``wrong, unsafe or leaking memory``: values first, then safety."""
+    *first, last = sorted(meanings, key=lambda words: (words != WRONG, words != UNSAFE))
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _lead(session: Session, everything: Sequence[Entry]) -> tuple[str, ...]:
@@ -101,6 +116,7 @@ def _unmeasured(everything: Sequence[Entry]) -> str:
         return "This session holds no results."
     counts: dict[str, int] = {}
     for entry in everything:
-        counts[entry.row.status] = counts.get(entry.row.status, 0) + 1
+        status = "without a time" if entry.row.status == "ok" else entry.row.status
+        counts[status] = counts.get(status, 0) + 1
     words = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     return f"{subject_text(everything)}: {number(len(everything), 'case')}: {words}."

@@ -9,6 +9,7 @@ from dlprof.quantity import plain_time, time_text
 from dlprof.reports.html.entry import Entry, choose, chosen_text, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
 from dlprof.reports.html.rows import Rows, drawn, y_axis
+from dlprof.reports.html.shares import DIFFERENT, PARTS, UNKNOWN, differs, parts, waiting_ns
 from dlprof.reports.html.svg import chart
 from dlprof.reports.html.theme import COLOURS
 from dlprof.session import FindingRecord
@@ -16,10 +17,8 @@ from dlprof.session import FindingRecord
 MOST = 16
 BAR = 12
 """Pixels."""
-UNREPEATED = 2.0
-DIFFERENT = 1.5
-"""A sum so many times longer or shorter than the ready time is told to be another."""
-PARTS = ("export", "import", "release", "waiting")
+OUTLINE = {"stroke": COLOURS["muted"], "strokeDash": [2, 2]}
+"""Of what is not known."""
 CAPTION = (
     "Shares of one call: export and import are what each side does to hand the array over,"
     " release is dropping the result, waiting is the time from the call's return until the"
@@ -27,6 +26,18 @@ CAPTION = (
     " sum. Phases are timed one call at a time, so the sum can differ from ready, the time per"
     " call in a loop. Where the export is the array itself, the handing over is part of the import."
 )
+
+REST = (
+    "Unknown is the rest of the call's time: of a conversion in one piece, or where a phase was not"
+    " timed, nobody can say which part took it."
+)
+DIFFERING = (
+    f" marked ≠: more than {DIFFERENT:g} times away from the ready time. Processes that"
+    " fall into modes, work that is still under way, or memory that is at hand for one call and"
+    " not for many in a row, make such a call another one than those in the loop: its shares"
+    " tell how it divides, not what the path costs."
+)
+NONE_KNOWN = ": no phase of the call is known, or none can be told from nothing."
 
 
 def figures(everything: Sequence[Entry], findings: Sequence[FindingRecord]) -> list[Figure]:
@@ -39,13 +50,13 @@ def figures(everything: Sequence[Entry], findings: Sequence[FindingRecord]) -> l
         figure(
             "phases",
             "Where the time of a call goes",
-            CAPTION + _differing(shown) + chosen_text(len(shown), len(known)),
+            " ".join(_said(shown, known, everything)),
             _chart(shown),
             shown,
             (
                 ("path", lambda entry: entry.row.code),
                 ("array", array_text),
-                *((part, _cell(part)) for part in PARTS),
+                *((part, _cell(part)) for part in _present(shown)),
                 ("sum", lambda entry: plain_time(sum(parts(entry).values()))),
                 ("ready", _ready),
             ),
@@ -57,70 +68,40 @@ def _ready(entry: Entry) -> str:
     return time_text(entry.row.ready, entry.row.process_medians_ns)
 
 
-def _differing(shown: Sequence[Entry]) -> str:
-    """Why a sum is not the ready time, where it is not."""
+def _said(
+    shown: Sequence[Entry], known: Sequence[Entry], everything: Sequence[Entry]
+) -> Iterator[str]:
+    """The caption, sentence by sentence."""
+    yield CAPTION
+    if UNKNOWN in _present(shown):
+        yield REST
     count = sum(differs(entry) for entry in shown)
-    if not count:
-        return ""
-    which = "One sum is" if count == 1 else f"{count} sums are"
-    return (
-        f" {which} marked ≠: more than {DIFFERENT:g} times away from the ready time. Processes that"
-        " fall into modes, work that is still under way, or memory that is at hand for one call and"
-        " not for many in a row, make such a call another one than those in the loop: its shares"
-        " tell how it divides, not what the path costs."
-    )
+    if count:
+        yield ("One sum is" if count == 1 else f"{count} sums are") + DIFFERING
+    left = sum(entry.measured for entry in everything) - len(known)
+    if left:
+        yield ("Left out is one case" if left == 1 else f"Left out are {left:,} cases") + NONE_KNOWN
+    yield chosen_text(len(shown), len(known)).strip()
 
 
-def differs(entry: Entry) -> bool:
-    """Whether the sum of the phases is not the time that is reported, by a good deal."""
-    total, ready = sum(parts(entry).values()), entry.row.ready
-    modes = [mode.median_ns for mode in ready.modes] if ready is not None else []
-    low, high = min(modes or [entry.row.cost_ns]), max(modes or [entry.row.cost_ns])
-    return total > DIFFERENT * high or DIFFERENT * total < low
-
-
-def parts(entry: Entry) -> dict[str, float]:
-    """Ns of each part; a part that cannot be told from nothing is 0."""
-    phases = entry.result.phases
-    if phases is None or not entry.measured:
-        return {}
-    found = {
-        "export": phases.export_ns,
-        "import": phases.import_ns,
-        "release": phases.release_ns,
-        "waiting": waiting_ns(entry),
-    }
-    floor = phases.resolution_ns or 0.0
-    return {
-        name: value if value is not None and value > floor else 0.0 for name, value in found.items()
-    }
-
-
-def waiting_ns(entry: Entry) -> float | None:
-    """From the return of the call until the values are there; None where nothing is waited for.
-
-    Both were timed in loops of their own: a difference within their intervals is 0. Without an
-    interval twice the time is asked for, as in the answer.
-    """
-    ready, host = entry.result.ready_time, entry.result.host_time
-    if ready is None or host is None or ready.same_as is not None or ready.modes or host.modes:
-        return None  # modes of the one are not those of the other
-    if ready.ci95_ns is None or host.ci95_ns is None:
-        told = ready.median_ns > UNREPEATED * host.median_ns
-    else:
-        told = ready.ci95_ns[0] > host.ci95_ns[1]
-    return ready.median_ns - host.median_ns if told else 0.0
+def _present(shown: Sequence[Entry]) -> tuple[str, ...]:
+    """The parts; that which is not known only where there is one."""
+    return (*PARTS, UNKNOWN) if any(UNKNOWN in parts(entry) for entry in shown) else PARTS
 
 
 def _cell(part: str) -> Any:
+    if part == UNKNOWN:
+        return lambda entry: plain_time(rest) if (rest := parts(entry).get(part)) else "-"
+
     def cell(entry: Entry) -> str:
         phases = entry.result.phases
-        known = waiting_ns(entry) if part == "waiting" else getattr(phases, f"{part}_ns")
+        is_wait = part == "waiting"
+        known = waiting_ns(entry) if is_wait else getattr(phases, f"{part}_ns")
         if known is None:
-            return "-"
+            return "-" if is_wait else "unknown"
         value = parts(entry)[part]
         floor = (phases.resolution_ns if phases else None) or 0.0
-        if value <= 0 and part == "waiting":
+        if value <= 0 and is_wait:
             return "not told"
         return plain_time(value) if value > 0 else f"<{plain_time(max(floor, 1.0))}"
 
@@ -131,20 +112,27 @@ def _chart(shown: Sequence[Entry]) -> Any:
     import altair as alt
 
     rows = Rows(*label_lines(shown), list(map(_sum_text, shown)))
-    bars = chart([bar for place, entry in enumerate(shown) for bar in _bars(entry, rows.y(place))])
-    x = alt.X(
-        "from:Q",
-        title="share of one call",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1]),
-    )
-    colour = alt.Color(
-        "part:N", scale=alt.Scale(domain=PARTS, range=[COLOURS[part] for part in PARTS])
-    )
-    layer = bars.mark_bar(stroke=COLOURS["surface"], strokeWidth=1).encode(
-        x=x, x2="to:Q", y=y_axis(alt, rows), y2="below:Q", color=colour
-    )
-    return drawn(alt, rows, [layer])
+    bars = [bar for place, entry in enumerate(shown) for bar in _bars(entry, rows.y(place))]
+    present = _present(shown)
+    encoding = {
+        "x": alt.X(
+            "from:Q",
+            title="share of one call",
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1]),
+        ),
+        "x2": "to:Q",
+        "y": y_axis(alt, rows),
+        "y2": "below:Q",
+        "color": alt.Color(
+            "part:N", scale=alt.Scale(domain=present, range=[COLOURS[part] for part in present])
+        ),
+    }
+    layers = []
+    for told, stroke in ((True, {"stroke": COLOURS["surface"]}), (False, OUTLINE)):
+        values = [bar for bar in bars if (bar["part"] != UNKNOWN) is told]
+        layers += [chart(values).mark_bar(strokeWidth=1, **stroke).encode(**encoding)]
+    return drawn(alt, rows, [layer for layer in layers if layer.data.values])
 
 
 def _bars(entry: Entry, y: float) -> Iterator[dict[str, Any]]:

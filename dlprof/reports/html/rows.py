@@ -47,6 +47,11 @@ class Rows:
         """The middle of a row's marks, or so far below its name."""
         return row * self.step + self.head + (self.marks / 2 - MARGIN if down is None else down)
 
+    def bands(self) -> list[dict[str, float]]:
+        """From where to where each row's marks reach: a line down the chart leaves out names."""
+        tops = [row * self.step + self.head for row in range(len(self.names))]
+        return [{"y": top, "below": top + self.marks - MARGIN} for top in tops]
+
     def lines(self, texts: Sequence[str], line: int = 1) -> list[dict[str, Any]]:
         """Each text with the place of that line of its name."""
         return [

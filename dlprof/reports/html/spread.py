@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from dlprof.quantity import plain_time, range_text
+from dlprof.quantity import plain_time, range_text, time_text
 from dlprof.reports.html.entry import Entry, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
 from dlprof.reports.html.rows import WIDTH, Rows, drawn, y_axis
@@ -26,6 +26,7 @@ LINE_PIXELS = 9
 AGREED = 1.05
 """Process medians of a smaller ratio do not disagree."""
 GAP_PIXELS = 8
+ONCE = "1\u00d7"
 TIMES = "format(datum.value, '~g') + '\u00d7'"
 
 
@@ -37,9 +38,10 @@ def figures(everything: Sequence[Entry], _: Sequence[FindingRecord]) -> list[Fig
     shown = sorted(known, key=disagreement, reverse=True)[:MOST]
     caption = (
         "Each line is one process: from its fastest to its slowest sample, with a bar over the"
-        " middle half and a tick at the median, each as a multiple of the time that is reported,"
-        " which stands at the right: the median of the processes' medians, where they fall into"
-        " modes that of the mode most are in. Each sample is the mean of many calls."
+        " middle half and a tick at the median, each as a multiple of the time at the right: the"
+        " median of the processes' medians, where they fall into modes that of the mode most are"
+        " in. Where processes disagree widely, ready is told as their range instead. Each sample is"
+        " the mean of many calls."
     )
     if len(shown) < len(known):
         most = "processes disagree" if disagreement(shown[0]) >= AGREED else "samples spread"
@@ -54,12 +56,18 @@ def figures(everything: Sequence[Entry], _: Sequence[FindingRecord]) -> list[Fig
             (
                 ("path", lambda entry: entry.row.code),
                 ("array", array_text),
+                ("ready", _ready),
+                (ONCE, lambda entry: plain_time(entry.row.cost_ns)),
                 ("medians of the processes", _medians_text),
                 ("all samples", _range_text),
                 ("samples", lambda entry: str(len(_all(entry)))),
             ),
         )
     ]
+
+
+def _ready(entry: Entry) -> str:
+    return time_text(entry.row.ready, entry.row.process_medians_ns)
 
 
 def processes(entry: Entry) -> list[ProcessSamples]:
@@ -96,8 +104,8 @@ def _chart(shown: Sequence[Entry]) -> Any:
     import altair as alt
 
     most = max(len(processes(entry)) for entry in shown)
-    reported = tuple(plain_time(entry.row.cost_ns) for entry in shown)
-    rows = Rows(*label_lines(shown), reported, most * LINE_PIXELS + GAP_PIXELS)
+    once = tuple(f"{ONCE} = {plain_time(entry.row.cost_ns)}" for entry in shown)
+    rows = Rows(*label_lines(shown), once, most * LINE_PIXELS + GAP_PIXELS)
     values = [
         _box(one, rows.y(row, (place + 0.5) * LINE_PIXELS), entry)
         for row, entry in enumerate(shown)
@@ -108,7 +116,7 @@ def _chart(shown: Sequence[Entry]) -> Any:
     axis = alt.Axis(values=spaced(ticks(low, high), (low, high), WIDTH), labelExpr=TIMES)
     y, colour = y_axis(alt, rows), owner_colour(alt, values, stroke=2)
     base = chart(values)
-    title = "multiple of the reported time"
+    title = "multiple of the median of the processes' medians"
     layers = [
         base.mark_rule(strokeWidth=1).encode(
             x=alt.X("low:Q", scale=scale, axis=axis, title=title), x2="high:Q", y=y, color=colour

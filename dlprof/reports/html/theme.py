@@ -23,6 +23,7 @@ VARIABLES = (
     "import",
     "release",
     "waiting",
+    "unknown",
 )
 COLOURS = {name: f"#0a0b{index:02x}" for index, name in enumerate(VARIABLES, start=1)}
 

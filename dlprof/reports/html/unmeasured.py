@@ -55,7 +55,7 @@ def unmeasured(session: Session, everything: Sequence[Entry]) -> Unmeasured:
     """The same reason is told once, with all its cases."""
     return Unmeasured(
         lost=_grouped(
-            (entry.row.status, entry.row.reason or "no reason given", entry)
+            (entry.row.status, entry.row.why_lost or "no reason given", entry)
             for entry in everything
             if entry.row.status != "ok" or not entry.measured
         ),
