@@ -13,7 +13,7 @@ pytestmark = pytest.mark.unit
 
 def test_a_cell_is_the_cheapest_safe_path():
     rows = [make_row("copy(x)", 5000.0, owner="copy"), make_row("view(x)", 200.0), lost_row()]
-    assert cell(rows) == Cell("view", "200 ns", "view(x)", cost_ns=200.0)
+    assert cell(rows) == Cell("view", "200 ns", "view(x)", cost_ns=200.0, right=True)
 
 
 def test_a_cheaper_path_that_changes_values_is_not_the_cell():
@@ -21,7 +21,7 @@ def test_a_cheaper_path_that_changes_values_is_not_the_cell():
         make_row("wrong(x)", 1.0, changed=("values",)),
         make_row("copy(x)", 5000.0, owner="copy"),
     ]
-    assert cell(rows) == Cell("copy", "5.0 us", "copy(x)", cost_ns=5000.0)
+    assert cell(rows) == Cell("copy", "5.0 us", "copy(x)", cost_ns=5000.0, right=True)
 
 
 def test_a_pair_with_wrong_paths_only_is_called_wrong():

@@ -146,7 +146,7 @@ def cases_of(count, **changes):
 
 
 def run(cases, journal, watcher=None, on_answer=lambda: None, **settings):
-    settings = {"diagnose": False} | settings
+    settings = {"diagnose": False, "alignment": False} | settings
     interpreters = {case.environment: Interpreter("python", {}) for case in cases}
     ran = Runner(
         interpreters, cases, Settings(**settings), journal, watcher or Watched(), on_answer
@@ -551,7 +551,11 @@ def test_the_diagnosis_is_of_each_environment(workers, journal):
 
 def test_single_rounds_measure_the_cases_that_are_asked_for(workers, journal):
     ran = Runner(
-        {"": Interpreter("python", {})}, cases_of(3), Settings(diagnose=False), journal, Watched()
+        {"": Interpreter("python", {})},
+        cases_of(3),
+        Settings(diagnose=False, alignment=False),
+        journal,
+        Watched(),
     )
     ran.round(0, {0, 2})
     ran.round(1, {2})
@@ -563,7 +567,7 @@ def test_single_rounds_measure_the_cases_that_are_asked_for(workers, journal):
 
 def test_a_worker_that_imports_meanwhile_is_the_one_that_measures(workers, journal):
     ran = Runner(
-        {"": Interpreter("python", {})}, cases_of(2), Settings(diagnose=False, together=True),
+        {"": Interpreter("python", {})}, cases_of(2), Settings(diagnose=False, alignment=False, together=True),
         journal, Watched(),
     )  # fmt: skip
     ran.load(0, {0, 1})
@@ -577,7 +581,11 @@ def test_a_worker_that_imports_meanwhile_is_the_one_that_measures(workers, journ
 def test_a_worker_that_dies_of_its_imports_is_replaced(workers, journal):
     workers.dies_of_imports = True
     ran = Runner(
-        {"": Interpreter("python", {})}, cases_of(1), Settings(diagnose=False), journal, Watched()
+        {"": Interpreter("python", {})},
+        cases_of(1),
+        Settings(diagnose=False, alignment=False),
+        journal,
+        Watched(),
     )
     ran.load(0, {0})
     ran.wait()
@@ -588,7 +596,11 @@ def test_a_worker_that_dies_of_its_imports_is_replaced(workers, journal):
 
 def test_a_worker_that_was_loaded_and_not_used_is_ended(workers, journal):
     ran = Runner(
-        {"": Interpreter("python", {})}, cases_of(1), Settings(diagnose=False), journal, Watched()
+        {"": Interpreter("python", {})},
+        cases_of(1),
+        Settings(diagnose=False, alignment=False),
+        journal,
+        Watched(),
     )
     ran.load(0, {0})
     ran.close()
