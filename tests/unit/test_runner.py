@@ -9,6 +9,7 @@ import pytest
 from builders import make_answer, make_case
 
 from dlprof import runner
+from dlprof.instruments import ALIGNMENT
 from dlprof.interpreter import Outcome
 from dlprof.journal import Journal
 from dlprof.runner import (
@@ -468,6 +469,20 @@ def test_a_path_is_diagnosed_for_every_dtype_layout_and_device(workers, journal,
 
 def test_nothing_is_diagnosed_where_that_is_not_asked_for(workers, journal):
     run(cases_of(2), journal, rounds=1, diagnose=False)
+    assert diagnoses(workers) == []
+
+
+def test_without_a_diagnosis_the_alignment_of_each_path_is_looked_at_once(workers, journal):
+    cases = [make_case(shape=(2,)), make_case(shape=(3,)), make_case(name="other")]
+    run(cases, journal, rounds=2, diagnose=False, alignment=True)
+    assert sorted(diagnoses(workers)) == [
+        ("from_dlpack", (2,), ALIGNMENT), ("other", (4, 4), ALIGNMENT),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", [{"layout": "F"}, {"device": "cuda"}])
+def test_what_has_no_alignment_is_not_asked_for_it(workers, journal, axis):
+    run([make_case(**axis)], journal, rounds=1, diagnose=False, alignment=True)
     assert diagnoses(workers) == []
 
 
