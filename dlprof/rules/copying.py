@@ -338,7 +338,8 @@ def _how_often(cases: Sequence[Known]) -> str:
     if not any(count["broken"] for count in counts):
         return " when tried by itself"
     broken, whole = (_span([count[of] for count in counts]) for of in ("broken", "processes"))
-    return f" in {broken} of {whole} processes"
+    tried = "" if all(count["broken"] for count in counts) else " and when tried by itself"
+    return f" in {broken} of {whole} processes{tried}"
 
 
 def _span(numbers: Sequence[int]) -> str:
