@@ -336,9 +336,9 @@ def _how_often(cases: Sequence[Known]) -> str:
     if all(count["broken"] == count["processes"] for count in counts):
         return ""
     if not any(count["broken"] for count in counts):
-        return " when tried by itself"
+        return " when tried apart"
     broken, whole = (_span([count[of] for count in counts]) for of in ("broken", "processes"))
-    tried = "" if all(count["broken"] for count in counts) else " and when tried by itself"
+    tried = "" if all(count["broken"] for count in counts) else " and when tried apart"
     return f" in {broken} of {whole} processes{tried}"
 
 

@@ -47,7 +47,7 @@ def test_a_promise_that_only_trying_broke_is_told_as_that():
     )
     (finding,) = found("DLP018", result)
     assert (
-        "is a view when tried by itself, where the source begins at a multiple of 64 bytes (a copy"
+        "is a view when tried apart, where the source begins at a multiple of 64 bytes (a copy"
         " at 16)"
     ) in finding.summary
     assert finding.evidence["broken"] == 0
