@@ -26,4 +26,8 @@ FIRST_STEP = (*STEP, "allocations")
 DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
 """Instruments that may crash or hang where timing did not; they get a round of their own."""
 
+ALIGNMENT = ("alignment",)
+"""Of the diagnosis what is asked where the rest is not wanted: without it a verdict tells only of
+the addresses that the processes happened to have. It takes some 10 ms for each path."""
+
 TRACE = ("trace",)

@@ -38,8 +38,11 @@ def not_run(settings: Settings, rounds_done: int, out_of_time: bool = False) -> 
         words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")
     if settings.rounds == 1:
         words.append("one process per path, so no intervals and no modes")
-    if rounds_done < settings.rounds or not settings.diagnose or out_of_time:
+    looked = settings.diagnose or settings.alignment
+    if rounds_done < settings.rounds or out_of_time or not looked:
         words.append("no diagnosis of waiting, alignment, peak memory, early writes and lifetime")
+    elif not settings.diagnose:
+        words.append("no diagnosis of waiting, peak memory, early writes and lifetime")
     if settings.first_calls and (rounds_done < settings.rounds or out_of_time):
         words.append("no process of its own for the first call of each path")
     return words

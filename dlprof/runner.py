@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from dlprof.diagnosis import diagnosed_cases, diagnosis_of
 from dlprof.instruments import DIAGNOSIS as DIAGNOSIS  # noqa: PLC0414 - callers find these here
 from dlprof.instruments import EVERY_ROUND as EVERY_ROUND  # noqa: PLC0414
 from dlprof.instruments import FIRST_CALL as FIRST_CALL  # noqa: PLC0414
@@ -78,11 +79,12 @@ class Runner:
         self._diagnosed_here: set[int] = set()
         self._loaded: Worker | None = None
         self.later_rounds: tuple[str, ...] = EVERY_ROUND
+        self._diagnosis = diagnosis_of(settings)
 
     def run(self) -> None:
         """All rounds, or as many as the budget allows; at least one."""
         started = time.monotonic()
-        diagnosed = self._diagnosed()
+        diagnosed = diagnosed_cases(self.cases, self.settings)
         alone = len(self.cases) if self.settings.first_calls else 0
         self.watcher.start(len(self.cases) * self.settings.rounds + len(diagnosed) + alone)
         for round_ in range(self.settings.rounds):
@@ -144,7 +146,9 @@ class Runner:
 
     def diagnose(self, only: set[int]) -> None:
         """The diagnosis of some cases, for one who asks for single rounds."""
-        for group in self._groups(self.settings.rounds, self._diagnosed() & only):
+        for group in self._groups(
+            self.settings.rounds, diagnosed_cases(self.cases, self.settings) & only
+        ):
             self._diagnose_group(group)
 
     def close(self) -> None:
@@ -163,17 +167,6 @@ class Runner:
     def _over_budget(self, started: float) -> bool:
         budget = self.settings.budget_s
         return budget is not None and time.monotonic() - started > budget
-
-    def _diagnosed(self) -> set[int]:
-        """Cases of the diagnosis: the first of each path, since its answers know no shape."""
-        if not self.settings.diagnose:
-            return set()
-        firsts: dict[Any, int] = {}
-        conversions = ((i, case) for i, case in enumerate(self.cases) if not case.is_step)
-        for index, case in conversions:
-            what = case.pair, case.path, case.dtype, case.layout, case.device
-            firsts.setdefault((case.environment, *what), index)
-        return set(firsts.values())
 
     def _groups(self, round_: int, only: set[int] | None = None) -> Iterator[Group]:
         """The cases that this round still needs, grouped for one worker each, in random order."""
@@ -237,7 +230,7 @@ class Runner:
         try:
             for index, case in group:
                 whole = Outcome("ok", None)
-                left: tuple[str, ...] = DIAGNOSIS
+                left: tuple[str, ...] = self._diagnosis
                 while left:
                     outcome = self._ask(worker, case, self.settings.rounds, left)
                     if not (served and died_before(outcome)):

@@ -24,7 +24,8 @@ class Settings:
     ``sample_ns`` is what one timer spends on one case in one process. ``limit_s`` is the time
     limit of a case. ``budget_s`` stops further rounds. ``together`` serves all pairs from one
     worker, where importing would cost more than measuring. ``diagnose`` adds the round of
-    :data:`DIAGNOSIS`, which makes arrays of up to ``largest_bytes``. ``placements`` are of
+    :data:`DIAGNOSIS`, which makes arrays of up to ``largest_bytes``; without it ``alignment`` has
+    at least that looked at. ``placements`` are of
     :data:`dlprof.axes.PLACEMENTS`; ``convert`` is what the timers measure anyway. ``round_trips``
     is how many trips there and back are made in a row, at the end of the run. ``setup`` is source
     text that runs after that of the frameworks, in each worker. ``first_calls`` starts one more
@@ -38,6 +39,7 @@ class Settings:
     budget_s: float | None = None
     together: bool = False
     diagnose: bool = True
+    alignment: bool = True
     largest_bytes: int = 256 << 20
     placements: tuple[str, ...] = ("convert",)
     round_trips: int = 0

@@ -105,6 +105,24 @@ def _alignment(evidence: Mapping[str, object]) -> str:
     return f"the source began at a multiple of {known:.0f} bytes" if known else ""
 
 
+def _ownership_by_address(result: Result) -> list[str]:
+    """What every process saw, and what was tried of memory that begins elsewhere."""
+    found = result.alignment
+    if found is None or found.verdict != "dependent":
+        return _ownership(result)
+    looks = [mapping(found.evidence.get(place)) for place in ("aligned", "sliced")]
+    tried = [
+        f"{look.get('verdict')} of a source at a multiple of {known:.0f} bytes"
+        for look in looks
+        if (known := number(look.get("alignment_bytes"))) and look.get("verdict")
+    ]
+    return (
+        [*_ownership(result), f"tried once more: {', '.join(tried)}"]
+        if tried
+        else _ownership(result)
+    )
+
+
 def _lifetime(result: Result) -> list[str]:
     evidence = mapping(result.lifetime.evidence) if result.lifetime else {}
     if evidence.get("changed_after_drop") is True:
@@ -187,8 +205,8 @@ INSTRUMENTS: Mapping[str, Callable[[Result], list[str]]] = {
     "DLP011": _lifetime,
     "DLP015": _handshake,
     "DLP016": _end,
-    "DLP017": _ownership,
-    "DLP018": _ownership,
+    "DLP017": _ownership_by_address,
+    "DLP018": _ownership_by_address,
     "DLP020": _early_write,
 }
 """The instrument that proves the claim of a rule; rules on times alone have none."""

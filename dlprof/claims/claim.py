@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time
-from dlprof.reports.row import Row, row_of, suspected
+from dlprof.reports.row import Row, rows_of, suspected
 from dlprof.rules.known import mapping, number
 from dlprof.session import FindingRecord, Result, Session, Verdict
 
@@ -67,7 +67,7 @@ def do_not_wait(session: Session) -> Judged:
 
 def are_safe(session: Session) -> Judged:
     """Every way keeps shape, dtype and values, does as documented, and no finding is an error."""
-    rows = suspected([row_of(result) for result in session.results], session.findings)
+    rows = suspected(rows_of(session.results), session.findings)
     safe = {id(result): row for result, row in zip(session.results, rows, strict=True)}
     return _judge(session, lambda result: _unsafe(safe[id(result)]))
 
@@ -136,7 +136,8 @@ def _unsafe(row: Row) -> str | None:
     if row.changed:
         return f"does not keep {', '.join(row.changed)}"
     if row.promise_broken:
-        return f"documented as a {row.promise}, and is a {row.owner}"
+        is_ = "view where it begins elsewhere" if row.owner == row.promise else row.owner
+        return f"documented as a {row.promise}, and is a {is_}"
     if row.suspect:
         return "a finding says that it is wrong or unsafe"
     if row.unlooked:

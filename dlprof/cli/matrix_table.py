@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dlprof.cli.listing import plain_table, text_of
 from dlprof.cli.show import say, width
-from dlprof.reports.matrix import Cell, Grid, called, grids, reasons, short, unlooked
+from dlprof.reports.matrix import Cell, Grid, called, footnotes, grids, reasons, unlooked, word
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
 from dlprof.reports.tour import answer
@@ -35,9 +35,12 @@ def show_grids(header: Header, rows: Sequence[Row]) -> None:
     good, _ = called(unlooked(found))
     for grid in found:
         say(f"{grid.title}: what the cheapest {good} path of each pair gives\n")
-        say(f"{_tables(grid, lambda cell: short(cell.verdict))}\n")
+        say(f"{_tables(grid, word)}\n")
         say(f"{grid.title}: what it costs\n")
         say(f"{_tables(grid, lambda cell: cell.cost)}\n")
+    notes = footnotes(found)
+    if notes:
+        say(printed("\n".join(notes), width()))
     say(f"{_codes(found)}\n")
     say(_reasons(found))
     say(circumstances_text(header, width()))

@@ -85,6 +85,9 @@ LAYOUTS: Mapping[str, str] = {
     "readonly": "contiguous, not writable",
 }
 
+CONTIGUOUS = ("C", "aligned", "sliced")
+"""Layouts that differ in their alignment only."""
+
 WHOLE_LAYOUTS = ("C", "aligned", "F", "sliced", "readonly")
 """Layouts whose memory is as many bytes as the array has, beginning at its first element."""
 

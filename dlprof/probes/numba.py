@@ -275,12 +275,13 @@ def _sliced(spec: ArraySpec) -> str:
 
 
 def _placed(spec: ArraySpec, skip: int) -> str:
-    """An array that begins ``skip`` elements after a 64-byte boundary."""
-    # Numba's runtime promises 32 bytes only.
+    """An array that begins ``skip`` elements after an odd multiple of 64 bytes."""
+    # Numba's runtime promises 32 bytes only. At no multiple of 128: what is seen of such an array
+    # is then known to need 64 bytes and no more.
     size = spec.size_bytes
     return (
-        f"memory = own(numpy.empty({size} + 128, dtype='uint8'))\n"
-        f"x = memory[-memory.ctypes.data % 64 + {skip * DTYPES[spec.dtype]}:][:{size}]"
+        f"memory = own(numpy.empty({size} + 192, dtype='uint8'))\n"
+        f"x = memory[(64 - memory.ctypes.data) % 128 + {skip * DTYPES[spec.dtype]}:][:{size}]"
         f".view('{spec.dtype}').reshape({spec.shape})\n"
         f"x[...] = {values(spec.elements + skip, spec)}[{skip}:].reshape({spec.shape})"
     )

@@ -156,10 +156,11 @@ def _contiguous(spec: ArraySpec) -> str:
 
 
 def _aligned(spec: ArraySpec) -> str:
-    # NumPy's own allocator promises 16 bytes only.
+    # NumPy's own allocator promises 16 bytes only. At no multiple of 128: what is seen of such an
+    # array is then known to need 64 bytes and no more.
     return (
-        f"memory = numpy.empty({spec.size_bytes} + 64, dtype='uint8')\n"
-        f"x = memory[-memory.ctypes.data % 64:][:{spec.size_bytes}]"
+        f"memory = numpy.empty({spec.size_bytes} + 128, dtype='uint8')\n"
+        f"x = memory[(64 - memory.ctypes.data) % 128:][:{spec.size_bytes}]"
         f".view('{spec.dtype}').reshape({spec.shape})\n"
         f"x[...] = {values(spec.elements, spec)}.reshape({spec.shape})"
     )

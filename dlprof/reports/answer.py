@@ -106,7 +106,7 @@ def slower(best: Row, other: Row) -> bool:
 
 def _kind(row: Row) -> str:
     # Which of the two it is, the source's alignment decides only where aligned memory is a view.
-    if row.depends.startswith("a view"):
+    if row.is_view_if_aligned:
         how = {"view": "since the source is aligned", "copy": "since the source is not aligned"}
         if row.owner in how:
             return f"a {row.owner} {how[row.owner]}"

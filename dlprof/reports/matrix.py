@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from dlprof.quantity import brief_text
+from dlprof.reports.answer import listed
 from dlprof.reports.row import Row
 
 Key = TypeVar("Key", bound=Hashable)
@@ -26,7 +27,10 @@ PARTLY = "not everything was looked at"
 
 @dataclass(frozen=True)
 class Cell:
-    """What the best path of a pair does, and what it costs; else why there is none."""
+    """What the best path of a pair does, and what it costs; else why there is none.
+
+    ``cost_ns`` is the time in its slowest mode.
+    """
 
     verdict: str
     cost: str
@@ -35,6 +39,10 @@ class Cell:
     cost_ns: float = 0.0
     unlooked: str = ""
     """What keeps it from being called safe: that something was not looked at."""
+    depends: str = ""
+    """How view or copy depends on where the source begins, in words; empty where it does not."""
+    right: bool = False
+    """Whether the path keeps shape, dtype and values, and nothing is known against it."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +78,38 @@ def cells(rows: Sequence[Row]) -> dict[str, Cell]:
 
 def cell(rows: Sequence[Row]) -> Cell:
     """The cheapest right path; else the cheapest that was measured, else why there is none."""
-    measured = [row for row in rows if row.ready is not None]
-    for group in ([row for row in measured if row.safe], measured):
-        if group:
-            return _cell_of(min(group, key=lambda row: row.cost_ns))
+    best = best_of(rows)
+    if best is not None:
+        return _cell_of(best)
     statuses = sorted({row.status for row in rows})
     verdict = statuses[0] if len(statuses) == 1 else "none"
     reasons = [row.reason for row in rows if row.reason]
     # The reason of most paths: one way may be missing for a reason of its own.
     reason = max(reasons, key=reasons.count) if reasons else ""
     return Cell(verdict, "-", "", reason)
+
+
+def best_of(rows: Sequence[Row]) -> Row | None:
+    """The cheapest right row; else the cheapest that was measured, if there is any.
+
+    The time of a path that is a view of aligned memory only is that of a copy where the processes
+    happened to get other memory. So it is taken before one that copies whatever it is given, where
+    copying is what takes the time: else the same pair were a copy with one seed and a view with
+    the next.
+    """
+    measured = [row for row in rows if row.ready is not None]
+    right = [row for row in measured if row.safe]
+    best = min(right or measured, key=lambda row: row.cost_ns, default=None)
+    if best is None or not right or best.size_bytes < COPYING_BYTES:
+        return best
+    if best.owner != "copy" or best.depends:
+        return best
+    viewed = [row for row in right if row.is_view_if_aligned and row.owner != "view"]
+    return min(viewed, key=lambda row: row.cost_ns, default=best)
+
+
+COPYING_BYTES = 64 * 2**10
+"""From so many bytes on a copy takes longer than the call around it."""
 
 
 def called(unlooked: Iterable[str]) -> tuple[str, str]:
@@ -97,7 +127,16 @@ def unlooked(found: Iterable[Grid]) -> list[str]:
 
 def _cell_of(best: Row) -> Cell:
     unlooked = best.unlooked if best.safe else ""
-    return Cell(_word(best), _cost(best), best.code, _why(best), best.cost_ns, unlooked)
+    return Cell(
+        _word(best),
+        _cost(best),
+        best.code,
+        _why(best),
+        best.ready.modes_ns[1] if best.ready is not None else 0.0,
+        unlooked,
+        best.depends,
+        best.safe,
+    )
 
 
 def _why(best: Row) -> str:
@@ -181,4 +220,31 @@ def _word(row: Row) -> str:
         return row.status
     if row.suspect or row.promise_broken:
         return "unsafe"
+    if row.is_view_if_aligned:
+        return "view"
     return "unseen" if row.unseen else row.owner
+
+
+def word(cell: Cell) -> str:
+    """The verdict in short, with a star where it depends on where the source begins."""
+    return short(cell.verdict) + ("*" if cell.depends and cell.right else "")
+
+
+def footnotes(found: Sequence[Grid]) -> list[str]:
+    """What the star means; of which pairs, where it means several things."""
+    told: dict[str, list[str]] = {}
+    for grid in found:
+        for (row, column), one in grid.cells.items():
+            if one.depends and one.right:
+                # Which of several paths that cost the same is told must not change the note.
+                means = ALIGNED if one.verdict == "view" else one.depends
+                told.setdefault(means, []).append(_where(grid, row, column))
+    if len(told) == 1:
+        return [f"* {depends}" for depends in told]
+    return [f"* {depends}: {listed(places)}" for depends, places in told.items()]
+
+
+ALIGNED = (
+    "a view where the source begins at a multiple of 64 bytes; elsewhere a copy, or refused. Its"
+    " time is that of what the processes happened to get"
+)

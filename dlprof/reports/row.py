@@ -121,8 +121,15 @@ class Row:
 
     @property
     def promise_broken(self) -> bool:
-        """Documented to copy and a view, or documented as a view and a copy."""
+        """Documented to copy and a view, if only of some memory; or as a view and a copy."""
+        if self.promise == "copy" and self.is_view_if_aligned:
+            return True
         return {self.promise, self.owner} == {"copy", "view"}
+
+    @property
+    def is_view_if_aligned(self) -> bool:
+        """Whether it is a view of aligned memory, and none of other memory."""
+        return self.depends.startswith(_WORDS["view"])
 
     @property
     def array(self) -> tuple[str, str, str, str, str]:
@@ -184,7 +191,18 @@ def row_of(result: Result) -> Row:
 def rows_of(results: Iterable[Result]) -> list[Row]:
     """The rows of many results."""
     with paused():
-        return [row_of(result) for result in results]
+        return depending([row_of(result) for result in results])
+
+
+def depending(rows: Sequence[Row]) -> list[Row]:
+    """The rows, told how their path depends on where the source begins.
+
+    That is looked at once for each path, at its first shape.
+    """
+    known = {_way(row): row.depends for row in reversed(rows) if row.depends}
+    if not known:
+        return list(rows)
+    return [replace(row, depends=row.depends or known.get(_way(row), "")) for row in rows]
 
 
 def _pair(result: Result) -> str:

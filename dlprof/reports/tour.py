@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from dlprof.reports.matrix import Grid, called, short, unlooked
+from dlprof.reports.matrix import Cell, Grid, called, short, unlooked, word
 
 KINDS = ("view", "copy")
+GIVES = {
+    "view": "a view",
+    "copy": "a copy",
+    "varies": "a view in some processes and a copy in others",
+}
 WORDS = {
     "no": "no path that is not refused",
     "none": "no path that works",
@@ -36,18 +41,33 @@ def answer(grids: Sequence[Grid]) -> str:
     views, copies = (counts.pop(kind, 0) for kind in KINDS)
     rest = "".join(f"; {n} {_have(n)} {WORDS.get(kind, kind)}" for kind, n in counts.most_common())
     good, why = called(unlooked(grids))
-    text = (
-        f"Of {len(cells)} {what}, {views} {_have(views)} a view and {copies} a copy as the"
-        f" cheapest {good} path{why}{rest}."
+    return (
+        f"Of {len(cells)} {what}, {views} {_have(views)} a view{_starred(cells)} and {copies} a"
+        f" copy as the cheapest {good} path{why}{rest}.{_costliest(cells)}"
     )
-    right = [found for found in cells if found[1].verdict in KINDS]
-    if right:
-        worst = max(right, key=lambda found: found[1].cost_ns)
-        text += (
-            f" The costliest of them is {worst[0]}: {worst[1].cost} for {worst[1].code},"
-            f" a {worst[1].verdict}."
-        )
-    return text
+
+
+def _starred(cells: Sequence[tuple[str, Cell]]) -> str:
+    """How many of the views are one of some memory only."""
+    number = sum(cell.verdict == "view" and word(cell).endswith("*") for _, cell in cells)
+    if not number:
+        return ""
+    return f" ({number} of them, with a star, only where the source is aligned)"
+
+
+def _costliest(cells: Sequence[tuple[str, Cell]]) -> str:
+    """The right path that takes longest, in its slowest mode, whatever it gives."""
+    right = [found for found in cells if found[1].right]
+    if not right:
+        return ""
+    name, worst = max(right, key=lambda found: found[1].cost_ns)
+    return f" The costliest of them is {name}: {worst.cost} for {worst.code}, {_kind(worst)}."
+
+
+def _kind(cell: Cell) -> str:
+    if cell.verdict == "view" and cell.depends:
+        return "a view where the source is aligned"
+    return GIVES.get(cell.verdict, "of which view or copy is unknown")
 
 
 def _have(number: int) -> str:

@@ -126,7 +126,12 @@ class Subject:
 
     def _alignment(self, word: str | None) -> float | None:
         found = [evidence for said, evidence in seen(self.result.ownership) if said == word]
-        return number(found[0].get("source_alignment_bytes")) if found else None
+        if found:
+            return number(found[0].get("source_alignment_bytes"))
+        looked = self.result.alignment.evidence if self.result.alignment else {}
+        tried = [mapping(looked.get(place)) for place in ("aligned", "sliced")]
+        places = [place for place in tried if place.get("verdict") == word]
+        return number(places[0].get("alignment_bytes")) if word and places else None
 
     def _made(self, text: str | None) -> str:
         if not text:

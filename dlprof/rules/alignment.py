@@ -7,11 +7,9 @@ from itertools import accumulate
 from operator import mul
 from typing import NamedTuple
 
-from dlprof.probes.base import DTYPES
+from dlprof.probes.base import CONTIGUOUS, DTYPES
 from dlprof.rules.known import Known, mapping, number
 
-CONTIGUOUS = ("C", "aligned", "sliced")
-"""Layouts that differ in their alignment only."""
 WORDS = ("copy", "view")
 
 
@@ -34,6 +32,28 @@ class Parted(NamedTuple):
             return f"at a multiple of {self.viewed:.0f} bytes (a copy at {self.copied:.0f})"
         return f"at a multiple of {self.copied:.0f} bytes and no more"
 
+    @property
+    def advice(self) -> str:
+        """How memory is made that is a view: at the least alignment that was seen to be enough."""
+        size = f"{self.viewed:.0f} bytes"
+        known = "" if self.viewed == 2 * self.copied else f" {self._known}"
+        return (
+            f"Allocate the source so that it begins at a multiple of {size}: {size} more than it"
+            f" needs, and of them the part from the first such address on.{known}"
+        )
+
+    @property
+    def _known(self) -> str:
+        enough = f"{self.viewed:.0f} is known to be enough and {self.copied:.0f} is known not to be"
+        return f"{enough}; nothing between was seen."
+
+
+def of_all(found: Sequence[Parted]) -> Parted | None:
+    """What is enough for each of several: the widest that is known to be needed by one of them."""
+    if not found:
+        return None
+    return Parted(max(one.copied for one in found), max(one.viewed for one in found))
+
 
 def parted(cases: Iterable[Known]) -> Parted | None:
     """What tells copies from views in all processes; None if nothing does."""
@@ -54,7 +74,7 @@ def parted(cases: Iterable[Known]) -> Parted | None:
 
 def _tried(case: Known) -> Iterator[tuple[str, float]]:
     """What the instrument *alignment* saw of the same path."""
-    seen = case.result.alignment
+    seen = case.tried
     for place in ("aligned", "sliced") if seen is not None and seen.verdict == "dependent" else ():
         one = mapping(seen.evidence.get(place)) if seen is not None else {}
         alignment = number(one.get("alignment_bytes"))
@@ -64,15 +84,6 @@ def _tried(case: Known) -> Iterator[tuple[str, float]]:
 
 def is_contiguous(case: Known) -> bool:
     return case.result.case.layout in CONTIGUOUS
-
-
-def advice(viewed: float) -> str:
-    """How memory is made that begins at a multiple of so many bytes."""
-    size = f"{viewed:.0f} bytes"
-    return (
-        f"Allocate the source so that it begins at a multiple of {size}: {size} more than it needs,"
-        " and of them the part from the first such address on."
-    )
 
 
 def strides_bytes(case: Known) -> tuple[int, ...] | None:

@@ -30,8 +30,8 @@ def avoidable_copy(survey: Survey) -> Iterator[Claim]:
             "warning" if saved >= thresholds.COSTLY_GAP_NS else "info",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'copies', 'copy')} although another path"
-            f" from {worst.pair_text} is a view: {words.time(worst)} against {words.time(view)}"
-            f"{words.where(worst, ranked)}",
+            f" from {worst.pair_text} is a view{words.of_first(ranked)}: {words.time(worst)}"
+            f" against {words.time(view)}",
             {"cost_ns": saved, "copy_ns": worst.modes_ns[0], "view_ns": view.modes_ns[1]},
             words.instead_of(worst, view, "is a view"),
             against=view,
@@ -80,8 +80,9 @@ def copy_amplification(survey: Survey) -> Iterator[Claim]:
             "warning",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'needs', 'need')} the memory of"
-            f" {worst.peak_arrays:.2g} arrays at {words.several(ranked, 'its', 'their')} peak,"
-            " beside the source",
+            f" {'up to ' if len(ranked) > 1 else ''}"
+            f"{max(case.peak_arrays or 0.0 for case in ranked):.2g} arrays at"
+            f" {words.several(ranked, 'its', 'their')} peak, beside the source",
             {"peak_arrays": worst.peak_arrays},
             "" if lean is None else words.instead_of(worst, lean, f"needs {_arrays_text(lean)}"),
             against=lean,
@@ -164,7 +165,7 @@ def layout_copy(survey: Survey) -> Iterator[Claim]:
         ranked = sorted(
             cases, key=lambda case: _saved_ns(case, contrasts[case.index].view), reverse=True
         )
-        yield _layout_claim(ranked, contrasts[ranked[0].index])
+        yield _layout_claim(ranked, [contrasts[case.index] for case in ranked])
 
 
 class Contrast(NamedTuple):
@@ -198,15 +199,10 @@ def _contrast(case: Known, views: Mapping[tuple[object, ...], Sequence[Known]]) 
 
 def _tried(case: Known) -> Contrast | None:
     """What the instrument *alignment* saw: this path with aligned memory, as a view."""
-    found = case.result.alignment
-    if found is None or found.verdict != "dependent" or not alignment.is_contiguous(case):
+    if case.tried is None or not alignment.is_contiguous(case):
         return None
-    tried = mapping(found.evidence.get("aligned"))
-    viewed = number(tried.get("alignment_bytes"))
-    if tried.get("verdict") != "view" or viewed is None or case.alignment is None:
-        return None
-    apart = alignment.Parted(case.alignment, viewed)
-    return _by_alignment(apart, None) if apart.copied < apart.viewed else None
+    apart = alignment.parted([case])
+    return _by_alignment(apart, None) if apart is not None else None
 
 
 UNCLEAR = "layout or alignment"
@@ -217,8 +213,8 @@ def _told_apart(case: Known, view: Known) -> Contrast | None:
     known = case.alignment is not None and view.alignment is not None
     narrower = known and (case.alignment or 0) < (view.alignment or 0)
     if alignment.is_contiguous(case) and alignment.is_contiguous(view):
-        apart = alignment.Parted(case.alignment or 0, view.alignment or 0)
-        return _by_alignment(apart, view) if narrower else None
+        apart = alignment.parted([case, view]) if narrower else None
+        return _by_alignment(apart, view) if apart is not None else None
     copied, viewed = (f"an array of layout {layout}" for layout in layouts)
     return Contrast(copied, viewed, UNCLEAR if narrower or not known else "layout", view)
 
@@ -239,26 +235,40 @@ def _but_layout(case: Known) -> tuple[object, ...]:
     return (*case.pair, found.export, found.import_, found.shape, found.dtype, found.device)
 
 
-def _layout_claim(cases: Sequence[Known], contrast: Contrast) -> Claim:
-    worst, view, apart = cases[0], contrast.view, contrast.parted
-    cost = "" if view is None else f": {words.time(worst)} against {words.time(view)}"
+def _layout_claim(cases: Sequence[Known], contrasts: Sequence[Contrast]) -> Claim:
+    worst, first = cases[0], contrasts[0]
+    view = first.view
+    apart = alignment.of_all([one.parted for one in contrasts if one.parted is not None])
     saved = None if view is None else _saved_ns(worst, view)
-    advice = _layout_advice(worst, contrast)
+    advice = apart.advice if apart is not None else _layout_advice(worst, first)
     return Claim(
         "warning",
         cases,
-        f"{words.codes(cases)} {words.several(cases, 'copies', 'copy')} {contrast.copied}, and"
-        f" {words.several(cases, 'is a view', 'are views')} of {contrast.viewed}{cost}",
-        {"cost_ns": saved, "cause": contrast.cause, **(apart.evidence if apart else {})},
+        _layout_summary(cases, contrasts),
+        {"cost_ns": saved, "cause": first.cause, **(apart.evidence if apart else {})},
         advice if view is None else f"{advice} {words.instead_of(worst, view, 'is a view then')}",
         against=view,
     )
 
 
+def _layout_summary(cases: Sequence[Known], contrasts: Sequence[Contrast]) -> str:
+    """What is copied and what is not: of all cases, or of the first where they differ in it."""
+    worst, first = cases[0], contrasts[0]
+    copies = words.several(cases, "copies", "copy")
+    views = words.several(cases, "is a view", "are views")
+    told = {(one.copied, one.viewed) for one in contrasts}
+    cost = "" if first.view is None else f"{words.time(worst)} against {words.time(first.view)}"
+    if len(told) == 1:
+        costs = f"{words.of_first(cases)}: {cost}" if cost else ""
+        what = f"{copies} {first.copied}, and {views} of {first.viewed}"
+        return f"{words.codes(cases)} {what}{costs}"
+    what = f"{copies} a source of one layout or alignment, and {views} of one of another"
+    one = f"{first.copied} is copied, and {first.viewed} is not{f': {cost}' if cost else ''}"
+    return f"{words.codes(cases)} {what}{words.of_first(cases)}: {one}"
+
+
 def _layout_advice(worst: Known, contrast: Contrast) -> str:
     """What memory to give it instead: where it begins, or how far its elements are apart."""
-    if contrast.parted is not None:
-        return alignment.advice(contrast.parted.viewed)
     strides = [
         alignment.strides_bytes(case) if case is not None else None
         for case in (contrast.view, worst)
@@ -277,7 +287,7 @@ def _layout_advice(worst: Known, contrast: Contrast) -> str:
 
 def promise_broken(survey: Survey) -> Iterator[Claim]:
     """The documentation says copy and the result is a view, or the other way round."""
-    broken = [case for case in survey.cases if case.breaches]
+    broken = [case for case in survey.cases if case.breaches or case.tried_breach]
     for cases in groups(broken, lambda case: (case.way_in, case.promise, _is_harmless(case))):
         ranked = sorted(cases, key=lambda case: case.breaches, reverse=True)
         yield _broken(survey, ranked)
@@ -288,10 +298,8 @@ def _broken(survey: Survey, cases: Sequence[Known]) -> Claim:
     verb = words.several(cases, "is", "are")
     kind = {"copy": ("a view", "views"), "view": ("a copy", "copies")}[worst.promise or ""]
     owner = words.several(cases, *kind)
-    often = (
-        "" if len(worst.owners) == 1 else f" in {worst.breaches} of {len(worst.owners)} processes"
-    )
     apart = _told_by_address(survey, cases)
+    often = _how_often(cases)
     if apart is not None:
         seen = "view" if worst.promise == "copy" else "copy"
         often += f", where the source begins {apart.where(seen)}"
@@ -314,9 +322,29 @@ def _broken(survey: Survey, cases: Sequence[Known]) -> Claim:
         },
         _unpromised(worst)
         if other is None
-        else words.instead_of(worst, other, f"is a {other.owner}"),
+        else words.instead_of(worst, other, f"is a {other.owner}", cases),
         against=other,
     )
+
+
+def _how_often(cases: Sequence[Known]) -> str:
+    """`` in 1 to 3 of 3 processes``: true of each case; empty where all processes agree.
+
+    What no process did the instrument *alignment* saw.
+    """
+    counts = [_in_processes(case) for case in cases]
+    if all(count["broken"] == count["processes"] for count in counts):
+        return ""
+    if not any(count["broken"] for count in counts):
+        return " when tried apart"
+    broken, whole = (_span([count[of] for count in counts]) for of in ("broken", "processes"))
+    tried = "" if all(count["broken"] for count in counts) else " and when tried apart"
+    return f" in {broken} of {whole} processes{tried}"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def _told_by_address(survey: Survey, cases: Sequence[Known]) -> alignment.Parted | None:
@@ -352,7 +380,7 @@ def _in_processes(case: Known) -> dict[str, int]:
     if len(case.owners) > 1:
         return {"processes": len(case.owners), "broken": case.breaches}
     whole = max(len(case.result.rounds), 1)  # processes that agree have one verdict together
-    return {"processes": whole, "broken": whole}
+    return {"processes": whole, "broken": whole if case.breaches else 0}
 
 
 def _is_harmless(case: Known) -> bool:

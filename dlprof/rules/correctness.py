@@ -19,14 +19,13 @@ def dtype_changed(survey: Survey) -> Iterator[Claim]:
     changed = [case for case in survey.cases if _sides(case, "dtype")]
     for cases in groups(changed, lambda case: (case.pair[1], _sides(case, "dtype"))):
         before, after = _sides(cases[0], "dtype") or ("", "")
-        lost = _lost(cases[0])
         yield Claim(
             "error",
             cases,
             f"{words.codes(cases)} {words.several(cases, 'makes', 'make')} {after} of {before}"
-            + (f", and {lost}" if lost else ""),
+            + (words.shared(cases, _lost) if _lost(cases[0]) else ""),
             {"before": before, "after": after},
-            _right_instead(survey, cases[0], "keeps the dtype"),
+            _right_instead(survey, cases, "keeps the dtype"),
         )
 
 
@@ -37,10 +36,10 @@ def wrong_values(survey: Survey) -> Iterator[Claim]:
         yield Claim(
             "error",
             cases,
-            f"{words.codes(cases)} {words.several(cases, 'gives', 'give')} a wrong result:"
-            f" {_wrong_text(cases[0])}{words.where(cases[0], cases)}",
+            f"{words.codes(cases)} {words.several(cases, 'gives', 'give')} a wrong result"
+            f"{words.shared(cases, _wrong_text)}",
             {"changed": ", ".join(sorted(map(str, cases[0].changed)))},
-            _right_instead(survey, cases[0], "gives the right one"),
+            _right_instead(survey, cases, "gives the right one"),
         )
 
 
@@ -71,9 +70,11 @@ def _wrong_text(case: Known) -> str:
     return _lost(case) if "dtype" not in case.changed else ""
 
 
-def _right_instead(survey: Survey, case: Known, what: str) -> str:
-    other = survey.instead(case)
-    return "No measured path keeps it." if other is None else words.instead_of(case, other, what)
+def _right_instead(survey: Survey, cases: Sequence[Known], what: str) -> str:
+    other = survey.instead(cases[0])
+    if other is None:
+        return f"No measured path{words.of_pair(cases[0], cases)} keeps it."
+    return words.instead_of(cases[0], other, what, cases)
 
 
 def read_only_lost(survey: Survey) -> Iterator[Claim]:
@@ -104,4 +105,6 @@ def read_only_lost(survey: Survey) -> Iterator[Claim]:
 
 def _read_only_advice(survey: Survey, cases: Sequence[Known]) -> str:
     other = survey.instead(cases[0], lambda case: case.keeps_read_only)
-    return NOT_WRITE if other is None else words.instead_of(cases[0], other, "keeps the flag")
+    return (
+        NOT_WRITE if other is None else words.instead_of(cases[0], other, "keeps the flag", cases)
+    )

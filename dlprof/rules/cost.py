@@ -108,9 +108,8 @@ def convert_in_loop(survey: Survey) -> Iterator[Claim]:
             "warning",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'takes', 'take up to')}"
-            f" {_share(ranked[0]):.0%} of a loop: {inside} per turn with the"
-            f" conversion inside, {before} with it before the loop"
-            f"{words.where(ranked[0], ranked)}",
+            f" {_share(ranked[0]):.0%} of a loop{words.of_first(ranked)}: {inside} per turn with"
+            f" the conversion inside, {before} with it before the loop",
             {"cost_ns": in_loop - hoisted, "in_loop_ns": in_loop, "hoisted_ns": hoisted},
             _hoist(ranked[0]),
         )

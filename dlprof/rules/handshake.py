@@ -22,15 +22,21 @@ def handshake_retry(survey: Survey) -> Iterator[Claim]:
     asking = [case for case in survey.cases if _refusal(case)]
     for cases in groups(asking, lambda case: case.pair):
         refused = _refusal(cases[0]) or {}
-        name, outcome = str(refused.get("call")), str(refused.get("outcome"))
+        outcome = str(refused.get("outcome"))
         yield Claim(
             "info",
             cases,
-            f"{words.codes(cases)} {words.several(cases, 'asks', 'ask')} twice:"
-            f" {cases[0].pair[0]} refuses the first {name} ({outcome[:120]})",
+            f"{words.codes(cases)} {words.several(cases, 'asks', 'ask')} twice"
+            f"{words.shared(cases, _refused)}",
             {"refused_ns": number(refused.get("ns")), "outcome": outcome[:120]},
             "Only the frameworks can mend it: the consumer asks for more than the producer knows.",
         )
+
+
+def _refused(case: Known) -> str:
+    refused = _refusal(case) or {}
+    name, outcome = str(refused.get("call")), str(refused.get("outcome"))
+    return f"{case.pair[0]} refuses the first {name} ({outcome[:120]})"
 
 
 def _refusal(case: Known) -> dict[str, object] | None:

@@ -50,6 +50,8 @@ class Known:
 
     index: int
     result: Result
+    tried: Verdict | None = None
+    """What the instrument *alignment* saw of the path, at whichever shape it looked."""
 
     @property
     def code(self) -> str:
@@ -131,6 +133,14 @@ class Known:
             word == broken and (word == "view" or _stays(evidence, self.result.case.device))
             for word, evidence in self.owners
         )
+
+    @cached_property
+    def tried_breach(self) -> bool:
+        """Whether it is documented to copy, and was a view where the source begins elsewhere."""
+        if self.promise != "copy" or self.tried is None or self.tried.verdict != "dependent":
+            return False
+        places = (mapping(self.tried.evidence.get(place)) for place in ("aligned", "sliced"))
+        return any(place.get("verdict") == "view" for place in places)
 
     @cached_property
     def result_device(self) -> str | None:

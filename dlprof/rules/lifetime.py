@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dlprof.quantity import size_text
 from dlprof.rules import words
@@ -27,9 +27,9 @@ def memory_retained(survey: Survey) -> Iterator[Claim]:
             "error" if _kept_bytes(ranked[0]) else "warning",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'leaves', 'leave')} something behind at"
-            f" every conversion, after the result was dropped: {_kept_text(ranked[0])}",
+            f" every conversion, after the result was dropped{words.shared(ranked, _kept_text)}",
             {name: found.get(name) for name in (*_KEPT, "conversions")},
-            "" if other is None else words.instead_of(ranked[0], other, "leaves nothing"),
+            "" if other is None else words.instead_of(ranked[0], other, "leaves nothing", ranked),
         )
 
 
@@ -54,19 +54,29 @@ def dangling(survey: Survey) -> Iterator[Claim]:
     """The result's memory is gone with its source."""
     lost = [case for case in survey.cases if is_dangling(case)]
     for cases in groups(lost, lambda case: _loser(survey, case)):
-        died = _evidence(cases[0]).get("changed_after_drop") is not True
-        how = "its process died of it" if died else "its values changed"
         other = survey.instead(cases[0])
         reason = _evidence(cases[0]).get("reason")
         yield Claim(
             "error",
             cases,
             f"{words.codes(cases)} {words.several(cases, 'does', 'do')} not keep the source alive:"
-            f" when the source was dropped and the result read, {how}{_all_lose(survey, cases[0])}",
+            f" when the source was dropped and the result read, {_how_lost(cases)}"
+            f"{_all_lose(survey, cases[0])}",
             {"reason": reason if isinstance(reason, str) else None},
             "Keep the source as long as the result."
-            + ("" if other is None else f" Or: {words.instead_of(cases[0], other, 'keeps it')}"),
+            + (
+                ""
+                if other is None
+                else f" Or: {words.instead_of(cases[0], other, 'keeps it', cases)}"
+            ),
         )
+
+
+def _how_lost(cases: Sequence[Known]) -> str:
+    changed = {_evidence(case).get("changed_after_drop") is True for case in cases}
+    if len(changed) > 1:
+        return "its values changed or its process died of it"
+    return "its values changed" if changed.pop() else "its process died of it"
 
 
 def _loser(survey: Survey, case: Known) -> tuple[str, ...]:
@@ -114,14 +124,16 @@ def unsafe_copy(survey: Survey) -> Iterator[Claim]:
             "error",
             ranked,
             f"{words.codes(ranked)} still {words.several(ranked, 'reads its', 'read their')} source"
-            f" after the call has returned: a write right after it changed the copy{at}"
-            + _already(smallest, ranked[0]),
+            f" after the call has returned{words.of_first(ranked)}: a write right after it changed"
+            f" the copy{at}" + _already(smallest, ranked[0]),
             {"size_bytes": size},
             "Wait for the result before you write the source."
-            + (
-                "" if other is None else f" Or: {words.instead_of(ranked[0], other, 'is not torn')}"
-            ),
+            + ("" if other is None else f" Or: {_not_torn(ranked, other)}"),
         )
+
+
+def _not_torn(cases: Sequence[Known], other: Known) -> str:
+    return words.instead_of(cases[0], other, "is not torn", cases)
 
 
 def _torn_layout(case: Known) -> object:

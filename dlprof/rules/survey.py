@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -46,6 +46,7 @@ class Survey:
             and case.right
             and case.owner in ("view", "copy")
             and not case.breaches
+            and not case.tried_breach
             and not self.drops_read_only(case)
             and case.path not in self._hazards
         )
@@ -86,7 +87,17 @@ def serves(other: Known, case: Known) -> bool:
 
 
 def survey(results: Iterable[Result]) -> Survey:
-    return Survey(tuple(Known(index, result) for index, result in enumerate(results)))
+    return Survey(_tried([Known(index, result) for index, result in enumerate(results)]))
+
+
+def _tried(cases: Sequence[Known]) -> tuple[Known, ...]:
+    """The cases, told what the instrument *alignment* saw of the first shape of their path."""
+    looks = [case for case in cases if case.result.alignment is not None]
+    seen = {case.path: case.result.alignment for case in reversed(looks)}
+    return tuple(
+        replace(case, tried=case.result.alignment or seen.get(case.path)) if seen else case
+        for case in cases
+    )
 
 
 def surveys(results: Iterable[Result]) -> dict[str, Survey]:
@@ -100,7 +111,7 @@ def surveys(results: Iterable[Result]) -> dict[str, Survey]:
         if result.case.protocol != Protocol.STEP
     )
     apart = by(known, lambda case: case.result.environment or "")
-    return {name: Survey(tuple(cases)) for name, cases in apart.items()}
+    return {name: Survey(_tried(cases)) for name, cases in apart.items()}
 
 
 def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:

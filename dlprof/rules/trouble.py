@@ -34,11 +34,13 @@ def crash(survey: Survey) -> Iterator[Claim]:
     causes = by(ended, lambda case: (case.pair, ends[case.index][:2]))
     for cases in causes.values():
         end = ends[cases[0].index]
+        stages = list(dict.fromkeys(ends[case.index].stage for case in cases))
+        during = " or ".join(filter(None, stages)) if all(stages) else ""
         other = survey.instead(cases[0])
         yield Claim(
             end.severity,
             cases,
-            f"{words.codes(cases)}: {end.how}" + (f" during {end.stage}" if end.stage else ""),
+            f"{words.codes(cases)}: {end.how}" + (f" during {during}" if during else ""),
             {"stage": end.stage or None},
             "" if other is None else words.instead_of(cases[0], other, "works"),
         )

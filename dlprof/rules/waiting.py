@@ -55,7 +55,7 @@ def _wait(cases: Sequence[Known], what: str, others: dict[int, Known | None]) ->
     return Claim(
         "warning",
         ranked,
-        f"{words.codes(ranked)} {words.several(ranked, 'waits', 'wait')} for {what}{_cost(worst)}",
+        f"{words.codes(ranked)} {words.several(ranked, 'waits', 'wait')} for {what}{_cost(ranked)}",
         _evidence(worst),
         "; ".join(list(advice.values())[:2]) + "." if advice else "",
         against=others[worst.index],
@@ -88,20 +88,21 @@ def _unavoidable(survey: Survey, cases: Sequence[Known]) -> Claim:
     return Claim(
         "info",
         ranked,
-        f"{which} for the work that is queued on its source{_cost(ranked[0])}{rest}",
+        f"{which} for the work that is queued on its source{_cost(ranked)}{rest}",
         _evidence(ranked[0]),
         "Convert where the values are needed anyway, or once for several uses.",
     )
 
 
-def _cost(case: Known) -> str:
-    """``: 2 us of conversion idle, 45 ms behind 45 ms of queued work``."""
-    if case.loaded is None:
+def _cost(cases: Sequence[Known]) -> str:
+    """``: 2 us of conversion idle, 45 ms behind 45 ms of queued work``, of the first."""
+    if cases[0].loaded is None:
         return ""
-    host_ns, queued_ns = case.loaded
-    idle = _idle_ns(case)
+    host_ns, queued_ns = cases[0].loaded
+    idle = _idle_ns(cases[0])
     first = "" if idle is None else f"{plain_time(idle)} of conversion idle, "
-    return f": {first}{plain_time(host_ns)} behind {plain_time(queued_ns)} of queued work"
+    text = f"{first}{plain_time(host_ns)} behind {plain_time(queued_ns)} of queued work"
+    return f"{words.of_first(cases)}: {text}"
 
 
 def _idle_ns(case: Known) -> float | None:
@@ -134,19 +135,20 @@ def unordered(survey: Survey) -> Iterator[Claim]:
         # One wrong value proves the race; without one the times do.
         ranked = sorted(cases, key=lambda case: not _read_wrong(case))
         worst = ranked[0]
-        proof = (
-            "wrong values were read"
-            if _read_wrong(worst)
-            else "the result was ready long before the work was done"
-        )
         yield Claim(
             "error",
             ranked,
-            f"{words.codes(ranked)} {words.several(ranked, 'orders', 'order')} nothing: behind"
-            f" queued work {proof}",
+            f"{words.codes(ranked)} {words.several(ranked, 'orders', 'order')} nothing"
+            f"{words.shared(ranked, _proof)}",
             {**_evidence(worst), "cost_ns": None, "wrong_values": _read_wrong(worst)},
             _ordered_advice(survey, worst),
         )
+
+
+def _proof(case: Known) -> str:
+    if _read_wrong(case):
+        return "behind queued work wrong values were read"
+    return "behind queued work the result was ready long before the work was done"
 
 
 def _read_wrong(case: Known) -> bool:
@@ -176,9 +178,8 @@ def early_return(survey: Survey) -> Iterator[Claim]:
             "info",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'returns', 'return')} before the result"
-            f" is there: {brief_text(host)} until the call returns,"
-            f" {brief_text(ready)} until the values are there"
-            f"{words.where(worst, ranked)}",
+            f" is there{words.of_first(ranked)}: {brief_text(host)} until the call returns,"
+            f" {brief_text(ready)} until the values are there",
             {"host_ns": host.median_ns, "ready_ns": ready.median_ns},
             "Wait for the result when you time it.",
         )

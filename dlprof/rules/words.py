@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dlprof.axes import shape_text
 from dlprof.quantity import brief_text, plain_time, times_text
@@ -39,14 +39,40 @@ def where(case: Known, cases: Sequence[Known]) -> str:
     return f" for {shape_text(shape)} {dtype} {layout}"
 
 
+def of_first(cases: Sequence[Known]) -> str:
+    """Of which case an evidence is, where there are several: ``; for instance the first, from a
+    to b for 4x4 float32 C``. The clearest one stands first, in ``cases`` and so in :func:`codes`.
+    """
+    first = cases[0]
+    which = "the first" if several(cases, "", "many") else ""
+    pair = f"from {first.pair_text}" if of_pair(first, cases) else ""
+    told = ", ".join(filter(None, (which, pair))) + where(first, cases)
+    instance = "for instance " if which or pair else ""
+    return f"; {instance}{told.lstrip()}" if told else ""
+
+
+def of_pair(case: Known, cases: Sequence[Known]) -> str:
+    """Which pair something is said of, where the cases are of several: `` from a to b``."""
+    return "" if len({other.pair for other in cases}) <= 1 else f" from {case.pair_text}"
+
+
+def shared(cases: Sequence[Known], text: Callable[[Known], str]) -> str:
+    """``: text`` where it is the same of all cases; else of the first, which is named."""
+    of = "" if len({text(case) for case in cases}) == 1 else of_first(cases)
+    return f"{of}: {text(cases[0])}"
+
+
 def time(case: Known) -> str:
     """``5.0 us``; of modes all: ``0.14 | 0.41 ms``."""
     return plain_time(case.cost_ns) if case.ready is None else brief_text(case.ready)
 
 
-def instead_of(case: Known, other: Known, what: str) -> str:
-    """``f(x) is a view: 74 us instead of 400 us, 5.4 times as fast.``"""
-    found = f"{code(other)} {what}"
+def instead_of(case: Known, other: Known, what: str, cases: Sequence[Known] = ()) -> str:
+    """``f(x) is a view: 74 us instead of 400 us, 5.4 times as fast.``
+
+    Where ``cases``, of which ``case`` is one, are of several pairs, its pair is named.
+    """
+    found = f"{code(other)}{of_pair(case, cases)} {what}"
     if case.ready is None or other.ready is None:
         return f"{found}."
     return f"{found}: {time(other)} instead of {time(case)}{_ratio(case.ready, other.ready)}."

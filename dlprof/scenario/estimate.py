@@ -28,6 +28,8 @@ TRIPS_S = 2.0
 """Trips there and back of one pair, idle and behind a queue, beside the start of their worker."""
 DIAGNOSIS_S = 1.2
 """The diagnosis of one path."""
+ALIGNMENT_S = 0.015
+"""What is looked at of a path without one."""
 PASSES = 60
 """How often each byte of a copied array is read or written in one round, all in all."""
 LONG_PASSES = 16
@@ -70,7 +72,7 @@ def estimate(cases: Sequence[Case], settings: Settings) -> Estimate:
     return Estimate(
         rounds_s=settings.rounds * (once_s + moved / BYTES_PER_S) + FIRST_S * len(cases),
         starts_s=settings.rounds * _starts_s(cases, settings),
-        diagnosis_s=DIAGNOSIS_S * len(paths) if settings.diagnose else 0.0,
+        diagnosis_s=(DIAGNOSIS_S if settings.diagnose else ALIGNMENT_S) * len(paths),
         trips_s=settings.rounds * _trips_s(cases) if settings.round_trips else 0.0,
     )
 

@@ -254,8 +254,8 @@ class Scenario(Part):
     )
     diagnose: bool = Field(
         default=DEFAULT.diagnose,
-        description="Whether waiting, alignment, peak memory, early writes and lifetime are"
-        " measured too.",
+        description="Whether waiting, peak memory, early writes and lifetime are measured too;"
+        " alignment is in any case.",
     )
     together: bool = Field(
         default=DEFAULT.together, description="Serve all pairs of a round from one process."

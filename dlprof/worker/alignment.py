@@ -4,6 +4,9 @@ The same small array is made twice, once at a multiple of 64 bytes and once one 
 larger one (the layouts ``aligned`` and ``sliced``), and each is converted and looked at as
 :mod:`dlprof.worker.ownership` does. JAX, for one, takes memory of the host as it is only from a
 multiple of 64 bytes on (jax#30228). It cannot tell where the producer makes only one of the two.
+
+It needs no array of the case's own: where nothing else is asked, none is made and converted. That
+one would begin anywhere, and what refuses unaligned memory would refuse it in some processes.
 """
 
 from __future__ import annotations
@@ -12,15 +15,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dlprof.probes.base import DTYPES, ArraySpec, Unsupported
+from dlprof.probes.base import CONTIGUOUS, DTYPES, ArraySpec, Import, Unsupported
 from dlprof.worker import ownership
 from dlprof.worker.subject import Subject
 from dlprof.worker.words import words
 
-LARGEST_BYTES = 1 << 20
+LARGEST_BYTES = 1 << 18
 """Of a larger array a part is looked at; of a small one frameworks may do otherwise."""
 PLACES = ("aligned", "sliced")
-CONTIGUOUS = ("C", *PLACES)
 
 
 def measure(subject: Subject, make: Callable[[ArraySpec], Subject]) -> dict[str, Any] | None:
@@ -29,12 +31,19 @@ def measure(subject: Subject, make: Callable[[ArraySpec], Subject]) -> dict[str,
     ``make`` prepares another subject of the same path. The evidence has for each place the
     verdict of ownership, or ``refused``, and the ``alignment_bytes`` of the source.
     """
-    spec = subject.spec
-    if not subject.import_.returns_array:
+    if subject.is_one_array or not applies(subject.import_, subject.result_device, subject.spec):
         return None
-    on_host = (spec.device, subject.result_device) == ("cpu", "cpu")
-    if subject.is_one_array or not on_host or spec.layout not in CONTIGUOUS or not spec.elements:
-        return None
+    return look(subject.spec, make)
+
+
+def applies(import_: Import, result_device: str, spec: ArraySpec) -> bool:
+    """Whether there is something to look at: a contiguous array of the host, and a result there."""
+    on_host = (spec.device, result_device) == ("cpu", "cpu")
+    return import_.returns_array and on_host and spec.layout in CONTIGUOUS and spec.elements > 0
+
+
+def look(spec: ArraySpec, make: Callable[[ArraySpec], Subject]) -> dict[str, Any]:
+    """The verdict of a path to which it applies, by arrays like ``spec`` at both places."""
     found = {place: _looked_at(make, replace(_small(spec), layout=place)) for place in PLACES}
     verdict, reason = judge(found)
     evidence = {**found, **({"reason": reason} if reason else {})}

@@ -10,9 +10,9 @@ import contextlib
 import gc
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from dlprof.probes.base import DTYPES, ArraySpec, Export, Import, Probe, Unsupported
+from dlprof.probes.base import DTYPES, ArraySpec, Import, Unsupported
 from dlprof.worker import (
     alignment,
     copy_cost,
@@ -24,6 +24,7 @@ from dlprof.worker import (
     handshake,
     host_time,
     lifetime,
+    no_array,
     one_call,
     ordering,
     ownership,
@@ -38,7 +39,12 @@ from dlprof.worker import (
     values,
 )
 from dlprof.worker.declared import FaultyProbe
-from dlprof.worker.subject import OneArray, SetupFailed, Subject, namespace_for, prepare
+from dlprof.worker.subject import (
+    SetupFailed,
+    Subject,
+    result_device,
+)
+from dlprof.worker.ways import Ways, ways_of
 from dlprof.worker.words import words
 
 if TYPE_CHECKING:
@@ -131,6 +137,8 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     desk.cases_before += 1  # also one that is refused warms what the next one uses
     ways = ways_of(desk, request, answer)
     _check_layout(ways.import_, spec)
+    if request["instruments"] == ["alignment"]:
+        return _alignment_alone(desk, answer, ways, spec)
     spec = _fitting(ways, request, spec)
     answer.stage("create")
     if "recipe" in request["instruments"]:
@@ -156,6 +164,20 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     if "host_time" in answer.refusals:
         return "unsupported", answer.refusals["host_time"]
     return outcome
+
+
+def _alignment_alone(
+    desk: Desk, answer: Answer, ways: Ways, spec: ArraySpec
+) -> tuple[str, str | None]:
+    """The instrument that makes its own arrays, without one of the case."""
+    where = result_device(ways.consumer, ways.import_, spec)
+    if ways.is_one_array or not alignment.applies(ways.import_, where, spec):
+        return "ok", None
+    answer.stage("alignment")
+    desk.channel.forks = 0
+    desk.channel.measuring = True
+    answer.part("alignment", alignment.look(spec, ways.subject))
+    return "ok", None
 
 
 def _check_layout(import_: Import, spec: ArraySpec) -> None:
@@ -213,68 +235,6 @@ def check_setup(desk: Desk, request: dict[str, Any], answer: Answer) -> None:
         return "ok", None
 
     guarded(desk, answer, run)
-
-
-class Ways(NamedTuple):
-    """The path of a case, imported."""
-
-    producer: Probe
-    consumer: Probe
-    export: Export
-    import_: Import
-    namespace: dict[str, Any]
-
-    @property
-    def is_one_array(self) -> bool:
-        """Whether no array of another size can be made."""
-        return isinstance(self.producer, OneArray)
-
-    def subject(self, spec: ArraySpec) -> Subject:
-        return prepare(
-            self.producer, self.consumer, self.export, self.import_, spec, dict(self.namespace)
-        )
-
-
-def ways_of(desk: Desk, request: dict[str, Any], answer: Answer) -> Ways:
-    """What a request names, imported."""
-    answer.stage("import")
-    producer = desk.probe(*request["producer"])
-    consumer = desk.probe(*request["consumer"])
-    export = _named(producer, producer.exports, request["export"])
-    import_ = _named(consumer, consumer.imports, request["import"])
-    setup = str(request.get("setup", ""))
-    key = (producer.name, consumer.name, import_.name, setup)
-    if key not in desk.namespaces:
-        desk.namespaces[key] = namespace_for(producer, consumer, import_, setup)
-        gc.freeze()  # the frameworks' own objects would make every collection below slow
-    return Ways(producer, consumer, export, import_, desk.namespaces[key])
-
-
-def _named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:
-    for way in ways:
-        if way.name == name:
-            return way
-    raise FaultyProbe(f"{probe.name} has no way named {name}")
-
-
-def no_array(subject: Subject) -> str:
-    """Why the result is nothing to look at, in words; empty where it is an array.
-
-    Objects of Python itself are arrays only of a probe that says so of them.
-    """
-    if not subject.import_.returns_array:
-        return ""
-    result = subject.convert()
-    if getattr(type(result), "__module__", None) != "builtins":
-        return ""
-    try:
-        subject.consumer.dtype(result)
-        subject.consumer.pointer(result)
-    except Exception:  # noqa: BLE001 - a foreign probe: that it cannot tell is the answer
-        kind = type(result).__name__
-        given = "None" if result is None else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
-        return f"the conversion gives {given}, which is no array of {subject.consumer.name}"
-    return ""
 
 
 def watched(bench: Bench) -> tuple[str, str | None]:
@@ -337,7 +297,7 @@ class Bench:
         return owned
 
     def _look(self, subject: Subject) -> Any:
-        self.no_array = no_array(subject)
+        self.no_array = no_array.reason(subject)
         if self.no_array:
             self.answer.failed("result", self.no_array)
         self.take("values", lambda: values.measure(subject))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import ArraySpec
 from dlprof.worker import room, round_trip
-from dlprof.worker.case import Answer, gpu_of, guarded, ways_of
+from dlprof.worker.case import Answer, gpu_of, guarded
+from dlprof.worker.ways import ways_of
 
 if TYPE_CHECKING:
     from dlprof.worker.serve import Desk

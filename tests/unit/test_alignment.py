@@ -9,7 +9,7 @@ import pytest
 from builders import make_result, make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
-from dlprof.reports.row import row_of
+from dlprof.reports.row import row_of, rows_of
 from dlprof.worker import alignment
 from dlprof.worker.alignment import judge
 
@@ -141,3 +141,17 @@ def test_the_source_is_left_as_it_was():
     for subject in made:
         fresh = make_subject(import_=import_, spec=subject.spec)
         assert numpy.array_equal(subject.source, fresh.source)
+
+
+def test_what_was_seen_at_the_first_shape_is_told_of_every_shape_of_the_path():
+    evidence = {"aligned": {"verdict": "view"}, "sliced": {"verdict": "copy"}}
+    first = make_result(alignment={"verdict": "dependent", "evidence": evidence})
+    other = make_result()
+    other = other.model_copy(update={"case": other.case.model_copy(update={"shape": (8, 8)})})
+    one, two = rows_of([first, other])
+    assert one.depends == two.depends != ""
+
+
+def test_the_aligned_array_begins_at_a_multiple_of_64_and_of_nothing_more():
+    found = measured(NEEDS_64)["evidence"]
+    assert found["aligned"]["alignment_bytes"] == 64

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-from builders import lost_row, make_row
+from dataclasses import replace
 
-from dlprof.reports.matrix import Cell, called, cell, cells, grids, reasons
+import pytest
+from builders import lost_row, make_measure, make_row
+
+from dlprof.reports.matrix import Cell, called, cell, cells, footnotes, grids, reasons, word
 from dlprof.reports.tour import answer
 
 pytestmark = pytest.mark.unit
@@ -13,7 +15,7 @@ pytestmark = pytest.mark.unit
 
 def test_a_cell_is_the_cheapest_safe_path():
     rows = [make_row("copy(x)", 5000.0, owner="copy"), make_row("view(x)", 200.0), lost_row()]
-    assert cell(rows) == Cell("view", "200 ns", "view(x)", cost_ns=200.0)
+    assert cell(rows) == Cell("view", "200 ns", "view(x)", cost_ns=200.0, right=True)
 
 
 def test_a_cheaper_path_that_changes_values_is_not_the_cell():
@@ -21,7 +23,7 @@ def test_a_cheaper_path_that_changes_values_is_not_the_cell():
         make_row("wrong(x)", 1.0, changed=("values",)),
         make_row("copy(x)", 5000.0, owner="copy"),
     ]
-    assert cell(rows) == Cell("copy", "5.0 us", "copy(x)", cost_ns=5000.0)
+    assert cell(rows) == Cell("copy", "5.0 us", "copy(x)", cost_ns=5000.0, right=True)
 
 
 def test_a_pair_with_wrong_paths_only_is_called_wrong():
@@ -163,3 +165,72 @@ def test_a_path_that_leaves_nothing_to_look_at_is_no_view_and_not_safe():
     rows = [make_row("bind(x)", 100.0, frameworks="a → b", owner="?", unseen=True)]
     assert cell(rows).verdict == "unseen"
     assert "1 has only paths that leave nothing behind to look at" in answer(grids(rows))
+
+
+# Views of aligned memory only
+
+ALIGNED = "a view of a source at a multiple of 64 bytes, a copy one element further"
+LARGE = 4 << 20
+
+
+def depends(owner, median_ns=20_000.0, **changes):
+    return make_row("d(x)", median_ns, frameworks="a → b", owner=owner, depends=ALIGNED, **changes)
+
+
+@pytest.mark.parametrize("owner", ["view", "copy", "varies"])
+def test_a_path_that_depends_on_alignment_is_a_starred_view_whatever_the_processes_got(owner):
+    assert word(cell([depends(owner)])) == "view*"
+
+
+def test_one_note_says_what_the_star_means_whichever_path_was_cheapest():
+    copied, refused = depends("copy"), replace(depends("view"), frameworks="a → c")
+    refused = replace(refused, depends=ALIGNED.replace("a copy", "refused"))
+    (note,) = footnotes(grids([copied, refused]))
+    assert note.startswith("* a view where the source begins at a multiple of 64 bytes; elsewhere")
+
+
+def test_where_nothing_depends_there_is_no_note():
+    assert footnotes(grids([make_row(frameworks="a → b")])) == []
+
+
+@pytest.mark.parametrize(("size_bytes", "code"), [(LARGE, "d(x)"), (64, "c(x)")])
+def test_a_large_copy_gives_way_to_what_copied_for_lack_of_alignment_only(size_bytes, code):
+    copy = make_row("c(x)", 90_000.0, frameworks="a → b", owner="copy", size_bytes=size_bytes)
+    assert cell([copy, depends("varies", 100_000.0, size_bytes=size_bytes)]).code == code
+
+
+def test_a_copy_that_is_cheaper_than_a_view_stays_the_cell():
+    copy = make_row("c(x)", 10_000.0, frameworks="a → b", owner="copy", size_bytes=LARGE)
+    assert cell([copy, depends("view", size_bytes=LARGE)]).code == "c(x)"
+
+
+def test_what_is_documented_to_copy_and_a_view_of_aligned_memory_is_not_right():
+    assert cell([depends("copy", promise="copy")]).verdict == "unsafe"
+
+
+def test_the_answer_counts_views_of_aligned_memory_as_views_that_depend():
+    rows = [depends("copy"), make_row("v(x)", 100.0, frameworks="b → a")]
+    assert answer(grids(rows)) == (
+        "Of 2 pairs, 2 have a view (1 of them, with a star, only where the source is aligned) and"
+        " 0 a copy as the cheapest safe path. The costliest of them is a → b: 20 us for d(x), a"
+        " view where the source is aligned."
+    )
+
+
+def test_the_costliest_is_looked_for_among_those_that_vary_too():
+    rows = [
+        make_row("v(x)", 20_000.0, frameworks="a → b"),
+        make_row("w(x)", 150_000.0, frameworks="b → a", owner="varies"),
+    ]
+    assert answer(grids(rows)).endswith(
+        "The costliest of them is b → a: 150 us for w(x), a view in some processes and a copy in"
+        " others."
+    )
+
+
+def test_the_costliest_is_the_one_with_the_slowest_mode():
+    modes = [{"median_ns": ns, "rounds": [at]} for at, ns in enumerate((19_000.0, 150_000.0))]
+    row = make_row("m(x)", 19_000.0, frameworks="b → a")
+    bimodal = replace(row, ready=make_measure(19_000.0, None, modes=modes))
+    rows = [make_row("v(x)", 20_000.0, frameworks="a → b"), bimodal]
+    assert "The costliest of them is b → a: 19 | 150 us for m(x)" in answer(grids(rows))

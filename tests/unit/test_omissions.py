@@ -67,3 +67,16 @@ def test_a_whole_run_leaves_nothing_out():
 )
 def test_what_the_settings_or_the_budget_left_out_is_said(settings, done, out_of_time, words):
     assert any(text.startswith(words) for text in not_run(settings, done, out_of_time))
+
+
+def test_alignment_is_looked_at_without_a_diagnosis_and_so_not_left_out():
+    assert not_run(Settings(diagnose=False), 3) == [
+        "no diagnosis of waiting, peak memory, early writes and lifetime"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "done"), [(Settings(diagnose=False, alignment=False), 3), (Settings(), 2)]
+)
+def test_alignment_that_was_not_looked_at_is_left_out(settings, done):
+    assert "alignment" in not_run(settings, done)[-1]

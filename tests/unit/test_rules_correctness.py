@@ -25,7 +25,7 @@ def wrong(code="f(x)", **changed):
 def test_a_changed_dtype_is_an_error_with_what_was_lost():
     (finding,) = found("DLP007", path("f(x)", values=NARROWED), RIGHT)
     assert finding.severity == "error"
-    assert finding.summary == "f(x) makes float32 of float64, and 3 of 16 values changed"
+    assert finding.summary == "f(x) makes float32 of float64: 3 of 16 values changed"
     assert "right(x) keeps the dtype" in finding.advice
 
 

@@ -9,6 +9,7 @@ import pytest
 from builders import make_answer, make_case
 
 from dlprof import runner
+from dlprof.instruments import ALIGNMENT
 from dlprof.interpreter import Outcome
 from dlprof.journal import Journal
 from dlprof.runner import (
@@ -146,7 +147,7 @@ def cases_of(count, **changes):
 
 
 def run(cases, journal, watcher=None, on_answer=lambda: None, **settings):
-    settings = {"diagnose": False} | settings
+    settings = {"diagnose": False, "alignment": False} | settings
     interpreters = {case.environment: Interpreter("python", {}) for case in cases}
     ran = Runner(
         interpreters, cases, Settings(**settings), journal, watcher or Watched(), on_answer
@@ -471,6 +472,20 @@ def test_nothing_is_diagnosed_where_that_is_not_asked_for(workers, journal):
     assert diagnoses(workers) == []
 
 
+def test_without_a_diagnosis_the_alignment_of_each_path_is_looked_at_once(workers, journal):
+    cases = [make_case(shape=(2,)), make_case(shape=(3,)), make_case(name="other")]
+    run(cases, journal, rounds=2, diagnose=False, alignment=True)
+    assert sorted(diagnoses(workers)) == [
+        ("from_dlpack", (2,), ALIGNMENT), ("other", (4, 4), ALIGNMENT),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", [{"layout": "F"}, {"device": "cuda"}])
+def test_what_has_no_alignment_is_not_asked_for_it(workers, journal, axis):
+    run([make_case(**axis)], journal, rounds=1, diagnose=False, alignment=True)
+    assert diagnoses(workers) == []
+
+
 def test_what_did_not_work_is_not_diagnosed(workers, journal):
     workers.refuses = {"import0"}
     run(cases_of(2), journal, rounds=1, diagnose=True)
@@ -551,7 +566,11 @@ def test_the_diagnosis_is_of_each_environment(workers, journal):
 
 def test_single_rounds_measure_the_cases_that_are_asked_for(workers, journal):
     ran = Runner(
-        {"": Interpreter("python", {})}, cases_of(3), Settings(diagnose=False), journal, Watched()
+        {"": Interpreter("python", {})},
+        cases_of(3),
+        Settings(diagnose=False, alignment=False),
+        journal,
+        Watched(),
     )
     ran.round(0, {0, 2})
     ran.round(1, {2})
@@ -563,7 +582,7 @@ def test_single_rounds_measure_the_cases_that_are_asked_for(workers, journal):
 
 def test_a_worker_that_imports_meanwhile_is_the_one_that_measures(workers, journal):
     ran = Runner(
-        {"": Interpreter("python", {})}, cases_of(2), Settings(diagnose=False, together=True),
+        {"": Interpreter("python", {})}, cases_of(2), Settings(diagnose=False, alignment=False, together=True),
         journal, Watched(),
     )  # fmt: skip
     ran.load(0, {0, 1})
@@ -577,7 +596,11 @@ def test_a_worker_that_imports_meanwhile_is_the_one_that_measures(workers, journ
 def test_a_worker_that_dies_of_its_imports_is_replaced(workers, journal):
     workers.dies_of_imports = True
     ran = Runner(
-        {"": Interpreter("python", {})}, cases_of(1), Settings(diagnose=False), journal, Watched()
+        {"": Interpreter("python", {})},
+        cases_of(1),
+        Settings(diagnose=False, alignment=False),
+        journal,
+        Watched(),
     )
     ran.load(0, {0})
     ran.wait()
@@ -588,7 +611,11 @@ def test_a_worker_that_dies_of_its_imports_is_replaced(workers, journal):
 
 def test_a_worker_that_was_loaded_and_not_used_is_ended(workers, journal):
     ran = Runner(
-        {"": Interpreter("python", {})}, cases_of(1), Settings(diagnose=False), journal, Watched()
+        {"": Interpreter("python", {})},
+        cases_of(1),
+        Settings(diagnose=False, alignment=False),
+        journal,
+        Watched(),
     )
     ran.load(0, {0})
     ran.close()

@@ -386,5 +386,5 @@ def test_the_title_says_at_which_addresses_a_promise_is_broken():
 def test_memory_that_gives_a_view_is_shown_in_code():
     text = made("DLP017", evidence={"view_alignment_bytes": 64, "cause": "alignment"})
     part = text[text.index("## What to do meanwhile") :]
-    assert "memory[-memory.ctypes.data % 64:]" in part
+    assert "memory[(64 - memory.ctypes.data) % 128:]" in part
     assert "Such an array" not in made("DLP017", evidence={"cause": "layout"})

@@ -10,7 +10,7 @@ from dlprof.quantity import time_text
 from dlprof.reports import command
 from dlprof.reports.ci.check import ERROR, FAILED, SKIPPED, Check, lines_of
 from dlprof.reports.ci.remark import Remark, distinct, fingerprint
-from dlprof.reports.row import Row, row_of
+from dlprof.reports.row import Row, row_of, rows_of
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session import ExpectationRecord, FindingRecord, Header, Result
 
@@ -35,7 +35,7 @@ def checks(
     A case fails by a finding that ``fails``; it is an error if it crashed or hung, and skipped if
     the framework refuses it or it could not be tried.
     """
-    rows = [row_of(result) for result in results]
+    rows = rows_of(results)
     yield from _of_run(header, rows)
     yield from _of_expectations(header)
     findings = _by_case(header.findings, len(rows))

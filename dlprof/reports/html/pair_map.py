@@ -89,6 +89,8 @@ def square(group: Sequence[Entry]) -> Square:
         verdict = "nothing to look at"
     elif best is not None and not best.row.safe:
         kind = "wrong"
+    elif found.depends:
+        verdict = f"{verdict}, by alignment"
     return Square(verdict, found.cost, best, kind)
 
 
