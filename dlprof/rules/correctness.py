@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dlprof.axes import shape_text
 from dlprof.rules import words
+from dlprof.rules.advice import for_each_producer
 from dlprof.rules.known import Known, mapping
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
@@ -26,7 +27,7 @@ def dtype_changed(survey: Survey) -> Iterator[Claim]:
             f"{words.codes(cases)} {words.several(cases, 'makes', 'make')} {after} of {before}"
             + (f", and {lost}" if lost else ""),
             {"before": before, "after": after},
-            _right_instead(survey, cases[0], "keeps the dtype"),
+            _right_instead(survey, cases, "keeps the dtype"),
         )
 
 
@@ -40,7 +41,7 @@ def wrong_values(survey: Survey) -> Iterator[Claim]:
             f"{words.codes(cases)} {words.several(cases, 'gives', 'give')} a wrong result:"
             f" {_wrong_text(cases[0])}{words.where(cases[0], cases)}",
             {"changed": ", ".join(sorted(map(str, cases[0].changed)))},
-            _right_instead(survey, cases[0], "gives the right one"),
+            _right_instead(survey, cases, "gives the right one"),
         )
 
 
@@ -71,9 +72,14 @@ def _wrong_text(case: Known) -> str:
     return _lost(case) if "dtype" not in case.changed else ""
 
 
-def _right_instead(survey: Survey, case: Known, what: str) -> str:
-    other = survey.instead(case)
-    return "No measured path keeps it." if other is None else words.instead_of(case, other, what)
+def _right_instead(survey: Survey, cases: Sequence[Known], what: str) -> str:
+    def advise(case: Known) -> tuple[str, str]:
+        other = survey.instead(case)
+        if other is None:
+            return "", "No measured path that is safe keeps it."
+        return other.code, words.instead_of(case, other, what)
+
+    return for_each_producer(cases, advise)
 
 
 def read_only_lost(survey: Survey) -> Iterator[Claim]:
@@ -103,5 +109,10 @@ def read_only_lost(survey: Survey) -> Iterator[Claim]:
 
 
 def _read_only_advice(survey: Survey, cases: Sequence[Known]) -> str:
-    other = survey.instead(cases[0], lambda case: case.keeps_read_only)
-    return NOT_WRITE if other is None else words.instead_of(cases[0], other, "keeps the flag")
+    def advise(case: Known) -> tuple[str, str]:
+        other = survey.instead(case, lambda other: other.keeps_read_only)
+        if other is None:
+            return "", NOT_WRITE
+        return other.code, words.instead_of(case, other, "keeps the flag")
+
+    return for_each_producer(cases, advise)
