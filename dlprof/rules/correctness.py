@@ -76,7 +76,8 @@ def _right_instead(survey: Survey, cases: Sequence[Known], what: str) -> str:
     def advise(case: Known) -> tuple[str, str]:
         other = survey.instead(case)
         if other is None:
-            return "", "No measured path that is safe keeps it."
+            kept = any(one.right for one in survey.arrays[case.array])
+            return "", f"No measured path {'that is safe ' if kept else ''}keeps it."
         return other.code, words.instead_of(case, other, what)
 
     return for_each_producer(cases, advise)

@@ -108,12 +108,18 @@ class Steady:
         copied, viewed = (mine, others) if word == "copy" else (others, mine)
         if not mine or not _told_apart(copied, viewed):
             return " in some processes"
-        known = [b for b in mine if b is not None]
-        limit = (
-            f"{max(known):.0f} bytes and no more" if word == "copy" else f"{min(known):.0f} bytes"
-        )
+        limit = f"{_begins(copied, viewed, word):.0f} bytes"
+        limit += " and no more" if word == "copy" else ""
         elsewhere = "" if self.differs(word, way) else " (not known elsewhere)"
         return f" where x begins at a multiple of {limit}{elsewhere}"
+
+
+def _begins(copied: Sequence[float | None], viewed: Sequence[float | None], word: str) -> float:
+    """The widest alignment of copies, or what is asked of views: a cache line, if that is known."""
+    widest, narrowest = max(filter(None, copied), default=0), min(filter(None, viewed), default=0)
+    if word == "copy":
+        return widest
+    return _capped(narrowest) if _capped(narrowest) > widest else narrowest
 
 
 def _told_apart(copied: Sequence[float | None], viewed: Sequence[float | None]) -> bool:

@@ -18,8 +18,10 @@ PAIRS = {
     ("tensorflow", "torch"): ("torch.from_dlpack(x)", "torch.tensor(x.numpy())"),
     ("jax", "torch"): ("torch.from_dlpack(x)", "torch.tensor(numpy.asarray(x))"),
     ("jax", "numpy"): (
-        "numpy.ctypeslib.as_array((numpy.ctypeslib.ctypes.c_float * 16)"
-        ".from_address(x.unsafe_buffer_pointer()))",
+        (
+            "numpy.ctypeslib.as_array((numpy.ctypeslib.ctypes.c_float * 16)"
+            ".from_address(x.unsafe_buffer_pointer()))"
+        ),
         "numpy.asarray(x)",
     ),
 }

@@ -418,7 +418,7 @@ def test_a_view_of_aligned_memory_is_no_view_wherever_the_source_begins():
     (finding,) = found("DLP018", copies, view, narrow)
     assert finding.advice.startswith(
         "No measured path from torch to numpy is known to be a view wherever x begins: g(x) is one"
-        " where x begins at a multiple of 128 bytes (not known elsewhere): 5.0 us instead of"
+        " where x begins at a multiple of 64 bytes (not known elsewhere): 5.0 us instead of"
     )
 
 
