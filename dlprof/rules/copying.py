@@ -349,7 +349,7 @@ def _no_copy(survey: Survey, case: Known) -> str:
         return ""
     copies = sorted(
         (other for other in survey.arrays[case.array] if _is_right_copy(other)),
-        key=lambda other: other.cost_ns,
+        key=lambda other: (not survey.holds(other), other.cost_ns),
     )
     known = next((text for other in copies if (text := _but(survey, other))), "")
     return (
@@ -368,7 +368,7 @@ def _but(survey: Survey, copy: Known) -> str:
     """What is known of a copy that cannot be advised; empty where that is something else."""
     if not survey.holds(copy):
         return f": {words.code(copy)} copied{survey.where(copy)}"
-    if survey.may_tear(copy):
+    if survey.waiting_helps(copy):
         return f": {words.code(copy)} copies, but wait for the result before you write x (DLP020)"
     return ""
 

@@ -227,11 +227,13 @@ class Known:
     @property
     def hazardous(self) -> bool:
         """Whether the diagnosis found something that makes the path unfit to be advised."""
-        return (
-            self.order == "unordered"
-            or _is(self.result.lifetime, "dangling", "retained")
-            or self.torn
-        )
+        return self.harmful or self.torn
+
+    @property
+    def harmful(self) -> bool:
+        """Whether it found something that no wait for the result mends."""
+        lost = _is(self.result.lifetime, "dangling", "retained")
+        return lost or self.order == "unordered"
 
 
 def _stays(evidence: Evidence, device: str) -> bool:

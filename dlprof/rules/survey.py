@@ -34,6 +34,10 @@ class Survey:
         return {case.path for case in self.cases if case.hazardous}
 
     @cached_property
+    def _harmful(self) -> set[tuple[str, ...]]:
+        return {case.path for case in self.cases if case.harmful}
+
+    @cached_property
     def _torn(self) -> set[tuple[str, ...]]:
         """Consumers of which a copy was seen torn; and pairs, where it was one that ends whole."""
         torn = [case for case in self.cases if case.torn]
@@ -86,6 +90,10 @@ class Survey:
         if (*case.pair, device) in self._torn:
             return True
         return not case.ends_whole and (case.pair[1], device) in self._torn
+
+    def waiting_helps(self, case: Known) -> bool:
+        """Whether nothing is known against the case but that it may be torn."""
+        return self.may_tear(case) and case.path not in self._harmful
 
     def copies(self, case: Known) -> bool:
         """Whether it is known to copy wherever the source begins, and nobody asks it not to."""

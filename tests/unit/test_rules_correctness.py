@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from rule_builders import US, found, owned, path, rules, spread, verdict
 
+from dlprof.session import Verdict
+
 pytestmark = pytest.mark.unit
 
 NARROWED = verdict(
@@ -210,6 +212,18 @@ def test_no_rule_advises_a_copy_that_may_be_torn(ready, producer, advised):
     (finding,) = found("DLP018", alias, other, torn)
     assert ("g(x) is a copy" in finding.advice) is advised
     assert advised or "g(x) copies, but wait for the result before" in finding.advice
+
+
+def test_a_copy_to_wait_for_is_told_before_one_that_is_none_elsewhere():
+    asked = {"promise": "copy"}
+    narrow = path("g(x)", 1 * US, owned("copy", alignment=16), early_write=WHOLE, case=asked)
+    torn = path("f(x)", 9 * US, owner="copy", early_write=TORN, case=asked)
+    alias = path("alias(x)", case=asked)
+    (finding,) = found("DLP018", alias, narrow, torn)
+    assert "f(x) copies, but wait for the result before" in finding.advice
+    leaks = torn.model_copy(update={"lifetime": Verdict(verdict="retained")})
+    (finding,) = found("DLP018", alias, leaks)
+    assert "f(x)" not in finding.advice
 
 
 def test_where_a_call_with_nothing_to_wait_for_was_torn_no_copy_of_the_pair_is_advised():
