@@ -52,7 +52,8 @@ def _answer(rows: Sequence[Row], name: str, steady: Steady) -> str:
     tied = [row.code for row in safe[1:] if not slower(best, row)]
     if tied:
         sentences.append(f"Not told apart from it: {listed(tied)}.")
-    worst = max((row for row in rows if row.ready is not None), key=lambda row: row.cost_ns)
+    right = [row for row in rows if row.ready is not None and not row.changed]
+    worst = max(right, key=lambda row: row.cost_ns)
     if slower(best, worst):
         sentences.append(f"The slowest, {worst.code}, takes {_as_long(worst, best)}.")
     if best.owner == "view":

@@ -49,6 +49,11 @@ def test_the_slowest_is_named_with_its_time_and_ratio():
     assert answer.endswith("The slowest, slow(x), takes 27 ms: 27,000 times as long.")
 
 
+def test_a_slower_path_that_changes_values_is_not_compared():
+    wrong = timed("wrong(x)", 9 * MICROSECOND, changed=("shape",))
+    assert answers([wrong, VIEW]) == ["cheapest that is safe: view(x), a view, 1.00 ±0.04 us."]
+
+
 def test_a_cheaper_path_that_changes_values_is_not_the_answer():
     (answer,) = answers([WRONG, VIEW])
     assert answer.startswith("cheapest that is safe: view(x)")
