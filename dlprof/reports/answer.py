@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
 from dlprof.quantity import brief_text, is_narrow, ratio_text, time_text, times_text
 from dlprof.reports.row import Row
+from dlprof.rules.alignment import WORDS
+from dlprof.rules.steady import Steady
 
 MOST_NAMED = 3
 KINDS = {
@@ -27,34 +29,69 @@ def answers(rows: Iterable[Row]) -> list[str]:
     for row in rows:
         arrays.setdefault(row.array, []).append(row)
     varies = [len(set(values)) > 1 for values in zip(*arrays, strict=True)]
-    return [_answer(group, " ".join(compress(array, varies))) for array, group in arrays.items()]
+    steady = Steady(row.look for group in arrays.values() for row in group if row.look)
+    return [
+        _answer(group, " ".join(compress(array, varies)), steady) for array, group in arrays.items()
+    ]
 
 
-def _answer(rows: Sequence[Row], name: str) -> str:
+def _answer(rows: Sequence[Row], name: str, steady: Steady) -> str:
     if rows[0].is_step:
         from dlprof.reports import step_answer  # which needs what is here
 
         return step_answer.answer(rows)
     where = f"{name}: " if name else ""
-    safe = sorted((row for row in rows if row.safe), key=lambda row: row.cost_ns)
+    unproven = sorted((row for row in rows if row.safe), key=lambda row: row.cost_ns)
+    safe = [row for row in unproven if not row.unchecked] or unproven
     if not safe:
         return where + _none_is_safe([row for row in rows if row.ready is not None])
     best = safe[0]
-    good = f"right ({best.unlooked})" if best.unlooked else "safe"
-    sentences = [f"{where}cheapest that is {good}: {best.code}, {_kind(best)}, {_ready(best)}."]
+    sentences = [
+        f"{where}cheapest{_good(best)}: {best.code}, {_kind(best, steady)}, {_ready(best)}."
+    ]
     tied = [row.code for row in safe[1:] if not slower(best, row)]
     if tied:
         sentences.append(f"Not told apart from it: {listed(tied)}.")
-    measured = [row for row in rows if row.ready is not None]
+    right = [row for row in rows if row.ready is not None and not row.changed]
     # What other programs took is no path's cost.
-    own = [row for row in measured if not row.disturbed] or measured
+    own = [row for row in right if not row.disturbed] or right
     worst = max(own, key=lambda row: row.cost_ns)
     if slower(best, worst):
         sentences.append(f"The slowest, {worst.code}, takes {_as_long(worst, best)}.")
-    copies = [row for row in safe if row.owner == "copy"]
-    if best.owner == "view" and copies:
-        sentences.append(f"If you need a copy: {copies[0].code}, {_ready(copies[0])}.")
+    if best.owner == "view":
+        sentences += _copy(safe, [row for row in rows if _is_copy(row)], steady)
     return " ".join(sentences)
+
+
+def _good(best: Row) -> str:
+    """What is known of the cheapest that there is, in words."""
+    if best.unchecked:
+        also = f"; {best.unlooked}" if best.unlooked else ""
+        return f", but its values could not be checked ({best.unchecked}{also})"
+    return f" that is right ({best.unlooked})" if best.unlooked else " that is safe"
+
+
+def _copy(safe: Sequence[Row], copies: Sequence[Row], steady: Steady) -> Iterator[str]:
+    """What to write if a copy is needed: one that is documented, wherever the source begins."""
+    offered = [row for row in safe if _is_copy(row) and _may_be_offered(row, steady)]
+    documented = [row for row in offered if row.promise == "copy"]
+    if documented:
+        yield f"If you need a copy: {documented[0].code}, {_ready(documented[0])}."
+    elif offered:
+        undocumented = f"{_ready(offered[0])}, which is not documented to copy"
+        yield f"If you need a copy: {offered[0].code}, {undocumented}."
+    elif copies:
+        yield "If you need a copy: no measured path is known to be a safe one."
+
+
+def _is_copy(row: Row) -> bool:
+    return row.owner == "copy" and row.ready is not None and not row.changed
+
+
+def _may_be_offered(row: Row, steady: Steady) -> bool:
+    """Whether it copied at every alignment of the source, and nobody asks it not to."""
+    holds = row.look is None or steady.holds("copy", row.look.way, row.look.source)
+    return holds and not row.forbids_copy
 
 
 def _as_long(worst: Row, best: Row) -> str:
@@ -104,13 +141,16 @@ def slower(best: Row, other: Row) -> bool:
     return ratio > SLOWER and other.ready.ci95_ns[0] > best.ready.ci95_ns[1]
 
 
-def _kind(row: Row) -> str:
+def _kind(row: Row, steady: Steady) -> str:
     # Which of the two it is, the source's alignment decides only where aligned memory is a view.
     if row.is_view_if_aligned:
         how = {"view": "since the source is aligned", "copy": "since the source is not aligned"}
         if row.owner in how:
             return f"a {row.owner} {how[row.owner]}"
-    return KINDS.get(row.owner, "view or copy unknown")
+    kind = KINDS.get(row.owner, "view or copy unknown")
+    if row.look and row.owner in WORDS and steady.differs(row.owner, row.look.way):
+        return kind + steady.where(row.owner, row.look.way, row.look.source)
+    return kind
 
 
 def _ready(row: Row) -> str:

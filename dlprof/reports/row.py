@@ -15,6 +15,9 @@ from dlprof.errors import Unmeasured
 from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
 from dlprof.reports.measures import peak_arrays
+from dlprof.reports.race import may_race, racing_of
+from dlprof.rules.known import says_no_copy
+from dlprof.rules.steady import Look, depends, looks_of, memory_of, owners_of
 from dlprof.session import CaseRecord, FindingRecord, Placement, Result, TimeMeasure
 from dlprof.slim import step_without_samples, without_samples
 from dlprof.step_record import Step
@@ -81,6 +84,10 @@ class Row:
     """Whether half of the time or more is that of other programs, in half of the samples."""
     kept_ns: tuple[float, float] | None = None
     """First and second conversion of a new array, where the framework keeps what it made."""
+    look: Look | None = None
+    """At which addresses it was seen to be a view, and at which a copy."""
+    unchecked: str = ""
+    """Why nobody knows whether the values survived; empty where that is known."""
 
     @property
     def cost_ns(self) -> float:
@@ -102,6 +109,16 @@ class Row:
         if self.reason is not None or not self.notes:
             return self.reason
         return next((note for note in self.notes if note.startswith("ready_time: ")), self.notes[0])
+
+    @property
+    def forbids_copy(self) -> bool:
+        """Whether documentation or code ask for no copy: it is nothing to offer as one."""
+        return self.promise == "view" or says_no_copy(self.code)
+
+    @property
+    def ends_whole(self) -> bool:
+        """Whether the consumer has nothing to wait for: its calls return when all is done."""
+        return self.ready is not None and self.ready.same_as == "host_time"
 
     @property
     def why_not(self) -> str | None:
@@ -185,7 +202,24 @@ def row_of(result: Result) -> Row:
         protocol=clean(case.protocol, LONGEST_NAME),
         create_ns=result.create_ns,
         peak_arrays=peak_arrays(result),
+        look=_look(result),
+        unchecked=_unchecked(result),
     )
+
+
+def _look(result: Result) -> Look:
+    case, memory = result.case, memory_of(result.case.layout)
+    source = (result.environment, case.producer, memory, case.device)
+    way = (*source, case.consumer, case.path, case.dtype)
+    return Look(way, source, looks_of(result), owners_of(result), depends(result))
+
+
+def _unchecked(result: Result) -> str:
+    found = result.values
+    if found is None or found.verdict != "unknown":
+        return ""
+    reason = found.evidence.get("reason")
+    return first_line(reason) if isinstance(reason, str) else "no reason was given"
 
 
 def rows_of(results: Iterable[Result]) -> list[Row]:
@@ -235,17 +269,18 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
         for index in finding.results if finding.severity == "error" else ():
             if 0 <= index < len(rows):
                 guilty.setdefault(_way(rows[index]), {})[clean(finding.rule, LONGEST_RULE)] = None
-    racing: set[tuple[str, ...]] = {
-        (rows[index].pair, rows[index].device)
+    racing = {
+        key
         for finding in findings
         if finding.rule == RACE
         for index in finding.results
         if 0 <= index < len(rows)
+        for key in racing_of(rows[index])
     }
     found = []
     for row in rows:
         faults = tuple(guilty.get(_way(row), ()))
-        if RACE not in faults and _of_a_racing_pair(row, racing):
+        if RACE not in faults and may_race(row, racing):
             faults = (*faults, f"{RACE}?")
         found.append(replace(row, suspect=True, faults=faults) if faults else row)
     return found
@@ -253,11 +288,6 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
 
 RACE = "DLP020"
 LONGEST_RULE = 12
-
-
-def _of_a_racing_pair(row: Row, racing: set[tuple[str, ...]]) -> bool:
-    """Whether it may copy, and a copy of its pair was seen torn: whole ones prove nothing then."""
-    return row.owner != "view" and (row.pair, row.device) in racing
 
 
 def _way(row: Row) -> tuple[str, ...]:

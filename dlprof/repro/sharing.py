@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
+from dlprof.clean import clean
 from dlprof.errors import NoReproducer
 from dlprof.repro.effect import Effect
 from dlprof.repro.lines import block, inside
 from dlprof.repro.subject import Subject
-from dlprof.rules.known import number
+from dlprof.rules.known import Known, number
 from dlprof.session import FindingRecord
 
 
@@ -95,24 +98,38 @@ def layout_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Ef
 
 def read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The result lets memory be written that its owner calls read-only."""
-    source, result = subject.source("writable"), subject.converted("writable")
-    flags = f'print("x can be written:", {source}, "- y can be written:", {result})'
-    changed = 'print(changed, "of", before.size, "values of x were overwritten through y")'
     write = block(
-        f"if {result}:",
-        inside(subject.converted("write")),
+        subject.converted("write"),
         f"changed = int((before != {subject.source('values')}).sum())",
-        changed,
+        'print(changed, "of", before.size, "values of x were overwritten through y")',
         "return changed > 0",
     )
+    flags, asked = _flags(subject)
     body = block(
         subject.create("view"),
         subject.convert(),
         flags,
         f"before = {subject.source('values')}",
-        write,
+        f"if {asked}:\n{inside(write)}" if asked else write,
     )
     return Effect(f"{subject.code} makes a writable view of a read-only array", body)
+
+
+def _flags(subject: Subject) -> tuple[str, str]:
+    """Text that tells who can be written, and the expression that asks the result.
+
+    A framework whose arrays are all immutable, or none, has no flag to ask for: then it is as its
+    probe says. What is told to be writable without one is written, whatever comes of it.
+    """
+    known = Known(0, subject.result).writable
+    if known.get("source") is False and not subject.has("source", "writable"):
+        x = json.dumps(f"{clean(subject.result.case.producer, 40)} does not let x be written")
+    else:
+        x = f'"x can be written:", {subject.source("writable")}'
+    if known.get("result") is True and not subject.has("result", "writable"):
+        return f"print({x})", ""
+    y = subject.converted("writable")
+    return f'print({x}, "- y can be written:", {y})', y
 
 
 def witness(subject: Subject) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from operator import mul
 from typing import NamedTuple
 
 from dlprof.probes.base import CONTIGUOUS, DTYPES
+from dlprof.rules import thresholds
 from dlprof.rules.known import Known, mapping, number
 
 WORDS = ("copy", "view")
@@ -80,6 +81,17 @@ def _tried(case: Known) -> Iterator[tuple[str, float]]:
         alignment = number(one.get("alignment_bytes"))
         if one.get("verdict") in WORDS and alignment is not None:
             yield str(one["verdict"]), alignment
+
+
+def aligned_as(view: Known, case: Known) -> bool:
+    """Whether the view's source was aligned no better than the case's, as far as is known.
+
+    What is a view of a source at 64 bytes may be a copy of one at 16, as JAX's imports are.
+    """
+    needed, had = view.alignment, case.alignment
+    if needed is None or had is None:
+        return True
+    return min(needed, thresholds.ALIGNED_BYTES) <= had
 
 
 def is_contiguous(case: Known) -> bool:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from dlprof.probes.base import DTYPES
 from dlprof.rules import alignment, thresholds, words
+from dlprof.rules.advice import for_each_producer
 from dlprof.rules.known import Known, mapping, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
@@ -33,35 +34,27 @@ def avoidable_copy(survey: Survey) -> Iterator[Claim]:
             f" from {worst.pair_text} is a view{words.of_first(ranked)}: {words.time(worst)}"
             f" against {words.time(view)}",
             {"cost_ns": saved, "copy_ns": worst.modes_ns[0], "view_ns": view.modes_ns[1]},
-            words.instead_of(worst, view, "is a view"),
+            words.instead_of(worst, view, f"is a view{survey.where(view)}"),
             against=view,
         )
 
 
 def _is_free(case: Known) -> bool:
     """Whether the case copied, and nothing it says about itself speaks of copying or not."""
-    return case.owner == "copy" and case.stays and case.promise is None
+    return case.owner == "copy" and case.stays and case.promise is None and case.right
 
 
 def _view_instead(survey: Survey, case: Known) -> Known | None:
     view = survey.instead(
-        case, lambda other: other.owner == "view" and not other.kept and _is_like(other, case)
+        case,
+        lambda other: (
+            other.owner == "view" and not other.kept and alignment.aligned_as(other, case)
+        ),
     )
     slower = view is not None and clearly_longer(
         case.ready, view.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
     )
     return view if slower else None
-
-
-def _is_like(view: Known, case: Known) -> bool:
-    """Whether the view's source was aligned no better than the copy's, as far as is known.
-
-    What is a view of a source at 64 bytes may be a copy of one at 16, as JAX's imports are.
-    """
-    needed, had = view.alignment, case.alignment
-    if needed is None or had is None:
-        return True
-    return min(needed, thresholds.ALIGNED_BYTES) <= had
 
 
 def _saved_ns(case: Known, other: Known | None) -> float:
@@ -320,9 +313,7 @@ def _broken(survey: Survey, cases: Sequence[Known]) -> Claim:
             **_in_processes(worst),
             **(apart.evidence if apart else {}),
         },
-        _unpromised(worst)
-        if other is None
-        else words.instead_of(worst, other, f"is a {other.owner}", cases),
+        for_each_producer(cases, lambda case: _kept_instead(survey, case)),
         against=other,
     )
 
@@ -363,17 +354,51 @@ def _told_by_address(survey: Survey, cases: Sequence[Known]) -> alignment.Parted
     return alignment.parted(same)
 
 
-def _unpromised(case: Known) -> str:
+def _kept_instead(survey: Survey, case: Known) -> tuple[str, str]:
+    """What keeps the word, wherever the source begins; else what is known, and what to do."""
+    other = _as_promised(survey, case)
+    if case.promise == "copy":
+        if other is None:
+            return "", _no_copy(survey, case)
+        return other.code, words.instead_of(case, other, "is a copy")
+    if other is None:
+        text = f"No measured path from {case.pair_text} is a safe view of it: count on a copy."
+        return "", text
+    where = survey.where(other)
+    if not where:
+        return other.code, words.instead_of(case, other, "is a view")
+    nowhere = f"No measured path from {case.pair_text} is known to be a view wherever x begins"
+    return other.code, f"{nowhere}: {words.instead_of(case, other, f'is one{where}')}"
+
+
+def _no_copy(survey: Survey, case: Known) -> str:
     """What to do where no measured path keeps the word: what is not measured is called so."""
-    if case.promise == "view":
-        return f"No measured path from {case.pair_text} is a safe view of it: count on a copy."
     if _is_harmless(case):
         return ""
-    return (
-        f"No measured path from {case.pair_text} that is documented to copy is a safe copy. Not"
-        " measured: copy the source first with its own framework, such as x.copy() or x.clone(),"
-        " and convert that copy."
+    copies = sorted(
+        (other for other in survey.arrays[case.array] if _is_right_copy(other)),
+        key=lambda other: (not survey.holds(other), other.cost_ns),
     )
+    known = next((text for other in copies if (text := _but(survey, other))), "")
+    return (
+        f"No measured path from {case.pair_text} that is documented to copy is"
+        f" {'known to be ' if known else ''}a safe copy{known}. Not measured: copy the source first"
+        " with its own framework, such as x.copy() or x.clone(), and convert that copy."
+    )
+
+
+def _is_right_copy(case: Known) -> bool:
+    documented = case.promise == "copy" and not case.forbids_copy
+    return documented and case.owner == "copy" and case.right and case.ready is not None
+
+
+def _but(survey: Survey, copy: Known) -> str:
+    """What is known of a copy that cannot be advised; empty where that is something else."""
+    if not survey.holds(copy):
+        return f": {words.code(copy)} copied{survey.where(copy)}"
+    if survey.waiting_helps(copy):
+        return f": {words.code(copy)} copies, but wait for the result before you write x (DLP020)"
+    return ""
 
 
 def _in_processes(case: Known) -> dict[str, int]:
@@ -392,4 +417,5 @@ def _is_harmless(case: Known) -> bool:
 def _as_promised(survey: Survey, case: Known) -> Known | None:
     if case.promise == "copy":
         return survey.instead(case)
-    return survey.instead(case, lambda other: other.owner == "view")
+    views = survey.instead(case, lambda other: other.owner == "view" and survey.holds(other))
+    return views or survey.instead(case, lambda other: other.owner == "view")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dlprof.axes import shape_text
 from dlprof.rules import words
+from dlprof.rules.advice import for_each_producer
 from dlprof.rules.known import Known, mapping
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
@@ -71,10 +72,14 @@ def _wrong_text(case: Known) -> str:
 
 
 def _right_instead(survey: Survey, cases: Sequence[Known], what: str) -> str:
-    other = survey.instead(cases[0])
-    if other is None:
-        return f"No measured path{words.of_pair(cases[0], cases)} keeps it."
-    return words.instead_of(cases[0], other, what, cases)
+    def advise(case: Known) -> tuple[str, str]:
+        other = survey.instead(case)
+        if other is None:
+            kept = any(one.right for one in survey.arrays[case.array])
+            return "", f"No measured path {'that is safe ' if kept else ''}keeps it."
+        return other.code, words.instead_of(case, other, what)
+
+    return for_each_producer(cases, advise)
 
 
 def read_only_lost(survey: Survey) -> Iterator[Claim]:
@@ -104,7 +109,10 @@ def read_only_lost(survey: Survey) -> Iterator[Claim]:
 
 
 def _read_only_advice(survey: Survey, cases: Sequence[Known]) -> str:
-    other = survey.instead(cases[0], lambda case: case.keeps_read_only)
-    return (
-        NOT_WRITE if other is None else words.instead_of(cases[0], other, "keeps the flag", cases)
-    )
+    def advise(case: Known) -> tuple[str, str]:
+        other = survey.instead(case, lambda other: other.keeps_read_only)
+        if other is None:
+            return "", NOT_WRITE
+        return other.code, words.instead_of(case, other, "keeps the flag")
+
+    return for_each_producer(cases, advise)

@@ -7,6 +7,7 @@ from typing import Any
 
 from dlprof.quantity import loop_time_text
 from dlprof.rules import thresholds, words
+from dlprof.rules.alignment import aligned_as
 from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
@@ -32,19 +33,26 @@ def slow_path(survey: Survey) -> Iterator[Claim]:
             f"{words.longer_text(worst, best, ' as long as the fastest')}"
             f"{words.where(worst, ranked)}",
             {"cost_ns": saved, "slow_ns": worst.modes_ns[0], "fast_ns": best.modes_ns[1]},
-            words.instead_of(worst, best, f"is {kind} too"),
+            words.instead_of(worst, best, f"is {kind} too{survey.where(best)}"),
             against=best,
         )
 
 
 def _faster(survey: Survey, case: Known) -> Known | None:
-    if case.owner not in ("view", "copy"):
+    if case.owner not in ("view", "copy") or not case.right:
         return None
-    best = survey.instead(case, lambda other: other.owner == case.owner and not other.kept)
+    best = survey.instead(case, lambda other: _is_alike(survey, case, other))
     slow = best is not None and clearly_longer(
         case.ready, best.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
     )
     return best if slow else None
+
+
+def _is_alike(survey: Survey, case: Known, other: Known) -> bool:
+    """Whether ``other`` is what ``case`` is, for memory that is aligned no better."""
+    if other.owner != case.owner or other.kept:
+        return False
+    return survey.copies(other) if case.owner == "copy" else aligned_as(other, case)
 
 
 def _saved_ns(case: Known, other: Known | None) -> float:
@@ -76,9 +84,13 @@ def asymmetric(survey: Survey) -> Iterator[Claim]:
             f" {words.time(back)} ({_kind(back)}){words.longer_text(case, back, '')}"
             f"{words.where(case, cases)}",
             {"there_ns": case.modes_ns[0], "back_ns": back.modes_ns[1]},
-            f"Fastest there: {words.code(case)}; back: {words.code(back)}.",
+            f"Fastest there: {words.code(case)}{'' if survey.safe(case) else UNSAFE};"
+            f" back: {words.code(back)}.",
             against=back,
         )
+
+
+UNSAFE = ", which is not known to be safe"
 
 
 def _best_of_pairs(survey: Survey) -> dict[tuple[tuple[str, str], Any], Known]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,6 +43,15 @@ def seen(verdict: Verdict | None) -> tuple[tuple[str, Evidence], ...]:
         (str(mapping(process).get("verdict")), mapping(mapping(process).get("evidence")))
         for process in (processes if isinstance(processes, list) else [])
     )
+
+
+NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
+"""As the array API standard writes it."""
+
+
+def says_no_copy(code: str) -> bool:
+    """Whether the code itself asks for no copy, whatever a copy before it makes of the whole."""
+    return NO_COPY.search(code) is not None
 
 
 @dataclass(frozen=True)
@@ -123,6 +133,21 @@ class Known:
     @property
     def promise(self) -> str | None:
         return self.result.case.promise
+
+    @property
+    def forbids_copy(self) -> bool:
+        """Whether documentation or code ask for no copy: it is nothing to offer as one."""
+        return self.promise == "view" or says_no_copy(self.code)
+
+    @property
+    def ends_whole(self) -> bool:
+        """Whether the consumer has nothing to wait for: its calls return when all is done."""
+        return self.ready is not None and self.ready.same_as == "host_time"
+
+    @property
+    def torn(self) -> bool:
+        """Whether a process saw the copy change with a write after the call had returned."""
+        return any(word == "unsafe" for word, _ in seen(self.result.early_write))
 
     @cached_property
     def breaches(self) -> int:
@@ -212,11 +237,13 @@ class Known:
     @property
     def hazardous(self) -> bool:
         """Whether the diagnosis found something that makes the path unfit to be advised."""
-        return (
-            self.order == "unordered"
-            or _is(self.result.lifetime, "dangling", "retained")
-            or _is(self.result.early_write, "unsafe")
-        )
+        return self.harmful or self.torn
+
+    @property
+    def harmful(self) -> bool:
+        """Whether it found something that no wait for the result mends."""
+        lost = _is(self.result.lifetime, "dangling", "retained")
+        return lost or self.order == "unordered"
 
 
 def _stays(evidence: Evidence, device: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from dlprof.quantity import size_text
 from dlprof.rules import words
+from dlprof.rules.advice import Advise, for_each_producer
 from dlprof.rules.known import Known, mapping, number, seen
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
@@ -22,15 +23,21 @@ def memory_retained(survey: Survey) -> Iterator[Claim]:
     for cases in groups(leaking, lambda case: case.way_in):
         ranked = sorted(cases, key=_kept_bytes, reverse=True)
         found = _evidence(ranked[0])
-        other = survey.instead(ranked[0])
         yield Claim(
             "error" if _kept_bytes(ranked[0]) else "warning",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'leaves', 'leave')} something behind at"
             f" every conversion, after the result was dropped{words.shared(ranked, _kept_text)}",
             {name: found.get(name) for name in (*_KEPT, "conversions")},
-            "" if other is None else words.instead_of(ranked[0], other, "leaves nothing", ranked),
+            for_each_producer(
+                ranked, lambda case: _instead(case, survey.instead(case), "leaves nothing")
+            ),
         )
+
+
+def _instead(case: Known, other: Known | None, what: str) -> tuple[str, str]:
+    """The code that is advised, and the advice; nothing where there is no other."""
+    return ("", "") if other is None else (other.code, words.instead_of(case, other, what))
 
 
 _KEPT = ("bytes_per_conversion", "references_per_conversion", "objects_per_conversion")
@@ -54,7 +61,6 @@ def dangling(survey: Survey) -> Iterator[Claim]:
     """The result's memory is gone with its source."""
     lost = [case for case in survey.cases if is_dangling(case)]
     for cases in groups(lost, lambda case: _loser(survey, case)):
-        other = survey.instead(cases[0])
         reason = _evidence(cases[0]).get("reason")
         yield Claim(
             "error",
@@ -64,12 +70,14 @@ def dangling(survey: Survey) -> Iterator[Claim]:
             f"{_all_lose(survey, cases[0])}",
             {"reason": reason if isinstance(reason, str) else None},
             "Keep the source as long as the result."
-            + (
-                ""
-                if other is None
-                else f" Or: {words.instead_of(cases[0], other, 'keeps it', cases)}"
-            ),
+            + _or(cases, lambda case: _instead(case, survey.instead(case), "keeps it")),
         )
+
+
+def _or(cases: Sequence[Known], advise: Advise) -> str:
+    """What is advised besides what always helps; empty where there is nothing."""
+    other = for_each_producer(cases, advise)
+    return f" Or: {other}" if other else ""
 
 
 def _how_lost(cases: Sequence[Known]) -> str:
@@ -115,7 +123,6 @@ def unsafe_copy(survey: Survey) -> Iterator[Claim]:
     for cases in groups(unsafe, lambda case: (case.pair[1], case.result.case.device)):
         ranked = sorted(cases, key=lambda case: _how_sure(_torn_bytes(case) or 0))
         size = _torn_bytes(ranked[0])
-        other = survey.instead(ranked[0], _is_safe_copy)
         at = f" of {size_text(size)}" if size else ""
         if _torn_layout(ranked[0]) == "sliced" != ranked[0].result.case.layout:
             at += ", of a source that is not aligned"
@@ -128,12 +135,14 @@ def unsafe_copy(survey: Survey) -> Iterator[Claim]:
             f" the copy{at}" + _already(smallest, ranked[0]),
             {"size_bytes": size},
             "Wait for the result before you write the source."
-            + ("" if other is None else f" Or: {_not_torn(ranked, other)}"),
+            + _or(ranked, lambda case: _whole_copy(survey, case)),
         )
 
 
-def _not_torn(cases: Sequence[Known], other: Known) -> str:
-    return words.instead_of(cases[0], other, "is not torn", cases)
+def _whole_copy(survey: Survey, case: Known) -> tuple[str, str]:
+    """A copy that cannot be torn: one that is safe, and not only was whole when it was tried."""
+    other = survey.instead(case, lambda other: _is_safe_copy(other) and survey.copies(other))
+    return _instead(case, other, "is not torn")
 
 
 def _torn_layout(case: Known) -> object:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from dlprof.probes.base import Protocol
 from dlprof.rules.known import Known
+from dlprof.rules.steady import Look, Steady, depends, looks_of, memory_of, owners_of
 from dlprof.session import Result
 
 Thing = TypeVar("Thing")
@@ -33,6 +34,32 @@ class Survey:
         return {case.path for case in self.cases if case.hazardous}
 
     @cached_property
+    def _harmful(self) -> set[tuple[str, ...]]:
+        return {case.path for case in self.cases if case.harmful}
+
+    @cached_property
+    def _torn(self) -> set[tuple[str, ...]]:
+        """Consumers of which a copy was seen torn; and pairs, where it was one that ends whole."""
+        torn = [case for case in self.cases if case.torn]
+        return {
+            *((case.pair[1], case.result.case.device) for case in torn),
+            *((*case.pair, case.result.case.device) for case in torn if case.ends_whole),
+        }
+
+    @cached_property
+    def _steady(self) -> Steady:
+        return Steady(
+            Look(
+                _way(case),
+                _source(case),
+                looks_of(case.result),
+                owners_of(case.result),
+                depends(case.result),
+            )
+            for case in self.cases
+        )
+
+    @cached_property
     def _safe(self) -> dict[tuple[Any, ...], list[Known]]:
         return by(
             sorted((case for case in self.cases if self.safe(case)), key=lambda case: case.cost_ns),
@@ -49,7 +76,37 @@ class Survey:
             and not case.tried_breach
             and not self.drops_read_only(case)
             and case.path not in self._hazards
+            and not self.may_tear(case)
         )
+
+    def may_tear(self, case: Known) -> bool:
+        """Whether it copies as what was seen torn does: that this one was whole proves nothing.
+
+        Only where the consumer has nothing to wait for is a call known to end with a whole copy;
+        and where such a call was seen torn none of the pair is.
+        """
+        if case.owner == "view" or not self._torn:
+            return False
+        device = case.result.case.device
+        if (*case.pair, device) in self._torn:
+            return True
+        return not case.ends_whole and (case.pair[1], device) in self._torn
+
+    def waiting_helps(self, case: Known) -> bool:
+        """Whether nothing is known against the case but that it may be torn."""
+        return self.may_tear(case) and case.path not in self._harmful
+
+    def copies(self, case: Known) -> bool:
+        """Whether it is known to copy wherever the source begins, and nobody asks it not to."""
+        return case.owner == "copy" and not case.forbids_copy and self.holds(case)
+
+    def holds(self, case: Known) -> bool:
+        """Whether it is a view, or a copy, at every alignment that was measured of its source."""
+        return self._steady.holds(case.owner or "", _way(case), _source(case))
+
+    def where(self, case: Known) -> str:
+        """As far as is known that it :meth:`holds`, in words; empty where it does."""
+        return self._steady.where(case.owner or "", _way(case), _source(case))
 
     def drops_read_only(self, case: Known) -> bool:
         """Whether the case loses a read-only flag that another view of the same array keeps.
@@ -63,16 +120,31 @@ class Survey:
     def instead(self, case: Known, fits: Callable[[Known], bool] = lambda _: True) -> Known | None:
         """The cheapest safe case that gives what ``case`` gives, and that ``fits``.
 
-        What is documented to copy is replaced by what is documented to copy, a view by a view.
+        What is documented to copy is replaced by what is documented to copy, wherever the source
+        begins; a view by a view.
         """
         return next(
             (
                 other
                 for other in self._safe.get(case.array, ())
-                if other is not case and serves(other, case) and fits(other)
+                if other is not case
+                and serves(other, case)
+                and (case.promise != "copy" or self.copies(other))
+                and fits(other)
             ),
             None,
         )
+
+
+def _way(case: Known) -> tuple[str, ...]:
+    found = case.result.case
+    memory = memory_of(found.layout)
+    return (*case.pair, found.export, found.import_, found.dtype, memory, found.device)
+
+
+def _source(case: Known) -> tuple[str, ...]:
+    found = case.result.case
+    return found.producer, memory_of(found.layout), found.device
 
 
 def serves(other: Known, case: Known) -> bool:

@@ -75,7 +75,16 @@ def instead_of(case: Known, other: Known, what: str, cases: Sequence[Known] = ()
     found = f"{code(other)}{of_pair(case, cases)} {what}"
     if case.ready is None or other.ready is None:
         return f"{found}."
+    if _is_as_long(case.ready, other.ready):
+        return f"{found}, and takes about as long: {time(other)}."
     return f"{found}: {time(other)} instead of {time(case)}{_ratio(case.ready, other.ready)}."
+
+
+def _is_as_long(before: TimeMeasure, after: TimeMeasure) -> bool:
+    """Whether there is no difference worth a word: of modes none is compared."""
+    if before.modes or after.modes or min(before.median_ns, after.median_ns) <= 0:
+        return False
+    return ALIKE > before.median_ns / after.median_ns > 1 / ALIKE
 
 
 def _ratio(before: TimeMeasure, after: TimeMeasure) -> str:

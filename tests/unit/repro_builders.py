@@ -44,6 +44,7 @@ EVIDENCE = {
     "DLP008": {
         "values": verdict("wrong", changed={"values": {"different": 3, "of": 9, "first_index": 0}})
     },
+    "DLP009": {"values": verdict("ok", writable={"source": False, "result": True})},
     "DLP010": {"lifetime": verdict("retained", references_per_conversion=1.0)},
     "DLP011": {"lifetime": verdict("dangling", changed_after_drop=True)},
     "DLP014": {"placement": {"use": "numpy.add(x, 1)"}},

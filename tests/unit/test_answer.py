@@ -21,7 +21,7 @@ def timed(code, median_ns, width=0.04, **changes):
 
 
 VIEW = timed("view(x)", MICROSECOND)
-COPY = timed("copy(x)", 50 * MICROSECOND, owner="copy")
+COPY = timed("copy(x)", 50 * MICROSECOND, owner="copy", promise="copy")
 WRONG = timed("wrong(x)", 0.1 * MICROSECOND, changed=("float64 to float32",))
 
 
@@ -49,6 +49,11 @@ def test_the_slowest_is_named_with_its_time_and_ratio():
     assert answer.endswith("The slowest, slow(x), takes 27 ms: 27,000 times as long.")
 
 
+def test_a_slower_path_that_changes_values_is_not_compared():
+    wrong = timed("wrong(x)", 9 * MICROSECOND, changed=("shape",))
+    assert answers([wrong, VIEW]) == ["cheapest that is safe: view(x), a view, 1.00 ±0.04 us."]
+
+
 def test_a_cheaper_path_that_changes_values_is_not_the_answer():
     (answer,) = answers([WRONG, VIEW])
     assert answer.startswith("cheapest that is safe: view(x)")
@@ -69,6 +74,54 @@ def test_paths_that_cannot_be_told_apart_are_named():
 def test_a_user_who_needs_a_copy_is_told_the_cheapest():
     (answer,) = answers([timed("dear(x)", 90 * MICROSECOND, owner="copy"), COPY, VIEW])
     assert answer.endswith("If you need a copy: copy(x), 50 ±2 us.")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"code": "g(x.numpy(), copy=False)", "promise": "copy"},
+        {"code": "g(x)", "promise": "view"},
+    ],
+)
+def test_a_path_that_asks_for_no_copy_is_not_offered_as_one(other):
+    cheap = timed(median_ns=2 * MICROSECOND, owner="copy", **other)
+    assert answers([cheap, COPY, VIEW])[0].endswith("If you need a copy: copy(x), 50 ±2 us.")
+    assert answers([cheap, VIEW])[0].endswith(
+        "If you need a copy: no measured path is known to be a safe one."
+    )
+
+
+def test_a_copy_that_no_documentation_speaks_of_is_offered_as_such():
+    (answer,) = answers([VIEW, timed("g(x)", 50 * MICROSECOND, owner="copy")])
+    assert answer.endswith("If you need a copy: g(x), 50 ±2 us, which is not documented to copy.")
+
+
+def seen_at(code, median_ns, owner, alignment, **case):
+    evidence = {"verdict": owner, "evidence": {"source_alignment_bytes": alignment}}
+    interval = (median_ns * 0.96, median_ns * 1.04)
+    case = {"import": code, "promise": "copy" if owner == "copy" else None, **case}
+    return row_of(make_result(code, median_ns, interval, case=case, ownership=evidence))
+
+
+def test_a_copy_that_was_seen_of_narrow_memory_only_is_not_offered():
+    view = seen_at("f(x)", 1e3, "view", 64)
+    narrow, wide = (seen_at("g(x)", 2e3, "copy", 16), seen_at("h(x)", 3e3, "copy", 128))
+    assert "If you need a copy: h(x)" in answers([view, narrow, wide])[0]
+    assert "If you need a copy: no measured path" in answers([view, narrow])[0]
+
+
+def test_a_view_that_copied_elsewhere_in_the_session_is_told_with_the_condition():
+    rows = seen_at("f(x)", 1e3, "view", 64), seen_at("f(x)", 1e3, "copy", 16, shape=[9])
+    assert "f(x), a view where x begins at a multiple of 64 bytes, 1.00" in answers(rows)[0]
+
+
+def test_what_could_not_be_checked_is_not_called_safe():
+    values = {"verdict": "unknown", "evidence": {"reason": "all values are equal"}}
+    unchecked = row_of(make_result("f(x)", 1e3, (960.0, 1040.0), values=values))
+    (answer,) = answers([unchecked])
+    assert answer.startswith("cheapest, but its values could not be checked (all values are equal)")
+    assert answer.endswith("): f(x), a view, 1.00 ±0.04 us.")
+    assert answers([unchecked, timed("g(x)", 9e3)])[0].startswith("cheapest that is safe: g(x)")
 
 
 def test_a_user_whose_cheapest_path_is_a_copy_is_told_of_no_other():

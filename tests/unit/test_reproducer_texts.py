@@ -43,7 +43,7 @@ def scripts():
             if rule != "DLP005" and not (rule == "DLP009" and Jax in pair):
                 yield rule, *pair, "cuda"
         for pair in HOST_PAIRS:
-            if rule not in (*QUEUED, "DLP006", "DLP009", "DLP020") or pair == (Numba, NumPy):
+            if rule not in (*QUEUED, "DLP006", "DLP020") or pair == (Numba, NumPy):
                 yield rule, *pair, "cpu"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from builders import make_header, make_result, make_row
+from builders import make_header, make_measure, make_result, make_row
 
 from dlprof.reports.row import row_of, suspected
 from dlprof.reports.terminal import render
@@ -157,6 +157,34 @@ def test_where_one_copy_of_a_pair_was_torn_only_its_views_are_safe():
         rule="DLP020", name="unsafe-copy", severity="error", results=[0], summary="it is torn"
     )
     assert [row.code for row in suspected(rows, [race]) if row.safe] == ["view(x)"]
+
+
+def torn(producer, code, same_as=None, rows=()):
+    """Rows of copies to one framework, of which the first was seen torn."""
+    cases = [(producer, code, same_as), *rows]
+    found = []
+    for of, name, as_what in cases:
+        ready = make_measure(9.0, None, same_as=as_what)
+        owner = {"verdict": "copy", "evidence": {}}
+        found.append(
+            row_of(make_result(name, case={"producer": of}, ownership=owner, ready_time=ready))
+        )
+    race = FindingRecord(
+        rule="DLP020", name="unsafe-copy", severity="error", results=[0], summary="it is torn"
+    )
+    return {row.code: row.faults for row in suspected(found, [race])}
+
+
+def test_where_a_copy_was_torn_those_of_other_producers_that_return_early_may_be():
+    others = [("jax", "early(x)", None), ("jax", "whole(x)", "host_time")]
+    marks = torn("torch", "torn(x)", rows=others)
+    assert marks == {"torn(x)": ("DLP020",), "early(x)": ("DLP020?",), "whole(x)": ()}
+
+
+def test_where_a_call_was_torn_that_waits_for_nothing_all_copies_of_the_pair_may_be():
+    others = [("torch", "whole(x)", "host_time"), ("jax", "other(x)", "host_time")]
+    marks = torn("torch", "torn(x)", "host_time", others)
+    assert marks == {"torn(x)": ("DLP020",), "whole(x)": ("DLP020?",), "other(x)": ()}
 
 
 def test_a_result_that_is_a_view_in_some_processes_has_no_speed_of_copying():

@@ -375,6 +375,66 @@ def test_a_path_that_keeps_the_promise_is_advised():
     assert finding.advice == "g(x) is a copy: 50 us instead of 5.0 us, 10 times as long."
 
 
+def at(code, owner, begins, time=5 * US, **parts):
+    """A path that was seen at one alignment."""
+    return path(code, time, owned(owner, alignment=begins), **parts)
+
+
+@pytest.mark.parametrize(
+    ("seen", "known"),
+    [
+        (at("g(x)", "copy", 16, case=PROMISED), "16 bytes and no more (not known elsewhere)"),
+        (
+            at("g(x)", "copy", 64, case=PROMISED, alignment=verdict("dependent")),
+            "64 bytes and no more",
+        ),
+        (path("g(x)", owner=varying(("copy", 16), ("view", 64)), case=PROMISED), ""),
+    ],
+    ids=["seen at a narrower alignment only", "by the instrument", "both seen"],
+)
+def test_a_copy_that_may_be_a_view_elsewhere_is_not_advised_as_a_copy(seen, known):
+    (finding, *_) = found("DLP018", at("f(x)", "view", 64, case=PROMISED), seen)
+    assert finding.advice.startswith("No measured path from torch to numpy")
+    assert ("g(x) copied where x begins at a multiple of" in finding.advice) is bool(known)
+    assert known in finding.advice
+
+
+def test_a_path_that_was_a_view_of_another_shape_is_not_advised_as_a_copy():
+    bare = at("f(x)", "view", 64, case=PROMISED)
+    other = at("g(x)", "copy", 64, case=PROMISED)
+    elsewhere = at("g(x)", "view", 64, case={**PROMISED, "shape": [9]})
+    assert "g(x) is a copy" in found("DLP018", bare, other)[0].advice
+    assert all("g(x) is a copy" not in f.advice for f in found("DLP018", bare, other, elsewhere))
+
+
+def test_a_copy_at_a_wide_alignment_is_one_at_a_narrow_one():
+    results = at("f(x)", "view", 16, case=PROMISED), at("g(x)", "copy", 64, case=PROMISED)
+    assert "g(x) is a copy" in found("DLP018", *results)[0].advice
+
+
+def test_a_view_of_aligned_memory_is_no_view_wherever_the_source_begins():
+    copies = at("f(x)", "copy", 128, 500 * US, case=NO_COPY)
+    view, narrow = at("g(x)", "view", 128), at("h(x)", "copy", 16)
+    (finding,) = found("DLP018", copies, view, narrow)
+    assert finding.advice.startswith(
+        "No measured path from torch to numpy is known to be a view wherever x begins: g(x) is one"
+        " where x begins at a multiple of 64 bytes (not known elsewhere): 5.0 us instead of"
+    )
+
+
+def test_a_view_at_every_measured_alignment_is_advised_before_a_cheaper_one():
+    copies = at("f(x)", "copy", 128, 500 * US, case=NO_COPY)
+    cheap, view = at("g(x)", "view", 64, 1 * US), at("h(x)", "view", 16)
+    assert found("DLP018", copies, cheap, view)[0].advice.startswith("h(x) is a view: 5.0 us")
+
+
+def test_code_that_asks_for_no_copy_is_never_offered_as_one():
+    alias = path("f(x)", case=PROMISED)
+    none = path("g(x.numpy(), copy=False)", 1 * US, "copy", case=PROMISED)
+    some = path("h(x.numpy())", 9 * US, "copy", case=PROMISED)
+    assert "h(x.numpy()) is a copy" in found("DLP018", alias, none, some)[0].advice
+
+
 def test_where_no_measured_path_copies_the_advice_says_that_it_was_not_measured():
     (finding,) = found("DLP018", path("f(x)", case=PROMISED))
     assert finding.advice.startswith("No measured path from torch to numpy")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from rule_builders import US, found, owned, path, rules, verdict
+from rule_builders import US, found, owned, path, rules, spread, verdict
+
+from dlprof.session import Verdict
 
 pytestmark = pytest.mark.unit
 
@@ -36,6 +38,26 @@ def test_values_that_a_dtype_cannot_hold_are_not_found_twice():
 def test_the_same_change_from_every_producer_is_one_finding():
     results = [path("f(x)", case={"producer": name}, values=NARROWED) for name in ("a", "b")]
     assert len(found("DLP007", *results)) == 1
+
+
+def test_each_producer_is_advised_what_helps_it():
+    wrong = verdict("wrong", changed={"shape": [[4, 4], [16]]})
+    results = [
+        *(path("f(x)", values=wrong, case={"producer": name}) for name in "abc"),
+        *(path(f"of_{name}(x)", 2 * US, case={"producer": name}) for name in "ab"),
+        path("of_b(x)", 2 * US, case={"producer": "c"}),
+    ]
+    (finding,) = found("DLP008", *results)
+    assert finding.advice == (
+        "From a: of_a(x) gives the right one: 2.0 us instead of 5.0 us, 2.5 times as fast. From b,"
+        " likewise c: of_b(x) gives the right one: 2.0 us instead of 5.0 us, 2.5 times as fast."
+    )
+
+
+def test_what_takes_as_long_is_not_told_as_if_it_took_less():
+    wrong = path("f(x)", values=verdict("wrong", changed={"shape": [[4, 4], [16]]}))
+    (finding,) = found("DLP008", wrong, path("g(x)", 5.1 * US))
+    assert finding.advice == "g(x) gives the right one, and takes about as long: 5.1 us."
 
 
 def test_a_wrong_shape_is_an_error():
@@ -153,12 +175,61 @@ TORN = verdict("unsafe", sizes_bytes={"4096": "whole", "65536": "torn"})
 WHOLE = verdict("safe", sizes_bytes={"4096": "whole"})
 
 
+ENDS_WHOLE = spread(9 * US, same_as="host_time")
+"""The time of a call whose consumer has nothing to wait for."""
+
+
 def test_a_torn_copy_is_an_error_that_names_a_whole_one():
-    safe = path("g(x)", 9 * US, "copy", early_write=WHOLE)
+    safe = path("g(x)", ENDS_WHOLE, "copy", early_write=WHOLE)
     (finding,) = found("DLP020", path("f(x)", owner="copy", early_write=TORN), safe)
     assert finding.severity == "error"
     assert "changed the copy of 64 KiB" in finding.summary
     assert "g(x) is not torn" in finding.advice
+
+
+def test_a_copy_that_returns_early_and_was_whole_is_no_advice_beside_one_that_was_torn():
+    whole = path("g(x)", 1 * US, "copy", early_write=WHOLE)
+    torn = path("f(x)", owner="copy", early_write=TORN)
+    (finding,) = found("DLP020", torn, whole)
+    assert finding.advice == "Wait for the result before you write the source."
+
+
+@pytest.mark.parametrize(
+    ("ready", "producer", "advised"),
+    [
+        (1 * US, "torch", False),
+        (1 * US, "numpy", False),
+        (ENDS_WHOLE, "torch", True),
+        (ENDS_WHOLE, "numpy", True),
+    ],
+    ids=["of the pair", "of another producer", "ends whole", "ends whole, another producer"],
+)
+def test_no_rule_advises_a_copy_that_may_be_torn(ready, producer, advised):
+    asked = {"producer": producer, "promise": "copy"}
+    other = path("g(x)", ready, "copy", early_write=WHOLE, case=asked)
+    alias = path("alias(x)", case=asked)
+    torn = path("f(x)", owner="copy", early_write=TORN, case={"promise": "copy"})
+    (finding,) = found("DLP018", alias, other, torn)
+    assert ("g(x) is a copy" in finding.advice) is advised
+    assert advised or "g(x) copies, but wait for the result before" in finding.advice
+
+
+def test_a_copy_to_wait_for_is_told_before_one_that_is_none_elsewhere():
+    asked = {"promise": "copy"}
+    narrow = path("g(x)", 1 * US, owned("copy", alignment=16), early_write=WHOLE, case=asked)
+    torn = path("f(x)", 9 * US, owner="copy", early_write=TORN, case=asked)
+    alias = path("alias(x)", case=asked)
+    (finding,) = found("DLP018", alias, narrow, torn)
+    assert "f(x) copies, but wait for the result before" in finding.advice
+    leaks = torn.model_copy(update={"lifetime": Verdict(verdict="retained")})
+    (finding,) = found("DLP018", alias, leaks)
+    assert "f(x)" not in finding.advice
+
+
+def test_where_a_call_with_nothing_to_wait_for_was_torn_no_copy_of_the_pair_is_advised():
+    torn = path("f(x)", ENDS_WHOLE, "copy", early_write=TORN)
+    (finding,) = found("DLP020", torn, path("g(x)", ENDS_WHOLE, "copy", early_write=WHOLE))
+    assert "g(x)" not in finding.advice
 
 
 def test_a_view_is_no_advice_against_a_torn_copy():

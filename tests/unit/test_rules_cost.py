@@ -172,6 +172,17 @@ def test_a_path_is_not_slow_because_of(fast):
     assert found("DLP012", path("slow(x)", 200 * US), fast) == []
 
 
+@pytest.mark.parametrize("values", [verdict("wrong", changed={"shape": [[4], [1]]}), None])
+def test_a_result_that_is_not_right_is_not_compared(values):
+    assert found("DLP012", path("slow(x)", 200 * US, values=values), FAST) == []
+
+
+def test_a_path_that_asks_for_no_copy_is_no_faster_copy():
+    slow = path("slow(x)", 200 * US, "copy", case={"promise": "copy"})
+    fast = path("fast(x, copy=False)", owner="copy", case={"promise": "copy"})
+    assert found("DLP012", slow, fast) == []
+
+
 def test_a_hazard_found_at_one_shape_holds_for_every_shape():
     hazard = path("fast(x)", lifetime=verdict("dangling", changed_after_drop=True))
     other = {"shape": [7]}
