@@ -15,7 +15,15 @@ from dlprof.errors import Unmeasured
 from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
 from dlprof.reports.measures import peak_arrays
-from dlprof.session import CaseRecord, FindingRecord, Placement, Result, TimeMeasure
+from dlprof.rules import known
+from dlprof.session import (
+    CaseRecord,
+    FindingRecord,
+    Placement,
+    ProcessSamples,
+    Result,
+    TimeMeasure,
+)
 from dlprof.slim import step_without_samples, without_samples
 from dlprof.step_record import Step
 
@@ -64,6 +72,10 @@ class Row:
     """What keeps the path from being called safe: that something was not looked at."""
     depends: str = ""
     """How view or copy depends on where the source begins, in words; empty where it does not."""
+    alignments: tuple[int, ...] = ()
+    """At multiples of which bytes the sources began that were looked at."""
+    page_faults: float | None = None
+    """Per call, median of the processes."""
     host_ns: float | None = None
     first_ns: float | None = None
     """The first call, where it was the first conversion of its process."""
@@ -158,6 +170,8 @@ def row_of(result: Result) -> Row:
         process_medians_ns=_process_medians(result),
         host_ns=None if result.host_time is None else result.host_time.median_ns,
         depends=_depends(result),
+        alignments=_alignments(result),
+        page_faults=_page_faults(result),
         first_ns=_number(result.first_in_process_ns),
         placement=without_samples(result.placement) if result.placement else None,
         step=step_without_samples(result.step) if result.step else None,
@@ -279,13 +293,24 @@ def _size_bytes(result: Result) -> int:
 
 
 def _process_medians(result: Result) -> tuple[float, ...]:
-    measure = result.ready_time
-    if measure is not None and measure.same_as is not None:
-        measure = result.host_time
-    processes = measure.processes if measure is not None else []
+    processes = _processes(result)
     return tuple(
         statistics.median(process.samples_ns) for process in processes if process.samples_ns
     )
+
+
+def _page_faults(result: Result) -> float | None:
+    faults = (process.page_faults_per_call for process in _processes(result))
+    known = [fault for fault in faults if fault is not None]
+    return statistics.median(known) if known else None
+
+
+def _processes(result: Result) -> list[ProcessSamples]:
+    """Those of the ready time."""
+    measure = result.ready_time
+    if measure is not None and measure.same_as is not None:
+        measure = result.host_time
+    return measure.processes if measure is not None else []
 
 
 def _loaded(result: Result) -> str:
@@ -319,6 +344,12 @@ def _owner(result: Result) -> str:
         return "-"
     word = {"unknown": "?"}.get(result.ownership.verdict, result.ownership.verdict)
     return clean(word, LONGEST_NAME)
+
+
+def _alignments(result: Result) -> tuple[int, ...]:
+    looks = known.seen(result.ownership)
+    found = (known.number(evidence.get("source_alignment_bytes")) for _, evidence in looks)
+    return tuple(sorted({int(size) for size in found if size}))
 
 
 _WORDS = {"view": "a view", "copy": "a copy", "refused": "refused"}

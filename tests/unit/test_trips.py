@@ -5,15 +5,25 @@ from __future__ import annotations
 import pytest
 
 from dlprof.interpreter import Outcome
-from dlprof.trips import _merged
+from dlprof.trips import Attempt
+from dlprof.trips import _merged as merged
 
 pytestmark = pytest.mark.unit
+
+LOOK = {"there": {"views": 5}, "back": {"copies": 5, "copy_alignments": [16]}}
+
+
+def _merged(ends, answers, iterations):
+    there, back = ends
+    return merged(Attempt([there], [back], list(answers)), iterations)
 
 
 def said(per_trip_ns, **changes):
     part = {
         "idle": {"loops": 100, "samples_ns": [per_trip_ns] * 5},
         "parts": {"there_ns": per_trip_ns / 2, "back_ns": per_trip_ns / 2},
+        "in_a_row": LOOK,
+        "by_halves": LOOK,
         "loaded": None,
         "loaded_from": "back",
         "not_loaded": "no queue",
@@ -34,7 +44,7 @@ def test_the_time_is_the_median_of_the_processes():
 def test_a_process_that_died_leaves_the_others():
     trip = _merged((0, 1), [(0, Outcome("crashed", "killed")), (1, said(100.0))], 100)
     assert trip.idle.median_ns == 100.0
-    assert trip.reason is None
+    assert trip.reason == "1 of 2 processes: killed"
 
 
 def test_a_trip_that_no_process_made_says_why():
@@ -46,3 +56,41 @@ def test_the_load_is_the_median_of_those_that_were_loaded():
     loaded = {"queued_ns": 50.0, "there_ns": 49.0}
     trip = _merged((0, 1), [(0, said(1.0, loaded=loaded)), (1, said(1.0))], 100)
     assert trip.loaded == loaded
+
+
+def test_what_each_process_saw_is_kept_with_its_round():
+    trip = _merged((0, 1), [(0, said(1.0)), (2, said(1.0))], 100)
+    assert [one.round for one in trip.processes] == [0, 2]
+    assert trip.processes[1].in_a_row.back.copy_alignments == [16]
+    assert trip.processes[1].by_halves.there.views == 5
+
+
+def refusal(stage):
+    return Outcome("unsupported", "ValueError: not aligned", stage=stage)
+
+
+def test_a_path_that_does_not_work_gives_way_to_the_next_of_its_direction():
+    attempt = Attempt([3, 4], [7, 8], [(0, said(1.0)), (1, refusal("there"))])
+    assert attempt.take_next()
+    assert (attempt.there, attempt.back, attempt.answers) == ([4], [7, 8], [])
+    attempt.keep(0, refusal("back"))
+    assert attempt.take_next()
+    assert (attempt.there, attempt.back) == ([4], [8])
+    assert [(one.result, one.reason) for one in attempt.refused] == [
+        (3, "ValueError: not aligned"),
+        (7, "ValueError: not aligned"),
+    ]
+
+
+def test_without_another_path_the_trip_is_given_up():
+    attempt = Attempt([3], [7, 8], [(0, refusal("there"))])
+    assert not attempt.take_next()
+    assert merged(attempt, 100).reason == "ValueError: not aligned"
+
+
+def test_what_fails_later_than_in_a_first_trip_is_nobody_s_fault():
+    assert not Attempt([3, 4], [7, 8], [(0, refusal("round trip"))]).take_next()
+
+
+def test_trips_that_were_made_need_no_other_path():
+    assert not Attempt([3, 4], [7, 8], [(0, said(1.0))]).take_next()
