@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from builders import make_case
 
+from dlprof import trips
 from dlprof.interpreter import Outcome
+from dlprof.runner import Interpreter
+from dlprof.settings import Settings
 from dlprof.trips import Attempt
 from dlprof.trips import _merged as merged
 
@@ -94,3 +98,60 @@ def test_what_fails_later_than_in_a_first_trip_is_nobody_s_fault():
 
 def test_trips_that_were_made_need_no_other_path():
     assert not Attempt([3, 4], [7, 8], [(0, said(1.0))]).take_next()
+
+
+class Nobody:
+    """A watcher that sees nothing."""
+
+    def case(self, *_):
+        pass
+
+
+CASES = [
+    make_case("numpy", "jax", "view_only"),
+    make_case("numpy", "jax", "any_array"),
+    make_case("jax", "numpy", "back"),
+]
+
+
+def made_by(monkeypatch, answer, candidates, rounds=2):
+    """The trips of workers that answer ``answer(there, back)``, and what each was asked for."""
+    asked = []
+
+    class Worker:
+        def __init__(self, *_):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def ask(self, request, _limit_s):
+            asked.append((request["import"], request["back"]["import"]))
+            return answer(*asked[-1])
+
+    monkeypatch.setattr(trips, "Worker", Worker)
+    settings = Settings(rounds=rounds, round_trips=100, seed=1)
+    interpreters = {"": Interpreter("python", {})}
+    return trips.measure([candidates], CASES, interpreters, settings, Nobody()), asked
+
+
+def test_every_process_makes_the_trips_by_a_path_that_none_refuses(monkeypatch):
+    answers = iter([said(1.0), refusal("there"), said(2.0), said(2.0)])
+    (trip,), asked = made_by(monkeypatch, lambda *_: next(answers), ([0, 1], [2]))
+    assert asked == [("view_only", "back")] * 2 + [("any_array", "back")] * 2
+    assert (trip.there, trip.back, len(trip.idle.processes)) == (1, 2, 2)
+    assert [one.result for one in trip.refused] == [0]
+    assert trip.reason is None
+
+
+def test_a_path_that_is_refused_at_once_is_not_asked_for_again(monkeypatch):
+    (trip,), asked = made_by(
+        monkeypatch,
+        lambda there, _: refusal("there") if there == "view_only" else said(1.0),
+        ([0, 1], [2]),
+    )
+    assert asked == [("view_only", "back"), *[("any_array", "back")] * 2]
+    assert trip.idle is not None
