@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dlprof.quantity import plain_time, ratio_text
-from dlprof.reports import trips_in_a_row
+from dlprof.reports import trip_answer, trips_in_a_row
 from dlprof.reports.answer import KINDS, slower
 from dlprof.reports.row import Row
 from dlprof.reports.trip_paths import key_of, ranked, unsafe_text, way_back
@@ -102,7 +102,7 @@ def answer(rows: Sequence[Row], made: Sequence[RoundTrip] = ()) -> str:
 
     ``made`` are trips in a row, by the indices of ``rows``.
     """
-    return " ".join([_lopsided(rows), *trips_in_a_row.sentences(trips_in_a_row.of(rows, made))])
+    return " ".join([_lopsided(rows), *trip_answer.sentences(trips_in_a_row.of(rows, made))])
 
 
 def _lopsided(rows: Sequence[Row]) -> str:

@@ -84,7 +84,7 @@ def test_a_dry_run_says_what_would_run_and_measures_nothing(sweep, tmp_path):
 def test_every_report_ends_with_an_answer(sweep, report):
     run = sweep(PAIR + FAST + f'report = "{report}"\n')
     assert run.code == 0, run.err
-    answers = {"matrix": r"Of 1 pairs, \d ha(s|ve) a view", "round trip": "No pair could"}
+    answers = {"matrix": r"Of 1 pairs, \d ha(s|ve) a view", "round trip": "No pair has a path in both"}
     assert re.search(answers[report], run.out)
 
 
