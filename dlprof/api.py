@@ -17,7 +17,8 @@ from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring import Measurement, Request, inspect_interpreter
 from dlprof.own_code import Asked, request_for
 from dlprof.plan import Axes
-from dlprof.reports.row import check_measured, rows_of
+from dlprof.reports.result_row import rows_of
+from dlprof.reports.row import check_measured
 from dlprof.runner import Settings, Watcher
 from dlprof.session import Session
 

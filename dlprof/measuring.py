@@ -165,18 +165,25 @@ class Measurement:
             references.measure(place.interpreter.python, name, round_, self.journal)
 
     def _run_trips(self, out_of_time: bool) -> None:
-        """Trips there and back, by the paths that were found to be the cheapest safe ones."""
+        """Trips there and back, by the paths that were found to be the cheapest safe ones.
+
+        Where none is safe, by the cheapest right one.
+        """
         settings = self.request.settings
         if not settings.round_trips or self._trips or out_of_time:
             return
         from dlprof import trips  # few runs ask for trips, and every command imports this module
         from dlprof.reports import round_trip
-        from dlprof.reports.row import rows_of, suspected
+        from dlprof.reports.result_row import rows_of
+        from dlprof.reports.row import suspected
 
         findings = judge(self.header(), self.results, len(self.cases))
         rows = suspected(rows_of(self.results()), findings)
         places = {id(row): index for index, row in enumerate(rows)}
-        ends = [(places[id(trip.there)], places[id(trip.back)]) for trip in round_trip.trips(rows)]
+        ends = [
+            ([places[id(row)] for row in there], [places[id(row)] for row in back])
+            for there, back in round_trip.candidates(rows)
+        ]
         interpreters = {name: place.interpreter for name, place in self._places.items()}
         self._trips = trips.measure(ends, self.cases, interpreters, settings, self.watcher)
 

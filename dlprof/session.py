@@ -31,6 +31,8 @@ from dlprof.measured import TimeMeasure as TimeMeasure  # noqa: PLC0414
 from dlprof.measured import Verdict as Verdict  # noqa: PLC0414
 from dlprof.run_record import Reference as Reference  # noqa: PLC0414
 from dlprof.run_record import RoundTrip as RoundTrip  # noqa: PLC0414
+from dlprof.run_record import TripProcess as TripProcess  # noqa: PLC0414
+from dlprof.run_record import WayLook as WayLook  # noqa: PLC0414
 from dlprof.step_record import Step
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 """Round trips over hundreds of iterations: by the cheapest safe path there and the one back.
 
-Which paths these are is known only when every path was measured, so they are run at the end.
+Which paths these are is known only when every path was measured, so they are run at the end. A path
+that does not work for the array of the trips gives way to the next.
 """
 
 from __future__ import annotations
@@ -8,40 +9,98 @@ from __future__ import annotations
 import random
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dlprof import merge_time
 from dlprof.interpreter import Outcome, Worker
 from dlprof.plan import Case
+from dlprof.run_record import Refused, TripProcess
 from dlprof.runner import LEAST_BYTES_PER_S, Interpreter, Settings, Watcher, way
 from dlprof.session import RoundTrip
 
-Ends = tuple[int, int]
-"""The indices of the case there and of the case back."""
+MOST_REFUSED = 6
+"""So many paths of one trip may not work before the trip is given up."""
+
+
+@dataclass
+class Attempt:
+    """One trip; ``there`` and ``back`` are the indices of cases that are left to be tried, the best
+    first, and never empty.
+    """
+
+    there: list[int]
+    back: list[int]
+    answers: list[tuple[int, Outcome]] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+
+    def keep(self, round_: int, outcome: Outcome) -> None:
+        self.answers.append((round_, outcome))
+
+    @property
+    def broken(self) -> Outcome | None:
+        """What a process said in which one of the two ways did not work at all."""
+        said = (outcome for _, outcome in self.answers)
+        return next((one for one in said if one.status != "ok" and one.stage in WAYS), None)
+
+    def take_next(self) -> bool:
+        """Give the path that did not work up for the next one; whether there is one to be tried."""
+        broken = self.broken
+        if broken is None or len(self.refused) >= MOST_REFUSED:
+            return False
+        left = self.there if broken.stage == "there" else self.back
+        if len(left) < 2:  # noqa: PLR2004 - the one that does not work, and another
+            return False
+        self.refused.append(Refused(result=left.pop(0), reason=broken.reason or broken.status))
+        self.answers = []
+        return True
+
+
+WAYS = ("there", "back")
+"""The stages of a worker in which it tries each way once."""
 
 
 def measure(
-    trips: Sequence[Ends],
+    trips: Sequence[tuple[Sequence[int], Sequence[int]]],
     cases: Sequence[Case],
     interpreters: Mapping[str, Interpreter],
     settings: Settings,
     watcher: Watcher,
 ) -> list[RoundTrip]:
-    """Each trip in as many fresh processes as there are rounds, in random order."""
-    answers: dict[Ends, list[tuple[int, Outcome]]] = {ends: [] for ends in trips}
-    for round_ in range(settings.rounds):
-        for ends in _shuffled(trips, f"{settings.seed}:trips:{round_}"):
-            there, back = (cases[index] for index in ends)
-            watcher.case(there, round_, "round trip")
-            interpreter = interpreters[there.environment]
-            with Worker(interpreter.python, interpreter.variables) as worker:
-                answers[ends].append((round_, _ask(worker, there, back, settings)))
-    return [_merged(ends, found, settings.round_trips) for ends, found in answers.items()]
+    """Each trip in as many fresh processes as there are rounds, in random order.
+
+    A trip is the indices of the cases that may lead there, the best first, and of those back.
+    """
+    attempts = [Attempt(list(there), list(back)) for there, back in trips]
+    waiting = attempts
+    while waiting:
+        for round_ in range(settings.rounds):
+            for attempt in _shuffled(waiting, f"{settings.seed}:trips:{round_}"):
+                if attempt.broken is None:
+                    outcome = _run(attempt, round_, cases, interpreters, settings, watcher)
+                    attempt.keep(round_, outcome)
+        waiting = [attempt for attempt in waiting if attempt.take_next()]
+    return [_merged(attempt, settings.round_trips) for attempt in attempts]
 
 
-def _shuffled(trips: Sequence[Ends], seed: str) -> Iterator[Ends]:
-    order = list(trips)
+def _shuffled(attempts: Sequence[Attempt], seed: str) -> Iterator[Attempt]:
+    order = list(attempts)
     random.Random(seed).shuffle(order)  # noqa: S311 - not a secret
     yield from order
+
+
+def _run(
+    attempt: Attempt,
+    round_: int,
+    cases: Sequence[Case],
+    interpreters: Mapping[str, Interpreter],
+    settings: Settings,
+    watcher: Watcher,
+) -> Outcome:
+    there, back = cases[attempt.there[0]], cases[attempt.back[0]]
+    watcher.case(there, round_, "round trip")
+    interpreter = interpreters[there.environment]
+    with Worker(interpreter.python, interpreter.variables) as worker:
+        return _ask(worker, there, back, settings)
 
 
 def _ask(worker: Worker, there: Case, back: Case, settings: Settings) -> Outcome:
@@ -61,26 +120,42 @@ def _ask(worker: Worker, there: Case, back: Case, settings: Settings) -> Outcome
     return worker.ask(request, settings.limit_s + bytes_ / LEAST_BYTES_PER_S)
 
 
-def _merged(ends: Ends, answers: Sequence[tuple[int, Outcome]], iterations: int) -> RoundTrip:
+def _merged(attempt: Attempt, iterations: int) -> RoundTrip:
+    answers = attempt.answers
     found = [
         (round_, outcome.parts["round_trip"])
         for round_, outcome in answers
         if outcome.status == "ok" and "round_trip" in outcome.parts
     ]
-    reasons = (outcome.reason or outcome.status for _, outcome in answers)
     parts = [part for _, part in found]
     return RoundTrip(
-        there=ends[0],
-        back=ends[1],
+        there=attempt.there[0],
+        back=attempt.back[0],
         iterations=iterations,
         idle=merge_time.merged(found, "idle"),
         parts=_medians([part["parts"] for part in parts]),
+        processes=[_process(round_, part) for round_, part in found],
+        refused=attempt.refused,
         loaded=_medians([part["loaded"] for part in parts if part["loaded"]]) or None,
         loaded_from=next((part["loaded_from"] for part in parts), "there"),
         restarted=next((part["restarted"] for part in parts if part["restarted"]), None),
         not_loaded=next((part["not_loaded"] for part in parts if part["not_loaded"]), None),
-        reason=None if found else next(reasons, "the run was stopped before it"),
+        reason=_reason(answers, len(found)),
     )
+
+
+def _reason(answers: Sequence[tuple[int, Outcome]], good: int) -> str | None:
+    """Why not every process made the trips; None if all did."""
+    reasons = [outcome.reason or outcome.status for _, outcome in answers if outcome.status != "ok"]
+    if not reasons:
+        return None if good else "the run was stopped before it"
+    where = f"{len(reasons)} of {len(answers)} processes: " if good else ""
+    return f"{where}{reasons[0]}"
+
+
+def _process(round_: int, part: Mapping[str, object]) -> TripProcess:
+    looks = {name: part[name] for name in ("in_a_row", "by_halves")}
+    return TripProcess.model_validate({"round": round_, **looks})
 
 
 def _medians(found: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time
-from dlprof.reports.row import Row, rows_of, suspected
+from dlprof.reports.result_row import rows_of
+from dlprof.reports.row import Row, suspected
 from dlprof.rules.known import mapping, number
 from dlprof.session import FindingRecord, Result, Session, Verdict
 

@@ -22,7 +22,8 @@ from dlprof.cli.typed import typed
 from dlprof.cli.wanted import Wanted
 from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring import Measurement, Request
-from dlprof.reports.row import Row, check_measured, rows_of
+from dlprof.reports.result_row import rows_of
+from dlprof.reports.row import Row, check_measured
 
 
 def measure(

@@ -36,7 +36,7 @@ def report(
     from dlprof.cli.wanted import Wanted
     from dlprof.errors import UsageError
     from dlprof.judging import judged
-    from dlprof.reports.row import rows_of
+    from dlprof.reports.result_row import rows_of
 
     allowed = parse(fail_on) if fail_on else None
     if history is not None:

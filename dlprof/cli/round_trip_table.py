@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlprof.cli.show import say, width
-from dlprof.reports import round_trip
+from dlprof.reports import round_trip, trips_in_a_row
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
 from dlprof.session import Header
@@ -23,15 +23,13 @@ def show_round_trips(header: Header, rows: Sequence[Row]) -> None:
     rows = suspected(rows, header.findings)
     found = round_trip.trips(rows)
     say(f"{circumstances_text(header, width())}\n")
-    places = {id(row): index for index, row in enumerate(rows)}
-    made = {(one.there, one.back): one for one in header.round_trips}
+    made = trips_in_a_row.of(rows, header.round_trips)
     for trip in found[:MOST_TRIPS]:
-        ends = places[id(trip.there)], places[id(trip.back)]
-        say(printed(round_trip.text(trip, made.get(ends)), width()))
+        say(printed(round_trip.text(trip, made), width()))
     if len(found) > MOST_TRIPS:
         say(f"… and {len(found) - MOST_TRIPS:,} more in the session file\n")
     lost = round_trip.one_way(rows)
     if lost:
-        say(printed(f"no safe path: {', '.join(lost)}", width()))
+        say(printed(f"no path that is right: {', '.join(lost)}", width()))
     say(f"\n{unmeasured_text(rows)}")
     say(findings_text(header, rows, width()))

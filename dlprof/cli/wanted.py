@@ -145,7 +145,7 @@ def _markdown(target: str, header: Header, results: Results) -> None:
 
 def _summary(header: Header, results: Results) -> str:
     from dlprof.reports import markdown
-    from dlprof.reports.row import rows_of
+    from dlprof.reports.result_row import rows_of
 
     return markdown.render(header, rows_of(results()))
 

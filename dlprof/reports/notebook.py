@@ -11,7 +11,8 @@ from html import escape
 from dlprof.clean import clean
 from dlprof.reports import command
 from dlprof.reports.answer import answers
-from dlprof.reports.row import Row, rows_of, suspected
+from dlprof.reports.result_row import rows_of
+from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import Column, measures_of, varying
 from dlprof.session import FindingRecord, Session
 

@@ -1,14 +1,19 @@
-"""There and back: what each direction of a pair costs by its cheapest safe path, and why."""
+"""There and back: what each direction of a pair costs by its cheapest safe path, and why.
+
+Where a direction has no safe path it is the cheapest that is right, and that is told with it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dlprof.quantity import plain_time, ratio_text
-from dlprof.reports import trips_in_a_row
-from dlprof.reports.answer import slower
+from dlprof.reports import trip_answer, trips_in_a_row
+from dlprof.reports.answer import KINDS, slower
 from dlprof.reports.row import Row
+from dlprof.reports.trip_paths import key_of, ranked, unsafe_text, way_back
+from dlprof.reports.trips_in_a_row import InARow
 from dlprof.session import RoundTrip
 
 TRIPS = 100
@@ -45,26 +50,34 @@ class Trip:
 
 def trips(rows: Sequence[Row]) -> list[Trip]:
     """Every pair and array that was measured in both directions, the most lopsided first."""
-    best = _cheapest(row for row in rows if row.safe)
+    best = {key: paths[0] for key, paths in ranked(rows).items()}
     found = [
         Trip(*sorted((row, best[back]), key=lambda side: -side.cost_ns))
         for key, row in best.items()
-        if (back := _back(key)) in best and key < back and min(row.cost_ns, best[back].cost_ns) > 0
+        if (back := way_back(key)) in best
+        and key < back
+        and min(row.cost_ns, best[back].cost_ns) > 0
     ]
     return sorted(found, key=lambda trip: -trip.ratio)
 
 
+def candidates(rows: Sequence[Row]) -> list[tuple[list[Row], list[Row]]]:
+    """For each trip the paths that may lead there, the best first, and those that may lead back."""
+    paths = ranked(rows)
+    return [(paths[key_of(trip.there)], paths[key_of(trip.back)]) for trip in trips(rows)]
+
+
 def one_way(rows: Sequence[Row]) -> list[str]:
-    """Pairs that were measured in one direction only, or have no safe path in one."""
-    best = _cheapest(row for row in rows if row.safe)
-    wanted = {_key(row): row for row in rows}
+    """Pairs that were measured in one direction only, or have no right path in one."""
+    best = ranked(rows)
+    wanted = {key_of(row): row for row in rows}
     return list(dict.fromkeys(row.pair for key, row in wanted.items() if key not in best))
 
 
-def text(trip: Trip, made: RoundTrip | None = None) -> str:
+def text(trip: Trip, made: Sequence[InARow] = ()) -> str:
     """A paragraph for one trip: both directions, where the time goes, and what many trips cost.
 
-    ``made`` are trips in a row, if they were measured.
+    ``made`` are the trips in a row of the session; those of this pair and array are told.
     """
     ratio = f"{ratio_text(trip.ratio)} times as long as back" if trip.differs else "not told apart"
     lines = [
@@ -76,9 +89,11 @@ def text(trip: Trip, made: RoundTrip | None = None) -> str:
     return "\n".join(lines)
 
 
-def _in_a_row(trip: Trip, made: RoundTrip | None) -> list[str]:
-    if made is not None:
-        return trips_in_a_row.lines(trip.there, trip.back, made)
+def _in_a_row(trip: Trip, made: Sequence[InARow]) -> list[str]:
+    key = key_of(trip.there), key_of(trip.back)
+    for one in made:
+        if one.key in (key, key[::-1]):
+            return trips_in_a_row.lines(one)
     return [f"{TRIPS} round trips take about {plain_time(TRIPS * trip.trip_ns)} (not measured)"]
 
 
@@ -87,13 +102,13 @@ def answer(rows: Sequence[Row], made: Sequence[RoundTrip] = ()) -> str:
 
     ``made`` are trips in a row, by the indices of ``rows``.
     """
-    return " ".join([_lopsided(rows), *trips_in_a_row.sentences(rows, made)])
+    return " ".join([_lopsided(rows), *trip_answer.sentences(trips_in_a_row.of(rows, made))])
 
 
 def _lopsided(rows: Sequence[Row]) -> str:
     found = trips(rows)
     if not found:
-        return "No pair could be measured safely in both directions."
+        return "No pair has a path in both directions that was measured and seen to be right."
     lopsided = [trip for trip in found if trip.differs]
     if not lopsided:
         return (
@@ -115,15 +130,32 @@ def _lopsided(rows: Sequence[Row]) -> str:
 
 
 def _directions(trip: Trip) -> str:
-    there, back = plain_time(trip.there.cost_ns), plain_time(trip.back.cost_ns)
-    return f"{trip.there.frameworks}: {there} there and {back} back"
+    there, back = _cost(trip.there), _cost(trip.back)
+    return (
+        f"{trip.there.frameworks}: {there} there{_by(trip.there)} and {back} back{_by(trip.back)}"
+    )
+
+
+def _cost(row: Row) -> str:
+    return plain_time(row.cost_ns)
+
+
+def _by(row: Row) -> str:
+    """Which path it is and why it is not safe; nothing of one that is."""
+    unsafe = unsafe_text(row)
+    return f" by {row.code} ({unsafe})" if unsafe else ""
 
 
 def _side(row: Row) -> str:
-    loaded = {"": "", "ordered": "; ordered behind queued work, without a wait"}.get(
-        row.loaded, f"; behind queued work it {row.loaded}"
-    )
-    return f"{plain_time(row.cost_ns)}: {row.code}, {_kind(row)}{_speed(row)}{loaded}"
+    loaded = {
+        "": "",
+        "ordered": "; ordered behind queued work, without a wait",
+        "unordered": "; not ordered behind queued work",
+        "unknown": "; whether it waits behind queued work is not known",
+    }.get(row.loaded, f"; behind queued work it {row.loaded}")
+    unsafe = unsafe_text(row)
+    told = f"; {unsafe}" if unsafe else ""
+    return f"{plain_time(row.cost_ns)}: {row.code}, {_kind(row)}{_speed(row)}{told}{loaded}"
 
 
 def _why(trip: Trip) -> str:
@@ -134,33 +166,21 @@ def _why(trip: Trip) -> str:
     if there.owner == back.owner == "view" and depends:
         return f"both are views of this array, but {' and '.join(depends)}"
     if there.owner == back.owner == "view":
-        return "both are views of this array, so all of it is the call: no bytes are moved"
+        return f"both are views of this array{_begins(there)}: no bytes are moved"
     return f"there it is {_kind(there)}, back {_kind(back)}"
 
 
+def _begins(row: Row) -> str:
+    if not row.alignments:
+        return ""
+    return f" (there of a source at a multiple of {min(row.alignments):,} bytes)"
+
+
 def _kind(row: Row) -> str:
-    return {"view": "a view", "copy": "a copy"}.get(row.owner, "a view or a copy")
+    return KINDS.get(row.owner, "a view or a copy")
 
 
 def _speed(row: Row) -> str:
     if row.gb_per_s is None or row.size_bytes < LEAST_BYTES:
         return ""
     return f" at {row.gb_per_s:.2g} GB/s"
-
-
-def _cheapest(rows: Iterator[Row]) -> dict[tuple[str, ...], Row]:
-    best: dict[tuple[str, ...], Row] = {}
-    for row in rows:
-        key = _key(row)
-        if key not in best or row.cost_ns < best[key].cost_ns:
-            best[key] = row
-    return best
-
-
-def _key(row: Row) -> tuple[str, ...]:
-    producer, _, consumer = row.frameworks.partition(" → ")
-    return producer, consumer, row.shape, row.dtype, row.layout, row.device, row.environment
-
-
-def _back(key: tuple[str, ...]) -> tuple[str, ...]:
-    return (key[1], key[0], *key[2:])

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from dlprof.axes import shape_text
-from dlprof.clean import clean, first_line
-from dlprof.collector import paused
+from dlprof.clean import clean
 from dlprof.errors import Unmeasured
-from dlprof.probes.base import DTYPES, Protocol
+from dlprof.probes.base import Protocol
 from dlprof.quantity import plain_time
-from dlprof.reports.measures import peak_arrays
 from dlprof.reports.race import may_race, racing_of
 from dlprof.rules.known import says_no_copy
-from dlprof.rules.steady import Look, depends, looks_of, memory_of, owners_of
-from dlprof.session import CaseRecord, FindingRecord, Placement, Result, TimeMeasure
-from dlprof.slim import step_without_samples, without_samples
+from dlprof.rules.steady import Look
+from dlprof.session import (
+    FindingRecord,
+    Placement,
+    TimeMeasure,
+)
 from dlprof.step_record import Step
 
-LONGEST_NAME = 60
-MOST_BYTES = 1 << 63
-SIDES = 2
+A_VIEW = "a view"
 
 
 @dataclass(frozen=True)
@@ -67,6 +63,10 @@ class Row:
     """What keeps the path from being called safe: that something was not looked at."""
     depends: str = ""
     """How view or copy depends on where the source begins, in words; empty where it does not."""
+    alignments: tuple[int, ...] = ()
+    """At multiples of which bytes the sources began that were looked at."""
+    page_faults: float | None = None
+    """Per call, median of the processes."""
     host_ns: float | None = None
     first_ns: float | None = None
     """The first call, where it was the first conversion of its process."""
@@ -146,86 +146,12 @@ class Row:
     @property
     def is_view_if_aligned(self) -> bool:
         """Whether it is a view of aligned memory, and none of other memory."""
-        return self.depends.startswith(_WORDS["view"])
+        return self.depends.startswith(A_VIEW)
 
     @property
     def array(self) -> tuple[str, str, str, str, str]:
         """What was converted: rows of the same array can be compared."""
         return self.pair, self.shape, self.dtype, self.layout, self.device
-
-
-def row_of(result: Result) -> Row:
-    """The row of a result; whatever stands in the session, as text fit to be shown.
-
-    Evidence has no fixed form (a session may come from another version, or from anybody): what
-    cannot be read in it is left out.
-    """
-    case = result.case
-    return Row(
-        pair=_pair(result),
-        frameworks=clean(_frameworks(case), LONGEST_NAME),
-        environment=clean(result.environment or "", LONGEST_NAME),
-        code=clean(_code(case)),
-        shape=clean(shape_text(case.shape), LONGEST_NAME),
-        dtype=clean(case.dtype, LONGEST_NAME),
-        layout=clean(case.layout, LONGEST_NAME),
-        device=clean(case.device, LONGEST_NAME),
-        size_bytes=_size_bytes(result),
-        ready=slim(result.ready_time),
-        device_ns=_device_ns(result.device_time),
-        device_resolution_ns=_number((result.device_time or {}).get("resolution_ns")) or 0.0,
-        # A result that is a view in some processes has no speed of copying.
-        gb_per_s=result.copy_cost.gb_per_s if result.copy_cost and _is_copy(result) else None,
-        share_of_memcpy=result.copy_cost.share_of_memcpy
-        if result.copy_cost and _is_copy(result)
-        else None,
-        owner=_owner(result),
-        changed=_changed(result),
-        promise=case.promise,
-        status=result.status,
-        reason=None if result.reason is None else first_line(result.reason),
-        notes=tuple(first_line(note) for note in result.notes),
-        setup=clean(" / ".join(case.setup.strip().splitlines())),
-        loaded=_loaded(result),
-        unseen=_unseen(result),
-        unlooked=_unlooked(result),
-        process_medians_ns=_process_medians(result),
-        host_ns=None if result.host_time is None else result.host_time.median_ns,
-        depends=_depends(result),
-        first_ns=_number(result.first_in_process_ns),
-        placement=without_samples(result.placement) if result.placement else None,
-        step=step_without_samples(result.step) if result.step else None,
-        disturbed=_is_disturbed(_timed(result)),
-        kept_ns=_kept(result),
-        path=clean(case.path, LONGEST_NAME),
-        form=clean(case.code.replace(str(tuple(case.shape)), "{shape}")) if case.shape else "",
-        protocol=clean(case.protocol, LONGEST_NAME),
-        create_ns=result.create_ns,
-        peak_arrays=peak_arrays(result),
-        look=_look(result),
-        unchecked=_unchecked(result),
-    )
-
-
-def _look(result: Result) -> Look:
-    case, memory = result.case, memory_of(result.case.layout)
-    source = (result.environment, case.producer, memory, case.device)
-    way = (*source, case.consumer, case.path, case.dtype)
-    return Look(way, source, looks_of(result), owners_of(result), depends(result))
-
-
-def _unchecked(result: Result) -> str:
-    found = result.values
-    if found is None or found.verdict != "unknown":
-        return ""
-    reason = found.evidence.get("reason")
-    return first_line(reason) if isinstance(reason, str) else "no reason was given"
-
-
-def rows_of(results: Iterable[Result]) -> list[Row]:
-    """The rows of many results."""
-    with paused():
-        return depending([row_of(result) for result in results])
 
 
 def depending(rows: Sequence[Row]) -> list[Row]:
@@ -237,24 +163,6 @@ def depending(rows: Sequence[Row]) -> list[Row]:
     if not known:
         return list(rows)
     return [replace(row, depends=row.depends or known.get(_way(row), "")) for row in rows]
-
-
-def _pair(result: Result) -> str:
-    # What was measured in different environments must not be compared as one pair's paths.
-    pair = _frameworks(result.case)
-    where = f" in {result.environment}" if result.environment else ""
-    return clean(pair, LONGEST_NAME) + clean(where, LONGEST_NAME)
-
-
-def _frameworks(case: CaseRecord) -> str:
-    if case.protocol == Protocol.STEP:
-        return case.producer
-    return f"{case.producer} → {case.consumer}"
-
-
-def _code(case: CaseRecord) -> str:
-    """The code; that of a step, of which much is alike, with the name of the strategy."""
-    return f"{case.import_}: {case.code}" if case.protocol == Protocol.STEP else case.code
 
 
 def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Row]:
@@ -287,37 +195,12 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
 
 
 RACE = "DLP020"
+
 LONGEST_RULE = 12
 
 
 def _way(row: Row) -> tuple[str, ...]:
     return row.pair, row.form or row.code, row.dtype, row.layout, row.device
-
-
-def _unseen(result: Result) -> bool:
-    seen = {"ownership": result.ownership, "values": result.values}
-    failed = {note.partition(":")[0] for note in result.notes}
-    return all(
-        name in failed if found is None else found.verdict == "unknown"
-        for name, found in seen.items()
-    )
-
-
-def _unlooked(result: Result) -> str:
-    if result.lifetime is not None:
-        return ""
-    if result.ordering is None and result.early_write is None and result.peak_memory is None:
-        return "nothing looked for races or lost memory"
-    return "whether it outlives its source could not be seen"
-
-
-def _is_copy(result: Result) -> bool:
-    return result.ownership is not None and result.ownership.verdict == "copy"
-
-
-def slim(measure: TimeMeasure | None) -> TimeMeasure | None:
-    """The measure without its samples."""
-    return measure.model_copy(update={"processes": []}) if measure is not None else None
 
 
 def check_measured(rows: Sequence[Row]) -> None:
@@ -330,103 +213,3 @@ def _first_reason(rows: Sequence[Row]) -> str:
     reasons = (row.reason or next(iter(row.notes), None) for row in rows)
     reason = next((reason for reason in reasons if reason), "no reason was given")
     return reason.strip().splitlines()[0]
-
-
-def _size_bytes(result: Result) -> int:
-    size = math.prod(result.case.shape) * DTYPES.get(result.case.dtype, 0)
-    return size if 0 <= size < MOST_BYTES else 0
-
-
-def _timed(result: Result) -> TimeMeasure | None:
-    """The ready time, from where its samples are."""
-    measure = result.ready_time
-    return result.host_time if measure is not None and measure.same_as is not None else measure
-
-
-def _is_disturbed(measure: TimeMeasure | None) -> bool:
-    return measure is not None and measure.is_disturbed
-
-
-def _process_medians(result: Result) -> tuple[float, ...]:
-    measure = _timed(result)
-    processes = measure.processes if measure is not None else []
-    return tuple(
-        statistics.median(process.samples_ns) for process in processes if process.samples_ns
-    )
-
-
-def _loaded(result: Result) -> str:
-    if result.ordering is None or result.ordering.verdict == "synchronous":
-        return ""
-    words = {"host-sync": "waits", "device-sync": "waits", "stream-ordered": "ordered"}
-    loaded = result.ordering.evidence.get("loaded")
-    host_ns = _number(loaded.get("host_ns")) if isinstance(loaded, dict) else None
-    word = clean(words.get(result.ordering.verdict, result.ordering.verdict), LONGEST_NAME)
-    return word if host_ns is None or word != "waits" else f"waits {plain_time(host_ns)}"
-
-
-def _kept(result: Result) -> tuple[float, float] | None:
-    if result.fresh_source is None or result.fresh_source.verdict != "kept":
-        return None
-    first, second = (
-        _number(result.fresh_source.evidence.get(name)) for name in ("first_ns", "second_ns")
-    )
-    return None if first is None or second is None else (first, second)
-
-
-def _number(thing: Any) -> float | None:
-    """``thing`` if it is a finite number: Python reads NaN from JSON, though JSON knows none."""
-    if isinstance(thing, bool) or not isinstance(thing, (int, float)):
-        return None
-    return thing if math.isfinite(thing) else None
-
-
-def _owner(result: Result) -> str:
-    if result.ownership is None:
-        return "?" if result.status == "ok" else "-"
-    word = {"unknown": "?"}.get(result.ownership.verdict, result.ownership.verdict)
-    return clean(word, LONGEST_NAME)
-
-
-_WORDS = {"view": "a view", "copy": "a copy", "refused": "refused"}
-
-
-def _depends(result: Result) -> str:
-    found = result.alignment
-    if found is None or found.verdict != "dependent":
-        return ""
-    words = [
-        _WORDS.get(str(place.get("verdict"))) if isinstance(place, dict) else None
-        for place in (found.evidence.get("aligned"), found.evidence.get("sliced"))
-    ]
-    if None in words:
-        return "it depends on where the source begins"
-    return f"{words[0]} of a source at a multiple of 64 bytes, {words[1]} one element further"
-
-
-def _changed(result: Result) -> tuple[str, ...]:
-    """What did not survive the conversion, in words."""
-    if result.values is None or result.values.verdict != "wrong":
-        return ()
-    changed = result.values.evidence.get("changed")
-    if not isinstance(changed, dict):
-        return ("values",)
-    return tuple(_change(what, detail) for what, detail in changed.items()) or ("values",)
-
-
-def _change(what: str, detail: Any) -> str:
-    if what == "values" and isinstance(detail, dict) and {"different", "of"} <= detail.keys():
-        return clean(f"{detail['different']} of {detail['of']} values")
-    if isinstance(detail, list) and len(detail) == SIDES:
-        before, after = (_side(side) for side in detail)
-        return clean(f"{before} to {after}")
-    return clean(what)
-
-
-def _side(side: Any) -> str:
-    return shape_text(side) if isinstance(side, list) else str(side)
-
-
-def _device_ns(found: dict[str, Any] | None) -> float | None:
-    warm = (found or {}).get("warm")
-    return _number(warm.get("median_ns")) if isinstance(warm, dict) else None

@@ -1,25 +1,30 @@
-"""Trips there and back in a row: what each costs, its halves, and who waits behind queued work."""
+"""Trips there and back in a row: what each costs, its halves, view or copy, and who waits."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from dlprof.clean import clean, first_line
-from dlprof.quantity import plain_time, ratio_text, time_text
-from dlprof.reports.row import Row
+from dlprof.quantity import plain_time, time_text
+from dlprof.reports import trip_owners, trip_paths
+from dlprof.reports.row import RACE, Row
 from dlprof.session import RoundTrip
 
 FAR_MORE = 3.0
-"""From this ratio on a trip is called far more than an idle one, or than its halves alone."""
+"""From this ratio on a trip is called far more than an idle one."""
 DEARER = 1.5
 """The last trips in a row cost more than the first by this factor before a word is lost on it."""
+EARLY = 0.5
+"""A call that returns before this share of its half is over returns early."""
 NOTICED = 0.1
 """A part of the queue that a first trip must take longer, to be called a wait for it."""
 MOST = 0.5
 """What takes this share of the time that the queue adds has waited for it."""
 LOADED = {"queued_ns", "there_ns", "back_ns", "others_ns", "wait_ns"}
-HALVES = {"there_ns", "back_ns", "wait_ns"}
+HALVES = {"there_ns", "back_ns", "release_ns", "there_call_ns", "back_call_ns"}
+"""Those of a run that waits for the result of each half; older sessions have none."""
 
 FIRST_WAITS = "the first trip waits for the work"
 LATER_WAITS = "a later trip waits for the work"
@@ -27,35 +32,118 @@ NONE_WAITS = "no call waits for the work"
 CANNOT_TELL = "cannot tell what waits: the trips and the wait do not account for the work"
 
 
-def lines(there: Row, back: Row, made: RoundTrip) -> list[str]:
-    """What the trips cost, why they begin anew, whether they grow dearer, and what waits."""
+@dataclass(frozen=True)
+class InARow:
+    """Trips that were made, with the rows of the paths that they took.
+
+    ``refused`` are paths that did not work for their array, with the reason. ``racing``: a copy of
+    the pair was seen torn, so that none is safe.
+    """
+
+    there: Row
+    back: Row
+    made: RoundTrip
+    refused: tuple[tuple[Row, str], ...] = ()
+    racing: tuple[bool, bool] = (False, False)
+
+    @property
+    def key(self) -> tuple[trip_paths.Key, trip_paths.Key]:
+        return trip_paths.key_of(self.there), trip_paths.key_of(self.back)
+
+    @property
+    def alone_ns(self) -> float:
+        """What both halves take when one array is converted again and again."""
+        return self.there.cost_ns + self.back.cost_ns
+
+    @property
+    def ways(self) -> tuple[trip_owners.WayOwner, trip_owners.WayOwner]:
+        return trip_owners.ways(self.there, self.back, self.made)
+
+
+def of(rows: Sequence[Row], made: Sequence[RoundTrip]) -> list[InARow]:
+    """The trips of a session, whose indices are those of ``rows``; without those that have none."""
+    found = []
+    for one in made:
+        if not all(0 <= index < len(rows) for index in (one.there, one.back)):
+            continue
+        refused = tuple(
+            (rows[each.result], each.reason) for each in one.refused if 0 <= each.result < len(rows)
+        )
+        there, back = rows[one.there], rows[one.back]
+        racing = trip_paths.races(there, rows), trip_paths.races(back, rows)
+        found.append(InARow(there, back, one, refused, racing))
+    return found
+
+
+def lines(trips: InARow) -> list[str]:
+    """What the trips cost, by which paths, view or copy, why they begin anew, whether they grow
+    dearer, and what waits.
+    """
+    made = trips.made
+    others = [*_refused(trips)]
     if made.idle is None:
-        return [f"{made.iterations:,} trips in a row: not measured: {clean(made.reason or '?')}"]
+        reason = clean(made.reason or "?")
+        return [f"{made.iterations:,} trips in a row: not measured: {reason}", *others]
     samples = (one.samples_ns for one in made.idle.processes if one.samples_ns)
     each = time_text(made.idle, [statistics.median(one) for one in samples])
     whole = plain_time(made.iterations * made.idle.median_ns)
     line = f"{made.iterations:,} trips in a row take {whole}: {each} each"
     return [
         line,
+        *([f"not by every process: {first_line(made.reason)}"] if made.reason else []),
+        *others,
+        *_owners(trips),
         *_halves(made, made.idle.median_ns),
         *_restarted(made),
         *_dearer(made),
-        *_loaded(there, back, made, made.idle.median_ns),
+        *_loaded(trips.there, trips.back, made, made.idle.median_ns),
     ]
 
 
-def _halves(made: RoundTrip, each_ns: float) -> list[str]:
-    """The halves are the mean of a run with a clock in it, a trip the median of runs without."""
+def _refused(trips: InARow) -> Iterator[str]:
+    for row, reason in trips.refused:
+        yield f"{row.code} does not work for the array of the trips: {first_line(reason)}"
+    if trips.refused:
+        yield f"so the trips go {_path(trips.there)}, and back {_path(trips.back)}"
+
+
+def _path(row: Row) -> str:
+    unsafe = trip_paths.unsafe_text(row)
+    return f"by {row.code} ({plain_time(row.cost_ns)} alone{f'; {unsafe}' if unsafe else ''})"
+
+
+def _owners(trips: InARow) -> Iterator[str]:
+    if not trips.made.processes:
+        yield "whether these trips copy was not looked at"
+        return
+    yield f"in these trips: {'; '.join(map(trip_owners.text, trips.ways))}"
+    yield from filter(None, (trip_owners.times_by_kind(way, trips.made) for way in trips.ways))
+    for way, racing in zip(trips.ways, trips.racing, strict=True):
+        if racing and way.copied and way.row.safe:
+            yield f"{way.name} these copies are not safe: {RACE} of another copy of the pair"
+
+
+def _halves(made: RoundTrip, each_ns: float) -> Iterator[str]:
+    """Each half until its result is ready, of runs that wait for it."""
     if not made.parts.keys() >= HALVES:
-        return []
-    there, back, wait = (made.parts[name] for name in ("there_ns", "back_ns", "wait_ns"))
+        return
+    there, back, release = (made.parts[name] for name in ("there_ns", "back_ns", "release_ns"))
     line = (
-        f"in another run, timed by halves: {plain_time(there)} there and {plain_time(back)} back"
-        f" on average; the wait at the end {plain_time(wait)}"
+        f"in other runs, which wait for the result of each half: {plain_time(there)} there"
+        f"{_early(there, made.parts['there_call_ns'])} and {plain_time(back)} back"
+        f"{_early(back, made.parts['back_call_ns'])} on average; {plain_time(release)} to release"
+        " the arrays of the trip before"
     )
-    whole = there + back + wait / max(made.iterations, 1)
+    whole = there + back + release
     apart = max(whole, each_ns) > DEARER * min(whole, each_ns)
-    return [line + (": that does not add up to a trip, so the runs differ" if apart else "")]
+    yield line + (": that does not add up to a trip, and why is not known" if apart else "")
+    differing = trip_owners.by_halves(made)
+    if differing:
+        yield f"in those runs: {'; '.join(differing)}"
+
+
+def _early(ready_ns: float, call_ns: float) -> str:
+    return f" (the call returns after {plain_time(call_ns)})" if call_ns < EARLY * ready_ns else ""
 
 
 def _restarted(made: RoundTrip) -> list[str]:
@@ -106,50 +194,3 @@ def waits(found: dict[str, float], idle_ns: float, iterations: int) -> str:
     if found["wait_ns"] > MOST * added and longer <= NOTICED * left:
         return NONE_WAITS
     return LATER_WAITS if later > MOST * added and later > MOST * left else CANNOT_TELL
-
-
-def sentences(rows: Sequence[Row], made: Sequence[RoundTrip]) -> list[str]:
-    """The dearest trip in a row; and where a trip is far more than its halves are alone.
-
-    ``made`` are trips by the indices of ``rows``.
-    """
-    known = [
-        (one.idle.median_ns, rows[one.there], rows[one.back], one)
-        for one in made
-        if one.idle is not None and max(one.there, one.back) < len(rows)
-    ]
-    if not known:
-        return []
-    each, there, back, dearest = max(known, key=lambda one: one[0])
-    text = (
-        f"In a row the dearest trip is {there.frameworks} and back, {plain_time(each)} each:"
-        f" {dearest.iterations:,} take {plain_time(dearest.iterations * each)}"
-    )
-    alone = there.cost_ns + back.cost_ns
-    if not 0 < alone < each / FAR_MORE:
-        return [f"{text}."]
-    text += (
-        f". That is {ratio_text(each / alone)} times what its halves take when one array is"
-        f" converted again and again: {_other_arrays(dearest)}"
-    )
-    return [f"{text}.", *_depends(there, back)]
-
-
-def _other_arrays(made: RoundTrip) -> str:
-    """What is another thing in a row; why that costs more is not known."""
-    if made.restarted:
-        return "in a row only the way back gets a new array each time"
-    return "in a row each trip converts the array that the one before made"
-
-
-def _depends(there: Row, back: Row) -> list[str]:
-    """The arrays in a row may begin elsewhere than the one that was converted alone."""
-    return [
-        f"{row.code} gives {row.depends}: in a row it may be the other."
-        for row in (there, back)
-        if row.depends
-    ] + [
-        f"{row.code} was a view in some processes and a copy in others."
-        for row in (there, back)
-        if row.owner == "varies"
-    ]

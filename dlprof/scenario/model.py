@@ -230,7 +230,7 @@ class Scenario(Part):
         default=None,
         ge=1,
         le=100_000,
-        description="So many trips there and back in a row, by the cheapest safe paths.",
+        description="Trips there and back in a row, by the cheapest safe paths, else right ones.",
     )
     environment: Annotated[list[EnvironmentSpec], AfterValidator(_told_apart)] = Field(
         default=[],

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dlprof.axes import shape_text
 from dlprof.owner_times import owner_times_text
 from dlprof.quantity import plain_time, size_text, time_text
-from dlprof.reports.row import Row, row_of
+from dlprof.reports.result_row import row_of
+from dlprof.reports.row import Row
 from dlprof.rules.known import number
 from dlprof.rules.pages import section
 from dlprof.session import FindingRecord, Result, Session

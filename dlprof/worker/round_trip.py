@@ -1,29 +1,32 @@
 """Round trip: what do hundreds of trips there and back cost in a row, and where does the time go?
 
 ``x`` goes to the other framework and comes back, and what came back goes again, as in a loop of an
-application that uses both. Only the last is waited for. Whether the trips grow dearer on the way
-is told by the first and the last ten of them. Behind queued work of known length the first trip
-shows who waits for it: then that time is the work's, not the conversion's.
+application that uses both. Only the last is waited for. Where the time goes is told by other
+runs, in turn with those: they wait for the result of each half, so that a call that returns early
+is charged for its own work, and look whether each way was a view or a copy. Of the runs without a
+clock the last trip is looked at. Whether the trips grow dearer on the way is told by the first and
+the last ten of a run. Behind queued work of known length the first trip shows who waits for it:
+then that time is the work's, not the conversion's.
 
 It cannot tell what waits where the producer's calls run their work themselves.
 """
 
 from __future__ import annotations
 
-import itertools
 import statistics
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dlprof.probes.base import written
 from dlprof.worker import ordering, timer
 from dlprof.worker.load import default_sides, load_of
-from dlprof.worker.subject import Subject
+from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.trip_loop import Marks, Trips, compile_trips
+from dlprof.worker.trip_owner import Owners
 from dlprof.worker.words import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dlprof.worker.cuda import Gpu
 
@@ -39,14 +42,16 @@ LONGER = 2
 """The queue is to be so many times as long as the trips are without it."""
 
 
-@dataclass(frozen=True)
-class Trips:
-    """``run(x, n)`` makes n trips from ``x`` and reads the clock before the first, after each half,
-    and when the last array is there. ``total_ns(x, n)`` is the time of all, with no clock between.
-    """
+def go_once(there: Subject, back: Subject, stage: Callable[[str], None]) -> None:
+    """One trip; ``stage`` is told which way comes next, so that who refuses is known.
 
-    run: Callable[[Any, int], list[int]]
-    total_ns: Callable[[Any, int], int]
+    Raises what the framework raises.
+    """
+    stage("there")
+    middle = there.convert()
+    there.wait_for(middle)
+    stage("back")
+    back.wait_for(compile_call(back.code, back.namespace, "x")(middle))
 
 
 def measure(
@@ -55,16 +60,14 @@ def measure(
     """Times in ns per trip, one process; ``back`` is a subject of the way back."""
     trips, restarted = _working(there, back)
     with timer.collector_off():
-        totals = _totals(trips, there.source, iterations, budget_ns)
-        parts = _parts(trips.run(there.source, iterations), timer.clock_cost_ns())
-    idle = timer.Timing(iterations, [total / iterations for total in totals])
-    found = {"idle": asdict(idle), "parts": parts, "restarted": restarted}
-    loaded, why_not = _loaded(there, trips, iterations, min(totals), gpu)
+        found, shortest = _sampled(trips, there, back, iterations, budget_ns)
+    found["restarted"] = restarted
+    loaded, why_not = _loaded(there, trips, iterations, shortest, gpu)
     if loaded is not None:
         return {**found, "loaded_from": "there", "loaded": loaded, "not_loaded": None}
     # The other framework may have a queue.
-    trips = _compile(back, there, restarted is None)
-    loaded, why_too = _loaded(back, trips, iterations, min(totals), gpu)
+    trips = compile_trips(back, there, restarted is None)
+    loaded, why_too = _loaded(back, trips, iterations, shortest, gpu)
     why_not = f"{why_not}; {why_too}" if loaded is None else None
     return {**found, "loaded_from": "back", "loaded": loaded, "not_loaded": why_not}
 
@@ -74,70 +77,83 @@ def _working(there: Subject, back: Subject) -> tuple[Trips, str | None]:
 
     What came back may be read-only, and refused by the way there.
     """
-    chained = _compile(there, back, chained=True)
+    chained = compile_trips(there, back, chained=True)
     try:
         # Two, since the first begins with another array. They also compile what is compiled once.
-        chained.total_ns(there.source, 2)
+        chained.total(there.source, 2)
     except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
-        alone = _compile(there, back, chained=False)
-        alone.total_ns(there.source, 2)
+        alone = compile_trips(there, back, chained=False)
+        alone.total(there.source, 2)
         return alone, words(refusal)
     return chained, None
 
 
-def _compile(there: Subject, back: Subject, chained: bool) -> Trips:
-    dtype, shape = there.spec.dtype, there.spec.shape
-    go = written(there.import_.code, written(there.export.code, "_x", dtype, shape), dtype, shape)
-    come = written(back.import_.code, written(back.export.code, "_y", dtype, shape), dtype, shape)
-    namespace = {**back.namespace, **there.namespace, "_clock": time.perf_counter_ns}
-    wait = back.wait.format(x="_z") or "pass"
-    again = "_x = _z" if chained else "pass"
-    scope: dict[str, Any] = {}
-    text = (
-        "def run(_x, _n):\n"
-        "    _times = [_clock()]\n"
-        "    for _ in range(_n):\n"
-        f"        _y = {go}\n"
-        "        _times.append(_clock())\n"
-        f"        _z = {come}\n"
-        "        _times.append(_clock())\n"
-        f"        {again}\n"
-        f"    {wait}\n"
-        "    _times.append(_clock())\n"
-        "    return _times\n"
-        "def total(_x, _n):\n"
-        "    _begin = _clock()\n"
-        "    for _ in range(_n):\n"
-        f"        _y = {go}\n"
-        f"        _z = {come}\n"
-        f"        {again}\n"
-        f"    {wait}\n"
-        "    return _clock() - _begin\n"
-    )
-    exec(compile(text, "<round trip>", "exec"), namespace, scope)  # noqa: S102 - the probes' own text
-    return Trips(scope["run"], scope["total"])
+def _sampled(
+    trips: Trips, there: Subject, back: Subject, iterations: int, budget_ns: int
+) -> tuple[dict[str, Any], int]:
+    """Runs with and without a clock, in turn; and the shortest of those without."""
+    source = there.source
+    in_a_row, by_halves = Owners(there, back), Owners(there, back)
+    waits_ns = trips.idle_waits_ns(source, budget_ns)
+    taken: list[timer.Taken] = []
+    runs = []
 
+    def turn() -> None:
+        last: list[Any] = []
 
-def _totals(trips: Trips, source: Any, iterations: int, budget_ns: int) -> list[int]:
-    first = trips.total_ns(source, iterations)
-    count = max(timer.MIN_SAMPLES, min(timer.MAX_SAMPLES, budget_ns // max(first, 1)))
-    if first >= timer.LONG_NS:
-        return [first]
-    return [trips.total_ns(source, iterations) for _ in range(count)]
+        def run() -> int:
+            total_ns, last[:] = trips.total(source, iterations)
+            return total_ns
 
+        taken.append(timer.take(run))
+        in_a_row.look(*last)
+        last.clear()
+        runs.append(trips.halves(source, iterations, by_halves.look))
 
-def _parts(times: list[int], clock_ns: float) -> dict[str, float]:
-    """Mean ns of each half of a trip, of a trip at either end (median), and the wait at the end."""
-    steps = [later - earlier - clock_ns for earlier, later in itertools.pairwise(times)]
-    there, back, wait = steps[:-1:2], steps[1:-1:2], steps[-1]
-    whole = [go + come for go, come in zip(there, back, strict=True)]
-    return {
-        "there_ns": max(statistics.mean(there), 0.0),
-        "back_ns": max(statistics.mean(back), 0.0),
-        "wait_ns": max(wait, 0.0),
-        "first_ns": max(statistics.median(whole[:ENDS]), 0.0),
-        "last_ns": max(statistics.median(whole[-ENDS:]), 0.0),
+    turn()
+    first_ns = taken[0].elapsed_ns
+    if first_ns < timer.LONG_NS:
+        count = max(timer.MIN_SAMPLES, min(timer.MAX_SAMPLES, budget_ns // max(first_ns, 1)))
+        for _ in range(1, count):
+            turn()
+    clock_ns = timer.clock_cost_ns()
+    found = {
+        "idle": asdict(timer.timing_of(taken, iterations)),
+        "parts": middle_of([parts(run, clock_ns, waits_ns) for run in runs]),
+        "in_a_row": in_a_row.as_dict(),
+        "by_halves": by_halves.as_dict(),
     }
+    return found, min(one.elapsed_ns for one in taken)
+
+
+def parts(
+    marks: Sequence[Marks], clock_ns: float, waits_ns: tuple[float, float]
+) -> dict[str, float]:
+    """Mean ns of each half of a trip until its result is ready and until its call returns, of the
+    release of what the trip before made, and of a trip at either end (median).
+    """
+    go, come = waits_ns
+    there = [one.there_ready - one.begin - 2 * clock_ns - go for one in marks]
+    back = [one.back_ready - one.there_ready - 2 * clock_ns - come for one in marks]
+    release = [one.released - one.looked - clock_ns for one in marks]
+    whole = [sum(steps) for steps in zip(there, back, release, strict=True)]
+    calls = [one.there_called - one.begin - clock_ns for one in marks]
+    calls_back = [one.back_called - one.there_ready - clock_ns for one in marks]
+    found = {
+        "there_ns": statistics.mean(there),
+        "back_ns": statistics.mean(back),
+        "release_ns": statistics.mean(release),
+        "there_call_ns": statistics.mean(calls),
+        "back_call_ns": statistics.mean(calls_back),
+        "first_ns": statistics.median(whole[:ENDS]),
+        "last_ns": statistics.median(whole[-ENDS:]),
+    }
+    return {name: max(ns, 0.0) for name, ns in found.items()}
+
+
+def middle_of(runs: Sequence[dict[str, float]]) -> dict[str, float]:
+    """The median of the runs, for each part."""
+    return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
 def _loaded(
@@ -158,7 +174,7 @@ def _loaded(
         work = max(1, round(wanted / unit_ns))
         return middle([_behind(load, trips, iterations, work) for _ in range(REPEATS)])
     except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
-        return None, words(refusal)
+        return None, f"trips from {there.producer.name}: {words(refusal)}"
 
 
 def middle(runs: list[dict[str, float]]) -> tuple[dict[str, float] | None, str | None]:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def run_trip(desk: Desk, request: dict[str, Any], answer: Answer) -> None:
-    """Measure one round trip; sets ``answer.outcome`` to a status and a reason."""
+    """Measure one round trip; sets ``answer.outcome`` to a status and a reason.
+
+    The stage ``there`` or ``back`` is the last where that way is what does not work.
+    """
     guarded(desk, answer, lambda: _measure(desk, request, answer))
 
 
@@ -28,6 +31,7 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     room.check(spec)
     there = ways.subject(spec)
     back = ways_back.subject(ArraySpec(spec.shape, spec.dtype, "C", there.result_device))
+    round_trip.go_once(there, back, answer.stage)
     answer.stage("round trip")
     gpu, _ = gpu_of(there)
     found = round_trip.measure(there, back, request["iterations"], request["budget_ns"], gpu)

@@ -89,6 +89,43 @@ def test_behind_queued_work_of_jax_a_trip_waits(sweep):
     assert "of work of jax: the first trip takes" in " ".join(done.out.split())
 
 
+PLACES = TRIPS.replace("numpy<->torch", "numpy<->jax").replace(
+    '"torch.from_numpy(x)", "x.numpy()"', '"jax.dlpack.from_dlpack(x)", "numpy.asarray(x)"'
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [("jnp.array(x)", "copies"), ("jax.dlpack.from_dlpack(x)", "views")]
+)
+def test_trips_see_themselves_whether_each_way_copies(sweep, path, kind):
+    pytest.importorskip("jax")
+    text = PLACES.replace("jax.dlpack.from_dlpack(x)", path)
+    _, session = sweep(text + 'layouts = ["aligned"]\n')
+    (trip,) = session["round_trips"]
+    assert [one["round"] for one in trip["processes"]] == [0, 1]
+    for process in trip["processes"]:
+        for look in (process["in_a_row"], process["by_halves"]):
+            assert look["there"][kind] > 0
+            assert look["there"]["views"] + look["there"]["copies"] == look["there"][kind]
+            assert look["back"]["copies"] == look["back"]["unknown"] == 0
+            places = look["there"]["view_alignments"] + look["there"]["copy_alignments"]
+            assert places
+            assert all(size % 64 == 0 for size in places)
+
+
+def test_without_a_safe_path_trips_take_one_that_is_right_and_say_so(sweep):
+    """JAX's ``copy=True`` gives a view of aligned memory, against its word (DLP018)."""
+    pytest.importorskip("jax")
+    path = "jax.dlpack.from_dlpack(x, copy=True)"
+    text = PLACES.replace("jax.dlpack.from_dlpack(x)", path) + 'layouts = ["aligned"]\n'
+    done, session = sweep(text)
+    (found,) = [one for one in session["results"] if one["case"]["code"] == path]
+    if found["ownership"]["verdict"] != "view":
+        pytest.skip("this version of JAX copies")
+    assert session["round_trips"][0]["idle"]["median_ns"] > 0
+    assert f"there by {path} (not safe: DLP018)" in " ".join(done.out.split())
+
+
 INGEST = """\
 pairs = ["bytearray->torch"]
 paths = ["*frombuffer", "*asarray_buffer_copy"]

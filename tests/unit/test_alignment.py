@@ -9,7 +9,7 @@ import pytest
 from builders import make_result, make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
-from dlprof.reports.row import row_of, rows_of
+from dlprof.reports.result_row import row_of, rows_of
 from dlprof.worker import alignment
 from dlprof.worker.alignment import judge
 

@@ -6,7 +6,7 @@ import pytest
 from builders import lost_row, make_measure, make_result, make_row
 
 from dlprof.reports.answer import answers, slower
-from dlprof.reports.row import row_of
+from dlprof.reports.result_row import row_of
 from dlprof.session import ProcessSamples
 
 pytestmark = pytest.mark.unit

@@ -26,7 +26,7 @@ from dlprof.errors import DlprofError
 from dlprof.judging import judged
 from dlprof.reports import comparison, comparison_json, delimited, markdown, notebook, parquet
 from dlprof.reports.html import page
-from dlprof.reports.row import row_of
+from dlprof.reports.result_row import row_of
 from dlprof.ticket import write as writing
 
 pytestmark = pytest.mark.unit
@@ -56,6 +56,33 @@ def everything():
     )  # fmt: skip
 
 
+def trips_of(session):
+    """Trips by the first result and back by one of the other direction, seen by two processes."""
+    firsts = [(one.case.producer, one.case.consumer) for one in session.results[:6]]
+    back = firsts.index(firsts[0][::-1]) if firsts[0][::-1] in firsts else 1
+    looks = [{"views": 5, "view_alignments": [64]}, {"copies": 5, "copy_alignments": [16]}]
+    times = make_measure(9e5, None).model_dump() | {
+        "processes": [
+            {"round": number, "loops": 9, "samples_ns": [5.0 + number], "page_faults_per_call": 9.0}
+            for number in range(2)
+        ]
+    }
+    halves = ("there_ns", "back_ns", "release_ns", "there_call_ns", "back_call_ns")
+    trip = {
+        "there": 0,
+        "back": back,
+        "iterations": 100,
+        "idle": times,
+        "parts": dict.fromkeys(halves, 9.0),
+        "processes": [
+            {"round": number, "in_a_row": {"there": look}, "by_halves": {"back": look}}
+            for number, look in enumerate(looks)
+        ],
+        "refused": [{"result": 1, "reason": "ValueError: no"}],
+    }
+    return [sessions.RoundTrip.model_validate(trip)]
+
+
 def texts():
     """Sessions as text, read: with a reproducer, with all sections, as matrix and round trip."""
     whole = full_session()
@@ -65,7 +92,7 @@ def texts():
         for changes in (
             {},
             {"command": ["matrix"]},
-            {"request": {**whole.request, "scenario": SCENARIO}},
+            {"request": {**whole.request, "scenario": SCENARIO}, "round_trips": trips_of(whole)},
             {
                 "environments": [{"name": "a"}, {"name": "b"}],
                 "request": {"scenario": {"report": ""}},

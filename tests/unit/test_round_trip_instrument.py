@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy
 import pytest
 from builders import make_subject
 
 from dlprof.probes.base import Import, Protocol
+from dlprof.probes.numpy import NumPy
 from dlprof.worker import round_trip
+from dlprof.worker.trip_loop import Marks, compile_trips
 
 pytestmark = pytest.mark.unit
 
@@ -28,7 +32,15 @@ def test_a_trip_has_two_halves_and_a_time():
     assert found["idle"]["loops"] == TRIPS
     assert len(found["idle"]["samples_ns"]) >= 5
     assert min(found["idle"]["samples_ns"]) > 0
-    assert set(found["parts"]) == {"there_ns", "back_ns", "wait_ns", "first_ns", "last_ns"}
+    assert set(found["parts"]) == {
+        "there_ns",
+        "back_ns",
+        "release_ns",
+        "there_call_ns",
+        "back_call_ns",
+        "first_ns",
+        "last_ns",
+    }
 
 
 def test_what_comes_back_goes_again():
@@ -67,16 +79,93 @@ def test_a_producer_that_finishes_its_work_is_not_loaded_and_says_why():
     assert found["not_loaded"].count("numpy finishes its work on cpu before it returns") == 2
 
 
-def test_the_time_of_the_halves_is_without_the_clock():
-    times = [0, 150, 350, 500, 700, 750]
-    parts = round_trip._parts(times, clock_ns=50.0)
+def test_a_half_is_over_when_its_result_is_ready():
+    marks = [Marks(0, 150, 1100, 1250, 1350, 1400, 1450), Marks(2000, 2150, 3100, 3250, 3350, 0, 0)]
+    parts = round_trip.parts(marks[:1], clock_ns=50.0, waits_ns=(400.0, 0.0))
     assert parts == {
-        "there_ns": 100.0,
+        "there_ns": 600.0,
+        "there_call_ns": 100.0,
         "back_ns": 150.0,
-        "wait_ns": 0.0,
-        "first_ns": 250.0,
-        "last_ns": 250.0,
+        "back_call_ns": 100.0,
+        "release_ns": 0.0,
+        "first_ns": 750.0,
+        "last_ns": 750.0,
     }
+
+
+def test_what_is_still_made_when_a_call_returns_is_charged_to_that_call():
+    """The way there returns at once; its wait is what takes time, and not the way back."""
+    waits = []
+    there = replace(way("{x}.copy()", waits=waits), wait="waits.append({x}[0, 0])")
+    trips = compile_trips(there, way("{x}[...]"), chained=True)
+    order = []
+    trips.halves(there.source, 2, lambda *arrays: order.append(len(waits)))
+    assert order == [1, 2]
+    trips.total(there.source, 2)
+    assert len(waits) == 2
+
+
+def test_what_the_trip_before_made_is_released_outside_of_both_halves():
+    events = []
+
+    class Kept(numpy.ndarray):
+        def __del__(self):
+            events.append("gone")
+
+    there = way("events.append('go') or {x}.copy().view(Kept)", events=events, Kept=Kept)
+    back = way("events.append('come') or numpy.asarray({x})", events=events)
+    trips = compile_trips(there, back, chained=False)
+    trips.halves(there.source, 3, lambda *_: events.append("look"))
+    trip = ["go", "come", "look"]
+    assert events[:11] == [*trip, *trip, "gone", *trip, "gone"]
+
+
+def owners(there, back="{x}[...]", **names):
+    found = measured(there, back, **names)
+    return found["in_a_row"], found["by_halves"]
+
+
+def test_each_way_of_the_trips_is_seen_to_be_a_view_or_a_copy():
+    for look in owners("{x}.copy()"):
+        assert (look["there"]["views"], look["back"]["copies"]) == (0, 0)
+        assert look["there"]["copies"] == look["back"]["views"] > 0
+        assert look["there"]["copy_alignments"]
+        assert look["back"]["view_alignments"]
+
+
+def test_a_way_that_copies_only_the_first_array_is_seen_to_be_both():
+    """As JAX does: what comes back begins at a better address than the first array did."""
+    first = []
+
+    def sometimes(array):
+        first.append(array) if not first else None
+        return array.copy() if array is first[0] else array
+
+    in_a_row, by_halves = owners("sometimes({x})", "{x}[...]", sometimes=sometimes)
+    assert (in_a_row["there"]["copies"], by_halves["there"]["copies"] > 0) == (0, True)
+    assert by_halves["there"]["views"] == (TRIPS - 1) * by_halves["there"]["copies"]
+
+
+def test_memory_that_one_array_shares_with_a_part_of_the_other_is_not_called_a_copy():
+    look, _ = owners("numpy.lib.stride_tricks.as_strided({x}[::-1], {x}.shape)")
+    assert look["there"]["unknown"] > 0
+    assert look["there"]["copies"] == 0
+
+
+def test_a_framework_that_does_not_say_where_its_array_is_costs_the_look_alone(monkeypatch):
+    there, back = way("{x}[...]"), way("{x}[...]")
+    monkeypatch.setattr(NumPy, "pointer", lambda self, array: 1 / 0)
+    found = round_trip.measure(there, back, TRIPS, BUDGET_NS)
+    assert found["idle"]["samples_ns"]
+    assert found["in_a_row"]["there"]["unknown"] > 0
+
+
+def test_the_way_that_is_refused_is_known():
+    for there, back, last in (("1 / 0", "{x}", "there"), ("{x}", "1 / 0", "back")):
+        stages = []
+        with pytest.raises(ZeroDivisionError):
+            round_trip.go_once(way(there), way(back), stages.append)
+        assert stages[-1] == last
 
 
 def test_a_queue_is_what_the_first_trip_waits_for():
@@ -87,7 +176,7 @@ def test_a_queue_is_what_the_first_trip_waits_for():
         def finish(self, array):
             pass
 
-    trips = round_trip.Trips(lambda array, n: [5, 105, 110, 120, 130, 131], lambda array, n: 0)
+    trips = round_trip.Trips(lambda array, n: [5, 105, 110, 120, 130, 131], None, None, None)
     found = round_trip._behind(Queue(), trips, 2, 1)
     assert (found["there_ns"], found["back_ns"]) == (100.0, 5.0)
     assert (found["others_ns"], found["wait_ns"]) == (20.0, 1.0)

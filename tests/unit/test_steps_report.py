@@ -9,7 +9,7 @@ from step_builders import fresh_result, make_change, make_step, step_result
 from dlprof.reports.answer import answers
 from dlprof.reports.html import render as render_html
 from dlprof.reports.markdown import render as render_markdown
-from dlprof.reports.row import row_of
+from dlprof.reports.result_row import row_of
 from dlprof.reports.terminal import render
 
 pytestmark = pytest.mark.unit

@@ -8,7 +8,7 @@ import pytest
 from builders import lost_row, make_header, make_measure, make_result, make_row
 from rich.cells import cell_len
 
-from dlprof.reports.row import row_of
+from dlprof.reports.result_row import row_of
 from dlprof.reports.terminal import render, unmeasured_text
 from dlprof.session import ProcessSamples
 

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import pytest
+from builders import make_case
 
+from dlprof import trips
 from dlprof.interpreter import Outcome
-from dlprof.trips import _merged
+from dlprof.runner import Interpreter
+from dlprof.settings import Settings
+from dlprof.trips import Attempt
+from dlprof.trips import _merged as merged
 
 pytestmark = pytest.mark.unit
+
+LOOK = {"there": {"views": 5}, "back": {"copies": 5, "copy_alignments": [16]}}
+
+
+def _merged(ends, answers, iterations):
+    there, back = ends
+    return merged(Attempt([there], [back], list(answers)), iterations)
 
 
 def said(per_trip_ns, **changes):
     part = {
         "idle": {"loops": 100, "samples_ns": [per_trip_ns] * 5},
         "parts": {"there_ns": per_trip_ns / 2, "back_ns": per_trip_ns / 2},
+        "in_a_row": LOOK,
+        "by_halves": LOOK,
         "loaded": None,
         "loaded_from": "back",
         "not_loaded": "no queue",
@@ -34,7 +48,7 @@ def test_the_time_is_the_median_of_the_processes():
 def test_a_process_that_died_leaves_the_others():
     trip = _merged((0, 1), [(0, Outcome("crashed", "killed")), (1, said(100.0))], 100)
     assert trip.idle.median_ns == 100.0
-    assert trip.reason is None
+    assert trip.reason == "1 of 2 processes: killed"
 
 
 def test_a_trip_that_no_process_made_says_why():
@@ -46,3 +60,98 @@ def test_the_load_is_the_median_of_those_that_were_loaded():
     loaded = {"queued_ns": 50.0, "there_ns": 49.0}
     trip = _merged((0, 1), [(0, said(1.0, loaded=loaded)), (1, said(1.0))], 100)
     assert trip.loaded == loaded
+
+
+def test_what_each_process_saw_is_kept_with_its_round():
+    trip = _merged((0, 1), [(0, said(1.0)), (2, said(1.0))], 100)
+    assert [one.round for one in trip.processes] == [0, 2]
+    assert trip.processes[1].in_a_row.back.copy_alignments == [16]
+    assert trip.processes[1].by_halves.there.views == 5
+
+
+def refusal(stage):
+    return Outcome("unsupported", "ValueError: not aligned", stage=stage)
+
+
+def test_a_path_that_does_not_work_gives_way_to_the_next_of_its_direction():
+    attempt = Attempt([3, 4], [7, 8], [(0, said(1.0)), (1, refusal("there"))])
+    assert attempt.take_next()
+    assert (attempt.there, attempt.back, attempt.answers) == ([4], [7, 8], [])
+    attempt.keep(0, refusal("back"))
+    assert attempt.take_next()
+    assert (attempt.there, attempt.back) == ([4], [8])
+    assert [(one.result, one.reason) for one in attempt.refused] == [
+        (3, "ValueError: not aligned"),
+        (7, "ValueError: not aligned"),
+    ]
+
+
+def test_without_another_path_the_trip_is_given_up():
+    attempt = Attempt([3], [7, 8], [(0, refusal("there"))])
+    assert not attempt.take_next()
+    assert merged(attempt, 100).reason == "ValueError: not aligned"
+
+
+def test_what_fails_later_than_in_a_first_trip_is_nobody_s_fault():
+    assert not Attempt([3, 4], [7, 8], [(0, refusal("round trip"))]).take_next()
+
+
+def test_trips_that_were_made_need_no_other_path():
+    assert not Attempt([3, 4], [7, 8], [(0, said(1.0))]).take_next()
+
+
+class Nobody:
+    """A watcher that sees nothing."""
+
+    def case(self, *_):
+        pass
+
+
+CASES = [
+    make_case("numpy", "jax", "view_only"),
+    make_case("numpy", "jax", "any_array"),
+    make_case("jax", "numpy", "back"),
+]
+
+
+def made_by(monkeypatch, answer, candidates, rounds=2):
+    """The trips of workers that answer ``answer(there, back)``, and what each was asked for."""
+    asked = []
+
+    class Worker:
+        def __init__(self, *_):
+            pass
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def ask(self, request, _limit_s):
+            asked.append((request["import"], request["back"]["import"]))
+            return answer(*asked[-1])
+
+    monkeypatch.setattr(trips, "Worker", Worker)
+    settings = Settings(rounds=rounds, round_trips=100, seed=1)
+    interpreters = {"": Interpreter("python", {})}
+    return trips.measure([candidates], CASES, interpreters, settings, Nobody()), asked
+
+
+def test_every_process_makes_the_trips_by_a_path_that_none_refuses(monkeypatch):
+    answers = iter([said(1.0), refusal("there"), said(2.0), said(2.0)])
+    (trip,), asked = made_by(monkeypatch, lambda *_: next(answers), ([0, 1], [2]))
+    assert asked == [("view_only", "back")] * 2 + [("any_array", "back")] * 2
+    assert (trip.there, trip.back, len(trip.idle.processes)) == (1, 2, 2)
+    assert [one.result for one in trip.refused] == [0]
+    assert trip.reason is None
+
+
+def test_a_path_that_is_refused_at_once_is_not_asked_for_again(monkeypatch):
+    (trip,), asked = made_by(
+        monkeypatch,
+        lambda there, _: refusal("there") if there == "view_only" else said(1.0),
+        ([0, 1], [2]),
+    )
+    assert asked == [("view_only", "back"), *[("any_array", "back")] * 2]
+    assert trip.idle is not None

@@ -10,7 +10,8 @@ from dlprof.quantity import time_text
 from dlprof.reports import command
 from dlprof.reports.ci.check import ERROR, FAILED, SKIPPED, Check, lines_of
 from dlprof.reports.ci.remark import Remark, distinct, fingerprint
-from dlprof.reports.row import Row, row_of, rows_of
+from dlprof.reports.result_row import row_of, rows_of
+from dlprof.reports.row import Row
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session import ExpectationRecord, FindingRecord, Header, Result
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
-from dlprof.reports.row import Row, rows_of, suspected
+from dlprof.reports.result_row import rows_of
+from dlprof.reports.row import Row, suspected
 from dlprof.session import FindingRecord, Result, Session
 
 MOST_OF_A_FINDING = 3
