@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from dlprof.quantity import plain_time, ratio_text
+from dlprof.quantity import brief_text, plain_time, ratio_text
 from dlprof.reports import trip_owners, trip_paths
 from dlprof.reports.row import Row
 from dlprof.reports.trips_in_a_row import HALVES, InARow
@@ -31,7 +31,7 @@ def sentences(trips: Sequence[InARow]) -> list[str]:
     iterations = dearest.made.iterations
     text = (
         f"In a row the dearest trip is {dearest.there.frameworks} and back,"
-        f" {plain_time(each_ns)} each{_named(dearest)}: {iterations:,} take"
+        f" {_each_text(dearest)} each{_named(dearest)}: {iterations:,} take"
         f" {plain_time(iterations * each_ns)}."
     )
     return [text, *_beside_alone(dearest, each_ns)]
@@ -43,6 +43,10 @@ def _processes(trips: InARow) -> list[ProcessSamples]:
 
 def _each_ns(trips: InARow) -> float:
     return trips.made.idle.median_ns if trips.made.idle is not None else 0.0
+
+
+def _each_text(trips: InARow) -> str:
+    return brief_text(trips.made.idle) if trips.made.idle is not None else "?"
 
 
 def _named(trips: InARow) -> str:
