@@ -13,7 +13,7 @@ from dlprof.collector import paused
 from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
 from dlprof.reports.measures import peak_arrays
-from dlprof.reports.row import A_VIEW, Row, depending
+from dlprof.reports.row import A_VIEW, Row, diagnosed
 from dlprof.rules.known import number, seen
 from dlprof.rules.steady import Look, depends, looks_of, memory_of, owners_of
 from dlprof.session import (
@@ -104,7 +104,7 @@ def _unchecked(result: Result) -> str:
 def rows_of(results: Iterable[Result]) -> list[Row]:
     """The rows of many results."""
     with paused():
-        return depending([row_of(result) for result in results])
+        return diagnosed([row_of(result) for result in results])
 
 
 def _pair(result: Result) -> str:

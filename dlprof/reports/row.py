@@ -154,15 +154,23 @@ class Row:
         return self.pair, self.shape, self.dtype, self.layout, self.device
 
 
-def depending(rows: Sequence[Row]) -> list[Row]:
-    """The rows, told how their path depends on where the source begins.
+def diagnosed(rows: Sequence[Row]) -> list[Row]:
+    """The rows, told what was looked at once for each path, at its first shape.
 
-    That is looked at once for each path, at its first shape.
+    That is how view or copy depends on where the source begins, and what makes a path safe.
     """
-    known = {_way(row): row.depends for row in reversed(rows) if row.depends}
-    if not known:
-        return list(rows)
-    return [replace(row, depends=row.depends or known.get(_way(row), "")) for row in rows]
+    depends = {_way(row): row.depends for row in reversed(rows) if row.depends}
+    looked = {_way(row) for row in rows if row.status == "ok" and not row.unlooked}
+    return [
+        replace(
+            row,
+            depends=row.depends or depends.get(_way(row), ""),
+            unlooked="" if _way(row) in looked else row.unlooked,
+        )
+        if _way(row) in depends or _way(row) in looked
+        else row
+        for row in rows
+    ]
 
 
 def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Row]:

@@ -7,7 +7,7 @@ import math
 import pytest
 from builders import make_header, make_measure, make_result, make_row
 
-from dlprof.reports.result_row import row_of
+from dlprof.reports.result_row import row_of, rows_of
 from dlprof.reports.row import suspected
 from dlprof.reports.terminal import render
 from dlprof.session import FindingRecord
@@ -221,3 +221,11 @@ def test_a_result_of_which_nothing_could_be_seen_is_not_called_safe(changes, uns
     row = row_of(make_result(**{"ownership": None, "values": None, **changes}))
     assert row.unseen is unseen
     assert not (row.unseen and row.safe)
+
+
+def test_what_was_looked_at_for_one_shape_holds_for_the_others_of_the_path():
+    whole = make_result("f(x)")
+    other = make_result("f(x)", case={"shape": (7,)}, lifetime=None, ordering=None)
+    another = make_result("g(x)", case={"shape": (7,)}, lifetime=None, ordering=None)
+    assert row_of(other).unlooked
+    assert [bool(row.unlooked) for row in rows_of([whole, other, another])] == [False, False, True]
