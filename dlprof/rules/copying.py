@@ -11,7 +11,7 @@ from dlprof.rules.advice import for_each_producer
 from dlprof.rules.known import Known, mapping, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import clearly_longer
+from dlprof.rules.timing import longer_by_itself
 
 HOST_PROTOCOL = "numpy"
 """The protocol of a host array in between."""
@@ -51,7 +51,7 @@ def _view_instead(survey: Survey, case: Known) -> Known | None:
             other.owner == "view" and not other.kept and alignment.aligned_as(other, case)
         ),
     )
-    slower = view is not None and clearly_longer(
+    slower = view is not None and longer_by_itself(
         case.ready, view.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
     )
     return view if slower else None
@@ -183,7 +183,7 @@ def _contrast(case: Known, views: Mapping[tuple[object, ...], Sequence[Known]]) 
     found = [
         contrast
         for view in views.get(_but_layout(case), ())
-        if clearly_longer(case.ready, view.ready, thresholds.SLOW_RATIO, thresholds.COSTLY_GAP_NS)
+        if longer_by_itself(case.ready, view.ready, thresholds.SLOW_RATIO, thresholds.COSTLY_GAP_NS)
         and (contrast := _told_apart(case, view)) is not None
     ]
     known = min(found, key=lambda contrast: contrast.cause == UNCLEAR, default=None)

@@ -11,7 +11,7 @@ from dlprof.rules.alignment import aligned_as
 from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import clearly_longer
+from dlprof.rules.timing import longer_by_itself
 
 
 def slow_path(survey: Survey) -> Iterator[Claim]:
@@ -42,7 +42,7 @@ def _faster(survey: Survey, case: Known) -> Known | None:
     if case.owner not in ("view", "copy") or not case.right:
         return None
     best = survey.instead(case, lambda other: _is_alike(survey, case, other))
-    slow = best is not None and clearly_longer(
+    slow = best is not None and longer_by_itself(
         case.ready, best.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
     )
     return best if slow else None
@@ -70,7 +70,7 @@ def asymmetric(survey: Survey) -> Iterator[Claim]:
         and pair[0] != pair[1]
         and survey.safe(back)
         and not back.kept
-        and clearly_longer(
+        and longer_by_itself(
             case.ready, back.ready, thresholds.ASYMMETRIC_RATIO, thresholds.ASYMMETRIC_GAP_NS
         )
     ]

@@ -17,10 +17,9 @@ def clearly_longer(
     every process that measured both; and its fastest sample must lie above by
     :data:`thresholds.LEAST_RATIO`. Without intervals, the ratio must be that of
     :data:`thresholds.UNREPEATED_RATIO`. Where processes fall into modes no one number stands for
-    them: then the fastest mode of ``longer`` is taken, and the slowest of ``shorter``. What other
-    programs took of the processor is no path's cost.
+    them: then the fastest mode of ``longer`` is taken, and the slowest of ``shorter``.
     """
-    if longer is None or shorter is None or shorter.median_ns <= 0 or longer.is_disturbed:
+    if longer is None or shorter is None or shorter.median_ns <= 0:
         return False
     if longer.median_ns - shorter.median_ns < gap_ns:
         return False
@@ -35,6 +34,14 @@ def clearly_longer(
         return False
     low, high = longer.modes_ns[0], shorter.modes_ns[1]
     return low >= ratio * high and low - high >= gap_ns
+
+
+def longer_by_itself(
+    longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
+) -> bool:
+    """The same of two paths: what other programs took of the processor is no path's cost."""
+    disturbed = longer is not None and longer.is_disturbed
+    return not disturbed and clearly_longer(longer, shorter, ratio, gap_ns)
 
 
 def _longer_in_every_process(longer: TimeMeasure, shorter: TimeMeasure, ratio: float) -> bool:

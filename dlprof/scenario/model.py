@@ -14,7 +14,6 @@ from dlprof.errors import UsageError
 from dlprof.probes.base import DTYPES, LAYOUTS
 from dlprof.rules.thresholds import named as known_thresholds
 from dlprof.runner import Settings
-from dlprof.scenario.expectation import NEEDS
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.step_request import framework as step_framework
@@ -290,15 +289,4 @@ class Scenario(Part):
             raise ValueError(f"report 'loop' needs a placement: name some of {', '.join(LOOPS)}")
         if self.step and self.expect:
             raise ValueError("expect tells of findings, and of steps there are none")
-        if not self.diagnose:
-            self._check_expected_without_diagnosis()
         return self
-
-    def _check_expected_without_diagnosis(self) -> None:
-        for text in self.expect:
-            rule = parse_expectation(text).what
-            if rule in NEEDS:
-                raise ValueError(
-                    f"it expects {text!r}, and diagnose = false leaves out the"
-                    f" {NEEDS[rule].replace('_', ' ')} that this needs"
-                )

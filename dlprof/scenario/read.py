@@ -15,6 +15,8 @@ from pydantic_core import ErrorDetails
 from dlprof import files
 from dlprof.clean import clean
 from dlprof.errors import ScenarioError
+from dlprof.scenario.expectation import NEEDS
+from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.lines import line_of
 from dlprof.scenario.model import EnvironmentSpec, FloorSpec, Part, Scenario, StepSpec
 
@@ -51,7 +53,21 @@ def parse(text: str, name: str) -> Scenario:
         raise ScenarioError(f"{name} is nested too deeply for a scenario") from None
     except ValueError:  # sys.get_int_max_str_digits
         raise ScenarioError(f"{name} holds a whole number of too many digits") from None
-    return validated(content, name, text)
+    found = validated(content, name, text)
+    _check_expected(found, name, text)
+    return found
+
+
+def _check_expected(scenario: Scenario, name: str, text: str) -> None:
+    """A file that asks for what it leaves out makes no sense; ``--quick`` may leave it out."""
+    for number, expected in enumerate(scenario.expect if not scenario.diagnose else ()):
+        needed = NEEDS.get(parse_expectation(expected).what)
+        if needed:
+            line = line_of(text, ("expect", number))
+            raise ScenarioError(
+                f"{name}{f', line {line}' if line else ''}: expect {number + 1}: {expected!r} needs"
+                f" the {needed.replace('_', ' ')}, which diagnose = false leaves out"
+            )
 
 
 def validated(content: Mapping[str, Any], name: str, text: str = "") -> Scenario:

@@ -121,7 +121,7 @@ def test_a_dry_run_makes_no_environment(sweep, tmp_path):
     ],
 )
 def test_what_cannot_be_checked_is_exit_code_three(sweep, expect, code, told):
-    run = sweep(PAIR + FAST + f'expect = ["{expect}"]\n')
+    run = sweep(PAIR + f'expect = ["{expect}"]\n', "--quick")
     assert run.code == code
     assert f"expected {expect}: {told} (" in run.out
     assert run.sentence() == f"dlprof: expectation not checked: {expect}"

@@ -7,7 +7,7 @@ from builders import make_measure
 from rule_builders import US, found, once, path, rules, spread, verdict
 
 from dlprof.rules import thresholds
-from dlprof.rules.timing import clearly_longer
+from dlprof.rules.timing import clearly_longer, longer_by_itself
 from dlprof.session import ProcessSamples
 
 pytestmark = pytest.mark.unit
@@ -99,9 +99,9 @@ def test_what_other_programs_took_is_no_cost_of_a_path():
         return spread(8_000 * US).model_copy(update={"processes": processes})
 
     fast = spread(50 * US)
-    assert clearly_longer(stalled(0.0, 0.4, 0.4), fast, 2.0, US)
-    assert clearly_longer(stalled(0.9, 0.0, 0.0), fast, 2.0, US)
-    assert not clearly_longer(stalled(0.5, 0.8, 0.0), fast, 2.0, US)
+    assert longer_by_itself(stalled(0.0, 0.4, 0.4), fast, 2.0, US)
+    assert longer_by_itself(stalled(0.9, 0.0, 0.0), fast, 2.0, US)
+    assert not longer_by_itself(stalled(0.5, 0.8, 0.0), fast, 2.0, US)
 
 
 def test_modes_are_compared_by_the_nearest():

@@ -82,7 +82,7 @@ def test_an_unknown_key_of_an_environment_is_found_in_its_own_table():
         ("[thresholds]\nslow_ratio = -3", "line 5: thresholds, slow_ratio: found -3"),
         (
             'diagnose = false\nexpect = ["DLP001 on tf->*"]',
-            "expects 'DLP001 on tf->*', and diagnose = false leaves out the ordering",
+            "line 5: expect 1: 'DLP001 on tf->*' needs the ordering, which diagnose = false leaves",
         ),
         ("timeout = nan", "line 4: timeout: found nan, expected a finite number"),
     ],

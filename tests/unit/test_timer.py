@@ -264,6 +264,15 @@ def test_a_statement_that_stalls_for_ever_is_sampled_a_few_times_and_called_dist
     assert 10**9 - stalling.left < 10 * timer.TRIES * timer.MIN_SAMPLES
 
 
+def test_nothing_is_tried_again_after_a_while(clock, monkeypatch):
+    stalling = Stalling(clock, monkeypatch, 8_000, 10**9, lost_ns=100_000_000)
+    assert stalling.sample().is_disturbed is False
+    slow = Stalling(clock, monkeypatch, 8_000, 10**9, lost_ns=15_000_000)
+    monkeypatch.setattr(timer, "LAST_TRY_NS", 50_000_000)
+    assert slow.sample().is_disturbed
+    assert 10**9 - slow.left < 2 * timer.MIN_SAMPLES
+
+
 def test_a_long_statement_that_loses_the_processor_now_and_then_is_not_disturbed(
     clock, monkeypatch
 ):
