@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dlprof.catalog import Catalog, catalog_from
+from dlprof.clean import first_line
 from dlprof.errors import BadInterpreter, Unmeasured, UsageError
 from dlprof.interpreter import Outcome, Worker, is_python
 from dlprof.plan import Case
@@ -57,7 +58,8 @@ def _inspected(python: str, probe_files: tuple[str, ...]) -> Catalog:
     answer["faults"] = {**answer["faults"], **skip}
     for source, fault in answer["faults"].items():
         if source in named:
-            raise UsageError(f"cannot use the probe file {source.removeprefix('file:')}: {fault}")
+            file, words = source.removeprefix("file:"), first_line(fault)
+            raise UsageError(f"cannot use the probe file {file}: {words}")
     return catalog_from(python, answer)
 
 
