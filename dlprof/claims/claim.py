@@ -141,9 +141,19 @@ def _unsafe(row: Row) -> str | None:
         return f"documented as a {row.promise}, and is a {is_}"
     if row.suspect:
         return "a finding says that it is wrong or unsafe"
+    unknown = _unknown(row)
+    return f"not known whether {unknown}" if unknown else None
+
+
+def _unknown(row: Row) -> str:
+    """What nobody knows of a path, without which it cannot be called safe."""
+    if row.unseen:
+        return "it is safe: nothing of the result could be looked at"
+    if row.unchecked:
+        return f"its values survive: {row.unchecked}"
     if row.unlooked:
-        return f"not known whether it is safe: {row.unlooked}"
-    return None if row.ready is not None else "not known whether it is safe: it has no time"
+        return f"it is safe: {row.unlooked}"
+    return "" if row.ready is not None else "it is safe: it has no time"
 
 
 def _named(finding: FindingRecord | None) -> str | None:

@@ -143,7 +143,8 @@ def sentences(rows: Sequence[Row]) -> list[str]:
             f" {listed([row.code for row in views])}."
         )
     if copies:
-        best = copies[0]
+        # One that was asked not to copy is nothing to go by.
+        best = next((row for row in copies if not row.forbids_copy), copies[0])
         speed = "" if best.gb_per_s is None else f" at {best.gb_per_s:.2g} GB/s"
         share = "" if best.share_of_memcpy is None else f", {share_of_memcpy(best)} of memcpy"
         wrong = f", and not right: {', '.join(best.changed)}" if best.changed else ""

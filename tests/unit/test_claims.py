@@ -130,8 +130,13 @@ def test_what_is_right_as_documented_and_looked_at_is_safe():
         ({"lifetime": None}, "not known whether it is safe: nothing looked for races or lost memory"),
         ({"status": "invalid", "reason": "throttled"}, "invalid: throttled"),
         ({"ready": None}, "not known whether it is safe: it has no time"),
+        ({"values": UNKNOWN}, "not known whether its values survive: zero-size arrays have no address …"),
+        (
+            {"values": UNKNOWN, "owner": None, "ownership": UNKNOWN},
+            "not known whether it is safe: nothing of the result could be looked at",
+        ),
     ],
-    ids=["values", "promise", "not looked at", "invalid", "no time"],
+    ids=["values", "promise", "not looked at", "invalid", "no time", "unchecked", "unseen"],
 )  # fmt: skip
 def test_what_is_not_safe_says_why(changes, words):
     result = path("f(x)", **{"lifetime": SAFE, "host": path("f(x)").host_time} | changes)

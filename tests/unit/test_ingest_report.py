@@ -47,6 +47,12 @@ def test_a_copy_is_the_consumers_and_is_compared_with_memcpy_and_the_making():
     assert "the fastest is tensor(x) at 3.4 GB/s, 45 % of memcpy." in text(row)
 
 
+def test_a_call_that_asks_for_no_copy_is_not_named_as_the_fastest_copy():
+    asked_not_to = loaded("torch.asarray(x, copy=False)", ready=1e6)
+    assert "the fastest is tensor(x)" in text(asked_not_to, loaded("tensor(x)", ready=2e6))
+    assert "the fastest is torch.asarray(x, copy=False)" in text(asked_not_to)
+
+
 def test_the_hungriest_copy_is_named():
     rows = [loaded("once(x)"), loaded("twice(x)", peak_arrays=2.0)]
     assert "The most memory takes twice(x): 2.00 arrays at its peak." in text(*rows)
