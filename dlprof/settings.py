@@ -10,6 +10,8 @@ from dlprof.plan import Case
 
 FEW_PATHS = 12
 """A pair with more paths gets less time for each, so that an answer does not take minutes."""
+LEAST_ONCE_NS = 8_000_000
+"""Of a single process, of which no interval is told."""
 LEAST_SAMPLE_NS = 20_000_000
 """Twenty samples of a millisecond."""
 OWN_PROCESS_BYTES = 1 << 30
@@ -57,7 +59,8 @@ def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
         codes.setdefault(case.pair, set()).add(case.path.code)
     most = max((len(paths) for paths in codes.values()), default=1)
     shared = settings.sample_ns * FEW_PATHS // max(most, FEW_PATHS)
-    return max(shared, min(settings.sample_ns, LEAST_SAMPLE_NS))
+    least = LEAST_SAMPLE_NS if settings.rounds > 1 else LEAST_ONCE_NS
+    return max(shared, min(settings.sample_ns, least))
 
 
 def process_of(index: int, case: Case, settings: Settings) -> tuple[Any, ...]:

@@ -47,17 +47,22 @@ class OneCall:
 def make(subject: Subject) -> OneCall:
     """One conversion, timed. Raises what the framework raises."""
     wait = compile_call(subject.wait.format(x="_result") or "None", subject.namespace, "_result")
-    with timer.collector_off():
+    with timer.collector_off(), timer.others() as were_there:
         faults, preempted = timer.counted()
         begin = time.perf_counter_ns()
         result = subject.convert()
         returned = time.perf_counter_ns()
         wait(result)
         ready = time.perf_counter_ns()
-        now = timer.counted()
+        now, others = timer.counted(), were_there()
     host = timer.Taken(returned - begin, now[0] - faults, now[1] - preempted)
     whole = replace(host, elapsed_ns=ready - begin)
-    return OneCall(subject, timer.timing_of([host], 1), timer.timing_of([whole], 1), result)
+    return OneCall(
+        subject,
+        timer.timing_of([host], 1, others=others),
+        timer.timing_of([whole], 1, others=others),
+        result,
+    )
 
 
 def serves(first: OneCall) -> OneCall | None:

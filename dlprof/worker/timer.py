@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import statistics
 import sys
 import time
@@ -16,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 MIN_SAMPLE_NS = 1_000_000
@@ -28,6 +30,9 @@ LAST_TRY_NS = 300_000_000
 """...but not after so long: what waits for other threads would never come to an end."""
 SLICE_NS = 4_000_000
 """What it costs to lose the processor once: 2 to 5 ms on the machines that were looked at."""
+FOREIGN_NS, FOREIGN_SHARE = 30_000_000, 0.25
+"""From so much time of other programs on, and this share of one processor, they count: the kernel
+tells it in hundredths of a second."""
 LONG_NS = 1_000_000_000
 """A statement that takes this long is timed once: the clock and a warm-up are nothing beside it,
 and what tells its noise are the other processes."""
@@ -63,7 +68,8 @@ class Timing:
     """Samples of ns per call, each the mean of ``loops`` calls, with the loop's cost taken off.
 
     ``disturbed`` is the share of samples of which half or more is the time of other programs, as
-    far as the kernel counts how often it took a processor from a thread of this process.
+    far as the kernel counts how often it took a processor from a thread of this process; 0 where no
+    other program ran, since threads of one process push each other aside as well.
     """
 
     loops: int
@@ -93,11 +99,6 @@ class Taken:
     def is_disturbed(self) -> bool:
         return self.preempted > 0 and 2 * self.preempted * SLICE_NS >= self.elapsed_ns
 
-    @property
-    def is_too_short(self) -> bool:
-        """Whether it lasted far less than it should: it was calibrated in a bad moment."""
-        return 2 * self.elapsed_ns < MIN_SAMPLE_NS
-
 
 def take(run: Callable[[], int], after: Callable[[], Any] = lambda: None) -> Taken:
     """Time ``run``, which returns its time in ns; page faults of ``after`` count with it."""
@@ -108,15 +109,47 @@ def take(run: Callable[[], int], after: Callable[[], Any] = lambda: None) -> Tak
     return Taken(elapsed, counted()[0] - faults, preempted)
 
 
+@contextmanager
+def others() -> Iterator[Callable[[], bool]]:
+    """Gives what says whether other programs had a processor since."""
+    begin, foreign = time.perf_counter_ns(), _foreign_ns()
+
+    def were_there() -> bool:
+        share = FOREIGN_SHARE * (time.perf_counter_ns() - begin)
+        return _foreign_ns() - foreign >= max(FOREIGN_NS, share)
+
+    yield were_there
+
+
+def _foreign_ns() -> int:
+    """Processor time of the machine, and what its host took, that was not this process's; 0 where
+    nobody says.
+    """
+    try:
+        words = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+    except OSError:
+        return 0
+    user, nice, system, _, _, irq, softirq, steal = (int(word) for word in words[1:9])
+    busy = user + nice + system + irq + softirq + steal
+    return busy * (1_000_000_000 // os.sysconf("SC_CLK_TCK")) - time.process_time_ns()
+
+
 def timing_of(
-    taken: Sequence[Taken], loops: int, calls: int | None = None, off_ns: float = 0.0
+    taken: Sequence[Taken],
+    loops: int,
+    calls: int | None = None,
+    off_ns: float = 0.0,
+    others: bool = False,
 ) -> Timing:
-    """Samples of ``loops`` calls each; with ``calls`` for each where more were made."""
+    """Samples of ``loops`` calls each; with ``calls`` for each where more were made.
+
+    ``others`` says whether other programs had a processor meanwhile.
+    """
     return Timing(
         loops,
         [one.elapsed_ns / loops - off_ns for one in taken],
         sum(one.page_faults for one in taken) / (len(taken) * (calls or loops)),
-        sum(one.is_disturbed for one in taken) / len(taken),
+        sum(one.is_disturbed for one in taken) / len(taken) if others else 0.0,
     )
 
 
@@ -195,9 +228,10 @@ def sample(
     """
     with collector_off():
         if once_from_ns is not None:
-            once = take(lambda: loop(1))
-            if once.elapsed_ns >= once_from_ns:
-                return timing_of([once], 1, off_ns=off_ns)
+            with others() as were_there:
+                once = take(lambda: loop(1))
+                if once.elapsed_ns >= once_from_ns:
+                    return timing_of([once], 1, off_ns=off_ns, others=were_there())
             backlog.drain()
         return _least_disturbed(lambda: _samples(loop, budget_ns, off_ns, backlog))
 
@@ -206,10 +240,11 @@ def _samples(loop: Loop, budget_ns: int, off_ns: float, backlog: Backlog) -> tup
     """A try, and what is wrong with it: 0 for nothing."""
     loops, elapsed = calibrate(loop, backlog=backlog)
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
-    # Other threads may touch the memory, and later: what is drained counts too.
-    taken = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
-    timing = timing_of(taken, loops, loops + backlog.calls, off_ns)
-    short = any(one.is_too_short for one in taken) and 2 * loops <= backlog.most_loops
+    with others() as were_there:
+        # Other threads may touch the memory, and later: what is drained counts too.
+        taken = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
+        timing = timing_of(taken, loops, loops + backlog.calls, off_ns, were_there())
+    short = _too_short(taken) and 2 * loops <= backlog.most_loops
     return timing, short + timing.is_disturbed
 
 
@@ -230,13 +265,21 @@ def _samples_in_turn(
     elapsed = sum(elapsed for _, elapsed in calibrated.values())
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns * len(loops) // max(elapsed, 1)))
     taken: dict[str, list[Taken]] = {name: [] for name in loops}
-    for name in list(loops) * count:
-        taken[name].append(take(partial(loops[name], calibrated[name][0])))
+    with others() as were_there:
+        for name in list(loops) * count:
+            taken[name].append(take(partial(loops[name], calibrated[name][0])))
+        disturbing = were_there()
     timings = {
-        name: timing_of(times, calibrated[name][0], off_ns=off_ns) for name, times in taken.items()
+        name: timing_of(times, calibrated[name][0], off_ns=off_ns, others=disturbing)
+        for name, times in taken.items()
     }
-    short = sum(any(one.is_too_short for one in times) for times in taken.values())
+    short = sum(map(_too_short, taken.values()))
     return timings, short + sum(timing.is_disturbed for timing in timings.values())
+
+
+def _too_short(taken: Sequence[Taken]) -> bool:
+    """Whether samples last far less than they should: they were calibrated in a bad moment."""
+    return 2 * statistics.median(one.elapsed_ns for one in taken) < MIN_SAMPLE_NS
 
 
 def _least_disturbed(measure: Callable[[], tuple[Found, int]]) -> Found:

@@ -37,6 +37,7 @@ def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
     monkeypatch.setattr(timer, "counted", lambda: (0, 0))
+    monkeypatch.setattr(timer, "_foreign_ns", lambda: 0)
     monkeypatch.setattr(timer, "loop_cost_ns", lambda: 0.0)
     monkeypatch.setattr(placement, "_made", {})
     return clock

@@ -32,6 +32,7 @@ def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
     monkeypatch.setattr(timer, "counted", lambda: (0, 0))
+    monkeypatch.setattr(timer, "_foreign_ns", lambda: 0)
     return clock
 
 
@@ -236,6 +237,7 @@ class Stalling:
         self.clock, self.ns, self.left, self.lost_ns = clock, ns, calls, lost_ns
         self.preempted = 0
         monkeypatch.setattr(timer, "counted", lambda: (0, self.preempted))
+        monkeypatch.setattr(timer, "_foreign_ns", lambda: clock.now_ns)
 
     def work(self):
         self.clock.advance(self.ns)
@@ -264,6 +266,14 @@ def test_a_statement_that_stalls_for_ever_is_sampled_a_few_times_and_called_dist
     assert 10**9 - stalling.left < 10 * timer.TRIES * timer.MIN_SAMPLES
 
 
+def test_what_threads_of_the_same_process_take_from_each_other_is_no_disturbance(
+    clock, monkeypatch
+):
+    stalling = Stalling(clock, monkeypatch, 8_000_000, 10**9)
+    monkeypatch.setattr(timer, "_foreign_ns", lambda: 0)
+    assert not stalling.sample().is_disturbed
+
+
 def test_nothing_is_tried_again_after_a_while(clock, monkeypatch):
     stalling = Stalling(clock, monkeypatch, 8_000, 10**9, lost_ns=100_000_000)
     assert stalling.sample().is_disturbed is False
@@ -285,8 +295,8 @@ def test_one_disturbed_sample_of_many_disturbs_no_median(clock, monkeypatch):
     stalling = Stalling(clock, monkeypatch, 1_000_000, 1)
     loop = timer.compile_loop("work()", {"work": stalling.work})
     taken = [timer.take(lambda: loop(1)) for _ in range(10)]
-    assert timer.timing_of(taken, 1).disturbed == 0.1
-    assert not timer.timing_of(taken, 1).is_disturbed
+    assert timer.timing_of(taken, 1, others=True).disturbed == 0.1
+    assert not timer.timing_of(taken, 1, others=True).is_disturbed
 
 
 def test_loops_in_turn_are_tried_again_where_one_was_calibrated_in_a_bad_moment(clock, monkeypatch):
