@@ -26,7 +26,7 @@ MIN_SAMPLES = 5
 MAX_SAMPLES = 60
 TRIES = 3
 """Where the samples are of something else, they are taken again so often in all..."""
-LAST_TRY_NS = 300_000_000
+LAST_TRY_NS = 100_000_000
 """...but not after so long: what waits for other threads would never come to an end."""
 SLICE_NS = 4_000_000
 """What it costs to lose the processor once: 2 to 5 ms on the machines that were looked at."""
