@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rigorous import Rigorous
-from silence import Silent
 
 from dlprof import plan
+from dlprof.api import Silent
 from dlprof.catalog import Catalog
 from dlprof.journal import Journal
 from dlprof.merge import merge

@@ -13,8 +13,8 @@ from argparse import Namespace
 from pathlib import Path
 
 import outcome
-from silence import Silent
 
+from dlprof.api import Silent
 from dlprof.selftest import Outcome, run
 
 RUNS = 20

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import outcome
-from silence import Silent
 
 from dlprof import session
+from dlprof.api import Silent
 from dlprof.measuring import Measurement, Request, inspect_interpreter
 from dlprof.plan import Axes
 from dlprof.runner import Settings

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from dlprof import session as sessions
+from dlprof.api import Silent
 from dlprof.selftest import run
 from dlprof.synthetic.device.faults import PLANTS
 from dlprof.worker.cuda import CudaUnavailable, open_gpu
@@ -36,17 +37,6 @@ ORDER = {
 """What each way does about queued work, as its code says."""
 
 
-class Silence:
-    def start(self, total):
-        pass
-
-    def case(self, case, round_, stage):
-        pass
-
-    def step(self):
-        pass
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("selftest")
@@ -54,7 +44,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def outcomes(folder):
-    found = run(sys.executable, folder, Silence(), PLANTS)
+    found = run(sys.executable, folder, Silent(), PLANTS)
     return {outcome.plant.name: outcome for outcome in found.outcomes}
 
 

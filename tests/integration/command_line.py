@@ -21,8 +21,12 @@ COMMAND = (sys.executable, "-m", "dlprof")
 INTERRUPTIBLE = (
     sys.executable,
     "-c",
-    # A test run in the background has SIGINT ignored, and its children would inherit that.
-    "from signal import *; signal(SIGINT, default_int_handler); from dlprof.cli import main; main()",
+    # A test run in the background has SIGINT ignored, one under nohup SIGHUP, and its children would
+    # inherit that.
+    (
+        "from signal import *; signal(SIGINT, default_int_handler); signal(SIGHUP, SIG_DFL);"
+        " from dlprof.cli import main; main()"
+    ),
 )
 QUICK = ("--quick", "--shape", "16")
 LIMIT_S = 280

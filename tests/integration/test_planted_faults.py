@@ -6,26 +6,16 @@ import sys
 
 import pytest
 
+from dlprof.api import Silent
 from dlprof.selftest import run
 from dlprof.synthetic.faults import PLANTS
 
 pytestmark = pytest.mark.integration
 
 
-class Silence:
-    def start(self, total):
-        pass
-
-    def case(self, case, round_, stage):
-        pass
-
-    def step(self):
-        pass
-
-
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
-    found = run(sys.executable, tmp_path_factory.mktemp("selftest"), Silence())
+    found = run(sys.executable, tmp_path_factory.mktemp("selftest"), Silent())
     return {outcome.plant.name: outcome for outcome in found.outcomes}
 
 

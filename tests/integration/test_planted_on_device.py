@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from dlprof import session as sessions
+from dlprof.api import Silent
 from dlprof.reports.selftest import render
 from dlprof.selftest import plants_for, run
 from dlprof.synthetic.device.faults import PLANTS
@@ -25,17 +26,6 @@ MEASURED = ("view", "private-stream", "sync", "race", "bounce", "leak", "dangle"
 """One for each instrument, on one array: all of them run on the simulated device, in seconds."""
 CHOSEN = [plant for plant in PLANTS if plant.name in MEASURED]
 ORDER = {"view": "stream-ordered", "sync": "host-sync", "race": "unordered"}
-
-
-class Silence:
-    def start(self, total):
-        pass
-
-    def case(self, case, round_, stage):
-        pass
-
-    def step(self):
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +43,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(folder, _device_of_threads):
-    return run(sys.executable, folder, Silence(), CHOSEN)
+    return run(sys.executable, folder, Silent(), CHOSEN)
 
 
 def outcome_of(found, name):

@@ -11,6 +11,7 @@ import pytest
 
 import dlprof
 from dlprof import session as sessions
+from dlprof.api import Silent
 from dlprof.repro import reproducer
 from dlprof.selftest import run
 from dlprof.session import FindingRecord
@@ -45,22 +46,11 @@ CONTROLS = {
 FAULTS = [plant for plant in PLANTS if plant.rule]
 
 
-class Silence:
-    def start(self, total):
-        pass
-
-    def case(self, case, round_, stage):
-        pass
-
-    def step(self):
-        pass
-
-
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """The sessions of all plants."""
     folder = tmp_path_factory.mktemp("selftest")
-    run(sys.executable, folder, Silence(), FAULTS)
+    run(sys.executable, folder, Silent(), FAULTS)
     return [sessions.load(path) for path in sorted(folder.glob("*.json"))]
 
 
