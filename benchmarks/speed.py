@@ -1,8 +1,9 @@
 """How long must a user wait?
 
 Proves that ``dlprof run torch numpy --shape 4096x4096`` answers within 15 s, ``dlprof --help``
-within 0.3 s, ``dlprof probes`` within 0.5 s and ``dlprof matrix`` within 150 s, from the start of
-the command to its end. The median of the repeats is judged; the worst is shown beside it.
+within 0.3 s, ``dlprof probes`` within 0.5 s, ``dlprof matrix`` within 150 s, the whole diagnosis of
+a pair within 30 s and ``--quick`` within 5 s, from the start of the command to its end. The median
+of the repeats is judged; the worst is shown beside it.
 """
 
 from __future__ import annotations
@@ -32,11 +33,22 @@ class Command:
         return " ".join(("dlprof", *self.words))
 
 
+PAIRS = (
+    ("torch", "jax"),
+    ("jax", "numpy"),
+    ("numpy", "jax"),
+    ("tf", "numpy"),
+    ("numpy", "ort"),
+    ("torch", "torch"),
+)
+
 COMMANDS = (
     Command(("--help",), 0.3, 20, 5),
     Command(("probes",), 0.5, 20, 5),
     Command(("run", "torch", "numpy", "--shape", "4096x4096"), 15, 3, 1),
     Command(("matrix",), 150, 1, 0),
+    *(Command(("run", *pair), 30, 1, 0) for pair in PAIRS),
+    *(Command(("run", *pair, "--quick"), 5, 5, 1) for pair in PAIRS),
 )
 
 

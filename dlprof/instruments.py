@@ -28,6 +28,7 @@ DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
 
 ALIGNMENT = ("alignment",)
 """Of the diagnosis what is asked where the rest is not wanted: without it a verdict tells only of
-the addresses that the processes happened to have. It takes some 10 ms for each path."""
+the addresses that the processes happened to have. It took 2 to 13 ms for each path on two
+processors, quiet and loaded."""
 
 TRACE = ("trace",)

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dlprof.json_text import Free
 
 DISTURBED = 0.5
+"""From this share of a process's samples on, its median is one of a disturbed sample."""
 WIDEST_SHARE = 0.25
 """A share whose interval reaches further to either side is not written as a number."""
 
@@ -21,7 +22,8 @@ class Model(BaseModel):
 class ProcessSamples(Model):
     """What one process measured: samples in ns per call, each the mean of ``loops`` calls.
 
-    ``disturbed`` is the share of samples of which half or more is the time of other programs.
+    ``disturbed`` is the share of samples of which half or more is the time of other programs; None
+    where nobody knows.
     """
 
     round: int

@@ -11,7 +11,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from dlprof.worker import timer
+from dlprof.worker import others, timer
 from dlprof.worker.subject import Subject, compile_call
 
 VERY_LONG_NS = 20_000_000_000
@@ -47,20 +47,21 @@ class OneCall:
 def make(subject: Subject) -> OneCall:
     """One conversion, timed. Raises what the framework raises."""
     wait = compile_call(subject.wait.format(x="_result") or "None", subject.namespace, "_result")
-    with timer.collector_off(), timer.others() as were_there:
+    with timer.collector_off():
+        were_others_there = others.watch()
         faults, preempted = timer.counted()
         begin = time.perf_counter_ns()
         result = subject.convert()
         returned = time.perf_counter_ns()
         wait(result)
         ready = time.perf_counter_ns()
-        now, others = timer.counted(), were_there()
+        now, foreign = timer.counted(), were_others_there()
     host = timer.Taken(returned - begin, now[0] - faults, now[1] - preempted)
     whole = replace(host, elapsed_ns=ready - begin)
     return OneCall(
         subject,
-        timer.timing_of([host], 1, others=others),
-        timer.timing_of([whole], 1, others=others),
+        timer.timing_of([host], 1, foreign=foreign),
+        timer.timing_of([whole], 1, foreign=foreign),
         result,
     )
 

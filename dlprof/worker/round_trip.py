@@ -18,7 +18,7 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dlprof.worker import ordering, timer
+from dlprof.worker import ordering, others, timer
 from dlprof.worker.load import default_sides, load_of
 from dlprof.worker.subject import Subject, compile_call
 from dlprof.worker.trip_loop import Marks, Trips, compile_trips
@@ -95,6 +95,7 @@ def _sampled(
     source = there.source
     in_a_row, by_halves = Owners(there, back), Owners(there, back)
     waits_ns = trips.idle_waits_ns(source, budget_ns)
+    were_others_there = others.watch()
     taken: list[timer.Taken] = []
     runs = []
 
@@ -118,7 +119,7 @@ def _sampled(
             turn()
     clock_ns = timer.clock_cost_ns()
     found = {
-        "idle": asdict(timer.timing_of(taken, iterations)),
+        "idle": asdict(timer.timing_of(taken, iterations, foreign=were_others_there())),
         "parts": middle_of([parts(run, clock_ns, waits_ns) for run in runs]),
         "in_a_row": in_a_row.as_dict(),
         "by_halves": by_halves.as_dict(),

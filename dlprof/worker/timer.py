@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import os
 import statistics
 import sys
 import time
@@ -17,8 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
+
+from dlprof.worker import others
 
 MIN_SAMPLE_NS = 1_000_000
 """A sample lasts at least this long: the clock's 60-140 ns are then under 0.02 % of it."""
@@ -29,10 +29,8 @@ TRIES = 3
 LAST_TRY_NS = 100_000_000
 """...but not after so long: what waits for other threads would never come to an end."""
 SLICE_NS = 4_000_000
-"""What it costs to lose the processor once: 2 to 5 ms on the machines that were looked at."""
-FOREIGN_NS, FOREIGN_SHARE = 30_000_000, 0.25
-"""From so much time of other programs on, and this share of one processor, they count: the kernel
-tells it in hundredths of a second."""
+"""What it costs to lose the processor once: 0.8 to 4.7 ms on one virtual machine with two
+processors, where it was measured. Too long an estimate calls more disturbed."""
 LONG_NS = 1_000_000_000
 """A statement that takes this long is timed once: the clock and a warm-up are nothing beside it,
 and what tells its noise are the other processes."""
@@ -69,7 +67,8 @@ class Timing:
 
     ``disturbed`` is the share of samples of which half or more is the time of other programs, as
     far as the kernel counts how often it took a processor from a thread of this process; 0 where no
-    other program ran, since threads of one process push each other aside as well.
+    other program ran, since threads of one process push each other aside as well; None where nobody
+    says or looked.
     """
 
     loops: int
@@ -109,47 +108,22 @@ def take(run: Callable[[], int], after: Callable[[], Any] = lambda: None) -> Tak
     return Taken(elapsed, counted()[0] - faults, preempted)
 
 
-@contextmanager
-def others() -> Iterator[Callable[[], bool]]:
-    """Gives what says whether other programs had a processor since."""
-    begin, foreign = time.perf_counter_ns(), _foreign_ns()
-
-    def were_there() -> bool:
-        share = FOREIGN_SHARE * (time.perf_counter_ns() - begin)
-        return _foreign_ns() - foreign >= max(FOREIGN_NS, share)
-
-    yield were_there
-
-
-def _foreign_ns() -> int:
-    """Processor time of the machine, and what its host took, that was not this process's; 0 where
-    nobody says.
-    """
-    try:
-        words = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
-    except OSError:
-        return 0
-    user, nice, system, _, _, irq, softirq, steal = (int(word) for word in words[1:9])
-    busy = user + nice + system + irq + softirq + steal
-    return busy * (1_000_000_000 // os.sysconf("SC_CLK_TCK")) - time.process_time_ns()
-
-
 def timing_of(
     taken: Sequence[Taken],
     loops: int,
     calls: int | None = None,
     off_ns: float = 0.0,
-    others: bool = False,
+    foreign: bool | None = None,
 ) -> Timing:
     """Samples of ``loops`` calls each; with ``calls`` for each where more were made.
 
-    ``others`` says whether other programs had a processor meanwhile.
+    ``foreign`` says whether other programs had a processor meanwhile; None if nobody knows.
     """
     return Timing(
         loops,
         [one.elapsed_ns / loops - off_ns for one in taken],
         sum(one.page_faults for one in taken) / (len(taken) * (calls or loops)),
-        sum(one.is_disturbed for one in taken) / len(taken) if others else 0.0,
+        None if foreign is None else foreign * sum(one.is_disturbed for one in taken) / len(taken),
     )
 
 
@@ -219,32 +193,36 @@ def sample(
     off_ns: float = 0.0,
     once_from_ns: int | None = None,
     backlog: Backlog = NO_BACKLOG,
+    least_ns: int = MIN_SAMPLE_NS,
 ) -> Timing:
     """Time ``loop`` for about ``budget_ns``; ``off_ns`` per call is taken off.
 
-    At least :data:`MIN_SAMPLES` samples are taken, whatever they cost; but a single one of a
+    At least :data:`MIN_SAMPLES` samples of ``least_ns`` are taken, whatever they cost; but a single
+    one of a
     statement, warm already, that takes ``once_from_ns``. Each begins with nothing left behind.
     Where they are too short or disturbed they are taken again, :data:`TRIES` times in all.
     """
     with collector_off():
         if once_from_ns is not None:
-            with others() as were_there:
-                once = take(lambda: loop(1))
-                if once.elapsed_ns >= once_from_ns:
-                    return timing_of([once], 1, off_ns=off_ns, others=were_there())
+            were_others_there = others.watch()
+            once = take(lambda: loop(1))
+            if once.elapsed_ns >= once_from_ns:
+                return timing_of([once], 1, off_ns=off_ns, foreign=were_others_there())
             backlog.drain()
-        return _least_disturbed(lambda: _samples(loop, budget_ns, off_ns, backlog))
+        return _least_disturbed(lambda: _samples(loop, budget_ns, off_ns, backlog, least_ns))
 
 
-def _samples(loop: Loop, budget_ns: int, off_ns: float, backlog: Backlog) -> tuple[Timing, int]:
+def _samples(
+    loop: Loop, budget_ns: int, off_ns: float, backlog: Backlog, least_ns: int
+) -> tuple[Timing, int]:
     """A try, and what is wrong with it: 0 for nothing."""
-    loops, elapsed = calibrate(loop, backlog=backlog)
+    loops, elapsed = calibrate(loop, least_ns, backlog)
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
-    with others() as were_there:
-        # Other threads may touch the memory, and later: what is drained counts too.
-        taken = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
-        timing = timing_of(taken, loops, loops + backlog.calls, off_ns, were_there())
-    short = _too_short(taken) and 2 * loops <= backlog.most_loops
+    were_others_there = others.watch()
+    # Other threads may touch the memory, and later: what is drained counts too.
+    taken = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
+    timing = timing_of(taken, loops, loops + backlog.calls, off_ns, were_others_there())
+    short = _too_short(taken, least_ns) and 2 * loops <= backlog.most_loops
     return timing, short + timing.is_disturbed
 
 
@@ -265,21 +243,21 @@ def _samples_in_turn(
     elapsed = sum(elapsed for _, elapsed in calibrated.values())
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns * len(loops) // max(elapsed, 1)))
     taken: dict[str, list[Taken]] = {name: [] for name in loops}
-    with others() as were_there:
-        for name in list(loops) * count:
-            taken[name].append(take(partial(loops[name], calibrated[name][0])))
-        disturbing = were_there()
+    were_others_there = others.watch()
+    for name in list(loops) * count:
+        taken[name].append(take(partial(loops[name], calibrated[name][0])))
+    foreign = were_others_there()
     timings = {
-        name: timing_of(times, calibrated[name][0], off_ns=off_ns, others=disturbing)
+        name: timing_of(times, calibrated[name][0], off_ns=off_ns, foreign=foreign)
         for name, times in taken.items()
     }
     short = sum(map(_too_short, taken.values()))
     return timings, short + sum(timing.is_disturbed for timing in timings.values())
 
 
-def _too_short(taken: Sequence[Taken]) -> bool:
+def _too_short(taken: Sequence[Taken], least_ns: int = MIN_SAMPLE_NS) -> bool:
     """Whether samples last far less than they should: they were calibrated in a bad moment."""
-    return 2 * statistics.median(one.elapsed_ns for one in taken) < MIN_SAMPLE_NS
+    return 2 * statistics.median(one.elapsed_ns for one in taken) < least_ns
 
 
 def _least_disturbed(measure: Callable[[], tuple[Found, int]]) -> Found:

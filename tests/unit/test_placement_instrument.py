@@ -8,7 +8,7 @@ import pytest
 
 from dlprof.axes import PLACEMENTS
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
-from dlprof.worker import placement, room, timer
+from dlprof.worker import others, placement, room, timer
 from dlprof.worker.declared import FaultyProbe
 from dlprof.worker.subject import namespace_for, prepare
 
@@ -37,7 +37,7 @@ def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
     monkeypatch.setattr(timer, "counted", lambda: (0, 0))
-    monkeypatch.setattr(timer, "_foreign_ns", lambda: 0)
+    monkeypatch.setattr(others, "foreign_ns", lambda: 0)
     monkeypatch.setattr(timer, "loop_cost_ns", lambda: 0.0)
     monkeypatch.setattr(placement, "_made", {})
     return clock

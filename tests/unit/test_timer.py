@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dlprof.worker import timer
+from dlprof.worker import others, timer
 
 pytestmark = pytest.mark.unit
 
@@ -32,7 +32,7 @@ def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
     monkeypatch.setattr(timer, "counted", lambda: (0, 0))
-    monkeypatch.setattr(timer, "_foreign_ns", lambda: 0)
+    monkeypatch.setattr(others, "foreign_ns", lambda: 0)
     return clock
 
 
@@ -237,7 +237,7 @@ class Stalling:
         self.clock, self.ns, self.left, self.lost_ns = clock, ns, calls, lost_ns
         self.preempted = 0
         monkeypatch.setattr(timer, "counted", lambda: (0, self.preempted))
-        monkeypatch.setattr(timer, "_foreign_ns", lambda: clock.now_ns)
+        monkeypatch.setattr(others, "foreign_ns", lambda: clock.now_ns)
 
     def work(self):
         self.clock.advance(self.ns)
@@ -270,8 +270,35 @@ def test_what_threads_of_the_same_process_take_from_each_other_is_no_disturbance
     clock, monkeypatch
 ):
     stalling = Stalling(clock, monkeypatch, 8_000_000, 10**9)
-    monkeypatch.setattr(timer, "_foreign_ns", lambda: 0)
+    monkeypatch.setattr(others, "foreign_ns", lambda: 0)
     assert not stalling.sample().is_disturbed
+
+
+def test_where_nobody_tells_of_other_programs_it_is_unknown_whether_they_disturbed(
+    clock, monkeypatch
+):
+    stalling = Stalling(clock, monkeypatch, 8_000, 10**9)
+    monkeypatch.setattr(others, "foreign_ns", lambda: None)
+    timing = stalling.sample()
+    assert timing.disturbed is None
+    assert not timing.is_disturbed
+
+
+@pytest.mark.parametrize("text", ["", "cpu 1 2 3 4\n", "cpu  a b c d e f g h\n"])
+def test_a_kernel_that_tells_of_times_in_another_way_tells_nothing(tmp_path, monkeypatch, text):
+    (tmp_path / "stat").write_text(text)
+    monkeypatch.setattr(others, "Path", lambda _: tmp_path / "stat")
+    assert others.foreign_ns() is None
+
+
+def test_time_of_other_programs_counts_busy_processors_and_what_the_host_took(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "stat").write_text("cpu  1 2 4 1000 2000 8 16 32 64 128\ncpu0 ...\n")
+    monkeypatch.setattr(others, "Path", lambda _: tmp_path / "stat")
+    monkeypatch.setattr(others.os, "sysconf", lambda _: 100)
+    monkeypatch.setattr(others.time, "process_time_ns", lambda: 30_000_000)
+    assert others.foreign_ns() == 63 * 10_000_000 - 30_000_000
 
 
 def test_nothing_is_tried_again_after_a_while(clock, monkeypatch):
@@ -295,8 +322,8 @@ def test_one_disturbed_sample_of_many_disturbs_no_median(clock, monkeypatch):
     stalling = Stalling(clock, monkeypatch, 1_000_000, 1)
     loop = timer.compile_loop("work()", {"work": stalling.work})
     taken = [timer.take(lambda: loop(1)) for _ in range(10)]
-    assert timer.timing_of(taken, 1, others=True).disturbed == 0.1
-    assert not timer.timing_of(taken, 1, others=True).is_disturbed
+    assert timer.timing_of(taken, 1, foreign=True).disturbed == 0.1
+    assert not timer.timing_of(taken, 1, foreign=True).is_disturbed
 
 
 def test_loops_in_turn_are_tried_again_where_one_was_calibrated_in_a_bad_moment(clock, monkeypatch):
