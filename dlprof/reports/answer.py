@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
 from dlprof.quantity import brief_text, is_narrow, ratio_text, time_text, times_text
-from dlprof.reports.row import Row
+from dlprof.reports.row import Row, trusted
 from dlprof.rules.alignment import WORDS
 from dlprof.rules.steady import Steady
 
@@ -41,8 +41,7 @@ def _answer(rows: Sequence[Row], name: str, steady: Steady) -> str:
 
         return step_answer.answer(rows)
     where = f"{name}: " if name else ""
-    unproven = sorted((row for row in rows if row.safe), key=lambda row: row.cost_ns)
-    safe = [row for row in unproven if not row.unchecked] or unproven
+    safe = sorted(trusted(rows), key=lambda row: row.cost_ns)
     if not safe:
         return where + _none_is_safe([row for row in rows if row.ready is not None])
     best = safe[0]

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from dlprof.quantity import brief_text
 from dlprof.reports.answer import listed
-from dlprof.reports.row import Row
+from dlprof.reports.row import Row, trusted
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -98,7 +98,7 @@ def best_of(rows: Sequence[Row]) -> Row | None:
     the next.
     """
     measured = [row for row in rows if row.ready is not None]
-    right = [row for row in measured if row.safe]
+    right = trusted(measured)
     best = min(right or measured, key=lambda row: row.cost_ns, default=None)
     if best is None or not right or best.size_bytes < COPYING_BYTES:
         return best
@@ -126,16 +126,16 @@ def unlooked(found: Iterable[Grid]) -> list[str]:
 
 
 def _cell_of(best: Row) -> Cell:
-    unlooked = best.unlooked if best.safe else ""
+    right = best.safe and not best.unchecked
     return Cell(
         _word(best),
         _cost(best),
         best.code,
         _why(best),
         best.ready.modes_ns[1] if best.ready is not None else 0.0,
-        unlooked,
+        best.unlooked if right else "",
         best.depends,
-        best.safe,
+        right,
     )
 
 
@@ -145,7 +145,9 @@ def _why(best: Row) -> str:
         return "; ".join(best.changed) or str(best.reason)
     if best.faults:
         return ", ".join(best.faults)
-    return f"documented: {best.promise}" if best.promise_broken else ""
+    if best.promise_broken:
+        return f"documented: {best.promise}"
+    return f"its values could not be checked: {best.unchecked}" if best.unchecked else ""
 
 
 def _cost(row: Row) -> str:
@@ -220,9 +222,11 @@ def _word(row: Row) -> str:
         return row.status
     if row.suspect or row.promise_broken:
         return "unsafe"
-    if row.is_view_if_aligned:
-        return "view"
-    return "unseen" if row.unseen else row.owner
+    if row.unseen:
+        return "unseen"
+    if row.unchecked:
+        return "unchecked"
+    return "view" if row.is_view_if_aligned else row.owner
 
 
 def word(cell: Cell) -> str:

@@ -95,10 +95,18 @@ def _look(result: Result) -> Look:
 
 def _unchecked(result: Result) -> str:
     found = result.values
-    if found is None or found.verdict != "unknown":
+    if found is None:
+        return _failed(result, "values") or "nothing looked at them"
+    if found.verdict != "unknown":
         return ""
     reason = found.evidence.get("reason")
     return first_line(reason) if isinstance(reason, str) else "no reason was given"
+
+
+def _failed(result: Result, instrument: str) -> str:
+    """Why an instrument failed, from the notes; empty where it did not."""
+    notes = (note.partition(": ") for note in result.notes)
+    return next((first_line(reason) for name, _, reason in notes if name == instrument), "")
 
 
 def rows_of(results: Iterable[Result]) -> list[Row]:

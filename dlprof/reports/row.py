@@ -173,6 +173,12 @@ def diagnosed(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
+def trusted(rows: Iterable[Row]) -> list[Row]:
+    """The safe ones whose values were checked; where there are none, all safe ones."""
+    safe = [row for row in rows if row.safe]
+    return [row for row in safe if not row.unchecked] or safe
+
+
 def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Row]:
     """The rows, told which of them an error was found of.
 

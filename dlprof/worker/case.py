@@ -157,8 +157,9 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
         # A user's own statement may do anything: it is timed as it always is.
         answer.stage("host_time")
         once = one_call.serves(first)
+    none = no_array.reason(subject, first.result)
     del first
-    outcome = watched(Bench(subject, request, answer, ways, once))
+    outcome = watched(Bench(subject, request, answer, ways, none, once))
     if desk.channel.forks:
         answer.failed("conversion", "it forks the process; each child was ended at once")
     if "host_time" in answer.refusals:
@@ -257,6 +258,7 @@ class Bench:
         request: dict[str, Any],
         answer: Answer,
         ways: Ways,
+        none: str = "",
         once: one_call.OneCall | None = None,
     ) -> None:
         self.subject = subject
@@ -268,7 +270,7 @@ class Bench:
         self.largest_bytes: int = request["largest_bytes"]
         self.placements: list[str] = request.get("placements", [])
         self.gpu, self.no_gpu = gpu_of(subject)
-        self.no_array = ""
+        self.no_array = none
         """Why nothing can be looked at: what the conversion gives is no array."""
 
     def run(self) -> None:
@@ -297,7 +299,6 @@ class Bench:
         return owned
 
     def _look(self, subject: Subject) -> Any:
-        self.no_array = no_array.reason(subject)
         if self.no_array:
             self.answer.failed("result", self.no_array)
         self.take("values", lambda: values.measure(subject))

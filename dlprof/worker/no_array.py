@@ -5,14 +5,15 @@ Objects of Python itself are arrays only of a probe that says so of them.
 
 from __future__ import annotations
 
+from typing import Any
+
 from dlprof.worker.subject import Subject
 
 
-def reason(subject: Subject) -> str:
-    """Why the result is nothing to look at, in words; empty where it is an array."""
+def reason(subject: Subject, result: Any) -> str:
+    """Why a result of the conversion is nothing to look at, in words; empty for an array."""
     if not subject.import_.returns_array:
         return ""
-    result = subject.convert()
     if getattr(type(result), "__module__", None) != "builtins":
         return ""
     try:

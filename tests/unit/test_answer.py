@@ -124,6 +124,14 @@ def test_what_could_not_be_checked_is_not_called_safe():
     assert answers([unchecked, timed("g(x)", 9e3)])[0].startswith("cheapest that is safe: g(x)")
 
 
+def test_values_that_could_not_be_read_are_not_called_checked():
+    notes = ["ownership: no", "values: TypeError: no array"]
+    lost = row_of(make_result("f(x)", 1e3, (960.0, 1040.0), values=None, notes=notes))
+    assert lost.unchecked == "TypeError: no array"
+    silent = row_of(make_result("f(x)", 1e3, (960.0, 1040.0), values=None))
+    assert "values could not be checked (nothing looked at them)" in answers([silent])[0]
+
+
 def test_a_user_whose_cheapest_path_is_a_copy_is_told_of_no_other():
     (answer,) = answers([COPY, timed("dear(x)", 51 * MICROSECOND, owner="copy")])
     assert "If you need a copy" not in answer

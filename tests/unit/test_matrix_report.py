@@ -26,6 +26,17 @@ def test_a_cheaper_path_that_changes_values_is_not_the_cell():
     assert cell(rows) == Cell("copy", "5.0 us", "copy(x)", cost_ns=5000.0, right=True)
 
 
+def test_a_cheaper_path_whose_values_nobody_could_check_is_not_the_cell():
+    rows = [
+        make_row("view(x)", 1.0, unchecked="all values are equal"),
+        make_row("copy(x)", 5000.0, owner="copy"),
+    ]
+    assert cell(rows) == Cell("copy", "5.0 us", "copy(x)", cost_ns=5000.0, right=True)
+    found = cell(rows[:1])
+    assert (found.verdict, found.right) == ("unchecked", False)
+    assert found.reason == "its values could not be checked: all values are equal"
+
+
 def test_a_pair_with_wrong_paths_only_is_called_wrong():
     assert cell([make_row("wrong(x)", 10.0, changed=("values",)), lost_row()]) == Cell(
         "wrong", "10 ns", "wrong(x)", "values", 10.0

@@ -87,6 +87,8 @@ def square(group: Sequence[Entry]) -> Square:
         kind, verdict = "wrong", f"{_owner(best)}, not safe"
     elif verdict == "unseen":
         verdict = "nothing to look at"
+    elif verdict == "unchecked":
+        verdict = "values not checked"
     elif best is not None and not best.row.safe:
         kind = "wrong"
     elif found.depends:
