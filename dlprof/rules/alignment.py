@@ -117,3 +117,9 @@ def strides_bytes(case: Known) -> tuple[int, ...] | None:
 def _contiguous(shape: Sequence[int], item: int) -> tuple[int, ...]:
     """Strides of which each is the size of all before."""
     return tuple(accumulate((item, *shape[:-1]), mul))
+
+
+def but_layout(case: Known) -> tuple[object, ...]:
+    """The array that was converted, and how, without its layout."""
+    found = case.result.case
+    return (*case.pair, found.export, found.import_, found.shape, found.dtype, found.device)
