@@ -11,6 +11,8 @@ goes on where an earlier one stopped; --hours says when to stop. --table prints 
     python benchmarks/gate.py --file gates.jsonl --hours 2
     python benchmarks/gate.py --file gates.jsonl --table
 
+Two calls at once, with different --kinds, disturb each other: the load stands in each line.
+
 The turns of the spin come from times that are measured once, by the first call, and kept in the
 file: the machine must be quiet then. The true slowdown of each gate is in the file, too.
 """
@@ -42,7 +44,7 @@ CAUGHT = {5.0: 0.95, 10.0: 1.0}
 MOST_S = 300.0
 MOST_EQUAL_S = 150.0
 TURNS = 10_000
-EQUAL, SLOWER, COPIED = "equal", "slower", "copies"
+KINDS = EQUAL, SLOWER, COPIED = "equal", "slower", "copies"
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--copies", type=int, default=5, help="gates with slower copies (5)")
     parser.add_argument("--others", type=int, default=20, help="at most, of each other tool (20)")
     parser.add_argument("--tools", nargs="*", default=list(TOOLS), choices=list(TOOLS))
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=KINDS)
     parser.add_argument("--hours", type=float, default=math.inf, help="start no gate after this")
     parser.add_argument("--budget", type=float, default=300.0, help="of dlprof's gate, seconds")
     parser.add_argument("--processes", type=int, default=2, help="of pyperf (2)")
@@ -98,7 +101,7 @@ def wanted(given: argparse.Namespace) -> Iterator[Gate]:
     """All gates; whatever is interrupted has about as many of each."""
     most = {EQUAL: given.equal, SLOWER: given.slower, COPIED: given.copies}
     for number in range(max(most.values())):
-        for kind, (tool, percents) in product(most, planned(given.tools, number)):
+        for kind, (tool, percents) in product(given.kinds, planned(given.tools, number)):
             limit = most[kind] if tool == "dlprof" else min(most[kind], given.others)
             if number < limit:
                 yield Gate(tool, kind, number, percents[kind])

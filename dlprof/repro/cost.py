@@ -71,15 +71,15 @@ def in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     use, use_before = (subject.converted("use", y) for y in ("y", "converted"))
     share = thresholds.LOOP_SHARE / HYSTERESIS
     body = block(
-        TIMED,
         subject.create(),
         subject.function("convert"),
         f"def inside():\n{inside(block('y = convert()', use))}",
         "converted = convert()",
         f"def before():\n{inside(use_before)}",
         "# in turns: what slows the machine for a while slows both",
-        "tries = [(timed(inside), timed(before)) for _ in range(7)]",
-        "times = tuple(min(found) for found in zip(*tries))",
+        "calls = max(Timer(inside).autorange()[0] // 5, 1)",
+        "turns = [[Timer(way).timeit(calls) for way in (inside, before)] for _ in range(25)]",
+        "times = tuple(min(found) / calls * 1e6 for found in zip(*turns))",
         'print("one turn: %.2f us with the conversion inside, %.2f us with it before" % times)',
         f"return times[0] - times[1] > {share:g} * times[0]",
     )

@@ -1,22 +1,69 @@
-"""Planted faults are found, and innocent ways are not blamed: with real workers."""
+"""Planted faults are found, and innocent ways are not blamed: with real workers.
+
+Every planted fault has a reproducer that shows it, and that calls its innocent control gone.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import dlprof
+from dlprof import session as sessions
 from dlprof.api import Silent
+from dlprof.repro import reproducer
 from dlprof.selftest import run
+from dlprof.session import FindingRecord
 from dlprof.synthetic.faults import PLANTS
 
 pytestmark = pytest.mark.integration
 
+CONTROLS = {
+    "sync": ("ways.sync(x)", "ways.view(x)"),
+    "device-sync": ("ways.device_sync(x)", "ways.view(x)"),
+    "race": ("ways.race(x)", "ways.view(x)"),
+    "avoidable-copy": ("ways.copy(x)", "ways.view(x)"),
+    "copy-twice": ("ways.copy_twice(x)", "ways.copy(x)"),
+    "narrow": ("ways.narrow(x)", "ways.copy(x)"),
+    "wrong-strides": ("ways.wrong_strides(x)", "ways.copy(x)"),
+    "lose-read-only": ("ways.lose_read_only(x)", "ways.view(x)"),
+    "leak": ("ways.leak(x)", "ways.view(x)"),
+    "dangle": ("ways.dangle(x)", "ways.view(x)"),
+    "slow": ("ways.slow(x)", "ways.view(x)"),
+    "asymmetric": ("ways.slow(x)", "ways.view(x)"),
+    "slow-in-loop": ("ways.slow(x)", "ways.view(x)"),
+    "retry": ("ways.retry(x)", "x.__dlpack__()"),
+    "crash": ("ways.crash(x)", "ways.view(x)"),
+    "hang": ("ways.hang(x)", "ways.view(x)"),
+    "copy-if-strided": ("ways.copy_if_strided(x)", "ways.view(x)"),
+    "broken-promise": ("ways.view(x)", "ways.copy(x)"),
+    "early": ("ways.early(x)", "ways.copy(x)"),
+    "late": ("ways.late(x)", "ways.copy(x)"),
+}
+"""By plant: the fault in its reproducer, and the innocent way to put there instead."""
+
+FAULTS = [plant for plant in PLANTS if plant.rule]
+
 
 @pytest.fixture(scope="module")
-def outcomes(tmp_path_factory):
-    found = run(sys.executable, tmp_path_factory.mktemp("selftest"), Silent())
-    return {outcome.plant.name: outcome for outcome in found.outcomes}
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("selftest")
+
+
+@pytest.fixture(scope="module")
+def outcomes(folder):
+    return {one.plant.name: one for one in run(sys.executable, folder, Silent()).outcomes}
+
+
+@pytest.fixture(scope="module")
+def found(folder, outcomes):
+    """The sessions of all plants."""
+    assert outcomes
+    return [sessions.load(path) for path in sorted(folder.glob("*.json"))]
 
 
 @pytest.mark.parametrize("name", [plant.name for plant in PLANTS if plant.rule])
@@ -27,3 +74,80 @@ def test_a_planted_fault_is_found_by_its_rule(outcomes, name):
 @pytest.mark.parametrize("name", [plant.name for plant in PLANTS if not plant.rule])
 def test_a_control_is_not_blamed(outcomes, name):
     assert outcomes[name].false_alarms == ()
+
+
+def script_for(found, plant):
+    """The reproducer of the finding that the plant's rule has, or has to have, of it.
+
+    The finding is written down here: whether a rule finds a slow path depends on the machine's load.
+    """
+    fault = CONTROLS[plant.name][0]
+    for session in found:
+        cases = [result.case for result in session.results]
+        of_plant = [
+            index
+            for index, case in enumerate(cases)
+            if plant.consumer in (case.consumer, case.producer)
+        ]
+        shown = [index for index in of_plant if cases[index].code == fault]
+        if shown:
+            index = next((i for i in shown if cases[i].layout == plant.layouts[-1]), shown[0])
+            others = [i for i in of_plant if cases[i] != cases[index]]
+            return reproducer(session, finding_of(plant, session, index, others)).text
+    raise AssertionError(f"{plant.name} was not measured")
+
+
+def finding_of(plant, session, index, others):
+    """What the rule says of the result with this index; it is compared with another of the plant."""
+    reason = session.results[index].reason or ""
+    return FindingRecord(
+        rule=plant.rule,
+        name=plant.name,
+        severity="error",
+        results=[index],
+        summary=reason,
+        evidence={"before": "float64", "after": "float32"} if plant.rule == "DLP007" else {},
+        against=others[0] if others else None,
+    )
+
+
+def ended(text, folder):
+    """Exit code and output of a script, in a process that knows the synthetic framework."""
+    path = folder / "reproducer.py"
+    path.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(path)],
+        env={**os.environ, "PYTHONPATH": str(Path(dlprof.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_every_planted_fault_has_a_control():
+    assert {plant.name for plant in FAULTS} == set(CONTROLS)
+
+
+@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.name)
+def test_a_reproducer_shows_the_fault(found, tmp_path, plant):
+    code, output = ended(script_for(found, plant), tmp_path)
+    assert (code, output.splitlines()[-1]) == (1, "the problem is there"), output
+
+
+@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.name)
+def test_a_reproducer_says_that_the_fault_is_gone(found, tmp_path, plant):
+    fault, innocent = CONTROLS[plant.name]
+    text = script_for(found, plant)
+    assert fault in text
+    code, output = ended(text.replace(fault, innocent), tmp_path)
+    assert (code, output.splitlines()[-1]) == (0, "the problem is gone"), output
+
+
+@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.name)
+def test_a_reproducer_that_lacks_a_framework_cannot_tell(found, tmp_path, plant):
+    text = script_for(found, plant).replace("import numpy\n", "import numpy_is_not_here\n")
+    code, output = ended(text, tmp_path)
+    assert code == 125, output
+    assert "cannot tell" in output
