@@ -141,13 +141,19 @@ def _retained(result: Result) -> list[str]:
     return [f"{runs}; the smaller growth counts ({ONCE})"]
 
 
+SOURCES = {"sizes_bytes": "", "unaligned_bytes": " of a source that is not aligned"}
+
+
 def _early_write(result: Result) -> list[str]:
     told = []
     for word, evidence in seen(result.early_write):
-        sizes = mapping(mapping(evidence).get("sizes_bytes"))
-        looks = [f"{_size(size)} {what}" for size, what in sizes.items()]
+        looks = [
+            f"{', '.join(f'{_size(size)} {what}' for size, what in sizes.items())}{where}"
+            for name, where in SOURCES.items()
+            if (sizes := mapping(mapping(evidence).get(name)))
+        ]
         if looks:
-            told.append(f"written right after the call: {', '.join(looks)} ({ONCE})")
+            told.append(f"written right after the call: {'; '.join(looks)} ({ONCE})")
         elif word:
             told.append(f"{word} ({ONCE})")
     return told

@@ -21,6 +21,6 @@ def racing_of(torn: Row) -> tuple[Key, ...]:
 
 def may_race(row: Row, racing: set[Key]) -> bool:
     """Whether it may copy as what was seen torn does: whole ones prove nothing then."""
-    if row.owner == "view" or row.is_step or not racing:
+    if row.is_step or not racing or (row.owner == "view" and not row.copies_elsewhere):
         return False
     return (row.pair, row.device) in racing or (not row.ends_whole and racing_of(row)[0] in racing)

@@ -13,7 +13,7 @@ from dlprof.collector import paused
 from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
 from dlprof.reports.measures import peak_arrays
-from dlprof.reports.row import A_VIEW, Row, diagnosed
+from dlprof.reports.row import A_COPY, A_VIEW, Row, diagnosed
 from dlprof.rules.known import number, seen
 from dlprof.rules.steady import Look, depends, looks_of, memory_of, owners_of
 from dlprof.session import (
@@ -21,6 +21,7 @@ from dlprof.session import (
     ProcessSamples,
     Result,
     TimeMeasure,
+    Verdict,
 )
 from dlprof.slim import step_without_samples, without_samples
 
@@ -143,11 +144,25 @@ def _unseen(result: Result) -> bool:
 
 
 def _unlooked(result: Result) -> str:
-    if result.lifetime is not None:
-        return ""
-    if result.ordering is None and result.early_write is None and result.peak_memory is None:
-        return "nothing looked for races or lost memory"
-    return "whether it outlives its source could not be seen"
+    if result.lifetime is None:
+        if result.ordering is None and result.early_write is None and result.peak_memory is None:
+            return "nothing looked for races or lost memory"
+        return "whether it outlives its source could not be seen"
+    for verdict, question in (
+        (result.lifetime, "whether it outlives its source"),
+        (result.ordering, "whether it waits for queued work"),
+        (result.early_write if _is_copy(result) else None, "whether a write tears the copy"),
+    ):
+        if verdict is not None and verdict.verdict == "unknown" and not _is_moot(verdict):
+            reason = verdict.evidence.get("reason")
+            why = f": {first_line(reason)}" if isinstance(reason, str) else ""
+            return f"{question} is not known{why}"
+    return ""
+
+
+def _is_moot(verdict: Verdict) -> bool:
+    """Whether nobody can do what would do harm."""
+    return verdict.evidence.get("moot") is True
 
 
 def _is_copy(result: Result) -> bool:
@@ -232,7 +247,7 @@ def _alignments(result: Result) -> tuple[int, ...]:
     return tuple(sorted({int(size) for size in found if size}))
 
 
-_WORDS = {"view": A_VIEW, "copy": "a copy", "refused": "refused"}
+_WORDS = {"view": A_VIEW, "copy": A_COPY, "refused": "refused"}
 
 
 def _depends(result: Result) -> str:

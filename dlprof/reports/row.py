@@ -20,7 +20,7 @@ from dlprof.session import (
 )
 from dlprof.step_record import Step
 
-A_VIEW = "a view"
+A_VIEW, A_COPY = "a view", "a copy"
 
 
 @dataclass(frozen=True)
@@ -147,6 +147,11 @@ class Row:
     def is_view_if_aligned(self) -> bool:
         """Whether it is a view of aligned memory, and none of other memory."""
         return self.depends.startswith(A_VIEW)
+
+    @property
+    def copies_elsewhere(self) -> bool:
+        """Whether it was a copy where the source begins elsewhere, whatever it is here."""
+        return A_COPY in self.depends
 
     @property
     def array(self) -> tuple[str, str, str, str, str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dlprof.probes.base import CONTIGUOUS, DTYPES
 from dlprof.rules import thresholds
-from dlprof.rules.known import Known, mapping, number
+from dlprof.rules.known import PLACES, Known, mapping, number
 
 WORDS = ("copy", "view")
 
@@ -76,7 +76,7 @@ def parted(cases: Iterable[Known]) -> Parted | None:
 def _tried(case: Known) -> Iterator[tuple[str, float]]:
     """What the instrument *alignment* saw of the same path."""
     seen = case.tried
-    for place in ("aligned", "sliced") if seen is not None and seen.verdict == "dependent" else ():
+    for place in PLACES if seen is not None and seen.verdict == "dependent" else ():
         one = mapping(seen.evidence.get(place)) if seen is not None else {}
         alignment = number(one.get("alignment_bytes"))
         if one.get("verdict") in WORDS and alignment is not None:

@@ -14,6 +14,8 @@ from dlprof.session import Result, TimeMeasure, Verdict
 
 Evidence = Mapping[str, Any]
 
+PLACES = ("aligned", "sliced")
+"""Where the instrument *alignment* looked."""
 WAITS = ("host-sync", "device-sync")
 
 
@@ -164,8 +166,16 @@ class Known:
         """Whether it is documented to copy, and was a view where the source begins elsewhere."""
         if self.promise != "copy" or self.tried is None or self.tried.verdict != "dependent":
             return False
-        places = (mapping(self.tried.evidence.get(place)) for place in ("aligned", "sliced"))
+        places = (mapping(self.tried.evidence.get(place)) for place in PLACES)
         return any(place.get("verdict") == "view" for place in places)
+
+    @cached_property
+    def copies_elsewhere(self) -> bool:
+        """Whether it was a copy where the source begins elsewhere, whatever it is here."""
+        if self.tried is None or self.tried.verdict != "dependent":
+            return False
+        places = (mapping(self.tried.evidence.get(place)) for place in PLACES)
+        return any(place.get("verdict") == "copy" for place in places)
 
     @cached_property
     def result_device(self) -> str | None:
@@ -235,15 +245,15 @@ class Known:
         return found.pop() if len(found) == 1 else None
 
     @property
-    def hazardous(self) -> bool:
-        """Whether the diagnosis found something that makes the path unfit to be advised."""
-        return self.harmful or self.torn
-
-    @property
     def harmful(self) -> bool:
-        """Whether it found something that no wait for the result mends."""
+        """Whether the diagnosis found something that no wait for the result mends."""
         lost = _is(self.result.lifetime, "dangling", "retained")
         return lost or self.order == "unordered"
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the diagnosis tried to look for such a thing, and could not tell."""
+        return _is(self.result.lifetime, "unknown") or self.order == "unknown"
 
 
 def _stays(evidence: Evidence, device: str) -> bool:

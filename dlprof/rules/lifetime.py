@@ -120,23 +120,36 @@ def _evidence(case: Known) -> dict[str, object]:
 def unsafe_copy(survey: Survey) -> Iterator[Claim]:
     """The copy still reads its source after the call has returned."""
     unsafe = [case for case in survey.cases if _torn_bytes(case) is not None]
-    for cases in groups(unsafe, lambda case: (case.pair[1], case.result.case.device)):
+    for cases in groups(unsafe, _way_of_tearing):
         ranked = sorted(cases, key=lambda case: _how_sure(_torn_bytes(case) or 0))
         size = _torn_bytes(ranked[0])
         at = f" of {size_text(size)}" if size else ""
         if _torn_layout(ranked[0]) == "sliced" != ranked[0].result.case.layout:
             at += ", of a source that is not aligned"
         smallest = min(ranked, key=lambda case: _torn_bytes(case) or math.inf)
+        reads = words.several(ranked, "reads its", "read their")
         yield Claim(
             "error",
             ranked,
-            f"{words.codes(ranked)} still {words.several(ranked, 'reads its', 'read their')} source"
-            f" after the call has returned{words.of_first(ranked)}: a write right after it changed"
+            f"{words.codes(ranked)} still {reads} source after the call has returned"
+            f"{_where_copied(ranked)}{words.of_first(ranked)}: a write right after it changed"
             f" the copy{at}" + _already(smallest, ranked[0]),
             {"size_bytes": size},
             "Wait for the result before you write the source."
             + _or(ranked, lambda case: _whole_copy(survey, case)),
         )
+
+
+def _way_of_tearing(case: Known) -> tuple[str, str, bool]:
+    return case.pair[1], case.result.case.device, case.owner == "view"
+
+
+def _where_copied(cases: Sequence[Known]) -> str:
+    """Of views that they are copies of other memory."""
+    if cases[0].owner != "view":
+        return ""
+    several = words.several(cases, "it copies: it is a view", "they copy: they are views")
+    return f" where {several} of aligned memory"
 
 
 def _whole_copy(survey: Survey, case: Known) -> tuple[str, str]:
@@ -180,9 +193,10 @@ def _torn_bytes(case: Known) -> int | None:
     """The smallest size at which a torn copy was seen (0: not known); None if none was."""
     for word, evidence in seen(case.result.early_write):
         if word == "unsafe":
-            sizes = mapping(evidence.get("sizes_bytes"))
+            looks = (mapping(evidence.get(name)) for name in ("sizes_bytes", "unaligned_bytes"))
             torn = [
                 int(size)
+                for sizes in looks
                 for size, what in sizes.items()
                 if what == "torn" and re.fullmatch(r"\d{1,18}", str(size))
             ]

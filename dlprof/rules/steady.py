@@ -11,12 +11,11 @@ from typing import Any
 from dlprof.probes.base import CONTIGUOUS
 from dlprof.rules import thresholds
 from dlprof.rules.alignment import WORDS
-from dlprof.rules.known import mapping, number, seen
+from dlprof.rules.known import PLACES, mapping, number, seen
 from dlprof.session import Result
 
 Looks = tuple[tuple[str, float | None], ...]
 """``view`` or ``copy``, and the bytes that divide the source's address; None if not known."""
-PLACES = ("aligned", "sliced")
 
 
 def owners_of(result: Result) -> Looks:

@@ -29,13 +29,13 @@ class Survey:
         return by(self.cases, lambda case: case.array)
 
     @cached_property
-    def _hazards(self) -> set[tuple[str, ...]]:
+    def _seen_torn(self) -> set[tuple[str, ...]]:
         # The diagnosis looks at the first shape of each path and speaks for all of them.
-        return {case.path for case in self.cases if case.hazardous}
+        return {case.path for case in self.cases if case.torn}
 
     @cached_property
     def _harmful(self) -> set[tuple[str, ...]]:
-        return {case.path for case in self.cases if case.harmful}
+        return {case.path for case in self.cases if case.harmful or case.doubtful}
 
     @cached_property
     def _torn(self) -> set[tuple[str, ...]]:
@@ -60,14 +60,18 @@ class Survey:
         )
 
     @cached_property
-    def _safe(self) -> dict[tuple[Any, ...], list[Known]]:
+    def _sound(self) -> dict[tuple[Any, ...], list[Known]]:
+        """The cases that may be advised if a result is waited for, the cheapest first."""
         return by(
-            sorted((case for case in self.cases if self.safe(case)), key=lambda case: case.cost_ns),
+            sorted((case for case in self.cases if self._is_sound(case)), key=_cost),
             lambda case: case.array,
         )
 
     def safe(self, case: Known) -> bool:
         """Whether the case may be advised: measured to the end, right, as documented, no hazard."""
+        return self._is_sound(case) and not self.may_tear(case)
+
+    def _is_sound(self, case: Known) -> bool:
         return (
             case.ready is not None
             and case.right
@@ -75,17 +79,19 @@ class Survey:
             and not case.breaches
             and not case.tried_breach
             and not self.drops_read_only(case)
-            and case.path not in self._hazards
-            and not self.may_tear(case)
+            and case.path not in self._harmful
         )
 
     def may_tear(self, case: Known) -> bool:
         """Whether it copies as what was seen torn does: that this one was whole proves nothing.
 
         Only where the consumer has nothing to wait for is a call known to end with a whole copy;
-        and where such a call was seen torn none of the pair is.
+        and where such a call was seen torn none of the pair is. What is a view here may be such a
+        copy where the source begins elsewhere.
         """
-        if case.owner == "view" or not self._torn:
+        if case.path in self._seen_torn:
+            return True
+        if not self._torn or (case.owner == "view" and not case.copies_elsewhere):
             return False
         device = case.result.case.device
         if (*case.pair, device) in self._torn:
@@ -121,19 +127,25 @@ class Survey:
         """The cheapest safe case that gives what ``case`` gives, and that ``fits``.
 
         What is documented to copy is replaced by what is documented to copy, wherever the source
-        begins; a view by a view.
+        begins; a view by a view. A copy that may be torn, for which nothing safe stands, is
+        replaced by a view whose copies of other memory may be torn: nothing is lost by that.
         """
-        return next(
-            (
-                other
-                for other in self._safe.get(case.array, ())
-                if other is not case
-                and serves(other, case)
-                and (case.promise != "copy" or self.copies(other))
-                and fits(other)
-            ),
-            None,
-        )
+        fitting = [
+            other
+            for other in self._sound.get(case.array, ())
+            if other is not case
+            and serves(other, case)
+            and (case.promise != "copy" or self.copies(other))
+            and fits(other)
+        ]
+        safe = next((other for other in fitting if not self.may_tear(other)), None)
+        if safe is not None or case.owner != "copy" or not self.may_tear(case):
+            return safe
+        return next((other for other in fitting if other.owner == "view"), None)
+
+
+def _cost(case: Known) -> float:
+    return case.cost_ns
 
 
 def _way(case: Known) -> tuple[str, ...]:

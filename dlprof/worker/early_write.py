@@ -3,19 +3,19 @@
 A copy that is still being read when the source changes is torn. The source is written, by its own
 framework's in-place write, right after the call returned, at sizes from 4 KiB to 256 MiB; the
 result is then waited for and compared with what the source held before. Proof of an unsafe copy is
-one changed value; no changed value does not prove that there is no race. A copy that was whole is
-tried again from a source one element further, since another way of copying may serve memory that
-is not aligned. It cannot tell for views (which must change), and for sources that their framework
-does not let be written.
+one changed value, if the same conversion without a write changes none; no changed value does not
+prove that there is no race. What was whole, or a view, is tried again from a source one element
+further, since another way of copying may serve memory that is not aligned. It cannot tell for
+views (which must change), and for sources that their framework does not let be written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dlprof.probes.base import DTYPES, Unsupported
+from dlprof.probes.base import DTYPES
 from dlprof.worker import room
 from dlprof.worker.subject import Subject, compile_call
 
@@ -29,10 +29,35 @@ VIEW_BYTES = 4 << 10
 LARGE_BYTES = 128 << 20
 """Sizes from here on take seconds; they are tried once for each import, whatever the export."""
 
-UNALIGNED = "sliced"
-ALIGNED_OR_NOT = ("C", "aligned")
+ORDINARY, UNALIGNED = "C", "sliced"
+
+CHANGED = "changed without a write"
+CONTROLS = 2
+"""A torn copy counts if so many more conversions than it took, without a write, change nothing."""
+REASONS = {
+    CHANGED: "the result differs from the source without a write, too",
+    "immutable": "the source cannot be written",
+}
 
 _tried_large: set[tuple[str, str]] = set()
+
+
+@dataclass
+class Tried:
+    """What was seen at each size in bytes: of the source that was asked for, and of one that is not
+    aligned.
+    """
+
+    here: dict[int, str] = field(default_factory=dict)
+    elsewhere: dict[int, str] = field(default_factory=dict)
+
+    def torn(self) -> tuple[int, bool] | None:
+        """The size at which a copy was torn, and whether that was elsewhere; None if none was."""
+        for looks in (self.here, self.elsewhere):
+            found = next((size for size, seen in looks.items() if seen == "torn"), None)
+            if found is not None:
+                return found, looks is self.elsewhere
+        return None
 
 
 def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[str, Any]:
@@ -41,33 +66,40 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
         return _unknown("the call leaves no array behind to compare")
     if subject.is_one_array:
         sizes_bytes = [subject.spec.size_bytes] if subject.spec.size_bytes else []
-    tried: dict[int, str] = {}
-    way = (subject.consumer.name, subject.import_.name)
     elsewhere = _elsewhere(subject)
-    torn_layout = subject.spec.layout
+    tried = _try_sizes(subject, elsewhere, sizes_bytes)
+    found = judge(tried)
+    torn = tried.torn()
+    if torn is not None:
+        size, is_elsewhere = torn
+        source = elsewhere if is_elsewhere and elsewhere is not None else subject
+        found["evidence"]["torn_layout"] = source.spec.layout
+        found["evidence"] |= _of_size(source, size).made()
+    return found
+
+
+def _try_sizes(subject: Subject, elsewhere: Subject | None, sizes_bytes: Sequence[int]) -> Tried:
+    tried = Tried()
+    way = (subject.consumer.name, subject.import_.name)
     for size in sizes_bytes:
         if size >= LARGE_BYTES and way in _tried_large:
-            tried[size] = "tried on another path of this import"
+            tried.here[size] = "tried on another path of this import"
             break
-        tried[size] = _try_size(subject, size)
-        whole = tried[size] == "whole" and size < LARGE_BYTES
-        if whole and elsewhere is not None and _try_elsewhere(elsewhere, size) == "torn":
-            tried[size], torn_layout, subject = "torn", UNALIGNED, elsewhere
-        if tried[size] in ("torn", "immutable") or (tried[size] == "view" and size > VIEW_BYTES):
+        seen = tried.here[size] = _try_size(subject, size)
+        if seen in ("whole", "view") and size < LARGE_BYTES and elsewhere is not None:
+            tried.elsewhere[size] = _try_elsewhere(elsewhere, size)
+        looks = {seen, tried.elsewhere.get(size, seen)}
+        if looks & {"torn", "immutable"} or (looks == {"view"} and size > VIEW_BYTES):
             break
         if size >= LARGE_BYTES:
             _tried_large.add(way)
-    found = judge(tried)
-    if found["verdict"] == "unsafe":
-        torn = next(size for size, seen in tried.items() if seen == "torn")
-        found["evidence"] |= {"torn_layout": torn_layout, **_of_size(subject, torn).made()}
-    return found
+    return tried
 
 
 def _elsewhere(subject: Subject) -> Subject | None:
     """The same conversion of memory that is not aligned; None where it is a question of its own."""
     spec = subject.spec
-    if subject.is_one_array or spec.layout not in ALIGNED_OR_NOT or spec.device != "cpu":
+    if subject.is_one_array or spec.layout != ORDINARY or spec.device != "cpu":
         return None
     return replace(subject, spec=replace(spec, layout=UNALIGNED))
 
@@ -75,21 +107,24 @@ def _elsewhere(subject: Subject) -> Subject | None:
 def _try_elsewhere(subject: Subject, size_bytes: int) -> str:
     try:
         return _try_size(subject, size_bytes)
-    except Unsupported:
-        return "cannot be made"
+    except Exception:  # noqa: BLE001 - any framework, any error: it refuses that memory
+        return "refused"
 
 
-def judge(tried: dict[int, str]) -> dict[str, Any]:
+def judge(tried: Tried) -> dict[str, Any]:
     """The verdict on what was seen at each size."""
-    evidence = {"sizes_bytes": {str(size): seen for size, seen in tried.items()}}
-    if "torn" in tried.values():
+    evidence = {"sizes_bytes": {str(size): seen for size, seen in tried.here.items()}}
+    if tried.elsewhere:
+        evidence["unaligned_bytes"] = {str(size): seen for size, seen in tried.elsewhere.items()}
+    looks = [*tried.here.values(), *tried.elsewhere.values()]
+    if "torn" in looks:
         return {"verdict": "unsafe", "evidence": evidence}
-    if "whole" in tried.values():
+    reason = next((why for seen, why in REASONS.items() if seen in looks), "no size was copied")
+    if "whole" in looks and CHANGED not in looks:
         return {"verdict": "safe", "evidence": evidence}
-    reason = {"immutable": "the source cannot be written"}.get(
-        next(iter(tried.values()), ""), "no size was copied"
-    )
-    return {"verdict": "unknown", "evidence": {**evidence, "reason": reason}}
+    # Nobody can write it, or it is a view wherever it could be made.
+    moot = set(looks) <= {"immutable", "view", "refused"} and bool(looks)
+    return {"verdict": "unknown", "evidence": {**evidence, "reason": reason, "moot": moot}}
 
 
 def _try_size(subject: Subject, size_bytes: int) -> str:
@@ -100,8 +135,13 @@ def _try_size(subject: Subject, size_bytes: int) -> str:
     except room.TooLarge:
         return "no memory"
     seen = "whole"
-    for _ in range(max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
+    for tries in range(1, 1 + max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
         seen = _try_once(other)
+        if seen == "torn":
+            # A conversion may be wrong by itself, and only now and then.
+            controls = tries + CONTROLS if size_bytes < LARGE_BYTES else 1
+            calm = [_try_once(other, is_written=False) for _ in range(controls)]
+            return CHANGED if "torn" in calm else "torn"
         if seen != "whole":
             break
     return seen
@@ -111,15 +151,14 @@ def _of_size(subject: Subject, size_bytes: int) -> Subject:
     return subject.of_elements(max(1, size_bytes // DTYPES[subject.spec.dtype]))
 
 
-def _try_once(subject: Subject) -> str:
+def _try_once(subject: Subject, is_written: bool = True) -> str:
     source = subject.make_another()
     before = subject.producer.to_numpy(source)
     if subject.producer.pointer(source) in (None, before.ctypes.data):
         before = before.copy()  # a view would change with the source
     convert = compile_call(subject.code, {**subject.namespace, "x": source})
     result = convert()
-    written = subject.producer.write(source, 1)
-    if written is NotImplemented:
+    if is_written and subject.producer.write(source, 1) is NotImplemented:
         return "immutable"
     subject.wait_for(result)
     address = subject.consumer.pointer(result)

@@ -11,7 +11,7 @@ from builders import make_subject
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import early_write, room
-from dlprof.worker.early_write import judge
+from dlprof.worker.early_write import CHANGED, Tried, judge
 
 pytestmark = pytest.mark.unit
 
@@ -66,25 +66,27 @@ def seen(found):
 
 class TestJudgement:
     def test_one_torn_copy_is_unsafe_whatever_the_others_were(self):
-        assert judge({1: "whole", 2: "whole", 3: "torn"})["verdict"] == "unsafe"
+        assert judge(Tried({1: "whole", 2: "whole", 3: "torn"}))["verdict"] == "unsafe"
 
     def test_copies_that_were_whole_are_safe(self):
-        assert judge({1: "view", 2: "whole", 3: "no memory"})["verdict"] == "safe"
+        assert judge(Tried({1: "view", 2: "whole", 3: "no memory"}))["verdict"] == "safe"
 
     @pytest.mark.parametrize("what", ["view", "no memory", "other dtype"])
     def test_without_a_copy_there_is_nothing_to_tell(self, what):
-        found = judge({1: what})
+        found = judge(Tried({1: what}))
         assert found["verdict"] == "unknown"
         assert found["evidence"]["reason"] == "no size was copied"
 
     def test_a_source_that_cannot_be_written_is_the_reason(self):
-        assert judge({1: "immutable"})["evidence"]["reason"] == "the source cannot be written"
+        assert (
+            judge(Tried({1: "immutable"}))["evidence"]["reason"] == "the source cannot be written"
+        )
 
     def test_nothing_tried_is_unknown(self):
-        assert judge({})["verdict"] == "unknown"
+        assert judge(Tried({}))["verdict"] == "unknown"
 
     def test_evidence_holds_what_was_seen_at_each_size(self):
-        assert judge({4: "whole"})["evidence"]["sizes_bytes"] == {"4": "whole"}
+        assert judge(Tried({4: "whole"}))["evidence"]["sizes_bytes"] == {"4": "whole"}
 
 
 def test_a_copy_that_is_done_when_the_call_returns_is_safe():
@@ -96,6 +98,27 @@ def test_a_copy_that_is_done_when_it_is_waited_for_is_unsafe():
     late = Late()
     found = measured("late.take({x})", consumer=late, late=late)
     assert (found["verdict"], seen(found)) == ("unsafe", ["torn"])
+
+
+class Counted:
+    """A copy that is wrong by itself in every so many calls."""
+
+    def __init__(self, every):
+        self.calls, self.every = 0, every
+
+    def take(self, source):
+        self.calls += 1
+        result = source.copy()
+        if self.calls % self.every == 0:
+            result.reshape(-1)[0] += 1
+        return result
+
+
+@pytest.mark.parametrize("every", [1, 2, 3, 5])
+def test_a_copy_that_is_wrong_without_a_write_too_is_not_called_torn(every):
+    found = measured("wrong.take({x})", wrong=Counted(every))
+    assert (found["verdict"], CHANGED in seen(found)) == ("unknown", True)
+    assert "without a write" in found["evidence"]["reason"]
 
 
 def test_a_late_copy_of_a_source_of_its_own_is_safe():
@@ -150,28 +173,42 @@ def test_a_producer_whose_host_values_are_a_view_of_its_array_is_not_taken_for_t
 class TestUnaligned:
     """Another way of copying may serve memory that is not aligned."""
 
-    CODE = "(late.take({x}) if {x}.ctypes.data % 64 else {x}.copy())"
+    CODE = "(late.take({x}) if {x}.ctypes.data % 8 else {x}.copy())"
+    SPEC = ArraySpec((4, 8), "float32")
 
     def test_a_copy_that_is_late_only_there_is_unsafe(self):
         late = Late()
-        spec = ArraySpec((4, 8), "float32", "aligned")
-        found = measured(self.CODE, spec=spec, consumer=late, late=late)
-        assert (found["verdict"], seen(found)) == ("unsafe", ["torn"])
+        found = measured(self.CODE, spec=self.SPEC, consumer=late, late=late)
+        assert (found["verdict"], seen(found)) == ("unsafe", ["whole"])
+        assert found["evidence"]["unaligned_bytes"] == {"4096": "torn"}
         assert found["evidence"]["torn_layout"] == "sliced"
 
     def test_the_evidence_makes_the_array_that_showed_it(self):
         late = Late()
-        spec = ArraySpec((4, 8), "float32", "aligned")
-        found = measured(self.CODE, spec=spec, consumer=late, late=late)
+        found = measured(self.CODE, spec=self.SPEC, consumer=late, late=late)
         names = {"numpy": numpy}
         exec(found["evidence"]["create"], names)
         assert names["x"].ctypes.data % 64
 
-    def test_a_view_of_aligned_memory_is_not_judged_by_other_memory(self):
+    def test_a_view_of_aligned_memory_whose_copies_of_other_memory_are_late_is_unsafe(self):
+        late = Late()
+        code = "(late.take({x}) if {x}.ctypes.data % 8 else {x}[...])"
+        found = measured(code, spec=self.SPEC, consumer=late, late=late)
+        assert (found["verdict"], seen(found)) == ("unsafe", ["view"])
+        assert found["evidence"]["unaligned_bytes"] == {"4096": "torn"}
+
+    def test_a_view_of_aligned_memory_whose_copies_of_other_memory_are_whole_is_safe(self):
+        code = "({x}.copy() if {x}.ctypes.data % 8 else {x}[...])"
+        found = measured(code, spec=self.SPEC)
+        assert (found["verdict"], seen(found)) == ("safe", ["view"] * 3)
+        assert set(found["evidence"]["unaligned_bytes"].values()) == {"whole"}
+
+    def test_who_asks_for_aligned_memory_is_told_of_no_other(self):
         late = Late()
         spec = ArraySpec((4, 8), "float32", "aligned")
-        code = "(late.take({x}) if {x}.ctypes.data % 64 else {x}[...])"
-        assert measured(code, spec=spec, consumer=late, late=late)["verdict"] == "unknown"
+        code = "(late.take({x}) if {x}.ctypes.data % 64 else {x}.copy())"
+        found = measured(code, spec=spec, consumer=late, late=late)
+        assert (found["verdict"], "unaligned_bytes" in found["evidence"]) == ("safe", False)
 
     @pytest.mark.parametrize("layout", ["F", "strided"])
     def test_other_layouts_are_judged_as_they_are(self, layout):
