@@ -40,6 +40,9 @@ def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:
     rules: set[str] = set()
     severities: set[str] = set()
     names = {word.lower(): rule.id for rule in RULES for word in (rule.id, rule.name)}
+    if any(not text.strip(" ,") for text in texts):
+        # An empty variable of a CI job must not let everything pass.
+        raise UsageError(f"{where} is empty: name a rule or a severity, or leave it out")
     for text in split(texts):
         word = text.strip().lower()
         if word in names:

@@ -7,6 +7,7 @@ from itertools import compress
 
 from dlprof.quantity import brief_text, is_narrow, ratio_text, time_text, times_text
 from dlprof.reports.row import Row, trusted
+from dlprof.reports.trip_paths import is_right, unsafe_text
 from dlprof.rules.alignment import WORDS
 from dlprof.rules.steady import Steady
 
@@ -43,7 +44,7 @@ def _answer(rows: Sequence[Row], name: str, steady: Steady) -> str:
     where = f"{name}: " if name else ""
     safe = sorted(trusted(rows), key=lambda row: row.cost_ns)
     if not safe:
-        return where + _none_is_safe([row for row in rows if row.ready is not None])
+        return where + _none_is_safe([row for row in rows if row.ready is not None], steady)
     best = safe[0]
     sentences = [
         f"{where}cheapest{_good(best)}: {best.code}, {_kind(best, steady)}, {_ready(best)}."
@@ -67,20 +68,31 @@ def _good(best: Row) -> str:
     if best.unchecked:
         also = f"; {best.unlooked}" if best.unlooked else ""
         return f", but its values could not be checked ({best.unchecked}{also})"
-    return f" that is right ({best.unlooked})" if best.unlooked else " that is safe"
+    if best.unlooked:
+        return f" that is right ({best.unlooked})"
+    rules = ", ".join(best.cautions)
+    return f" that is safe{f' if nobody writes to the result ({rules})' if rules else ''}"
 
 
 def _copy(safe: Sequence[Row], copies: Sequence[Row], steady: Steady) -> Iterator[str]:
     """What to write if a copy is needed: one that is documented, wherever the source begins."""
     offered = [row for row in safe if _is_copy(row) and _may_be_offered(row, steady)]
+    offered = [row for row in offered if not row.disturbed] or offered
     documented = [row for row in offered if row.promise == "copy"]
     if documented:
-        yield f"If you need a copy: {documented[0].code}, {_ready(documented[0])}."
+        best = _plainest(documented)
+        yield f"If you need a copy: {best.code}, {_ready(best)}."
     elif offered:
-        undocumented = f"{_ready(offered[0])}, which is not documented to copy"
-        yield f"If you need a copy: {offered[0].code}, {undocumented}."
+        best = _plainest(offered)
+        undocumented = f"{_ready(best)}, which is not documented to copy"
+        yield f"If you need a copy: {best.code}, {undocumented}."
     elif copies:
         yield "If you need a copy: no measured path is known to be a safe one."
+
+
+def _plainest(rows: Sequence[Row]) -> Row:
+    """The shortest code of those that are not told apart from the first, the cheapest."""
+    return min((row for row in rows if not slower(rows[0], row)), key=lambda row: len(row.code))
 
 
 def _is_copy(row: Row) -> bool:
@@ -109,7 +121,7 @@ def listed(codes: Sequence[str]) -> str:
     return ", ".join(codes[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _none_is_safe(measured: Sequence[Row]) -> str:
+def _none_is_safe(measured: Sequence[Row], steady: Steady) -> str:
     if not measured:
         return "no path could be measured."
     if all(row.unseen for row in measured):
@@ -117,8 +129,18 @@ def _none_is_safe(measured: Sequence[Row]) -> str:
     if all(row.changed for row in measured):
         return "no path kept shape, dtype and values."
     if any(row.status == "ok" and not row.changed for row in measured):
-        return "no path is called safe: see the findings."
+        return "no path is called safe: see the findings." + _cheapest_right(measured, steady)
     return "no path was measured to the end, kept every value and does as documented."
+
+
+def _cheapest_right(measured: Sequence[Row], steady: Steady) -> str:
+    """What its values are right of, and why it is not safe."""
+    right = [row for row in measured if is_right(row) and not row.unchecked]
+    if not right:
+        return ""
+    best = min(right, key=lambda row: row.cost_ns)
+    what = f"{best.code}, {_kind(best, steady)}, {_ready(best)}"
+    return f" The cheapest that is right: {what}; {unsafe_text(best)}."
 
 
 def slower(best: Row, other: Row) -> bool:

@@ -25,10 +25,11 @@ def compose(findings: Sequence[FindingRecord], rows: Sequence[Row] = ()) -> list
     if not findings:
         return [Text("\nno findings", style="dim")]
     parts: list[RenderableType] = [Text("\nfindings, worst first:", style="dim")]
-    parts += [
-        _paragraph(number, finding, pairs_text(finding, rows))
-        for number, finding in enumerate(findings[:MOST], 1)
-    ]
+    told: dict[str, int] = {}
+    for number, finding in enumerate(findings[:MOST], 1):
+        first = told.setdefault(finding.advice, number)
+        advice = finding.advice if first == number else f"What to do: as for {first}."
+        parts.append(_paragraph(number, finding, pairs_text(finding, rows), advice))
     if len(findings) > MOST:
         parts.append(Text(f"… and {len(findings) - MOST:,} more in the session file"))
     return parts
@@ -47,7 +48,7 @@ def pairs_text(finding: FindingRecord, rows: Sequence[Row]) -> str:
     return listed(found)
 
 
-def _paragraph(number: int, finding: FindingRecord, pairs: str) -> Text:
+def _paragraph(number: int, finding: FindingRecord, pairs: str, advice: str) -> Text:
     text = Text(f"{number}. ")
     text.append(
         f"{clean(finding.severity)} {clean(finding.rule)} {clean(finding.name)}",
@@ -56,5 +57,5 @@ def _paragraph(number: int, finding: FindingRecord, pairs: str) -> Text:
     text.append(f"  {pairs}: " if pairs else "  ")
     text.append(clean(finding.summary))
     if finding.advice:
-        text.append(f"\n    {clean(finding.advice)}")
+        text.append(f"\n    {clean(advice)}")
     return text

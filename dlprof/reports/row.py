@@ -57,6 +57,8 @@ class Row:
     """Whether a finding says that the path is wrong or unsafe."""
     faults: tuple[str, ...] = ()
     """The rules that say so; with a question mark one that says it of another copy of the pair."""
+    cautions: tuple[str, ...] = ()
+    """Rules that say under which condition it is safe."""
     unseen: bool = False
     """Whether nothing of the result could be looked at: neither its memory nor its values."""
     unlooked: str = ""
@@ -204,16 +206,26 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
         if 0 <= index < len(rows)
         for key in racing_of(rows[index])
     }
+    writable = {
+        _way(rows[index])
+        for finding in findings
+        if finding.rule == READ_ONLY_LOST
+        for index in finding.results
+        if 0 <= index < len(rows)
+    }
     found = []
     for row in rows:
         faults = tuple(guilty.get(_way(row), ()))
         if RACE not in faults and may_race(row, racing):
             faults = (*faults, f"{RACE}?")
-        found.append(replace(row, suspect=True, faults=faults) if faults else row)
+        cautions = (READ_ONLY_LOST,) if _way(row) in writable else ()
+        if faults or cautions:
+            row = replace(row, suspect=bool(faults), faults=faults, cautions=cautions)  # noqa: PLW2901
+        found.append(row)
     return found
 
 
-RACE = "DLP020"
+RACE, READ_ONLY_LOST = "DLP020", "DLP009"
 
 LONGEST_RULE = 12
 

@@ -33,7 +33,7 @@ def ranked(rows: Iterable[Row]) -> dict[Key, list[Row]]:
     right, each by their cost.
     """
     found: dict[Key, list[Row]] = {}
-    for row in sorted((row for row in rows if _right(row)), key=attrgetter("cost_ns")):
+    for row in sorted((row for row in rows if is_right(row)), key=attrgetter("cost_ns")):
         found.setdefault(key_of(row), []).append(row)
     return {key: sorted(paths, key=lambda row: not row.safe) for key, paths in found.items()}
 
@@ -46,7 +46,8 @@ def unsafe_text(row: Row) -> str:
     other = [
         f"{rule[:-1]} of another copy of the pair" for rule in row.faults if rule.endswith("?")
     ]
-    return f"not safe: {', '.join(seen + other) or BROKEN_PROMISE}"
+    why = ", ".join(seen + other) or (BROKEN_PROMISE if row.promise_broken else "see the findings")
+    return f"not safe: {why}"
 
 
 def races(row: Row, rows: Iterable[Row]) -> bool:
@@ -55,6 +56,7 @@ def races(row: Row, rows: Iterable[Row]) -> bool:
     return any((one.pair, one.device) == pair and RACE in one.faults for one in rows)
 
 
-def _right(row: Row) -> bool:
+def is_right(row: Row) -> bool:
+    """Whether it kept shape, dtype and values, and they last."""
     whole = row.status == "ok" and row.ready is not None and not row.changed and not row.unseen
     return whole and not set(GONE) & set(row.faults)

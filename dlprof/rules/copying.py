@@ -66,7 +66,7 @@ def copy_amplification(survey: Survey) -> Iterator[Claim]:
     for cases in groups(greedy, lambda case: case.pair):
         ranked = sorted(cases, key=_excess, reverse=True)
         worst = ranked[0]
-        lean = survey.instead(worst, lambda other: 0 <= _excess(other) <= thresholds.LEAN_ARRAYS)
+        lean = survey.instead(worst, lambda other: _is_lean(survey, other))
         yield Claim(
             "warning",
             ranked,
@@ -78,6 +78,15 @@ def copy_amplification(survey: Survey) -> Iterator[Claim]:
             "" if lean is None else words.instead_of(worst, lean, f"needs {_arrays_text(lean)}"),
             against=lean,
         )
+
+
+def _is_lean(survey: Survey, case: Known) -> bool:
+    """Whether it needs little, and its time is that of what needed it.
+
+    Peak memory is looked at elsewhere: a view here may have been a copy there.
+    """
+    little = 0 <= _excess(case) <= thresholds.LEAN_ARRAYS
+    return little and (case.owner != "view" or survey.holds(case))
 
 
 def _arrays_text(case: Known) -> str:

@@ -115,8 +115,8 @@ def _no_copy(survey: Survey, case: Known) -> str:
     known = next((text for other in copies if (text := _but(survey, other))), "")
     return (
         f"No measured path from {case.pair_text} that is documented to copy is"
-        f" {'known to be ' if known else ''}a safe copy{known}. Not measured: copy the source first"
-        " with its own framework, such as x.copy() or x.clone(), and convert that copy."
+        f" {'known to be ' if known else ''}a safe copy{known}. Not measured: copy the source"
+        " first, by its own framework's means, and convert that copy."
     )
 
 

@@ -42,3 +42,9 @@ def test_an_unknown_word_is_refused_with_the_nearest():
 
 def test_the_exit_code_is_one():
     assert FindingsFailed.exit_code == 1
+
+
+@pytest.mark.parametrize("texts", [[""], [" "], [","], ["DLP001", ""]])
+def test_an_empty_word_is_refused_since_it_would_let_everything_pass(texts):
+    with pytest.raises(UsageError, match="--fail-on is empty"):
+        parse(texts)

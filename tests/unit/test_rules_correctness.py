@@ -367,3 +367,57 @@ def test_a_result_of_another_device_is_no_advice():
     elsewhere = path("right(x)", owner=owned("view", device="cuda"))
     (finding,) = found("DLP008", wrong(shape=[[4, 4], [16]]), elsewhere)
     assert "right(x)" not in finding.advice
+
+
+ELSEWHERE = verdict(
+    "unsafe",
+    sizes_bytes={"4096": "view", "65536": "view"},
+    unaligned_bytes={"4096": "whole", "65536": "torn"},
+    torn_layout="sliced",
+)
+
+
+def by_alignment(sliced="copy"):
+    places = {
+        "aligned": {"verdict": "view", "alignment_bytes": 64},
+        "sliced": {"verdict": sliced, "alignment_bytes": 4},
+    }
+    return verdict("dependent", **places)
+
+
+def test_a_view_whose_copies_of_other_memory_are_torn_is_an_error_that_says_where():
+    (finding,) = found("DLP020", path("f(x)", early_write=ELSEWHERE, alignment=by_alignment()))
+    assert finding.severity == "error"
+    assert "where it copies: it is a view of aligned memory" in finding.summary
+    assert "changed the copy of 64 KiB, of a source that is not aligned" in finding.summary
+
+
+def test_copies_and_views_that_are_torn_elsewhere_are_told_apart():
+    torn = path("g(x)", owner="copy", early_write=TORN)
+    view = path("f(x)", early_write=ELSEWHERE, alignment=by_alignment())
+    assert len(found("DLP020", view, torn)) == 2
+
+
+@pytest.mark.parametrize(("sliced", "advised"), [("copy", False), ("refused", True)])
+def test_a_view_that_copies_other_memory_is_no_advice_where_such_copies_are_torn(sliced, advised):
+    view = path("g(x)", 1 * US, alignment=by_alignment(sliced))
+    torn = path("h(x)", 90 * US, owner="copy", early_write=TORN, case={"producer": "cupy"})
+    dear = path("f(x)", spread(900 * US, same_as="host_time"), "copy")
+    (finding,) = found("DLP004", view, torn, dear) or [None]
+    assert (finding is not None and "g(x)" in finding.advice) is advised
+
+
+def test_a_copy_that_may_be_torn_is_replaced_by_a_view_that_is_no_worse():
+    view = path("g(x)", 1 * US, early_write=ELSEWHERE, alignment=by_alignment())
+    torn = path("f(x)", 900 * US, "copy", early_write=TORN)
+    (finding,) = found("DLP004", view, torn)
+    assert "g(x) is a view" in finding.advice
+
+
+@pytest.mark.parametrize("name", ["ordering", "lifetime"])
+def test_a_path_of_which_the_diagnosis_could_not_tell_is_no_advice(name):
+    hung = verdict("unknown", reason="no answer within 5 s")
+    fast = path("g(x)", 1 * US, **{name: hung})
+    slow = path("f(x)", 900 * US)
+    assert found("DLP012", fast, slow) == []
+    assert len(found("DLP012", path("g(x)", 1 * US), slow)) == 1

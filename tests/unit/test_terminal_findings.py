@@ -103,3 +103,17 @@ def test_what_differs_stands_above_the_paths_of_each_array():
     assert [line.split("  ")[0] for line in table(rows)] == ["a → b", "f(x)", "g(x)"]
     assert "\n\na → c\nf(x)" in text(rows)
     assert " pair " not in text(rows)
+
+
+def test_advice_that_stands_above_is_not_repeated():
+    findings = [finding(results=[index], advice="Do this.") for index in (0, 1)]
+    told = flat([make_row("f(x)", 10.0), make_row("g(x)", 10.0)], findings=findings)
+    assert told.count("Do this.") == 1
+    assert "What to do: as for 1." in told
+
+
+@pytest.mark.parametrize(("rule", "condition"), [("DLP009", True), ("DLP012", False)])
+def test_a_safe_view_that_loses_the_read_only_flag_is_told_with_the_condition(rule, condition):
+    told = flat([VIEW], findings=[finding("warning", rule=rule)])
+    assert ("that is safe if nobody writes to the result (DLP009):" in told) is condition
+    assert ("cheapest that is safe:" in told) is not condition
