@@ -9,7 +9,7 @@ from dlprof.rules import alignment, thresholds, words
 from dlprof.rules.known import Known, mapping, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import longer_by_itself
+from dlprof.rules.timing import longer_by_itself, surely_saved_ns
 
 HOST_PROTOCOL = "numpy"
 """The protocol of a host array in between."""
@@ -25,8 +25,9 @@ def avoidable_copy(survey: Survey) -> Iterator[Claim]:
         if view is None:
             continue
         saved = saved_ns(worst, view)
+        surely = surely_saved_ns(worst.ready, view.ready)
         yield Claim(
-            "warning" if saved >= thresholds.COSTLY_GAP_NS else "info",
+            "warning" if surely >= thresholds.COSTLY_GAP_NS else "info",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'copies', 'copy')} although another path"
             f" from {worst.pair_text} is a view{words.of_first(ranked)}: {words.time(worst)}"

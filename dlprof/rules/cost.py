@@ -11,7 +11,7 @@ from dlprof.rules.alignment import aligned_as
 from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import longer_by_itself
+from dlprof.rules.timing import longer_by_itself, surely_saved_ns
 
 
 def slow_path(survey: Survey) -> Iterator[Claim]:
@@ -26,7 +26,7 @@ def slow_path(survey: Survey) -> Iterator[Claim]:
         saved = _saved_ns(worst, best)
         kind = {"view": "a view", "copy": "a copy"}[worst.owner or ""]
         yield Claim(
-            "warning" if saved >= thresholds.COSTLY_GAP_NS else "info",
+            _severity(worst, best),
             ranked,
             f"{words.codes(ranked)}, {kind}{words.several(ranked, '', ' each')},"
             f" {words.several(ranked, 'takes', 'take up to')} {words.time(worst)}"
@@ -36,6 +36,11 @@ def slow_path(survey: Survey) -> Iterator[Claim]:
             words.instead_of(worst, best, f"is {kind} too{survey.where(best)}"),
             against=best,
         )
+
+
+def _severity(slow: Known, fast: Known) -> str:
+    surely = surely_saved_ns(slow.ready, fast.ready)
+    return "warning" if surely >= thresholds.COSTLY_GAP_NS else "info"
 
 
 def _faster(survey: Survey, case: Known) -> Known | None:

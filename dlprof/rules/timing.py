@@ -44,6 +44,23 @@ def longer_by_itself(
     return not disturbed and clearly_longer(longer, shorter, ratio, gap_ns)
 
 
+def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> float:
+    """By how much ``longer`` takes longer at least: from interval to interval, or in every process
+    that measured both.
+
+    A median just above a threshold is there by noise, now and then.
+    """
+    if longer is None or shorter is None:
+        return 0.0
+    long, short = interval(longer), interval(shorter)
+    if long is None or short is None:
+        return max(longer.modes_ns[0] - shorter.modes_ns[1], 0.0)
+    medians, others = _process_medians(longer), _process_medians(shorter)
+    gaps = [medians[round_] - others[round_] for round_ in medians.keys() & others.keys()]
+    enough = len(gaps) >= thresholds.LEAST_PROCESSES
+    return max(long[0] - short[1], min(gaps) if enough else 0.0, 0.0)
+
+
 def _longer_in_every_process(longer: TimeMeasure, shorter: TimeMeasure, ratio: float) -> bool:
     # A load of the machine makes the processes differ, and so the intervals wide; but both are
     # measured in each process, and it slows both.

@@ -90,7 +90,7 @@ def test_not_every_copy_is_avoidable(copy):
     assert found("DLP004", copy, VIEW) == []
 
 
-@pytest.mark.parametrize(("saved", "severity"), [(0.99, "info"), (1.01, "warning")])
+@pytest.mark.parametrize(("saved", "severity"), [(0.99, "info"), (1.03, "warning")])
 def test_what_a_copy_costs_decides_on_its_severity(saved, severity):
     copy = path("copy(x)", 5 * US + saved * thresholds.COSTLY_GAP_NS, "copy")
     assert [finding.severity for finding in found("DLP004", copy, VIEW)] == [severity]

@@ -7,7 +7,7 @@ from builders import make_measure
 from rule_builders import US, found, once, path, rules, spread, verdict
 
 from dlprof.rules import thresholds
-from dlprof.rules.timing import clearly_longer, longer_by_itself
+from dlprof.rules.timing import clearly_longer, longer_by_itself, surely_saved_ns
 from dlprof.session import ProcessSamples
 
 pytestmark = pytest.mark.unit
@@ -35,7 +35,7 @@ def test_slow_is_by_gap(times, expected):
     assert len(found("DLP012", slow, fast)) == expected
 
 
-@pytest.mark.parametrize(("times", "severity"), [(0.99, "info"), (1.01, "warning")])
+@pytest.mark.parametrize(("times", "severity"), [(0.99, "info"), (1.03, "warning")])
 def test_a_slow_path_is_worth_a_warning_from_some_cost_on(times, severity):
     slow = path("slow(x)", 5 * US + thresholds.COSTLY_GAP_NS * times)
     (finding,) = found("DLP012", slow, path("fast(x)", 5 * US))
@@ -293,3 +293,37 @@ def test_a_copy_may_be_hoisted_if_the_source_does_not_change():
 
 def test_without_a_placement_nothing_is_said_of_loops():
     assert rules(path("f(x)", placement=None)) == []
+
+
+def samples(*medians_ns):
+    """A time of so many processes, of one sample each."""
+    processes = [
+        {"round": number, "loops": 1, "samples_ns": [median]}
+        for number, median in enumerate(medians_ns)
+    ]
+    middle = sorted(medians_ns)[len(medians_ns) // 2]
+    interval = (min(medians_ns), max(medians_ns))
+    return make_measure(middle, interval, min_ns=interval[0], processes=processes)
+
+
+@pytest.mark.parametrize(
+    ("longer", "shorter", "surely"),
+    [
+        (once(30 * US), once(10 * US), 20 * US),
+        (spread(30 * US, 0.1), spread(10 * US, 0.1), 16 * US),
+        (samples(20 * US, 30 * US, 90 * US), samples(5 * US, 10 * US, 60 * US), 15 * US),
+        (spread(10 * US), spread(30 * US), 0.0),
+        (None, spread(30 * US), 0.0),
+    ],
+    ids=["one process", "from interval to interval", "in every process", "shorter", "no time"],
+)
+def test_what_is_saved_surely_is_no_more_than_noise_leaves(longer, shorter, surely):
+    assert surely_saved_ns(longer, shorter) == pytest.approx(surely)
+
+
+def test_a_slow_path_whose_cost_may_be_noise_is_an_info():
+    noisy = spread(15 * US, 0.4)
+    (finding,) = found("DLP012", path("f(x)", noisy), path("g(x)", 1 * US))
+    assert finding.severity == "info"
+    (finding,) = found("DLP012", path("f(x)", 15 * US), path("g(x)", 1 * US))
+    assert finding.severity == "warning"
