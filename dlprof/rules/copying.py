@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dlprof.probes.base import DTYPES
-from dlprof.rules import alignment, thresholds, words
+from dlprof.rules import alignment, thresholds, traced, words
 from dlprof.rules.known import Known, mapping, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
@@ -123,7 +123,7 @@ def host_bounce(survey: Survey) -> Iterator[Claim]:
             "info" if no_other else "warning",
             ranked,
             f"{words.codes(ranked)} {through} through the host although source and result are on"
-            " the device",
+            f" the device{traced.seen(worst.result)}",
             {"cost_ns": None if other is None else saved_ns(worst, other)},
             "No measured path stays on the device."
             if other is None

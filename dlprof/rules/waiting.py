@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dlprof.quantity import brief_text, plain_time
-from dlprof.rules import thresholds, words
+from dlprof.rules import thresholds, traced, words
 from dlprof.rules.known import WAITS, Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
@@ -55,7 +55,8 @@ def _wait(cases: Sequence[Known], what: str, others: dict[int, Known | None]) ->
     return Claim(
         "warning",
         ranked,
-        f"{words.codes(ranked)} {words.several(ranked, 'waits', 'wait')} for {what}{_cost(ranked)}",
+        f"{words.codes(ranked)} {words.several(ranked, 'waits', 'wait')} for {what}{_cost(ranked)}"
+        f"{traced.seen(worst.result)}",
         _evidence(worst),
         "; ".join(list(advice.values())[:2]) + "." if advice else "",
         against=others[worst.index],
@@ -88,7 +89,8 @@ def _unavoidable(survey: Survey, cases: Sequence[Known]) -> Claim:
     return Claim(
         "info",
         ranked,
-        f"{which} for the work that is queued on its source{_cost(ranked)}{rest}",
+        f"{which} for the work that is queued on its source{_cost(ranked)}"
+        f"{traced.seen(ranked[0].result)}{rest}",
         _evidence(ranked[0]),
         "Convert where the values are needed anyway, or once for several uses.",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rule_builders import MS, US, found, ordered, path, rules, spread
+from rule_builders import MS, US, found, ordered, path, rules, spread, verdict
 
 from dlprof.rules import thresholds
 
@@ -20,6 +20,42 @@ def test_a_wait_that_another_path_avoids_is_a_warning_that_names_it():
     assert "wait(x) waits" in finding.summary
     assert "2.0 us of conversion idle, 45 ms behind 45 ms of queued work" in finding.summary
     assert finding.advice == "free(x) does not wait: 9.0 us behind 45 ms of queued work."
+
+
+TRACED = verdict(
+    "traced",
+    events=[
+        {"name": "cudaLaunchKernel", "duration_ns": 5 * US, "waited": False},
+        {"name": "cudaStreamSynchronize", "duration_ns": 44 * MS, "waited": True},
+        {
+            "name": "cudaMemcpyAsync",
+            "duration_ns": 12 * MS,
+            "waited": False,
+            "bytes": 64 << 20,
+            "direction": "device to host",
+        },
+    ],
+)
+SEEN = (
+    "; the trace saw: cudaStreamSynchronize waited in 44 ms,"
+    " cudaMemcpyAsync copied 64 MiB (device to host) in 12 ms"
+)
+
+
+@pytest.mark.parametrize("others", [[FREE], []], ids=["avoidable", "of every path"])
+def test_a_wait_names_the_calls_that_waited_or_copied_as_the_trace_saw_them(others):
+    traced = path("wait(x)", 2 * US, ordering=ordered("host-sync"), trace=TRACED)
+    (finding,) = found("DLP001", traced, *others)
+    assert SEEN in finding.summary
+
+
+@pytest.mark.parametrize(
+    "events", [None, 7, [], [None], [{}], [{"waited": True}], [{"bytes": "x", "direction": 3}]]
+)
+def test_a_trace_of_which_nothing_can_be_read_adds_no_number(events):
+    traced = path("wait(x)", ordering=ordered("host-sync"), trace=verdict("traced", events=events))
+    (finding,) = found("DLP001", traced)
+    assert " copied " not in finding.summary
 
 
 def test_a_wait_of_every_path_is_worth_knowing_only():

@@ -1,0 +1,47 @@
+"""What the trace saw inside a conversion: calls that waited or copied, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dlprof.clean import clean
+from dlprof.quantity import plain_time, size_text
+from dlprof.rules.known import mapping, number
+from dlprof.session import Result
+
+MOST_CALLS = 3
+LONGEST_NAME = 60
+
+
+def calls(result: Result) -> list[str]:
+    """``cudaMemcpyAsync copied 64 MiB (device to host) in 12 ms``: each call that waited or copied,
+    as often as it was made, the longest first. Empty without a trace.
+    """
+    evidence = result.trace.evidence if result.trace is not None else {}
+    events = evidence.get("events")
+    told = [mapping(event) for event in (events if isinstance(events, list) else ())]
+    ranked = sorted(told, key=lambda event: -(number(event.get("duration_ns")) or 0.0))
+    return [text for event in ranked if (text := _call(event))]
+
+
+def seen(result: Result) -> str:
+    """``; the trace saw …``: the first of :func:`calls`; empty where there are none."""
+    found = calls(result)
+    more = f" and {len(found) - MOST_CALLS} more" if len(found) > MOST_CALLS else ""
+    return f"; the trace saw: {', '.join(found[:MOST_CALLS])}{more}" if found else ""
+
+
+def _call(event: Mapping[str, Any]) -> str:
+    size, took = number(event.get("bytes")), number(event.get("duration_ns"))
+    did = []
+    if event.get("waited") is True:
+        did.append("waited")
+    if size and event.get("direction"):
+        did.append(
+            f"copied {size_text(int(size))} ({clean(str(event['direction']), LONGEST_NAME)})"
+        )
+    if not did:
+        return ""
+    name = clean(str(event.get("name") or "a call"), LONGEST_NAME)
+    return f"{name} {' and '.join(did)}" + (f" in {plain_time(took)}" if took else "")
