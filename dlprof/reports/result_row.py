@@ -14,7 +14,7 @@ from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
 from dlprof.reports.measures import peak_arrays
 from dlprof.reports.row import A_COPY, A_VIEW, Row, diagnosed
-from dlprof.rules.known import number, seen
+from dlprof.rules.known import mapping, number, seen
 from dlprof.rules.steady import Look, depends, looks_of, memory_of, owners_of
 from dlprof.session import (
     CaseRecord,
@@ -30,6 +30,9 @@ LONGEST_NAME = 60
 MOST_BYTES = 1 << 63
 
 SIDES = 2
+
+ALL = 0.95
+"""From this share of a queue on, a call waits for all of it."""
 
 
 def row_of(result: Result) -> Row:
@@ -212,10 +215,21 @@ def _loaded(result: Result) -> str:
     if result.ordering is None or result.ordering.verdict == "synchronous":
         return ""
     words = {"host-sync": "waits", "device-sync": "waits", "stream-ordered": "ordered"}
-    loaded = result.ordering.evidence.get("loaded")
-    host_ns = _number(loaded.get("host_ns")) if isinstance(loaded, dict) else None
     word = clean(words.get(result.ordering.verdict, result.ordering.verdict), LONGEST_NAME)
-    return word if host_ns is None or word != "waits" else f"waits {plain_time(host_ns)}"
+    loaded = mapping(result.ordering.evidence.get("loaded"))
+    host_ns, queued_ns = _number(loaded.get("host_ns")), _number(loaded.get("queued_ns"))
+    if word != "waits" or host_ns is None:
+        return word
+    return f"waits {plain_time(host_ns) if queued_ns is None else _of(host_ns, queued_ns)}"
+
+
+def _of(host_ns: float, queued_ns: float) -> str:
+    """``all 45 ms`` of the queue that the call was behind, or ``20 of 45 ms``."""
+    call, queue = plain_time(host_ns), plain_time(queued_ns)
+    if host_ns >= ALL * queued_ns:
+        return f"all {queue}"
+    amount, _, unit = call.partition(" ")
+    return f"{amount if queue.endswith(f' {unit}') else call} of {queue}"
 
 
 def _kept(result: Result) -> tuple[float, float] | None:

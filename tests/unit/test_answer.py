@@ -365,3 +365,19 @@ def test_a_copy_whose_time_is_that_of_other_programs_is_offered_last():
         timed("b(x)", 90_000, owner="copy", promise="copy"),
     ]
     assert "If you need a copy: b(x)" in answers(rows)[0]
+
+
+@pytest.mark.parametrize(
+    ("host_ms", "queued_ms", "text"),
+    [
+        (44, 45, "waits all 45 ms"),
+        (46, 45, "waits all 45 ms"),
+        (20, 45, "waits 20 of 45 ms"),
+        (0.5, 45, "waits 500 us of 45 ms"),
+        (44, None, "waits 44 ms"),
+    ],
+)
+def test_a_wait_is_told_with_the_queue_that_the_call_was_behind(host_ms, queued_ms, text):
+    loaded = {"host_ns": host_ms * 1e6, "queued_ns": queued_ms and queued_ms * 1e6}
+    order = {"verdict": "host-sync", "evidence": {"loaded": loaded}}
+    assert row_of(make_result("f(x)", ordering=order)).loaded == text

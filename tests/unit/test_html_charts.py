@@ -261,7 +261,7 @@ def test_a_phase_below_the_resolution_is_shown_as_less():
 def test_idle_stands_beside_loaded():
     waiting = case(ordering=ordered("host-sync", 45 * MS, 44 * MS))
     (found,) = figures(loaded, alone(waiting))
-    assert found.lines[0].cells[2:] == ("2.0 us", "45 ms", "44 ms", "waits 45 ms")
+    assert found.lines[0].cells[2:] == ("2.0 us", "45 ms", "44 ms", "waits all 44 ms")
 
 
 def test_a_producer_that_cannot_be_loaded_has_no_place_there():
