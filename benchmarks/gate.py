@@ -224,7 +224,7 @@ def row(tool: str, gates: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     planted = slower + kind(gates, COPIED)
     return (
         tool,
-        share([bool(line["slower"]) for line in equal]),
+        share([is_alarm(line) for line in equal]),
         share([bool(set(line["slower"]) - set(line["planted"])) for line in planted]),
         share([line["unsure"] > 0 for line in equal]),
         *(share(caught(slower, percent)) for percent in CAUGHT),
@@ -233,6 +233,11 @@ def row(tool: str, gates: Sequence[dict[str, Any]]) -> tuple[str, ...]:
         middle(slower),
         f"{max((line['wall_s'] for line in gates), default=0):.0f}",
     )
+
+
+def is_alarm(line: dict[str, Any]) -> bool:
+    """Whether a gate of equal code failed, be it for a verdict that seemed to change."""
+    return bool(line["slower"]) or line["exit_code"] == 1
 
 
 def caught(gates: Sequence[dict[str, Any]], percent: float) -> list[bool]:
@@ -257,7 +262,7 @@ def targets(gates: Sequence[dict[str, Any]]) -> Iterator[outcome.Target]:
     equal, slower = kind(gates, EQUAL), kind(gates, SLOWER)
     if not gates:
         return
-    alarms = sum(bool(line["slower"]) for line in equal)
+    alarms = sum(is_alarm(line) for line in equal)
     yield outcome.Target(
         "at most 1 false alarm in 100 gates",
         f"{alarms} of {len(equal)}",

@@ -1,6 +1,7 @@
 """What each tool says of BASE and HEAD: which of the sixteen conversions it calls slower.
 
-Every tool is run as its documents advise, on the functions of ``gate_suite`` and with the same
+Every tool is run as its documents advise, but pyperf with fewer processes than its 20: with these
+one of its gates would take most of an hour. All run the functions of ``gate_suite`` with the same
 planted slowdown. This file is also what the tools run: ``python gate_tools.py pyperf …``.
 """
 
