@@ -167,7 +167,9 @@ def _values(result: Result) -> list[str]:
     if result.values is None:
         return []
     words = [word for word, _ in seen(result.values)]
-    aftermath = any(first(mapping(mapping(found).get("changed"))) for _, found in seen(result.values))
+    aftermath = any(
+        first(mapping(mapping(found).get("changed"))) for _, found in seen(result.values)
+    )
     how = AFTERMATH if aftermath else COMPARED
     if len(words) > 1:
         return [f"{how} in {len(words)} processes: {', '.join(words)}"]

@@ -134,9 +134,7 @@ def test_a_source_that_can_no_longer_be_written_is_seen():
 
 
 def test_a_second_conversion_that_overwrites_the_first_result_is_seen():
-    assert changed(OneBuffer()) == {
-        "earlier_result": {"different": 32, "of": 32, "first_index": 0}
-    }
+    assert changed(OneBuffer()) == {"earlier_result": {"different": 32, "of": 32, "first_index": 0}}
 
 
 def test_of_immutable_sources_two_copies_at_one_address_are_an_overwritten_result():
@@ -227,8 +225,10 @@ def test_a_users_own_array_is_looked_at_for_a_write():
 
 
 def test_a_setup_that_gives_the_same_array_is_looked_at_too():
-    kept = "global_x" 
-    text = f"import builtins; x = vars(builtins).setdefault('{kept}', numpy.ones((4, 8), 'float32'))"
+    kept = "global_x"
+    text = (
+        f"import builtins; x = vars(builtins).setdefault('{kept}', numpy.ones((4, 8), 'float32'))"
+    )
 
     def mutate(array):
         array[0, 0] += 1
