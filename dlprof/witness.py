@@ -166,11 +166,10 @@ def _size(size: object) -> str:
 def _values(result: Result) -> list[str]:
     if result.values is None:
         return []
-    words = [word for word, _ in seen(result.values)]
-    aftermath = any(
-        first(mapping(mapping(found).get("changed"))) for _, found in seen(result.values)
-    )
-    how = AFTERMATH if aftermath else COMPARED
+    looks = seen(result.values)
+    words = [word for word, _ in looks]
+    besides = any(first(mapping(evidence.get("changed"))) for _, evidence in looks)
+    how = AFTERMATH if besides else COMPARED
     if len(words) > 1:
         return [f"{how} in {len(words)} processes: {', '.join(words)}"]
     return [f"{how} in one process, the first"]

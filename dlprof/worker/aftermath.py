@@ -18,7 +18,6 @@ refuses something on the way; then nothing is called wrong for it.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dlprof.probes.base import DTYPES, Unsupported

@@ -90,8 +90,10 @@ COUNTS = {"different": 1, "of": 16384, "first_index": 0}
         ),
         (
             {"after_write": COUNTS},
-            "f(x) gives old values of a source that was written since an earlier call:"
-            " 1 of 16,384 values",
+            (
+                "f(x) gives old values of a source that was written since an earlier call:"
+                " 1 of 16,384 values"
+            ),
         ),
         ({"source": "odd"}, "f(x) changes its source"),
         ({"source_writable": 7}, "f(x) changes whether its source can be written"),
