@@ -25,8 +25,11 @@ from dlprof.worker.elements import read, unequal
 from dlprof.worker.subject import Subject, compile_call
 from dlprof.worker.words import words
 
-LARGEST_BYTES = 256 << 10
-"""Arrays are read about ten times, which takes a millisecond at this size."""
+LARGEST_BYTES = 64 << 10
+"""Arrays are read about ten times. PyTorch works with several threads from 128 KiB of float32 on,
+which takes tens of milliseconds where other programs keep the processors."""
+OWN_LARGEST_BYTES = 1 << 20
+"""Of a user's own array, which is read four times and cannot be made smaller."""
 SLOW_NS = 500_000_000
 WRITTEN = 1
 """What the framework's write puts everywhere, as the ``write`` of a reproducer does."""
@@ -63,13 +66,14 @@ def look(subject: Subject) -> dict[str, Any]:
 
 def _of_size(subject: Subject) -> Subject:
     """The same conversion of a smaller array where it is large."""
-    elements = LARGEST_BYTES // DTYPES.get(subject.spec.dtype, 1)
+    largest = OWN_LARGEST_BYTES if subject.is_one_array else LARGEST_BYTES
+    elements = largest // DTYPES.get(subject.spec.dtype, 1)
     if subject.spec.elements == 0:
         raise Unsupported("there are no elements")
     if subject.spec.elements <= elements:
         return subject
     if subject.is_one_array:
-        raise Unsupported(f"the array is larger than {LARGEST_BYTES >> 10} KiB")
+        raise Unsupported(f"the array is larger than {largest >> 20} MiB")
     return subject.of_elements(elements)
 
 

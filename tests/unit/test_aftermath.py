@@ -157,8 +157,8 @@ def test_of_a_source_that_cannot_be_written_nobody_says_that_a_result_is_old():
 
 def test_a_large_array_is_looked_at_small_and_its_text_is_kept():
     found = measured(OneBuffer(), ArraySpec((1024, 1024), "float32"))
-    assert found["evidence"]["changed"]["earlier_result"]["of"] == 65536
-    assert "65536" in found["evidence"]["create"]
+    assert found["evidence"]["changed"]["earlier_result"]["of"] == 16384
+    assert "16384" in found["evidence"]["create"]
 
 
 def test_an_array_of_the_same_shape_needs_no_text():
@@ -245,7 +245,7 @@ def test_a_users_large_array_is_left_alone():
     text = "x = numpy.arange(1 << 20, dtype='float32')"
     found = measured(numpy.copy, ArraySpec((1 << 20,), "float32"), producer=Own(text))
     assert found["verdict"] == "ok"
-    assert "larger than 256 KiB" in found["evidence"]["not_tried"]
+    assert "larger than 1 MiB" in found["evidence"]["not_tried"]
 
 
 def test_the_measured_source_is_not_written():
