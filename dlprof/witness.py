@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from dlprof.changed import first
 from dlprof.clean import clean, first_line
 from dlprof.owner_times import by_process, medians_ns
 from dlprof.quantity import plain_time, size_text
@@ -19,6 +20,11 @@ SIZE = re.compile("[0-9]{1,18}")
 DIAGNOSIS = ("ordering", "lifetime", "early_write", "peak_memory")
 ONCE = "seen once, in a process of its own, at the first shape of each path"
 DROPPED = "the source was dropped, its memory used again, and the result read once more"
+COMPARED = "shape and dtype and, where these agree, every element were compared"
+AFTERMATH = (
+    "new arrays were converted one after the other; the sources, and the results that were held,"
+    " were read before and after"
+)
 SHOWS = {True: "shows", False: "does not show"}
 ADDRESS = {True: "at the same address", False: "at another address"}
 
@@ -166,8 +172,10 @@ def _size(size: object) -> str:
 def _values(result: Result) -> list[str]:
     if result.values is None:
         return []
-    words = [word for word, _ in seen(result.values)]
-    how = "shape and dtype and, where these agree, every element were compared"
+    looks = seen(result.values)
+    words = [word for word, _ in looks]
+    besides = any(first(mapping(evidence.get("changed"))) for _, evidence in looks)
+    how = AFTERMATH if besides else COMPARED
     if len(words) > 1:
         return [f"{how} in {len(words)} processes: {', '.join(words)}"]
     return [f"{how} in one process, the first"]

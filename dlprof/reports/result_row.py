@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dlprof.axes import shape_text
+from dlprof.changed import CHANGES, lost
 from dlprof.clean import clean, first_line
 from dlprof.collector import paused
 from dlprof.probes.base import DTYPES, Protocol
@@ -288,6 +289,8 @@ def _changed(result: Result) -> tuple[str, ...]:
 
 
 def _change(what: str, detail: Any) -> str:
+    if what in CHANGES:
+        return clean(lost(what, detail))
     if what == "values" and isinstance(detail, dict) and {"different", "of"} <= detail.keys():
         return clean(f"{detail['different']} of {detail['of']} values")
     if isinstance(detail, list) and len(detail) == SIDES:

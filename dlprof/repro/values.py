@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dlprof.changed import first
+from dlprof.repro import aftermath
 from dlprof.repro.effect import Effect
 from dlprof.repro.lines import block
 from dlprof.repro.subject import Subject
@@ -23,8 +25,11 @@ def dtype_changed(subject: Subject, _: Subject | None, finding: FindingRecord) -
 
 
 def wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    """The result has another shape, or other values."""
-    if "shape" in Known(0, subject.result).changed:
+    """The result has another shape, or other values; or more than the result changed."""
+    changed = Known(0, subject.result).changed
+    if first(changed):
+        return aftermath.effect(subject)
+    if "shape" in changed:
         return _shape_changed(subject)
     body = block(
         subject.create(),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dlprof.axes import shape_text
 from dlprof.rules import words
 from dlprof.rules.advice import for_each_producer
+from dlprof.rules.aftermath import aftermath
 from dlprof.rules.known import Known, mapping
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
@@ -31,7 +32,9 @@ def dtype_changed(survey: Survey) -> Iterator[Claim]:
 
 
 def wrong_values(survey: Survey) -> Iterator[Claim]:
-    """The result has another shape or, with the same dtype, other values than the source."""
+    """The result has another shape or, with the same dtype, other values than the source; or the
+    call changes more than it makes.
+    """
     wrong = [case for case in survey.cases if _wrong_text(case)]
     for cases in groups(wrong, lambda case: (case.way_in, min(map(str, case.changed)))):
         yield Claim(
@@ -42,6 +45,7 @@ def wrong_values(survey: Survey) -> Iterator[Claim]:
             {"changed": ", ".join(sorted(map(str, cases[0].changed)))},
             _right_instead(survey, cases, "gives the right one"),
         )
+    yield from aftermath(survey)
 
 
 def _sides(case: Known, what: str) -> tuple[str, str] | None:

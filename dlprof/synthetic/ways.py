@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy
 
@@ -19,6 +20,10 @@ from dlprof.synthetic.framework import (
     other_queue,
 )
 
+_buffers: dict[Any, Array] = {}
+_copies: WeakKeyDictionary[Array, Array] = WeakKeyDictionary()
+
+MARK = 3
 SLOW_NS = 200_000
 EARLY_NS = 2_000_000
 
@@ -96,6 +101,39 @@ def wrong_strides(source: Array) -> Array:
     """Fault: rows are read as columns."""
     source.wait()
     return copy(Array(numpy.ascontiguousarray(source.data.T).reshape(source.shape)))
+
+
+def change_source(source: Array) -> Array:
+    """Fault: a copy that leaves its mark in the source."""
+    result = copy(source)
+    source.data.reshape(-1)[0] = MARK
+    return result
+
+
+def lock_source(source: Array) -> Array:
+    """Fault: a view that leaves the source read-only."""
+    source.wait()
+    source.data.flags.writeable = False
+    return view(source)
+
+
+def one_buffer(source: Array) -> Array:
+    """Fault: copies into the same memory each time, whoever still holds the last result."""
+    source.wait()
+    key = source.shape, source.dtype.str
+    if key not in _buffers:
+        _buffers[key] = Array(*empty(source.shape, source.dtype))
+    buffer = _buffers[key]
+    buffer.data[...] = source.data
+    return Array(buffer.data, buffer.owner)
+
+
+def stale(source: Array) -> Array:
+    """Fault: keeps a copy with its source, and gives it again whatever was written since."""
+    if source not in _copies:
+        _copies[source] = copy(source)
+    kept = _copies[source]
+    return Array(kept.data, kept.owner)
 
 
 def retry(source: Any) -> Array:

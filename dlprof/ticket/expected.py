@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dlprof.rules.known import mapping
+from dlprof import changed
+from dlprof.rules.known import Known, mapping
 from dlprof.session import FindingRecord, Result
 
 ARRAY_API = "https://data-apis.org/array-api/latest/API_specification/generated/array_api"
@@ -20,6 +21,11 @@ ORDERED = (
     f" where it can order streams ({EXPORT}, `stream`)."
 )
 SAME = f"The result has the data of the source: shape, dtype and values ({FROM_DLPACK})."
+UNTOUCHED = (
+    "A conversion reads its source and makes a result. Source and earlier results stay as they are,"
+    " and each result has the values that its source has at the time of the call: “Both `x` and"
+    f" `y` may continue to be used just like arrays created in other ways” ({SEMANTICS})."
+)
 
 EXPECTED = {
     "DLP001": "The call returns without waiting for the work, and orders it instead. " + ORDERED,
@@ -106,6 +112,8 @@ def expected(finding: FindingRecord, result: Result) -> str:
         return _documented(result)
     if finding.rule == "DLP001" and finding.severity == "info":
         return UNAVOIDABLE
+    if finding.rule == "DLP008" and changed.first(Known(0, result).changed):
+        return UNTOUCHED
     found = EXPECTED.get(finding.rule, "See the rule's page.")
     said = SAID_OF_TIME.get(result.case.consumer) if finding.rule == "DLP020" else None
     return f"{found} {said}" if said else found

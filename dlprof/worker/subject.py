@@ -47,6 +47,8 @@ class Subject:
     convert: Callable[[], Any] = field(repr=False)
     create_ns: int | None = None
     """How long the source took to be made and to be ready; None where a user's setup made it."""
+    setup_ns: int = 0
+    """How long the text took that made the source, and all else that is in it."""
 
     @property
     def source(self) -> Any:
@@ -168,6 +170,7 @@ def prepare(
         namespace=namespace,
         convert=compile_call(code, namespace),
         create_ns=None if isinstance(producer, OneArray) else create_ns,
+        setup_ns=create_ns,
     )
 
 

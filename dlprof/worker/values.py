@@ -2,7 +2,8 @@
 
 The source holds a pattern that shows wrong strides and truncation
 (:data:`dlprof.probes.base.PATTERNS`). Source and result are read back by their own frameworks and
-compared bit for bit. It cannot tell for a call that leaves no array behind.
+compared bit for bit. Where they agree, :mod:`dlprof.worker.aftermath` looks for what else the
+conversion changed. It cannot tell for a call that leaves no array behind.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dlprof.probes.base import ArraySpec, Probe
-from dlprof.worker import room
+from dlprof.probes.base import Probe
+from dlprof.worker import aftermath, room
+from dlprof.worker.elements import bits, read, unequal
 from dlprof.worker.foreign import UNKNOWN
 from dlprof.worker.subject import Subject
 
@@ -22,8 +24,11 @@ PART_BYTES = 16 << 20
 uses memory again, and of more it takes new pages each time."""
 
 
-def measure(subject: Subject) -> dict[str, Any]:
-    """Verdict ``ok``, ``wrong`` or ``unknown`` with evidence."""
+def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
+    """Verdict ``ok``, ``wrong`` or ``unknown`` with evidence.
+
+    ``again`` says whether there is time for more conversions than one.
+    """
     if not subject.import_.returns_array:
         return unknown("the call leaves no array behind to compare")
     try:
@@ -49,6 +54,13 @@ def measure(subject: Subject) -> dict[str, Any]:
         "result": subject.consumer.writable(result),
     }
     evidence = {"changed": changed, "writable": writable}
+    if again and changed.keys() <= {"values"}:
+        del result  # a buffer that is used again only when nobody holds it would be another
+        found = aftermath.look(subject)
+        # What a conversion wrote to its source looks like a wrong result of it.
+        if not changed or "source" in found["changed"]:
+            evidence |= found
+            changed = found["changed"]
     if not changed and subject.is_one_array and _is_constant(subject):
         reason = "all values of the source are equal, so that a wrong order would not show"
         return {"verdict": "unknown", "evidence": {**evidence, "reason": reason}}
@@ -66,7 +78,7 @@ def _lengths(probe: Probe, array: Any, otherwise: tuple[int, ...] | None = None)
 def _is_constant(subject: Subject) -> bool:
     import numpy
 
-    values = _bits(numpy.ascontiguousarray(subject.producer.to_numpy(subject.source)).reshape(-1))
+    values = bits(numpy.ascontiguousarray(subject.producer.to_numpy(subject.source)).reshape(-1))
     return bool(values.size > 1 and (values == values[0]).all())
 
 
@@ -77,11 +89,11 @@ def unknown(reason: str) -> dict[str, Any]:
 def _difference(subject: Subject, source: Any, result: Any, same_dtype: bool) -> dict[str, Any]:
     different, first = 0, None
     for start, before, after in _parts(subject, source, result):
-        unequal = _unequal(before, after, same_dtype)
-        count = int(unequal.sum())
+        differ = unequal(before, after, same_dtype)
+        count = int(differ.sum())
         different += count
         if count and first is None:
-            first = start + int(unequal.argmax())
+            first = start + int(differ.argmax())
     if not different:
         return {}
     return {"values": {"different": different, "of": subject.spec.elements, "first_index": first}}
@@ -105,46 +117,9 @@ def _parts(subject: Subject, source: Any, result: Any) -> Iterator[tuple[int, An
         end = min(begin + step, rows)
         whole = end - begin >= rows
         elements = spec.elements if whole else spec.elements // rows * (end - begin)
-        before = _read(subject.producer, source, spec, None if whole else (begin, end))
-        after = _read(subject.consumer, result, spec, None if whole else (begin, end))
-        for side, read in (("source", before), ("result", after)):
-            if read.size != elements:
-                raise ValueError(f"{read.size} values of the {side} were read back")
+        before = read(subject.producer, source, spec, None if whole else (begin, end))
+        after = read(subject.consumer, result, spec, None if whole else (begin, end))
+        for side, values in (("source", before), ("result", after)):
+            if values.size != elements:
+                raise ValueError(f"{values.size} values of the {side} were read back")
         yield begin * (spec.elements // max(rows, 1)), before, after
-
-
-def _read(probe: Probe, array: Any, spec: ArraySpec, rows: tuple[int, int] | None) -> Any:
-    import numpy
-
-    if probe.dtype(array) is not None:
-        part = array if rows is None else array[slice(*rows)]
-        return numpy.ascontiguousarray(probe.to_numpy(part)).reshape(-1)
-    memory = probe.to_numpy(array)
-    if rows is not None:
-        row_bytes = spec.size_bytes // spec.shape[0]
-        memory = memory[rows[0] * row_bytes : rows[1] * row_bytes]
-    return memory.view(spec.dtype)
-
-
-def _unequal(before: Any, after: Any, same_dtype: bool) -> Any:
-    """Which elements differ: of one dtype by their bits, of two by their numbers."""
-    import numpy
-
-    elements = before.size
-    if same_dtype:
-        before, after = _bits(before), _bits(after)
-    elif not _comparable(before, after):
-        return numpy.zeros(1, dtype=bool)
-    unequal = before != after
-    words = max(1, unequal.size // max(elements, 1))  # a complex number is two
-    return unequal if words == 1 else unequal.reshape(-1, words).any(axis=1)
-
-
-def _bits(array: Any) -> Any:
-    # Bit patterns, so that NaN equals NaN and -0.0 differs from 0.0.
-    return array.view(f"uint{8 * min(array.dtype.itemsize, 8)}")
-
-
-def _comparable(before: Any, after: Any) -> bool:
-    # Bits of a dtype that NumPy lacks cannot be compared with numbers of another.
-    return before.dtype.kind in "biufc" and after.dtype.kind in "biufc"

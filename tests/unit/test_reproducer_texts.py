@@ -168,6 +168,51 @@ def test_hostile_code_in_evidence_is_refused_in_words():
         text_of("DLP010", lifetime=kept)
 
 
+KINDS = {
+    "source": ({"different": 1, "of": 9}, "before != x.copy()"),
+    "source_writable": ([True, False], "before = x.flags.writeable"),
+    "earlier_result": ({"different": 1, "of": 9}, "held = x"),
+    "after_write": ({"different": 1, "of": 9}, "x[...] = 1"),
+}
+
+
+def text_of_change(kind, detail, producer=None, **evidence):
+    values = verdict("wrong", changed={kind: detail}, **evidence)
+    return text_of("DLP008", producer, values=values)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_call_changes_besides_its_result_has_a_script_of_its_own(kind):
+    detail, line = KINDS[kind]
+    assert line in text_of_change(kind, detail)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_script_finds_nothing_in_an_innocent_call(kind):
+    done = subprocess.run(
+        [sys.executable, "-c", text_of_change(kind, KINDS[kind][0])],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "the problem is gone"), done
+
+
+def test_copies_of_immutable_arrays_are_told_by_their_address():
+    text = text_of_change("earlier_result", {"same_address": True}, Jax())
+    assert "addresses = y.ctypes.data, z.ctypes.data" in text
+
+
+def test_the_array_that_showed_the_change_is_made():
+    text = text_of_change("source", {"different": 1, "of": 9}, create="x = numpy.zeros(9)")
+    assert "x = numpy.zeros(9)" in text
+
+
+def test_what_cannot_be_written_has_no_script_for_a_kept_result():
+    with pytest.raises(NoReproducer, match="no text for"):
+        text_of_change("after_write", {"different": 1, "of": 9}, Jax())
+
+
 @pytest.mark.parametrize("name", ["create", "setup", "source"])
 def test_hostile_source_text_is_refused_in_words(name):
     made = recipe_of()

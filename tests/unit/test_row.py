@@ -77,6 +77,14 @@ def test_ownership_that_could_not_be_looked_at_is_a_question():
         ({"shape": [[4], []]}, ("4 to scalar",)),
         ({"values": {"different": 3, "of": 16, "first_index": 0}}, ("3 of 16 values",)),
         ({}, ("values",)),
+        ({"source": {"different": 1, "of": 16384}}, ("1 of 16,384 values of its source",)),
+        ({"source": 3}, ("values of its source",)),
+        ({"source_writable": [True, False]}, ("whether its source can be written",)),
+        ({"earlier_result": {"same_address": True}}, ("values of an earlier result",)),
+        (
+            {"after_write": {"different": 9, "of": 9}},
+            ("9 of 9 values written to its source after an earlier call",),
+        ),
     ],
 )
 def test_what_changed_is_told_in_words(changed, words):

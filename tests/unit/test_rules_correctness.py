@@ -72,6 +72,55 @@ def test_wrong_values_are_an_error():
     assert "3 of 16 values changed" in finding.summary
 
 
+COUNTS = {"different": 1, "of": 16384, "first_index": 0}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"source": COUNTS}, "f(x) changes its source: 1 of 16,384 values"),
+        (
+            {"source_writable": [True, False]},
+            "f(x) changes whether its source can be written: it is read-only now",
+        ),
+        ({"earlier_result": COUNTS}, "f(x) overwrites its earlier result: 1 of 16,384 values"),
+        (
+            {"earlier_result": {"same_address": True}},
+            "f(x) overwrites its earlier result: two held copies are at one address",
+        ),
+        (
+            {"after_write": COUNTS},
+            (
+                "f(x) gives old values of a source that was written since an earlier call:"
+                " 1 of 16,384 values"
+            ),
+        ),
+        ({"source": "odd"}, "f(x) changes its source"),
+        ({"source_writable": 7}, "f(x) changes whether its source can be written"),
+        ({"earlier_result": {"different": "x"}}, "f(x) overwrites its earlier result"),
+    ],
+)
+def test_what_a_call_changes_besides_its_result_is_an_error(changed, words):
+    (finding,) = found("DLP008", wrong(**changed), RIGHT)
+    assert (finding.severity, finding.summary) == ("error", words)
+    assert finding.advice.startswith("right(x) does not")
+
+
+def test_several_paths_that_change_their_source_are_one_finding():
+    values = verdict("wrong", changed={"source": COUNTS})
+    way = {"import": "one"}
+    both = [path(f"f_{name}(x)", values=values, case=way) for name in "ab"]
+    (finding,) = found("DLP008", *both)
+    assert finding.summary == "f_a(x), f_b(x) change their source: 1 of 16,384 values"
+    assert finding.advice == "No measured path does otherwise."
+
+
+def test_what_changes_its_source_is_not_advised():
+    slow = path("slow(x)", 500 * US, owned("copy"))
+    cheap = path("f(x)", US, owned("copy"), values=verdict("wrong", changed={"source": COUNTS}))
+    assert "DLP012" not in rules(slow, cheap)
+
+
 @pytest.mark.parametrize("values", [None, verdict("unknown", reason="no array"), verdict("ok")])
 def test_values_that_were_not_seen_wrong_are_not_wrong(values):
     assert rules(path("f(x)", values=values)) == []

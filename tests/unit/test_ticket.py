@@ -6,6 +6,7 @@ import pytest
 from builders import make_measure
 from markdown_it import MarkdownIt
 from repro_builders import finding_of, session_of
+from rule_builders import verdict
 
 from dlprof.errors import UsageError
 from dlprof.repro import reproducer
@@ -388,3 +389,9 @@ def test_memory_that_gives_a_view_is_shown_in_code():
     part = text[text.index("## What to do meanwhile") :]
     assert "memory[(64 - memory.ctypes.data) % 128:]" in part
     assert "Such an array" not in made("DLP017", evidence={"cause": "layout"})
+
+
+def test_of_a_call_that_changes_its_source_the_ticket_expects_that_it_does_not():
+    values = verdict("wrong", changed={"source": {"different": 1, "of": 9}})
+    text = made(session=session_of("DLP008", values=values), rule="DLP008")
+    assert "Source and earlier results stay as they are" in text

@@ -45,6 +45,12 @@ def test_processes_that_disagree_are_told_one_by_one():
     ]
 
 
+def test_what_a_call_changed_besides_its_result_is_told_as_it_was_looked_for():
+    changed = verdict("wrong", changed={"source": {"different": 1, "of": 9}})
+    (found,) = told("DLP008", values=changed)
+    assert found.startswith("new arrays were converted one after the other; the sources, and")
+
+
 def test_one_process_is_not_called_several():
     found = told("DLP004", ownership=verdict("copy", source_write_shows=False), rounds=[0])
     assert found == ["in one process: a copy: a write to the source does not show in the result"]

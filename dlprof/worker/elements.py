@@ -1,0 +1,45 @@
+"""The elements of an array on the host, and which of them differ from another's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dlprof.probes.base import ArraySpec, Probe
+
+
+def read(probe: Probe, array: Any, spec: ArraySpec, rows: tuple[int, int] | None = None) -> Any:
+    """The elements, or those of some rows, one-dimensional; may be a view of the array."""
+    import numpy
+
+    if probe.dtype(array) is not None:
+        part = array if rows is None else array[slice(*rows)]
+        return numpy.ascontiguousarray(probe.to_numpy(part)).reshape(-1)
+    memory = probe.to_numpy(array)
+    if rows is not None:
+        row_bytes = spec.size_bytes // spec.shape[0]
+        memory = memory[rows[0] * row_bytes : rows[1] * row_bytes]
+    return memory.view(spec.dtype)
+
+
+def unequal(before: Any, after: Any, same_dtype: bool = True) -> Any:
+    """Which elements differ: of one dtype by their bits, of two by their numbers."""
+    import numpy
+
+    elements = before.size
+    if same_dtype:
+        before, after = bits(before), bits(after)
+    elif not _comparable(before, after):
+        return numpy.zeros(1, dtype=bool)
+    differ = before != after
+    words = max(1, differ.size // max(elements, 1))  # a complex number is two
+    return differ if words == 1 else differ.reshape(-1, words).any(axis=1)
+
+
+def bits(array: Any) -> Any:
+    """Bit patterns, so that NaN equals NaN and -0.0 differs from 0.0."""
+    return array.view(f"uint{8 * min(array.dtype.itemsize, 8)}")
+
+
+def _comparable(before: Any, after: Any) -> bool:
+    # Bits of a dtype that NumPy lacks cannot be compared with numbers of another.
+    return before.dtype.kind in "biufc" and after.dtype.kind in "biufc"
