@@ -126,15 +126,16 @@ def measure(
     if aside is not None:
         typer.echo(f"the sessions of an earlier gate are now in {aside}", err=True)
     with Bar() as bar:
+        settings = settings_of(asked, head, criteria, known)
         task = Task(
             base,
             head,
-            settings_of(asked, head, criteria, known),
+            settings,
             criteria,
             kept,
             bar,
             budget_s(asked),
-            told=_noise_text(known, head, criteria),
+            told=_noise_text(known, head, settings),
         )
         try:
             found = gate(task)
@@ -213,8 +214,8 @@ def settings_of(
     return Settings(floors=floors, own_floors=own, block=block)
 
 
-def _noise_text(found: noise.Noise | None, head: Sweep, criteria: Criteria) -> tuple[str, ...]:
-    return () if found is None else tuple(noise.said(found, cases_of(head), criteria.floors))
+def _noise_text(found: noise.Noise | None, head: Sweep, settings: Settings) -> tuple[str, ...]:
+    return () if found is None else tuple(noise.said(found, cases_of(head), settings.own_floors))
 
 
 def budget_s(asked: Asked) -> float:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from dlprof.compare.beyond import doubted
 from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL, UNSURE, Proof, decide, prove
 from dlprof.compare.drift import common_shift
 from dlprof.compare.floors import DEFAULT, Floor
@@ -139,7 +140,7 @@ class Bench:
             corrected=_ratios(test.test.interval(self.level)),
             note=test.note,
         )
-        return found if word != UNSURE else self._doubt(found, work, test)
+        return doubted(found) if word != UNSURE else self._doubt(found, work, test)
 
     def _doubt(self, found: Time, work: Work, test: Tested) -> Time:
         """Why it is unsure, and what would help."""

@@ -99,25 +99,30 @@ def raised(
     for case in cases:
         name = key(case)
         asked = own.get(name, tuple(floors))
-        higher = tuple(
-            replace(floor, relative=max(floor.relative, least.get((name, floor.measure)) or 0.0))
-            for floor in asked
-        )
+        higher = tuple(_raised(floor, least.get((name, floor.measure))) for floor in asked)
         if higher != tuple(floors):
             found[name] = higher
     return found
 
 
-def said(noise: Noise, cases: Iterable[CaseRecord], floors: Sequence[Floor]) -> list[str]:
-    """What the file means for these cases, in sentences."""
+def _raised(floor: Floor, least: float | None) -> Floor:
+    if least is None or least <= floor.relative:
+        return floor
+    return replace(floor, relative=least, raised_from=floor.relative)
+
+
+def said(
+    noise: Noise, cases: Iterable[CaseRecord], own: Mapping[Key, tuple[Floor, ...]]
+) -> list[str]:
+    """What the file means for these cases, in sentences; ``own`` is what :func:`raised` gave."""
     known = {key(one.case) for one in noise.cases}
     wanted = {key(case): case.code for case in cases}
     here = [one for one in noise.cases if key(one.case) in wanted]
-    asked = {floor.measure: floor.relative for floor in floors}
     higher = [
-        f"{one.case.code} {100 * one.floor:g} %"
-        for one in here
-        if one.floor is not None and one.floor > asked.get(one.measure, one.floor)
+        f"{code} {100 * floor.relative:g} %"
+        for name, code in wanted.items()
+        for floor in own.get(name, ())
+        if floor.raised_from is not None
     ]
     noisy = [one.case.code for one in here if one.floor is None]
     missing = sum(name not in known for name in wanted)

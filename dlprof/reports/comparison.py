@@ -16,7 +16,13 @@ from dlprof.compare.record import GONE, INVALID, NEW, Compared, Comparison, Time
 from dlprof.compare.surroundings import Difference
 from dlprof.compare.verdicts import BETTER, LOST, WORSE, Change
 from dlprof.quantity import plain_time
-from dlprof.reports.comparison_text import answers, array_of, name_of, ratio_text
+from dlprof.reports.comparison_text import (
+    answers,
+    array_of,
+    name_of,
+    ratio_text,
+    slower_than_general,
+)
 from dlprof.reports.terminal import printed
 from dlprof.session import Header
 
@@ -51,7 +57,7 @@ def compose(comparison: Comparison, outcome: Outcome, names: Names) -> Iterator[
     yield _heading(comparison, names)
     rows = sorted(((case, time) for case in comparison.cases for time in case.times), key=_badness)
     if rows:
-        yield _table(rows[:MOST_ROWS], _headed(comparison.cases))
+        yield _table(comparison, rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
         yield Text(f"… and {len(rows) - MOST_ROWS:,} more in the JSON report")
     yield from _changes(comparison.cases)
@@ -103,7 +109,8 @@ def _kind(differences: Iterable[Difference], kind: str) -> str:
     return ", ".join(found[:MOST_LINES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _table(rows: Sequence[tuple[Compared, Time]], headed: bool) -> Table:
+def _table(comparison: Comparison, rows: Sequence[tuple[Compared, Time]]) -> Table:
+    headed = _headed(comparison.cases)
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     several = len({time.measure for _, time in rows}) > 1
     table.add_column("path", overflow="fold", ratio=1)
@@ -114,7 +121,10 @@ def _table(rows: Sequence[tuple[Compared, Time]], headed: bool) -> Table:
         path = name_of(case) + (f" [{clean(time.measure)}]" if several else "")
         if not headed:
             path += f"\n  {array_of(case)}"
-        cells = (_time(time.base_ns), _time(time.head_ns), ratio_text(time), time.word)
+        word = (
+            f"{time.word} *" if slower_than_general(comparison, time) or time.beyond else time.word
+        )
+        cells = (_time(time.base_ns), _time(time.head_ns), ratio_text(time), word)
         table.add_row(Text(path), *cells, style=STYLES.get(time.word, ""))
     return table
 

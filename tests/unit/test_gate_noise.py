@@ -57,7 +57,7 @@ def test_a_floor_is_raised_to_what_the_machine_can_tell_and_never_lowered(floor,
 def test_a_floor_of_the_scenario_is_raised_too():
     own = {key(case()): (Floor("ready", 0.1, 200.0),)}
     found = raised(noise(of(floor=0.3)), [case()], FLOORS, own)
-    assert found[key(case())] == (Floor("ready", 0.3, 200.0),)
+    assert found[key(case())] == (Floor("ready", 0.3, 200.0, raised_from=0.1),)
     assert raised(noise(of(floor=0.07)), [case()], FLOORS, own) == own
 
 
@@ -67,7 +67,9 @@ def test_another_measure_is_not_raised():
 
 
 def test_what_it_means_is_said_in_words():
-    told = said(noise(of("a", 0.2), of("b", None)), [case("a"), case("b"), case("c")], FLOORS)
+    cases = [case("a"), case("b"), case("c")]
+    file = noise(of("a", 0.2), of("b", None))
+    told = said(file, cases, raised(file, cases, FLOORS, {}))
     assert told == [
         "Floors raised to what this machine can tell: a(x) 20 %.",
         "Too noisy to gate here: b(x).",
