@@ -65,7 +65,7 @@ def test_the_gate_raises_its_floors_and_says_so(tmp_path, scenario, calibrated):
     path.write_text(json.dumps({**found, "cases": [view, copy]}), encoding="utf-8")
     text = " ".join(gate(tmp_path, scenario, path).out.split())
     assert "Floors raised to what this machine can tell: spun(view(x)) 42 %." in text
-    assert "Too noisy to gate here: spun(copy(x))." in text
+    assert "Too noisy to gate here (no floor up to 30 % tells): spun(copy(x))." in text
 
 
 def test_a_noise_file_of_another_machine_is_refused(tmp_path, scenario, calibrated):
