@@ -135,14 +135,9 @@ def said(
     ]
     noisy = [one.case.code for one in here if one.gated_floor is None]
     missing = sum(name not in known for name in wanted)
+    most = f"no floor up to {100 * LARGEST_FLOOR:g} % tells"
     return [
         *([f"Floors raised to what this machine can tell: {', '.join(higher)}."] if higher else []),
-        *(
-            [
-                f"Too noisy to gate here (no floor up to {100 * LARGEST_FLOOR:g} % tells): {', '.join(noisy)}."
-            ]
-            if noisy
-            else []
-        ),
+        *([f"Too noisy to gate here ({most}): {', '.join(noisy)}."] if noisy else []),
         *([f"Of {missing} cases the noise file says nothing."] if missing else []),
     ]
