@@ -63,15 +63,26 @@ class Speed:
         return tuple(replace(process, time_ns=process.time_ns / ratio) for process in side)
 
 
+def why_unknown(base: Sequence[Reference], head: Sequence[Reference]) -> str | None:
+    """Why the references do not tell how fast the machine was; None where they do."""
+    for name, side in (("BASE", base), ("HEAD", head)):
+        if not side:
+            return f"{name} has no reference costs"
+        if len(side) < LEAST_PROCESSES:
+            rounds = f"{len(side)} round{'' if len(side) == 1 else 's'}"
+            return f"{name} has reference costs of {rounds}, and {LEAST_PROCESSES} are needed"
+    if {one.memcpy_bytes for one in base} != {one.memcpy_bytes for one in head}:
+        return "BASE and HEAD timed a memcpy of different sizes"
+    return None
+
+
 def _notable(ratio: float) -> float:
     return ratio if max(ratio, 1 / ratio) > LEAST else 1.0
 
 
 def speed(base: Sequence[Reference], head: Sequence[Reference]) -> Speed | None:
-    """How fast the machine was; None where a side has not measured it, or not often enough."""
-    if min(len(base), len(head)) < LEAST_PROCESSES:
-        return None
-    if {one.memcpy_bytes for one in base} != {one.memcpy_bytes for one in head}:
+    """How fast the machine was; None where it cannot be told, see :func:`why_unknown`."""
+    if why_unknown(base, head) is not None:
         return None
     ratios = {
         name: statistics.median(getattr(one, name) for one in head)

@@ -69,7 +69,7 @@ def gate(task: Task) -> Gated:
     found = confirmed(first, second, cases, task.criteria)
     told = (
         measured_text(ran, again, time.monotonic() - begun, isinstance(task.base, Session)),
-        *speed_text(task.base, first),
+        *(speed_text(first) if isinstance(task.base, Session) else ()),
         *task.told,
     )
     stopped = ran.interrupted or (again is not None and again.interrupted)

@@ -6,7 +6,8 @@ import pytest
 from comparison_builders import compared, only_words, references, suite
 
 from dlprof.compare.process import Process
-from dlprof.compare.speed import Speed, speed
+from dlprof.compare.speed import Speed, speed, why_unknown
+from dlprof.gate.words import speed_text
 
 pytestmark = pytest.mark.unit
 
@@ -28,6 +29,24 @@ def test_the_speed_is_the_ratio_of_the_medians():
 )
 def test_without_the_same_references_on_both_sides_there_is_no_speed(base, head):
     assert speed(base, head) is None
+    assert why_unknown(base, head) is not None
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "said"),
+    [
+        ([], references(), "BASE has no reference costs"),
+        (references(), [], "HEAD has no reference costs"),
+        (references(count=1), references(), "BASE has reference costs of 1 round, and 3 are"),
+        (references(), references(count=2), "HEAD has reference costs of 2 rounds, and 3 are"),
+        (references(memcpy_bytes=1 << 20), references(), "a memcpy of different sizes"),
+    ],
+)
+def test_why_nothing_was_normalised_is_told_of_the_side_that_lacks_it(base, head, said):
+    headers = {"base_header": {"references": base}, "head_header": {"references": head}}
+    (text,) = speed_text(compared(suite(), suite(seed=9), **headers)[0])
+    assert said in text
+    assert "so nothing was normalised" in text
 
 
 def test_copies_are_divided_by_the_memcpy_and_all_else_by_call_and_python():

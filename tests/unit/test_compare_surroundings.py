@@ -55,10 +55,10 @@ def test_a_variable_is_a_setting():
     assert found(before, after) == [("A unset → 0", "setting")]
 
 
-def test_the_time_of_a_sample_is_a_setting():
+def test_the_time_of_a_sample_is_how_it_was_measured():
     sides = (make_header(request={"settings": {"sample_ns": n}}) for n in (20, 60))
     assert [(str(one), one.kind) for one in differences(*sides)] == [
-        ("sample_ns 20 → 60", "setting")
+        ("sample_ns 20 → 60", "measuring")
     ]
 
 

@@ -246,6 +246,18 @@ def test_times_of_different_machines_are_not_compared(change):
     assert result.code() == NOT_KNOWN
 
 
+@pytest.mark.parametrize("change", [{"together": True}, {"sample_ns": 600_000_000}])
+def test_times_that_were_measured_in_different_ways_are_not_compared(change):
+    settings = {"together": False, "sample_ns": 60_000_000}
+    sides = [{"request": {"settings": found}} for found in (settings, {**settings, **change})]
+    found, result = compared(
+        suite(), suite({"c": 9.0}, seed=50), base_header=sides[0], head_header=sides[1]
+    )
+    assert set(words(found).values()) == {"INVALID"}
+    assert found.invalid.startswith("measured in different ways: ")
+    assert result.code(unsure=0) == NOT_KNOWN
+
+
 def test_verdicts_of_different_machines_are_compared():
     copies = suite(seed=50, ownership={"verdict": "copy", "evidence": {}})
     other = {"environment": {**ENVIRONMENT, "cpu": "B"}}
