@@ -40,7 +40,12 @@ def unsure_code(word: str | None) -> int:
 
 
 def show(
-    base: Path, head: Path, criteria: Criteria, unsure: int | None, wanted: ComparisonWanted
+    base: Path,
+    head: Path,
+    criteria: Criteria,
+    unsure: int | None,
+    wanted: ComparisonWanted,
+    across_pythons: bool = False,
 ) -> None:
     """Compare, print, and raise what the exit code says.
 
@@ -53,8 +58,13 @@ def show(
     wanted.check(BASE=base, HEAD=head)
     before, after = sessions.load(base), sessions.load(head)
     own = own_floors(rules_of(after), (one.case for one in after.results), criteria.floors)
-    fast = speed(before.references, after.references)
-    found = compare(before, after, Settings(floors=criteria.floors, own_floors=own, speed=fast))
+    settings = Settings(
+        floors=criteria.floors,
+        own_floors=own,
+        speed=speed(before, after),
+        across_pythons=across_pythons,
+    )
+    found = compare(before, after, settings)
     found = replace(found, told=tuple(speed_text(found)))
     tell(found, criteria, unsure, terminal.Names(str(base), str(head)), wanted, head)
 

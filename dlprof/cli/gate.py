@@ -56,6 +56,7 @@ def gate(
         ),
     ] = None,
     python: options.Python = None,
+    across_pythons: options.AcrossPythons = False,
     budget: Annotated[
         float | None,
         typer.Option(
@@ -124,9 +125,21 @@ def gate(
     wanted = ComparisonWanted(json, markdown, junit, sarif, gitlab, github)
     criteria, code = criteria_from(fail_on), unsure_code(unsure)
     given = Given(shape, dtype, layout, device, path, None, None, timeout, seed, False, None, probe)
-    asked = Asked(first, second, base_python, head_python, baseline, python, budget, noise, output)
+    asked = Asked(
+        first,
+        second,
+        base_python,
+        head_python,
+        baseline,
+        python,
+        budget,
+        noise,
+        output,
+        across_pythons,
+    )
     if asked.measures:
         measure(asked, given, criteria, code, wanted)
         return
     check_files_only(asked, given)
-    show(names.session(first), names.session(second or ""), criteria, code, wanted)
+    files = names.session(first), names.session(second or "")
+    show(*files, criteria, code, wanted, across_pythons)

@@ -54,6 +54,7 @@ class Asked:
     budget: float | None
     noise: Path | None
     output: Path | None
+    across_pythons: bool = False
 
     @property
     def measures(self) -> bool:
@@ -114,7 +115,7 @@ def measure(
     if asked.baseline is not None:
         base = sessions.load(asked.baseline)
         head = _side(scenario, path, given, asked.head)
-        check(base, head)
+        check(base, head, asked.across_pythons)
     else:
         base = _side(scenario, path, given, asked.base_python)
         head = _side(scenario, path, given, asked.head)
@@ -211,7 +212,8 @@ def settings_of(
     if found is not None:
         own = noise.raised(found, cases_of(head), floors, own)
     block = BLOCK if asked.baseline is None else None
-    return Settings(floors=floors, own_floors=own, block=block)
+    across = asked.across_pythons
+    return Settings(floors=floors, own_floors=own, block=block, across_pythons=across)
 
 
 def _noise_text(found: noise.Noise | None, head: Sweep, settings: Settings) -> tuple[str, ...]:

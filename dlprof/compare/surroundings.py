@@ -16,9 +16,12 @@ MEASURING = ("sample_ns", "together")
 """Settings that change the times themselves: what a sample is the mean of, and what else a process
 serves, which leaves memory and threads behind."""
 
+ACROSS = "--across-pythons"
+
 REFUSED = {
     "machine": "measured on different machines",
     "measuring": "measured in different ways",
+    "python": f"measured with different Pythons, which {ACROSS} would say is what you compare",
 }
 """Kinds of differences that times cannot be compared across, in words."""
 
@@ -27,8 +30,9 @@ REFUSED = {
 class Difference:
     """``what`` is ``base`` in BASE and ``head`` in HEAD.
 
-    ``kind`` is ``machine`` or ``measuring`` (times cannot be compared), ``version`` (what is
-    compared, as a rule), or ``setting`` (worth knowing).
+    ``kind`` is ``machine`` or ``measuring`` (times cannot be compared), ``python`` (they can where
+    that is what one compares), ``version`` (what is compared, as a rule), or ``setting`` (worth
+    knowing).
     """
 
     what: str
@@ -49,12 +53,16 @@ def differences(base: Header, head: Header) -> tuple[Difference, ...]:
     )
 
 
-def refusal(differ: Sequence[Difference]) -> str | None:
-    """Why times of two sessions cannot be compared, by what differs; None where they can."""
+def refusal(differ: Sequence[Difference], across_pythons: bool = False) -> str | None:
+    """Why times of two sessions cannot be compared, by what differs; None where they can.
+
+    ``across_pythons`` says that the user compares two versions of Python.
+    """
+    kinds = {one.kind for one in differ} - ({"python"} if across_pythons else set())
     found = [
         f"{words}: {', '.join(str(one) for one in differ if one.kind == kind)}"
         for kind, words in REFUSED.items()
-        if any(one.kind == kind for one in differ)
+        if kind in kinds
     ]
     return "; ".join(found) or None
 
@@ -89,8 +97,13 @@ def _gpus(environment: dict[str, Any]) -> list[Any]:
 
 
 def _versions(base: dict[str, Any], head: dict[str, Any]) -> Iterator[Difference]:
-    for name in ("dlprof", "implementation", "python"):
-        yield from _differ(name, base.get(name), head.get(name), "version")
+    # Minor versions of dlprof may time otherwise, and those of Python run the timed loop otherwise.
+    for name, kind in (("dlprof", "measuring"), ("python", "python")):
+        old, new = base.get(name), head.get(name)
+        same = _minor(old) == _minor(new)
+        yield from _differ(name, old, new, "version" if same else kind)
+    name = "implementation"
+    yield from _differ(name, base.get(name), head.get(name), "python")
     old, new = mapping(base.get("packages")), mapping(head.get("packages"))
     for name in dict.fromkeys((*old, *new)):
         before, after = old.get(name, "missing"), new.get(name, "missing")
@@ -116,6 +129,11 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
     for name in dict.fromkeys((*before, *after)):
         values = before.get(name) or "unset", after.get(name) or "unset"
         yield from _differ(str(name), *values, "setting")
+
+
+def _minor(version: Any) -> list[str]:
+    """Major and minor of a version: ``3.11`` of ``3.11.7``."""
+    return str(version).split(".")[:2]
 
 
 def _word(value: Any) -> Any:

@@ -39,6 +39,7 @@ class Settings:
     ``block`` as in :class:`~dlprof.compare.statistic.Sample`. ``decided`` are the words, by case
     and measure, of one who has looked more than once (:mod:`dlprof.compare.turns`).
     ``speed`` is what the machine took longer for HEAD, as a ratio; see ``normalise``.
+    ``across_pythons`` says that two versions of Python are what is compared.
     """
 
     floors: tuple[Floor, ...] = DEFAULT
@@ -49,6 +50,7 @@ class Settings:
     block: int | None = None
     decided: Mapping[tuple[Key, str], str] = field(default_factory=lambda: MappingProxyType({}))
     speed: Speed | None = None
+    across_pythons: bool = False
     level: float = FAMILY_LEVEL
     same_level: float = SAME_LEVEL
 

@@ -14,7 +14,7 @@ from dlprof.session import Header, Session
 TOLD = "take a new baseline with: dlprof sweep SCENARIO --rounds 10 -o FILE"
 
 
-def check(baseline: Session, head: Sweep) -> None:
+def check(baseline: Session, head: Sweep, across_pythons: bool = False) -> None:
     """Raises :class:`Unsure` where no time could be compared, and says why.
 
     :class:`Unmeasured` where the baseline has nothing that HEAD is asked for, and
@@ -29,7 +29,7 @@ def check(baseline: Session, head: Sweep) -> None:
         raise Unmeasured("the baseline holds no case that was measured")
     if not wanted & timed:
         raise Unmeasured("the baseline has no case of this scenario: it is of another one")
-    reason = refusal(differences(baseline, _here(head)))
+    reason = refusal(differences(baseline, _here(head)), across_pythons)
     if reason is not None:
         raise Unsure(f"HEAD cannot be compared with the baseline: {reason}; {TOLD}")
 

@@ -113,8 +113,7 @@ class Suite:
         """The settings; against a finished session with the machine's speed so far."""
         if isinstance(self.base, Side):
             return self.settings
-        references = self.head.measurement.header().references
-        return replace(self.settings, speed=speed(self.base.references, references))
+        return replace(self.settings, speed=speed(self.base, self.head.measurement.header()))
 
     def _session(self, side: Side | Session) -> Session:
         session = side.session() if isinstance(side, Side) else side

@@ -29,7 +29,7 @@ def speed_text(found: Comparison) -> Iterator[str]:
     if found.invalid is not None:
         return
     if speed is None:
-        why = why_unknown(found.base.references, found.head.references)
+        why = why_unknown(found.base, found.head)
         yield f"{why}, so nothing was normalised: a slower machine is not told apart."
     elif speed.instructions == speed.copies == 1.0:
         yield f"Nothing was normalised: {speed}."

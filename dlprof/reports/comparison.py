@@ -85,7 +85,7 @@ def _heading(comparison: Comparison, names: Names) -> Text:
         text.append(f"{array_of(comparison.cases[0])}\n", style="bold")
     text.append(f"BASE {_side(comparison.base, names.base)}\n")
     text.append(f"HEAD {_side(comparison.head, names.head)}\n")
-    versions = _kind(comparison.differences, "version")
+    versions = _kind(comparison.differences, "python", "version")
     text.append(f"compared: {versions}" if versions else "the same versions on both sides")
     settings = _kind(comparison.differences, "setting")
     if settings:
@@ -103,8 +103,8 @@ def _side(header: Header, name: str) -> str:
     return clean(f"{name}: {rounds}, {header.created}{stopped}")
 
 
-def _kind(differences: Iterable[Difference], kind: str) -> str:
-    found = [clean(str(one)) for one in differences if one.kind == kind]
+def _kind(differences: Iterable[Difference], *kinds: str) -> str:
+    found = [clean(str(one)) for one in differences if one.kind in kinds]
     more = len(found) - MOST_LINES
     return ", ".join(found[:MOST_LINES]) + (f" and {more} more" if more > 0 else "")
 

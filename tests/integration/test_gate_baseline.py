@@ -115,6 +115,17 @@ def other(measured, **changes):
         (lambda m: {"environment": other(m, cpu="Z80")}, 3, "cpu Z80"),
         (lambda m: {"environment": other(m, cores=1024)}, 3, "cores 1024"),
         (lambda m: {"environment": other(m, platform="CP/M")}, 3, "platform CP/M"),
+        (lambda m: {"environment": other(m, python="3.6.1")}, 3, "--across-pythons"),
+        (lambda m: {"environment": other(m, dlprof="0.0.1")}, 3, "dlprof 0.0.1"),
+        (
+            lambda m: {
+                "request": {
+                    **m["request"], "settings": {**m["request"]["settings"], "sample_ns": 7}
+                }
+            },
+            3,
+            "sample_ns 7",
+        ),
         (lambda m: {"results": []}, 4, "holds no case"),
         (
             lambda m: {
@@ -137,7 +148,7 @@ def other(measured, **changes):
         (lambda m: {"environments": [{"name": "a"}, {"name": "b"}]}, 2, "several environments"),
         (lambda m: {"schema": "dlprof.session/2"}, 2, "newer dlprof"),
     ],
-    ids=["cpu", "cores", "platform", "empty", "scenario", "together", "environments", "schema"],
+    ids=["cpu", "cores", "platform", "python", "dlprof", "sample", "empty", "scenario", "together", "environments", "schema"],
 )  # fmt: skip
 def test_a_baseline_that_makes_no_sense_is_told_before_anything_is_measured(
     tmp_path, scenario, baseline, measured, change, code, said

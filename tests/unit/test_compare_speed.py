@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from builders import make_header
 from comparison_builders import compared, only_words, references, suite
 
 from dlprof.compare.process import Process
@@ -12,8 +13,13 @@ from dlprof.gate.words import speed_text
 pytestmark = pytest.mark.unit
 
 
+def header(references):
+    return make_header(references=references)
+
+
 def test_the_speed_is_the_ratio_of_the_medians():
-    found = speed(references(), [*references(1.1, 1.2, 0.9), *references(9.0, 9.0, 9.0, count=1)])
+    head = [*references(1.1, 1.2, 0.9), *references(9.0, 9.0, 9.0, count=1)]
+    found = speed(header(references()), header(head))
     assert found == Speed(*map(pytest.approx, (1.1, 1.2, 0.9)))
 
 
@@ -28,8 +34,17 @@ def test_the_speed_is_the_ratio_of_the_medians():
     ids=["none in BASE", "none in HEAD", "too few", "another memcpy"],
 )
 def test_without_the_same_references_on_both_sides_there_is_no_speed(base, head):
-    assert speed(base, head) is None
-    assert why_unknown(base, head) is not None
+    assert speed(header(base), header(head)) is None
+    assert why_unknown(header(base), header(head)) is not None
+
+
+def test_reference_costs_of_two_pythons_say_nothing_of_the_machine():
+    sides = [
+        make_header(references=references(), environment={"python": python})
+        for python in ("3.11.7", "3.13.1")
+    ]
+    assert speed(*sides) is None
+    assert why_unknown(*sides) == "The reference costs are of different Pythons"
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,20 @@ def test_another_driver_is_a_version():
     assert found({"gpus": [GPU]}, {"gpus": [other]}) == [("GPU 0 driver 570 → 580", "version")]
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "after", "kind"),
+    [
+        ("python", "3.11.7", "3.11.9", "version"),
+        ("python", "3.11.7", "3.13.1", "python"),
+        ("implementation", "CPython", "PyPy", "python"),
+        ("dlprof", "0.1.0", "0.1.3", "version"),
+        ("dlprof", "0.0.1", "0.1.0", "measuring"),
+    ],
+)
+def test_versions_of_what_measures_are_no_versions_of_what_is_compared(name, before, after, kind):
+    assert found({name: before}, {name: after}) == [(f"{name} {before} → {after}", kind)]
+
+
 def test_a_framework_that_came_or_went_is_a_version():
     assert found({"packages": {"torch": "2"}}, {"packages": {"jax": "1"}}) == [
         ("torch 2 → missing", "version"),

@@ -268,6 +268,17 @@ def test_verdicts_of_different_machines_are_compared():
     assert result.code() == REGRESSION
 
 
+def test_two_pythons_are_compared_where_that_is_what_is_meant():
+    sides = [{"environment": {**ENVIRONMENT, "python": text}} for text in ("3.11.7", "3.13.1")]
+    headers = {"base_header": sides[0], "head_header": sides[1]}
+    refused, result = compared(suite(), suite(seed=50), **headers)
+    assert "--across-pythons" in refused.invalid
+    assert result.code(unsure=0) == NOT_KNOWN
+    for meant in ({"across_pythons": True}, {"block": 100}):
+        found, result = compared(suite(), suite(seed=50), **headers, **meant)
+        assert (found.invalid, result.code()) == (None, DONE)
+
+
 def test_other_versions_are_what_is_compared():
     other = {"environment": {**ENVIRONMENT, "packages": {"torch": "2.10.0"}}}
     found, result = compared(
