@@ -122,7 +122,7 @@ def gate(
     from dlprof.cli.gating import Asked, check_files_only, measure
     from dlprof.cli.sweeping import Given
 
-    wanted = ComparisonWanted(json, markdown, junit, sarif, gitlab, github)
+    wanted = ComparisonWanted(json, markdown, junit, sarif, gitlab, github, "gate")
     criteria, code = criteria_from(fail_on), unsure_code(unsure)
     given = Given(shape, dtype, layout, device, path, None, None, timeout, seed, False, None, probe)
     asked = Asked(

@@ -22,7 +22,7 @@ from dlprof.compare.criteria import Criteria
 from dlprof.compare.floors import own_floors
 from dlprof.compare.sequential import BLOCK
 from dlprof.compare.times import Settings
-from dlprof.errors import DlprofError, Interrupted, UsageError
+from dlprof.errors import BadInterpreter, DlprofError, Interrupted, Unmeasured, Unsure, UsageError
 from dlprof.gate import noise
 from dlprof.gate.baseline import check
 from dlprof.gate.cases import cases_of
@@ -111,17 +111,14 @@ def measure(
     _check(asked)
     _check_files(asked, wanted)
     scenario, path = asked.scenario()
-    base: Sweep | Session
-    if asked.baseline is not None:
-        base = sessions.load(asked.baseline)
-        head = _side(scenario, path, given, asked.head)
-        check(base, head, asked.across_pythons)
-    else:
-        base = _side(scenario, path, given, asked.base_python)
-        head = _side(scenario, path, given, asked.head)
     known = None if asked.noise is None else noise.load(asked.noise)
-    if known is not None:
-        noise.check(known, head)
+    try:
+        base, head = _sides(asked, given, scenario, path)
+        if known is not None:
+            noise.check(known, head)
+    except (Unsure, Unmeasured, BadInterpreter) as error:
+        wanted.refuse(error, None if asked.second is not None else path)
+        raise
     kept = kept_in(asked.output)
     aside = set_aside(kept)
     if aside is not None:
@@ -152,6 +149,21 @@ def measure(
             typer.echo(f"sessions: {' '.join(map(str, kept.written()))}", err=True)
     if found.interrupted:
         raise _interrupted(asked, kept)
+
+
+def _sides(
+    asked: Asked, given: Given, scenario: Scenario, path: Path
+) -> tuple[Sweep | Session, Sweep]:
+    """What is to be compared; all that can be refused before anything is measured is."""
+    if asked.baseline is None:
+        sides = [_side(scenario, path, given, p) for p in (asked.base_python, asked.head)]
+        for side in sides:
+            cases_of(side)
+        return sides[0], sides[1]
+    baseline = sessions.load(asked.baseline)
+    head = _side(scenario, path, given, asked.head)
+    check(baseline, head, asked.across_pythons)
+    return baseline, head
 
 
 def _check(asked: Asked) -> None:
