@@ -157,6 +157,7 @@ class Bench:
             return replace(found, reason=f"{direction}, but two sessions differ by as much")
         count = _count(test)
         reason = f"{direction}, but not surely by enough" if direction else "left open"
+        count += _astray(test, direction)
         rounds = self._rounds(work, test)
         return replace(found, reason=f"{reason}: {count}", rounds=rounds, noisy=rounds is None)
 
@@ -186,6 +187,18 @@ def _ends(test: Tested) -> tuple[float, float]:
 def _count(test: Tested) -> str:
     base, head = len(test.base), len(test.head)
     return f"{base} processes a side" if base == head else f"{base} and {head} processes"
+
+
+def _astray(test: Tested, direction: str) -> str:
+    """How many processes of the faster side took as long as the other: they make it wide."""
+    if not direction:
+        return ""
+    name, fast, slow = (
+        ("BASE", test.base, test.head) if direction == "slower" else ("HEAD", test.head, test.base)
+    )
+    middle = median_ns(slow)
+    count = sum(middle is not None and process.time_ns >= middle for process in fast)
+    return f", of which {count} of {name} took as long as the other side" if count else ""
 
 
 def _ratios(interval: tuple[Floats, Floats]) -> tuple[float, float] | None:

@@ -114,7 +114,7 @@ def _table(comparison: Comparison, rows: Sequence[tuple[Compared, Time]]) -> Tab
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     several = len({time.measure for _, time in rows}) > 1
     table.add_column("path", overflow="fold", ratio=1)
-    for title in ("BASE", "HEAD", "HEAD/BASE (95 %)"):
+    for title in ("BASE", "HEAD", "HEAD/BASE (interval)"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for case, time in rows:

@@ -18,7 +18,7 @@ from dlprof.session import Header
 
 MOST_ROWS = 200
 MOST_LINES = 50
-TITLES = ("path", "BASE", "HEAD", "HEAD/BASE (95 %)", "", "because")
+TITLES = ("path", "BASE", "HEAD", "HEAD/BASE (interval)", "", "because")
 RIGHT = (False, True, True, True, False, False)
 
 
