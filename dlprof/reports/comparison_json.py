@@ -48,7 +48,16 @@ def content(comparison: Comparison, outcome: Outcome, exit_code: int) -> dict[st
 
 
 def _side(header: Header) -> dict[str, Any]:
-    names = ("created", "command", "seed", "rounds", "complete", "foreign_cores", "environment")
+    names = (
+        "created",
+        "command",
+        "seed",
+        "rounds",
+        "complete",
+        "foreign_cores",
+        "left_out",
+        "environment",
+    )
     return {"schema": header.schema_, **{name: getattr(header, name) for name in names}}
 
 

@@ -32,6 +32,18 @@ def array_of(case: Compared) -> str:
     )
 
 
+def left_out_texts(comparison: Comparison) -> list[str]:
+    """What the sides did not measure although it was asked for, in their own words."""
+    sides = (comparison.base.left_out, comparison.head.left_out)
+    both = [line for line in sides[1] if line in sides[0]]
+    named = (
+        ("left out on both sides", both),
+        ("left out in BASE", [line for line in sides[0] if line not in both]),
+        ("left out in HEAD", [line for line in sides[1] if line not in both]),
+    )
+    return [clean(f"{where}: {'; '.join(lines)}") for where, lines in named if lines]
+
+
 def ratio_text(time: Time) -> str:
     """``1.10 (1.08-1.13)``: HEAD over BASE; without its interval where that is not known.
 

@@ -233,3 +233,14 @@ def test_disturbed_processes_widen_the_interval_of_an_unsure_case_and_are_counte
     assert f"({time.corrected[0]:.2f}-" in ratio_text(time)
     assert time.corrected[0] < 1.0
     assert "of which 2 of BASE took as long as the other side" in time.reason
+
+
+def test_what_was_left_out_is_told_for_each_side():
+    headers = {
+        "base_header": {"left_out": ["a → b, which has no path that was asked for"]},
+        "head_header": {"left_out": ["a → b, which has no path that was asked for", "c"]},
+    }
+    found = flat(suite(), suite(seed=50), **headers)
+    assert "left out on both sides: a → b, which has no path that was asked for" in found
+    assert "left out in HEAD: c" in found
+    assert "left out in BASE" not in found
