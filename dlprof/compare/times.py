@@ -186,7 +186,9 @@ def _ends(test: Tested) -> tuple[float, float]:
 
 def _count(test: Tested) -> str:
     base, head = len(test.base), len(test.head)
-    return f"{base} processes a side" if base == head else f"{base} and {head} processes"
+    if base != head:
+        return f"{base} and {head} processes"
+    return f"{base} process{'' if base == 1 else 'es'} a side"
 
 
 def _astray(test: Tested, direction: str) -> str:

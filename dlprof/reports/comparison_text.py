@@ -142,7 +142,9 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
             f"{_cases(len(own))} within a floor of {'its' if len(own) == 1 else 'their'} "
             f"own: {_own(own)}"
         )
-    return f"HEAD is not slower: {'; '.join(parts)}, or faster."
+    excused = any(slower_than_general(comparison, time) for _, time in own)
+    lead = "HEAD is not slower than its floors allow" if excused else "HEAD is not slower"
+    return f"{lead}: {'; '.join(parts)}, or faster."
 
 
 def _cases(count: int) -> str:

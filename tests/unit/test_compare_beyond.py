@@ -59,6 +59,7 @@ def test_a_floor_that_a_person_wrote_stands_and_is_visible():
     assert only_words(comparison)["c"] == "SAME"
     assert result.code() == 0
     assert "SAME *" in text(1.59, BY_HAND)
+    assert "HEAD is not slower than its floors allow: " in text(1.59, BY_HAND)
     assert "Slower than the floor of all cases, but within its own: numpy.c(x) takes 1." in text(
         1.59, BY_HAND
     )
