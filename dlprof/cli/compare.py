@@ -8,6 +8,7 @@ from dlprof.cli import options
 def compare(
     base: options.Base,
     head: options.Head,
+    across_pythons: options.AcrossPythons = False,
     fail_on: options.Regressions = None,
     json: options.ComparisonJson = None,
     markdown: options.Markdown = None,
@@ -25,4 +26,5 @@ def compare(
 
     criteria = criteria_from(fail_on)
     wanted = ComparisonWanted(json, markdown, junit, sarif, gitlab, github)
-    show(base, head, criteria, unsure_code(None) if fail_on else None, wanted)
+    unsure = unsure_code(None) if fail_on else None
+    show(base, head, criteria, unsure, wanted, across_pythons)

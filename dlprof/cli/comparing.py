@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,8 +16,10 @@ from dlprof.compare.criteria import Criteria, parse
 from dlprof.compare.floors import FloorRule, own_floors
 from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, Outcome, outcome
 from dlprof.compare.record import Comparison
+from dlprof.compare.speed import speed
 from dlprof.compare.times import Settings
 from dlprof.errors import Regression, Unmeasured, Unsure, UsageError
+from dlprof.gate.words import speed_text
 from dlprof.reports import comparison as terminal
 from dlprof.reports.comparison_text import headline
 from dlprof.session import Header
@@ -37,7 +40,12 @@ def unsure_code(word: str | None) -> int:
 
 
 def show(
-    base: Path, head: Path, criteria: Criteria, unsure: int | None, wanted: ComparisonWanted
+    base: Path,
+    head: Path,
+    criteria: Criteria,
+    unsure: int | None,
+    wanted: ComparisonWanted,
+    across_pythons: bool = False,
 ) -> None:
     """Compare, print, and raise what the exit code says.
 
@@ -50,7 +58,14 @@ def show(
     wanted.check(BASE=base, HEAD=head)
     before, after = sessions.load(base), sessions.load(head)
     own = own_floors(rules_of(after), (one.case for one in after.results), criteria.floors)
-    found = compare(before, after, Settings(floors=criteria.floors, own_floors=own))
+    settings = Settings(
+        floors=criteria.floors,
+        own_floors=own,
+        speed=speed(before, after),
+        across_pythons=across_pythons,
+    )
+    found = compare(before, after, settings)
+    found = replace(found, told=tuple(speed_text(found)))
     tell(found, criteria, unsure, terminal.Names(str(base), str(head)), wanted, head)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dlprof import session as sessions
@@ -14,8 +14,9 @@ from dlprof.cli.place import documentation, place_of, scenario_file
 from dlprof.cli.show import colour, say, width, write
 from dlprof.compare.outcome import Outcome
 from dlprof.compare.record import Comparison
-from dlprof.errors import UsageError
+from dlprof.errors import DlprofError, UsageError
 from dlprof.reports import comparison as terminal
+from dlprof.reports.ci.of_refusal import Refusal
 
 STDOUT = "-"
 
@@ -34,6 +35,7 @@ class Concluded:
     unsure: int | None
     names: terminal.Names
     head: Path | None = None
+    verb: str = "compare"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,7 @@ class ComparisonWanted:
     sarif: str | None = None
     gitlab: str | None = None
     github: bool = False
+    verb: str = "compare"
 
     def check(self, **beside: Path | None) -> None:
         """Raises :class:`UsageError` before anything is read or measured.
@@ -79,10 +82,25 @@ class ComparisonWanted:
                 args = (found.comparison, found.outcome, found.names)
                 say(terminal.render(*args, width(), colour()))
         for option, target in self._targets().items():
-            text = WRITERS[option](found)
+            text = WRITERS[option](replace(found, verb=self.verb))
             say(text) if target == STDOUT else write(Path(target), text)
         if self.github:
             _github(found)
+
+    def refuse(self, error: DlprofError, file: Path | None) -> None:
+        """Write what was asked for of a gate that ended before there was a comparison.
+
+        ``file`` is the scenario, if it is one. Raises :class:`UsageError` for what cannot be
+        written.
+        """
+        from dlprof.cli import refusing
+
+        found = Refusal(str(error), error.exit_code)
+        for option, target in self._targets().items():
+            text = refusing.WRITERS[option](found, self.verb, file)
+            say(text) if target == STDOUT else write(Path(target), text)
+        if self.github:
+            refusing.github(found, file)
 
     def _targets(self) -> dict[str, str]:
         named = {
@@ -115,7 +133,7 @@ def _junit(found: Concluded) -> str:
 
     doubt = of_comparison.doubts(found.unsure)
     checks = of_comparison.checks(found.comparison, found.outcome, doubt)
-    return junit.render("dlprof compare", checks, found.comparison.head.created)
+    return junit.render(f"dlprof {found.verb}", checks, found.comparison.head.created)
 
 
 def _sarif(found: Concluded) -> str:

@@ -56,6 +56,7 @@ def gate(
         ),
     ] = None,
     python: options.Python = None,
+    across_pythons: options.AcrossPythons = False,
     budget: Annotated[
         float | None,
         typer.Option(
@@ -121,12 +122,24 @@ def gate(
     from dlprof.cli.gating import Asked, check_files_only, measure
     from dlprof.cli.sweeping import Given
 
-    wanted = ComparisonWanted(json, markdown, junit, sarif, gitlab, github)
+    wanted = ComparisonWanted(json, markdown, junit, sarif, gitlab, github, "gate")
     criteria, code = criteria_from(fail_on), unsure_code(unsure)
     given = Given(shape, dtype, layout, device, path, None, None, timeout, seed, False, None, probe)
-    asked = Asked(first, second, base_python, head_python, baseline, python, budget, noise, output)
+    asked = Asked(
+        first,
+        second,
+        base_python,
+        head_python,
+        baseline,
+        python,
+        budget,
+        noise,
+        output,
+        across_pythons,
+    )
     if asked.measures:
         measure(asked, given, criteria, code, wanted)
         return
     check_files_only(asked, given)
-    show(names.session(first), names.session(second or ""), criteria, code, wanted)
+    files = names.session(first), names.session(second or "")
+    show(*files, criteria, code, wanted, across_pythons)

@@ -22,7 +22,7 @@ from dlprof.compare.criteria import Criteria
 from dlprof.compare.floors import own_floors
 from dlprof.compare.sequential import BLOCK
 from dlprof.compare.times import Settings
-from dlprof.errors import DlprofError, Interrupted, UsageError
+from dlprof.errors import BadInterpreter, DlprofError, Interrupted, Unmeasured, Unsure, UsageError
 from dlprof.gate import noise
 from dlprof.gate.baseline import check
 from dlprof.gate.cases import cases_of
@@ -54,6 +54,7 @@ class Asked:
     budget: float | None
     noise: Path | None
     output: Path | None
+    across_pythons: bool = False
 
     @property
     def measures(self) -> bool:
@@ -110,31 +111,29 @@ def measure(
     _check(asked)
     _check_files(asked, wanted)
     scenario, path = asked.scenario()
-    base: Sweep | Session
-    if asked.baseline is not None:
-        base = sessions.load(asked.baseline)
-        head = _side(scenario, path, given, asked.head)
-        check(base, head)
-    else:
-        base = _side(scenario, path, given, asked.base_python)
-        head = _side(scenario, path, given, asked.head)
     known = None if asked.noise is None else noise.load(asked.noise)
-    if known is not None:
-        noise.check(known, head)
+    try:
+        base, head = _sides(asked, given, scenario, path)
+        if known is not None:
+            noise.check(known, head)
+    except (Unsure, Unmeasured, BadInterpreter) as error:
+        wanted.refuse(error, None if asked.second is not None else path)
+        raise
     kept = kept_in(asked.output)
     aside = set_aside(kept)
     if aside is not None:
         typer.echo(f"the sessions of an earlier gate are now in {aside}", err=True)
     with Bar() as bar:
+        settings = settings_of(asked, head, criteria, known)
         task = Task(
             base,
             head,
-            settings_of(asked, head, criteria, known),
+            settings,
             criteria,
             kept,
             bar,
             budget_s(asked),
-            told=_noise_text(known, head, criteria),
+            told=_noise_text(known, head, settings),
         )
         try:
             found = gate(task)
@@ -150,6 +149,21 @@ def measure(
             typer.echo(f"sessions: {' '.join(map(str, kept.written()))}", err=True)
     if found.interrupted:
         raise _interrupted(asked, kept)
+
+
+def _sides(
+    asked: Asked, given: Given, scenario: Scenario, path: Path
+) -> tuple[Sweep | Session, Sweep]:
+    """What is to be compared; all that can be refused before anything is measured is."""
+    if asked.baseline is None:
+        sides = [_side(scenario, path, given, p) for p in (asked.base_python, asked.head)]
+        for side in sides:
+            cases_of(side)
+        return sides[0], sides[1]
+    baseline = sessions.load(asked.baseline)
+    head = _side(scenario, path, given, asked.head)
+    check(baseline, head, asked.across_pythons)
+    return baseline, head
 
 
 def _check(asked: Asked) -> None:
@@ -210,11 +224,12 @@ def settings_of(
     if found is not None:
         own = noise.raised(found, cases_of(head), floors, own)
     block = BLOCK if asked.baseline is None else None
-    return Settings(floors=floors, own_floors=own, block=block)
+    across = asked.across_pythons
+    return Settings(floors=floors, own_floors=own, block=block, across_pythons=across)
 
 
-def _noise_text(found: noise.Noise | None, head: Sweep, criteria: Criteria) -> tuple[str, ...]:
-    return () if found is None else tuple(noise.said(found, cases_of(head), criteria.floors))
+def _noise_text(found: noise.Noise | None, head: Sweep, settings: Settings) -> tuple[str, ...]:
+    return () if found is None else tuple(noise.said(found, cases_of(head), settings.own_floors))
 
 
 def budget_s(asked: Asked) -> float:

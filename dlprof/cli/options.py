@@ -185,6 +185,14 @@ ComparisonJson = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
+AcrossPythons = Annotated[
+    bool,
+    typer.Option(
+        "--across-pythons",
+        help="Compare also sessions of two versions of Python.",
+        rich_help_panel=MEASURING,
+    ),
+]
 Python = Annotated[
     str | None,
     typer.Option(

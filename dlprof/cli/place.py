@@ -10,19 +10,29 @@ from dlprof.rules.known import mapping
 from dlprof.session import Header
 
 NOWHERE = "dlprof"
+"""Where a report points to if nothing better is there; no such file may exist."""
+
+INSTEAD = ("pyproject.toml", "setup.py", "README.md", "README.rst", "README")
+"""Files that a repository is likely to have, for what has no place of its own."""
+
 LONGEST = 200
 
 
 def scenario_file(header: Header) -> str | None:
     """The scenario file, as a path below the working folder; None where there is none such."""
     file = mapping(header.request.get("scenario")).get("file")
-    return _below(file) if isinstance(file, str) and file else None
+    return below(file) if isinstance(file, str) and file else None
 
 
 def place_of(header: Header, session: Path | None) -> str:
-    """The scenario file, else the session file, else the word ``dlprof``."""
-    found = scenario_file(header) or (_below(str(session)) if session is not None else None)
-    return found or NOWHERE
+    """The scenario file, else the session file, else one of :data:`INSTEAD` that is there."""
+    return scenario_file(header) or place_of_file(session)
+
+
+def place_of_file(file: Path | None) -> str:
+    """The file, if it is below the working folder, else one of :data:`INSTEAD` that is there."""
+    names = [*([str(file)] if file is not None else []), *INSTEAD]
+    return next(filter(None, map(below, names)), NOWHERE)
 
 
 def documentation() -> str | None:
@@ -35,7 +45,7 @@ def documentation() -> str | None:
     return named.get("Documentation")
 
 
-def _below(file: str) -> str | None:
+def below(file: str) -> str | None:
     """``file`` as a path below the working folder, which is the repository in a pipeline.
 
     None where it is elsewhere, or is no file: a session may name any.

@@ -12,9 +12,8 @@ from dlprof.compare.floors import Floor
 from dlprof.compare.match import Pair, asked_for, key, match
 from dlprof.compare.process import median_ns, processes, steady
 from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
-from dlprof.compare.speed import Speed
 from dlprof.compare.statistic import STATEFUL_BYTES, Sample
-from dlprof.compare.surroundings import Difference, differences, untrusted
+from dlprof.compare.surroundings import Difference, differences, refusal, untrusted
 from dlprof.compare.times import DEFAULT_SETTINGS, Settings, Work, judge
 from dlprof.compare.verdicts import changes, kept_differs
 from dlprof.errors import UsageError
@@ -35,7 +34,7 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
         raise UsageError(f"BASE and HEAD are the same measurement, of {clean(base.created)}")
     matched = match(base.results, head.results)
     differ = differences(base, head)
-    invalid = None if settings.block is not None else _other_machine(differ, settings.speed)
+    invalid = None if settings.block is not None else _refused(differ, settings)
     load = None if settings.block is not None else _load(base, head)
     works, times = _sort_out(matched.pairs, settings, Doubts(invalid, load))
     common, judged = judge(works, settings)
@@ -72,11 +71,11 @@ class Doubts:
     load: str | None = None
 
 
-def _other_machine(differ: Sequence[Difference], speed: Speed | None) -> str | None:
-    if speed is not None and speed.far:
-        return f"the machine is not as fast as it was: {speed}"
-    machine = [str(one) for one in differ if one.kind == "machine"]
-    return f"measured on different machines: {', '.join(machine)}" if machine else None
+def _refused(differ: Sequence[Difference], settings: Settings) -> str | None:
+    reason = refusal(differ, settings.across_pythons)
+    if reason is None and settings.speed is not None and settings.speed.far:
+        return f"the machine is not as fast as it was: {settings.speed}"
+    return reason
 
 
 def _load(base: Header, head: Header) -> str | None:

@@ -16,11 +16,23 @@ MEASURES = ("ready", "host", "first_call", "device")
 
 @dataclass(frozen=True)
 class Floor:
-    """A slowdown matters where it exceeds both: ``relative`` (0.05 is 5 %) and ``absolute_ns``."""
+    """A slowdown matters where it exceeds both: ``relative`` (0.05 is 5 %) and ``absolute_ns``.
+
+    ``raised_from`` is the relative floor that was asked for, where a calibration found that the
+    machine cannot tell so little; None for a floor that stands as a person wrote it.
+    """
 
     measure: str = "ready"
     relative: float = 0.05
     absolute_ns: float = 5.0
+    raised_from: float | None = None
+
+    @property
+    def asked(self) -> Floor:
+        """The floor that was asked for."""
+        if self.raised_from is None:
+            return self
+        return replace(self, relative=self.raised_from, raised_from=None)
 
     def step(self, base_ns: float) -> float:
         """The floor for a case that takes ``base_ns``, as a difference of logarithms.

@@ -9,7 +9,8 @@ leave most of the level to the last, which has all the data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
@@ -34,19 +35,53 @@ LOOKS = (8, 12, 16, 24, 32)
 
 POWER = 3.0
 
+EXTRA_SHARE = 0.2
+"""Of the levels, for the looks that are taken only where there is nothing to measure again. It is
+little: what is found there for the first time is seldom measured again before the time is over."""
+
 
 @dataclass(frozen=True)
 class Plan:
-    """Looks after so many rounds, and the levels for all of them together."""
+    """Looks after so many rounds, and the levels for all of them together.
+
+    ``extra`` are looks after these, which may be left out whatever was found: they have a share of
+    the levels of their own, and what is not spent makes no error likelier.
+    """
 
     looks: tuple[int, ...] = LOOKS
+    extra: tuple[int, ...] = ()
     level: float = FAMILY_LEVEL
     same_level: float = SAME_LEVEL
 
     def shares(self) -> tuple[float, ...]:
-        """The share of each look; they add up to 1."""
-        spent = [0.0, *((rounds / self.looks[-1]) ** POWER for rounds in self.looks)]
-        return tuple(after - before for before, after in pairwise(spent))
+        """The share of each look, the extra ones last; they add up to 1."""
+        kept = EXTRA_SHARE if self.extra else 0.0
+        return (
+            *(share * (1 - kept) for share in _shares(0, self.looks)),
+            *(share * kept for share in _shares(self.looks[-1], self.extra)),
+        )
+
+    @property
+    def all_looks(self) -> tuple[int, ...]:
+        return (*self.looks, *self.extra)
+
+    def fitting(self, most: float, most_extra: float) -> Plan:
+        """The looks that come within ``most`` rounds, and as extra ones those within more.
+
+        The first look stays in any case.
+        """
+        looks = tuple(n for n in self.looks if n <= most) or self.looks[:1]
+        extra = tuple(n for n in self.looks if looks[-1] < n <= most_extra)
+        return replace(self, looks=looks, extra=extra)
+
+
+def _shares(begin_: int, looks: tuple[int, ...]) -> Iterator[float]:
+    """By the rounds to a power, from ``begin_`` on; they add up to 1."""
+    if not looks:
+        return
+    first, last = float(begin_) ** POWER, float(looks[-1]) ** POWER
+    spent = [0.0, *((rounds**POWER - first) / (last - first) for rounds in looks)]
+    yield from (after - before for before, after in pairwise(spent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +102,14 @@ class Course:
     @property
     def next_look(self) -> int | None:
         """Rounds after which to look again; None where all is decided or no look is left."""
-        if self.looks_done == len(self.plan.looks) or not self.open.any():
+        if self.looks_done == len(self.plan.all_looks) or not self.open.any():
             return None
-        return self.plan.looks[self.looks_done]
+        return self.plan.all_looks[self.looks_done]
+
+    @property
+    def next_is_extra(self) -> bool:
+        """Whether the next look is one that only those take who have nothing to measure again."""
+        return self.looks_done >= len(self.plan.looks)
 
     def slower(self) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = self.words == SLOWER
@@ -91,7 +131,7 @@ def look(course: Course, proof: Proof) -> Course:
     Cases that are decided count in the correction still: the family is the suite.
     Raises ValueError where no look is left.
     """
-    if course.looks_done == len(course.plan.looks):
+    if course.looks_done == len(course.plan.all_looks):
         raise ValueError("all looks of the plan are spent")
     share = course.plan.shares()[course.looks_done]
     words = decide(proof, course.plan.level * share, course.plan.same_level * share)

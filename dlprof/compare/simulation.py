@@ -121,7 +121,7 @@ def gate(suites: Suites, plan: Plan, block: int, step: float) -> tuple[Course, F
     """What a gate that measures in turns says, and after how many rounds each repeat stops."""
     course = begin(plan, suites.base.shape[:2])
     used = np.zeros(len(suites.base))
-    for rounds in plan.looks:
+    for rounds in plan.all_looks:
         used = np.where(course.open.any(axis=-1), float(rounds), used)
         course = look(course, prove(suites.blocks(rounds, block), step))
     return course, used

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dlprof.compare.process import Side
-from dlprof.session import Reference
+from dlprof.compare.surroundings import differences
+from dlprof.session import Header
 
 MOST = 1.25
 """A machine that is more than so many times as fast as another is another machine: caches, memory
@@ -63,16 +63,31 @@ class Speed:
         return tuple(replace(process, time_ns=process.time_ns / ratio) for process in side)
 
 
+def why_unknown(before: Header, after: Header) -> str | None:
+    """Why the references do not tell how fast the machine was; None where they do."""
+    if any(one.kind == "python" for one in differences(before, after)):
+        return "The reference costs are of different Pythons"
+    base, head = before.references, after.references
+    for name, side in (("BASE", base), ("HEAD", head)):
+        if not side:
+            return f"{name} has no reference costs"
+        if len(side) < LEAST_PROCESSES:
+            rounds = f"{len(side)} round{'' if len(side) == 1 else 's'}"
+            return f"{name} has reference costs of {rounds}, and {LEAST_PROCESSES} are needed"
+    if {one.memcpy_bytes for one in base} != {one.memcpy_bytes for one in head}:
+        return "BASE and HEAD timed a memcpy of different sizes"
+    return None
+
+
 def _notable(ratio: float) -> float:
     return ratio if max(ratio, 1 / ratio) > LEAST else 1.0
 
 
-def speed(base: Sequence[Reference], head: Sequence[Reference]) -> Speed | None:
-    """How fast the machine was; None where a side has not measured it, or not often enough."""
-    if min(len(base), len(head)) < LEAST_PROCESSES:
+def speed(before: Header, after: Header) -> Speed | None:
+    """How fast the machine was; None where it cannot be told, see :func:`why_unknown`."""
+    if why_unknown(before, after) is not None:
         return None
-    if {one.memcpy_bytes for one in base} != {one.memcpy_bytes for one in head}:
-        return None
+    base, head = before.references, after.references
     ratios = {
         name: statistics.median(getattr(one, name) for one in head)
         / statistics.median(getattr(one, name) for one in base)

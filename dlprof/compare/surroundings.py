@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +12,27 @@ from dlprof.session import Header
 
 MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
 GPU = ("name", "sm_clock_max_mhz", "memory_clock_max_mhz")
-SETTINGS = ("sample_ns", "together", "setup")
+MEASURING = ("sample_ns", "together")
+"""Settings that change the times themselves: what a sample is the mean of, and what else a process
+serves, which leaves memory and threads behind."""
+
+ACROSS = "--across-pythons"
+
+REFUSED = {
+    "machine": "measured on different machines",
+    "measuring": "measured in different ways",
+    "python": f"measured with different Pythons, which {ACROSS} would say is what you compare",
+}
+"""Kinds of differences that times cannot be compared across, in words."""
 
 
 @dataclass(frozen=True)
 class Difference:
     """``what`` is ``base`` in BASE and ``head`` in HEAD.
 
-    ``kind`` is ``machine`` (times cannot be compared), ``version`` (what is compared, as a rule),
-    or ``setting`` (worth knowing).
+    ``kind`` is ``machine`` or ``measuring`` (times cannot be compared), ``python`` (they can where
+    that is what one compares), ``version`` (what is compared, as a rule), or ``setting`` (worth
+    knowing).
     """
 
     what: str
@@ -39,6 +51,20 @@ def differences(base: Header, head: Header) -> tuple[Difference, ...]:
         *_versions(base.environment, head.environment),
         *_settings(base, head),
     )
+
+
+def refusal(differ: Sequence[Difference], across_pythons: bool = False) -> str | None:
+    """Why times of two sessions cannot be compared, by what differs; None where they can.
+
+    ``across_pythons`` says that the user compares two versions of Python.
+    """
+    kinds = {one.kind for one in differ} - ({"python"} if across_pythons else set())
+    found = [
+        f"{words}: {', '.join(str(one) for one in differ if one.kind == kind)}"
+        for kind, words in REFUSED.items()
+        if kind in kinds
+    ]
+    return "; ".join(found) or None
 
 
 def untrusted(header: Header) -> str | None:
@@ -71,8 +97,13 @@ def _gpus(environment: dict[str, Any]) -> list[Any]:
 
 
 def _versions(base: dict[str, Any], head: dict[str, Any]) -> Iterator[Difference]:
-    for name in ("dlprof", "implementation", "python"):
-        yield from _differ(name, base.get(name), head.get(name), "version")
+    # Minor versions of dlprof may time otherwise, and those of Python run the timed loop otherwise.
+    for name, kind in (("dlprof", "measuring"), ("python", "python")):
+        old, new = base.get(name), head.get(name)
+        same = _minor(old) == _minor(new)
+        yield from _differ(name, old, new, "version" if same else kind)
+    name = "implementation"
+    yield from _differ(name, base.get(name), head.get(name), "python")
     old, new = mapping(base.get("packages")), mapping(head.get("packages"))
     for name in dict.fromkeys((*old, *new)):
         before, after = old.get(name, "missing"), new.get(name, "missing")
@@ -89,16 +120,24 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
     yield from _differ("rounds", base.rounds, head.rounds, "setting")
     yield from _differ("seed", base.seed, head.seed, "setting")
     old, new = (mapping(header.request.get("settings")) for header in (base, head))
-    for name in SETTINGS:
-        before, after = (side.get(name) for side in (old, new))
-        if name == "setup":  # of older sessions too, which had none
-            before, after = before or "none", after or "none"
-        yield from _differ(name, before, after, "setting")
+    for name in MEASURING:
+        yield from _differ(name, _word(old.get(name)), _word(new.get(name)), "measuring")
+    # Older sessions had no setup.
+    yield from _differ("setup", old.get("setup") or "none", new.get("setup") or "none", "setting")
     before = mapping(base.environment.get("variables"))
     after = mapping(head.environment.get("variables"))
     for name in dict.fromkeys((*before, *after)):
         values = before.get(name) or "unset", after.get(name) or "unset"
         yield from _differ(str(name), *values, "setting")
+
+
+def _minor(version: Any) -> list[str]:
+    """Major and minor of a version: ``3.11`` of ``3.11.7``."""
+    return str(version).split(".")[:2]
+
+
+def _word(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _differ(what: str, old: Any, new: Any, kind: str) -> Iterator[Difference]:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from dlprof.compare.beyond import doubted
 from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL, UNSURE, Proof, decide, prove
 from dlprof.compare.drift import common_shift
 from dlprof.compare.floors import DEFAULT, Floor
@@ -38,6 +39,7 @@ class Settings:
     ``block`` as in :class:`~dlprof.compare.statistic.Sample`. ``decided`` are the words, by case
     and measure, of one who has looked more than once (:mod:`dlprof.compare.turns`).
     ``speed`` is what the machine took longer for HEAD, as a ratio; see ``normalise``.
+    ``across_pythons`` says that two versions of Python are what is compared.
     """
 
     floors: tuple[Floor, ...] = DEFAULT
@@ -48,6 +50,7 @@ class Settings:
     block: int | None = None
     decided: Mapping[tuple[Key, str], str] = field(default_factory=lambda: MappingProxyType({}))
     speed: Speed | None = None
+    across_pythons: bool = False
     level: float = FAMILY_LEVEL
     same_level: float = SAME_LEVEL
 
@@ -139,7 +142,7 @@ class Bench:
             corrected=_ratios(test.test.interval(self.level)),
             note=test.note,
         )
-        return found if word != UNSURE else self._doubt(found, work, test)
+        return doubted(found) if word != UNSURE else self._doubt(found, work, test)
 
     def _doubt(self, found: Time, work: Work, test: Tested) -> Time:
         """Why it is unsure, and what would help."""
@@ -154,6 +157,7 @@ class Bench:
             return replace(found, reason=f"{direction}, but two sessions differ by as much")
         count = _count(test)
         reason = f"{direction}, but not surely by enough" if direction else "left open"
+        count += _astray(test, direction)
         rounds = self._rounds(work, test)
         return replace(found, reason=f"{reason}: {count}", rounds=rounds, noisy=rounds is None)
 
@@ -182,7 +186,21 @@ def _ends(test: Tested) -> tuple[float, float]:
 
 def _count(test: Tested) -> str:
     base, head = len(test.base), len(test.head)
-    return f"{base} processes a side" if base == head else f"{base} and {head} processes"
+    if base != head:
+        return f"{base} and {head} processes"
+    return f"{base} process{'' if base == 1 else 'es'} a side"
+
+
+def _astray(test: Tested, direction: str) -> str:
+    """How many processes of the faster side took as long as the other: they make it wide."""
+    if not direction:
+        return ""
+    name, fast, slow = (
+        ("BASE", test.base, test.head) if direction == "slower" else ("HEAD", test.head, test.base)
+    )
+    middle = median_ns(slow)
+    count = sum(middle is not None and process.time_ns >= middle for process in fast)
+    return f", of which {count} of {name} took as long as the other side" if count else ""
 
 
 def _ratios(interval: tuple[Floats, Floats]) -> tuple[float, float] | None:

@@ -91,8 +91,11 @@ def _records(suite: Suite) -> dict[Key, CaseRecord]:
 
 def _plan(task: Task, round_s: float) -> Plan:
     """The looks that a gate with this budget would have time for."""
-    fits = FIRST_SHARE * (task.budget_s or 0.0) / max(round_s, 1e-9)
-    return replace(task.plan, looks=tuple(n for n in LOOKS if n <= fits) or LOOKS[:1])
+    fits = (task.budget_s or 0.0) / max(round_s, 1e-9)
+    found = task.plan.fitting(FIRST_SHARE * fits, fits)
+    # What is found in the extra looks alone is seldom measured again in time: it is not counted.
+    kept = sum(found.shares()[: len(found.looks)])
+    return replace(found, extra=(), level=found.level * kept, same_level=found.same_level * kept)
 
 
 def _case(record: CaseRecord, work: Work, cases: int, plan: Plan) -> CaseNoise:

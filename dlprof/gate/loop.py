@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from dlprof.compare.sequential import BLOCK, Course, Plan, begin
@@ -71,12 +71,31 @@ class Ran:
         return self.stopped == STOPPED
 
 
-def run(turns: Turns, cases: int, deadline: Deadline, plan: Plan | None = None) -> Ran:
+def nothing_flagged() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """Time that is kept back from ``at`` on, where something is ``flagged`` by then."""
+
+    at: Deadline
+    flagged: Callable[[], bool] = nothing_flagged
+
+
+def run(
+    turns: Turns,
+    cases: int,
+    deadline: Deadline,
+    plan: Plan | None = None,
+    reserve: Reserve | None = None,
+) -> Ran:
     """Measure until every case is decided, no look is left, or the time is used up.
 
-    At least one round is measured, whatever the deadline says. Ctrl-C ends it in order.
+    At least one round is measured, whatever the deadline says. Ctrl-C ends it in order. Where there
+    is a ``reserve``, no round begins in its time once there is something to measure again.
     """
-    loop = _Loop(turns, deadline, begin(plan or Plan(), cases))
+    loop = _Loop(turns, deadline, begin(plan or Plan(), cases), reserve or Reserve(deadline))
     try:
         stopped = loop.until_done()
     except KeyboardInterrupt:
@@ -89,6 +108,7 @@ class _Loop:
     turns: Turns
     deadline: Deadline
     course: Course
+    reserve: Reserve
     rounds: int = 0
     block_begun_s: float = 0.0
     shortened: bool = False
@@ -99,6 +119,8 @@ class _Loop:
         while self.course.next_look is not None:
             if not self._worth_measuring():
                 return SETTLED
+            if self.course.next_is_extra and self._flagged():
+                return NO_TIME
             if not self._until(self.course.next_look):
                 return BUDGET
             self.course = after(self.course, self.turns.works())
@@ -109,7 +131,7 @@ class _Loop:
     def _until(self, rounds: int) -> bool:
         """Measure up to so many rounds, or fewer if they do not fit; False if time is used up."""
         while self.rounds < rounds:
-            if self.deadline.passed:
+            if self.deadline.passed or (self.reserve.at.passed and self._flagged()):
                 return False
             self._round()
             if self.rounds == BLOCK:
@@ -123,6 +145,9 @@ class _Loop:
         self.turns.measure(self.rounds, self._worth_measuring())
         self.rounds += 1
 
+    def _flagged(self) -> bool:
+        return bool(self.course.slower().any()) or self.reserve.flagged()
+
     def _worth_measuring(self) -> frozenset[int]:
         left = {int(place) for place in self.course.open.nonzero()[0]}
         return frozenset(left - self.turns.settled())
@@ -130,8 +155,9 @@ class _Loop:
     def _choose_looks(self) -> None:
         """Leave out the looks that there is no time for: the level is for those that are taken."""
         round_s = (self.deadline.clock() - self.block_begun_s) / (BLOCK - 1)
-        most = self.rounds + self.deadline.fits(round_s)
-        looks = tuple(rounds for rounds in self.course.plan.looks if rounds <= most)
-        self.shortened = looks != self.course.plan.looks
-        plan = replace(self.course.plan, looks=looks or self.course.plan.looks[:1])
+        most, most_extra = (
+            self.rounds + until.fits(round_s) for until in (self.reserve.at, self.deadline)
+        )
+        plan = self.course.plan.fitting(most, most_extra)
+        self.shortened = plan.all_looks != self.course.plan.looks
         self.course = begin(plan, len(self.course.words))

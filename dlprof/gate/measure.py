@@ -8,13 +8,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
 from dlprof.compare.criteria import Criteria
-from dlprof.compare.match import Key
+from dlprof.compare.match import Key, key
+from dlprof.compare.outcome import outcome
 from dlprof.compare.record import Comparison
 from dlprof.compare.sequential import BLOCK, Plan
 from dlprof.compare.times import Settings
 from dlprof.gate.confirm import confirmed, flagged
 from dlprof.gate.kept import Kept
-from dlprof.gate.loop import STOPPED, Deadline, Ran, run
+from dlprof.gate.loop import STOPPED, Deadline, Ran, Reserve, run
 from dlprof.gate.side import TIMERS, Named, Side, opened
 from dlprof.gate.suite import Suite
 from dlprof.gate.words import measured_text, speed_text
@@ -24,7 +25,7 @@ from dlprof.scenario.request import Sweep
 from dlprof.session import Session
 
 FIRST_SHARE = 0.7
-"""Of the budget; what a flagged case needs to be measured again is kept back."""
+"""Of the budget, for the first pass where something is flagged: it is to be measured again."""
 
 
 @dataclass(frozen=True)
@@ -60,20 +61,28 @@ def gate(task: Task) -> Gated:
     Raises :class:`~dlprof.errors.UsageError` where the sessions cannot be kept.
     """
     begun = time.monotonic()
-    first, ran = _pass(task, "", None, _until(task, begun, FIRST_SHARE))
+    until = _until(task, begun, 1.0)
+    first, ran = _pass(task, "", None, until, _until(task, begun, FIRST_SHARE))
     cases = flagged(first, task.criteria)
     second, again = None, None
-    until = _until(task, begun, 1.0)
-    if cases and not ran.interrupted and not until.passed:
-        second, again = _pass(task, "-again", cases, until)
+    # One round shows a verdict again, and that much is measured however late it is.
+    anew = _worse(first, task.criteria) if until.passed else cases
+    if anew and not ran.interrupted:
+        second, again = _pass(task, "-again", anew, until)
     found = confirmed(first, second, cases, task.criteria)
     told = (
         measured_text(ran, again, time.monotonic() - begun, isinstance(task.base, Session)),
-        *speed_text(task.base, first),
+        *(speed_text(first) if isinstance(task.base, Session) else ()),
         *task.told,
     )
     stopped = ran.interrupted or (again is not None and again.interrupted)
     return Gated(replace(found, told=told), stopped)
+
+
+def _worse(found: Comparison, criteria: Criteria) -> frozenset[Key]:
+    """The flagged cases of which a verdict is worse."""
+    worse = frozenset(key(case.case) for case, _ in outcome(found, criteria).worse)
+    return worse & flagged(found, criteria)
 
 
 def _until(task: Task, begun: float, share: float) -> Deadline:
@@ -81,7 +90,11 @@ def _until(task: Task, begun: float, share: float) -> Deadline:
 
 
 def _pass(
-    task: Task, again: str, only: frozenset[Key] | None, deadline: Deadline
+    task: Task,
+    again: str,
+    only: frozenset[Key] | None,
+    deadline: Deadline,
+    kept_back: Deadline | None = None,
 ) -> tuple[Comparison, Ran]:
     with ExitStack() as stack:
         base: Side | Session = (
@@ -92,7 +105,8 @@ def _pass(
         head = stack.enter_context(side_of(task, "head", again))
         suite = Suite(base, head, task.settings, task.watcher, only, task.criteria.times)
         task.watcher.start(len(suite.sides) * task.plan.looks[-1])
-        ran = run(suite, len(suite.entries), deadline, task.plan)
+        reserve = Reserve(kept_back, lambda: suite.flagged(task.criteria)) if kept_back else None
+        ran = run(suite, len(suite.entries), deadline, task.plan, reserve)
         if not ran.interrupted:
             ran = _diagnosed(suite, ran)
         for one in suite.sides:

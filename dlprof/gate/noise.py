@@ -21,6 +21,10 @@ from dlprof.session import CaseRecord, Header, Mode, Model
 
 SCHEMA = "dlprof.noise/1"
 
+LARGEST_FLOOR = 0.3
+"""A case that needs a larger floor is too noisy to gate: a conversion that takes a third longer is
+what a gate is for, and a floor above that lets it pass."""
+
 Size = Annotated[float, Field(gt=0)]
 
 
@@ -38,6 +42,11 @@ class CaseNoise(Model):
     modes: list[Mode]
     caught: Size | None
     floor: Size | None
+
+    @property
+    def gated_floor(self) -> float | None:
+        """The floor to gate it with; None where it is too noisy to gate."""
+        return None if self.floor is None or self.floor > LARGEST_FLOOR else self.floor
 
 
 class Noise(Model):
@@ -94,35 +103,41 @@ def raised(
     own: Mapping[Key, tuple[Floor, ...]],
 ) -> dict[Key, tuple[Floor, ...]]:
     """The floors of single cases: where one is below what the machine can tell, it is raised."""
-    least = {(key(one.case), one.measure): one.floor for one in noise.cases}
+    least = {(key(one.case), one.measure): one.gated_floor for one in noise.cases}
     found = dict(own)
     for case in cases:
         name = key(case)
         asked = own.get(name, tuple(floors))
-        higher = tuple(
-            replace(floor, relative=max(floor.relative, least.get((name, floor.measure)) or 0.0))
-            for floor in asked
-        )
+        higher = tuple(_raised(floor, least.get((name, floor.measure))) for floor in asked)
         if higher != tuple(floors):
             found[name] = higher
     return found
 
 
-def said(noise: Noise, cases: Iterable[CaseRecord], floors: Sequence[Floor]) -> list[str]:
-    """What the file means for these cases, in sentences."""
+def _raised(floor: Floor, least: float | None) -> Floor:
+    if least is None or least <= floor.relative:
+        return floor
+    return replace(floor, relative=least, raised_from=floor.relative)
+
+
+def said(
+    noise: Noise, cases: Iterable[CaseRecord], own: Mapping[Key, tuple[Floor, ...]]
+) -> list[str]:
+    """What the file means for these cases, in sentences; ``own`` is what :func:`raised` gave."""
     known = {key(one.case) for one in noise.cases}
     wanted = {key(case): case.code for case in cases}
     here = [one for one in noise.cases if key(one.case) in wanted]
-    asked = {floor.measure: floor.relative for floor in floors}
     higher = [
-        f"{one.case.code} {100 * one.floor:g} %"
-        for one in here
-        if one.floor is not None and one.floor > asked.get(one.measure, one.floor)
+        f"{code} {100 * floor.relative:g} %"
+        for name, code in wanted.items()
+        for floor in own.get(name, ())
+        if floor.raised_from is not None
     ]
-    noisy = [one.case.code for one in here if one.floor is None]
+    noisy = [one.case.code for one in here if one.gated_floor is None]
     missing = sum(name not in known for name in wanted)
+    most = f"no floor up to {100 * LARGEST_FLOOR:g} % tells"
     return [
         *([f"Floors raised to what this machine can tell: {', '.join(higher)}."] if higher else []),
-        *([f"Too noisy to gate here: {', '.join(noisy)}."] if noisy else []),
+        *([f"Too noisy to gate here ({most}): {', '.join(noisy)}."] if noisy else []),
         *([f"Of {missing} cases the noise file says nothing."] if missing else []),
     ]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlprof import stats
-from dlprof.compare.decision import FAMILY_LEVEL, SAME, SLOWER
+from dlprof.compare.decision import SAME, SLOWER
 from dlprof.compare.floors import Floor
 from dlprof.compare.process import Process, Side, logs, median_ns
 from dlprof.compare.sequential import BLOCK, Plan, begin
@@ -52,7 +52,7 @@ class Power:
 
 def power(side: Side, floor: Floor, cases: int, plan: Plan) -> Power:
     """``side`` are all processes of both sides; ``cases`` is how many share the error rate."""
-    plan = replace(plan, level=FAMILY_LEVEL / max(cases, 1))
+    plan = replace(plan, level=plan.level / max(cases, 1))
     play = _play(side, plan)
 
     def catches(size: float) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dlprof.compare.comparison import compare, sample_of
+from dlprof.compare.criteria import Criteria
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key, key, match
 from dlprof.compare.record import Comparison
@@ -13,6 +14,7 @@ from dlprof.compare.sequential import LOOKS
 from dlprof.compare.speed import speed
 from dlprof.compare.statistic import Sample
 from dlprof.compare.times import Settings, Work
+from dlprof.gate.confirm import flagged
 from dlprof.gate.loop import Ran
 from dlprof.gate.side import Side
 from dlprof.runner import Watcher
@@ -109,12 +111,16 @@ class Suite:
         found = compare(self._session(self.base), self._session(self.head), settings)
         return replace(found, measured_here=True)
 
+    def flagged(self, criteria: Criteria) -> bool:
+        """Whether a verdict is worse so far, so that there is something to measure again."""
+        found = compare(self._session(self.base), self._session(self.head), self._judged_by())
+        return bool(flagged(found, replace(criteria, times=False)))
+
     def _judged_by(self) -> Settings:
         """The settings; against a finished session with the machine's speed so far."""
         if isinstance(self.base, Side):
             return self.settings
-        references = self.head.measurement.header().references
-        return replace(self.settings, speed=speed(self.base.references, references))
+        return replace(self.settings, speed=speed(self.base, self.head.measurement.header()))
 
     def _session(self, side: Side | Session) -> Session:
         session = side.session() if isinstance(side, Side) else side

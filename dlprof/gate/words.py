@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dlprof.compare.record import Comparison
+from dlprof.compare.speed import why_unknown
 from dlprof.gate.loop import Ran
 from dlprof.scenario.estimate import duration_text
-from dlprof.scenario.request import Sweep
-from dlprof.session import Session
 
 
 def measured_text(first: Ran, second: Ran | None, wall_s: float, baseline: bool) -> str:
@@ -24,16 +23,14 @@ def _rounds(ran: Ran) -> str:
     return f"{ran.rounds} round{'' if ran.rounds == 1 else 's'}"
 
 
-def speed_text(base: Sweep | Session, found: Comparison) -> Iterator[str]:
-    """What HEAD was normalised by where it was measured against a baseline, or why it was not."""
-    if not isinstance(base, Session):
-        return
+def speed_text(found: Comparison) -> Iterator[str]:
+    """What HEAD was normalised by where BASE was measured at another time, or why it was not."""
     speed = found.speed
-    if speed is None:
-        why = "has no reference costs" if not base.references else "has too few reference costs"
-        yield f"The baseline {why}, so nothing was normalised: a slower machine is not told apart."
-    elif speed.far:
+    if found.invalid is not None:
         return
+    if speed is None:
+        why = why_unknown(found.base, found.head)
+        yield f"{why}, so nothing was normalised: a slower machine is not told apart."
     elif speed.instructions == speed.copies == 1.0:
         yield f"Nothing was normalised: {speed}."
     else:

@@ -40,7 +40,9 @@ def add(folder: Folder, entries: Sequence[Entry]) -> list[Added]:
     for entry in entries:
         new = entry.id not in known and folder.create(entry.name, encode(entry))
         known.add(entry.id)
-        done.append(Added(entry, new, not names and not done))
+        # Others may add at the same time: only one of them can be the only one that is there.
+        first = new and not names and not done and folder.names() == [entry.name]
+        done.append(Added(entry, new, first))
     return done
 
 

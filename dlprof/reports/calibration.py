@@ -12,7 +12,8 @@ from dlprof.axes import shape_text
 from dlprof.clean import clean
 from dlprof.compare.floors import Floor
 from dlprof.gate.calibrate import Calibrated
-from dlprof.gate.noise import CaseNoise, Noise
+from dlprof.gate.noise import LARGEST_FLOOR, CaseNoise, Noise
+from dlprof.gate.power import SIZES
 from dlprof.quantity import plain_time
 from dlprof.reports.answer import listed
 from dlprof.reports.comparison_text import floor_text
@@ -55,7 +56,7 @@ def _table(cases: Sequence[CaseNoise]) -> Table:
             f"{100 * case.spread:.1f} %",
             _size(case.caught),
             _size(case.floor),
-            style="yellow" if case.floor is None else "",
+            style="yellow" if case.gated_floor is None else "",
         )
     return table
 
@@ -89,17 +90,29 @@ def answers(found: Calibrated, floors: Sequence[Floor]) -> list[str]:
     """What a gate can tell here in the given time."""
     noise = found.noise
     asked = "; ".join(f"{floor.measure} {floor_text(floor)}" for floor in floors)
-    told = [case for case in noise.cases if case.floor is not None]
-    noisy = [clean(case.case.code) for case in noise.cases if case.floor is None]
+    floors_told = [case.gated_floor for case in noise.cases if case.gated_floor is not None]
+    noisy = [case for case in noise.cases if case.gated_floor is None]
     text = [_columns_text(noise, asked)]
-    if told:
-        most = _size(max(case.floor or 0.0 for case in told))
-        text.append(f"{len(told)} of {len(noise.cases)} can be gated with a floor of {most}.")
+    if floors_told:
+        most = _size(max(floors_told))
+        text.append(
+            f"{len(floors_told)} of {len(noise.cases)} can be gated with a floor of {most}."
+        )
     if noisy:
-        text.append(f"Too noisy to gate in this time: {listed(noisy)}.")
+        text.append(
+            f"Too noisy to gate in this time, since no floor up to {_size(LARGEST_FLOOR)} tells: "
+            f"{listed([_noisy(case) for case in noisy])}."
+        )
     if found.unmeasured:
         text.append(f"Not measured: {listed([clean(case.code) for case in found.unmeasured])}.")
     return text
+
+
+def _noisy(case: CaseNoise) -> str:
+    """A case with the size of regression that would be caught all the same."""
+    if case.caught is None:
+        return f"{clean(case.case.code)} (no slowdown up to {_size(SIZES[-1])} would be caught)"
+    return f"{clean(case.case.code)} (a slowdown of {_size(case.caught)} would be caught)"
 
 
 def _columns_text(noise: Noise, asked: str) -> str:

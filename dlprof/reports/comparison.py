@@ -16,7 +16,14 @@ from dlprof.compare.record import GONE, INVALID, NEW, Compared, Comparison, Time
 from dlprof.compare.surroundings import Difference
 from dlprof.compare.verdicts import BETTER, LOST, WORSE, Change
 from dlprof.quantity import plain_time
-from dlprof.reports.comparison_text import answers, array_of, name_of, ratio_text
+from dlprof.reports.comparison_text import (
+    answers,
+    array_of,
+    left_out_texts,
+    name_of,
+    ratio_text,
+    slower_than_general,
+)
 from dlprof.reports.terminal import printed
 from dlprof.session import Header
 
@@ -51,7 +58,7 @@ def compose(comparison: Comparison, outcome: Outcome, names: Names) -> Iterator[
     yield _heading(comparison, names)
     rows = sorted(((case, time) for case in comparison.cases for time in case.times), key=_badness)
     if rows:
-        yield _table(rows[:MOST_ROWS], _headed(comparison.cases))
+        yield _table(comparison, rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
         yield Text(f"… and {len(rows) - MOST_ROWS:,} more in the JSON report")
     yield from _changes(comparison.cases)
@@ -79,7 +86,7 @@ def _heading(comparison: Comparison, names: Names) -> Text:
         text.append(f"{array_of(comparison.cases[0])}\n", style="bold")
     text.append(f"BASE {_side(comparison.base, names.base)}\n")
     text.append(f"HEAD {_side(comparison.head, names.head)}\n")
-    versions = _kind(comparison.differences, "version")
+    versions = _kind(comparison.differences, "python", "version")
     text.append(f"compared: {versions}" if versions else "the same versions on both sides")
     settings = _kind(comparison.differences, "setting")
     if settings:
@@ -97,24 +104,28 @@ def _side(header: Header, name: str) -> str:
     return clean(f"{name}: {rounds}, {header.created}{stopped}")
 
 
-def _kind(differences: Iterable[Difference], kind: str) -> str:
-    found = [clean(str(one)) for one in differences if one.kind == kind]
+def _kind(differences: Iterable[Difference], *kinds: str) -> str:
+    found = [clean(str(one)) for one in differences if one.kind in kinds]
     more = len(found) - MOST_LINES
     return ", ".join(found[:MOST_LINES]) + (f" and {more} more" if more > 0 else "")
 
 
-def _table(rows: Sequence[tuple[Compared, Time]], headed: bool) -> Table:
+def _table(comparison: Comparison, rows: Sequence[tuple[Compared, Time]]) -> Table:
+    headed = _headed(comparison.cases)
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
     several = len({time.measure for _, time in rows}) > 1
     table.add_column("path", overflow="fold", ratio=1)
-    for title in ("BASE", "HEAD", "HEAD/BASE (95 %)"):
+    for title in ("BASE", "HEAD", "HEAD/BASE (interval)"):
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for case, time in rows:
         path = name_of(case) + (f" [{clean(time.measure)}]" if several else "")
         if not headed:
             path += f"\n  {array_of(case)}"
-        cells = (_time(time.base_ns), _time(time.head_ns), ratio_text(time), time.word)
+        word = (
+            f"{time.word} *" if slower_than_general(comparison, time) or time.beyond else time.word
+        )
+        cells = (_time(time.base_ns), _time(time.head_ns), ratio_text(time), word)
         table.add_row(Text(path), *cells, style=STYLES.get(time.word, ""))
     return table
 
@@ -168,6 +179,8 @@ def _reasons(rows: Sequence[tuple[Compared, Time]]) -> Iterator[RenderableType]:
 
 
 def _untimed(comparison: Comparison) -> Iterator[RenderableType]:
+    for line in left_out_texts(comparison):
+        yield Text(f"\n{line}", style="yellow")
     untimed = sum(not case.times for case in comparison.cases)
     if untimed:
         yield Text(f"\n{untimed:,} more without a time on either side", style="dim")

@@ -11,7 +11,7 @@ from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL
 from dlprof.compare.floors import Floor
 from dlprof.compare.outcome import Outcome
 from dlprof.compare.record import Compared, Comparison, Time
-from dlprof.reports.comparison_text import answers
+from dlprof.reports.comparison_text import answers, has_own_floor
 from dlprof.session import Header
 
 SCHEMA = "dlprof.comparison/1"
@@ -33,6 +33,7 @@ def content(comparison: Comparison, outcome: Outcome, exit_code: int) -> dict[st
         "times_comparable": comparison.invalid is None,
         "reason": comparison.invalid or outcome.nothing or None,
         "floors": [_floor(floor) for floor in comparison.floors],
+        "own_floors": [_own(case, time) for case, time in _judged_apart(comparison)],
         "family_level": FAMILY_LEVEL,
         "same_level": SAME_LEVEL,
         "common_ratio": comparison.common,
@@ -47,12 +48,35 @@ def content(comparison: Comparison, outcome: Outcome, exit_code: int) -> dict[st
 
 
 def _side(header: Header) -> dict[str, Any]:
-    names = ("created", "command", "seed", "rounds", "complete", "foreign_cores", "environment")
+    names = (
+        "created",
+        "command",
+        "seed",
+        "rounds",
+        "complete",
+        "foreign_cores",
+        "left_out",
+        "environment",
+    )
     return {"schema": header.schema_, **{name: getattr(header, name) for name in names}}
 
 
 def _floor(floor: Floor) -> dict[str, Any]:
-    return asdict(floor)
+    """``raised_from`` only where a calibration raised it."""
+    return {name: value for name, value in asdict(floor).items() if value is not None}
+
+
+def _judged_apart(comparison: Comparison) -> list[tuple[Compared, Time]]:
+    return [
+        (case, time)
+        for case in comparison.cases
+        for time in case.times
+        if has_own_floor(comparison, time)
+    ]
+
+
+def _own(case: Compared, time: Time) -> dict[str, Any]:
+    return {"code": case.case.code, **_floor(time.floor)}
 
 
 def _case(case: Compared) -> dict[str, Any]:
@@ -79,5 +103,6 @@ def _time(time: Time) -> dict[str, Any]:
         "processes": {"base": time.processes[0], "head": time.processes[1]},
         "reason": time.reason or None,
         "note": time.note or None,
+        "beyond_asked": time.beyond,
         "rounds_needed": time.rounds,
     }

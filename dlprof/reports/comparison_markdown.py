@@ -12,13 +12,19 @@ from dlprof.compare.record import Compared, Comparison, Time
 from dlprof.compare.verdicts import BETTER, WORSE, Change
 from dlprof.quantity import plain_time
 from dlprof.reports.comparison import ORDER, Names
-from dlprof.reports.comparison_text import answers, array_of, name_of, ratio_text
+from dlprof.reports.comparison_text import (
+    answers,
+    array_of,
+    left_out_texts,
+    name_of,
+    ratio_text,
+)
 from dlprof.reports.markdown import code, prose, table
 from dlprof.session import Header
 
 MOST_ROWS = 200
 MOST_LINES = 50
-TITLES = ("path", "BASE", "HEAD", "HEAD/BASE (95 %)", "", "because")
+TITLES = ("path", "BASE", "HEAD", "HEAD/BASE (interval)", "", "because")
 RIGHT = (False, True, True, True, False, False)
 
 
@@ -87,6 +93,7 @@ def _about(comparison: Comparison, names: Names) -> str:
     found = [str(one) for one in comparison.differences[:MOST_LINES]]
     lines.append(f"different: {', '.join(found)}" if found else "the same versions on both sides")
     lines += [comparison.load] if comparison.load else []
+    lines += left_out_texts(comparison)
     return "\n".join(f"- {prose(line)}" for line in lines)
 
 

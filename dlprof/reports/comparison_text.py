@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dlprof.axes import shape_text
 from dlprof.clean import clean
+from dlprof.compare.beyond import beyond
 from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.floors import Floor
 from dlprof.compare.outcome import NOT_KNOWN, Outcome
@@ -31,13 +32,30 @@ def array_of(case: Compared) -> str:
     )
 
 
+def left_out_texts(comparison: Comparison) -> list[str]:
+    """What the sides did not measure although it was asked for, in their own words."""
+    sides = (comparison.base.left_out, comparison.head.left_out)
+    both = [line for line in sides[1] if line in sides[0]]
+    named = (
+        ("left out on both sides", both),
+        ("left out in BASE", [line for line in sides[0] if line not in both]),
+        ("left out in HEAD", [line for line in sides[1] if line not in both]),
+    )
+    return [clean(f"{where}: {'; '.join(lines)}") for where, lines in named if lines]
+
+
 def ratio_text(time: Time) -> str:
-    """``1.10 (1.08-1.13)``: HEAD over BASE; without its interval where that is not known."""
+    """``1.10 (1.08-1.13)``: HEAD over BASE; without its interval where that is not known.
+
+    The interval is the one that decided: SAME is by that of 95 %, the other words by that of one
+    case's share of the error rate of the suite, which is wider.
+    """
+    interval = time.interval if time.word == SAME or time.beyond else time.corrected
     if time.ratio is None:
         return "-"
-    if time.interval is None:
+    if interval is None:
         return _number(time.ratio, 2)
-    low, high = time.interval
+    low, high = interval
     places = 3 if high - low < FINE else 2
     return f"{_number(time.ratio, places)} ({_number(low, places)}-{_number(high, places)})"
 
@@ -69,7 +87,12 @@ def answers(comparison: Comparison, outcome: Outcome) -> list[str]:
             found.append("Verdicts were compared, and none is worse.")
     elif not found:
         found.append(_innocent(comparison, outcome))
-    found += [*_common(comparison), *_doubts(comparison, outcome), *_gains(comparison)]
+    found += [
+        *_allowed(comparison),
+        *_common(comparison),
+        *_doubts(comparison, outcome),
+        *_gains(comparison),
+    ]
     return [*found, *comparison.told]
 
 
@@ -100,17 +123,74 @@ def _phrase(time: Time) -> str:
 
 
 def _innocent(comparison: Comparison, outcome: Outcome) -> str:
-    judged = [word for word in comparison.words() if word in (SAME, FASTER)]
-    floors = "; ".join(f"{floor.measure} {floor_text(floor)}" for floor in comparison.floors)
+    judged = [
+        (case, time)
+        for case in comparison.cases
+        for time in case.times
+        if time.word in (SAME, FASTER)
+    ]
+    floors = floors_text(comparison.floors)
     if not judged:
         return "Not known whether HEAD is slower: no time could be judged."
     if outcome.unsure or outcome.invalid:
         return f"No regression was found, but not every case could be judged ({floors})."
-    return f"HEAD is not slower: {_cases(len(judged))} within the floor of {floors}, or faster."
+    own = [(case, time) for case, time in judged if has_own_floor(comparison, time)]
+    general = len(judged) - len(own)
+    parts = [f"{_cases(general)} within the floor of {floors}"] if general else []
+    if own:
+        parts.append(
+            f"{_cases(len(own))} within a floor of {'its' if len(own) == 1 else 'their'} "
+            f"own: {_own(own)}"
+        )
+    excused = any(slower_than_general(comparison, time) for _, time in own)
+    lead = "HEAD is not slower than its floors allow" if excused else "HEAD is not slower"
+    return f"{lead}: {'; '.join(parts)}, or faster."
 
 
 def _cases(count: int) -> str:
     return "the time of 1 case is" if count == 1 else f"the times of {count:,} cases are"
+
+
+def floors_text(floors: Iterable[Floor]) -> str:
+    return "; ".join(f"{floor.measure} {floor_text(floor)}" for floor in floors)
+
+
+def has_own_floor(comparison: Comparison, time: Time) -> bool:
+    """Whether a time is judged by another floor than that of all cases."""
+    return time.floor not in comparison.floors
+
+
+def _own(judged: Sequence[tuple[Compared, Time]]) -> str:
+    """The floors of cases that have floors of their own: the widest first."""
+    groups: dict[str, list[str]] = {}
+    for case, time in sorted(judged, key=lambda one: -one[1].floor.relative):
+        groups.setdefault(floors_text([time.floor]), []).append(name_of(case))
+    return "; ".join(f"{floor} for {listed(names)}" for floor, names in groups.items())
+
+
+def slower_than_general(comparison: Comparison, time: Time) -> bool:
+    """Whether a time is SAME by a floor of its own only, which a person wrote."""
+    if time.word != SAME or not has_own_floor(comparison, time):
+        return False
+    return any(beyond(time, f) for f in comparison.floors if f.measure == time.measure)
+
+
+def _allowed(comparison: Comparison) -> Iterable[str]:
+    """What is slower than one floor and within another: no regression, and not to be hidden."""
+    times = [(case, time) for case in comparison.cases for time in case.times]
+    noise = [_beyond(*one) for one in times if one[1].beyond]
+    if noise:
+        yield (
+            "Slower than asked for, but within the noise of this machine: "
+            f"{listed(noise)}. Neither a pass nor a regression."
+        )
+    own = [_beyond(*one) for one in times if slower_than_general(comparison, one[1])]
+    if own:
+        yield f"Slower than the floor of all cases, but within its own: {listed(own)}."
+
+
+def _beyond(case: Compared, time: Time) -> str:
+    return f"{name_of(case)} takes {_phrase(time)}, floor {100 * time.floor.relative:g} %"
 
 
 def _common(comparison: Comparison) -> Iterable[str]:
@@ -130,7 +210,9 @@ def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
     known = [time.rounds for time in unsure if time.rounds is not None]
     text = f"Unsure: {len(unsure):,} of {len(comparison.words()):,} times."
     if comparison.measured_here:
-        yield f"{text} More time may tell: --budget."
+        yield (
+            text if all(time.beyond for time in unsure) else f"{text} More time may tell: --budget."
+        )
         return
     if known:
         which = "" if len(known) == len(unsure) else f" for {len(known):,} of them"

@@ -60,12 +60,12 @@ def test_the_report_says_what_would_be_caught_and_where_the_file_is(calibrated, 
 def test_the_gate_raises_its_floors_and_says_so(tmp_path, scenario, calibrated):
     _, found = calibrated
     view, copy = sorted(found["cases"], key=lambda one: one["case"]["import"], reverse=True)
-    view["floor"], copy["floor"] = 0.42, None
+    view["floor"], copy["floor"] = 0.22, None
     path = tmp_path / "noise.json"
     path.write_text(json.dumps({**found, "cases": [view, copy]}), encoding="utf-8")
     text = " ".join(gate(tmp_path, scenario, path).out.split())
-    assert "Floors raised to what this machine can tell: spun(view(x)) 42 %." in text
-    assert "Too noisy to gate here: spun(copy(x))." in text
+    assert "Floors raised to what this machine can tell: spun(view(x)) 22 %." in text
+    assert "Too noisy to gate here (no floor up to 30 % tells): spun(copy(x))." in text
 
 
 def test_a_noise_file_of_another_machine_is_refused(tmp_path, scenario, calibrated):

@@ -10,7 +10,7 @@ import pytest
 from command_line import FAKE, QUICK, content, dlprof
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "unit"))
-from comparison_builders import session, suite
+from comparison_builders import references, session, suite
 
 pytestmark = pytest.mark.integration
 
@@ -132,3 +132,22 @@ def test_real_sessions_can_be_compared(tmp_path):
     cases = json.loads(done.out)["cases"]
     assert {case["status"]["head"] for case in cases} == {"ok"}
     assert all(case["times"][0]["ratio"] or case["times"][0]["reason"] for case in cases)
+
+
+@pytest.mark.parametrize(("fast", "code"), [(1.0, 0), (1.15, 0), (1.6, 3)])
+def test_the_speed_of_the_machine_counts_for_two_files_as_for_a_baseline(
+    tmp_path, keep, fast, code
+):
+    slower = dict.fromkeys("abcdefgh", fast)
+    base = keep("base", suite(), references=references())
+    head = keep("head", suite(slower, seed=50), references=references(fast, fast, fast))
+    for words in (("gate", base, head, "--unsure", "pass"), ("compare", base, head)):
+        done = dlprof(*words, state=tmp_path)
+        assert done.code == code, done.out
+        assert ("the machine is not as fast as it was" in done.err) == (code == 3)
+        assert "an empty call took" in " ".join(done.out.split())
+
+
+def test_two_files_without_reference_costs_say_that_nothing_was_normalised(tmp_path, keep, base):
+    done = dlprof("gate", base, keep("head", suite(seed=50)), state=tmp_path)
+    assert "BASE has no reference costs, so nothing was normalised" in " ".join(done.out.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from xml.etree import ElementTree
 
 import pytest
 from command_line import PROBE_FILES, content, dlprof
@@ -115,6 +116,17 @@ def other(measured, **changes):
         (lambda m: {"environment": other(m, cpu="Z80")}, 3, "cpu Z80"),
         (lambda m: {"environment": other(m, cores=1024)}, 3, "cores 1024"),
         (lambda m: {"environment": other(m, platform="CP/M")}, 3, "platform CP/M"),
+        (lambda m: {"environment": other(m, python="3.6.1")}, 3, "--across-pythons"),
+        (lambda m: {"environment": other(m, dlprof="0.0.1")}, 3, "dlprof 0.0.1"),
+        (
+            lambda m: {
+                "request": {
+                    **m["request"], "settings": {**m["request"]["settings"], "sample_ns": 7}
+                }
+            },
+            3,
+            "sample_ns 7",
+        ),
         (lambda m: {"results": []}, 4, "holds no case"),
         (
             lambda m: {
@@ -137,7 +149,7 @@ def other(measured, **changes):
         (lambda m: {"environments": [{"name": "a"}, {"name": "b"}]}, 2, "several environments"),
         (lambda m: {"schema": "dlprof.session/2"}, 2, "newer dlprof"),
     ],
-    ids=["cpu", "cores", "platform", "empty", "scenario", "together", "environments", "schema"],
+    ids=["cpu", "cores", "platform", "python", "dlprof", "sample", "empty", "scenario", "together", "environments", "schema"],
 )  # fmt: skip
 def test_a_baseline_that_makes_no_sense_is_told_before_anything_is_measured(
     tmp_path, scenario, baseline, measured, change, code, said
@@ -199,3 +211,51 @@ def test_what_an_earlier_gate_left_is_set_aside_and_told(tmp_path, scenario, bas
     assert f"the sessions of an earlier gate are now in {kept / '1'}" in done.err
     assert (kept / "1" / "head.json").read_text(encoding="utf-8") == "measured yesterday"
     assert content(kept / "head.json")["results"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "expected"),
+    [
+        (lambda m: {"environment": other(m, cpu="Z80")}, (), (3, "INCOMPARABLE")),
+        (lambda m: {"results": []}, (), (4, "NOTHING")),
+        (lambda m: {}, ("--head-python", "/bin/false"), (2, "NOTHING")),
+    ],
+    ids=["another machine", "empty", "no Python"],
+)
+def test_a_gate_that_was_refused_is_an_error_in_every_report(
+    tmp_path, scenario, baseline, measured, change, words, expected
+):
+    code, kind = expected
+    names = ("json", "junit", "sarif", "gitlab", "markdown")
+    options = [word for name in names for word in (f"--{name}", tmp_path / name)]
+    summary = tmp_path / "summary"
+    done = gate(
+        tmp_path,
+        scenario,
+        baseline(**change(measured)),
+        *words,
+        *options,
+        "--github",
+        GITHUB_STEP_SUMMARY=str(summary),
+    )
+    assert done.code == code, done.err
+    said = done.sentence().removeprefix("dlprof: ")
+    found = {name: (tmp_path / name).read_text(encoding="utf-8") for name in names}
+    suite = ElementTree.fromstring(found["junit"])
+    assert (suite.get("name"), suite.get("errors")) == ("dlprof gate", "1")
+    assert suite.find(".//error").attrib == {"message": said, "type": kind}
+    (run,) = json.loads(found["sarif"])["runs"]
+    assert [one["message"]["text"] for one in run["results"]] == [said]
+    assert run["invocations"] == [{"executionSuccessful": False}]
+    assert [one["severity"] for one in json.loads(found["gitlab"])] == ["critical"]
+    assert json.loads(found["json"])["exit_code"] == code
+    assert json.loads(found["json"])["answers"] == [said]
+    assert said[:20] in found["markdown"]
+    assert said[:20] in summary.read_text(encoding="utf-8")
+    assert done.out.startswith("::error")
+
+
+def test_a_command_line_that_makes_no_sense_writes_no_report(tmp_path, scenario, baseline):
+    done = gate(tmp_path, scenario, baseline(), "--base-python", "x", "--junit", tmp_path / "j")
+    assert done.code == 2
+    assert not (tmp_path / "j").exists()

@@ -25,10 +25,12 @@ TEXT = {"type": "string"}
 LEVEL = {"enum": ["none", "note", "warning", "error"]}
 MESSAGE = _object(["text"], text=TEXT, markdown=TEXT)
 RULE = _object(
-    ["id"],
+    # GitHub code scanning asks for the descriptions and the help, the standard for the id alone.
+    ["id", "shortDescription", "fullDescription", "help"],
     id=TEXT,
     name=TEXT,
     shortDescription=MESSAGE,
+    fullDescription=MESSAGE,
     help=MESSAGE,
     helpUri={"type": "string", "pattern": "^https?://[^ ]+$"},
 )

@@ -263,7 +263,7 @@ def test_the_summary_of_a_comparison_begins_with_the_answer():
     text = comparison_markdown(found, result, Names("a.json", "b.json"))
     assert text.startswith("## dlprof: BASE and HEAD, torch → numpy")
     assert "\n\n**HEAD is slower: numpy.c(x) takes 1.5" in text
-    assert "| path | BASE | HEAD | HEAD/BASE (95 %) |  | because |" in text
+    assert "| path | BASE | HEAD | HEAD/BASE (interval) |  | because |" in text
     assert text.index("**SLOWER**") < text.index("**SAME**")
 
 

@@ -45,6 +45,14 @@ def test_a_file_that_is_elsewhere_or_none_is_not_named(file):
     assert place_of(header(file), None) == "dlprof"
 
 
+def test_what_has_no_place_points_to_a_file_that_is_there():
+    assert place_of(make_header(), Path("../outside.toml")) == "dlprof"
+    Path("README.md").touch()
+    assert place_of(make_header(), Path("../outside.toml")) == "README.md"
+    Path("pyproject.toml").touch()
+    assert place_of(make_header(), None) == "pyproject.toml"
+
+
 @pytest.mark.parametrize("request_", [{}, {"scenario": None}, {"scenario": {"file": 7}}])
 def test_without_a_scenario_it_is_the_session(request_):
     found = make_header(request=request_)

@@ -23,6 +23,15 @@ def test_the_shares_of_all_looks_add_up_to_one():
     assert list(shares) == sorted(shares)
 
 
+@pytest.mark.parametrize("most", [(8, 8), (8, 32), (16, 24), (1, 1), (40, 40)])
+def test_the_shares_with_extra_looks_add_up_to_one(most):
+    plan = Plan().fitting(*most)
+    shares = plan.shares()
+    assert len(shares) == len(plan.all_looks)
+    assert sum(shares) == pytest.approx(1.0)
+    assert all(share > 0 for share in shares)
+
+
 def test_looks_are_after_whole_blocks():
     assert all(rounds % BLOCK == 0 for rounds in LOOKS)
 

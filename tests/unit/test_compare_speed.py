@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import pytest
+from builders import make_header
 from comparison_builders import compared, only_words, references, suite
 
 from dlprof.compare.process import Process
-from dlprof.compare.speed import Speed, speed
+from dlprof.compare.speed import Speed, speed, why_unknown
+from dlprof.gate.words import speed_text
 
 pytestmark = pytest.mark.unit
 
 
+def header(references):
+    return make_header(references=references)
+
+
 def test_the_speed_is_the_ratio_of_the_medians():
-    found = speed(references(), [*references(1.1, 1.2, 0.9), *references(9.0, 9.0, 9.0, count=1)])
+    head = [*references(1.1, 1.2, 0.9), *references(9.0, 9.0, 9.0, count=1)]
+    found = speed(header(references()), header(head))
     assert found == Speed(*map(pytest.approx, (1.1, 1.2, 0.9)))
 
 
@@ -27,7 +34,34 @@ def test_the_speed_is_the_ratio_of_the_medians():
     ids=["none in BASE", "none in HEAD", "too few", "another memcpy"],
 )
 def test_without_the_same_references_on_both_sides_there_is_no_speed(base, head):
-    assert speed(base, head) is None
+    assert speed(header(base), header(head)) is None
+    assert why_unknown(header(base), header(head)) is not None
+
+
+def test_reference_costs_of_two_pythons_say_nothing_of_the_machine():
+    sides = [
+        make_header(references=references(), environment={"python": python})
+        for python in ("3.11.7", "3.13.1")
+    ]
+    assert speed(*sides) is None
+    assert why_unknown(*sides) == "The reference costs are of different Pythons"
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "said"),
+    [
+        ([], references(), "BASE has no reference costs"),
+        (references(), [], "HEAD has no reference costs"),
+        (references(count=1), references(), "BASE has reference costs of 1 round, and 3 are"),
+        (references(), references(count=2), "HEAD has reference costs of 2 rounds, and 3 are"),
+        (references(memcpy_bytes=1 << 20), references(), "a memcpy of different sizes"),
+    ],
+)
+def test_why_nothing_was_normalised_is_told_of_the_side_that_lacks_it(base, head, said):
+    headers = {"base_header": {"references": base}, "head_header": {"references": head}}
+    (text,) = speed_text(compared(suite(), suite(seed=9), **headers)[0])
+    assert said in text
+    assert "so nothing was normalised" in text
 
 
 def test_copies_are_divided_by_the_memcpy_and_all_else_by_call_and_python():

@@ -43,6 +43,20 @@ def test_another_driver_is_a_version():
     assert found({"gpus": [GPU]}, {"gpus": [other]}) == [("GPU 0 driver 570 → 580", "version")]
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "after", "kind"),
+    [
+        ("python", "3.11.7", "3.11.9", "version"),
+        ("python", "3.11.7", "3.13.1", "python"),
+        ("implementation", "CPython", "PyPy", "python"),
+        ("dlprof", "0.1.0", "0.1.3", "version"),
+        ("dlprof", "0.0.1", "0.1.0", "measuring"),
+    ],
+)
+def test_versions_of_what_measures_are_no_versions_of_what_is_compared(name, before, after, kind):
+    assert found({name: before}, {name: after}) == [(f"{name} {before} → {after}", kind)]
+
+
 def test_a_framework_that_came_or_went_is_a_version():
     assert found({"packages": {"torch": "2"}}, {"packages": {"jax": "1"}}) == [
         ("torch 2 → missing", "version"),
@@ -55,10 +69,10 @@ def test_a_variable_is_a_setting():
     assert found(before, after) == [("A unset → 0", "setting")]
 
 
-def test_the_time_of_a_sample_is_a_setting():
+def test_the_time_of_a_sample_is_how_it_was_measured():
     sides = (make_header(request={"settings": {"sample_ns": n}}) for n in (20, 60))
     assert [(str(one), one.kind) for one in differences(*sides)] == [
-        ("sample_ns 20 → 60", "setting")
+        ("sample_ns 20 → 60", "measuring")
     ]
 
 

@@ -246,6 +246,18 @@ def test_times_of_different_machines_are_not_compared(change):
     assert result.code() == NOT_KNOWN
 
 
+@pytest.mark.parametrize("change", [{"together": True}, {"sample_ns": 600_000_000}])
+def test_times_that_were_measured_in_different_ways_are_not_compared(change):
+    settings = {"together": False, "sample_ns": 60_000_000}
+    sides = [{"request": {"settings": found}} for found in (settings, {**settings, **change})]
+    found, result = compared(
+        suite(), suite({"c": 9.0}, seed=50), base_header=sides[0], head_header=sides[1]
+    )
+    assert set(words(found).values()) == {"INVALID"}
+    assert found.invalid.startswith("measured in different ways: ")
+    assert result.code(unsure=0) == NOT_KNOWN
+
+
 def test_verdicts_of_different_machines_are_compared():
     copies = suite(seed=50, ownership={"verdict": "copy", "evidence": {}})
     other = {"environment": {**ENVIRONMENT, "cpu": "B"}}
@@ -254,6 +266,17 @@ def test_verdicts_of_different_machines_are_compared():
     )
     assert len(result.worse) == 8
     assert result.code() == REGRESSION
+
+
+def test_two_pythons_are_compared_where_that_is_what_is_meant():
+    sides = [{"environment": {**ENVIRONMENT, "python": text}} for text in ("3.11.7", "3.13.1")]
+    headers = {"base_header": sides[0], "head_header": sides[1]}
+    refused, result = compared(suite(), suite(seed=50), **headers)
+    assert "--across-pythons" in refused.invalid
+    assert result.code(unsure=0) == NOT_KNOWN
+    for meant in ({"across_pythons": True}, {"block": 100}):
+        found, result = compared(suite(), suite(seed=50), **headers, **meant)
+        assert (found.invalid, result.code()) == (None, DONE)
 
 
 def test_other_versions_are_what_is_compared():

@@ -10,7 +10,17 @@ from dlprof.compare.process import Process
 from dlprof.compare.sequential import BLOCK, Plan
 from dlprof.compare.statistic import Sample
 from dlprof.compare.times import Work
-from dlprof.gate.loop import BUDGET, DECIDED, LAST, NO_TIME, SETTLED, STOPPED, Deadline, run
+from dlprof.gate.loop import (
+    BUDGET,
+    DECIDED,
+    LAST,
+    NO_TIME,
+    SETTLED,
+    STOPPED,
+    Deadline,
+    Reserve,
+    run,
+)
 
 pytestmark = pytest.mark.unit
 
@@ -153,3 +163,38 @@ def test_a_word_does_not_change_once_it_is_given():
     ran = run(turns, 2, Deadline())
     assert ran.course.looks_done == 5
     assert words(ran)[0] == "SAME"
+
+
+def with_reserve(turns, seconds, kept_from_s, **flagged):
+    reserve = Reserve(Deadline.after(kept_from_s, turns.clock), **flagged)
+    cases = len(turns.ratios)
+    return run(turns, cases, Deadline.after(seconds, turns.clock), reserve=reserve)
+
+
+def test_time_kept_back_is_used_where_there_is_nothing_to_measure_again():
+    ran = with_reserve(FakeTurns([1.0], [0.3], round_s=10.0), 170.0, 119.0)
+    assert (ran.course.plan.looks, ran.course.plan.extra) == ((8,), (12, 16))
+    assert (ran.rounds, ran.stopped) == (16, NO_TIME)
+
+
+def test_time_is_kept_back_for_a_case_that_is_slower():
+    ran = with_reserve(FakeTurns([1.5, 1.0], [0.005, 0.3], round_s=10.0), 170.0, 119.0)
+    assert words(ran)[0] == "SLOWER"
+    assert (ran.rounds, ran.stopped) == (8, NO_TIME)
+
+
+def test_time_is_kept_back_for_a_verdict_that_is_worse():
+    turns = FakeTurns([1.0], [0.3], round_s=10.0)
+    ran = with_reserve(turns, 170.0, 119.0, flagged=lambda: True)
+    assert (ran.rounds, ran.stopped) == (8, NO_TIME)
+
+
+def test_no_round_begins_in_the_time_kept_back_once_something_is_flagged():
+    turns = FakeTurns([1.0], [0.3], round_s=10.0)
+    ran = with_reserve(turns, 100.0, 55.0, flagged=lambda: True)
+    assert (ran.rounds, ran.stopped) == (6, BUDGET)
+
+
+def test_where_all_looks_fit_nothing_is_kept_of_the_level():
+    ran = with_reserve(FakeTurns([1.0], [0.3]), 1000.0, 700.0)
+    assert ran.course.plan == Plan()

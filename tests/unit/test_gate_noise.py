@@ -48,7 +48,10 @@ def of(name="a", floor=0.1, **changes):
     return CaseNoise(case=case(name), floor=floor, **{**fields, **changes})
 
 
-@pytest.mark.parametrize(("floor", "relative"), [(0.2, 0.2), (0.03, 0.05), (None, 0.05)])
+@pytest.mark.parametrize(
+    ("floor", "relative"),
+    [(0.2, 0.2), (0.3, 0.3), (0.5, 0.05), (2.0, 0.05), (0.03, 0.05), (None, 0.05)],
+)
 def test_a_floor_is_raised_to_what_the_machine_can_tell_and_never_lowered(floor, relative):
     found = raised(noise(of(floor=floor)), [case()], FLOORS, {})
     assert found.get(key(case()), FLOORS)[0].relative == relative
@@ -57,7 +60,7 @@ def test_a_floor_is_raised_to_what_the_machine_can_tell_and_never_lowered(floor,
 def test_a_floor_of_the_scenario_is_raised_too():
     own = {key(case()): (Floor("ready", 0.1, 200.0),)}
     found = raised(noise(of(floor=0.3)), [case()], FLOORS, own)
-    assert found[key(case())] == (Floor("ready", 0.3, 200.0),)
+    assert found[key(case())] == (Floor("ready", 0.3, 200.0, raised_from=0.1),)
     assert raised(noise(of(floor=0.07)), [case()], FLOORS, own) == own
 
 
@@ -67,10 +70,12 @@ def test_another_measure_is_not_raised():
 
 
 def test_what_it_means_is_said_in_words():
-    told = said(noise(of("a", 0.2), of("b", None)), [case("a"), case("b"), case("c")], FLOORS)
+    cases = [case("a"), case("b"), case("c")]
+    file = noise(of("a", 0.2), of("b", None))
+    told = said(file, cases, raised(file, cases, FLOORS, {}))
     assert told == [
         "Floors raised to what this machine can tell: a(x) 20 %.",
-        "Too noisy to gate here: b(x).",
+        "Too noisy to gate here (no floor up to 30 % tells): b(x).",
         "Of 1 cases the noise file says nothing.",
     ]
 

@@ -52,6 +52,14 @@ def test_a_gate_of_equal_code_raises_at_most_one_false_alarm_in_a_hundred(noise)
     assert found <= MOST_ALARMS
 
 
+@every_noise
+def test_looks_in_the_time_that_was_kept_back_raise_no_more(noise):
+    plan = Plan().fitting(12, 24)
+    judge = lambda one: alarms(simulation.gate(one, plan, BLOCK, STEP)[0].words)  # noqa: E731
+    assert plan.all_looks == (8, 12, 16, 24)
+    assert rate(simulation.suites, noise, 24, judge) <= MOST_ALARMS
+
+
 @pytest.mark.parametrize("sd", [0.03, 0.3])
 def test_a_machine_that_is_noisier_than_assumed_raises_no_more(sd):
     judge = lambda one: alarms(gate(one))  # noqa: E731

@@ -334,3 +334,30 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_on(tmp_path):
     found = read(folder)
     assert found.entries == (one,)
     assert "Is a directory" in found.ignored[0][1]
+
+
+def test_of_those_who_begin_a_history_at_once_at_most_one_is_the_first(tmp_path):
+    """Both look before either adds."""
+
+    class Slow:
+        """A folder in which another one adds between the look and the file."""
+
+        def __init__(self):
+            self.folder = folder_at(parse(str(tmp_path / "new")))
+            self.address = self.folder.address
+            self.others = [entry(1, result())]
+
+        def names(self):
+            return self.folder.names()
+
+        def read(self, name):
+            return self.folder.read(name)
+
+        def create(self, name, content):
+            others, self.others = self.others, []
+            first.extend(done.first for done in add(self.folder, others))
+            return self.folder.create(name, content)
+
+    first = []
+    first += [done.first for done in add(Slow(), [entry(0, result())])]
+    assert first == [True, False]

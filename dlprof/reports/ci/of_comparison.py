@@ -14,7 +14,14 @@ from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Compariso
 from dlprof.compare.verdicts import LOST, Change
 from dlprof.reports.ci.check import ERROR, FAILED, PASSED, SKIPPED, Check, lines_of
 from dlprof.reports.ci.remark import Remark, distinct, fingerprint
-from dlprof.reports.comparison_text import answers, array_of, name_of, ratio_text
+from dlprof.reports.comparison_text import (
+    answers,
+    array_of,
+    floor_text,
+    has_own_floor,
+    name_of,
+    ratio_text,
+)
 
 WHOLE = "BASE and HEAD"
 INCOMPARABLE, WORSE, NOTHING = "INCOMPARABLE", "WORSE", "NOTHING"
@@ -58,7 +65,7 @@ def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[
     text = lines_of(answers(comparison, outcome))
     yield Check(WHOLE, "can be compared", ERROR if whole else PASSED, kind, said, text)
     for judged in _judged(comparison, outcome, doubt):
-        yield _check(judged)
+        yield _check(comparison, judged)
     for key in comparison.ambiguous:
         name, said = clean(" ".join(map(str, key))), "not compared: a session has it twice"
         yield Check(WHOLE, name, SKIPPED, "TWICE", said, said)
@@ -151,9 +158,9 @@ def _phrase(time: Time) -> str:
     return f"{time.measure}: {', '.join(part for part in parts if part) or 'not known'}"
 
 
-def _check(judged: _Judged) -> Check:
+def _check(comparison: Comparison, judged: _Judged) -> Check:
     case = judged.case
-    times = [f"{time.measure}: {time.word} {ratio_text(time)}" for time in case.times]
+    times = [_told_time(comparison, time) for time in case.times]
     changes = [str(change) for change in case.changes]
     said = clean(f"{judged.kind}: {judged.why}") if judged.kind else ""
     return Check(
@@ -164,6 +171,11 @@ def _check(judged: _Judged) -> Check:
         said,
         lines_of([*([said] if said else []), *times, *changes]),
     )
+
+
+def _told_time(comparison: Comparison, time: Time) -> str:
+    floor = f", floor {floor_text(time.floor)}" if has_own_floor(comparison, time) else ""
+    return f"{time.measure}: {time.word} {ratio_text(time)}{floor}"
 
 
 def _told(judged: _Judged) -> bool:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from dlprof import __version__
 from dlprof.reports.ci.remark import Remark
 from dlprof.rules import RULES
-from dlprof.rules.pages import index, page
+from dlprof.rules.pages import index, page, section
 
 VERSION = "2.1.0"
 SCHEMA = (
@@ -33,6 +33,8 @@ GATE = {
     "nothing": "There was nothing to compare.",
 }
 """What the words of a comparison mean; docs/compare.md has more."""
+
+MORE = "See docs/ci.md and docs/compare.md of dlprof."
 
 RUN = {
     "nothing-measured": "Nothing could be measured.",
@@ -74,6 +76,7 @@ def _documented(rule: str, name: str, docs: str | None) -> dict[str, Any]:
         "id": rule,
         "name": name,
         "shortDescription": {"text": index(rule)},
+        "fullDescription": {"text": _full(rule)},
         "help": {"text": text, "markdown": text},
     }
     return found | ({"helpUri": f"{docs.rstrip('/')}/rules/{rule}.html"} if docs else {})
@@ -81,7 +84,18 @@ def _documented(rule: str, name: str, docs: str | None) -> dict[str, Any]:
 
 def _word(word: str) -> dict[str, Any]:
     text = {**GATE, **RUN}.get(word, word)
-    return {"id": word, "name": word, "shortDescription": {"text": text}}
+    return {
+        "id": word,
+        "name": word,
+        "shortDescription": {"text": text},
+        "fullDescription": {"text": text},
+        "help": {"text": f"{text} {MORE}"},
+    }
+
+
+def _full(rule: str) -> str:
+    """What a rule finds and why that matters: GitHub shows the first 1024 characters."""
+    return " ".join(f"{index(rule)} {section(rule, 'Why it matters')}".split())
 
 
 def _result(remark: Remark, place: int, file: str) -> dict[str, Any]:
