@@ -19,14 +19,13 @@ from dlprof.instruments import STEP as STEP  # noqa: PLC0414
 from dlprof.instruments import TRACE as TRACE  # noqa: PLC0414
 from dlprof.interpreter import Outcome, Worker
 from dlprof.journal import Journal
+from dlprof.outcomes import died_before, only_first_call, take_over
 from dlprof.plan import Case
 from dlprof.settings import OWN_PROCESS_BYTES as OWN_PROCESS_BYTES  # noqa: PLC0414
 from dlprof.settings import Settings as Settings  # noqa: PLC0414 - callers find it here
 from dlprof.settings import process_of as process_of  # noqa: PLC0414
 from dlprof.settings import sample_ns_for as sample_ns_for  # noqa: PLC0414
 
-MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
-"""What a process dies of that reads memory which is gone, or frees it twice."""
 TOGETHER_LIMIT_S = 15.0
 LEAST_BYTES_PER_S = 50e6
 """A case has a second more for each so many bytes: they are made, converted and compared."""
@@ -340,48 +339,3 @@ def way(case: Case) -> dict[str, Any]:
         "export": case.path.export.name,
         "import": case.path.import_.name,
     }
-
-
-def died_before(outcome: Outcome) -> bool:
-    """Whether a worker died before it began: of the case that it had served before this one."""
-    return not outcome.alive and outcome.stage == "start"
-
-
-def only_first_call(outcome: Outcome) -> Outcome:
-    """What a process for the first call alone adds; its end says nothing of the rounds before."""
-    found = Outcome("ok", None)
-    found.parts = {name: part for name, part in outcome.parts.items() if name in FIRST_CALL}
-    if not found.parts:
-        found.failures = [
-            {
-                "instrument": "first call in a process of its own",
-                "reason": outcome.reason or outcome.status,
-            }
-        ]
-    return found
-
-
-def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple[str, ...]:
-    """Add what a worker found to ``whole``; returns the instruments that it did not get to.
-
-    A worker that was lost costs the instrument it was lost in, and that is an answer: a process
-    that dies of reading a result whose source is gone proves that the result dangled.
-    """
-    whole.parts |= {name: part for name, part in outcome.parts.items() if name in asked}
-    whole.failures += outcome.failures
-    whole.output = whole.output or (outcome.output if not outcome.alive else None)
-    if outcome.alive and outcome.status == "ok":
-        return ()
-    if outcome.stage not in asked:
-        whole.failures.append(
-            {"instrument": "diagnosis", "reason": outcome.reason or outcome.status}
-        )
-        return ()
-    died = outcome.stage == "lifetime" and any(
-        name in (outcome.reason or "") for name in MEMORY_SIGNALS
-    )
-    whole.parts[outcome.stage] = {
-        "verdict": "dangling" if died else "unknown",
-        "evidence": {"reason": outcome.reason or outcome.status},
-    }
-    return asked[asked.index(outcome.stage) + 1 :]

@@ -326,7 +326,7 @@ class Bench:
         self.take("alignment", lambda: alignment.measure(self.subject, self.ways.subject))
         self.take("peak_memory", lambda: peak_memory.measure(self.subject))
         self.take("early_write", lambda: early_write.measure(self.subject, sizes))
-        self.take("lifetime", lambda: lifetime.measure(self.subject, self.gpu))
+        self.take("lifetime", lambda: lifetime.measure(self.subject, self.gpu, self.answer))
         self.take("trace", lambda: trace.measure(self.subject, self.gpu))
 
     def crosses(self, owned: dict[str, Any]) -> bool:

@@ -3,9 +3,9 @@
 At a size of its own, whatever the case's: the source and every intermediate are dropped while
 the result lives, the memory is used again for other values, and the result is read once more. Proof
 of a dangling result: its values changed (or the process died of reading them, which is why this
-runs in a child of its own). Then the conversion is repeated with its results dropped: memory,
-Python objects or references to the source that grow with every conversion are retained. It cannot
-tell where no values can be read.
+runs in a child of its own, and says where it is). Then the conversion is repeated with its results
+dropped: memory, Python objects or references to the source that grow with every conversion are
+retained. It cannot tell where no values can be read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import ctypes
 import gc
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Unsupported
 from dlprof.worker.host_memory import malloc_meter, resident_bytes
@@ -38,14 +38,37 @@ RETAINED_OBJECTS = 0.9
 """A conversion that leaves so many objects or references, on average, keeps one each time."""
 
 
-def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
+AFTER_DROP = "lifetime after drop"
+"""The stage from the end of the source to the end of reading the result: who dies here dangled."""
+
+
+class Listener(Protocol):
+    """Is told how far it got, and what was found by then; see ``dlprof.worker.case``."""
+
+    def stage(self, name: str) -> None: ...
+    def part(self, name: str, value: Any) -> None: ...
+
+
+class Nobody:
+    """A listener that is not there."""
+
+    def stage(self, name: str) -> None: ...
+    def part(self, name: str, value: Any) -> None: ...
+
+
+def measure(
+    subject: Subject, gpu: Gpu | None = None, listener: Listener | None = None
+) -> dict[str, Any]:
     """Verdict ``safe``, ``dangling``, ``retained`` or ``unknown`` with evidence."""
+    listener = listener or Nobody()
     other = subject.of_elements(SIZE_BYTES // max(DTYPES.get(subject.spec.dtype, 1), 1))
     if subject.is_one_array and not other.spec.size_bytes:
         raise Unsupported("nothing tells how many bytes the source has")
     if other.spec.size_bytes > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
-    evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu)}
+    evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu, listener)}
+    listener.part("after_drop", evidence)
+    listener.stage("lifetime repetition")
     source = other.make_another()
     convert = compile_call(other.code, {**subject.namespace, "x": source})
 
@@ -73,18 +96,20 @@ def judge(evidence: dict[str, Any], size_bytes: int = SIZE_BYTES) -> str:
     return "unknown" if evidence["changed_after_drop"] is None else "safe"
 
 
-def _changed_after_drop(subject: Subject, gpu: Gpu | None) -> bool | None:
+def _changed_after_drop(subject: Subject, gpu: Gpu | None, listener: Listener) -> bool | None:
     if not subject.import_.returns_array or subject.spec.elements == 0:
         return None
     namespace = {**subject.namespace, "x": subject.make_another()}
     result = compile_call(subject.code, namespace)()
     subject.wait_for(result)
     before = subject.consumer.to_numpy(result).tobytes()
+    listener.stage(AFTER_DROP)
     del namespace["x"]
     gc.collect()
     kept = _churn(subject, gpu)
     after = subject.consumer.to_numpy(result).tobytes()
-    del kept
+    listener.stage("lifetime release")
+    del kept, result
     return bool(before != after)
 
 

@@ -217,3 +217,38 @@ def test_the_cases_own_source_is_left_alone():
     before = subject.source.copy()
     lifetime.measure(subject)
     assert (subject.source == before).all()
+
+
+class Told:
+    """A listener that writes down what it is told."""
+
+    def __init__(self):
+        self.said = []
+
+    def stage(self, name):
+        self.said.append(name)
+
+    def part(self, name, value):
+        self.said.append({name: dict(value)})
+
+
+def test_it_says_where_it_is_so_that_a_death_can_be_placed():
+    told = Told()
+    calls = []
+
+    def note(array):
+        calls.append(list(told.said))
+        return array.copy()
+
+    import_ = Import("any", (Protocol.DLPACK,), "take({x})")
+    subject = make_subject(import_=import_, producer=Pooled(), pool=Pool(), take=note)
+    calls.clear()
+    lifetime.measure(subject, listener=told)
+    assert told.said == [
+        "lifetime after drop",
+        "lifetime release",
+        {"after_drop": {"changed_after_drop": False}},
+        "lifetime repetition",
+    ]
+    assert calls[0] == []
+    assert all(call[-1] == "lifetime repetition" for call in calls[1:])

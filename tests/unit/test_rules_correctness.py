@@ -156,9 +156,26 @@ def test_one_view_that_keeps_the_source_leaves_the_fault_with_the_ways_in():
     assert len(found("DLP011", *views, path("h(x)", lifetime=verdict("safe")))) == 2
 
 
-def test_a_process_that_died_of_reading_proves_it_too():
-    lifetime = verdict("dangling", reason="killed by SIGSEGV (Segmentation fault) during lifetime")
+@pytest.mark.parametrize("stage", ["lifetime after drop", "lifetime"])  # the latter until 0.1
+def test_a_process_that_died_of_reading_proves_it_too(stage):
+    lifetime = verdict("dangling", reason=f"killed by SIGSEGV (Segmentation fault) during {stage}")
     assert rules(path("f(x)", lifetime=lifetime)) == ["DLP011"]
+
+
+def test_a_process_that_died_of_converting_again_and_again_is_a_crash():
+    reason = "killed by SIGABRT (Aborted) during lifetime repetition"
+    lifetime = verdict("unknown", reason=reason, changed_after_drop=False)
+    (finding,) = found("DLP016", path("f(x)", lifetime=lifetime))
+    assert finding.severity == "error"
+    assert rules(path("f(x)", lifetime=lifetime)) == ["DLP016"]
+    assert "during lifetime repetition" in finding.summary
+
+
+def test_values_that_had_changed_before_it_died_dangle():
+    reason = "killed by SIGABRT (Aborted) during lifetime repetition"
+    lifetime = verdict("dangling", reason=reason, changed_after_drop=True)
+    (finding,) = found("DLP011", path("f(x)", lifetime=lifetime))
+    assert "its values changed" in finding.summary
 
 
 def test_a_process_that_was_killed_from_outside_proves_nothing_of_its_memory():
