@@ -6,6 +6,7 @@ from typing import Any
 
 from dlprof.instruments import FIRST_CALL
 from dlprof.interpreter import Outcome
+from dlprof.journal import INTERRUPTED
 
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
 """What a process dies of that reads memory which is gone."""
@@ -51,6 +52,24 @@ def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple
         return ()
     whole.parts[instrument] = _lost_in(outcome)
     return asked[asked.index(instrument) + 1 :]
+
+
+def interrupted(heard: Outcome, what: str) -> Outcome:
+    """What is kept of a request that the user did not wait for the end of; ``what`` was measured.
+
+    Of the instrument that it was at, nothing is said.
+    """
+    reason = f"{what} was interrupted during {heard.stage}"
+    return Outcome(INTERRUPTED, reason, dict(heard.parts), list(heard.failures))
+
+
+def interrupted_diagnosis(heard: Outcome, whole: Outcome, asked: tuple[str, ...]) -> Outcome:
+    """The same of a diagnosis for which ``asked`` is asked; ``whole`` was found of it before."""
+    kept = interrupted(heard, "the diagnosis")
+    found = {name: part for name, part in kept.parts.items() if name in asked}
+    kept.parts = {**whole.parts, **found}
+    kept.failures = [*whole.failures, *kept.failures]
+    return kept
 
 
 def instrument_of(stage: str) -> str:

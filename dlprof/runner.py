@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,8 +19,15 @@ from dlprof.instruments import IN_LOOPS as IN_LOOPS  # noqa: PLC0414
 from dlprof.instruments import STEP as STEP  # noqa: PLC0414
 from dlprof.instruments import TRACE as TRACE  # noqa: PLC0414
 from dlprof.interpreter import Outcome, Worker
-from dlprof.journal import Journal
-from dlprof.outcomes import died_before, only_first_call, take_over
+from dlprof.interrupts import uninterrupted
+from dlprof.journal import INTERRUPTED, Journal
+from dlprof.outcomes import (
+    died_before,
+    interrupted,
+    interrupted_diagnosis,
+    only_first_call,
+    take_over,
+)
 from dlprof.plan import Case
 from dlprof.settings import OWN_PROCESS_BYTES as OWN_PROCESS_BYTES  # noqa: PLC0414
 from dlprof.settings import Settings as Settings  # noqa: PLC0414 - callers find it here
@@ -119,7 +127,7 @@ class Runner:
         """Whether a case works, and was the first of no process."""
         answers = [answer for _, answer in self.journal.answers(index)]
         firsts = (answer["parts"].get("first_call") for answer in answers)
-        return all(answer["status"] == "ok" for answer in answers) and not any(
+        return all(answer["status"] in ("ok", INTERRUPTED) for answer in answers) and not any(
             first and not first["cases_before"] for first in firsts
         )
 
@@ -200,7 +208,8 @@ class Runner:
                 served = 0
                 while waiting:
                     index, case = waiting.pop(0)
-                    outcome = self._ask(worker, case, round_)
+                    with self._kept_if_stopped(index, round_, worker):
+                        outcome = self._ask(worker, case, round_)
                     if served and died_before(outcome):
                         waiting.insert(0, (index, case))
                         break
@@ -228,10 +237,11 @@ class Runner:
         served = 0
         try:
             for index, case in group:
-                whole = Outcome("ok", None)
-                left: tuple[str, ...] = self._diagnosis
+                whole = self._diagnosed_before(index)
+                left = tuple(name for name in self._diagnosis if name not in whole.parts)
                 while left:
-                    outcome = self._ask(worker, case, self.settings.rounds, left)
+                    with self._kept_if_stopped(index, self.settings.rounds, worker, whole):
+                        outcome = self._ask(worker, case, self.settings.rounds, left)
                     if not (served and died_before(outcome)):
                         left = take_over(whole, outcome, left)
                     served += 1
@@ -244,6 +254,32 @@ class Runner:
         finally:
             worker.close()
         self._trace(group)
+
+    def _diagnosed_before(self, index: int) -> Outcome:
+        """What was found of a case before its diagnosis was interrupted."""
+        whole = Outcome("ok", None)
+        for round_, answer in self.journal.answers(index):
+            if round_ == self.settings.rounds and answer["status"] == INTERRUPTED:
+                whole.parts |= answer["parts"]
+        return whole
+
+    @contextmanager
+    def _kept_if_stopped(
+        self, index: int, round_: int, worker: Worker, before: Outcome | None = None
+    ) -> Iterator[None]:
+        """Keep what had come of a case where the user does not wait for the rest of it."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            with uninterrupted():
+                heard = worker.heard()
+                if before is None:
+                    kept = interrupted(heard, f"round {round_ + 1}")
+                else:
+                    kept = interrupted_diagnosis(heard, before, self._diagnosis)
+                if kept.parts:
+                    self._record(index, round_, kept)
+            raise
 
     def _trace(self, group: Group) -> None:
         """CUPTI has one subscriber per process, so traces get a worker of their own."""
