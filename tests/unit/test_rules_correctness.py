@@ -131,6 +131,19 @@ def test_bytes_that_stay_behind_are_an_error_and_objects_a_warning():
     (finding,) = found("DLP010", kept(objects=2.0, references=1.0))
     assert finding.severity == "warning"
     assert "1 references to the source, 2 blocks of Python's memory" in finding.summary
+    assert "at every conversion" in finding.summary
+
+
+def test_what_stays_behind_at_some_conversions_is_told_on_average():
+    (finding,) = found("DLP010", kept(bytes=21657.0, objects=0.36))
+    assert "leaves something behind at some conversions" in finding.summary
+    assert finding.summary.endswith("21.15 KiB, 0.36 blocks of Python's memory for each on average")
+
+
+def test_a_few_bytes_beside_a_reference_are_no_error():
+    (finding,) = found("DLP010", kept(bytes=20.0, references=0.33))
+    assert finding.severity == "warning"
+    assert finding.summary.endswith(": 0.33 references to the source for each on average")
 
 
 def test_a_result_that_changed_with_its_source_dangles():
