@@ -19,6 +19,11 @@ def died_before(outcome: Outcome) -> bool:
     return not outcome.alive and outcome.stage == "start"
 
 
+def serves_no_more(outcome: Outcome) -> bool:
+    """Whether a worker is gone, or its case left too little of it for the next ones."""
+    return not outcome.alive or "left_open" in outcome.parts
+
+
 def only_first_call(outcome: Outcome) -> Outcome:
     """What a process for the first call alone adds; its end says nothing of the rounds before."""
     found = Outcome("ok", None)

@@ -26,6 +26,7 @@ from dlprof.outcomes import (
     interrupted,
     interrupted_diagnosis,
     only_first_call,
+    serves_no_more,
     take_over,
 )
 from dlprof.plan import Case
@@ -219,7 +220,7 @@ class Runner:
                         self._keep(index, round_, outcome)
                         break
                     self._keep(index, round_, outcome)
-                    if not outcome.alive:
+                    if serves_no_more(outcome):
                         break
                 else:
                     self._diagnose_group(self._undiagnosed(group, diagnosed), worker)
@@ -245,7 +246,7 @@ class Runner:
                     if not (served and died_before(outcome)):
                         left = take_over(whole, outcome, left)
                     served += 1
-                    if not outcome.alive:
+                    if serves_no_more(outcome):
                         worker.close()
                         worker = self._worker(case)
                         served = 0

@@ -26,6 +26,7 @@ from dlprof.worker import (
     lifetime,
     no_array,
     one_call,
+    open_files,
     ordering,
     ownership,
     peak_memory,
@@ -103,7 +104,12 @@ def run_case(
 
     ``measure`` is for what is no conversion.
     """
+    before = open_files.count()
     guarded(desk, answer, lambda: (measure or _measure)(desk, request, answer))
+    left = open_files.left_open(before)
+    if left:
+        answer.part("left_open", left)
+        answer.failed("conversion", f"it left {left:,} file descriptors open")
 
 
 def guarded(desk: Desk, answer: Answer, measure: Callable[[], tuple[str, str | None]]) -> None:

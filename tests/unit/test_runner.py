@@ -33,9 +33,11 @@ class Workers:
     that served another case before; ``poisons`` those after which a worker dies before it begins
     with the next case; ``refuses`` those that are unsupported. ``fatal`` are the instruments that
     end their worker, ``stopped`` those during which the user stops the run.
+    ``leaves_open`` are the imports that leave many file descriptors open.
     """
 
     stopped: set = field(default_factory=set)
+    leaves_open: set = field(default_factory=set)
     dies: set = field(default_factory=set)
     dies_in_company: set = field(default_factory=set)
     poisons: set = field(default_factory=set)
@@ -115,7 +117,8 @@ class FakeWorker:
                 )
         if name in self.workers.refuses:
             return Outcome("unsupported", "TypeError: no")
-        return Outcome("ok", None, parts=make_answer()["parts"])
+        left = {"left_open": 500} if name in self.workers.leaves_open else {}
+        return Outcome("ok", None, parts=make_answer()["parts"] | left)
 
 
 class Watched:
@@ -422,6 +425,16 @@ def test_a_stop_ends_the_worker_and_keeps_the_answers(workers, journal):
         run(cases_of(3), journal, on_answer=stop, rounds=1)
     assert workers.open == 0
     assert sum(len(journal.answers(case)) for case in range(3)) == 1
+
+
+@pytest.mark.parametrize("diagnose", [False, True])
+def test_a_worker_whose_files_are_left_open_serves_no_other_case(workers, journal, diagnose):
+    workers.leaves_open = {"import0"}
+    run(cases_of(4), journal, rounds=2, diagnose=diagnose)
+    assert not any("import0" in asked[:-1] for asked in workers.asked)
+    assert all(statuses(journal, case)[1] == (1, "ok") for case in range(4))
+    assert len(journal.answers(3)) == 2 + diagnose
+    assert workers.open == 0
 
 
 def stop_in(instrument, workers, journal, **settings):
