@@ -89,6 +89,7 @@ class Worker:
         self._last_id = 0
         self._deaf = False
         self._oom_kills = 0
+        self._heard = Outcome("crashed", None)
 
     def ask(
         self,
@@ -123,7 +124,7 @@ class Worker:
         Framework imports have a limit of their own; after them ``limit_s`` starts. A worker that
         died, hung or answered rubbish is killed, and ``alive`` is false.
         """
-        outcome = Outcome("crashed", None)
+        outcome = self._heard = Outcome("crashed", None)
         if self._deaf:
             return self._died(outcome)
         import_limit_s = IMPORT_LIMIT_S if import_limit_s is None else import_limit_s
@@ -141,6 +142,12 @@ class Worker:
             if time.monotonic() > deadline:
                 importing = outcome.stage in ("start", "import")
                 return self._timed_out(outcome, import_limit_s if importing else limit_s)
+
+    def heard(self) -> Outcome:
+        """What it has said so far to a request whose end was not waited for."""
+        for message in self._rest():
+            self._record(message, self._heard, None)
+        return self._heard
 
     def close(self) -> None:
         """End the worker and everything it started."""

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 
 from dlprof.errors import Unsaved, UsageError
 
+INTERRUPTED = "interrupted"
+"""The status of an answer that the user did not wait for the end of. No result has it."""
+
 
 class Place(NamedTuple):
     """Where an answer stands, and what the runner must know of it without reading it."""
@@ -19,6 +22,8 @@ class Place(NamedTuple):
     offset: int
     round: int
     settled: bool
+    whole: bool
+    """Whether the round was measured to its end; else the run was stopped meanwhile."""
 
 
 class Journal:
@@ -46,7 +51,9 @@ class Journal:
             raise Unsaved(
                 f"cannot keep what is measured in {tempfile.gettempdir()}: {error.strerror}"
             ) from None
-        place = Place(offset, round_, answer["status"] != "ok")
+        status = answer["status"]
+        whole = status != INTERRUPTED
+        place = Place(offset, round_, whole and status != "ok", whole)
         self._places.setdefault(case, []).append(place)
 
     def mark(self) -> None:
@@ -67,7 +74,7 @@ class Journal:
 
     def has(self, case: int, round_: int) -> bool:
         """Whether there is an answer of a case in a round."""
-        return any(place.round == round_ for place in self._places.get(case, ()))
+        return any(place.whole and place.round == round_ for place in self._places.get(case, ()))
 
     def settled(self, case: int) -> bool:
         """Whether a case was refused, crashed or hung, so that no round is measured any more."""
@@ -76,10 +83,11 @@ class Journal:
     def needs(self, case: int, round_: int) -> bool:
         """Whether a round of a case is still to be measured.
 
-        A case that was refused, crashed or hung would do so again and is not tried again.
+        A case that was refused, crashed or hung would do so again and is not tried again. A round
+        that was interrupted is.
         """
         places = self._places.get(case, ())
-        return not any(place.settled or place.round == round_ for place in places)
+        return not any(place.settled or (place.whole and place.round == round_) for place in places)
 
     def close(self) -> None:
         self._file.close()

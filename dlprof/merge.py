@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dlprof import merge_device, merge_placement, merge_step, merge_time
+from dlprof.journal import INTERRUPTED
 from dlprof.session import ProcessSamples, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
@@ -43,11 +44,14 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
 
 
 def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str, Any]:
-    status, reason = _status(answers, rounds)
+    answers = _standing(answers)
+    whole = [entry for entry in answers if entry[1]["status"] != INTERRUPTED]
+    stops = [answer["reason"] for _, answer in answers if answer["status"] == INTERRUPTED]
+    status, reason = _status(whole, rounds, stops)
     parts = [(round_, answer["parts"]) for round_, answer in answers]
     host = merge_time.merged(parts, "host_time")
     ready = merge_time.merged(parts, "ready_time")
-    if ready is None and host is not None and not _lost_ready_time(answers):
+    if ready is None and host is not None and not _lost_ready_time(whole or answers):
         ready = host.model_copy(update={"processes": [], "same_as": "host_time"})
     first = _first_call(parts)
     return {
@@ -72,12 +76,23 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         ),
         "step": merge_step.merged(parts, agree),
         "handshake": _newest(parts, "handshake") or [],
-        "notes": _notes(answers),
+        "notes": [*_notes(answers), *stops],
+        "interrupted": stops[-1] if stops else None,
         "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
         "rounds": [
             round_ for round_, answer in answers if answer["status"] == "ok" and round_ < rounds
         ],
     }
+
+
+def _standing(answers: Answers) -> list[tuple[int, dict[str, Any]]]:
+    """The answers but those of rounds that were interrupted and measured again."""
+    whole = {round_ for round_, answer in answers if answer["status"] != INTERRUPTED}
+    return [
+        (round_, answer)
+        for round_, answer in answers
+        if answer["status"] != INTERRUPTED or round_ not in whole
+    ]
 
 
 def _lost_ready_time(answers: Answers) -> bool:
@@ -89,9 +104,9 @@ def _lost_ready_time(answers: Answers) -> bool:
     )
 
 
-def _status(answers: Answers, rounds: int) -> tuple[str, str | None]:
+def _status(answers: Answers, rounds: int, stops: Sequence[str]) -> tuple[str, str | None]:
     if not answers:
-        return "skipped", "the run was stopped before it"
+        return "skipped", stops[-1] if stops else "the run was stopped before it"
     for round_, answer in answers:
         if answer["status"] != "ok":
             worked = sum(other["status"] == "ok" for _, other in answers)
@@ -181,13 +196,22 @@ def unmerge(result: Result, rounds: int) -> list[tuple[int, dict[str, Any]]]:
         answers.append(_broken_answer(result))
     if not answers:
         return []
+    stop = {"status": INTERRUPTED, "reason": result.interrupted} if result.interrupted else {}
+    answers += [(round_, {**_answer_of(result, round_), **stop}) for round_ in _stopped(result)]
     # What a result holds once for all processes is told by the first.
     answers[0][1]["parts"].update(_once(result))
-    answers[0][1]["notes"] = result.notes
+    answers[0][1]["notes"] = [note for note in result.notes if note != result.interrupted]
     diagnosis = _present(result, DIAGNOSIS)
     if diagnosis:
-        answers.append((rounds, {**_EMPTY, "parts": diagnosis}))
+        answers.append((rounds, {**_EMPTY, "parts": diagnosis, **stop}))
     return answers
+
+
+def _stopped(result: Result) -> list[int]:
+    """The round that the user did not wait for the end of."""
+    if result.interrupted is None:
+        return []
+    return sorted({process.round for process in _processes(result)} - set(result.rounds))
 
 
 def _broken_answer(result: Result) -> tuple[int, dict[str, Any]]:

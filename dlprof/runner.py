@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,15 +19,22 @@ from dlprof.instruments import IN_LOOPS as IN_LOOPS  # noqa: PLC0414
 from dlprof.instruments import STEP as STEP  # noqa: PLC0414
 from dlprof.instruments import TRACE as TRACE  # noqa: PLC0414
 from dlprof.interpreter import Outcome, Worker
-from dlprof.journal import Journal
+from dlprof.interrupts import uninterrupted
+from dlprof.journal import INTERRUPTED, Journal
+from dlprof.outcomes import (
+    died_before,
+    interrupted,
+    interrupted_diagnosis,
+    only_first_call,
+    serves_no_more,
+    take_over,
+)
 from dlprof.plan import Case
 from dlprof.settings import OWN_PROCESS_BYTES as OWN_PROCESS_BYTES  # noqa: PLC0414
 from dlprof.settings import Settings as Settings  # noqa: PLC0414 - callers find it here
 from dlprof.settings import process_of as process_of  # noqa: PLC0414
 from dlprof.settings import sample_ns_for as sample_ns_for  # noqa: PLC0414
 
-MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
-"""What a process dies of that reads memory which is gone, or frees it twice."""
 TOGETHER_LIMIT_S = 15.0
 LEAST_BYTES_PER_S = 50e6
 """A case has a second more for each so many bytes: they are made, converted and compared."""
@@ -120,7 +128,7 @@ class Runner:
         """Whether a case works, and was the first of no process."""
         answers = [answer for _, answer in self.journal.answers(index)]
         firsts = (answer["parts"].get("first_call") for answer in answers)
-        return all(answer["status"] == "ok" for answer in answers) and not any(
+        return all(answer["status"] in ("ok", INTERRUPTED) for answer in answers) and not any(
             first and not first["cases_before"] for first in firsts
         )
 
@@ -201,7 +209,8 @@ class Runner:
                 served = 0
                 while waiting:
                     index, case = waiting.pop(0)
-                    outcome = self._ask(worker, case, round_)
+                    with self._kept_if_stopped(index, round_, worker):
+                        outcome = self._ask(worker, case, round_)
                     if served and died_before(outcome):
                         waiting.insert(0, (index, case))
                         break
@@ -211,7 +220,7 @@ class Runner:
                         self._keep(index, round_, outcome)
                         break
                     self._keep(index, round_, outcome)
-                    if not outcome.alive:
+                    if serves_no_more(outcome):
                         break
                 else:
                     self._diagnose_group(self._undiagnosed(group, diagnosed), worker)
@@ -229,14 +238,15 @@ class Runner:
         served = 0
         try:
             for index, case in group:
-                whole = Outcome("ok", None)
-                left: tuple[str, ...] = self._diagnosis
+                whole = self._diagnosed_before(index)
+                left = tuple(name for name in self._diagnosis if name not in whole.parts)
                 while left:
-                    outcome = self._ask(worker, case, self.settings.rounds, left)
+                    with self._kept_if_stopped(index, self.settings.rounds, worker, whole):
+                        outcome = self._ask(worker, case, self.settings.rounds, left)
                     if not (served and died_before(outcome)):
                         left = take_over(whole, outcome, left)
                     served += 1
-                    if not outcome.alive:
+                    if serves_no_more(outcome):
                         worker.close()
                         worker = self._worker(case)
                         served = 0
@@ -245,6 +255,32 @@ class Runner:
         finally:
             worker.close()
         self._trace(group)
+
+    def _diagnosed_before(self, index: int) -> Outcome:
+        """What was found of a case before its diagnosis was interrupted."""
+        whole = Outcome("ok", None)
+        for round_, answer in self.journal.answers(index):
+            if round_ == self.settings.rounds and answer["status"] == INTERRUPTED:
+                whole.parts |= answer["parts"]
+        return whole
+
+    @contextmanager
+    def _kept_if_stopped(
+        self, index: int, round_: int, worker: Worker, before: Outcome | None = None
+    ) -> Iterator[None]:
+        """Keep what had come of a case where the user does not wait for the rest of it."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            with uninterrupted():
+                heard = worker.heard()
+                if before is None:
+                    kept = interrupted(heard, f"round {round_ + 1}")
+                else:
+                    kept = interrupted_diagnosis(heard, before, self._diagnosis)
+                if kept.parts:
+                    self._record(index, round_, kept)
+            raise
 
     def _trace(self, group: Group) -> None:
         """CUPTI has one subscriber per process, so traces get a worker of their own."""
@@ -340,48 +376,3 @@ def way(case: Case) -> dict[str, Any]:
         "export": case.path.export.name,
         "import": case.path.import_.name,
     }
-
-
-def died_before(outcome: Outcome) -> bool:
-    """Whether a worker died before it began: of the case that it had served before this one."""
-    return not outcome.alive and outcome.stage == "start"
-
-
-def only_first_call(outcome: Outcome) -> Outcome:
-    """What a process for the first call alone adds; its end says nothing of the rounds before."""
-    found = Outcome("ok", None)
-    found.parts = {name: part for name, part in outcome.parts.items() if name in FIRST_CALL}
-    if not found.parts:
-        found.failures = [
-            {
-                "instrument": "first call in a process of its own",
-                "reason": outcome.reason or outcome.status,
-            }
-        ]
-    return found
-
-
-def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple[str, ...]:
-    """Add what a worker found to ``whole``; returns the instruments that it did not get to.
-
-    A worker that was lost costs the instrument it was lost in, and that is an answer: a process
-    that dies of reading a result whose source is gone proves that the result dangled.
-    """
-    whole.parts |= {name: part for name, part in outcome.parts.items() if name in asked}
-    whole.failures += outcome.failures
-    whole.output = whole.output or (outcome.output if not outcome.alive else None)
-    if outcome.alive and outcome.status == "ok":
-        return ()
-    if outcome.stage not in asked:
-        whole.failures.append(
-            {"instrument": "diagnosis", "reason": outcome.reason or outcome.status}
-        )
-        return ()
-    died = outcome.stage == "lifetime" and any(
-        name in (outcome.reason or "") for name in MEMORY_SIGNALS
-    )
-    whole.parts[outcome.stage] = {
-        "verdict": "dangling" if died else "unknown",
-        "evidence": {"reason": outcome.reason or outcome.status},
-    }
-    return asked[asked.index(outcome.stage) + 1 :]

@@ -32,6 +32,7 @@ CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)
 """Each process makes a context and compiles the spin kernel, which takes longer than to measure."""
 ALARMS = ("warning", "error")
 NOT_MEASURED = ("unsupported", "invalid", "skipped")
+STOPPED = "the selftest was stopped"
 NOT_ASKED = "only the host was asked for"
 
 
@@ -74,6 +75,8 @@ class Selftest:
     resolution_ns: float | None
     noise: float | None
     """Half width of the interval of the innocent view's time, relative to the time."""
+    stopped: bool = False
+    """Whether the user did not wait for the end; what was not measured by then is unmeasured."""
 
     @property
     def passed(self) -> bool:
@@ -85,17 +88,27 @@ class Selftest:
 
 
 def run(python: str, folder: Path, watcher: Watcher, plants: Sequence[Plant] = PLANTS) -> Selftest:
-    """Measure every plant under ``python``; the sessions stay in ``folder``."""
+    """Measure every plant under ``python``; the sessions stay in ``folder``.
+
+    Where the user stops it, what was measured by then is judged.
+    """
     catalog = inspect_interpreter(python, (SYNTHETIC,))
     outcomes: list[Outcome] = []
     results: list[Result] = []
+    stopped = False
     for number, group in enumerate(_groups(plants)):
-        found = _measure(group, catalog, folder / f"selftest-{number}.json", watcher)
-        outcomes += judge(group, found, findings(found))
+        path = folder / f"selftest-{number}.json"
+        try:
+            if not stopped:
+                _measure(group, catalog, path, watcher)
+        except KeyboardInterrupt:
+            stopped = True
+        found = sessions.load(path).results if path.exists() else []
+        outcomes += judge(group, found, findings(found), stopped)
         results += found
     order = {plant.consumer: index for index, plant in enumerate(plants)}
     outcomes.sort(key=lambda outcome: order[outcome.plant.consumer])
-    return Selftest(tuple(outcomes), resolution_ns(results), noise(results))
+    return Selftest(tuple(outcomes), resolution_ns(results), noise(results), stopped)
 
 
 def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str | None]:
@@ -126,9 +139,12 @@ def why_no_streams(catalog: Catalog) -> str | None:
 
 
 def judge(
-    plants: Sequence[Plant], results: Sequence[Result], found: Sequence[Finding]
+    plants: Sequence[Plant],
+    results: Sequence[Result],
+    found: Sequence[Finding],
+    stopped: bool = False,
 ) -> Iterator[Outcome]:
-    """The outcome of each plant from the findings of its session."""
+    """The outcome of each plant from the findings of its session, which may have been stopped."""
     for plant in plants:
         wanted = {
             index
@@ -141,8 +157,20 @@ def judge(
             if wanted & set(finding.results)
             and (finding.severity in ALARMS or finding.rule == plant.rule)
         }
-        reason = _why_not_measured([results[index] for index in sorted(wanted)])
+        measured = [results[index] for index in sorted(wanted)]
+        reason = _why_not_measured(measured)
+        if stopped and not (measured and all(_is_finished(plant, one) for one in measured)):
+            reason = STOPPED
         yield Outcome(plant, tuple(sorted(rules)), reason)
+
+
+def _is_finished(plant: Plant, result: Result) -> bool:
+    """Whether all rounds and the diagnosis of a case were measured, or nothing more can be."""
+    if result.status != "ok":
+        return result.status != "skipped"
+    settings = _settings(plant)
+    diagnosed = not settings.diagnose or result.ordering is not None or result.lifetime is not None
+    return len(result.rounds) >= settings.rounds and diagnosed and result.interrupted is None
 
 
 def _why_not_measured(results: Sequence[Result]) -> str | None:
@@ -188,9 +216,7 @@ def _settings(plant: Plant) -> Settings:
     return replace(settings, placements=plant.placements, diagnose=alone)
 
 
-def _measure(
-    plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Watcher
-) -> list[Result]:
+def _measure(plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Watcher) -> None:
     pairs = [(plant.producer, plant.consumer) for plant in plants]
     pairs += [(plant.consumer, plant.producer) for plant in plants if plant.name == "asymmetric"]
     request = Request(
@@ -208,4 +234,3 @@ def _measure(
     )
     with closing(Measurement(request, catalog, path, watcher)) as measurement:
         measurement.run()
-    return sessions.load(path).results

@@ -148,6 +148,7 @@ class Result(Model):
     step: Step | None = None
     handshake: list[dict[str, Free]] = []
     notes: list[str] = []
+    interrupted: str | None = None
     output: str | None = None
     rounds: list[int] = []
     environment: str | None = None

@@ -143,8 +143,9 @@ def _retained(result: Result) -> list[str]:
     count = number(evidence.get("conversions"))
     if count is None:
         return []
-    runs = f"counted over two runs of {count:.0f} conversions each, after one to warm up"
-    return [f"{runs}; the smaller growth counts ({ONCE})"]
+    many = number(evidence.get("runs")) or 2
+    runs = f"counted over {many:.0f} runs of {count:.0f} conversions each, after one to warm up"
+    return [f"{runs}; the smallest growth counts ({ONCE})"]
 
 
 SOURCES = {"sizes_bytes": "", "unaligned_bytes": " of a source that is not aligned"}

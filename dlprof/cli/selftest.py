@@ -24,7 +24,7 @@ def selftest(device: Device = None, python: options.Python = None) -> None:
     from pathlib import Path
 
     from dlprof.cli.progress import Bar
-    from dlprof.errors import FindingsFailed, Unsure, UsageError
+    from dlprof.errors import FindingsFailed, Interrupted, Unsure, UsageError
     from dlprof.reports.selftest import render
     from dlprof.selftest import plants_for, run
 
@@ -35,6 +35,8 @@ def selftest(device: Device = None, python: options.Python = None) -> None:
     with tempfile.TemporaryDirectory(prefix="dlprof-") as folder, Bar() as bar:
         found = run(interpreter, Path(folder), bar, plants)
     typer.echo(render(found, no_streams), nl=False)
+    if found.stopped:
+        raise Interrupted("stopped; the table says what was measured by then")
     if not found.passed:
         raise FindingsFailed("the selftest failed: what dlprof says on this machine is in doubt")
     if found.unmeasured:

@@ -195,7 +195,7 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
     findings = list(findings)
     guilty: dict[tuple[str, ...], dict[str, None]] = {}
     for finding in findings:
-        for index in finding.results if finding.severity == "error" else ():
+        for index in finding.results if _is_guilt(finding) else ():
             if 0 <= index < len(rows):
                 guilty.setdefault(_way(rows[index]), {})[clean(finding.rule, LONGEST_RULE)] = None
     racing = {
@@ -225,6 +225,11 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
     return found
 
 
+def _is_guilt(finding: FindingRecord) -> bool:
+    return finding.severity == "error" or finding.rule == RETAINED
+
+
+RETAINED = "DLP010"
 RACE, READ_ONLY_LOST = "DLP020", "DLP009"
 
 LONGEST_RULE = 12

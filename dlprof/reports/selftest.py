@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dlprof.clean import clean
 from dlprof.quantity import plain_time
-from dlprof.selftest import Outcome, Selftest
+from dlprof.selftest import STOPPED, Outcome, Selftest
 from dlprof.synthetic.device.faults import NOT_PLANTED as NOT_ON_DEVICE
 from dlprof.synthetic.faults import NOT_PLANTED
 
@@ -79,8 +79,11 @@ def _sums(found: Selftest) -> list[str]:
 
 
 def _unmeasured(outcomes: Sequence[Outcome]) -> list[str]:
-    return [
+    stopped = sum(outcome.reason == STOPPED for outcome in outcomes)
+    told = [f"Not measured, since {STOPPED}: {stopped} of what was planted."] if stopped else []
+    return told + [
         f"Not measured on {WHERE[outcome.plant.device]}: {outcome.plant.name}:"
         f" {clean(outcome.reason or '', LONGEST_REASON)}"
         for outcome in outcomes
+        if outcome.reason != STOPPED
     ]

@@ -15,7 +15,12 @@ from dlprof.session import FindingRecord
 
 AMPLIFIED = (1 + thresholds.AMPLIFIED_ARRAYS) / 2
 """Between a copy, which needs one array, and what the rule calls more."""
-ONE = 0.5
+LEAST = {
+    "references_per_conversion": 0.05,
+    "objects_per_conversion": 0.2,
+    "bytes_per_conversion": 64.0,
+}
+"""Less of it for each conversion is left by what keeps nothing; see ``dlprof.worker.growth``."""
 
 STATUS = """\
 def status(name):
@@ -104,7 +109,7 @@ def _most(evidence: dict[str, object]) -> tuple[str, float]:
     """What grew, and by how much at each conversion: references are the clearest, bytes noisy."""
     for name in METERS:
         kept = number(evidence.get(name)) or 0.0
-        if kept > ONE and math.isfinite(kept):
+        if kept >= LEAST[name] and math.isfinite(kept):
             return name, kept
     raise NoReproducer("the session does not say what was left behind")
 

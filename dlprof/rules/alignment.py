@@ -60,6 +60,8 @@ def parted(cases: Iterable[Known]) -> Parted | None:
     """What tells copies from views in all processes; None if nothing does."""
     found: dict[str, list[float]] = {word: [] for word in WORDS}
     for case in cases:
+        if case.tried is not None and case.tried.verdict == "inconstant":
+            return None  # it gave both at one place
         for word, evidence in case.owners:
             alignment = number(evidence.get("source_alignment_bytes"))
             if word not in found or alignment is None:

@@ -24,10 +24,11 @@ def memory_retained(survey: Survey) -> Iterator[Claim]:
         ranked = sorted(cases, key=_kept_bytes, reverse=True)
         found = _evidence(ranked[0])
         yield Claim(
-            "error" if _kept_bytes(ranked[0]) else "warning",
+            "error" if _kept_bytes(ranked[0]) >= LEAST_BYTES else "warning",
             ranked,
-            f"{words.codes(ranked)} {words.several(ranked, 'leaves', 'leave')} something behind at"
-            f" every conversion, after the result was dropped{words.shared(ranked, _kept_text)}",
+            f"{words.codes(ranked)} {words.several(ranked, 'leaves', 'leave')} something behind"
+            f" {_how_often(ranked)}, after the result was dropped"
+            f"{words.shared(ranked, _kept_text)}",
             {name: found.get(name) for name in (*_KEPT, "conversions")},
             for_each_producer(
                 ranked, lambda case: _instead(case, survey.instead(case), "leaves nothing")
@@ -41,8 +42,26 @@ def _instead(case: Known, other: Known | None, what: str) -> tuple[str, str]:
 
 
 _KEPT = ("bytes_per_conversion", "references_per_conversion", "objects_per_conversion")
-ONE = 0.5
-"""Rounded, this is one."""
+EACH = 0.9
+"""So much for each conversion is one for each: a run counts a few more or less."""
+LEAST = 0.1
+"""Fewer references or blocks for each conversion are nothing to tell: counting leaves some."""
+LEAST_BYTES = 64
+"""Fewer bytes for each conversion are an allocator's own."""
+SIZE_BYTES = 65536.0
+"""Of the array that was converted, where an older session does not say."""
+
+
+def _how_often(cases: Sequence[Known]) -> str:
+    each = all(_kept_arrays(case) >= EACH for case in cases)
+    return "at every conversion" if each else "at some conversions"
+
+
+def _kept_arrays(case: Known) -> float:
+    """How many arrays, references or blocks stay for each conversion, whichever is most."""
+    kept, references, objects = (number(_evidence(case).get(name)) or 0.0 for name in _KEPT)
+    size = number(_evidence(case).get("size_bytes")) or SIZE_BYTES
+    return max(kept / size, references, objects)
 
 
 def _kept_bytes(case: Known) -> float:
@@ -51,10 +70,14 @@ def _kept_bytes(case: Known) -> float:
 
 def _kept_text(case: Known) -> str:
     kept, references, objects = (number(_evidence(case).get(name)) or 0.0 for name in _KEPT)
-    texts = [size_text(round(kept))] if kept >= 1 else []
-    texts += [f"{references:.0f} references to the source"] if references >= ONE else []
-    texts += [f"{objects:.0f} blocks of Python's memory"] if objects >= ONE else []
-    return ", ".join(texts)
+    texts = [size_text(round(kept))] if kept >= LEAST_BYTES else []
+    texts += [f"{_count(references)} references to the source"] if references >= LEAST else []
+    texts += [f"{_count(objects)} blocks of Python's memory"] if objects >= LEAST else []
+    return ", ".join(texts) + ("" if _kept_arrays(case) >= EACH else " for each on average")
+
+
+def _count(number_: float) -> str:
+    return f"{number_:.0f}" if number_ >= EACH else f"{number_:.2g}"
 
 
 def dangling(survey: Survey) -> Iterator[Claim]:

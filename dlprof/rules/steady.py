@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,10 +27,17 @@ def owners_of(result: Result) -> Looks:
 
 def looks_of(result: Result) -> Looks:
     """Every look at the memory of a result: those, and the ones of *alignment* elsewhere."""
+    return owners_of(result) + _known(_elsewhere(result))
+
+
+def _elsewhere(result: Result) -> Iterator[tuple[str, object]]:
+    """What *alignment* saw at each place; several verdicts where it was not the same each time."""
     evidence = result.alignment.evidence if result.alignment is not None else {}
-    places = [mapping(evidence.get(place)) for place in PLACES]
-    elsewhere = ((str(one.get("verdict")), one.get("alignment_bytes")) for one in places)
-    return owners_of(result) + _known(elsewhere)
+    for place in PLACES:
+        one = mapping(evidence.get(place))
+        words = mapping(evidence.get("looks")).get(place)
+        for word in words if isinstance(words, list) else [one.get("verdict")]:
+            yield str(word), one.get("alignment_bytes")
 
 
 def _known(looks: Iterable[tuple[str, object]]) -> Looks:

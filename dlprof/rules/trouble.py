@@ -62,7 +62,7 @@ def _lost_in_diagnosis(case: Known) -> End | None:
         verdict = getattr(case.result, name)
         reason = str(verdict.evidence.get("reason")) if verdict is not None else ""
         how, stage = _parts(reason)
-        if stage != name or (name == "lifetime" and is_dangling(case)):
+        if stage.partition(" ")[0] != name or (name == "lifetime" and is_dangling(case)):
             continue
         # An instrument converts hundreds of times: no answer in time proves no hang.
         late = how.startswith("no answer")

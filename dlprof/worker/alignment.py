@@ -1,9 +1,11 @@
 """Alignment: does it depend on where the source begins whether the result is a view?
 
-The same small array is made twice, once at a multiple of 64 bytes and once one element into a
-larger one (the layouts ``aligned`` and ``sliced``), and each is converted and looked at as
+The same small array is made at a multiple of 64 bytes and one element into a larger one (the
+layouts ``aligned`` and ``sliced``), and each is converted and looked at as
 :mod:`dlprof.worker.ownership` does. JAX, for one, takes memory of the host as it is only from a
-multiple of 64 bytes on (jax#30228). It cannot tell where the producer makes only one of the two.
+multiple of 64 bytes on (jax#30228). Each place is looked at again, in an order in which neither
+comes at every second conversion or at the first half of them: a path whose answers differ at one
+place depends on something else. It cannot tell where the producer makes only one of the two.
 
 It needs no array of the case's own: where nothing else is asked, none is made and converted. That
 one would begin anywhere, and what refuses unaligned memory would refuse it in some processes.
@@ -11,7 +13,7 @@ one would begin anywhere, and what refuses unaligned memory would refuse it in s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,13 +25,16 @@ from dlprof.worker.words import words
 LARGEST_BYTES = 1 << 18
 """Of a larger array a part is looked at; of a small one frameworks may do otherwise."""
 PLACES = ("aligned", "sliced")
+ORDER = ("aligned", "sliced", "sliced", "aligned", "sliced", "aligned", "aligned", "sliced")
+"""Thue and Morse's: no short period gives one answer at each place and another at the other."""
 
 
 def measure(subject: Subject, make: Callable[[ArraySpec], Subject]) -> dict[str, Any] | None:
-    """Verdict ``dependent``, ``independent`` or ``unknown``; None where it does not apply.
+    """Verdict ``dependent``, ``independent``, ``inconstant`` or ``unknown``; None: not applicable.
 
     ``make`` prepares another subject of the same path. The evidence has for each place the
-    verdict of ownership, or ``refused``, and the ``alignment_bytes`` of the source.
+    verdict of ownership, or ``refused``, and the ``alignment_bytes`` of the source; ``inconstant``
+    is what gave several verdicts at one place, with all of them under ``looks``.
     """
     if subject.is_one_array or not applies(subject.import_, subject.result_device, subject.spec):
         return None
@@ -44,20 +49,37 @@ def applies(import_: Import, result_device: str, spec: ArraySpec) -> bool:
 
 def look(spec: ArraySpec, make: Callable[[ArraySpec], Subject]) -> dict[str, Any]:
     """The verdict of a path to which it applies, by arrays like ``spec`` at both places."""
-    found = {place: _looked_at(make, replace(_small(spec), layout=place)) for place in PLACES}
-    verdict, reason = judge(found)
-    evidence = {**found, **({"reason": reason} if reason else {})}
-    return {"verdict": verdict, "evidence": evidence}
+    small = _small(spec)
+    looks: dict[str, list[dict[str, Any]]] = {place: [] for place in PLACES}
+    for place in ORDER:
+        looks[place].append(_looked_at(make, replace(small, layout=place)))
+        if looks[place][-1]["verdict"] not in KNOWN:
+            break
+    verdict, reason = judge(looks)
+    evidence: dict[str, Any] = {place: found[0] for place, found in looks.items() if found}
+    if verdict == "inconstant":
+        evidence["looks"] = {
+            place: [one["verdict"] for one in found] for place, found in looks.items()
+        }
+    return {"verdict": verdict, "evidence": {**evidence, **({"reason": reason} if reason else {})}}
 
 
-def judge(found: dict[str, dict[str, Any]]) -> tuple[str, str | None]:
-    """The verdict from what was found at each place, and why if it is ``unknown``."""
-    for place, one in found.items():
-        if one["verdict"] not in ("view", "copy", "refused"):
-            return "unknown", f"{place}: {one.get('reason', one['verdict'])}"
-    verdicts = {one["verdict"] for one in found.values()}
+KNOWN = ("view", "copy", "refused")
+
+
+def judge(looks: Mapping[str, Sequence[dict[str, Any]]]) -> tuple[str, str | None]:
+    """The verdict from what was found at each place in turn, and why if it is no plain one."""
+    for place, found in looks.items():
+        for one in found:
+            if one["verdict"] not in KNOWN:
+                return "unknown", f"{place}: {one.get('reason', one['verdict'])}"
+    answers = {place: {one["verdict"] for one in found} for place, found in looks.items()}
+    for place, verdicts in answers.items():
+        if len(verdicts) > 1:
+            return "inconstant", f"{' and '.join(sorted(verdicts))} from the same place ({place})"
+    verdicts = set.union(*answers.values())
     if verdicts == {"refused"}:
-        return "unknown", f"refused at either place: {found['aligned'].get('reason')}"
+        return "unknown", f"refused at either place: {looks['aligned'][0].get('reason')}"
     return ("independent", None) if len(verdicts) == 1 else ("dependent", None)
 
 

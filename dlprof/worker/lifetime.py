@@ -3,20 +3,20 @@
 At a size of its own, whatever the case's: the source and every intermediate are dropped while
 the result lives, the memory is used again for other values, and the result is read once more. Proof
 of a dangling result: its values changed (or the process died of reading them, which is why this
-runs in a child of its own). Then the conversion is repeated with its results dropped: memory,
-Python objects or references to the source that grow with every conversion are retained. It cannot
-tell where no values can be read.
+runs in a child of its own, and says where it is). Then the conversion is repeated with its results
+dropped: memory, Python objects or references to the source that go on growing are retained; see
+:mod:`dlprof.worker.growth`. It cannot tell where no values can be read.
 """
 
 from __future__ import annotations
 
 import ctypes
 import gc
-import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Unsupported
+from dlprof.worker import growth
 from dlprof.worker.host_memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import Subject, compile_call
 
@@ -27,64 +27,78 @@ CHURN = 4
 """Arrays and blocks of the source's size that are made after it was dropped."""
 SIZE_BYTES = 64 << 10
 """Small enough that the allocator hands freed memory out again instead of returning it."""
-CONVERSIONS = 200
-RETAINED_SHARE = 0.5
-"""A conversion that leaves this share of the array's bytes keeps the array."""
 LARGEST_BYTES = 64 << 20
 """An array of a user's own may be larger; many of them would not fit into memory."""
-LEAST_BYTES = 64
-"""Smaller arrays than twice this are not told from an allocator's own growth."""
-RETAINED_OBJECTS = 0.9
-"""A conversion that leaves so many objects or references, on average, keeps one each time."""
+AFTER_DROP = "lifetime after drop"
+"""The stage from the end of the source to the end of reading the result: who dies here dangled."""
 
 
-def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
+class Listener(Protocol):
+    """Is told how far it got, and what was found by then; see ``dlprof.worker.case``."""
+
+    def stage(self, name: str) -> None: ...
+    def part(self, name: str, value: Any) -> None: ...
+
+
+class Nobody:
+    """A listener that is not there."""
+
+    def stage(self, name: str) -> None: ...
+    def part(self, name: str, value: Any) -> None: ...
+
+
+def measure(
+    subject: Subject, gpu: Gpu | None = None, listener: Listener | None = None
+) -> dict[str, Any]:
     """Verdict ``safe``, ``dangling``, ``retained`` or ``unknown`` with evidence."""
+    listener = listener or Nobody()
     other = subject.of_elements(SIZE_BYTES // max(DTYPES.get(subject.spec.dtype, 1), 1))
     if subject.is_one_array and not other.spec.size_bytes:
         raise Unsupported("nothing tells how many bytes the source has")
     if other.spec.size_bytes > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
-    evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu)}
+    evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu, listener)}
+    listener.part("after_drop", evidence)
+    listener.stage("lifetime repetition")
     source = other.make_another()
     convert = compile_call(other.code, {**subject.namespace, "x": source})
 
     def convert_and_wait() -> None:
         subject.wait_for(convert())  # what is still being made is not retained
 
-    evidence |= retained(convert_and_wait, source, _meters(subject))
-    verdict = judge(evidence, other.spec.size_bytes)
+    evidence |= growth.measure(convert_and_wait, source, _meters(subject), other.spec.size_bytes)
+    verdict, reason = judge(evidence)
     if verdict in ("dangling", "retained"):
         evidence |= other.made()
-    return {"verdict": verdict, "evidence": evidence}
+    return {"verdict": verdict, "evidence": {**evidence, **({"reason": reason} if reason else {})}}
 
 
-def judge(evidence: dict[str, Any], size_bytes: int = SIZE_BYTES) -> str:
-    """The verdict that the evidence allows of arrays of ``size_bytes``."""
+def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
+    """The verdict that the evidence allows, and why if something grew that proves nothing."""
     if evidence["changed_after_drop"]:
-        return "dangling"
-    grows = (
-        evidence["bytes_per_conversion"] >= max(RETAINED_SHARE * size_bytes, LEAST_BYTES)
-        or evidence["references_per_conversion"] >= RETAINED_OBJECTS
-        or evidence["objects_per_conversion"] >= RETAINED_OBJECTS
-    )
-    if grows:
-        return "retained"
-    return "unknown" if evidence["changed_after_drop"] is None else "safe"
+        return "dangling", None
+    left = growth.judge(evidence)
+    if left == "retained":
+        return "retained", None
+    if left == "nothing":
+        return ("unknown" if evidence["changed_after_drop"] is None else "safe"), None
+    return "unknown", growth.told(evidence)
 
 
-def _changed_after_drop(subject: Subject, gpu: Gpu | None) -> bool | None:
+def _changed_after_drop(subject: Subject, gpu: Gpu | None, listener: Listener) -> bool | None:
     if not subject.import_.returns_array or subject.spec.elements == 0:
         return None
     namespace = {**subject.namespace, "x": subject.make_another()}
     result = compile_call(subject.code, namespace)()
     subject.wait_for(result)
     before = subject.consumer.to_numpy(result).tobytes()
+    listener.stage(AFTER_DROP)
     del namespace["x"]
     gc.collect()
     kept = _churn(subject, gpu)
     after = subject.consumer.to_numpy(result).tobytes()
-    del kept
+    listener.stage("lifetime release")
+    del kept, result
     return bool(before != after)
 
 
@@ -111,41 +125,6 @@ def _overwrite(subject: Subject, array: Any, size: int, gpu: Gpu | None) -> None
         ctypes.memset(address, 0xA5, size)
     elif gpu is not None:
         gpu.write(address, b"\xa5" * size)
-
-
-def retained(
-    convert: Callable[[], Any], source: Any, meters: Sequence[Callable[[], int]]
-) -> dict[str, float]:
-    """What one conversion leaves behind once its result is dropped: bytes, references, objects.
-
-    Measured over two runs of many conversions after a first one that warms allocators and caches;
-    the smaller growth counts, since a leak grows in both. Of several ``meters`` of bytes in use,
-    the one that grew most counts: none of them sees every allocation.
-    """
-    counters = [
-        *meters,
-        lambda: sys.getrefcount(source),
-        sys.getallocatedblocks,
-    ]
-    _grow(convert, counters)
-    runs = [_grow(convert, counters) for _ in range(2)]
-    *sizes, references, objects = (min(grown) / CONVERSIONS for grown in zip(*runs, strict=True))
-    return {
-        "bytes_per_conversion": max(sizes),
-        "references_per_conversion": references,
-        "objects_per_conversion": objects,
-        "conversions": CONVERSIONS,
-    }
-
-
-def _grow(convert: Callable[[], Any], counters: Sequence[Callable[[], int]]) -> list[int]:
-    gc.collect()
-    before = [count() for count in counters]
-    for _ in range(CONVERSIONS):
-        convert()
-    gc.collect()
-    after = [count() for count in counters]
-    return [b - a for a, b in zip(before, after, strict=True)]
 
 
 def _meters(subject: Subject) -> list[Callable[[], int]]:

@@ -6,7 +6,8 @@ from typing import Any
 
 from dlprof.probes.base import Probe
 from dlprof.worker import loading, reference
-from dlprof.worker.case import Answer, check_setup, load, run_case
+from dlprof.worker.answer import Answer
+from dlprof.worker.case import check_setup, load, run_case
 from dlprof.worker.channel import Channel
 from dlprof.worker.inspect import inspect, verify
 from dlprof.worker.recognise import recognise

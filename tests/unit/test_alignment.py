@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy
@@ -10,6 +11,8 @@ from builders import make_result, make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
 from dlprof.reports.result_row import row_of, rows_of
+from dlprof.rules import findings
+from dlprof.rules.steady import Look, Steady, depends, looks_of, owners_of
 from dlprof.worker import alignment
 from dlprof.worker.alignment import judge
 
@@ -19,15 +22,21 @@ NEEDS_64 = "({x} if {x}.ctypes.data % 64 == 0 else {x}.copy())"
 REFUSES = "({x} if {x}.ctypes.data % 64 == 0 else refuse())"
 
 
+def every(period):
+    """An import that copies at every so manieth call, wherever its source begins."""
+    calls = itertools.count(1)
+    return lambda x: x.copy() if next(calls) % period == 0 else x[:]
+
+
 def refuse():
     raise ValueError("not aligned")
 
 
-def measured(code, spec=None, **changes):
+def measured(code, spec=None, by_turns=None, **changes):
     import_ = Import("any", (Protocol.DLPACK,), code, **changes)
 
     def make(spec):
-        return make_subject(import_=import_, spec=spec, refuse=refuse)
+        return make_subject(import_=import_, spec=spec, refuse=refuse, by_turns=by_turns)
 
     return alignment.measure(make(spec or ArraySpec((4, 8), "float32")), make)
 
@@ -37,6 +46,42 @@ def test_an_import_that_copies_unaligned_memory_depends_on_alignment():
     assert found["verdict"] == "dependent"
     assert found["evidence"]["aligned"]["verdict"] == "view"
     assert found["evidence"]["sliced"]["verdict"] == "copy"
+
+
+@pytest.mark.parametrize("period", [2, 3, 4, 5])
+def test_a_path_that_copies_by_turns_is_inconstant_and_not_dependent(period):
+    found = measured("by_turns({x})", by_turns=every(period))
+    assert found["verdict"] == "inconstant"
+    assert found["evidence"]["reason"].startswith("copy and view from the same place")
+    looks = found["evidence"]["looks"]
+    assert {len(words) for words in looks.values()} == {4}
+
+
+INCONSTANT = {
+    "verdict": "inconstant",
+    "evidence": {
+        "aligned": {"verdict": "view", "alignment_bytes": 64},
+        "sliced": {"verdict": "copy", "alignment_bytes": 4},
+        "looks": {"aligned": ["view", "copy"], "sliced": ["copy", "view"]},
+    },
+}
+
+
+def test_a_row_that_is_inconstant_has_no_star():
+    assert not row_of(make_result(alignment=INCONSTANT)).depends
+
+
+def test_an_inconstant_path_is_told_by_processes_and_not_by_alignment():
+    result = make_result(alignment=INCONSTANT)
+    steady = Steady([Look("way", "source", looks_of(result), owners_of(result), depends(result))])
+    assert not steady.holds("view", "way", "source")
+    assert steady.where("view", "way", "source") == " in some processes"
+
+
+def test_no_finding_blames_the_alignment_of_an_inconstant_path():
+    found = {"verdict": "copy", "evidence": {"source_alignment_bytes": 16, "result_device": "cpu"}}
+    results = [make_result("f(x)", ownership=found, alignment=INCONSTANT)]
+    assert [one for one in findings(results) if one.rule == "DLP017"] == []
 
 
 def test_the_alignment_of_both_sources_is_told():
@@ -100,11 +145,11 @@ def test_a_large_array_is_looked_at_in_part():
         raise Unsupported("enough")
 
     alignment.measure(large, make)
-    assert asked == [alignment.LARGEST_BYTES] * 2
+    assert asked == [alignment.LARGEST_BYTES]
 
 
 def test_witnesses_that_disagree_are_no_verdict():
-    found = {"aligned": {"verdict": "unknown", "reason": "why"}, "sliced": {"verdict": "view"}}
+    found = {"aligned": [{"verdict": "unknown", "reason": "why"}], "sliced": [{"verdict": "view"}]}
     assert judge(found) == ("unknown", "aligned: why")
 
 

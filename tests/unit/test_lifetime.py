@@ -12,8 +12,9 @@ from builders import make_subject
 
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import lifetime
-from dlprof.worker.lifetime import CONVERSIONS, SIZE_BYTES, judge, retained
+from dlprof.worker import growth, lifetime
+from dlprof.worker.growth import CONVERSIONS, MOST_RUNS
+from dlprof.worker.lifetime import SIZE_BYTES
 
 pytestmark = pytest.mark.unit
 
@@ -24,11 +25,27 @@ def evidence(changed=False, size_bytes=0.0, references=0.0, objects=0.0):
         "bytes_per_conversion": size_bytes,
         "references_per_conversion": references,
         "objects_per_conversion": objects,
+        "size_bytes": SIZE_BYTES,
+        "conversions": 200,
+        "runs": 12,
     }
 
 
-LEAKS = [{"size_bytes": SIZE_BYTES}, {"references": 1.0}, {"objects": 1.0}]
-TRACES = [{"size_bytes": SIZE_BYTES / 4}, {"references": 0.5}, {"objects": 0.5}, {"objects": -9}]
+def judge(found):
+    return lifetime.judge(found)[0]
+
+
+LEAKS = [
+    {"size_bytes": SIZE_BYTES},
+    {"size_bytes": SIZE_BYTES / 3},
+    {"size_bytes": SIZE_BYTES / 10},
+    {"references": 1.0},
+    {"references": 0.1},
+    {"objects": 1.0},
+    {"objects": 1 / 3},
+]
+TRACES = [{"size_bytes": 61.0}, {"references": 0.005}, {"objects": 0.07}, {"objects": -9}]
+OPEN = [{"size_bytes": SIZE_BYTES / 100}, {"references": 0.02}, {"objects": 0.13}]
 
 
 class TestJudgement:
@@ -45,8 +62,18 @@ class TestJudgement:
         assert judge(evidence(changed=changed, **leak)) == "retained"
 
     @pytest.mark.parametrize("trace", TRACES)
-    def test_what_grows_less_than_once_a_conversion_is_not(self, trace):
+    def test_what_frameworks_leave_that_keep_nothing_is_not(self, trace):
         assert judge(evidence(**trace)) == "safe"
+
+    @pytest.mark.parametrize(
+        ("grown", "words"),
+        [*zip(OPEN, ["655 bytes", "0.02 references", "0.13 blocks"], strict=True)],
+    )
+    def test_what_is_more_than_nothing_and_no_proof_is_unknown_with_the_reason(self, grown, words):
+        verdict, reason = lifetime.judge(evidence(**grown))
+        assert verdict == "unknown"
+        assert reason.startswith(words)
+        assert "in each of 12 runs of 200" in reason
 
     def test_a_result_that_cannot_be_read_is_unknown(self):
         assert judge(evidence(changed=None)) == "unknown"
@@ -54,12 +81,12 @@ class TestJudgement:
 
 class TestRetained:
     def grown(self, convert, source=None, memory_bytes=lambda: 0):
-        return retained(convert, source or object(), [memory_bytes])
+        return growth.measure(convert, source or object(), [memory_bytes], SIZE_BYTES)
 
     def test_a_call_that_leaves_nothing_leaves_nothing(self):
         found = self.grown(object)
         assert found["bytes_per_conversion"] == found["references_per_conversion"] == 0
-        assert found["objects_per_conversion"] < lifetime.RETAINED_OBJECTS
+        assert found["objects_per_conversion"] < growth.OBJECTS.nothing
 
     def test_bytes_are_those_of_the_meter(self):
         used = itertools.count(0, 4096 * CONVERSIONS)
@@ -68,7 +95,8 @@ class TestRetained:
     def test_of_several_meters_the_one_that_grew_most_counts(self):
         used = itertools.count(0, 4096 * CONVERSIONS)
         meters = [lambda: 0, lambda: next(used), lambda: 7]
-        assert retained(object, object(), meters)["bytes_per_conversion"] == 4096
+        found = growth.measure(object, object(), meters, SIZE_BYTES)
+        assert found["bytes_per_conversion"] == 4096
 
     def test_references_to_the_source_are_counted(self):
         source, kept = object(), []
@@ -78,14 +106,14 @@ class TestRetained:
     def test_objects_are_counted(self):
         kept = []
         found = self.grown(lambda: kept.append([object()]))
-        assert found["objects_per_conversion"] > lifetime.RETAINED_OBJECTS
+        assert found["objects_per_conversion"] > growth.OBJECTS.plain
 
     def test_an_object_that_only_a_collection_frees_is_not_retained(self):
         def cycle():
             ring = []
             ring.append(ring)
 
-        assert self.grown(cycle)["objects_per_conversion"] < lifetime.RETAINED_OBJECTS
+        assert self.grown(cycle)["objects_per_conversion"] < growth.OBJECTS.nothing
 
     def test_what_only_the_first_conversions_leave_is_not_retained(self):
         kept, calls = [], itertools.count()
@@ -94,12 +122,51 @@ class TestRetained:
             if next(calls) < CONVERSIONS:
                 kept.append([object()])
 
-        assert self.grown(warms_up)["objects_per_conversion"] < lifetime.RETAINED_OBJECTS
+        assert self.grown(warms_up)["objects_per_conversion"] < growth.OBJECTS.nothing
 
     def test_memory_that_somebody_else_takes_once_is_not_retained(self):
         # before and after a first run, and then before and after two more
         meter = iter([0, 0, 0, 10**9, 10**9, 10**9])
         assert self.grown(object, memory_bytes=lambda: next(meter))["bytes_per_conversion"] == 0
+
+    def test_two_runs_are_enough_where_nothing_grows(self):
+        calls = itertools.count()
+        assert self.grown(lambda: next(calls))["runs"] == growth.LEAST_RUNS
+        assert next(calls) == 3 * CONVERSIONS
+
+    def test_two_runs_are_enough_where_every_conversion_leaves_something(self):
+        kept = []
+        assert self.grown(lambda: kept.append([object()]))["runs"] == growth.LEAST_RUNS
+
+    def test_a_cache_that_fills_for_some_runs_is_waited_for(self):
+        kept, calls = [], itertools.count()
+
+        def fills():
+            number = next(calls)
+            if number < 5 * CONVERSIONS and number % 3 == 0:
+                kept.append(object())
+
+        found = self.grown(fills)
+        assert found["objects_per_conversion"] < growth.OBJECTS.nothing
+        assert found["runs"] == 5
+
+    @pytest.mark.parametrize("every", [3, 10])
+    def test_a_leak_at_some_conversions_is_a_leak(self, every):
+        kept, calls, source = [], itertools.count(), object()
+
+        def leak():
+            if next(calls) % every == 0:
+                kept.append(source)
+
+        found = self.grown(leak, source)
+        assert growth.judge(found) == "retained"
+        assert found["references_per_conversion"] == pytest.approx(1 / every, rel=0.1)
+        assert found["runs"] == MOST_RUNS
+
+    def test_no_more_runs_are_made_of_what_takes_much_memory(self):
+        used = itertools.count(0, 300 << 20)
+        found = growth.measure(object, object(), [lambda: next(used)], 64 << 20)
+        assert found["runs"] == growth.LEAST_RUNS
 
 
 class Block:
@@ -179,6 +246,19 @@ def test_a_result_that_is_kept_for_good_is_retained():
     assert found["evidence"]["bytes_per_conversion"] > SIZE_BYTES / 2
 
 
+@pytest.mark.parametrize("every", [3, 10])
+def test_a_copy_that_is_kept_at_some_conversions_is_retained(every):
+    kept, calls = [], itertools.count()
+
+    def leak(array):
+        copy = array.copy()
+        if next(calls) % every == 0:
+            kept.append(copy)
+        return copy
+
+    assert measured("take({x})", take=leak)["verdict"] == "retained"
+
+
 def test_a_source_that_is_kept_for_good_is_retained():
     kept = []
 
@@ -217,3 +297,38 @@ def test_the_cases_own_source_is_left_alone():
     before = subject.source.copy()
     lifetime.measure(subject)
     assert (subject.source == before).all()
+
+
+class Told:
+    """A listener that writes down what it is told."""
+
+    def __init__(self):
+        self.said = []
+
+    def stage(self, name):
+        self.said.append(name)
+
+    def part(self, name, value):
+        self.said.append({name: dict(value)})
+
+
+def test_it_says_where_it_is_so_that_a_death_can_be_placed():
+    told = Told()
+    calls = []
+
+    def note(array):
+        calls.append(list(told.said))
+        return array.copy()
+
+    import_ = Import("any", (Protocol.DLPACK,), "take({x})")
+    subject = make_subject(import_=import_, producer=Pooled(), pool=Pool(), take=note)
+    calls.clear()
+    lifetime.measure(subject, listener=told)
+    assert told.said == [
+        "lifetime after drop",
+        "lifetime release",
+        {"after_drop": {"changed_after_drop": False}},
+        "lifetime repetition",
+    ]
+    assert calls[0] == []
+    assert all(call[-1] == "lifetime repetition" for call in calls[1:])

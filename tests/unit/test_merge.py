@@ -345,3 +345,74 @@ def test_a_diagnosis_is_no_round():
     assert result.rounds == [0]
     assert result.lifetime.verdict == "safe"
     assert again(result, rounds=1) == result
+
+
+ROUND = "round 2 was interrupted during phases"
+STOPPED = "the diagnosis was interrupted during lifetime"
+ORDERED = {"verdict": "host-sync", "evidence": {}}
+
+
+def interrupted(reason=ROUND, **parts):
+    return make_answer("interrupted", reason, parts=parts)
+
+
+def test_an_interrupted_round_is_told_and_is_no_round():
+    result = merged(make_answer(), interrupted(host_time=make_timing(102.0)))
+    assert (result.status, result.rounds, result.interrupted) == ("ok", [0], ROUND)
+    assert result.notes == [ROUND]
+    assert [process.round for process in result.host_time.processes] == [0, 1]
+
+
+def test_the_ready_time_of_the_other_rounds_outlasts_an_interrupted_one():
+    stop = interrupted("round 2 was interrupted during ready_time", host_time=make_timing(102.0))
+    assert merged(make_answer(), stop).ready_time.same_as == "host_time"
+
+
+def test_a_host_time_is_no_ready_time_where_that_was_interrupted():
+    stop = interrupted("round 1 was interrupted during ready_time", host_time=make_timing(102.0))
+    assert merged(stop).ready_time is None
+
+
+def test_a_case_that_was_interrupted_in_its_first_round_is_skipped_and_keeps_what_came():
+    stop = interrupted("round 1 was interrupted during phases", ownership=VIEW)
+    result = merged(stop)
+    assert (result.status, result.rounds) == ("skipped", [])
+    assert result.reason == "round 1 was interrupted during phases"
+    assert result.ownership.verdict == "view"
+    assert unmerge(result, 3) == []
+
+
+def test_a_round_that_was_measured_again_replaces_the_interrupted_one():
+    answers = [
+        (0, make_answer()), (1, interrupted(host_time=make_timing(500.0))), (1, make_answer()),
+    ]  # fmt: skip
+    result = merge(RECORD, answers, 2)
+    assert [process.round for process in result.host_time.processes] == [0, 1]
+    assert (result.interrupted, result.notes, result.rounds) == (None, [], [0, 1])
+
+
+def test_an_interrupted_diagnosis_keeps_what_was_found_and_says_nothing_of_the_rest():
+    result = merge(RECORD, [(0, make_answer()), (1, interrupted(STOPPED, ordering=ORDERED))], 1)
+    assert (result.status, result.interrupted) == ("ok", STOPPED)
+    assert result.ordering.verdict == "host-sync"
+    assert result.lifetime is None
+
+
+def test_an_interrupted_diagnosis_is_finished_by_resume():
+    result = merge(RECORD, [(0, make_answer()), (1, interrupted(STOPPED, ordering=ORDERED))], 1)
+    answers = unmerge(Result.model_validate_json(result.model_dump_json(by_alias=True)), 1)
+    assert [(round_, answer["status"]) for round_, answer in answers] == [
+        (0, "ok"), (1, "interrupted"),
+    ]  # fmt: skip
+    assert merge(RECORD, answers, 1) == result
+    safe = {"verdict": "safe", "evidence": {}}
+    whole = make_answer(parts={"ordering": ORDERED, "lifetime": safe})
+    del whole["parts"]["host_time"]
+    finished = merge(RECORD, [*answers, (1, whole)], 1)
+    assert (finished.interrupted, finished.notes) == (None, [])
+    assert finished.lifetime.verdict == "safe"
+
+
+def test_an_interrupted_round_survives_being_taken_apart():
+    result = merged(make_answer(), interrupted(host_time=make_timing(102.0)))
+    assert again(result) == result

@@ -180,6 +180,19 @@ def test_bytes_that_stay_behind_are_an_error_and_objects_a_warning():
     (finding,) = found("DLP010", kept(objects=2.0, references=1.0))
     assert finding.severity == "warning"
     assert "1 references to the source, 2 blocks of Python's memory" in finding.summary
+    assert "at every conversion" in finding.summary
+
+
+def test_what_stays_behind_at_some_conversions_is_told_on_average():
+    (finding,) = found("DLP010", kept(bytes=21657.0, objects=0.36))
+    assert "leaves something behind at some conversions" in finding.summary
+    assert finding.summary.endswith("21.15 KiB, 0.36 blocks of Python's memory for each on average")
+
+
+def test_a_few_bytes_beside_a_reference_are_no_error():
+    (finding,) = found("DLP010", kept(bytes=20.0, references=0.33))
+    assert finding.severity == "warning"
+    assert finding.summary.endswith(": 0.33 references to the source for each on average")
 
 
 def test_a_result_that_changed_with_its_source_dangles():
@@ -205,9 +218,26 @@ def test_one_view_that_keeps_the_source_leaves_the_fault_with_the_ways_in():
     assert len(found("DLP011", *views, path("h(x)", lifetime=verdict("safe")))) == 2
 
 
-def test_a_process_that_died_of_reading_proves_it_too():
-    lifetime = verdict("dangling", reason="killed by SIGSEGV (Segmentation fault) during lifetime")
+@pytest.mark.parametrize("stage", ["lifetime after drop", "lifetime"])  # the latter until 0.1
+def test_a_process_that_died_of_reading_proves_it_too(stage):
+    lifetime = verdict("dangling", reason=f"killed by SIGSEGV (Segmentation fault) during {stage}")
     assert rules(path("f(x)", lifetime=lifetime)) == ["DLP011"]
+
+
+def test_a_process_that_died_of_converting_again_and_again_is_a_crash():
+    reason = "killed by SIGABRT (Aborted) during lifetime repetition"
+    lifetime = verdict("unknown", reason=reason, changed_after_drop=False)
+    (finding,) = found("DLP016", path("f(x)", lifetime=lifetime))
+    assert finding.severity == "error"
+    assert rules(path("f(x)", lifetime=lifetime)) == ["DLP016"]
+    assert "during lifetime repetition" in finding.summary
+
+
+def test_values_that_had_changed_before_it_died_dangle():
+    reason = "killed by SIGABRT (Aborted) during lifetime repetition"
+    lifetime = verdict("dangling", reason=reason, changed_after_drop=True)
+    (finding,) = found("DLP011", path("f(x)", lifetime=lifetime))
+    assert "its values changed" in finding.summary
 
 
 def test_a_process_that_was_killed_from_outside_proves_nothing_of_its_memory():

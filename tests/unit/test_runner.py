@@ -32,9 +32,12 @@ class Workers:
     ``dies`` are the imports that end their worker; ``dies_in_company`` those that end a worker
     that served another case before; ``poisons`` those after which a worker dies before it begins
     with the next case; ``refuses`` those that are unsupported. ``fatal`` are the instruments that
-    end their worker.
+    end their worker, ``stopped`` those during which the user stops the run.
+    ``leaves_open`` are the imports that leave many file descriptors open.
     """
 
+    stopped: set = field(default_factory=set)
+    leaves_open: set = field(default_factory=set)
     dies: set = field(default_factory=set)
     dies_in_company: set = field(default_factory=set)
     poisons: set = field(default_factory=set)
@@ -81,6 +84,9 @@ class FakeWorker:
             self.close()
         return Outcome("ok", None, alive=not self.dead)
 
+    def heard(self):
+        return self.partial
+
     def ask(self, request, limit_s, on_stage=None):
         assert not self.dead, "a dead worker was asked"
         assert self.workers.open == 1, "workers disturb each other"
@@ -97,7 +103,12 @@ class FakeWorker:
             self.close()
             reason = f"killed by SIGSEGV, {name}"
             return Outcome("crashed", reason, stage="host_time", alive=False, output="last words")
+        self.partial = Outcome("crashed", None, stage="first call")
         for instrument in request["instruments"]:
+            self.partial.stage = instrument
+            if instrument in self.workers.stopped:
+                raise KeyboardInterrupt
+            self.partial.parts[instrument] = {"verdict": "unknown", "evidence": {"of": name}}
             if instrument in self.workers.fatal:
                 self.close()
                 reason = f"killed by SIGSEGV during {instrument}"
@@ -106,7 +117,8 @@ class FakeWorker:
                 )
         if name in self.workers.refuses:
             return Outcome("unsupported", "TypeError: no")
-        return Outcome("ok", None, parts=make_answer()["parts"])
+        left = {"left_open": 500} if name in self.workers.leaves_open else {}
+        return Outcome("ok", None, parts=make_answer()["parts"] | left)
 
 
 class Watched:
@@ -415,6 +427,68 @@ def test_a_stop_ends_the_worker_and_keeps_the_answers(workers, journal):
     assert sum(len(journal.answers(case)) for case in range(3)) == 1
 
 
+@pytest.mark.parametrize("diagnose", [False, True])
+def test_a_worker_whose_files_are_left_open_serves_no_other_case(workers, journal, diagnose):
+    workers.leaves_open = {"import0"}
+    run(cases_of(4), journal, rounds=2, diagnose=diagnose)
+    assert not any("import0" in asked[:-1] for asked in workers.asked)
+    assert all(statuses(journal, case)[1] == (1, "ok") for case in range(4))
+    assert len(journal.answers(3)) == 2 + diagnose
+    assert workers.open == 0
+
+
+def stop_in(instrument, workers, journal, **settings):
+    workers.stopped = {instrument}
+    with pytest.raises(KeyboardInterrupt):
+        run(cases_of(1), journal, rounds=1, **settings)
+    workers.stopped = set()
+
+
+def test_what_had_come_of_a_round_is_kept_where_it_is_stopped(workers, journal):
+    stop_in("ready_time", workers, journal)
+    ((round_, answer),) = journal.answers(0)
+    assert (round_, answer["status"]) == (0, "interrupted")
+    assert answer["reason"] == "round 1 was interrupted during ready_time"
+    assert set(answer["parts"]) == {"first_call", "ownership", "host_time"}
+
+
+def test_a_round_that_was_stopped_is_measured_again(workers, journal):
+    stop_in("ready_time", workers, journal)
+    run(cases_of(1), journal, rounds=1)
+    assert statuses(journal, 0) == [(0, "interrupted"), (0, "ok")]
+
+
+def test_nothing_is_kept_of_a_round_that_was_stopped_before_anything_came(workers, journal):
+    stop_in("first_call", workers, journal)
+    assert journal.answers(0) == []
+
+
+def test_what_had_come_of_a_diagnosis_is_kept_where_it_is_stopped(workers, journal):
+    stop_in("lifetime", workers, journal, diagnose=True)
+    round_, answer = journal.answers(0)[-1]
+    assert (round_, answer["status"]) == (1, "interrupted")
+    assert answer["reason"] == "the diagnosis was interrupted during lifetime"
+    assert tuple(answer["parts"]) == DIAGNOSIS[:-1]
+
+
+def test_of_a_diagnosis_that_was_stopped_only_the_rest_is_asked_for(workers, journal):
+    stop_in("peak_memory", workers, journal, diagnose=True)
+    workers.requests.clear()
+    run(cases_of(1), journal, rounds=1, diagnose=True)
+    assert [asked for _, _, asked in diagnoses(workers)] == [
+        ("peak_memory", "early_write", "lifetime")
+    ]
+
+
+def test_what_a_stopped_diagnosis_had_found_is_in_the_finished_one(workers, journal):
+    workers.fatal = {"ordering"}
+    stop_in("lifetime", workers, journal, diagnose=True)
+    run(cases_of(1), journal, rounds=1, diagnose=True)
+    _, answer = journal.answers(0)[-1]
+    assert answer["status"] == "ok"
+    assert set(DIAGNOSIS[:-1]) <= set(answer["parts"])
+
+
 def test_a_worker_is_asked_for_the_case_in_plain_words(workers, journal):
     run([make_case(shape=(2, 3), layout="F")], journal, rounds=1, sample_ns=5)
     (request,) = workers.requests
@@ -492,19 +566,14 @@ def test_what_did_not_work_is_not_diagnosed(workers, journal):
     assert [name for name, _, _ in diagnoses(workers)] == ["import1"]
 
 
-@pytest.mark.parametrize(
-    ("instrument", "verdict"),
-    [(name, "dangling" if name == "lifetime" else "unknown") for name in DIAGNOSIS],
-)
-def test_an_instrument_that_ends_its_worker_costs_itself_alone(
-    workers, journal, instrument, verdict
-):
+@pytest.mark.parametrize("instrument", DIAGNOSIS)
+def test_an_instrument_that_ends_its_worker_costs_itself_alone(workers, journal, instrument):
     workers.fatal = {instrument}
     run(cases_of(1), journal, rounds=1, diagnose=True)
     answer = journal.answers(0)[-1][1]
     assert answer["status"] == "ok"
     assert answer["parts"][instrument] == {
-        "verdict": verdict,
+        "verdict": "unknown",
         "evidence": {"reason": f"killed by SIGSEGV during {instrument}"},
     }
     rest = DIAGNOSIS[DIAGNOSIS.index(instrument) + 1 :]

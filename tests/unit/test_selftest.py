@@ -9,7 +9,8 @@ from builders import make_catalog, make_probe_info, make_result
 
 from dlprof.reports.selftest import render
 from dlprof.rules import RULES, Finding
-from dlprof.selftest import Outcome, Selftest, judge, why_no_streams
+from dlprof.selftest import STOPPED, Outcome, Selftest, judge, run, why_no_streams
+from dlprof.session import Verdict
 from dlprof.synthetic import ways
 from dlprof.synthetic.device.faults import PLANTS as DEVICE_PLANTS
 from dlprof.synthetic.faults import NOT_PLANTED, PLANTS, Plant
@@ -152,3 +153,58 @@ def test_the_table_fits_eighty_columns(plants):
     outcomes = tuple(Outcome(plant, ("DLP001", "DLP002")) for plant in plants)
     found = Selftest(outcomes, 60.0, 0.01)
     assert max(len(line) for line in render(found, 9 * "no driver, ").splitlines()) <= 80
+
+
+def judged_when_stopped(plant, *found, **changes):
+    result = result_of(plant).model_copy(update=changes)
+    (answer,) = judge([plant], [result], found, stopped=True)
+    return answer
+
+
+ORDERED = Verdict(verdict="host-sync")
+
+
+@pytest.mark.parametrize("plant", [LEAK, CONTROL])
+@pytest.mark.parametrize(
+    "left",
+    [{"rounds": [0]}, {"lifetime": None}, {"interrupted": "stopped"}, {"status": "skipped"}],
+)
+def test_what_a_stop_left_unfinished_is_neither_missed_nor_clean(plant, left):
+    answer = judged_when_stopped(plant, **left)
+    assert answer.unmeasured
+    assert not answer.missed
+
+
+def test_what_was_finished_before_the_stop_counts():
+    assert judged_when_stopped(LEAK, ordering=ORDERED).missed
+    assert not judged_when_stopped(CONTROL, ordering=ORDERED).unmeasured
+
+
+def test_what_was_found_before_the_stop_counts_though_it_was_not_finished():
+    answer = judged_when_stopped(LEAK, finding("DLP010", "error", 0), rounds=[0])
+    assert not answer.unmeasured
+    assert not answer.missed
+
+
+def test_what_was_not_begun_when_it_was_stopped_is_not_measured():
+    (answer,) = judge([CONTROL], [], [], stopped=True)
+    assert answer.unmeasured
+
+
+def test_a_stopped_selftest_says_once_how_much_was_not_measured():
+    outcomes = (Outcome(LEAK, ("DLP010",)), *(Outcome(CONTROL, (), STOPPED) for _ in range(2)))
+    text = render(Selftest(outcomes, None, None, stopped=True))
+    assert text.count("NOT MEASURED") == 2
+    assert "Not measured, since the selftest was stopped: 2 of what was planted." in text
+    assert "1 of 1 faults found, 0 false alarms on 0 controls." in text
+
+
+def test_a_selftest_that_is_stopped_keeps_what_was_measured(monkeypatch, tmp_path):
+    def measure(plants, catalog, path, watcher):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dlprof.selftest._measure", measure)
+    monkeypatch.setattr("dlprof.selftest.inspect_interpreter", lambda *_: make_catalog())
+    found = run("python", tmp_path, None, PLANTS)
+    assert found.stopped
+    assert len(found.unmeasured) == len(PLANTS)

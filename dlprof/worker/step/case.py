@@ -14,7 +14,7 @@ from dlprof.worker.step.subject import Step, prepare
 from dlprof.worker.words import words
 
 if TYPE_CHECKING:
-    from dlprof.worker.case import Answer
+    from dlprof.worker.answer import Answer
     from dlprof.worker.serve import Desk
 
 WITH_VERDICT = ("values", "reuse")
