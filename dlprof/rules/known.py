@@ -162,20 +162,25 @@ class Known:
         )
 
     @cached_property
-    def tried_breach(self) -> bool:
-        """Whether it is documented to copy, and was a view where the source begins elsewhere."""
-        if self.promise != "copy" or self.tried is None or self.tried.verdict != "dependent":
-            return False
-        places = (mapping(self.tried.evidence.get(place)) for place in PLACES)
-        return any(place.get("verdict") == "view" for place in places)
+    def tried_words(self) -> set[str]:
+        """What the instrument *alignment* saw where looks differ: ``view``, ``copy``, ``refused``."""
+        found = self.tried
+        if found is None or found.verdict not in ("dependent", "inconstant"):
+            return set()
+        looks = mapping(found.evidence.get("looks"))
+        words = {str(mapping(found.evidence.get(place)).get("verdict")) for place in PLACES}
+        lists = (looks.get(place) for place in PLACES)
+        return words | {str(word) for one in lists if isinstance(one, list) for word in one}
 
-    @cached_property
+    @property
+    def tried_breach(self) -> bool:
+        """Whether it is documented to copy, and was a view when it was looked at apart."""
+        return self.promise == "copy" and "view" in self.tried_words
+
+    @property
     def copies_elsewhere(self) -> bool:
-        """Whether it was a copy where the source begins elsewhere, whatever it is here."""
-        if self.tried is None or self.tried.verdict != "dependent":
-            return False
-        places = (mapping(self.tried.evidence.get(place)) for place in PLACES)
-        return any(place.get("verdict") == "copy" for place in places)
+        """Whether it was a copy when it was looked at apart, whatever it is here."""
+        return "copy" in self.tried_words
 
     @cached_property
     def result_device(self) -> str | None:

@@ -511,3 +511,11 @@ def test_a_view_whose_copy_elsewhere_needed_memory_is_no_advice_against_amplific
     copy = path("h(x)", 500 * US, "copy", **needs(1.0))
     (finding,) = found("DLP005", greedy, view, copy)
     assert finding.advice.startswith("h(x) needs 1.0")
+
+
+def test_a_documented_copy_that_is_a_view_now_and_then_breaks_its_promise():
+    looks = {"aligned": ["copy", "view", "copy", "copy"], "sliced": ["copy"] * 4}
+    place = {"verdict": "copy", "alignment_bytes": 64}
+    by_turns = verdict("inconstant", aligned=place, sliced=place, looks=looks)
+    (finding,) = found("DLP018", path("f(x)", 1e4, "copy", case=PROMISED, alignment=by_turns))
+    assert "is a view when tried apart" in finding.summary

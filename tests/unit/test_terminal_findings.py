@@ -117,3 +117,9 @@ def test_a_safe_view_that_loses_the_read_only_flag_is_told_with_the_condition(ru
     told = flat([VIEW], findings=[finding("warning", rule=rule)])
     assert ("that is safe if nobody writes to the result (DLP009):" in told) is condition
     assert ("cheapest that is safe:" in told) is not condition
+
+
+def test_a_path_that_leaks_is_not_called_safe_however_little_stays_behind():
+    told = flat([VIEW], findings=[finding("warning", rule="DLP010")])
+    assert "no path is called safe" in told
+    assert "not safe: DLP010" in told
