@@ -163,7 +163,7 @@ class Known:
 
     @cached_property
     def tried_words(self) -> set[str]:
-        """What the instrument *alignment* saw where looks differ: ``view``, ``copy``, ``refused``."""
+        """What the instrument *alignment* saw where looks differ: views, copies, refusals."""
         found = self.tried
         if found is None or found.verdict not in ("dependent", "inconstant"):
             return set()

@@ -1,4 +1,4 @@
-"""Is a copy that JAX makes of PyTorch's memory torn if that memory is not aligned? No dlprof."""
+"""Is a copy that JAX makes of memory that is not aligned torn by a write after the call? No dlprof."""
 
 import sys
 
@@ -12,26 +12,42 @@ ELEMENTS = 4 << 20
 SOURCES = {
     "torch.zeros(n)": lambda: torch.zeros(ELEMENTS),
     "torch.zeros(n + 1)[1:]": lambda: torch.zeros(ELEMENTS + 1)[1:],
+    "numpy.zeros(n)": lambda: numpy.zeros(ELEMENTS, "float32"),
 }
 WAYS = {
-    "jnp.array(x.numpy())": lambda x: jnp.array(x.numpy()),
-    "jnp.asarray(x.numpy())": lambda x: jnp.asarray(x.numpy()),
-    "jnp.asarray(x.numpy(), copy=True)": lambda x: jnp.asarray(x.numpy(), copy=True),
+    "jnp.array({})": jnp.array,
+    "jnp.asarray({})": jnp.asarray,
+    "jnp.asarray({}, copy=True)": lambda x: jnp.asarray(x, copy=True),
+    "jax.device_put({})": jax.device_put,
+    "jax.dlpack.from_dlpack({})": jax.dlpack.from_dlpack,
+    "jnp.from_dlpack({})": jnp.from_dlpack,
+    "jnp.from_dlpack({}, copy=True)": lambda x: jnp.from_dlpack(x, copy=True),
 }
 
 
-def torn(make, convert):
-    """Whether the copy holds what was written to the source after the call."""
-    x = make()
-    y = convert(x)
-    x.fill_(1)
-    copied = y.unsafe_buffer_pointer() != x.data_ptr()
-    return copied and bool((numpy.asarray(y) != 0).any())
+def tried(make, convert):
+    """``view``, or whether the copy holds what was written to the source after the call."""
+    source = make()
+    x = numpy.from_dlpack(source) if isinstance(source, torch.Tensor) else source
+    given = source if convert in FROM_DLPACK else x
+    y = convert(given)
+    if isinstance(source, torch.Tensor):
+        source.fill_(1)
+    else:
+        source.fill(1)
+    if y.unsafe_buffer_pointer() == x.ctypes.data:
+        return "view"
+    return "torn" if (numpy.asarray(y) != 0).any() else "whole"
 
+
+FROM_DLPACK = {convert for way, convert in WAYS.items() if "from_dlpack" in way}
 
 for way, convert in WAYS.items():
     for source, make in SOURCES.items():
-        changed = sum(torn(make, convert) for _ in range(TRIES))
-        print(f"{way:34} {source:24} {changed:2} of {TRIES} copies changed")
+        begins = {(make().data_ptr() if "torch" in source else make().ctypes.data) % 64}
+        seen = [tried(make, convert) for _ in range(TRIES)]
+        counts = ", ".join(f"{seen.count(word)} {word}" for word in sorted(set(seen)))
+        x = "x" if "torch" not in source or convert in FROM_DLPACK else "x.numpy()"
+        print(f"{way.format(x):36} x = {source:22} at {begins.pop():2} mod 64: {counts}")
 versions = ("numpy", numpy.__version__, "torch", torch.__version__, "jax", jax.__version__)
 print(sys.version.split()[0], *versions)
