@@ -188,7 +188,7 @@ ComparisonJson = Annotated[
 AcrossPythons = Annotated[
     bool,
     typer.Option(
-        "--across-pythons",
+        "--any-python",
         help="Compare also sessions of two versions of Python.",
         rich_help_panel=MEASURING,
     ),

@@ -16,7 +16,7 @@ MEASURING = ("sample_ns", "together")
 """Settings that change the times themselves: what a sample is the mean of, and what else a process
 serves, which leaves memory and threads behind."""
 
-ACROSS = "--across-pythons"
+ACROSS = "--any-python"
 
 REFUSED = {
     "machine": "measured on different machines",

@@ -60,7 +60,6 @@ PLANTS = (
     Plant("narrow", ("narrow",), "DLP007", promise="copy", dtypes=("float64",)),
     Plant("wrong-strides", ("wrong_strides",), "DLP008", promise="copy"),
     Plant("change-source", ("change_source",), "DLP008", promise="copy"),
-    Plant("lock-source", ("lock_source",), "DLP008"),
     Plant("one-buffer", ("one_buffer",), "DLP008", promise="copy"),
     Plant("stale", ("stale",), "DLP008", promise="copy"),
     Plant("lose-read-only", ("lose_read_only",), "DLP009", layouts=("readonly",)),

@@ -110,13 +110,6 @@ def change_source(source: Array) -> Array:
     return result
 
 
-def lock_source(source: Array) -> Array:
-    """Fault: a view that leaves the source read-only."""
-    source.wait()
-    source.data.flags.writeable = False
-    return view(source)
-
-
 def one_buffer(source: Array) -> Array:
     """Fault: copies into the same memory each time, whoever still holds the last result."""
     source.wait()

@@ -2,7 +2,7 @@
 
 Three looks, each a part of the verdict on *values*, at new arrays of the same path:
 
-- The source, and whether it can be written, are compared with what they were before the call.
+- The source is compared with what it was before the call; and it must not have become writable.
 - A first result is held while an array of other values is converted. If it changes, and its own
   source did not, the second conversion has overwritten it. Of arrays that cannot be written none of
   other values can be had: there, two held copies that can be written and are at one address are it.
@@ -113,8 +113,9 @@ def _convert(subject: Subject, source: Any, changed: dict[str, Any]) -> Conversi
     difference = _difference(before, _values(subject, source))
     if difference:
         changed["source"] = difference
-    if None not in (writable, now := producer.writable(source)) and writable != now:
-        changed["source_writable"] = [writable, now]
+    if writable is False and producer.writable(source) is True:
+        # The other way round a framework guards what it shares, as MXNet does by its documents.
+        changed["source_writable"] = [False, True]
     return Conversion(source, before, result, _values_of_result(subject, result))
 
 

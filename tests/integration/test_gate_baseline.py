@@ -116,7 +116,7 @@ def other(measured, **changes):
         (lambda m: {"environment": other(m, cpu="Z80")}, 3, "cpu Z80"),
         (lambda m: {"environment": other(m, cores=1024)}, 3, "cores 1024"),
         (lambda m: {"environment": other(m, platform="CP/M")}, 3, "platform CP/M"),
-        (lambda m: {"environment": other(m, python="3.6.1")}, 3, "--across-pythons"),
+        (lambda m: {"environment": other(m, python="3.6.1")}, 3, "--any-python"),
         (lambda m: {"environment": other(m, dlprof="0.0.1")}, 3, "dlprof 0.0.1"),
         (
             lambda m: {

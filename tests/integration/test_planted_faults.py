@@ -31,7 +31,6 @@ CONTROLS = {
     "narrow": ("ways.narrow(x)", "ways.copy(x)"),
     "wrong-strides": ("ways.wrong_strides(x)", "ways.copy(x)"),
     "change-source": ("ways.change_source(x)", "ways.copy(x)"),
-    "lock-source": ("ways.lock_source(x)", "ways.view(x)"),
     "one-buffer": ("ways.one_buffer(x)", "ways.copy(x)"),
     "stale": ("ways.stale(x)", "ways.copy(x)"),
     "lose-read-only": ("ways.lose_read_only(x)", "ways.view(x)"),

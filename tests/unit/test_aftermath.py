@@ -129,8 +129,17 @@ def test_a_write_to_the_source_is_seen_of_its_view():
     assert changed(mutate)["source"]["different"] == 1
 
 
-def test_a_source_that_can_no_longer_be_written_is_seen():
-    assert changed(lock) == {"source_writable": [True, False]}
+def test_a_source_that_can_be_written_after_the_call_alone_is_seen():
+    def unlock(array):
+        array.flags.writeable = True
+        return array
+
+    spec = ArraySpec((4, 8), "float32", "readonly")
+    assert changed(unlock, spec) == {"source_writable": [False, True]}
+
+
+def test_a_framework_may_guard_what_it_shares_by_making_the_source_read_only():
+    assert measured(lock)["verdict"] == "ok"
 
 
 def test_a_second_conversion_that_overwrites_the_first_result_is_seen():

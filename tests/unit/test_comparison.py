@@ -272,7 +272,7 @@ def test_two_pythons_are_compared_where_that_is_what_is_meant():
     sides = [{"environment": {**ENVIRONMENT, "python": text}} for text in ("3.11.7", "3.13.1")]
     headers = {"base_header": sides[0], "head_header": sides[1]}
     refused, result = compared(suite(), suite(seed=50), **headers)
-    assert "--across-pythons" in refused.invalid
+    assert "--any-python" in refused.invalid
     assert result.code(unsure=0) == NOT_KNOWN
     for meant in ({"across_pythons": True}, {"block": 100}):
         found, result = compared(suite(), suite(seed=50), **headers, **meant)

@@ -212,7 +212,7 @@ def odd_results(draw):
     }  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(st.lists(odd_results(), max_size=6))
 def test_no_rule_fails_on_any_combination_of_what_is_missing_or_odd(contents):
     found = findings([Result.model_validate(content) for content in contents])
