@@ -55,8 +55,8 @@ def measure(given: Namespace) -> outcome.Outcome:
         rows=rows,
         caption=(
             "by hand: the call's time as a share of a queued job of 200 ms, median of "
-            f"{REPEATS}.\nslope: dlprof's, at 50, 100 and 200 ms, of the host's time against the end"
-            " of the very\nqueue that the call was behind: what part of it was waited for."
+            f"{REPEATS}.\nslope: dlprof's, at 50, 100 and 200 ms, of the host's time against the"
+            " end of the very\nqueue that the call was behind: what part of it was waited for."
         ),
         targets=[
             outcome.Target(
