@@ -82,6 +82,8 @@ def _try_sizes(subject: Subject, elsewhere: Subject | None, sizes_bytes: Sequenc
     tried = Tried()
     way = (subject.consumer.name, subject.import_.name)
     for size in sizes_bytes:
+        if size >= LARGE_BYTES and "view" in tried.here.values():
+            break  # so it is at this size, and elsewhere is not tried at it
         if size >= LARGE_BYTES and way in _tried_large:
             tried.here[size] = "tried on another path of this import"
             break

@@ -218,3 +218,10 @@ class TestUnaligned:
         found = measured(code, spec=spec, consumer=late, late=late, sizes=SIZES[:1])
         assert found["verdict"] in ("safe", "unsafe", "unknown")
         assert found["evidence"].get("torn_layout", layout) == layout
+
+
+def test_what_is_a_view_is_not_made_at_a_size_that_takes_seconds():
+    code = "({x}.copy() if {x}.ctypes.data % 8 else {x}[...])"
+    sizes = (*SIZES, early_write.LARGE_BYTES)
+    found = measured(code, sizes, spec=ArraySpec((4, 8), "float32"))
+    assert seen(found) == ["view"] * 3
