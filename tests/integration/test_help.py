@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 from command_line import dlprof
@@ -33,9 +34,16 @@ ROOM = 36
 """Columns that are left for words at least."""
 
 
+@pytest.fixture(scope="module")
+def help_of(tmp_path_factory):
+    """The help of a verb, asked for once."""
+    state = tmp_path_factory.mktemp("state")
+    return cache(lambda verb: dlprof(*verb.split(), "--help", state=state, COLUMNS="80"))
+
+
 @pytest.mark.parametrize("verb", ["", *VERBS])
-def test_words_have_room_beside_the_names_of_options(tmp_path, verb):
-    run = dlprof(*verb.split(), "--help", state=tmp_path, COLUMNS="80")
+def test_words_have_room_beside_the_names_of_options(help_of, verb):
+    run = help_of(verb)
     assert run.code == 0
     lines = run.out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -54,22 +62,22 @@ def test_words_have_room_beside_the_names_of_options(tmp_path, verb):
         ("history show", ["Output"]),
     ],
 )
-def test_options_stand_in_panels(tmp_path, verb, panels):
-    out = dlprof(*verb.split(), "--help", state=tmp_path, COLUMNS="80").out
+def test_options_stand_in_panels(help_of, verb, panels):
+    out = help_of(verb).out
     found = re.findall(r"╭─ (.*?) ─", out)
     assert [name for name in found if name not in ("Arguments", "Options")] == panels
 
 
 @pytest.mark.parametrize("verb", ["run", "gate", "calibrate", "steps"])
-def test_of_a_verb_that_measures_only_the_help_stands_outside_panels(tmp_path, verb):
-    out = dlprof(verb, "--help", state=tmp_path, COLUMNS="80").out
+def test_of_a_verb_that_measures_only_the_help_stands_outside_panels(help_of, verb):
+    out = help_of(verb).out
     panel = re.search(r"╭─ Options ─.*?╰─", out, re.DOTALL)
     assert panel
     assert re.findall(r"^│ (-\S+)", panel[0], re.MULTILINE) == ["--help"]
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_what_may_be_left_out_stands_in_one_pair_of_brackets(tmp_path, verb):
-    out = dlprof(*verb.split(), "--help", state=tmp_path, COLUMNS="80").out
+def test_what_may_be_left_out_stands_in_one_pair_of_brackets(help_of, verb):
+    out = help_of(verb).out
     assert "[[" not in out
     assert "]]" not in out
