@@ -225,3 +225,14 @@ def test_what_is_a_view_is_not_made_at_a_size_that_takes_seconds():
     sizes = (*SIZES, early_write.LARGE_BYTES)
     found = measured(code, sizes, spec=ArraySpec((4, 8), "float32"))
     assert seen(found) == ["view"] * 3
+
+
+def test_memory_that_is_refused_elsewhere_costs_no_answer():
+    def refuse(array):
+        if array.ctypes.data % 8:
+            raise ValueError("not aligned")
+        return array.copy()
+
+    found = measured("refuse({x})", refuse=refuse, spec=ArraySpec((4, 8), "float32"))
+    assert (found["verdict"], seen(found)) == ("safe", ["whole"] * 3)
+    assert set(found["evidence"]["unaligned_bytes"].values()) == {"refused"}
