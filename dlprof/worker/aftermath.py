@@ -26,8 +26,8 @@ from dlprof.worker.subject import Subject, compile_call
 from dlprof.worker.words import words
 
 LARGEST_BYTES = 64 << 10
-"""Arrays are read about ten times. PyTorch works with several threads from 128 KiB of float32 on,
-which takes tens of milliseconds where other programs keep the processors."""
+"""Arrays are read about ten times. At 256 KiB PyTorch worked with several threads, which took 25 ms
+where other programs kept the processors; at this size it did not."""
 OWN_LARGEST_BYTES = 1 << 20
 """Of a user's own array, which is read four times and cannot be made smaller."""
 SLOW_NS = 500_000_000
