@@ -3,7 +3,8 @@
 Equal code against equal code; and code in which two of eleven views are slower, one by 5 % and one
 by 10 %, by the same spin for all tools: dlprof gate, pytest-benchmark
 (--benchmark-compare-fail=min:5%), pyperf compare_to (significant and at least 5 %), and a median of
-five samples with 5 %. The fourteen other conversions of a slower suite are equal code, too.
+five samples with 5 %. The fourteen other conversions of a slower suite are equal code, too. What
+``dlprof calibrate`` says it would catch of the copies is planted as well, one copy in a gate.
 
 A full run takes many hours. Every gate is a line in --file as soon as it is done, and a later call
 goes on where an earlier one stopped; --hours says when to stop. --table prints what is there.
@@ -14,7 +15,8 @@ goes on where an earlier one stopped; --hours says when to stop. --table prints 
 Two calls at once, with different --kinds, disturb each other: the load stands in each line.
 
 The turns of the spin come from times that are measured once, by the first call, and kept in the
-file: the machine must be quiet then. The true slowdown of each gate is in the file, too.
+file, as is what dlprof calibrate says: the machine must be as it is later. The true slowdown of
+each gate is in the file, too.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from typing import Any
 
 import outcome
 from gate_suite import COPIES, SUITE, VIEWS, Conversion
-from gate_tools import TOOLS, Options, Planted, samples_ns
+from gate_tools import TOOLS, Options, Planted, foretold, samples_ns
 from spun_probe import LOOP
 
 FALSE_ALARMS = 0.01
@@ -44,7 +46,7 @@ CAUGHT = {5.0: 0.95, 10.0: 1.0}
 MOST_S = 300.0
 MOST_EQUAL_S = 150.0
 TURNS = 10_000
-KINDS = EQUAL, SLOWER, COPIED = "equal", "slower", "copies"
+KINDS = EQUAL, SLOWER, COPIED, FORETOLD = "equal", "slower", "copies", "foretold"
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--equal", type=int, default=100, help="gates of equal code (100)")
     parser.add_argument("--slower", type=int, default=100, help="gates with slower views (100)")
     parser.add_argument("--copies", type=int, default=5, help="gates with slower copies (5)")
+    parser.add_argument("--foretold", type=int, default=20, help="gates of what was foretold (20)")
     parser.add_argument("--others", type=int, default=20, help="at most, of each other tool (20)")
     parser.add_argument("--tools", nargs="*", default=list(TOOLS), choices=list(TOOLS))
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=KINDS)
@@ -86,37 +89,48 @@ def arguments() -> argparse.Namespace:
 
 def run(given: argparse.Namespace) -> None:
     """Run what is not in the file yet, all kinds and tools in turn."""
-    calibration = calibrated(given.file)
+    calibration = calibrated(given.file, given.budget)
     done = {tuple(line["key"]) for line in lines(given.file) if "key" in line}
     options = Options(given.budget, given.processes)
     until = time.monotonic() + 3600 * given.hours
-    for gate in wanted(given):
+    for gate in wanted(given, calibration):
         if time.monotonic() > until:
             return
         if gate.key not in done:
             append(given.file, played(gate, calibration, options))
 
 
-def wanted(given: argparse.Namespace) -> Iterator[Gate]:
+def wanted(given: argparse.Namespace, calibration: dict[str, Any]) -> Iterator[Gate]:
     """All gates; whatever is interrupted has about as many of each."""
     most = {EQUAL: given.equal, SLOWER: given.slower, COPIED: given.copies}
-    for number in range(max(most.values())):
-        for kind, (tool, percents) in product(given.kinds, planned(given.tools, number)):
+    for number in range(max(*most.values(), given.foretold)):
+        percents = planned(number)
+        for kind, tool in product(given.kinds, given.tools):
+            if kind == FORETOLD:
+                continue
             limit = most[kind] if tool == "dlprof" else min(most[kind], given.others)
             if number < limit:
                 yield Gate(tool, kind, number, percents[kind])
+        if FORETOLD in given.kinds and "dlprof" in given.tools and number < given.foretold:
+            yield from seen(number, calibration)
 
 
-def planned(
-    tools: Sequence[str], number: int
-) -> list[tuple[str, dict[str, dict[Conversion, float]]]]:
-    """Every tool with what is slower in its gates of this number: any two views meet in turn."""
+def planned(number: int) -> dict[str, dict[Conversion, float]]:
+    """What is slower in the gates of this number, by kind: any two views meet in turn."""
     first, apart = number % len(VIEWS), 1 + number // len(VIEWS) % (len(VIEWS) - 1)
     second = (first + apart) % len(VIEWS)
     small, large = CAUGHT
     slower = {VIEWS[first]: small, VIEWS[second]: large}
     copies = {COPIES[number % len(COPIES)]: small, COPIES[(number + 1) % len(COPIES)]: large}
-    return [(tool, {EQUAL: {}, SLOWER: slower, COPIED: copies}) for tool in tools]
+    return {EQUAL: {}, SLOWER: slower, COPIED: copies}
+
+
+def seen(number: int, calibration: dict[str, Any]) -> Iterator[Gate]:
+    """One copy, slower by what dlprof calibrate says of it; none where that is nothing."""
+    copy = COPIES[number % len(COPIES)]
+    size = calibration["foretold"].get(copy.name)
+    if size:
+        yield Gate("dlprof", FORETOLD, number, {copy: 100 * size})
 
 
 def played(gate: Gate, calibration: dict[str, Any], options: Options) -> dict[str, Any]:
@@ -154,8 +168,10 @@ def turns_of(conversion: Conversion, percent: float, calibration: dict[str, Any]
     return math.ceil(percent / 100 * taken_ns / calibration["turn_ns"])
 
 
-def calibrated(file: Path) -> dict[str, Any]:
-    """What a turn of the spin and each conversion takes; measured once for a file."""
+def calibrated(file: Path, budget_s: float) -> dict[str, Any]:
+    """What a turn of the spin and each conversion takes, and what dlprof calibrate says it sees of
+    each; measured once for a file.
+    """
     for line in lines(file):
         if "turn_ns" in line:
             return line
@@ -164,6 +180,7 @@ def calibrated(file: Path) -> dict[str, Any]:
     found = {
         "turn_ns": taken_s / 10 / TURNS * 1e9,
         "times_ns": {one.name: min(samples_ns(one, 20)) for one in SUITE},
+        "foretold": foretold(budget_s),
     }
     append(file, found)
     return found
@@ -193,7 +210,7 @@ def summary(given: argparse.Namespace) -> outcome.Outcome:
     tools = [tool for tool in TOOLS if any(line["key"][0] == tool for line in gates)]
     columns = ["tool", "false alarms", "elsewhere", "unsure"]
     columns += [f"+{percent:g} % caught" for percent in CAUGHT]
-    columns += ["copies caught", "s, equal", "s, slower", "s, most"]
+    columns += ["copies caught", "foretold", "s, equal", "s, slower", "s, most"]
     return outcome.Outcome(
         title="Gates: dlprof against what people use",
         columns=tuple(columns),
@@ -202,12 +219,21 @@ def summary(given: argparse.Namespace) -> outcome.Outcome:
             "Gates of sixteen conversions. false alarms: gates of equal code that call anything "
             "slower.\nelsewhere: gates with slower conversions that call another one slower, too. "
             "unsure: gates of\nequal code in which a case could not be told. caught: the view that "
-            "is slower is called so, and the\nsame of copies. Times are medians of whole gates, "
-            "both sides."
+            "is slower is called so, and the\nsame of copies. foretold: copies, each slower by "
+            "what dlprof calibrate says a gate would\ncatch of it: "
+            f"{foresight(given.file)}.\nTimes are medians of whole gates, both sides."
         ),
         targets=list(targets(of_tool(gates, "dlprof"))),
         shortened=len(kind(of_tool(gates, "dlprof"), EQUAL)) < 100,
         details={"gates": len(gates)},
+    )
+
+
+def foresight(file: Path) -> str:
+    found = next((line["foretold"] for line in lines(file) if "foretold" in line), {})
+    return ", ".join(
+        f"{one.name} {f'{100 * size:g} %' if (size := found.get(one.name)) else 'nothing'}"
+        for one in COPIES
     )
 
 
@@ -221,7 +247,7 @@ def kind(gates: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
 
 def row(tool: str, gates: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     equal, slower = kind(gates, EQUAL), kind(gates, SLOWER)
-    planted = slower + kind(gates, COPIED)
+    planted = slower + kind(gates, COPIED) + kind(gates, FORETOLD)
     return (
         tool,
         share([is_alarm(line) for line in equal]),
@@ -229,6 +255,7 @@ def row(tool: str, gates: Sequence[dict[str, Any]]) -> tuple[str, ...]:
         share([line["unsure"] > 0 for line in equal]),
         *(share(caught(slower, percent)) for percent in CAUGHT),
         share([found for percent in CAUGHT for found in caught(kind(gates, COPIED), percent)]),
+        share(caught(kind(gates, FORETOLD))),
         middle(equal),
         middle(slower),
         f"{max((line['wall_s'] for line in gates), default=0):.0f}",
@@ -240,13 +267,13 @@ def is_alarm(line: dict[str, Any]) -> bool:
     return bool(line["slower"]) or line["exit_code"] == 1
 
 
-def caught(gates: Sequence[dict[str, Any]], percent: float) -> list[bool]:
-    """Of each conversion that is slower by so much, whether it is called so."""
+def caught(gates: Sequence[dict[str, Any]], percent: float | None = None) -> list[bool]:
+    """Of each conversion that is slower, by so much or at all, whether it is called so."""
     return [
         name in line["slower"]
         for line in gates
         for name, one in line["planted"].items()
-        if one["percent"] == percent
+        if percent in (None, one["percent"])
     ]
 
 

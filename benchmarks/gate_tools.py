@@ -12,6 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import timeit
 from collections.abc import Callable, Mapping
@@ -74,12 +75,25 @@ def dlprof(planted: Planted, folder: Path, options: Options) -> Said:
     return Said(slower, unsure, wall_s, done.returncode, " ".join(answers[1:]))
 
 
+def foretold(budget_s: float) -> dict[str, float | None]:
+    """What ``dlprof calibrate`` says a gate would catch of each conversion; None for nothing."""
+    with tempfile.TemporaryDirectory(prefix="dlprof-calibrate-") as folder:
+        file, noise = Path(folder, "suite.toml"), Path(folder, "noise.json")
+        file.write_text(scenario(), encoding="utf-8")
+        command = [sys.executable, "-m", "dlprof", "calibrate", file, "--budget", budget_s]
+        _run([*command, "-o", noise], {"PYTHONPATH": str(ROOT)})
+        content = json.loads(noise.read_text(encoding="utf-8"))
+    return {_name(one["case"]): one["caught"] for one in content["cases"]}
+
+
+def _name(case: Mapping[str, str]) -> str:
+    return f"{case['producer']}->{case['consumer']} {case['export']}->{case['import']}"
+
+
 def _dlprof_words(content: Mapping[str, Any]) -> dict[str, str]:
     found = {}
     for one in content["cases"]:
-        case = one["case"]
-        name = f"{case['producer']}->{case['consumer']} {case['export']}->{case['import']}"
-        found[name] = one["times"][0]["word"] if one["times"] else "GONE"
+        found[_name(one["case"])] = one["times"][0]["word"] if one["times"] else "GONE"
     return found
 
 

@@ -15,6 +15,7 @@
     ├── Unsure                  3  the gate cannot tell, or what it takes to tell was not measured
     ├── ExpectationsMissed      1  a scenario's expectation was not met
     ├── ExpectationsUnknown     3  a scenario's expectation could not be checked
+    ├── FindingsUnknown         3  nothing looked for what ``--fail-on`` names
     ├── FindingsFailed          1  a rule found what ``--fail-on`` or the selftest does not allow
     └── Interrupted             130  stopped by the user; what was measured is kept
 
@@ -81,6 +82,12 @@ class ExpectationsMissed(DlprofError):
 
 class ExpectationsUnknown(DlprofError):
     """Whether a scenario's expectation holds could not be told from what was measured."""
+
+    exit_code = 3
+
+
+class FindingsUnknown(DlprofError):
+    """A rule that ``--fail-on`` names needs an instrument that looked at nothing."""
 
     exit_code = 3
 

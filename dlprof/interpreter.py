@@ -87,6 +87,9 @@ class Worker:
         self._tail = b""
         self._pending = b""
         self._last_id = 0
+        self._asked_at = 0.0
+        self._begun: Mapping[str, Any] | None = None
+        self._early: list[dict[str, Any]] = []
         self._deaf = False
         self._oom_kills = 0
         self._heard = Outcome("crashed", None)
@@ -98,18 +101,42 @@ class Worker:
         on_stage: Callable[[str], None] | None = None,
         import_limit_s: float | None = None,
     ) -> Outcome:
-        """Send a request and wait for its end; see :meth:`wait`."""
-        self.send(request)
+        """Send a request, unless it was begun, and wait for its end; see :meth:`wait`."""
+        if self._begun == request:
+            self._begun = None
+            self._write({"go": self._last_id})
+        else:
+            self.send(request)
         return self.wait(limit_s, on_stage, import_limit_s)
 
     def send(self, request: Mapping[str, Any]) -> None:
         """Send a request and do not wait; what was asked before and not waited for is forgotten."""
         self._last_id += 1
         self._tail = b""
+        self._early = []
         self._oom_kills = oom_kills()
-        line = json.dumps({**request, "id": self._last_id}) + "\n"
+        self._asked_at = time.monotonic()
+        self._write({**request, "id": self._last_id})
+
+    def begin(self, request: Mapping[str, Any]) -> None:
+        """Send a case that stops once its frameworks are imported, until :meth:`ask` goes on."""
+        self.send({**request, "hold": True})
+        self._begun = request
+
+    def settle(self, limit_s: float) -> None:
+        """Wait until what was begun has imported or ended, until ``limit_s`` after it was begun;
+        nobody is killed.
+        """
+        deadline = self._asked_at + limit_s
+        while self._begun is not None and time.monotonic() < deadline:
+            ended = self.process.poll() is not None
+            self._early += self._rest() if ended else self._messages()
+            if ended or any("held" in message or "done" in message for message in self._early):
+                return
+
+    def _write(self, message: Mapping[str, Any]) -> None:
         try:
-            os.write(self._requests, line.encode())
+            os.write(self._requests, (json.dumps(message) + "\n").encode())
         except BrokenPipeError:
             self._deaf = True
 
@@ -126,12 +153,14 @@ class Worker:
         """
         outcome = self._heard = Outcome("crashed", None)
         if self._deaf:
+            for message in self._come(ended=True):
+                self._record(message, outcome, on_stage)
             return self._died(outcome)
         import_limit_s = IMPORT_LIMIT_S if import_limit_s is None else import_limit_s
-        deadline = time.monotonic() + import_limit_s
+        deadline = self._asked_at + import_limit_s
         while True:
             ended = self.process.poll() is not None
-            for message in self._rest() if ended else self._messages():
+            for message in self._come(ended):
                 if "done" in message:
                     outcome.status, outcome.reason = str(message["done"]), message.get("reason")
                     return outcome
@@ -190,6 +219,11 @@ class Worker:
         *lines, self._pending = self._pending.split(b"\n")
         messages = [_message(line) for line in lines]
         return [message for message in messages if message.get("id") == self._last_id]
+
+    def _come(self, ended: bool) -> list[dict[str, Any]]:
+        """What has come since the last look, or before anybody looked."""
+        early, self._early = self._early, []
+        return early + (self._rest() if ended else [] if early else self._messages())
 
     def _rest(self) -> list[dict[str, Any]]:
         """All that a dead worker had said before it died."""

@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from dlprof.catalog import Catalog, environment
 from dlprof.errors import Unsaved, UsageError
 from dlprof.inspecting import SYNTHETIC as SYNTHETIC  # noqa: PLC0414 - callers find these here
 from dlprof.inspecting import UNMEASURED as UNMEASURED  # noqa: PLC0414
-from dlprof.inspecting import check_setup
 from dlprof.inspecting import inspect_all as inspect_all  # noqa: PLC0414
 from dlprof.inspecting import inspect_interpreter as inspect_interpreter  # noqa: PLC0414
 from dlprof.interrupts import uninterrupted
@@ -25,6 +24,7 @@ from dlprof.journal import Journal
 from dlprof.judging import judge
 from dlprof.merge import merge, unmerge
 from dlprof.omissions import not_paired, not_run, without_path
+from dlprof.own_setup import check_setup
 from dlprof.place import place_of, present_pairs
 from dlprof.plan import Case
 from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
@@ -150,6 +150,7 @@ class Measurement:
         try:
             yield runner
         finally:
+            runner.close()
             self._spent = self._spend()  # what is printed later is what the file says
             try:
                 self._findings = judge(self.header(), self.results, len(self.cases))
@@ -157,12 +158,12 @@ class Measurement:
             finally:
                 self._save_last()
 
-    def _measure_references(self, round_: int) -> None:
+    def _measure_references(self, round_: int, quiet: Callable[[], None]) -> None:
         enough = self.reference_rounds is not None and round_ >= self.reference_rounds
         if enough or self.journal.has(references.PLACE, round_):
             return
         for name, place in self._places.items():
-            references.measure(place.interpreter.python, name, round_, self.journal)
+            references.measure(place.interpreter.python, name, round_, self.journal, quiet)
 
     def _run_trips(self, out_of_time: bool) -> None:
         """Trips there and back, by the paths that were found to be the cheapest safe ones.

@@ -34,7 +34,7 @@ def time_text(measure: TimeMeasure | None, medians_ns: Sequence[float] = ()) -> 
         return modes_text([mode.median_ns for mode in measure.modes])
     if measure.ci95_ns is None:
         return "~" + plain_time(measure.median_ns)
-    if not is_narrow(measure) and len(medians_ns) > 1:
+    if is_wide(measure) and len(medians_ns) > 1:
         return range_text(min(medians_ns), max(medians_ns))
     return with_interval(measure.median_ns, measure.ci95_ns)
 
@@ -47,20 +47,43 @@ def is_narrow(measure: TimeMeasure) -> bool:
     return half <= WIDE * measure.median_ns
 
 
+def is_wide(measure: TimeMeasure) -> bool:
+    """Whether processes differ so much that no one number stands for them: in modes, or widely."""
+    return bool(measure.modes) or (measure.ci95_ns is not None and not is_narrow(measure))
+
+
+def ends_ns(measure: TimeMeasure, medians_ns: Sequence[float] = ()) -> tuple[float, float]:
+    """The least and the most that is told of a time: twice the median where that stands for it.
+
+    Of modes the fastest and the slowest. Of a wide interval the range of ``medians_ns``, those of
+    the processes, as it is written; its own ends where they are not there.
+    """
+    if measure.ci95_ns is None or not is_wide(measure) or measure.modes:
+        return measure.modes_ns
+    return (min(medians_ns), max(medians_ns)) if len(medians_ns) > 1 else measure.ci95_ns
+
+
 def loop_time_text(measure: TimeMeasure | None) -> str:
     """The time of an iteration, as any other: the range over processes where they differ."""
+    return time_text(measure, process_medians(measure))
+
+
+def process_medians(measure: TimeMeasure | None) -> list[float]:
+    """The median of each process in ns, as far as its samples are there."""
     processes = measure.processes if measure is not None else []
-    medians = [statistics.median(one.samples_ns) for one in processes if one.samples_ns]
-    return time_text(measure, medians)
+    return [statistics.median(one.samples_ns) for one in processes if one.samples_ns]
 
 
-def brief_text(measure: TimeMeasure) -> str:
+def brief_text(measure: TimeMeasure, medians_ns: Sequence[float] = ()) -> str:
     """A time without its interval: ``2.4 us``, and ``0.14 | 0.41 ms`` for modes.
 
-    ``~2.4 us`` where no interval is known: the next process may give another one.
+    ``~2.4 us`` where no interval is known: the next process may give another one. Where the
+    interval is as wide as the value, the range of ``medians_ns``, as in :func:`time_text`.
     """
     if measure.modes:
         return modes_text([mode.median_ns for mode in measure.modes])
+    if is_wide(measure) and len(medians_ns) > 1:
+        return range_text(min(medians_ns), max(medians_ns))
     return f"{'' if repeated(measure) else '~'}{plain_time(measure.median_ns)}"
 
 
@@ -69,18 +92,24 @@ def repeated(measure: TimeMeasure) -> bool:
     return measure.ci95_ns is not None or bool(measure.modes)
 
 
-def times_text(longer: TimeMeasure, shorter: TimeMeasure) -> str:
-    """``3.3``: how many times as long; of modes ``at least 3.3``, between the nearest two; ``about
-    3.3`` where one of them has no interval.
+def times_text(
+    longer: TimeMeasure,
+    shorter: TimeMeasure,
+    longer_medians_ns: Sequence[float] = (),
+    shorter_medians_ns: Sequence[float] = (),
+) -> str:
+    """``3.3``: how many times as long; ``at least 3.3`` of modes and of wide intervals, between
+    the nearest two :func:`ends_ns`; ``about 3.3`` where one of them has no interval.
 
-    Empty where that is no number, or where the modes of the one reach into those of the other.
+    Empty where that is no number, or where the one reaches into the other.
     """
-    low, high = longer.modes_ns[0], shorter.modes_ns[1]
-    in_modes = bool(longer.modes or shorter.modes)
-    if high <= 0 or (in_modes and low <= high):
+    low = ends_ns(longer, longer_medians_ns)[0]
+    high = ends_ns(shorter, shorter_medians_ns)[1]
+    wide = is_wide(longer) or is_wide(shorter)
+    if high <= 0 or (wide and low <= high):
         return ""
     sure = repeated(longer) and repeated(shorter)
-    how = ("at least " if in_modes else "") if sure else "about "
+    how = ("at least " if wide else "") if sure else "about "
     return f"{how}{ratio_text(low / high)}"
 
 

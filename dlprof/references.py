@@ -5,7 +5,7 @@ They stand in the journal beside the cases, under a number that no case has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from pydantic import ValidationError
 
@@ -18,9 +18,15 @@ BUDGET_NS = 10_000_000
 LIMIT_S = 20.0
 
 
-def measure(python: str, environment: str, round_: int, journal: Journal) -> None:
-    """One process of an interpreter, without any framework; what cannot be had is left out."""
+def measure(
+    python: str, environment: str, round_: int, journal: Journal, quiet: Callable[[], None]
+) -> None:
+    """One process of an interpreter, without any framework; what cannot be had is left out.
+
+    It is asked once ``quiet`` has returned, which waits for what still runs on the machine.
+    """
     with Worker(python, {}) as worker:
+        quiet()
         outcome = worker.ask({"do": "reference", "budget_ns": BUDGET_NS}, LIMIT_S)
     found = outcome.parts.get("reference")
     if outcome.status == "ok" and isinstance(found, dict):

@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dlprof.diagnosis import diagnosed_cases, diagnosis_of
@@ -34,20 +33,14 @@ from dlprof.settings import OWN_PROCESS_BYTES as OWN_PROCESS_BYTES  # noqa: PLC0
 from dlprof.settings import Settings as Settings  # noqa: PLC0414 - callers find it here
 from dlprof.settings import process_of as process_of  # noqa: PLC0414
 from dlprof.settings import sample_ns_for as sample_ns_for  # noqa: PLC0414
+from dlprof.standby import Interpreter as Interpreter  # noqa: PLC0414
+from dlprof.standby import Standby
 
 TOGETHER_LIMIT_S = 15.0
 LEAST_BYTES_PER_S = 50e6
 """A case has a second more for each so many bytes: they are made, converted and compared."""
 
 Group = list[tuple[int, Case]]
-
-
-@dataclass(frozen=True)
-class Interpreter:
-    """What workers are started with: a Python, and variables of its frameworks."""
-
-    python: str
-    variables: Mapping[str, str]
 
 
 class Watcher(Protocol):
@@ -73,7 +66,7 @@ class Runner:
         journal: Journal,
         watcher: Watcher,
         on_answer: Callable[[], None] = lambda: None,
-        on_round: Callable[[int], None] = lambda _: None,
+        on_round: Callable[[int, Callable[[], None]], None] = lambda _, __: None,
     ) -> None:
         self.interpreters = interpreters
         self.cases = cases
@@ -85,7 +78,7 @@ class Runner:
         self.rounds_done = 0
         self.out_of_time = False
         self._diagnosed_here: set[int] = set()
-        self._loaded: Worker | None = None
+        self._standby = Standby(interpreters)
         self.later_rounds: tuple[str, ...] = EVERY_ROUND
         self._diagnosis = diagnosis_of(settings)
 
@@ -98,9 +91,12 @@ class Runner:
         for round_ in range(self.settings.rounds):
             if round_ and self._over_budget(started):
                 break
-            self.on_round(round_)
+            groups = list(self._groups(round_))
+            if groups and not round_:
+                self._begin(groups[0][0][1])
+            self.on_round(round_, self._standby.settle)
             last = round_ == self.settings.rounds - 1
-            for group in self._groups(round_):
+            for group in groups:
                 late = not last or self._over_budget(started)
                 self._run_group(group, round_, set() if late else diagnosed)
             self.rounds_done = round_ + 1
@@ -135,19 +131,24 @@ class Runner:
     def load(self, round_: int, only: set[int]) -> None:
         """Start the first worker of a round, and have it import what it needs meanwhile."""
         for group in self._groups(round_, only):
-            self.watcher.case(group[0][1], round_, "import")
-            self._loaded = self._worker(group[0][1])
-            self._loaded.send({"do": "load", "cases": [way(case) for _, case in group]})
+            first = group[0][1]
+            self.watcher.case(first, round_, "import")
+            self._standby.load(first.environment, [way(case) for _, case in group])
             return
+
+    def _begin(self, case: Case) -> None:
+        """Have the first worker import while the references are prepared."""
+        if not case.is_step:
+            self.watcher.case(case, 0, "import")
+            self._standby.begin(case.environment, self._request(case, 0))
 
     def wait(self) -> None:
         """Until the worker that :meth:`load` started has imported; one that died is forgotten."""
-        if self._loaded is not None and not self._loaded.wait(self.settings.limit_s).alive:
-            self.close()
+        self._standby.wait(self.settings.limit_s)
 
     def round(self, round_: int, only: set[int]) -> None:
         """One round of some cases."""
-        self.on_round(round_)
+        self.on_round(round_, self._standby.settle)
         for group in self._groups(round_, only):
             self._run_group(group, round_, set())
         self.rounds_done = max(self.rounds_done, round_ + 1)
@@ -161,16 +162,10 @@ class Runner:
 
     def close(self) -> None:
         """End a worker that was loaded and not used."""
-        if self._loaded is not None:
-            self._loaded.close()
-            self._loaded = None
+        self._standby.close()
 
     def _worker(self, case: Case) -> Worker:
-        if self._loaded is not None:
-            worker, self._loaded = self._loaded, None
-            return worker
-        interpreter = self.interpreters[case.environment]
-        return Worker(interpreter.python, interpreter.variables)
+        return self._standby.worker(case.environment)
 
     def _over_budget(self, started: float) -> bool:
         budget = self.settings.budget_s
@@ -319,22 +314,25 @@ class Runner:
         alone: bool = False,
     ) -> Outcome:
         return worker.ask(
-            {
-                "do": "step" if case.is_step else "case",
-                **way(case),
-                "shape": case.shape,
-                "dtype": case.dtype,
-                "layout": case.layout,
-                "device": case.device,
-                "instruments": instruments or self._instruments(case, round_),
-                "setup": self.settings.setup,
-                "placements": self.settings.placements,
-                "budget_ns": self.settings.sample_ns,
-                "largest_bytes": self.settings.largest_bytes,
-            },
+            self._request(case, round_, instruments),
             self._limit_s(alone) + case.size_bytes / LEAST_BYTES_PER_S,
             lambda stage: self.watcher.case(case, round_, stage),
         )
+
+    def _request(self, case: Case, round_: int, instruments: Sequence[str] = ()) -> dict[str, Any]:
+        return {
+            "do": "step" if case.is_step else "case",
+            **way(case),
+            "shape": case.shape,
+            "dtype": case.dtype,
+            "layout": case.layout,
+            "device": case.device,
+            "instruments": instruments or self._instruments(case, round_),
+            "setup": self.settings.setup,
+            "placements": self.settings.placements,
+            "budget_ns": self.settings.sample_ns,
+            "largest_bytes": self.settings.largest_bytes,
+        }
 
     def _instruments(self, case: Case, round_: int) -> tuple[str, ...]:
         if case.is_step:

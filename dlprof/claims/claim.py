@@ -13,10 +13,9 @@ from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import Row, suspected
-from dlprof.rules.known import mapping, number
+from dlprof.rules.known import mapping, number, waits
 from dlprof.session import FindingRecord, Result, Session, Verdict
 
-WAITS = ("host-sync", "device-sync")
 WAITS_NOT = ("synchronous", "stream-ordered", "unordered")
 """``synchronous``: the producer's work is done before the conversion starts."""
 
@@ -118,17 +117,17 @@ def _not(wanted: str) -> Objection:
 
 
 def _waits(result: Result) -> str | None:
-    found = result.ordering
-    if found is not None and found.verdict in WAITS_NOT:
+    found, word = result.ordering, waits(result.ordering)
+    if found is not None and found.verdict in WAITS_NOT and word is None:
         return None
-    if found is None or found.verdict not in WAITS:
+    if found is None or word is None:
         return f"not known whether it waits: {_reason(found)}"
     loaded = mapping(found.evidence.get("loaded"))
     host_ns, queued_ns = number(loaded.get("host_ns")), number(loaded.get("queued_ns"))
     if host_ns is None or queued_ns is None:
-        return found.verdict
+        return word
     times = f"takes {plain_time(host_ns)} behind {plain_time(queued_ns)} of queued work"
-    return f"{found.verdict}: {times}"
+    return f"{word}: {times}"
 
 
 def _unsafe(row: Row) -> str | None:

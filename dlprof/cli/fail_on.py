@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlprof.axes import split
-from dlprof.errors import FindingsFailed, UsageError
-from dlprof.rules import RULES
+from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
+from dlprof.rules import NEEDS, RULES
 from dlprof.rules.finding import SEVERITIES
-from dlprof.session import FindingRecord
+from dlprof.session import FindingRecord, Result, Verdict
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,69 @@ class FailOn:
         """Whether such a finding is not allowed."""
         return finding.rule in self.rules or finding.severity in self.severities
 
+    @property
+    def blind(self) -> tuple[str, ...]:
+        """The rules named that find nothing without the diagnosis."""
+        return tuple(rule for rule in NEEDS if rule in self.rules)
+
+    def check_asked(self, left_out_by: str, add: str = "add --diagnose") -> None:
+        """Raise :class:`UsageError` where a rule is named that a run without the diagnosis cannot
+        find, which ``left_out_by`` leaves out; ``add`` says what helps.
+        """
+        if self.blind:
+            named = ", ".join(self.blind)
+            need = "needs" if len(self.blind) == 1 else "need"
+            raise UsageError(
+                f"--fail-on {named} {need} the diagnosis, which {left_out_by} leaves out; {add}"
+            )
+
+    def unlooked(self) -> str:
+        """Without the diagnosis: which findings of the severities nobody looked for, in words;
+        empty where no severity is named.
+        """
+        if not self.severities:
+            return ""
+        return f"--fail-on: there is no diagnosis, so nothing looks for {', '.join(NEEDS)}"
+
+    def check_looked_for(self, results: Iterable[Result]) -> None:
+        """Raise :class:`FindingsUnknown` for a rule named of which the instrument looked at no
+        result.
+        """
+        if not self.blind:
+            return
+        looked = instruments_of(results)
+        lost = [rule for rule in self.blind if NEEDS[rule] not in looked]
+        if lost:
+            parts = dict.fromkeys(NEEDS[rule].replace("_", " ") for rule in lost)
+            raise FindingsUnknown(
+                f"--fail-on: nothing looked for {', '.join(lost)}: not measured:"
+                f" {', '.join(parts)} (see --diagnose)"
+            )
+
     def check(self, findings: Iterable[FindingRecord]) -> None:
         """Raise :class:`FindingsFailed` if there is a finding that is not allowed."""
         found = [finding for finding in findings if self.fails(finding)]
         if found:
             names = ", ".join(dict.fromkeys(f"{f.rule} {f.name}" for f in found))
             raise FindingsFailed(f"--fail-on: found {names}")
+
+
+def instruments_of(results: Iterable[Result]) -> frozenset[str]:
+    """The instruments of the diagnosis that rules need, and that could tell of one result."""
+    wanted = set(NEEDS.values())
+    found: set[str] = set()
+    for result in results:
+        found |= {name for name in wanted - found if _has_looked(getattr(result, name))}
+        if found == wanted:
+            break
+    return frozenset(found)
+
+
+def _has_looked(verdict: Verdict | None) -> bool:
+    """Whether it could tell; ``moot`` is what has nothing to look at, such as copies of a view."""
+    if verdict is None:
+        return False
+    return verdict.verdict != "unknown" or verdict.evidence.get("moot") is True
 
 
 def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:

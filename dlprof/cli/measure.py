@@ -40,11 +40,15 @@ def measure(
 
     Raises :class:`Unmeasured` after the report where no case could be measured,
     :class:`FindingsFailed` where there is a finding that ``fail_on`` does not allow,
+    :class:`FindingsUnknown` where nothing looked for what it names (:class:`UsageError` before
+    anything is measured, if that is known then),
     :class:`Interrupted` where the user stopped it, and :class:`Unsaved` where the session could
     not be written in the end. Expectations of a scenario are checked last.
     """
     wanted.check(**{"the session": output})
     request = replace(request, command=typed(request.command))
+    if fail_on is not None and not request.settings.diagnose:
+        _check_asked(fail_on, request, resumed)
     path = output or measuring.default_path(request.command[0])
     with Bar() as bar:
         measurement = Measurement(request, catalog, path, bar, resumed, catalogs or {})
@@ -68,7 +72,24 @@ def measure(
     check_measured(rows)
     if fail_on is not None:
         fail_on.check(measurement.header().findings)
+        fail_on.check_looked_for(measurement.results())
     check_expectations(measurement.header())
+
+
+def _check_asked(fail_on: FailOn, request: Request, resumed: sessions.Session | None) -> None:
+    """That what ``--fail-on`` names can be found without a diagnosis; of severities what cannot."""
+    words = request.command
+    if resumed is not None:
+        fail_on.check_asked("the run that is finished here", "measure anew with --diagnose")
+    elif "--no-diagnose" in words:
+        fail_on.check_asked("--no-diagnose", "take it away, or write --diagnose")
+    elif "--quick" in words:
+        fail_on.check_asked("--quick")
+    else:
+        fail_on.check_asked("the scenario" if words[:1] == ("sweep",) else f"dlprof {words[0]}")
+    if fail_on.unlooked():
+        with contextlib.suppress(OSError):
+            typer.echo(f"dlprof: {fail_on.unlooked()}", err=True)
 
 
 def _resuming(command: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def report(
 ) -> None:
     """Print the report of a session again, or write it in another form."""
     from dlprof import session as sessions
-    from dlprof.cli.fail_on import parse
+    from dlprof.cli.fail_on import instruments_of, parse
     from dlprof.cli.scenario_report import shown_as
     from dlprof.cli.wanted import Wanted
     from dlprof.errors import UsageError
@@ -52,4 +52,7 @@ def report(
         shown_as(found)(found, rows_of(found.results))
     wanted.give(found, lambda: found.results, allowed, session, trends)
     if allowed is not None:
+        if allowed.unlooked() and not instruments_of(found.results):
+            typer.echo(f"dlprof: {allowed.unlooked()}", err=True)
         allowed.check(found.findings)
+        allowed.check_looked_for(found.results)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -50,16 +51,21 @@ def run(
 
     Example: dlprof run torch numpy --shape 4096x4096
     """
-    from dlprof.cli.fail_on import parse
-    from dlprof.cli.measure import finish, measure
-    from dlprof.cli.starting import started
-    from dlprof.cli.wanted import Wanted
+    from dlprof.cli.starting import Starting
     from dlprof.errors import UsageError
-    from dlprof.measuring import Request
     from dlprof.plan import Axes
 
-    allowed = parse(fail_on) if fail_on else None
-    wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)
+    files_wanted: tuple[Any, ...] = (
+        json,
+        html,
+        csv,
+        parquet,
+        markdown,
+        junit,
+        sarif,
+        gitlab,
+        github,
+    )
     if resume is not None:
         given = {
             "the frameworks": producer,
@@ -81,7 +87,7 @@ def run(
             "--timeout": timeout,
         }
         options.refuse_with_resume(given)
-        finish(resume, output, wanted, allowed)
+        _finish(resume, output, files_wanted, fail_on)
         return
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
@@ -99,7 +105,15 @@ def run(
     )
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)
-    catalog = started(interpreter, files)
+    allowed = _allowed(fail_on)
+    with Starting(interpreter, files) as starting:
+        # These imports take as long as the interpreter needs to answer.
+        from dlprof.cli.measure import measure
+        from dlprof.cli.wanted import Wanted
+        from dlprof.measuring import Request
+
+        wanted = Wanted(*files_wanted)
+        catalog = starting.catalog()
     request = Request(
         pairs=options.pairs(catalog, producer, consumer),
         axes=axes,
@@ -110,3 +124,23 @@ def run(
         command=("run", producer, consumer),
     )
     measure(request, catalog, output, wanted, fail_on=allowed)
+
+
+def _allowed(fail_on: list[str] | None) -> Any:
+    if not fail_on:
+        return None
+    from dlprof.cli.fail_on import parse
+
+    return parse(fail_on)
+
+
+def _finish(
+    session: Path,
+    output: Path | None,
+    files_wanted: tuple[Any, ...],
+    fail_on: list[str] | None,
+) -> None:
+    from dlprof.cli.measure import finish
+    from dlprof.cli.wanted import Wanted
+
+    finish(session, output, Wanted(*files_wanted), _allowed(fail_on))

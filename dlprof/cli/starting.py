@@ -5,21 +5,29 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager, nullcontext
 
-from rich.console import Console
-from rich.text import Text
-
 from dlprof.catalog import Catalog
 from dlprof.clean import clean
-from dlprof.measuring import inspect_interpreter
+from dlprof.inspecting import Inspection
+
+
+class Starting(Inspection):
+    """As :class:`dlprof.inspecting.Inspection`; who waits for it is told so on a terminal."""
+
+    def catalog(self) -> Catalog:
+        with _said(f"starting {self.python}"):
+            return super().catalog()
 
 
 def started(python: str, probe_files: tuple[str, ...] = ()) -> Catalog:
-    """As :func:`dlprof.measuring.inspect_interpreter`, and said on a terminal."""
-    with _said(f"starting {python}"):
-        return inspect_interpreter(python, probe_files)
+    """The catalog of an interpreter."""
+    with Starting(python, probe_files) as starting:
+        return starting.catalog()
 
 
 def _said(text: str) -> AbstractContextManager[object]:
     if not sys.stderr.isatty():  # rich takes FORCE_COLOR for a terminal
         return nullcontext()
+    from rich.console import Console
+    from rich.text import Text
+
     return Console(stderr=True).status(Text(clean(text)))

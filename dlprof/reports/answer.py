@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
-from dlprof.quantity import brief_text, is_narrow, ratio_text, time_text, times_text
+from dlprof.quantity import brief_text, times_text
+from dlprof.reports import race
+from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row, trusted
 from dlprof.reports.trip_paths import is_right, unsafe_text
 from dlprof.rules.alignment import WORDS
+from dlprof.rules.promise import NOT_LOOKED_AT
 from dlprof.rules.steady import Steady
+from dlprof.rules.words import ALIKE
 
 MOST_NAMED = 3
 KINDS = {
@@ -47,20 +51,40 @@ def _answer(rows: Sequence[Row], name: str, steady: Steady) -> str:
         return where + _none_is_safe([row for row in rows if row.ready is not None], steady)
     best = safe[0]
     sentences = [
-        f"{where}cheapest{_good(best)}: {best.code}, {_kind(best, steady)}, {_ready(best)}."
+        f"{where}cheapest{_good(best)}: {best.code}, {_kind(best, steady)}, {told_time(best)}."
     ]
-    tied = [row.code for row in safe[1:] if not slower(best, row)]
+    tied = [row.code for row in safe[1:] if not slower(best, row) or _may_take_less(row, best)]
     if tied:
         sentences.append(f"Not told apart from it: {listed(tied)}.")
     right = [row for row in rows if row.ready is not None and not row.changed]
-    # What other programs took is no path's cost.
-    own = [row for row in right if not row.disturbed] or right
-    worst = max(own, key=lambda row: row.cost_ns)
-    if slower(best, worst):
-        sentences.append(f"The slowest, {worst.code}, takes {_as_long(worst, best)}.")
+    sentences += _slowest(rows, right, best)
     if best.owner == "view":
         sentences += _copy(safe, [row for row in rows if _is_copy(row)], steady)
     return " ".join(sentences)
+
+
+def _slowest(rows: Sequence[Row], right: Sequence[Row], best: Row) -> Iterator[str]:
+    """What the slowest costs, and of which rows it is that where slower ones stand in the table.
+
+    What other programs took is no path's cost.
+    """
+    known = [row for row in right if row.is_known]
+    worst = max(known, key=lambda row: row.cost_ns, default=None)
+    if worst is None or not slower(best, worst):
+        return
+    beyond = [row for row in rows if row.ready is not None and row.cost_ns > worst.cost_ns]
+    among = {
+        "that is right": any(row.changed for row in beyond),
+        "whose time is known": any(not row.is_known and not row.changed for row in beyond),
+    }
+    which = " and ".join(word for word, left_out in among.items() if left_out)
+    which = f" {which}" if which else ""
+    yield f"The slowest{which}, {worst.code}, takes {_as_long(worst, best)}."
+
+
+def _may_take_less(row: Row, best: Row) -> bool:
+    """Whether its time is not known, and was no more than that of ``best`` at least once."""
+    return not row.is_known and row.ready is not None and row.ready.min_ns <= best.cost_ns
 
 
 def _good(best: Row) -> str:
@@ -77,22 +101,43 @@ def _good(best: Row) -> str:
 def _copy(safe: Sequence[Row], copies: Sequence[Row], steady: Steady) -> Iterator[str]:
     """What to write if a copy is needed: one that is documented, wherever the source begins."""
     offered = [row for row in safe if _is_copy(row) and _may_be_offered(row, steady)]
-    offered = [row for row in offered if not row.disturbed] or offered
     documented = [row for row in offered if row.promise == "copy"]
     if documented:
         best = _plainest(documented)
-        yield f"If you need a copy: {best.code}, {_ready(best)}."
+        yield f"If you need a copy: {best.code}, {told_time(best)}{_unlooked(best)}."
     elif offered:
         best = _plainest(offered)
-        undocumented = f"{_ready(best)}, which is not documented to copy"
-        yield f"If you need a copy: {best.code}, {undocumented}."
+        undocumented = f"{told_time(best)}, which is not documented to copy"
+        yield f"If you need a copy: {best.code}, {undocumented}{_unlooked(best)}."
     elif copies:
-        yield "If you need a copy: no measured path is known to be a safe one."
+        yield f"If you need a copy: {_no_copy(copies, steady)}"
+
+
+def _unlooked(copy: Row) -> str:
+    return f" ({NOT_LOOKED_AT})" if race.is_unlooked_copy(copy) else ""
+
+
+def _no_copy(copies: Sequence[Row], steady: Steady) -> str:
+    """That there is no safe copy; and one that is whole for whoever waits for it, if there is."""
+    none = "no measured path is known to be a safe one"
+    late = [row for row in copies if race.only_races(row) and _may_be_offered(row, steady)]
+    late = [row for row in late if not row.disturbed] or late
+    late = [row for row in late if row.promise == "copy"] or late
+    if not late:
+        return f"{none}."
+    best = _plainest(sorted(late, key=lambda row: row.cost_ns))
+    how = f"wait for the result before you write x ({race.how_seen(best)})"
+    return f"{none}; {best.code}, {told_time(best)}, copies, but {how}."
 
 
 def _plainest(rows: Sequence[Row]) -> Row:
-    """The shortest code of those that are not told apart from the first, the cheapest."""
-    return min((row for row in rows if not slower(rows[0], row)), key=lambda row: len(row.code))
+    """The shortest code of those that take as long as the first, the cheapest whose time is known.
+
+    Where no time is known the cheapest itself: it takes no longer than what was measured.
+    """
+    first, *rest = [row for row in rows if row.is_known] or rows[:1]
+    near = [row for row in rest if row.cost_ns <= ALIKE * first.cost_ns and not slower(first, row)]
+    return min([first, *near], key=lambda row: len(row.code))
 
 
 def _is_copy(row: Row) -> bool:
@@ -108,11 +153,9 @@ def _may_be_offered(row: Row, steady: Steady) -> bool:
 def _as_long(worst: Row, best: Row) -> str:
     if worst.ready is None or best.ready is None:
         return "longer"
-    medians = worst.process_medians_ns
-    if len(medians) > 1 and not worst.ready.modes and not is_narrow(worst.ready):
-        least = ratio_text(min(medians) / best.cost_ns)
-        return f"{_ready(worst)}: at least {least} times as long"
-    return f"{brief_text(worst.ready)}: {times_text(worst.ready, best.ready)} times as long"
+    medians = worst.process_medians_ns, best.process_medians_ns
+    times = times_text(worst.ready, best.ready, *medians) if best.is_known else ""
+    return brief_text(worst.ready, medians[0]) + (f": {times} times as long" if times else "")
 
 
 def listed(codes: Sequence[str]) -> str:
@@ -139,7 +182,7 @@ def _cheapest_right(measured: Sequence[Row], steady: Steady) -> str:
     if not right:
         return ""
     best = min(right, key=lambda row: row.cost_ns)
-    what = f"{best.code}, {_kind(best, steady)}, {_ready(best)}"
+    what = f"{best.code}, {_kind(best, steady)}, {told_time(best)}"
     return f" The cheapest that is right: {what}; {unsafe_text(best)}."
 
 
@@ -172,7 +215,3 @@ def _kind(row: Row, steady: Steady) -> str:
     if row.look and row.owner in WORDS and steady.differs(row.owner, row.look.way):
         return kind + steady.where(row.owner, row.look.way, row.look.source)
     return kind
-
-
-def _ready(row: Row) -> str:
-    return time_text(row.ready, row.process_medians_ns)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dlprof.quantity import plain_time
+from dlprof.quantity import plain_time, size_text, time_text
 from dlprof.reports.row import Row
+from dlprof.rules import thresholds
 
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""
@@ -13,6 +14,11 @@ DISTURBED = "disturbed"
 WHY_DISTURBED = (
     "disturbed: in half of the samples or more, other programs had the processor for half of the"
     " time or more; what the path takes by itself is less, and not known"
+)
+SCATTERED = "scattered"
+WHY_SCATTERED = (
+    f"scattered: one process, whose median is over {thresholds.SCATTER_RATIO:.0f} times its fastest"
+    " sample; what the path takes by itself is not known"
 )
 
 
@@ -25,7 +31,7 @@ def device_text(row: Row) -> str:
 
 
 def speed_text(row: Row) -> str:
-    if row.gb_per_s is None or row.size_bytes < LEAST_BYTES or row.disturbed:
+    if row.gb_per_s is None or row.size_bytes < LEAST_BYTES or not row.is_known:
         return "-"
     return f"{row.gb_per_s:.2g}"
 
@@ -36,10 +42,21 @@ def owner_text(row: Row) -> str:
 
 
 def status_text(row: Row) -> str:
-    """The status; of a time that is not the path's own that it is disturbed."""
+    """The status; of a time that is not known to be the path's own, why."""
     if row.changed:
         return "wrong"
-    return DISTURBED if row.status == "ok" and row.disturbed else row.status
+    return why_not_known(row) if row.status == "ok" and not row.is_known else row.status
+
+
+def why_not_known(row: Row) -> str:
+    """In a word, why the time is not known to be the path's own."""
+    return DISTURBED if row.disturbed else SCATTERED
+
+
+def told_time(row: Row) -> str:
+    """The time for a sentence, as its table writes it; in brackets why it is not known."""
+    time = time_text(row.ready, row.process_medians_ns)
+    return time if row.ready is None or row.is_known else f"{time} ({why_not_known(row)})"
 
 
 def fault_text(row: Row) -> str:
@@ -61,3 +78,12 @@ def modes_text(row: Row) -> str:
         )
         for mode in modes
     )
+
+
+def kept_text(row: Row) -> str:
+    """What the first conversion of a new array takes, and of which size; empty if nothing more."""
+    if row.kept_ns is None:
+        return ""
+    first, second = (plain_time(value) for value in row.kept_ns)
+    of = f" of {size_text(int(row.kept_bytes))}" if row.kept_bytes is not None else ""
+    return f"the first conversion of a new array{of} takes {first}, the next {second}"

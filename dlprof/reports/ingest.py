@@ -8,8 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dlprof.quantity import plain_time, significant, size_text, time_text
+from dlprof.quantity import plain_time, significant, size_text
 from dlprof.reports.answer import listed
+from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row
 
 MOST_ROWS = 40
@@ -93,7 +94,7 @@ def _table(rows: Sequence[Row], timed: bool, made_ns: float | None) -> Table:
     for row in rows:
         making = share_of_making(row, made_ns)
         cells = [owner(row), share_of_memcpy(row), making, peak_text(row)]
-        ready = [_time(row)] if timed else []
+        ready = [told_time(row)] if timed else []
         table.add_row(row.code, *ready, *cells)
     return table
 
@@ -106,7 +107,7 @@ def owner(row: Row) -> str:
 
 def share_of_memcpy(row: Row) -> str:
     """A copy's bandwidth as a share of memcpy's; with a star where the result has another dtype."""
-    if row.share_of_memcpy is None:
+    if row.share_of_memcpy is None or not row.is_known:
         return "-"
     return _percent(row.share_of_memcpy) + ("*" if _dtype(row) else "")
 
@@ -117,8 +118,10 @@ def _dtype(row: Row) -> str:
 
 
 def share_of_making(row: Row, made_ns: float | None) -> str:
-    """The conversion's time as a share of ``made_ns``, the time to make such a source."""
-    return "-" if not made_ns else _percent(row.cost_ns / made_ns)
+    """The conversion's time as a share of ``made_ns``, the time to make such a source; nothing of
+    a time that is not known.
+    """
+    return "-" if not made_ns or not row.is_known else _percent(row.cost_ns / made_ns)
 
 
 def peak_text(row: Row) -> str:
@@ -143,18 +146,42 @@ def sentences(rows: Sequence[Row]) -> list[str]:
             f" {listed([row.code for row in views])}."
         )
     if copies:
-        # One that was asked not to copy is nothing to go by.
-        best = next((row for row in copies if not row.forbids_copy), copies[0])
-        speed = "" if best.gb_per_s is None else f" at {best.gb_per_s:.2g} GB/s"
-        share = "" if best.share_of_memcpy is None else f", {share_of_memcpy(best)} of memcpy"
-        wrong = f", and not right: {', '.join(best.changed)}" if best.changed else ""
-        found.append(f"Of {len(copies)} copies the fastest is {best.code}{speed}{share}{wrong}.")
+        found.append(_fastest(copies))
     hungry = max(copies, key=lambda row: row.peak_arrays or 0.0, default=None)
     if hungry is not None and hungry.peak_arrays is not None:
         found.append(
             f"The most memory takes {hungry.code}: {peak_text(hungry)} arrays at its peak."
         )
     return found
+
+
+def _fastest(copies: Sequence[Row]) -> str:
+    """The fastest of ``copies``, which are sorted; and of which of them that is.
+
+    One that was asked not to copy is nothing to go by, nor is a time that is not known.
+    """
+    many = "1 copy" if len(copies) == 1 else f"{len(copies)} copies"
+    known = [row for row in copies if row.is_known]
+    if not known:
+        return f"Of {many} no time is known."
+    best = next((row for row in known if not row.forbids_copy), known[0])
+    among = {
+        "that does not forbid a copy": known[0] is not best,
+        "whose time is known": len(known) < len(copies),
+    }
+    which = " and ".join(word for word, left_out in among.items() if left_out)
+    which = f" {which}" if which else ""
+    wrong = f", and not right: {', '.join(best.changed)}" if best.changed else ""
+    return f"Of {many} the fastest{which} is {best.code}{_speed(best)}{wrong}."
+
+
+def _speed(row: Row) -> str:
+    """Its bandwidth, and the share of memcpy's; nothing where its time is not known."""
+    if not row.is_known:
+        return ""
+    speed = "" if row.gb_per_s is None else f" at {row.gb_per_s:.2g} GB/s"
+    share = "" if row.share_of_memcpy is None else f", {share_of_memcpy(row)} of memcpy"
+    return f"{speed}{share}"
 
 
 def answer(rows: Sequence[Row]) -> str:
@@ -189,7 +216,9 @@ def _answer(rows: Sequence[Row]) -> list[str]:
 
 def _views_text(views: Sequence[Row]) -> str:
     """The slowest view as its table writes it, and the memory of those whose peak was measured."""
-    slowest = max(views, key=lambda row: row.cost_ns)
+    known = [row for row in views if row.is_known] or views
+    slowest = max(known, key=lambda row: row.cost_ns)
+    which = " whose time is known" if slowest is not max(views, key=_cost) else ""
     peaks = [row.peak_arrays for row in views if row.peak_arrays is not None]
     most = max(peaks, default=None)
     if most is None:
@@ -200,11 +229,11 @@ def _views_text(views: Sequence[Row]) -> str:
     else:
         memory = f"The views add up to {most:.2f} arrays of memory"
     codes = listed(list(dict.fromkeys(row.code for row in views)))
-    return f"{memory}; the slowest takes {_time(slowest)}: {codes}."
+    return f"{memory}; the slowest{which} takes {told_time(slowest)}: {codes}."
 
 
-def _time(row: Row) -> str:
-    return time_text(row.ready, row.process_medians_ns)
+def _cost(row: Row) -> float:
+    return row.cost_ns
 
 
 def _named(copies: Sequence[Row]) -> list[Row]:
@@ -217,12 +246,10 @@ def _named(copies: Sequence[Row]) -> list[Row]:
 
 
 def _copy_text(row: Row) -> str:
-    speed = "" if row.gb_per_s is None else f" at {row.gb_per_s:.2g} GB/s"
-    share = "" if row.share_of_memcpy is None else f", {share_of_memcpy(row)} of memcpy"
     peak = "" if row.peak_arrays is None else f", {peak_text(row)} arrays of memory at its peak"
     where = f"{_names(row)[0]} of {size_text(row.size_bytes)}"
     wrong = f"; it is not right: {', '.join(row.changed)}" if row.changed else ""
-    return f"{row.code}, {where}: a copy in {_time(row)}{speed}{share}{peak}{wrong}"
+    return f"{row.code}, {where}: a copy in {told_time(row)}{_speed(row)}{peak}{wrong}"
 
 
 def _missed(rows: Sequence[Row]) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time, size_text
-from dlprof.reports import command, placement
+from dlprof.reports import command, placement, race
 from dlprof.reports.answer import answers
 from dlprof.reports.circumstances import foreign_text, packages
 from dlprof.reports.findings import pairs_text
@@ -127,6 +127,7 @@ def _paths(rows: Sequence[Row]) -> Iterator[str]:
     )
     if len(measured) > MOST_ROWS:
         yield f"… and {len(measured) - MOST_ROWS:,} more in the session file"
+    yield from (prose(note) for note in race.notes(measured))
 
 
 def _loops(rows: Sequence[Row]) -> Iterator[str]:

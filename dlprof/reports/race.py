@@ -1,13 +1,19 @@
-"""Which copies may be torn, since one like them was seen torn."""
+"""Which copies may be torn, since one like them was seen torn; and what is said of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dlprof.reports.row import Row
 
 Key = tuple[str, ...]
+
+RACE = "DLP020"
+DOUBT = f"{RACE}?"
+"""The mark of what was not seen torn itself."""
+MOST_NAMED = 3
 
 
 def racing_of(torn: Row) -> tuple[Key, ...]:
@@ -24,3 +30,48 @@ def may_race(row: Row, racing: set[Key]) -> bool:
     if row.is_step or not racing or (row.owner == "view" and not row.copies_elsewhere):
         return False
     return (row.pair, row.device) in racing or (not row.ends_whole and racing_of(row)[0] in racing)
+
+
+def notes(rows: Iterable[Row]) -> list[str]:
+    """What the mark of torn copies leaves open, and of which paths."""
+    doubted: dict[str, None] = {}
+    somewhere: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if DOUBT in row.faults:
+            doubted[row.code] = None
+        elif row.torn_where:
+            somewhere.setdefault(row.torn_where, {})[row.code] = None
+    lines = [
+        f"{RACE} torn only where {where}: {_listed(codes)}" for where, codes in somewhere.items()
+    ]
+    if doubted:
+        lines.append(
+            f"{DOUBT} not seen torn, but others into the framework were, and copies that were whole"
+            f" prove nothing: {_listed(doubted)}"
+        )
+    return lines
+
+
+def _listed(codes: Iterable[str]) -> str:
+    found = list(codes)
+    more = len(found) - MOST_NAMED
+    return ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def is_unlooked_copy(row: Row) -> bool:
+    """Whether it is a copy that may be late, and nobody looked: only what has nothing to wait for
+    is known to end with a whole one.
+    """
+    return row.unwritten and not row.ends_whole
+
+
+def only_races(row: Row) -> bool:
+    """Whether nothing is known against it but that a write may tear it before it is waited for."""
+    whole = row.status == "ok" and not row.unseen and not row.promise_broken
+    return whole and bool(row.faults) and set(row.faults) <= {RACE, DOUBT}
+
+
+def how_seen(row: Row) -> str:
+    """The rule that says so, and where alone it was seen."""
+    mark = DOUBT if DOUBT in row.faults else RACE
+    return f"{mark}, seen only where {row.torn_where}" if row.torn_where else mark

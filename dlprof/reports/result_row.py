@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dlprof.axes import shape_text
@@ -15,8 +15,9 @@ from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
 from dlprof.reports.measures import peak_arrays
 from dlprof.reports.row import A_COPY, A_VIEW, Row, diagnosed
-from dlprof.rules.known import mapping, number, seen
+from dlprof.rules.known import mapping, number, seen, waits
 from dlprof.rules.steady import Look, depends, looks_of, memory_of, owners_of
+from dlprof.rules.timing import is_scattered
 from dlprof.session import (
     CaseRecord,
     ProcessSamples,
@@ -71,6 +72,7 @@ def row_of(result: Result) -> Row:
         loaded=_loaded(result),
         unseen=_unseen(result),
         unlooked=_unlooked(result),
+        unwritten=result.early_write is None,
         process_medians_ns=_process_medians(result),
         host_ns=None if result.host_time is None else result.host_time.median_ns,
         depends=_depends(result),
@@ -80,7 +82,9 @@ def row_of(result: Result) -> Row:
         placement=without_samples(result.placement) if result.placement else None,
         step=step_without_samples(result.step) if result.step else None,
         disturbed=_is_disturbed(_timed(result)),
+        scattered=_is_scattered(_timed(result)),
         kept_ns=_kept(result),
+        kept_bytes=_kept_bytes(result),
         path=clean(case.path, LONGEST_NAME),
         form=clean(case.code.replace(str(tuple(case.shape)), "{shape}")) if case.shape else "",
         protocol=clean(case.protocol, LONGEST_NAME),
@@ -193,6 +197,10 @@ def _is_disturbed(measure: TimeMeasure | None) -> bool:
     return measure is not None and measure.is_disturbed
 
 
+def _is_scattered(measure: TimeMeasure | None) -> bool:
+    return measure is not None and is_scattered(measure)
+
+
 def _process_medians(result: Result) -> tuple[float, ...]:
     processes = _processes(result)
     return tuple(
@@ -215,13 +223,18 @@ def _processes(result: Result) -> list[ProcessSamples]:
 def _loaded(result: Result) -> str:
     if result.ordering is None or result.ordering.verdict == "synchronous":
         return ""
-    words = {"host-sync": "waits", "device-sync": "waits", "stream-ordered": "ordered"}
-    word = clean(words.get(result.ordering.verdict, result.ordering.verdict), LONGEST_NAME)
-    loaded = mapping(result.ordering.evidence.get("loaded"))
+    word = result.ordering.verdict
+    if not waits(result.ordering):
+        return {"stream-ordered": "ordered"}.get(word, clean(word, LONGEST_NAME))
+    race = f"{word}, " if word == "unordered" else ""
+    return f"{race}waits{_waited(mapping(result.ordering.evidence.get('loaded')))}"
+
+
+def _waited(loaded: Mapping[str, Any]) -> str:
     host_ns, queued_ns = _number(loaded.get("host_ns")), _number(loaded.get("queued_ns"))
-    if word != "waits" or host_ns is None:
-        return word
-    return f"waits {plain_time(host_ns) if queued_ns is None else _of(host_ns, queued_ns)}"
+    if host_ns is None:
+        return ""
+    return f" {plain_time(host_ns) if queued_ns is None else _of(host_ns, queued_ns)}"
 
 
 def _of(host_ns: float, queued_ns: float) -> str:
@@ -240,6 +253,13 @@ def _kept(result: Result) -> tuple[float, float] | None:
         _number(result.fresh_source.evidence.get(name)) for name in ("first_ns", "second_ns")
     )
     return None if first is None or second is None else (first, second)
+
+
+def _kept_bytes(result: Result) -> float | None:
+    """The size of the arrays that were looked at, where it is not that of the case."""
+    found = result.fresh_source
+    size = None if found is None else _number(found.evidence.get("size_bytes"))
+    return None if size == _size_bytes(result) else size
 
 
 def _number(thing: Any) -> float | None:

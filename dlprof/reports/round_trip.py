@@ -147,11 +147,13 @@ def _by(row: Row) -> str:
 
 
 def _side(row: Row) -> str:
+    _, _, wait = row.loaded.partition(", ")
     loaded = {
         "": "",
         "ordered": "; ordered behind queued work, without a wait",
         "unordered": "; not ordered behind queued work",
         "unknown": "; whether it waits behind queued work is not known",
+        f"unordered, {wait}": f"; not ordered behind queued work, although it {wait}",
     }.get(row.loaded, f"; behind queued work it {row.loaded}")
     unsafe = unsafe_text(row)
     told = f"; {unsafe}" if unsafe else ""

@@ -57,6 +57,10 @@ class Row:
     """Whether a finding says that the path is wrong or unsafe."""
     faults: tuple[str, ...] = ()
     """The rules that say so; with a question mark one that says it of another copy of the pair."""
+    torn_where: str = ""
+    """Of which sources copies of it were seen torn; empty where of any, or none was."""
+    unwritten: bool = False
+    """Whether nobody looked whether the copy still reads its source."""
     cautions: tuple[str, ...] = ()
     """Rules that say under which condition it is safe."""
     unseen: bool = False
@@ -84,7 +88,10 @@ class Row:
     """Of a step of inference, without samples."""
     disturbed: bool = False
     """Whether half of the time or more is that of other programs, in half of the samples."""
+    scattered: bool = False
+    """Whether it is the time of one process whose own samples disagree."""
     kept_ns: tuple[float, float] | None = None
+    kept_bytes: float | None = None
     """First and second conversion of a new array, where the framework keeps what it made."""
     look: Look | None = None
     """At which addresses it was seen to be a view, and at which a copy."""
@@ -94,6 +101,11 @@ class Row:
     @property
     def cost_ns(self) -> float:
         return self.ready.median_ns if self.ready is not None else math.inf
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the time is the path's own, as far as one can see."""
+        return not (self.disturbed or self.scattered)
 
     @property
     def is_step(self) -> bool:
@@ -166,6 +178,7 @@ def diagnosed(rows: Sequence[Row]) -> list[Row]:
 
     That is how view or copy depends on where the source begins, and what makes a path safe.
     """
+    written = {_way(row) for row in rows if not row.unwritten}
     depends = {_way(row): row.depends for row in reversed(rows) if row.depends}
     looked = {_way(row) for row in rows if row.status == "ok" and not row.unlooked}
     return [
@@ -173,8 +186,9 @@ def diagnosed(rows: Sequence[Row]) -> list[Row]:
             row,
             depends=row.depends or depends.get(_way(row), ""),
             unlooked="" if _way(row) in looked else row.unlooked,
+            unwritten=_way(row) not in written,
         )
-        if _way(row) in depends or _way(row) in looked
+        if _way(row) in depends or _way(row) in looked or _way(row) in written
         else row
         for row in rows
     ]
@@ -198,6 +212,13 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
         for index in finding.results if _is_guilt(finding) else ():
             if 0 <= index < len(rows):
                 guilty.setdefault(_way(rows[index]), {})[clean(finding.rule, LONGEST_RULE)] = None
+    torn = {
+        _way(rows[index]): clean(str(finding.evidence.get("only_where") or ""), LONGEST_WHERE)
+        for finding in findings
+        if finding.rule == RACE
+        for index in finding.results
+        if 0 <= index < len(rows)
+    }
     racing = {
         key
         for finding in findings
@@ -220,7 +241,13 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
             faults = (*faults, f"{RACE}?")
         cautions = (READ_ONLY_LOST,) if _way(row) in writable else ()
         if faults or cautions:
-            row = replace(row, suspect=bool(faults), faults=faults, cautions=cautions)  # noqa: PLW2901
+            row = replace(  # noqa: PLW2901
+                row,
+                suspect=bool(faults),
+                faults=faults,
+                cautions=cautions,
+                torn_where=torn.get(_way(row), ""),
+            )
         found.append(row)
     return found
 
@@ -233,6 +260,7 @@ RETAINED = "DLP010"
 RACE, READ_ONLY_LOST = "DLP020", "DLP009"
 
 LONGEST_RULE = 12
+LONGEST_WHERE = 60
 
 
 def _way(row: Row) -> tuple[str, ...]:

@@ -14,13 +14,15 @@ from rich.table import Table
 from rich.text import Text
 
 from dlprof.clean import first_line
-from dlprof.quantity import plain_time, size_text, time_text
-from dlprof.reports import circumstances, findings, first_call, ingest, placement, steps
+from dlprof.quantity import size_text, time_text
+from dlprof.reports import circumstances, findings, first_call, ingest, placement, race, steps
 from dlprof.reports.answer import answers, listed
 from dlprof.reports.cell_text import (
     WHY_DISTURBED,
+    WHY_SCATTERED,
     device_text,
     fault_text,
+    kept_text,
     modes_text,
     owner_text,
     speed_text,
@@ -241,11 +243,8 @@ def _notes(measured: Sequence[Row]) -> list[RenderableType]:
             lines[f"{row.code} runs in {len(row.ready.modes)} modes: {modes_text(row)}"] = None
         if row.setup:
             lines[_needs(row, measured)] = None
-        if row.kept_ns is not None:
-            first, second = (plain_time(value) for value in row.kept_ns)
-            lines[
-                f"{row.code}: the first conversion of a new array takes {first}, the next {second}"
-            ] = None
+        if kept := kept_text(row):
+            lines[f"{row.code}: {kept}"] = None
         for note in row.notes:
             lines[f"{row.code}: {note}"] = None
     shown: list[RenderableType] = [_flush(Text(line)) for line in list(lines)[:MOST_REASONS]]
@@ -256,14 +255,20 @@ def _notes(measured: Sequence[Row]) -> list[RenderableType]:
 
 def _footnotes(measured: Sequence[Row]) -> list[str]:
     """What the star of a result means, of which paths, where it means several things; which times
-    are disturbed.
+    are disturbed or scattered; and what a mark of torn copies means.
     """
     paths: dict[str, list[str]] = {}
     for row in measured:
         if row.depends:
             paths.setdefault(row.depends, []).append(row.code)
     disturbed = [row.code for row in measured if row.disturbed]
-    lines = [f"{WHY_DISTURBED}: {listed(disturbed)}"] if disturbed else []
+    scattered = [row.code for row in measured if row.scattered and not row.disturbed]
+    lines = [
+        f"{why}: {listed(codes)}"
+        for why, codes in ((WHY_DISTURBED, disturbed), (WHY_SCATTERED, scattered))
+        if codes
+    ]
+    lines += race.notes(measured)
     if len(paths) == 1:
         return [*(f"* {depends}" for depends in paths), *lines]
     return [*(f"* {depends}: {listed(codes)}" for depends, codes in paths.items()), *lines]

@@ -7,10 +7,12 @@ from dlprof.repro.effect import Effect
 from dlprof.repro.lines import block, inside
 from dlprof.repro.subject import Subject
 from dlprof.rules.known import Known, number
+from dlprof.rules.tearing import COPIED, UNALIGNED
 from dlprof.session import FindingRecord
 
 TRIES = 100
 LIMIT_S = 20
+WHERE = {UNALIGNED: " where x is not aligned", COPIED: f" where {COPIED}"}
 
 
 def dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
@@ -64,7 +66,8 @@ def unsafe_copy(subject: Subject, _: Subject | None, finding: FindingRecord) -> 
         'print(f"a write to x right after the call changed {torn} of {tries} copies")',
         "return torn > 0",
     )
-    symptom = f"{subject.code} still reads x after it has returned"
+    only = WHERE.get(str(finding.evidence.get("only_where")), "")
+    symptom = f"{subject.code} still reads x after it has returned{only}"
     return Effect(symptom, body, ("from time import perf_counter",))
 
 

@@ -53,6 +53,7 @@ def unordered(subject: Subject, _: Subject | None, finding: FindingRecord) -> Ef
     """The result can be read before the work on its source is done."""
     behind = block(
         f"expected = {subject.source('values', 'y')}",
+        _spoilt(subject, finding),
         "y = queued(work)",
         "begin = perf_counter()",
         "z = convert(y)",
@@ -69,6 +70,17 @@ def unordered(subject: Subject, _: Subject | None, finding: FindingRecord) -> Ef
     )
     what = "gives a result that can be read before the work on x is done"
     return Effect(f"{subject.code} {what}", _on_streams(subject, finding, body), CLOCK)
+
+
+def _spoilt(subject: Subject, finding: FindingRecord) -> str:
+    """Text that leaves wrong values in the memory that the next array is likely to get.
+
+    A race that waits besides shows by its values alone, and memory that is used again may hold
+    the right ones.
+    """
+    if not finding.evidence.get("waits") or not subject.writable:
+        return ""
+    return block(subject.source("write", "y"), "del y  # its memory is used again, with ones in it")
 
 
 def early_return(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:

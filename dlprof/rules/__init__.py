@@ -16,6 +16,7 @@ from dlprof.rules import (
     layout,
     lifetime,
     promise,
+    tearing,
     thresholds,
     trouble,
     waiting,
@@ -25,20 +26,20 @@ from dlprof.rules.rule import Rule
 from dlprof.rules.survey import surveys
 from dlprof.session import Result
 
-__all__ = ["RULES", "SEVERITIES", "Finding", "Rule", "findings"]
+__all__ = ["NEEDS", "RULES", "SEVERITIES", "Finding", "Rule", "findings"]
 
 RULES = (
-    Rule("DLP001", "host-sync", waiting.host_sync),
-    Rule("DLP002", "device-sync", waiting.device_sync),
-    Rule("DLP003", "unordered", waiting.unordered),
+    Rule("DLP001", "host-sync", waiting.host_sync, needs="ordering"),
+    Rule("DLP002", "device-sync", waiting.device_sync, needs="ordering"),
+    Rule("DLP003", "unordered", waiting.unordered, needs="ordering"),
     Rule("DLP004", "avoidable-copy", copying.avoidable_copy),
-    Rule("DLP005", "copy-amplification", copying.copy_amplification),
+    Rule("DLP005", "copy-amplification", copying.copy_amplification, needs="peak_memory"),
     Rule("DLP006", "host-bounce", copying.host_bounce),
     Rule("DLP007", "dtype-changed", correctness.dtype_changed),
     Rule("DLP008", "wrong-values", correctness.wrong_values),
     Rule("DLP009", "read-only-lost", correctness.read_only_lost),
-    Rule("DLP010", "memory-retained", lifetime.memory_retained),
-    Rule("DLP011", "dangling", lifetime.dangling),
+    Rule("DLP010", "memory-retained", lifetime.memory_retained, needs="lifetime"),
+    Rule("DLP011", "dangling", lifetime.dangling, needs="lifetime"),
     Rule("DLP012", "slow-path", cost.slow_path),
     Rule("DLP013", "asymmetric", cost.asymmetric),
     Rule("DLP014", "convert-in-loop", cost.convert_in_loop),
@@ -47,9 +48,12 @@ RULES = (
     Rule("DLP017", "layout-copy", layout.layout_copy),
     Rule("DLP018", "promise-broken", promise.promise_broken),
     Rule("DLP019", "early-return", waiting.early_return),
-    Rule("DLP020", "unsafe-copy", lifetime.unsafe_copy),
+    Rule("DLP020", "unsafe-copy", tearing.unsafe_copy, needs="early_write"),
 )
 """In the order of their ids, which never change their meaning."""
+
+NEEDS = {rule.id: rule.needs for rule in RULES if rule.needs}
+"""By rule: the instrument of the diagnosis without which it finds nothing."""
 
 
 def findings(

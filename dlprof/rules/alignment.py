@@ -76,13 +76,18 @@ def parted(cases: Iterable[Known]) -> Parted | None:
 
 
 def _tried(case: Known) -> Iterator[tuple[str, float]]:
-    """What the instrument *alignment* saw of the same path."""
+    """What the instrument *alignment* saw of the same path.
+
+    What it makes for the layout ``aligned`` is made at a multiple of a cache line: that this
+    array begins at a multiple of more is an accident, and nothing that the path was seen to need.
+    """
     seen = case.tried
     for place in PLACES if seen is not None and seen.verdict == "dependent" else ():
         one = mapping(seen.evidence.get(place)) if seen is not None else {}
         alignment = number(one.get("alignment_bytes"))
         if one.get("verdict") in WORDS and alignment is not None:
-            yield str(one["verdict"]), alignment
+            asked = min(alignment, thresholds.ALIGNED_BYTES) if place == PLACES[0] else alignment
+            yield str(one["verdict"]), asked
 
 
 def aligned_as(view: Known, case: Known) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dlprof.probes.base import DTYPES
 from dlprof.rules import alignment, thresholds, traced, words
 from dlprof.rules.known import Known, mapping, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import longer_by_itself, surely_saved_ns
+from dlprof.rules.timing import is_known, longer_by_itself, surely_saved_ns
 
 HOST_PROTOCOL = "numpy"
 """The protocol of a host array in between."""
@@ -47,7 +47,10 @@ def _view_instead(survey: Survey, case: Known) -> Known | None:
     view = survey.instead(
         case,
         lambda other: (
-            other.owner == "view" and not other.kept and alignment.aligned_as(other, case)
+            other.owner == "view"
+            and not other.kept
+            and is_known(other.ready)
+            and alignment.aligned_as(other, case)
         ),
     )
     slower = view is not None and longer_by_itself(
@@ -57,8 +60,10 @@ def _view_instead(survey: Survey, case: Known) -> Known | None:
 
 
 def saved_ns(case: Known, other: Known | None) -> float:
-    """What the other path saves at least."""
-    return max(case.modes_ns[0] - other.modes_ns[1], 0.0) if other is not None else 0.0
+    """What the other path saves at least: nothing for sure where a time is not known."""
+    if other is None or not (is_known(case.ready) and is_known(other.ready)):
+        return 0.0
+    return max(case.modes_ns[0] - other.modes_ns[1], 0.0)
 
 
 def copy_amplification(survey: Survey) -> Iterator[Claim]:
@@ -74,11 +79,27 @@ def copy_amplification(survey: Survey) -> Iterator[Claim]:
             f"{words.codes(ranked)} {words.several(ranked, 'needs', 'need')} the memory of"
             f" {'up to ' if len(ranked) > 1 else ''}"
             f"{max(case.peak_arrays or 0.0 for case in ranked):.2g} arrays at"
-            f" {words.several(ranked, 'its', 'their')} peak, beside the source",
-            {"peak_arrays": worst.peak_arrays},
+            f" {words.several(ranked, 'its', 'their')} peak, beside the source"
+            f"{_where_aligned(ranked)}",
+            {"peak_arrays": worst.peak_arrays, "aligned_arrays": _aligned_arrays(worst)},
             "" if lean is None else words.instead_of(worst, lean, f"needs {_arrays_text(lean)}"),
             against=lean,
         )
+
+
+def _aligned_arrays(case: Known) -> float | None:
+    """Its peak where the source is aligned, as far as that was measured."""
+    peak = case.result.peak_memory
+    return number(peak.evidence.get("aligned_arrays")) if peak is not None else None
+
+
+def _where_aligned(cases: Sequence[Known]) -> str:
+    """That alignment decides, where all of them need no more than a copy of aligned memory."""
+    found = [_aligned_arrays(case) for case in cases]
+    known = [arrays for arrays in found if arrays is not None]
+    if len(known) < len(found) or max(known) >= thresholds.AMPLIFIED_ARRAYS:
+        return ""
+    return f"; where the source is aligned, {max(known):.1f} at most"
 
 
 def _is_lean(survey: Survey, case: Known) -> bool:

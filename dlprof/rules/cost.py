@@ -11,7 +11,7 @@ from dlprof.rules.alignment import aligned_as
 from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import longer_by_itself, surely_saved_ns
+from dlprof.rules.timing import is_known, longer_by_itself, surely_saved_ns
 
 
 def slow_path(survey: Survey) -> Iterator[Claim]:
@@ -30,7 +30,7 @@ def slow_path(survey: Survey) -> Iterator[Claim]:
             ranked,
             f"{words.codes(ranked)}, {kind}{words.several(ranked, '', ' each')},"
             f" {words.several(ranked, 'takes', 'take up to')} {words.time(worst)}"
-            f"{words.longer_text(worst, best, ' as long as the fastest')}"
+            f"{words.longer_text(worst, best, _than(survey, best))}"
             f"{words.where(worst, ranked)}",
             {"cost_ns": saved, "slow_ns": worst.modes_ns[0], "fast_ns": best.modes_ns[1]},
             words.instead_of(worst, best, f"is {kind} too{survey.where(best)}"),
@@ -41,6 +41,23 @@ def slow_path(survey: Survey) -> Iterator[Claim]:
 def _severity(slow: Known, fast: Known) -> str:
     surely = surely_saved_ns(slow.ready, fast.ready)
     return "warning" if surely >= thresholds.COSTLY_GAP_NS else "info"
+
+
+def _than(survey: Survey, best: Known) -> str:
+    """What is called the fastest must be so: nothing of its kind may stand above it in the table.
+
+    A time that is not known is at most what it is said to be, so that it may be the least.
+    """
+    alike = [case for case in survey.arrays[best.array] if case.owner == best.owner and case.right]
+    least = min(_least_ns(case) for case in alike)
+    return " as long as the fastest" if best.cost_ns <= least else f" as long as {words.code(best)}"
+
+
+def _least_ns(case: Known) -> float:
+    """What the case takes at least, as far as is known: its fastest sample, or its own time."""
+    if case.ready is None or is_known(case.ready):
+        return case.cost_ns
+    return case.ready.min_ns
 
 
 def _faster(survey: Survey, case: Known) -> Known | None:
@@ -55,7 +72,7 @@ def _faster(survey: Survey, case: Known) -> Known | None:
 
 def _is_alike(survey: Survey, case: Known, other: Known) -> bool:
     """Whether ``other`` is what ``case`` is, for memory that is aligned no better."""
-    if other.owner != case.owner or other.kept:
+    if other.owner != case.owner or other.kept or not is_known(other.ready):
         return False
     return survey.copies(other) if case.owner == "copy" else aligned_as(other, case)
 
@@ -75,6 +92,7 @@ def asymmetric(survey: Survey) -> Iterator[Claim]:
         and pair[0] != pair[1]
         and survey.safe(back)
         and not back.kept
+        and all(_least_ns(one) >= case.cost_ns for one in _right_ones(survey, case))
         and longer_by_itself(
             case.ready, back.ready, thresholds.ASYMMETRIC_RATIO, thresholds.ASYMMETRIC_GAP_NS
         )
@@ -96,6 +114,12 @@ def asymmetric(survey: Survey) -> Iterator[Claim]:
 
 
 UNSAFE = ", which is not known to be safe"
+
+
+def _right_ones(survey: Survey, case: Known) -> Iterator[Known]:
+    """What could be the best way there, if its time were known."""
+    alike = survey.arrays[case.array]
+    return (other for other in alike if other.ready is not None and other.right)
 
 
 def _best_of_pairs(survey: Survey) -> dict[tuple[tuple[str, str], Any], Known]:
@@ -120,14 +144,16 @@ def convert_in_loop(survey: Survey) -> Iterator[Claim]:
     for cases in groups(costly, lambda case: case.pair):
         ranked: Sequence[Known] = sorted(cases, key=_share, reverse=True)
         in_loop, hoisted = _loops(ranked[0])
-        inside, before = _turns(ranked[0])
         yield Claim(
             "warning",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'takes', 'take up to')}"
-            f" {_share(ranked[0]):.0%} of a loop{words.of_first(ranked)}: {inside} per turn with"
-            f" the conversion inside, {before} with it before the loop",
-            {"cost_ns": in_loop - hoisted, "in_loop_ns": in_loop, "hoisted_ns": hoisted},
+            f" {_share(ranked[0]):.0%} of a loop{words.of_first(ranked)}: {_turns(ranked[0])}",
+            {
+                "cost_ns": in_loop - hoisted,
+                "in_loop_ns": in_loop,
+                "hoisted_ns": hoisted if _is_hoisted_known(ranked[0]) else None,
+            },
             _hoist(ranked[0]),
         )
 
@@ -148,18 +174,24 @@ def _loops(case: Known) -> tuple[float, float]:
         return 0.0, 0.0
     if found.in_loop.min_ns <= found.hoisted.min_ns:
         return 0.0, 0.0  # foreign load only ever adds: what was as fast once is no slower
-    if found.in_loop.is_disturbed:
+    if not is_known(found.in_loop):  # too long a hoisted loop makes the share less, not more
         return 0.0, 0.0
     return found.in_loop.median_ns, found.hoisted.median_ns
 
 
-def _turns(case: Known) -> tuple[str, str]:
-    """Both times as the table of the loop writes them."""
+def _turns(case: Known) -> str:
+    """Both times as the table of the loop writes them, as far as they are known."""
     found = case.result.placement
-    return (
-        loop_time_text(found.in_loop if found else None),
-        loop_time_text(found.hoisted if found else None),
+    inside = (
+        f"{loop_time_text(found.in_loop if found else None)} per turn with the conversion inside"
     )
+    if not _is_hoisted_known(case):
+        return inside
+    return f"{inside}, {loop_time_text(found.hoisted if found else None)} with it before the loop"
+
+
+def _is_hoisted_known(case: Known) -> bool:
+    return is_known(case.result.placement.hoisted if case.result.placement else None)
 
 
 def _share(case: Known) -> float:

@@ -47,6 +47,18 @@ def seen(verdict: Verdict | None) -> tuple[tuple[str, Evidence], ...]:
     )
 
 
+def waits(ordering: Verdict | None) -> str | None:
+    """The word of :data:`WAITS` for what a call waits for, if it is known to wait.
+
+    One whose wrong values proved a race may wait all the same: it reads first, and waits then.
+    """
+    if ordering is None:
+        return None
+    racing = ordering.verdict == "unordered"
+    word = ordering.evidence.get("waits") if racing else ordering.verdict
+    return word if word in WAITS else None
+
+
 NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
 """As the array API standard writes it."""
 
@@ -225,6 +237,11 @@ class Known:
     @property
     def order(self) -> str | None:
         return self.result.ordering.verdict if self.result.ordering else None
+
+    @property
+    def waits(self) -> str | None:
+        """The word of :data:`WAITS` for what the call waits for, also where it is a race."""
+        return waits(self.result.ordering)
 
     @property
     def loaded(self) -> tuple[float, float] | None:

@@ -1,15 +1,14 @@
-"""Does it live long enough, and not too long? Rules on lifetime and on sources written early."""
+"""Does it live long enough, and not too long? Rules on lifetime."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 
 from dlprof.quantity import size_text
 from dlprof.rules import words
 from dlprof.rules.advice import Advise, for_each_producer
-from dlprof.rules.known import Known, mapping, number, seen
+from dlprof.rules.known import Known, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
 
@@ -31,12 +30,12 @@ def memory_retained(survey: Survey) -> Iterator[Claim]:
             f"{words.shared(ranked, _kept_text)}",
             {name: found.get(name) for name in (*_KEPT, "conversions")},
             for_each_producer(
-                ranked, lambda case: _instead(case, survey.instead(case), "leaves nothing")
+                ranked, lambda case: instead(case, survey.instead(case), "leaves nothing")
             ),
         )
 
 
-def _instead(case: Known, other: Known | None, what: str) -> tuple[str, str]:
+def instead(case: Known, other: Known | None, what: str) -> tuple[str, str]:
     """The code that is advised, and the advice; nothing where there is no other."""
     return ("", "") if other is None else (other.code, words.instead_of(case, other, what))
 
@@ -93,11 +92,11 @@ def dangling(survey: Survey) -> Iterator[Claim]:
             f"{_all_lose(survey, cases[0])}",
             {"reason": reason if isinstance(reason, str) else None},
             "Keep the source as long as the result."
-            + _or(cases, lambda case: _instead(case, survey.instead(case), "keeps it")),
+            + or_else(cases, lambda case: instead(case, survey.instead(case), "keeps it")),
         )
 
 
-def _or(cases: Sequence[Known], advise: Advise) -> str:
+def or_else(cases: Sequence[Known], advise: Advise) -> str:
     """What is advised besides what always helps; empty where there is nothing."""
     other = for_each_producer(cases, advise)
     return f" Or: {other}" if other else ""
@@ -138,90 +137,3 @@ def _verdict(case: Known) -> str | None:
 
 def _evidence(case: Known) -> dict[str, object]:
     return dict(case.result.lifetime.evidence) if case.result.lifetime else {}
-
-
-def unsafe_copy(survey: Survey) -> Iterator[Claim]:
-    """The copy still reads its source after the call has returned."""
-    unsafe = [case for case in survey.cases if _torn_bytes(case) is not None]
-    for cases in groups(unsafe, _way_of_tearing):
-        ranked = sorted(cases, key=lambda case: _how_sure(_torn_bytes(case) or 0))
-        size = _torn_bytes(ranked[0])
-        at = f" of {size_text(size)}" if size else ""
-        if _torn_layout(ranked[0]) == "sliced" != ranked[0].result.case.layout:
-            at += ", of a source that is not aligned"
-        smallest = min(ranked, key=lambda case: _torn_bytes(case) or math.inf)
-        reads = words.several(ranked, "reads its", "read their")
-        yield Claim(
-            "error",
-            ranked,
-            f"{words.codes(ranked)} still {reads} source after the call has returned"
-            f"{_where_copied(ranked)}{words.of_first(ranked)}: a write right after it changed"
-            f" the copy{at}" + _already(smallest, ranked[0]),
-            {"size_bytes": size},
-            "Wait for the result before you write the source."
-            + _or(ranked, lambda case: _whole_copy(survey, case)),
-        )
-
-
-def _way_of_tearing(case: Known) -> tuple[str, str, bool]:
-    return case.pair[1], case.result.case.device, case.owner == "view"
-
-
-def _where_copied(cases: Sequence[Known]) -> str:
-    """Of views that they are copies of other memory."""
-    if cases[0].owner != "view":
-        return ""
-    several = words.several(cases, "it copies: it is a view", "they copy: they are views")
-    return f" where {several} of aligned memory"
-
-
-def _whole_copy(survey: Survey, case: Known) -> tuple[str, str]:
-    """A copy that cannot be torn: one that is safe, and not only was whole when it was tried."""
-    other = survey.instead(case, lambda other: _is_safe_copy(other) and survey.copies(other))
-    return _instead(case, other, "is not torn")
-
-
-def _torn_layout(case: Known) -> object:
-    evidences = (evidence for word, evidence in seen(case.result.early_write) if word == "unsafe")
-    return next((evidence.get("torn_layout") for evidence in evidences), None)
-
-
-def _how_sure(torn_bytes: int) -> tuple[bool, int]:
-    """Sorts copies that are torn most surely first, and of these the smallest.
-
-    Small copies are tried several times, until one is torn: that may have been one of many. Large
-    ones are tried once. What is torn at a larger size only is torn the more surely at it.
-    """
-    at_once = torn_bytes >= TRIED_ONCE_BYTES
-    return not at_once, torn_bytes if at_once else -torn_bytes
-
-
-TRIED_ONCE_BYTES = 8 << 20
-"""From here on the early write tries a size once: it was torn at the first try."""
-
-
-def _already(smallest: Known, first: Known) -> str:
-    size = _torn_bytes(smallest)
-    if not size or size >= (_torn_bytes(first) or 0):
-        return ""
-    return f"; that of {words.code(smallest)} already at {size_text(size)}, in one of a few tries"
-
-
-def _is_safe_copy(case: Known) -> bool:
-    early_write = case.result.early_write
-    return case.owner == "copy" and early_write is not None and early_write.verdict == "safe"
-
-
-def _torn_bytes(case: Known) -> int | None:
-    """The smallest size at which a torn copy was seen (0: not known); None if none was."""
-    for word, evidence in seen(case.result.early_write):
-        if word == "unsafe":
-            looks = (mapping(evidence.get(name)) for name in ("sizes_bytes", "unaligned_bytes"))
-            torn = [
-                int(size)
-                for sizes in looks
-                for size, what in sizes.items()
-                if what == "torn" and re.fullmatch(r"\d{1,18}", str(size))
-            ]
-            return min(torn, default=0)
-    return None

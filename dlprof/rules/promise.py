@@ -10,6 +10,8 @@ from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
 
+NOT_LOOKED_AT = "not looked at: whether it still reads its source"
+
 
 def promise_broken(survey: Survey) -> Iterator[Claim]:
     """The documentation says copy and the result is a view, or the other way round."""
@@ -93,7 +95,8 @@ def _kept_instead(survey: Survey, case: Known) -> tuple[str, str]:
     if case.promise == "copy":
         if other is None:
             return "", _no_copy(survey, case)
-        return other.code, words.instead_of(case, other, "is a copy")
+        unlooked = f" ({NOT_LOOKED_AT})" if survey.copies_unlooked(other) else ""
+        return other.code, words.instead_of(case, other, f"is a copy{unlooked}")
     if other is None:
         text = f"No measured path from {case.pair_text} is a safe view of it: count on a copy."
         return "", text

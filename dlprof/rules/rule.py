@@ -25,11 +25,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Rule:
-    """Its page is ``pages/{id}.md``."""
+    """Its page is ``pages/{id}.md``. ``needs`` is the instrument of the diagnosis without which it
+    finds nothing; empty where there is none.
+    """
 
     id: str
     name: str
     claims: Callable[[Survey], Iterator[Claim]]
+    needs: str = ""
 
     def findings(self, survey: Survey) -> Iterator[Finding]:
         for claim in self.claims(survey):

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from dlprof.probes.base import Protocol
+from dlprof.rules import alignment
 from dlprof.rules.known import Known
 from dlprof.rules.steady import Look, Steady, depends, looks_of, memory_of, owners_of
 from dlprof.session import Result
@@ -36,6 +37,10 @@ class Survey:
     @cached_property
     def _harmful(self) -> set[tuple[str, ...]]:
         return {case.path for case in self.cases if case.harmful or case.doubtful}
+
+    @cached_property
+    def _written(self) -> set[tuple[str, ...]]:
+        return {case.path for case in self.cases if case.result.early_write is not None}
 
     @cached_property
     def _torn(self) -> set[tuple[str, ...]]:
@@ -98,6 +103,12 @@ class Survey:
             return True
         return not case.ends_whole and (case.pair[1], device) in self._torn
 
+    def copies_unlooked(self, case: Known) -> bool:
+        """Whether it is a copy that may be late, and nobody looked: only what has nothing to wait
+        for is known to end with a whole one.
+        """
+        return case.owner == "copy" and not case.ends_whole and case.path not in self._written
+
     def waiting_helps(self, case: Known) -> bool:
         """Whether nothing is known against the case but that it may be torn."""
         return self.may_tear(case) and case.path not in self._harmful
@@ -113,6 +124,18 @@ class Survey:
     def where(self, case: Known) -> str:
         """As far as is known that it :meth:`holds`, in words; empty where it does."""
         return self._steady.where(case.owner or "", _way(case), _source(case))
+
+    def begins_at(self, producer: str) -> float | None:
+        """At a multiple of how many bytes the producer's arrays in host memory begin at least, as
+        far as they were seen; None where none was.
+        """
+        sources = {
+            _source(case)
+            for case in self.cases
+            if case.pair[0] == producer and alignment.is_contiguous(case)
+        }
+        found = [begins for one in sources if (begins := self._steady.begins_at(one)) is not None]
+        return min(found, default=None)
 
     def drops_read_only(self, case: Known) -> bool:
         """Whether the case loses a read-only flag that another view of the same array keeps.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 
+from dlprof.quantity import repeated
 from dlprof.rules import thresholds
 from dlprof.session import TimeMeasure
 
@@ -16,8 +17,10 @@ def clearly_longer(
     Its interval must lie above that of ``shorter``, or it must take ``ratio`` times as long in
     every process that measured both; and its fastest sample must lie above by
     :data:`thresholds.LEAST_RATIO`. Without intervals, the ratio must be that of
-    :data:`thresholds.UNREPEATED_RATIO`. Where processes fall into modes no one number stands for
-    them: then the fastest mode of ``longer`` is taken, and the slowest of ``shorter``.
+    :data:`thresholds.UNREPEATED_RATIO`, and its fastest sample must bear it out: the median of one
+    process is no better than the luck of that process. Where processes fall into modes no one
+    number stands for them: then the fastest mode of ``longer`` is taken, and the slowest of
+    ``shorter``.
     """
     if longer is None or shorter is None or shorter.median_ns <= 0:
         return False
@@ -26,35 +29,53 @@ def clearly_longer(
     if longer.min_ns < thresholds.LEAST_RATIO * shorter.median_ns:
         return False
     long, short = interval(longer), interval(shorter)
+    low, high = longer.modes_ns[0], shorter.modes_ns[1]
     if long is None or short is None:
-        ratio = max(ratio, thresholds.UNREPEATED_RATIO)
+        ratio, low = max(ratio, thresholds.UNREPEATED_RATIO), min(low, longer.min_ns)
     elif _longer_in_every_process(longer, shorter, ratio):
         return longer.median_ns >= ratio * shorter.median_ns
     elif long[0] <= short[1]:
         return False
-    low, high = longer.modes_ns[0], shorter.modes_ns[1]
     return low >= ratio * high and low - high >= gap_ns
 
 
 def longer_by_itself(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
-    """The same of two paths: what other programs took of the processor is no path's cost."""
-    disturbed = longer is not None and longer.is_disturbed
-    return not disturbed and clearly_longer(longer, shorter, ratio, gap_ns)
+    """The same of two times of which both are known, which is what may be told of paths."""
+    known = is_known(longer) and is_known(shorter)
+    return known and clearly_longer(longer, shorter, ratio, gap_ns)
+
+
+def is_known(measure: TimeMeasure | None) -> bool:
+    """Whether a time is the path's own: neither that of other programs, nor :func:`is_scattered`.
+
+    Nothing is compared with any other, and no finding tells it.
+    """
+    return measure is not None and not measure.is_disturbed and not is_scattered(measure)
+
+
+def is_scattered(measure: TimeMeasure) -> bool:
+    """Whether the samples of the only process lie so far apart that their median tells nothing.
+
+    Of several processes each has a median, and these say how far they agree.
+    """
+    if repeated(measure):
+        return False
+    return measure.median_ns > thresholds.SCATTER_RATIO * max(measure.min_ns, 0.0)
 
 
 def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> float:
     """By how much ``longer`` takes longer at least: from interval to interval, or in every process
-    that measured both.
+    that measured both; its fastest sample, where there is one process only.
 
     A median just above a threshold is there by noise, now and then.
     """
-    if longer is None or shorter is None:
+    if longer is None or shorter is None or not (is_known(longer) and is_known(shorter)):
         return 0.0
     long, short = interval(longer), interval(shorter)
     if long is None or short is None:
-        return max(longer.modes_ns[0] - shorter.modes_ns[1], 0.0)
+        return max(min(longer.modes_ns[0], longer.min_ns) - shorter.modes_ns[1], 0.0)
     medians, others = _process_medians(longer), _process_medians(shorter)
     gaps = [medians[round_] - others[round_] for round_ in medians.keys() & others.keys()]
     enough = len(gaps) >= thresholds.LEAST_PROCESSES

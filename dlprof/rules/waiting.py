@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 
-from dlprof.quantity import brief_text, plain_time
+from dlprof.quantity import plain_time
 from dlprof.rules import thresholds, traced, words
-from dlprof.rules.known import WAITS, Known
+from dlprof.rules.known import WAITS, Known, mapping, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import clearly_longer
+from dlprof.rules.timing import clearly_longer, is_known
+
+WAITED = {
+    "host-sync": "the work that is queued on its source",
+    "device-sync": "all work of the device, also for work that has nothing to do with it",
+}
+"""What a call waits for, in words."""
 
 
 def host_sync(survey: Survey) -> Iterator[Claim]:
@@ -22,7 +29,7 @@ def host_sync(survey: Survey) -> Iterator[Claim]:
     others = {case.index: _unwaiting(survey, case, ("stream-ordered",)) for case in waiting}
     avoidable = [case for case in waiting if others[case.index]]
     for cases in groups(avoidable, lambda case: case.pair):
-        yield _wait(cases, "the work that is queued on its source", others)
+        yield _wait(cases, WAITED["host-sync"], others)
     rest = [case for case in waiting if not others[case.index]]
     for cases in groups(rest, lambda case: case.pair[0]):
         yield _unavoidable(survey, cases)
@@ -35,9 +42,7 @@ def device_sync(survey: Survey) -> Iterator[Claim]:
         case.index: _unwaiting(survey, case, ("stream-ordered", "host-sync")) for case in waiting
     }
     for cases in groups(waiting, lambda case: case.pair):
-        yield _wait(
-            cases, "all work of the device, also for work that has nothing to do with it", others
-        )
+        yield _wait(cases, WAITED["device-sync"], others)
 
 
 def _unwaiting(survey: Survey, case: Known, orders: Sequence[str]) -> Known | None:
@@ -79,7 +84,7 @@ def _unavoidable(survey: Survey, cases: Sequence[Known]) -> Claim:
     if len(consumers) > words.MOST_NAMED:
         pairs += f" and {len(consumers) - words.MOST_NAMED} more"
     known = [case for case in survey.cases if case.pair in {one.pair for one in ranked}]
-    all_wait = all(case.order in WAITS for case in known if case.ready is not None)
+    all_wait = all(case.waits for case in known if case.ready is not None)
     which = (
         f"every measured path {pairs} waits"
         if all_wait
@@ -104,36 +109,62 @@ def _cost(cases: Sequence[Known]) -> str:
     idle = _idle_ns(cases[0])
     first = "" if idle is None else f"{plain_time(idle)} of conversion idle, "
     text = f"{first}{plain_time(host_ns)} behind {plain_time(queued_ns)} of queued work"
-    return f"{words.of_first(cases)}: {text}"
+    slope = f" (slope {fitted})" if (fitted := _slope(cases[0])) else ""
+    return f"{words.of_first(cases)}: {text}{slope}"
+
+
+def _slope(case: Known) -> str:
+    """``1.00, 0.99 to 1.01``: the call's time over the queue's, and its interval."""
+    fit = _fit(case)
+    slope, ends = number(fit.get("slope")), fit.get("interval")
+    if slope is None or not isinstance(ends, list | tuple):
+        return ""
+    low, high = (*map(number, ends), None, None)[:2]
+    return "" if low is None or high is None else f"{slope:.2f}, {low:.2f} to {high:.2f}"
+
+
+def _fit(case: Known) -> Mapping[str, object]:
+    return mapping(case.result.ordering.evidence.get("host")) if case.result.ordering else {}
 
 
 def _idle_ns(case: Known) -> float | None:
-    return case.result.host_time.median_ns if case.result.host_time else None
+    host = case.result.host_time
+    return host.median_ns if host is not None and is_known(host) else None
 
 
 def _by_idle(case: Known) -> tuple[bool, float]:
     """The cheaper a conversion looks, the clearer it shows what it waits for."""
-    return case.loaded is None, _idle_ns(case) or 0.0
+    idle = _idle_ns(case)
+    return case.loaded is None, math.inf if idle is None else idle
 
 
 def _evidence(case: Known) -> dict[str, object]:
     host_ns, queued_ns = case.loaded or (None, None)
     idle = _idle_ns(case)
     cost = None if host_ns is None else max(host_ns - (idle or 0.0), 0.0)
+    intercept = number(_fit(case).get("intercept_ns"))
+    slope = _slope(case)
+    if slope and intercept is not None:
+        slope += f"; intercept {plain_time(intercept)}"
     streams = case.result.ordering.evidence.get("streams") if case.result.ordering else None
     return {
         "cost_ns": cost,
         "idle_ns": idle,
         "loaded_ns": host_ns,
         "queued_ns": queued_ns,
+        "slope": slope or None,
         "streams": streams if isinstance(streams, str) else None,
     }
 
 
 def unordered(survey: Survey) -> Iterator[Claim]:
-    """Nothing waits for the work queued on the source: the result can be read before its values."""
+    """The result is not ordered after the work queued on its source: it can be without its values.
+
+    The call may wait for that work besides, and too late: such calls are a finding of their own,
+    which has the cost of the wait too.
+    """
     racing = [case for case in survey.cases if case.order == "unordered"]
-    for cases in groups(racing, lambda case: case.pair):
+    for cases in groups(racing, lambda case: (case.pair, case.waits)):
         # One wrong value proves the race; without one the times do.
         ranked = sorted(cases, key=lambda case: not _read_wrong(case))
         worst = ranked[0]
@@ -141,10 +172,23 @@ def unordered(survey: Survey) -> Iterator[Claim]:
             "error",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'orders', 'order')} nothing"
-            f"{words.shared(ranked, _proof)}",
-            {**_evidence(worst), "cost_ns": None, "wrong_values": _read_wrong(worst)},
+            f"{words.shared(ranked, _proof)}{_and_waits(ranked)}",
+            _race_evidence(worst),
             _ordered_advice(survey, worst),
         )
+
+
+def _and_waits(ranked: Sequence[Known]) -> str:
+    waited = ranked[0].waits
+    if waited is None:
+        return ""
+    does = words.several(ranked, "the call waits", "the calls wait")
+    return f"; all the same {does} for {WAITED[waited]}{_cost(ranked)}"
+
+
+def _race_evidence(case: Known) -> dict[str, object]:
+    found = {**_evidence(case), "wrong_values": _read_wrong(case)}
+    return {**found, "waits": case.waits} if case.waits else {**found, "cost_ns": None}
 
 
 def _proof(case: Known) -> str:
@@ -171,18 +215,14 @@ def early_return(survey: Survey) -> Iterator[Claim]:
     """The result is ready long after the call returned: timing the call alone is misleading."""
     early = [case for case in survey.cases if _is_early(case)]
     for cases in by(early, lambda case: case.pair).values():
-        ranked = sorted(cases, key=_lateness_ns, reverse=True)
-        worst = ranked[0]
-        host, ready = worst.result.host_time, worst.ready
-        if host is None or ready is None:
-            continue
+        ranked = sorted(cases, key=lambda case: (_is_told(case), _lateness_ns(case)), reverse=True)
+        times, evidence = _times(ranked)
         yield Claim(
             "info",
             ranked,
             f"{words.codes(ranked)} {words.several(ranked, 'returns', 'return')} before the result"
-            f" is there{words.of_first(ranked)}: {brief_text(host)} until the call returns,"
-            f" {brief_text(ready)} until the values are there",
-            {"host_ns": host.median_ns, "ready_ns": ready.median_ns},
+            f" is there{times}",
+            evidence,
             "Wait for the result when you time it.",
         )
 
@@ -190,9 +230,28 @@ def early_return(survey: Survey) -> Iterator[Claim]:
 def _is_early(case: Known) -> bool:
     if case.ready is None or case.ready.same_as is not None:
         return False
-    return clearly_longer(
-        case.ready, case.result.host_time, thresholds.EARLY_RATIO, thresholds.EARLY_GAP_NS
+    host = case.result.host_time
+    if not clearly_longer(case.ready, host, thresholds.EARLY_RATIO, thresholds.EARLY_GAP_NS):
+        return False
+    # What other programs took of the waits is no lateness: then the fastest must be late as well.
+    fastest = 0.0 if host is None else thresholds.EARLY_RATIO * host.median_ns
+    return is_known(case.ready) or case.ready.min_ns >= fastest
+
+
+def _is_told(case: Known) -> bool:
+    return is_known(case.result.host_time) and is_known(case.ready)
+
+
+def _times(cases: Sequence[Known]) -> tuple[str, dict[str, object]]:
+    """Both times of the first, in words and as evidence; nothing where one is not known."""
+    host, ready = cases[0].result.host_time, cases[0].ready
+    if host is None or ready is None or not _is_told(cases[0]):
+        return "", {}
+    text = (
+        f"{words.of_first(cases)}: {words.time_text(host)} until the call returns,"
+        f" {words.time_text(ready)} until the values are there"
     )
+    return text, {"host_ns": host.median_ns, "ready_ns": ready.median_ns}
 
 
 def _lateness_ns(case: Known) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dlprof.axes import shape_text
-from dlprof.quantity import brief_text, plain_time, times_text
+from dlprof.quantity import brief_text, is_wide, plain_time, process_medians, times_text
 from dlprof.rules.known import Known
+from dlprof.rules.timing import is_known
 from dlprof.session import TimeMeasure
 
 MOST_NAMED = 3
@@ -63,23 +64,40 @@ def shared(cases: Sequence[Known], text: Callable[[Known], str]) -> str:
 
 
 def time(case: Known) -> str:
-    """``5.0 us``; of modes all: ``0.14 | 0.41 ms``."""
-    return plain_time(case.cost_ns) if case.ready is None else brief_text(case.ready)
+    """``5.0 us``; of modes all: ``0.14 | 0.41 ms``; ``190-840 us`` where processes differ."""
+    if case.ready is None:
+        return plain_time(case.cost_ns)
+    return time_text(case.ready)
+
+
+def time_text(measure: TimeMeasure) -> str:
+    """The same of any time."""
+    return brief_text(measure, process_medians(measure))
 
 
 def instead_of(case: Known, other: Known, what: str) -> str:
-    """``f(x) is a view: 74 us instead of 400 us, 5.4 times as fast.``"""
+    """``f(x) is a view: 74 us instead of 400 us, 5.4 times as fast.``
+
+    Nothing is told of a time that is not known to be the path's own, nor of one that keeps what it
+    made with the array: what was timed is the same array again.
+    """
     found = f"{code(other)} {what}"
-    if case.ready is None or other.ready is None:
+    if other.kept and other.owner == "copy":
+        return f"{found}; a new array takes longer than the same again."
+    if case.ready is None or other.ready is None or not is_known(other.ready):
         return f"{found}."
+    if not is_known(case.ready):
+        return f"{found}: {time(other)}."
     if _is_as_long(case.ready, other.ready):
         return f"{found}, and takes about as long: {time(other)}."
     return f"{found}: {time(other)} instead of {time(case)}{_ratio(case.ready, other.ready)}."
 
 
 def _is_as_long(before: TimeMeasure, after: TimeMeasure) -> bool:
-    """Whether there is no difference worth a word: of modes none is compared."""
-    if before.modes or after.modes or min(before.median_ns, after.median_ns) <= 0:
+    """Whether there is no difference worth a word: of times that differ from process to process
+    none is compared.
+    """
+    if is_wide(before) or is_wide(after) or min(before.median_ns, after.median_ns) <= 0:
         return False
     return ALIKE > before.median_ns / after.median_ns > 1 / ALIKE
 
@@ -87,14 +105,16 @@ def _is_as_long(before: TimeMeasure, after: TimeMeasure) -> bool:
 def _ratio(before: TimeMeasure, after: TimeMeasure) -> str:
     if min(before.median_ns, after.median_ns) <= 0:
         return ""
-    if ALIKE > before.median_ns / after.median_ns > 1 / ALIKE:
-        return ""
     faster = before.median_ns >= after.median_ns
-    times = times_text(before, after) if faster else times_text(after, before)
+    times = _times(before, after) if faster else _times(after, before)
     return f", {times} times as {'fast' if faster else 'long'}" if times else ""
 
 
 def longer_text(longer: Known, shorter: Known, than: str) -> str:
-    """``: 3.3 times as long as the fastest``; empty where modes tell no ratio."""
-    times = times_text(longer.ready, shorter.ready) if longer.ready and shorter.ready else ""
+    """``: 3.3 times as long as the fastest``; empty where the times tell no ratio."""
+    times = _times(longer.ready, shorter.ready) if longer.ready and shorter.ready else ""
     return f": {times} times{than}" if times else ""
+
+
+def _times(longer: TimeMeasure, shorter: TimeMeasure) -> str:
+    return times_text(longer, shorter, process_medians(longer), process_medians(shorter))

@@ -8,24 +8,13 @@ from dataclasses import dataclass, replace
 
 from dlprof.catalog import Catalog
 from dlprof.errors import UsageError
-from dlprof.rules import RULES
+from dlprof.rules import NEEDS, RULES
 from dlprof.rules.finding import SEVERITIES
 from dlprof.scenario.pairs import PairPattern, named
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.session import ExpectationRecord, FindingRecord, Result
 
 ANY = PairPattern("*", "*")
-
-NEEDS = {
-    "DLP001": "ordering",
-    "DLP002": "ordering",
-    "DLP003": "ordering",
-    "DLP005": "peak_memory",
-    "DLP010": "lifetime",
-    "DLP011": "lifetime",
-    "DLP020": "early_write",
-}
-"""The instrument of the diagnosis without which a rule finds nothing."""
 
 MET, MISSED, UNKNOWN = "met", "not met", "not checked"
 

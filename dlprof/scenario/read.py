@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from dlprof import files
 from dlprof.clean import clean
 from dlprof.errors import ScenarioError
-from dlprof.scenario.expectation import NEEDS
+from dlprof.rules import NEEDS
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.lines import line_of
 from dlprof.scenario.model import EnvironmentSpec, FloorSpec, Part, Scenario, StepSpec

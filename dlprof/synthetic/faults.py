@@ -55,6 +55,7 @@ PLANTS = (
     Plant("sync", ("sync", "view"), "DLP001"),
     Plant("device-sync", ("device_sync", "view"), "DLP002"),
     Plant("race", ("race",), "DLP003"),
+    Plant("race-and-wait", ("race_and_wait",), "DLP003", promise="copy"),
     Plant("avoidable-copy", ("copy", "view"), "DLP004", shape=COSTLY),
     Plant("copy-twice", ("copy_twice",), "DLP005", promise="copy"),
     Plant("narrow", ("narrow",), "DLP007", promise="copy", dtypes=("float64",)),

@@ -71,6 +71,14 @@ def race(source: Array) -> Array:
     return Array(source.data, source.owner)
 
 
+def race_and_wait(source: Array) -> Array:
+    """Fault: copies what is there at once, and waits for the queue only then."""
+    data, memory = empty(source.shape, source.dtype)
+    data[...] = source.data
+    source.wait()
+    return Array(data, memory)
+
+
 def leak(source: Array) -> Array:
     """Fault: keeps every result for ever."""
     result = view(source)

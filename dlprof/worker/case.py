@@ -88,6 +88,8 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     before = desk.cases_before
     desk.cases_before += 1  # also one that is refused warms what the next one uses
     ways = ways_of(desk, request, answer)
+    if request.get("hold"):
+        desk.channel.hold(answer.identity)
     _check_layout(ways.import_, spec)
     if request["instruments"] == ["alignment"]:
         return _alignment_alone(desk, answer, ways, spec)

@@ -31,7 +31,15 @@ class Channel:
 
     def requests(self) -> Iterator[dict[str, Any]]:
         for line in self._requests:
-            yield json.loads(line)
+            request = json.loads(line)
+            if "go" not in request:  # else what it was meant for has ended before it could stop
+                yield request
+
+    def hold(self, identity: int) -> None:
+        """Tell the parent that a request has stopped, and go on when it says so."""
+        self.send({"id": identity, "held": True})
+        if not self._requests.readline():
+            os._exit(0)  # the parent is gone
 
     def send(self, message: dict[str, Any]) -> None:
         """Raises TypeError or ValueError for what JSON cannot say."""

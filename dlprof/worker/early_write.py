@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dlprof.probes.base import DTYPES
+from dlprof.probes.capsule import alignment
 from dlprof.worker import room
 from dlprof.worker.subject import Subject, compile_call
 
@@ -50,6 +51,8 @@ class Tried:
 
     here: dict[int, str] = field(default_factory=dict)
     elsewhere: dict[int, str] = field(default_factory=dict)
+    torn_at: set[int] = field(default_factory=set)
+    """Bytes that divide the addresses of the sources of torn copies."""
 
     def torn(self) -> tuple[int, bool] | None:
         """The size at which a copy was torn, and whether that was elsewhere; None if none was."""
@@ -74,6 +77,8 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
         size, is_elsewhere = torn
         source = elsewhere if is_elsewhere and elsewhere is not None else subject
         found["evidence"]["torn_layout"] = source.spec.layout
+        if tried.torn_at:
+            found["evidence"]["torn_alignment_bytes"] = min(tried.torn_at)
         found["evidence"] |= _of_size(source, size).made()
     return found
 
@@ -87,9 +92,9 @@ def _try_sizes(subject: Subject, elsewhere: Subject | None, sizes_bytes: Sequenc
         if size >= LARGE_BYTES and way in _tried_large:
             tried.here[size] = "tried on another path of this import"
             break
-        seen = tried.here[size] = _try_size(subject, size)
+        seen = tried.here[size] = _try_size(subject, size, tried.torn_at)
         if seen in ("whole", "view") and size < LARGE_BYTES and elsewhere is not None:
-            tried.elsewhere[size] = _try_elsewhere(elsewhere, size)
+            tried.elsewhere[size] = _try_elsewhere(elsewhere, size, tried.torn_at)
         looks = {seen, tried.elsewhere.get(size, seen)}
         if looks & {"torn", "immutable"} or (looks == {"view"} and size > VIEW_BYTES):
             break
@@ -106,9 +111,9 @@ def _elsewhere(subject: Subject) -> Subject | None:
     return replace(subject, spec=replace(spec, layout=UNALIGNED))
 
 
-def _try_elsewhere(subject: Subject, size_bytes: int) -> str:
+def _try_elsewhere(subject: Subject, size_bytes: int, torn_at: set[int]) -> str:
     try:
-        return _try_size(subject, size_bytes)
+        return _try_size(subject, size_bytes, torn_at)
     except Exception:  # noqa: BLE001 - any framework, any error: it refuses that memory
         return "refused"
 
@@ -129,8 +134,11 @@ def judge(tried: Tried) -> dict[str, Any]:
     return {"verdict": "unknown", "evidence": {**evidence, "reason": reason, "moot": moot}}
 
 
-def _try_size(subject: Subject, size_bytes: int) -> str:
-    """``whole``, ``torn``, ``view``, ``immutable`` or why it was not tried."""
+def _try_size(subject: Subject, size_bytes: int, torn_at: set[int]) -> str:
+    """``whole``, ``torn``, ``view``, ``immutable`` or why it was not tried.
+
+    ``torn_at`` is given the bytes that divide the address of a source whose copy was torn.
+    """
     other = _of_size(subject, size_bytes)
     try:
         room.check(other.spec)
@@ -138,12 +146,15 @@ def _try_size(subject: Subject, size_bytes: int) -> str:
         return "no memory"
     seen = "whole"
     for tries in range(1, 1 + max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
-        seen = _try_once(other)
+        seen, address = _try_once(other)
         if seen == "torn":
             # A conversion may be wrong by itself, and only now and then.
             controls = tries + CONTROLS if size_bytes < LARGE_BYTES else 1
-            calm = [_try_once(other, is_written=False) for _ in range(controls)]
-            return CHANGED if "torn" in calm else "torn"
+            calm = [_try_once(other, is_written=False)[0] for _ in range(controls)]
+            if "torn" in calm:
+                return CHANGED
+            torn_at |= {alignment(address)} if address else set()
+            return "torn"
         if seen != "whole":
             break
     return seen
@@ -153,27 +164,29 @@ def _of_size(subject: Subject, size_bytes: int) -> Subject:
     return subject.of_elements(max(1, size_bytes // DTYPES[subject.spec.dtype]))
 
 
-def _try_once(subject: Subject, is_written: bool = True) -> str:
+def _try_once(subject: Subject, is_written: bool = True) -> tuple[str, int | None]:
+    """What became of one copy, and the address of its source."""
     source = subject.make_another()
+    begins = subject.producer.pointer(source)
     before = subject.producer.to_numpy(source)
-    if subject.producer.pointer(source) in (None, before.ctypes.data):
+    if begins in (None, before.ctypes.data):
         before = before.copy()  # a view would change with the source
     convert = compile_call(subject.code, {**subject.namespace, "x": source})
     result = convert()
     if is_written and subject.producer.write(source, 1) is NotImplemented:
-        return "immutable"
+        return "immutable", begins
     subject.wait_for(result)
     address = subject.consumer.pointer(result)
     if address is not None and address == subject.producer.pointer(source):
-        return "view"
+        return "view", begins
     after = subject.consumer.to_numpy(result)
     has_dtype = subject.producer.dtype(source) is not None
     if after.nbytes != before.nbytes or (has_dtype and after.dtype != before.dtype):
-        return "other dtype"
+        return "other dtype", begins
     # Sizes are multiples of 8 bytes; wide words make the comparison's own array small.
     word = "uint64" if before.nbytes % 8 == 0 else "uint8"
     equal = (after.reshape(-1).view(word) == before.reshape(-1).view(word)).all()
-    return "whole" if equal else "torn"
+    return ("whole" if equal else "torn"), begins
 
 
 def _unknown(reason: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from dlprof.worker import timer
 from dlprof.worker.subject import Subject, compile_call
 
 MOST = 7
-LARGEST_BYTES = 1 << 20
+LARGEST_BYTES = 1 << 18
 LEAST = 3
 SLOW_NS = 5_000_000_000
 """A user's own setup may take long; the times of the case must not be lost for it."""
@@ -41,7 +41,9 @@ class Pair(NamedTuple):
 
 
 def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
-    """Verdict ``kept``, ``not kept`` or ``unknown``; median ns of both conversions as evidence."""
+    """Verdict ``kept``, ``not kept`` or ``unknown``; as evidence the median ns of both conversions,
+    and the size of the arrays.
+    """
     if not subject.import_.returns_array or subject.spec.elements == 0:
         return _unknown("there is no result whose address could be compared")
     subject = _of_size(subject)
@@ -54,7 +56,9 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
         pairs.append(pair)
         if subject.is_one_array and time.perf_counter_ns() - begun > SLOW_NS:
             return _unknown("it takes too long to make new arrays")
-    return judge(pairs, timer.clock_cost_ns())
+    found = judge(pairs, timer.clock_cost_ns())
+    found["evidence"]["size_bytes"] = subject.spec.size_bytes
+    return found
 
 
 def _of_size(subject: Subject) -> Subject:

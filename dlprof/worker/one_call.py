@@ -49,14 +49,14 @@ def make(subject: Subject) -> OneCall:
     wait = compile_call(subject.wait.format(x="_result") or "None", subject.namespace, "_result")
     with timer.collector_off():
         were_others_there = others.watch()
-        faults, preempted = timer.counted()
+        before = timer.counted()
         begin = time.perf_counter_ns()
         result = subject.convert()
         returned = time.perf_counter_ns()
         wait(result)
         ready = time.perf_counter_ns()
         now, foreign = timer.counted(), were_others_there()
-    host = timer.Taken(returned - begin, now[0] - faults, now[1] - preempted)
+    host = timer.Taken(returned - begin, *(a - b for a, b in zip(now, before, strict=True)))
     whole = replace(host, elapsed_ns=ready - begin)
     return OneCall(
         subject,

@@ -14,6 +14,11 @@ by a few percent on a busy host. So where the slope settles whether the host wai
 against the very queue that the conversion stood behind, whose end is waited for after it. That
 slope alone would prove nothing: a call that is slow by itself outlasts its queue in any case.
 
+Times alone acquit no one: a call may read its source at once, and wait for the queue only then. So
+values are looked at whatever the times say, and a wrong one makes the verdict ``unordered``; what
+the host waits for besides is told as ``waits``. That conversion is one more and is not timed: a
+view shows its race only to who reads before the queue's end, and whoever reads then cannot time it.
+
 A conversion behind a queue that had run dry proves nothing and does not count: the queue's end is
 waited for after each one, and must come as late as it should. Nor does one that outlasts the queue
 by its own work on the host: the queue is made longer then.
@@ -35,6 +40,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dlprof.worker import stale
 from dlprof.worker.line import HALF, LEAST_POINTS, NOTHING_KNOWN, Fit, fit
 from dlprof.worker.load import Load, default_sides, load_of, own_sides
 from dlprof.worker.subject import Subject
@@ -56,6 +62,8 @@ FREE = 0.2
 reach :data:`HALF`; everything else is unknown."""
 QUEUEING_SHARE = 0.5
 """A call that takes this share of the work it queues runs the work itself."""
+RUNS_IT = "the queue cannot be loaded: the call that queues work runs it"
+RAN_DRY = "the queue was empty before the conversion was called"
 SEVERITY = ("stream-ordered", "unknown", "host-sync", "device-sync", "unordered")
 """The later is the worse; what is not known may be worse than what is in order."""
 
@@ -158,15 +166,15 @@ def measure_load(load: Load, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str
     """Queue, convert and fit; the evidence holds slopes, intercepts, intervals and the points."""
     _warm(load)
     unit_ns, queueing = calibrate(load, lengths_ns[0])
-    if queueing > QUEUEING_SHARE:
-        return _unknown("the queue cannot be loaded: the call that queues work runs it")
     works = [max(1, round(length / unit_ns)) for length in lengths_ns]
+    if queueing > QUEUEING_SHARE:
+        return _untimed(load, min(works[-1], MOST_WORK), RUNS_IT)
     points = _long_enough(load, works)
     if len(points) < LEAST_POINTS or _middle_ns(points) < lengths_ns[0]:
-        return _unknown("the queue was empty before the conversion was called")
+        return _untimed(load, works[-1], RAN_DRY)
     host, ready = _host_fit(points), _ready_fit(points)
     unrelated = _unrelated_fit(load, _lengths(points, lengths_ns)) if grows(host) else None
-    right = None if grows(host) else _values(load, works[-1])
+    right, unread = stale.look(load, works[-1])
     verdict, reason = judge(Slopes(host, ready, unrelated, right))
     if verdict == "unordered" and right is not False and _own_share(points) > HALF:
         verdict, reason = "unknown", "the conversion takes the host longer than the queue before it"
@@ -180,9 +188,22 @@ def measure_load(load: Load, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str
         "loaded": _loaded(points, grows(host) is not None),
         "points": [list(point) for point in points],
     }
+    if verdict == "unordered" and grows(host):
+        evidence["waits"] = "device-sync" if unrelated and grows(unrelated) else "host-sync"
+    if unread:
+        evidence["values_unread"] = unread
     if reason:
         evidence["reason"] = reason
     return {"verdict": verdict, "evidence": evidence}
+
+
+def _untimed(load: Load, work: int, reason: str) -> dict[str, Any]:
+    """The verdict where times say nothing: a wrong value proves a race without them."""
+    right, unread = stale.look(load, work)
+    evidence: dict[str, Any] = {"values_right": right, "reason": reason}
+    if unread:
+        evidence["values_unread"] = unread
+    return {"verdict": "unordered" if right is False else "unknown", "evidence": evidence}
 
 
 def _behind_its_own(points: Sequence[Point], beside: Fit) -> Fit:
@@ -307,31 +328,6 @@ def _point(load: Load, work: int) -> Point:
     return Point(queued_ns, host_ns, ready_ns, load.clock() - begin)
 
 
-def _values(load: Load, work: int) -> bool | None:
-    """Whether a result behind a queue has the values that the queue ends with.
-
-    None where they cannot be compared, or where an idle queue does not lead to them either: then
-    it is the conversion that changes them.
-    """
-    array = load.enqueue(1)
-    load.finish(array)
-    if not load.is_right(_look(load, array), array):
-        return None
-    load.spoil(array)
-    del array  # the next one is likely to get its memory, with values that are wrong for certain
-    array = load.enqueue(work)
-    seen = _look(load, array)
-    load.finish(array)
-    return load.is_right(seen, array)
-
-
-def _look(load: Load, array: Any) -> Any:
-    result = load.convert(array)
-    if load.ready is not None:
-        load.ready(result)
-    return load.look(result)
-
-
 def _unrelated_fit(load: Load, lengths_ns: Sequence[int]) -> Fit | None:
     if load.unrelated is None:
         return None
@@ -368,7 +364,3 @@ def _shuffled(lengths: Sequence[int], repeats: int, seed: int) -> list[int]:
     lengths = list(lengths) * repeats
     random.Random(seed).shuffle(lengths)  # noqa: S311 - the order only has to be mixed
     return lengths
-
-
-def _unknown(reason: str) -> dict[str, Any]:
-    return {"verdict": "unknown", "evidence": {"reason": reason}}

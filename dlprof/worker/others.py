@@ -1,10 +1,11 @@
-"""Other programs: did they have a processor while something was timed?"""
+"""Other programs: did they have a processor while something was timed, and for how long?"""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 LEAST_NS = 30_000_000
@@ -24,6 +25,29 @@ def watch() -> Callable[[], bool | None]:
         return now - before >= max(LEAST_NS, LEAST_SHARE * (time.perf_counter_ns() - begin))
 
     return were_there
+
+
+def watch_waits() -> Callable[[], int]:
+    """Gives what says for how many ns the thread of this process that waited longest for a
+    processor did so since; 0 where the kernel does not tell.
+    """
+    before = waited_ns()
+
+    def longest_ns() -> int:
+        return max((now - before.get(name, 0) for name, now in waited_ns().items()), default=0)
+
+    return longest_ns
+
+
+def waited_ns(tasks: Path = Path("/proc/self/task")) -> dict[str, int]:
+    """For how long each thread could have run and had no processor: sched-stats of the kernel, the
+    second number of /proc/self/task/*/schedstat. Empty where there is none.
+    """
+    waited = {}
+    for stat in tasks.glob("*/schedstat"):
+        with suppress(OSError, ValueError, IndexError):  # a thread may be gone by now
+            waited[stat.parent.name] = int(stat.read_text(encoding="ascii").split()[1])
+    return waited
 
 
 def foreign_ns() -> int | None:

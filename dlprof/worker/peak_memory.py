@@ -3,13 +3,15 @@
 An array is converted between two looks at the kernel's mark (:mod:`dlprof.worker.water_mark`): a
 view adds none, a copy one, a copy of a copy two if both are there at once. It is measured at a size
 of its own: large enough to be seen among a process's other pages, and larger than what glibc's
-malloc ever keeps when it is freed (``M_MMAP_THRESHOLD`` grows to 32 MiB). It knows host memory
+malloc ever keeps when it is freed (``M_MMAP_THRESHOLD`` grows to 32 MiB). What takes more than a
+copy is tried again of aligned memory (``aligned_arrays``). It knows host memory
 only, and says ``unknown`` where the kernel does not let the mark be reset.
 """
 
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from typing import Any
 
 from dlprof.probes.base import DTYPES
@@ -45,8 +47,21 @@ def measure(subject: Subject) -> dict[str, Any]:
         return _unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
     evidence: dict[str, Any] = {"arrays": arrays, "size_bytes": size}
     if arrays >= NOTABLE_ARRAYS:
-        evidence |= other.made()
+        evidence |= other.made() | _of_aligned(other)
     return {"verdict": "ok", "evidence": evidence}
+
+
+def _of_aligned(subject: Subject) -> dict[str, float]:
+    """The same of memory that is aligned, which frameworks may take as it is; nothing where that
+    is a question of its own.
+    """
+    if subject.is_one_array or subject.spec.layout != "C":
+        return {}
+    aligned = replace(subject, spec=replace(subject.spec, layout="aligned"))
+    try:
+        return {"aligned_arrays": converting_arrays(aligned)}
+    except Exception:  # noqa: BLE001 - any framework, any error: it makes or takes no such memory
+        return {}
 
 
 def _of_size(subject: Subject) -> Subject:

@@ -12,6 +12,7 @@ from dlprof.worker.channel import Channel
 from dlprof.worker.inspect import inspect, verify
 from dlprof.worker.recognise import recognise
 from dlprof.worker.step import case as step_case
+from dlprof.worker.subject import Refused
 from dlprof.worker.trip import run_trip
 from dlprof.worker.words import words
 
@@ -25,12 +26,13 @@ def serve(requests_fd: int, replies_fd: int) -> None:
 
 
 class Desk:
-    """Holds what outlives a request: loaded probes, namespaces, and how many cases ran."""
+    """What outlives a request: probes, namespaces, imports that failed, and how many cases ran."""
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.probes: dict[tuple[str, str], Probe] = {}
         self.namespaces: dict[tuple[str, ...], dict[str, Any]] = {}
+        self.refused: Refused = {}
         self.cases_before = 0
 
     def answer(self, request: dict[str, Any]) -> None:

@@ -9,7 +9,11 @@ from typing import Any, ClassVar
 
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Unsupported, written
 from dlprof.worker.declared import FaultyProbe, check_code, check_text
+from dlprof.worker.garbage import rarely_collected
 from dlprof.worker.words import words
+
+Refused = dict[tuple[str, ...], ImportError]
+"""Imports that failed, by the texts that were run until then."""
 
 
 class OneArray:
@@ -117,20 +121,39 @@ def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> C
 
 
 def namespace_for(
-    producer: Probe, consumer: Probe, import_: Import, setup: str = ""
+    producer: Probe,
+    consumer: Probe,
+    import_: Import,
+    setup: str = "",
+    refused: Refused | None = None,
 ) -> dict[str, Any]:
     """Run the setup text of both frameworks, then the user's; names that a conversion may use.
 
-    Raises :class:`SetupFailed` where the user's raises.
+    Raises :class:`SetupFailed` where the user's raises, and whatever a framework's raises. An
+    import that fails is not tried again after the same texts: what it left half done would give
+    another reason. ``refused`` remembers those of this process.
     """
     namespace: dict[str, Any] = {}
-    for text in (producer.setup, consumer.setup, import_.setup):
-        exec(compile(text, "<setup>", "exec"), namespace)  # noqa: S102 - the probes' own text
+    with rarely_collected():
+        _run((producer.setup, consumer.setup, import_.setup), namespace, refused)
     try:
         exec(compile(setup, "<setup>", "exec"), namespace)  # noqa: S102 - the user's own text
     except BaseException as fault:  # he may call sys.exit
         raise SetupFailed(f"the setup fails: {words(fault)}") from fault
     return namespace
+
+
+def _run(texts: tuple[str, ...], namespace: dict[str, Any], refused: Refused | None) -> None:
+    refused = {} if refused is None else refused
+    for place, text in enumerate(texts):
+        before = texts[: place + 1]
+        if before in refused:
+            raise refused[before]
+        try:
+            exec(compile(text, "<setup>", "exec"), namespace)  # noqa: S102 - the probes' own text
+        except ImportError as refusal:
+            refused[before] = refusal
+            raise
 
 
 def prepare(

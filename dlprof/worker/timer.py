@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dlprof.worker import others
 
@@ -30,7 +30,8 @@ LAST_TRY_NS = 100_000_000
 """...but not after so long: what waits for other threads would never come to an end."""
 SLICE_NS = 4_000_000
 """What it costs to lose the processor once: 0.8 to 4.7 ms on one virtual machine with two
-processors, where it was measured. Too long an estimate calls more disturbed."""
+processors, where it was measured. Where the kernel tells how long threads waited for one, it costs
+as much as that if it is more."""
 LONG_NS = 1_000_000_000
 """A statement that takes this long is timed once: the clock and a warm-up are nothing beside it,
 and what tells its noise are the other processes."""
@@ -67,8 +68,8 @@ class Timing:
 
     ``disturbed`` is the share of samples of which half or more is the time of other programs, as
     far as the kernel counts how often it took a processor from a thread of this process; 0 where no
-    other program ran, since threads of one process push each other aside as well; None where nobody
-    says or looked.
+    other program ran; None where nobody says or looked. Threads of one process push each other
+    aside as well, so that count alone condemns no sample: see :meth:`Taken.is_disturbed`.
     """
 
     loops: int
@@ -88,24 +89,34 @@ class Timing:
 
 @dataclass(frozen=True)
 class Taken:
-    """One sample: how long, and what the kernel counted of this process meanwhile."""
+    """One sample: how long, and what the kernel counted of this process meanwhile.
+
+    ``own_ns`` is the processor time of all of its threads.
+    """
 
     elapsed_ns: int
     page_faults: int
     preempted: int
+    own_ns: int
 
-    @property
-    def is_disturbed(self) -> bool:
-        return self.preempted > 0 and 2 * self.preempted * SLICE_NS >= self.elapsed_ns
+    def is_disturbed(self, slice_ns: float, fastest_ns: int) -> bool:
+        """Whether half of it is the time of other programs, at ``slice_ns`` each time.
+
+        If it is, then this process ran for half of it or less, or, where threads spin while they
+        wait for one that has no processor, the fastest sample took half as long or less.
+        """
+        taken = self.preempted > 0 and 2 * self.preempted * slice_ns >= self.elapsed_ns
+        return taken and 2 * min(self.own_ns, fastest_ns) <= self.elapsed_ns
 
 
 def take(run: Callable[[], int], after: Callable[[], Any] = lambda: None) -> Taken:
     """Time ``run``, which returns its time in ns; page faults of ``after`` count with it."""
-    faults, preempted = counted()
+    before = counted()
     elapsed = run()
-    preempted = counted()[1] - preempted
+    now = counted()
     after()
-    return Taken(elapsed, counted()[0] - faults, preempted)
+    faults = counted().page_faults - before.page_faults
+    return Taken(elapsed, faults, now.preempted - before.preempted, now.own_ns - before.own_ns)
 
 
 def timing_of(
@@ -114,25 +125,39 @@ def timing_of(
     calls: int | None = None,
     off_ns: float = 0.0,
     foreign: bool | None = None,
+    waited_ns: float = 0.0,
 ) -> Timing:
     """Samples of ``loops`` calls each; with ``calls`` for each where more were made.
 
     ``foreign`` says whether other programs had a processor meanwhile; None if nobody knows.
+    ``waited_ns`` is for how long a thread waited for a processor in all of them together.
     """
+    slice_ns = max(SLICE_NS, waited_ns / max(1, sum(one.preempted for one in taken)))
+    fastest_ns = min(one.elapsed_ns for one in taken)
+    disturbed = sum(one.is_disturbed(slice_ns, fastest_ns) for one in taken)
     return Timing(
         loops,
         [one.elapsed_ns / loops - off_ns for one in taken],
         sum(one.page_faults for one in taken) / (len(taken) * (calls or loops)),
-        None if foreign is None else foreign * sum(one.is_disturbed for one in taken) / len(taken),
+        None if foreign is None else foreign * disturbed / len(taken),
     )
 
 
-def counted() -> tuple[int, int]:
-    """Minor page faults of this process so far, and processors taken from its threads."""
+class Counted(NamedTuple):
+    """Of this process so far: minor page faults, processors taken from its threads, their time."""
+
+    page_faults: int
+    preempted: int
+    own_ns: int
+
+
+def counted() -> Counted:
+    """What the kernel counts: getrusage(2)."""
     import resource
 
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_minflt, usage.ru_nivcsw
+    own_s = usage.ru_utime + usage.ru_stime
+    return Counted(usage.ru_minflt, usage.ru_nivcsw, round(own_s * 1e9))
 
 
 def compile_loop(statement: str, namespace: dict[str, Any]) -> Loop:
@@ -218,10 +243,12 @@ def _samples(
     """A try, and what is wrong with it: 0 for nothing."""
     loops, elapsed = calibrate(loop, least_ns, backlog)
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
-    were_others_there = others.watch()
+    were_others_there, longest_wait = others.watch(), others.watch_waits()
     # Other threads may touch the memory, and later: what is drained counts too.
     taken = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
-    timing = timing_of(taken, loops, loops + backlog.calls, off_ns, were_others_there())
+    # ...but a wait for a processor while it is drained is no part of a sample.
+    waited = 0 if backlog.calls else longest_wait()
+    timing = timing_of(taken, loops, loops + backlog.calls, off_ns, were_others_there(), waited)
     short = _too_short(taken, least_ns) and 2 * loops <= backlog.most_loops
     return timing, short + timing.is_disturbed
 

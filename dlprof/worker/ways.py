@@ -44,7 +44,7 @@ def ways_of(desk: Desk, request: dict[str, Any], answer: Answer) -> Ways:
     setup = str(request.get("setup", ""))
     key = (producer.name, consumer.name, import_.name, setup)
     if key not in desk.namespaces:
-        desk.namespaces[key] = namespace_for(producer, consumer, import_, setup)
+        desk.namespaces[key] = namespace_for(producer, consumer, import_, setup, desk.refused)
         gc.freeze()  # the frameworks' own objects would make every collection below slow
     return Ways(producer, consumer, export, import_, desk.namespaces[key])
 

@@ -33,6 +33,7 @@ ORDER = {
     "device-sync": "device-sync",
     "race": "unordered",
     "legacy-race": "unordered",
+    "race-and-wait": "unordered",
 }
 """What each way does about queued work, as its code says."""
 

@@ -246,6 +246,14 @@ def test_a_producer_that_fails_is_told_in_one_reason(phases, name, status, reaso
     assert result["reason"].startswith(reason)
 
 
+def test_a_failed_import_is_told_in_the_words_of_the_first_try(tmp_path):
+    path = tmp_path / "session.json"
+    words = ("run", "setup-raises-anew", "fake", "--probe", PHASES, "--probe", FAKE, *QUICK)
+    assert dlprof(*words, "-o", path, state=tmp_path).code == 4
+    reasons = {result["reason"] for result in content(path)["results"]}
+    assert reasons == {"ImportError: libnothing.so.2 cannot be loaded"}
+
+
 @pytest.mark.parametrize(
     ("name", "status", "reason"),
     [
@@ -439,7 +447,10 @@ def test_an_import_that_hangs_has_a_limit_of_its_own(tmp_path, probe_file):
     file = probe_file(
         "class Bad(Fake):\n    name = 'bad'\n    aliases = ()\n    setup = 'import time\\ntime.sleep(3600)'"
     )
-    limited = "import dlprof.interpreter as i; i.IMPORT_LIMIT_S = 1.0; from dlprof.cli import main; main()"
+    limited = (
+        "import dlprof.interpreter as i, dlprof.standby as s; i.IMPORT_LIMIT_S = s.QUIET_LIMIT_S = 1.0;"
+        "from dlprof.cli import main; main()"
+    )
     only = ("--path", "array->view")
     run = dlprof(
         "run", "bad", "fake", "--probe", file, *QUICK, *only,

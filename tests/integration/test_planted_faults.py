@@ -26,6 +26,7 @@ CONTROLS = {
     "sync": ("ways.sync(x)", "ways.view(x)"),
     "device-sync": ("ways.device_sync(x)", "ways.view(x)"),
     "race": ("ways.race(x)", "ways.view(x)"),
+    "race-and-wait": ("ways.race_and_wait(x)", "ways.copy(x)"),
     "avoidable-copy": ("ways.copy(x)", "ways.view(x)"),
     "copy-twice": ("ways.copy_twice(x)", "ways.copy(x)"),
     "narrow": ("ways.narrow(x)", "ways.copy(x)"),
@@ -48,6 +49,12 @@ CONTROLS = {
     "late": ("ways.late(x)", "ways.copy(x)"),
 }
 """By plant: the fault in its reproducer, and the innocent way to put there instead."""
+
+EVIDENCE = {
+    "narrow": {"before": "float64", "after": "float32"},
+    "race-and-wait": {"waits": "host-sync"},
+}
+"""By plant: what the reproducer needs of what the rule found."""
 
 FAULTS = [plant for plant in PLANTS if plant.rule]
 
@@ -77,6 +84,19 @@ def test_a_planted_fault_is_found_by_its_rule(outcomes, name):
 @pytest.mark.parametrize("name", [plant.name for plant in PLANTS if not plant.rule])
 def test_a_control_is_not_blamed(outcomes, name):
     assert outcomes[name].false_alarms == ()
+
+
+def test_a_race_that_waits_is_told_as_both(found):
+    of_plant = "synthetic-race-and-wait"
+    (session,) = (one for one in found if any(r.case.consumer == of_plant for r in one.results))
+    (told,) = (
+        finding
+        for finding in session.findings
+        if any(session.results[index].case.consumer == of_plant for index in finding.results)
+    )
+    assert (told.rule, told.severity, told.evidence["waits"]) == ("DLP003", "error", "host-sync")
+    assert "wrong values were read" in told.summary
+    assert "the call waits for the work that is queued on its source" in told.summary
 
 
 def script_for(found, plant):
@@ -109,7 +129,7 @@ def finding_of(plant, session, index, others):
         severity="error",
         results=[index],
         summary=reason,
-        evidence={"before": "float64", "after": "float32"} if plant.rule == "DLP007" else {},
+        evidence=EVIDENCE.get(plant.name, {}),
         against=others[0] if others else None,
     )
 

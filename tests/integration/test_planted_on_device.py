@@ -22,10 +22,25 @@ from dlprof.synthetic.faults import PLANTS as HOST_PLANTS
 pytestmark = pytest.mark.integration
 
 THREADS = Path(__file__).parent / "threads_for_streams"
-MEASURED = ("view", "private-stream", "sync", "race", "bounce", "leak", "dangle", "crash")
+MEASURED = (
+    "view",
+    "private-stream",
+    "sync",
+    "race",
+    "race-and-wait",
+    "bounce",
+    "leak",
+    "dangle",
+    "crash",
+)
 """One for each instrument, on one array: all of them run on the simulated device, in seconds."""
 CHOSEN = [plant for plant in PLANTS if plant.name in MEASURED]
-ORDER = {"view": "stream-ordered", "sync": "host-sync", "race": "unordered"}
+ORDER = {
+    "view": "stream-ordered",
+    "sync": "host-sync",
+    "race": "unordered",
+    "race-and-wait": "unordered",
+}
 
 
 @pytest.fixture(scope="module")

@@ -118,6 +118,17 @@ def test_an_array_of_any_dtype_is_made_as_asked_or_refused_in_words(kind, layout
         assert any((values == choice).all() for choice in choices), dtype
 
 
+@pytest.mark.parametrize("name", ["numpy", "numba", "torch"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (5,), (64, 64)], ids=str)
+def test_an_aligned_array_begins_at_an_odd_multiple_of_64_bytes(name, shape):
+    probe = usable(next(kind for kind in BUILTIN if kind.name == name), "cpu")
+    for dtype in ("bool", "int16", "float32", "complex128"):
+        spec = ArraySpec(shape, dtype, "aligned")
+        array = make(probe, spec)
+        assert not spec.elements or (probe.pointer(array) or 0) % 128 == 64, dtype
+        assert (probe.to_numpy(array) == expected(spec)).all()
+
+
 @every_probe
 @pytest.mark.parametrize("shape", [(), (0, 3), (5,), (2, 3, 4)], ids=str)
 def test_an_array_of_any_shape_is_made_as_asked_or_refused_in_words(kind, shape):

@@ -29,6 +29,17 @@ class SetupRaises(Fake):
     setup = "import ctypes\nraise ImportError('libnothing.so.1 cannot be loaded')"
 
 
+class SetupRaisesAnew(Fake):
+    """As extension modules that half an import has registered already."""
+
+    name = "setup-raises-anew"
+    setup = (
+        "import sys\n"
+        "again, sys.half_imported = hasattr(sys, 'half_imported'), True\n"
+        "raise ImportError('already registered' if again else 'libnothing.so.2 cannot be loaded')"
+    )
+
+
 class SetupCrashes(Fake):
     name = "setup-crashes"
     setup = "import ctypes\nctypes.string_at(0)"

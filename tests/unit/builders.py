@@ -109,6 +109,7 @@ def make_result(
         "ownership": {"verdict": "view", "evidence": {}},
         "values": {"verdict": "ok", "evidence": {"changed": {}}},
         "lifetime": {"verdict": "safe", "evidence": {}},
+        "early_write": {"verdict": "safe", "evidence": {}},
         "rounds": [0, 1, 2],
     }
     return Result.model_validate(fields | changes)
@@ -160,3 +161,9 @@ def make_subject(
     namespace = {**namespace_for(producer, consumer, import_), **names}
     spec = spec or ArraySpec((4, 8), "float32")
     return prepare(producer, consumer, export, import_, spec, namespace)
+
+
+def timed(code, median_ns, width=0.04, **changes):
+    """A row whose interval reaches ``width`` of the time to both sides."""
+    interval = (median_ns * (1 - width), median_ns * (1 + width))
+    return make_row(code, median_ns, interval, **changes)

@@ -228,17 +228,19 @@ class FakeArray:
 class Behaviour:
     """What a framework does when it takes an array in.
 
-    ``order`` says what it does about the producer's queued work: let the ``host`` wait for the
-    producer's stream, let it wait for the whole ``device`` or for ``half`` of what is left of the
-    queue, let its own stream wait for an ``event``, let the ``legacy`` default stream wait for it,
-    or ``nothing``. ``copies`` says whether it then copies on its own stream. A ``private`` stream
-    is neither shown nor taken from outside, and a ``mute`` framework has no wait of its own.
-    ``host_ns`` is what the call costs the host besides. As a producer, one that ``blocks`` runs
-    its queued work before it returns.
+        ``order`` says what it does about the producer's queued work: let the ``host`` wait for the
+        producer's stream, let it wait for the whole ``device`` or for ``half`` of what is left of the
+        queue, let its own stream wait for an ``event``, let the ``legacy`` default stream wait for it,
+        or ``nothing``. ``copies`` says whether it then copies on its own stream; if it is ``hasty``, it
+    copies first and does all that afterwards. A ``private`` stream
+        is neither shown nor taken from outside, and a ``mute`` framework has no wait of its own.
+        ``host_ns`` is what the call costs the host besides. As a producer, one that ``blocks`` runs
+        its queued work before it returns.
     """
 
     order: str = "event"
     copies: bool = False
+    hasty: bool = False
     private: bool = False
     mute: bool = False
     blocks: bool = False
@@ -267,7 +269,14 @@ class FakeFramework(Probe):
 
     def from_dlpack(self, source: FakeArray) -> FakeArray:
         self.gpu.spend(self.behaviour.host_ns)
+        if self.behaviour.hasty:
+            result = self._taken(source)
+            self._take_turn(source.stream)
+            return result
         self._take_turn(source.stream)
+        return self._taken(source)
+
+    def _taken(self, source: FakeArray) -> FakeArray:
         if not self.behaviour.copies:
             return FakeArray(source.address, source.size_bytes, self.stream)
         result = self.array(source.size_bytes)

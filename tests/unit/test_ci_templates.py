@@ -38,6 +38,7 @@ JUDGED = {
     "unsure": "pass",
     "noise": "n.json",
     "sessions": "kept",
+    "any-python": "true",
 }
 
 every_way = pytest.mark.parametrize("way", WAYS)
@@ -48,7 +49,9 @@ def expected(inputs):
     """The words that a way's inputs come to. A baseline has one interpreter beside it."""
     other = {"head-python": "python"} if "baseline" in inputs else {}
     names = {name: {"sessions": "output", **other}.get(name, name) for name in inputs}
-    options = [f"--{names[name]}={text}" for name, text in inputs.items() if name not in POSITIONAL]
+    given = {name: text for name, text in inputs.items() if name not in (*POSITIONAL, "any-python")}
+    options = [f"--{names[name]}={text}" for name, text in given.items()]
+    options += ["--any-python"] * (inputs.get("any-python") == "true")
     return options, [inputs[name] for name in POSITIONAL if name in inputs]
 
 
@@ -99,6 +102,13 @@ def test_what_is_not_given_is_not_asked_for(tmp_path, way):
         "--",
         *files,
     ]
+
+
+@pytest.mark.parametrize("run", [run_action, run_job])
+def test_two_versions_of_python_are_compared_only_where_that_is_true(tmp_path, run):
+    command = {"dlprof" if run is run_action else "command": str(recorder(tmp_path))}
+    run({**next(iter(WAYS.values())), **command, "any-python": "false"}, tmp_path)
+    assert "--any-python" not in recorded(tmp_path)
 
 
 def place_in_the_script(option):

@@ -112,6 +112,12 @@ def test_a_wait_is_told_with_its_times(word):
     assert said(judged) == {"f(x)": f"{word}: takes 45 ms behind 47 ms of queued work"}
 
 
+@pytest.mark.parametrize("word", ["host-sync", "device-sync"])
+def test_a_race_that_waits_besides_waits(word):
+    judged = do_not_wait(make_session(path("f(x)", ordering=ordered("unordered", waits=word))))
+    assert said(judged) == {"f(x)": f"{word}: takes 45 ms behind 45 ms of queued work"}
+
+
 @pytest.mark.parametrize("ordering", [None, UNKNOWN, verdict("a word of tomorrow")])
 def test_whether_it_waits_must_be_known(ordering):
     (words,) = said(do_not_wait(make_session(path("f(x)", ordering=ordering)))).values()

@@ -37,6 +37,7 @@ ORDER = {
     "device-sync": "device-sync",
     "race": "unordered",
     "legacy-race": "unordered",
+    "race-and-wait": "unordered",
     "late": "unordered",
 }
 OWNER = {
@@ -85,7 +86,18 @@ def test_on_default_streams_a_race_is_innocent(device, name):
     assert ordering.measure_load(load)["verdict"] == "stream-ordered"
 
 
-@pytest.mark.parametrize("name", ["race", "legacy-race"])
+def test_on_default_streams_a_race_that_waits_is_a_wait_alone(device):
+    case = case_of(PLANTED["race-and-wait"])
+    load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
+    assert ordering.measure_load(load)["verdict"] == "device-sync"
+
+
+def test_a_race_that_waits_is_told_with_its_wait(device):
+    found = ordering.measure(case_of(PLANTED["race-and-wait"]), device)
+    assert found["evidence"]["waits"] == "device-sync"
+
+
+@pytest.mark.parametrize("name", ["race", "legacy-race", "race-and-wait"])
 def test_a_race_is_proved_by_a_wrong_value(device, name):
     found = ordering.measure(case_of(PLANTED[name]), device)
     assert found["evidence"]["values_right"] is False

@@ -182,6 +182,7 @@ class TestUnaligned:
         assert (found["verdict"], seen(found)) == ("unsafe", ["whole"])
         assert found["evidence"]["unaligned_bytes"] == {"4096": "torn"}
         assert found["evidence"]["torn_layout"] == "sliced"
+        assert found["evidence"]["torn_alignment_bytes"] == 4
 
     def test_the_evidence_makes_the_array_that_showed_it(self):
         late = Late()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from builders import make_result
 
 from dlprof.cli.fail_on import parse
-from dlprof.errors import FindingsFailed, UsageError
+from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
+from dlprof.instruments import ALIGNMENT, DIAGNOSIS
+from dlprof.rules import NEEDS
 from dlprof.session import FindingRecord
 
 pytestmark = pytest.mark.unit
@@ -48,3 +53,56 @@ def test_the_exit_code_is_one():
 def test_an_empty_word_is_refused_since_it_would_let_everything_pass(texts):
     with pytest.raises(UsageError, match="--fail-on is empty"):
         parse(texts)
+
+
+UNDIAGNOSED = make_result(lifetime=None, early_write=None)
+
+
+def test_every_instrument_that_a_rule_needs_is_left_out_with_the_diagnosis():
+    assert NEEDS
+    assert set(NEEDS.values()) <= set(DIAGNOSIS) - set(ALIGNMENT)
+
+
+@pytest.mark.parametrize("rule", NEEDS)
+def test_a_rule_that_needs_the_diagnosis_is_refused_where_it_is_left_out(rule):
+    said = f"--fail-on {rule} needs the diagnosis, which --quick leaves out; add --diagnose"
+    with pytest.raises(UsageError, match=said):
+        parse([rule, "error"]).check_asked("--quick")
+
+
+@pytest.mark.parametrize("text", ["DLP012", "DLP018", "warning"])
+def test_what_is_found_without_the_diagnosis_is_not_refused(text):
+    parse([text]).check_asked("--quick")
+    parse([text]).check_looked_for([UNDIAGNOSED])
+
+
+def test_a_severity_without_the_diagnosis_tells_which_rules_nothing_looks_for():
+    assert parse(["warning"]).unlooked().endswith(", ".join(NEEDS))
+    assert parse(["DLP020"]).unlooked() == ""
+
+
+@pytest.mark.parametrize("results", [[], [UNDIAGNOSED]])
+def test_a_session_in_which_nothing_looked_for_a_rule_cannot_tell(results):
+    with pytest.raises(FindingsUnknown, match="nothing looked for DLP020: not measured: early"):
+        parse(["DLP020", "DLP012"]).check_looked_for(results)
+    assert FindingsUnknown.exit_code == 3
+
+
+def test_one_result_that_was_looked_at_is_enough_to_tell():
+    parse(["DLP020"]).check_looked_for([UNDIAGNOSED, make_result()])
+
+
+@pytest.mark.parametrize(("moot", "tells"), [(True, True), (False, False), (None, False)])
+def test_an_instrument_that_could_not_tell_has_not_looked(moot, tells):
+    unknown = {"verdict": "unknown", "evidence": {"moot": moot, "reason": "it crashed"}}
+    results = [make_result(early_write=unknown)]
+    if tells:
+        parse(["DLP020"]).check_looked_for(results)
+    else:
+        with pytest.raises(FindingsUnknown):
+            parse(["DLP020"]).check_looked_for(results)
+
+
+def test_the_documentation_names_every_rule_that_needs_the_diagnosis():
+    text = (Path(__file__).parents[2] / "docs" / "getting-started.md").read_text()
+    assert f"{', '.join([*NEEDS][:-1])} and {[*NEEDS][-1]} need the diagnosis" in text

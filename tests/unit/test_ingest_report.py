@@ -49,8 +49,27 @@ def test_a_copy_is_the_consumers_and_is_compared_with_memcpy_and_the_making():
 
 def test_a_call_that_asks_for_no_copy_is_not_named_as_the_fastest_copy():
     asked_not_to = loaded("torch.asarray(x, copy=False)", ready=1e6)
-    assert "the fastest is tensor(x)" in text(asked_not_to, loaded("tensor(x)", ready=2e6))
+    (sentence,) = [
+        one
+        for one in ingest.sentences([asked_not_to, loaded("tensor(x)", ready=2e6)])
+        if "fastest" in one
+    ]
+    assert sentence == "Of 2 copies the fastest that does not forbid a copy is tensor(x)."
     assert "the fastest is torch.asarray(x, copy=False)" in text(asked_not_to)
+
+
+def test_a_copy_whose_time_is_not_known_is_not_named_as_the_fastest():
+    speed = {"gb_per_s": 29.0, "share_of_memcpy": 0.6}
+    stalled = loaded("stalled(x)", ready=1e6, disturbed=True, **speed)
+    told = text(stalled, loaded("tensor(x)", ready=2e6))
+    assert "Of 2 copies the fastest whose time is known is tensor(x)." in told
+    assert "Of 1 copy no time is known." in text(stalled)
+    assert (ingest.share_of_memcpy(stalled), ingest.share_of_making(stalled, 1e6)) == ("-", "-")
+
+
+def test_an_answer_tells_no_speed_of_a_time_that_is_not_known():
+    stalled = loaded("stalled(x)", ready=1e6, scattered=True, gb_per_s=29.0, peak_arrays=1.0)
+    assert "a copy in 1.0 ±1.0 ms (scattered), 1.00 arrays" in ingest.answer([stalled])
 
 
 def test_the_hungriest_copy_is_named():

@@ -284,9 +284,6 @@ class TestValues:
         found = ordering.measure_load(load)
         assert (found["verdict"], found["evidence"]["values_right"]) == ("stream-ordered", None)
 
-    def test_values_are_not_looked_at_where_the_host_waits(self):
-        assert on_default_streams(order="host")["evidence"]["values_right"] is None
-
 
 class TestBothStreams:
     """As :func:`measure` does it: on default streams, and on non-blocking ones."""

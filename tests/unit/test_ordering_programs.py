@@ -25,6 +25,8 @@ pytestmark = pytest.mark.unit
 
 MS = 1_000_000
 ORDERS = ("host", "device", "event", "legacy", "nothing")
+COPIES = (None, "in turn", "at once")
+"""None for a view; a copy at once is made before anything is ordered or waited for."""
 FRAMEWORKS = 4
 HOST_NS = 100_000  # more than any call costs the host that does not wait
 
@@ -84,11 +86,15 @@ step = st.one_of(
         st.integers(0, 3),
         st.integers(0, 9),
         st.sampled_from(ORDERS),
-        st.booleans(),
+        st.sampled_from(COPIES),
     ),
     st.tuples(st.just("read"), st.integers(0, 3), st.integers(0, 9)),
     st.tuples(st.just("work on the host"), st.integers(1, 60)),
 )
+
+
+def behaviour(order, copies):
+    return Behaviour(order=order, copies=copies is not None, hasty=copies == "at once")
 
 
 class Program:
@@ -118,17 +124,20 @@ class Program:
     def convert(self, one, which, order, copies):
         array, giver, write, right, value = self.arrays[which % len(self.arrays)]
         framework = self.frameworks[one]
-        framework.behaviour = Behaviour(order=order, copies=copies)
+        framework.behaviour = behaviour(order, copies)
         began, end = self.device.now_ns, self.device.end_of(array.stream)
         result = framework.from_dlpack(array)
         if order in ("host", "device"):
             assert self.device.now_ns >= end
         else:
             assert self.device.now_ns - began < HOST_NS
-        self.model.turn(order, giver, one)
+        if copies != "at once":
+            self.model.turn(order, giver, one)
         if copies:
             number, seen = self.model.write(one)
             right, write = right and write in seen | {0}, number
+        if copies == "at once":
+            self.model.turn(order, giver, one)
         self.arrays.append((result, one, write, right, value))
 
     def read(self, one, which):
@@ -152,23 +161,25 @@ def test_what_is_ordered_is_read_right_and_only_host_waits_take_time(kinds, step
     Program(kinds).run(steps)
 
 
-def reaches(order, giver, taker):
+def reaches(order, giver, taker, copies=None):
     """What is true of an order between two streams of these kinds, each with its own stream."""
     waits = {"host": "host-sync", "device": "device-sync", "event": "stream-ordered"}
-    if order in waits:
-        return waits[order]
     model = Model([giver, taker])
     write, _ = model.write(0)
+    if copies == "at once" and write not in model.certain(1):
+        return "unordered"
+    if order in waits:
+        return waits[order]
     model.turn(order, 0, 1)
     return "stream-ordered" if write in model.certain(1) else "unordered"
 
 
-def true_verdict(order, kinds, movable):
+def true_verdict(order, kinds, movable, copies=None):
     """The worse of the verdicts on default streams and on those they can be moved to."""
     moved = ["non-blocking" if moves else kind for kind, moves in zip(kinds, movable, strict=True)]
-    found = [reaches(order, *kinds)]
+    found = [reaches(order, *kinds, copies)]
     if any(movable):
-        found.append(reaches(order, *moved))
+        found.append(reaches(order, *moved, copies))
     return max(found, key=SEVERITY.index)
 
 
@@ -181,7 +192,7 @@ background = st.lists(st.tuples(kind, st.integers(1, 500)), max_size=4)
     order=st.sampled_from(ORDERS),
     kinds=st.tuples(kind, kind),
     private=st.tuples(st.booleans(), st.booleans()),
-    copies=st.booleans(),
+    copies=st.sampled_from(COPIES),
     host_us=st.integers(1, 2_000),
     others=background,
 )
@@ -192,14 +203,18 @@ def test_the_verdict_is_the_true_one(order, kinds, private, copies, host_us, oth
         kinds,
         Behaviour(private=private[0]),
         order=order,
-        copies=copies,
+        copies=copies is not None,
+        hasty=copies == "at once",
         private=private[1],
         host_ns=1_000 * host_us,
     )
     for one, length_ms in others:
         device.spin(stream_of(device, one), length_ms * MS)
     found = ordering.measure(case, device)
-    assert found["verdict"] == true_verdict(order, kinds, [not one for one in private])
+    truth = true_verdict(order, kinds, [not one for one in private], copies)
+    assert found["verdict"] == truth
+    waits = {"host": "host-sync", "device": "device-sync"}.get(order)
+    assert found["evidence"].get("waits") == (waits if truth == "unordered" else None)
 
 
 @settings(max_examples=100)

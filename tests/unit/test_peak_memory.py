@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from builders import make_subject
 
-from dlprof.probes.base import Import, Protocol
+from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.worker import peak_memory, room, water_mark
 from dlprof.worker.peak_memory import SIZE_BYTES
 
@@ -100,3 +100,27 @@ def test_too_little_memory_is_unknown(monkeypatch):
     monkeypatch.setattr(room, "check", check)
     found = peak_memory.measure(subject())
     assert found["evidence"]["reason"] == "it needs more than there is"
+
+
+@pytest.mark.parametrize(("layout", "expected"), [("C", 1.0), ("F", None)])
+def test_what_takes_more_than_a_copy_is_tried_again_of_aligned_memory(
+    monkeypatch, layout, expected
+):
+    Kernel(monkeypatch)
+    spec = ArraySpec((4, 8), "float32", layout)
+    case = subject(spec=spec)
+    monkeypatch.setattr(peak_memory, "converting_arrays", of_layout({layout: 2.0, "aligned": 1.0}))
+    found = peak_memory.measure(case)["evidence"]
+    assert found.get("aligned_arrays") == expected
+
+
+def of_layout(arrays):
+    return lambda one: arrays[one.spec.layout]
+
+
+def test_memory_that_cannot_be_aligned_leaves_that_unknown(monkeypatch):
+    Kernel(monkeypatch)
+    monkeypatch.setattr(peak_memory, "converting_arrays", of_layout({"C": 2.0}))
+    found = peak_memory.measure(subject(spec=ArraySpec((4, 8), "float32")))
+    assert found["verdict"] == "ok"
+    assert "aligned_arrays" not in found["evidence"]

@@ -36,7 +36,7 @@ class Clock:
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
-    monkeypatch.setattr(timer, "counted", lambda: (0, 0))
+    monkeypatch.setattr(timer, "counted", lambda: timer.Counted(0, 0, 0))
     monkeypatch.setattr(others, "foreign_ns", lambda: 0)
     monkeypatch.setattr(timer, "loop_cost_ns", lambda: 0.0)
     monkeypatch.setattr(placement, "_made", {})

@@ -116,6 +116,29 @@ def test_a_race_that_was_seen_on_own_streams_is_shown_on_own_streams():
     )
 
 
+def race_script(producer, evidence):
+    session = session_of("DLP003", producer, CuPy(), ArraySpec((8,), "float32", "C", "cuda"))
+    return reproducer(session, finding_of("DLP003", evidence=evidence)).text
+
+
+def test_a_race_that_waits_is_shown_in_memory_with_wrong_values():
+    text = race_script(Torch(), {"waits": "device-sync"})
+    assert "y.fill_(1)\n" in text
+    assert text.index("y.fill_(1)") < text.index("del y") < text.index("z = convert(y)")
+
+
+@pytest.mark.parametrize("producer", [Torch, CuPy])
+def test_a_script_for_a_race_that_waits_on_streams_of_its_own_is_short_too(producer):
+    text = race_script(producer(), {"waits": "device-sync", "streams": "own streams"})
+    assert len(text.splitlines()) < 60
+    assert max(map(len, text.splitlines())) <= 88
+
+
+@pytest.mark.parametrize(("producer", "evidence"), [(Torch(), {}), (Jax(), {"waits": "host-sync"})])
+def test_a_race_alone_needs_no_such_memory_and_what_cannot_be_written_has_none(producer, evidence):
+    assert "del y" not in race_script(producer, evidence)
+
+
 def test_a_copy_that_depends_on_alignment_is_shown_at_an_address_of_the_kind_that_was_seen():
     owned = verdict("view", source_alignment_bytes=4096)
     aligned = text_of("DLP018", ownership=owned)

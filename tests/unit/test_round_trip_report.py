@@ -90,6 +90,12 @@ def test_a_wait_is_told_as_the_time_of_the_work():
     assert "behind queued work it waits 130 ms" in text(trips([loaded, BACK])[0])
 
 
+def test_a_race_that_waits_besides_is_told_as_both():
+    racing = way("tf → cupy", "to(x)", 13e6, loaded="unordered, waits all 45 ms")
+    told = text(trips([racing, BACK])[0])
+    assert "; not ordered behind queued work, although it waits all 45 ms" in told
+
+
 def test_many_round_trips_cost_the_sum_of_both_ways():
     assert "100 round trips take about 1.4 s" in text(trips([THERE, BACK])[0])
 

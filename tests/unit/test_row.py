@@ -118,6 +118,15 @@ def test_what_a_framework_keeps_is_told_by_both_times():
     assert row_of(make_result(fresh_source={**kept, "verdict": "not kept"})).kept_ns is None
 
 
+@pytest.mark.parametrize(
+    ("size", "told"), [(1 << 18, 1 << 18), (64, None), (None, None), ("x", None)]
+)
+def test_the_size_of_new_arrays_is_told_where_it_is_another(size, told):
+    evidence = {"first_ns": 90.0, "second_ns": 4.0, "size_bytes": size}
+    kept = {"verdict": "kept", "evidence": evidence}
+    assert row_of(make_result(fresh_source=kept)).kept_bytes == told
+
+
 ODD = {
     "changed is a text": {"values": {"verdict": "wrong", "evidence": {"changed": "x"}}},
     "a change without sides": {
@@ -237,3 +246,10 @@ def test_what_was_looked_at_for_one_shape_holds_for_the_others_of_the_path():
     another = make_result("g(x)", case={"shape": (7,)}, lifetime=None, ordering=None)
     assert row_of(other).unlooked
     assert [bool(row.unlooked) for row in rows_of([whole, other, another])] == [False, False, True]
+
+
+def test_early_writes_that_were_looked_at_for_one_shape_were_for_the_others_of_the_path():
+    other = make_result("f(x)", case={"shape": (7,)}, early_write=None)
+    another = make_result("g(x)", case={"shape": (7,)}, early_write=None)
+    rows = rows_of([make_result("f(x)"), other, another])
+    assert [row.unwritten for row in rows] == [False, False, True]

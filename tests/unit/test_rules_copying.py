@@ -370,9 +370,16 @@ def test_an_alias_that_nobody_can_write_is_worth_knowing_only():
 
 
 def test_a_path_that_keeps_the_promise_is_advised():
-    keeps = path("g(x)", 50 * US, "copy", case=PROMISED)
+    keeps = path("g(x)", 50 * US, "copy", case=PROMISED, early_write=verdict("safe"))
     (finding,) = found("DLP018", path("f(x)", case=PROMISED), keeps)
     assert finding.advice == "g(x) is a copy: 50 us instead of 5.0 us, 10 times as long."
+
+
+def test_a_copy_that_is_kept_is_advised_without_its_time():
+    keeps = path("g(x)", 0.1 * US, "copy", case=PROMISED, early_write=verdict("safe"),
+                 fresh_source=verdict("kept"))  # fmt: skip
+    (finding,) = found("DLP018", path("f(x)", case=PROMISED), keeps)
+    assert finding.advice == "g(x) is a copy; a new array takes longer than the same again."
 
 
 def at(code, owner, begins, time=5 * US, **parts):
@@ -519,3 +526,19 @@ def test_a_documented_copy_that_is_a_view_now_and_then_breaks_its_promise():
     by_turns = verdict("inconstant", aligned=place, sliced=place, looks=looks)
     (finding,) = found("DLP018", path("f(x)", 1e4, "copy", case=PROMISED, alignment=by_turns))
     assert "is a view when tried apart" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("aligned", "told"), [((1.04, 1.0), True), ((1.04, 2.0), False), ((1.04, None), False)]
+)
+def test_copies_of_copies_say_where_alignment_decides(aligned, told):
+    known = [{} if arrays is None else {"aligned_arrays": arrays} for arrays in aligned]
+    greedy = [
+        path(f"f{place}(x)", owner="copy", peak_memory=verdict("ok", arrays=2.03, **one))
+        for place, one in enumerate(known)
+    ]
+    (finding,) = found("DLP005", *greedy)
+    assert (
+        "beside the source; where the source is aligned, 1.0 at most" in finding.summary
+    ) is told
+    assert finding.evidence["aligned_arrays"] == 1.04

@@ -7,7 +7,7 @@ from builders import make_measure
 from rule_builders import US, found, once, path, rules, spread, verdict
 
 from dlprof.rules import thresholds
-from dlprof.rules.timing import clearly_longer, longer_by_itself, surely_saved_ns
+from dlprof.rules.timing import clearly_longer, is_known, longer_by_itself, surely_saved_ns
 from dlprof.session import ProcessSamples
 
 pytestmark = pytest.mark.unit
@@ -148,6 +148,69 @@ def test_modes_are_told_as_modes_and_their_ratio_as_the_least():
 def test_without_intervals_the_ratio_is_larger(times, expected):
     longer = once(10 * US * thresholds.UNREPEATED_RATIO * times)
     assert clearly_longer(longer, once(10 * US), 2.0, US) is expected
+
+
+def alone(*samples_us, disturbed=0.0):
+    """The time of one process, from its samples."""
+    samples = [sample * US for sample in samples_us]
+    process = ProcessSamples(round=0, loops=1, samples_ns=samples, disturbed=disturbed)
+    median = sorted(samples)[len(samples) // 2]
+    return make_measure(median, None, min_ns=min(samples), processes=[process])
+
+
+STALLED = alone(19_700, 19_900, 19_900, 260, 120)
+"""Most of a process in which threads waited for a processor, and the kernel counted too few."""
+
+
+def test_a_process_whose_own_samples_disagree_accuses_no_path():
+    fast = path("fast(x)", alone(56, 56, 57), "copy")
+    assert found("DLP012", path("slow(x)", STALLED, "copy"), fast) == []
+    assert found("DLP004", path("slow(x)", STALLED, "copy"), path("view(x)", alone(1, 1, 1))) == []
+
+
+def test_a_process_whose_own_samples_agree_accuses_a_slow_path():
+    slow = path("slow(x)", alone(19_700, 19_900, 20_100), "copy")
+    (finding,) = found("DLP012", slow, path("fast(x)", alone(56, 56, 57), "copy"))
+    assert finding.severity == "warning"
+    assert "takes ~20 ms: about 360 times as long as the fastest" in finding.summary
+
+
+@pytest.mark.parametrize(("times", "expected"), [(0.99, False), (1.01, True)])
+def test_the_fastest_sample_of_one_process_must_bear_the_ratio_out(times, expected):
+    fastest = 10 * thresholds.UNREPEATED_RATIO * times
+    longer = alone(fastest, 2 * fastest, 2 * fastest)
+    assert longer_by_itself(longer, once(10 * US), 2.0, US) is expected
+
+
+@pytest.mark.parametrize(("times", "expected"), [(0.99, True), (1.01, False)])
+def test_the_time_of_one_process_is_known_as_far_as_its_samples_agree(times, expected):
+    assert is_known(alone(10, 10 * thresholds.SCATTER_RATIO * times, 100)) is expected
+
+
+def test_of_several_processes_the_medians_say_how_far_they_agree():
+    assert is_known(spread(100 * US).model_copy(update={"min_ns": US}))
+
+
+def test_of_one_process_its_fastest_sample_says_what_is_saved_surely():
+    assert surely_saved_ns(alone(40, 60, 60), once(10 * US)) == 30 * US
+    assert surely_saved_ns(STALLED, once(10 * US)) == 0.0
+
+
+def disturbed(median_ns, **changes):
+    """A time of which other programs had most."""
+    processes = [
+        ProcessSamples(round=at, loops=1, samples_ns=[median_ns], disturbed=1.0) for at in range(3)
+    ]
+    return spread(median_ns).model_copy(update={"processes": processes} | changes)
+
+
+def test_a_path_is_compared_with_the_fastest_whose_time_is_known():
+    slow, known = path("slow(x)", 200 * US), path("known(x)", 10 * US)
+    (finding,) = found("DLP012", slow, known, path("stalled(x)", disturbed(8 * US)))
+    assert "takes 200 us: 20 times as long as known(x)" in finding.summary
+    assert finding.advice.startswith("known(x) is a view too: 10 us instead of 200 us")
+    (finding,) = found("DLP012", slow, known, path("stalled(x)", disturbed(300 * US)))
+    assert "20 times as long as the fastest" in finding.summary
 
 
 @pytest.mark.parametrize("missing", [(None, FAST.ready_time), (FAST.ready_time, None)])

@@ -114,3 +114,26 @@ def test_different_errors_of_several_paths_are_said_to_be_of_the_first():
     assert finding.summary == (
         "f(x) gives a wrong result; for instance from a to numpy: 3 of 16 values changed"
     )
+
+
+def test_the_alignment_is_that_which_was_asked_of_the_array_that_was_tried():
+    result = path(
+        "f(x)",
+        owner=owned("view", alignment=4096),
+        alignment=tried(alignment=128),
+        case=of("torch", **PROMISED),
+    )
+    (finding,) = found("DLP018", result)
+    assert "where the source begins at a multiple of 64 bytes (a copy at 4)" in finding.summary
+    assert finding.evidence["view_alignment_bytes"] == 64
+
+
+def test_a_path_that_copied_at_the_alignment_that_was_asked_is_not_told_by_it():
+    result = path(
+        "f(x)",
+        owner=owned("view", alignment=4096),
+        alignment=tried("copy", "refused", alignment=128),
+        case=of("torch", **PROMISED),
+    )
+    (finding,) = found("DLP018", result)
+    assert "a multiple of 4096 bytes (a copy at 64)" in finding.summary

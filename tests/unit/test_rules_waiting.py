@@ -22,6 +22,28 @@ def test_a_wait_that_another_path_avoids_is_a_warning_that_names_it():
     assert finding.advice == "free(x) does not wait: 9.0 us behind 45 ms of queued work."
 
 
+def fitted(**fit):
+    return path("wait(x)", 2 * US, ordering=ordered("host-sync", host=fit))
+
+
+def test_a_wait_tells_the_line_that_was_fitted():
+    (finding,) = found(
+        "DLP001", fitted(slope=0.998, interval=[0.99, 1.012], intercept_ns=-60 * US), FREE
+    )
+    assert "45 ms behind 45 ms of queued work (slope 1.00, 0.99 to 1.01)" in finding.summary
+    assert finding.evidence["slope"] == "1.00, 0.99 to 1.01; intercept -60 us"
+
+
+@pytest.mark.parametrize(
+    "fit", [{}, {"slope": 1}, {"slope": "x", "interval": [0, 1]}, {"slope": 1, "interval": [1]},
+            {"slope": 1, "interval": 7}, {"slope": 1, "interval": [None, 1]}],
+)  # fmt: skip
+def test_a_line_that_cannot_be_read_is_not_told(fit):
+    (finding,) = found("DLP001", fitted(**fit), FREE)
+    assert "slope" not in finding.summary
+    assert finding.evidence.get("slope") is None
+
+
 TRACED = verdict(
     "traced",
     events=[
@@ -136,6 +158,51 @@ def test_a_wrong_value_is_the_better_proof():
     assert finding.results == (1, 0)
     assert "wrong values were read" in finding.summary
     assert "no measured path orders it" in finding.advice
+
+
+def racing_and_waiting(code, waits="host-sync"):
+    order = ordered("unordered", values_right=False, waits=waits)
+    return path(code, 2 * US, ordering=order)
+
+
+def test_a_race_that_waits_is_one_error_that_tells_both():
+    (finding,) = found("DLP003", racing_and_waiting("race(x)"))
+    assert finding.severity == "error"
+    assert finding.summary == (
+        "race(x) orders nothing: behind queued work wrong values were read; all the same the call"
+        " waits for the work that is queued on its source: 2.0 us of conversion idle, 45 ms behind"
+        " 45 ms of queued work"
+    )
+    assert rules(racing_and_waiting("race(x)")) == ["DLP003"]
+
+
+def test_a_race_that_waits_costs_the_wait():
+    (finding,) = found("DLP003", racing_and_waiting("race(x)"))
+    assert finding.evidence["waits"] == "host-sync"
+    assert finding.evidence["cost_ns"] == 45 * MS - 2 * US
+
+
+def test_a_race_that_waits_for_the_whole_device_says_so():
+    (finding,) = found("DLP003", racing_and_waiting("race(x)", "device-sync"))
+    assert "all the same the call waits for all work of the device" in finding.summary
+
+
+def test_races_that_wait_are_told_apart_from_those_that_do_not():
+    seen = path("a(x)", ordering=ordered("unordered", 3 * US, values_right=False))
+    both = found("DLP003", seen, racing_and_waiting("b(x)"), racing_and_waiting("c(x)"))
+    told = {finding.results: "all the same" in finding.summary for finding in both}
+    assert told == {(0,): False, (1, 2): True}
+
+
+def test_a_race_that_waits_is_a_path_that_waits():
+    (finding,) = found("DLP001", WAITING, racing_and_waiting("race(x)"))
+    assert "every measured path from torch to numpy waits" in finding.summary
+
+
+@pytest.mark.parametrize("word", [None, 7, [], "unordered", "sleeps"])
+def test_what_a_race_waits_for_is_read_as_a_known_word_or_not_at_all(word):
+    (finding,) = found("DLP003", racing_and_waiting("race(x)", word))
+    assert "all the same" not in finding.summary
 
 
 def test_a_result_that_is_ready_long_after_the_call_was_returned_early():

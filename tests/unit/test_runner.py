@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from builders import make_answer, make_case
 
-from dlprof import runner
+from dlprof import runner, standby
 from dlprof.instruments import ALIGNMENT
 from dlprof.interpreter import Outcome
 from dlprof.journal import Journal
@@ -47,6 +47,8 @@ class Workers:
     requests: list = field(default_factory=list)
     loaded: list = field(default_factory=list)
     dies_of_imports: bool = False
+    begun: list = field(default_factory=list)
+    settled: int = 0
     open: int = 0
     cost_s: float = 0.0
     clock_s: float = 0.0
@@ -78,6 +80,12 @@ class FakeWorker:
 
     def send(self, request):
         self.workers.loaded += request["cases"]
+
+    def begin(self, request):
+        self.workers.begun.append(request)
+
+    def settle(self, limit_s):
+        self.workers.settled += 1
 
     def wait(self, limit_s):
         if self.workers.dies_of_imports:
@@ -142,7 +150,7 @@ class Watched:
 @pytest.fixture
 def workers(monkeypatch):
     workers = Workers()
-    monkeypatch.setattr(runner, "Worker", workers)
+    monkeypatch.setattr(standby, "Worker", workers)
     monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: workers.clock_s))
     return workers
 
@@ -403,7 +411,9 @@ def test_the_watcher_is_told_every_step_also_of_what_is_not_repeated(workers, jo
 def test_the_watcher_is_told_the_case_the_round_and_the_stage(workers, journal):
     watcher = Watched()
     run(cases_of(1), journal, watcher, rounds=2)
-    assert watcher.stages == [("import0", 0, "host_time"), ("import0", 1, "host_time")]
+    assert watcher.stages == [
+        ("import0", 0, "import"), ("import0", 0, "host_time"), ("import0", 1, "host_time"),
+    ]  # fmt: skip
 
 
 def test_somebody_is_told_of_every_answer(workers, journal):
@@ -660,6 +670,22 @@ def test_a_worker_that_imports_meanwhile_is_the_one_that_measures(workers, journ
     assert len(workers.asked) == 1
     assert len(workers.loaded) == 2
     assert workers.open == 0
+
+
+def test_references_wait_until_the_first_worker_has_imported(workers, journal):
+    order = []
+
+    def on_round(round_, quiet):
+        quiet()
+        order.append((round_, workers.settled, len(workers.requests)))
+
+    Runner(
+        {"": Interpreter("python", {})}, cases_of(2), Settings(diagnose=False, alignment=False, rounds=2),
+        journal, Watched(), on_round=on_round,
+    ).run()  # fmt: skip
+    assert order == [(0, 1, 0), (1, 1, 2)]
+    assert workers.begun == workers.requests[:1]
+    assert len(workers.asked) == 2
 
 
 def test_a_worker_that_dies_of_its_imports_is_replaced(workers, journal):

@@ -65,6 +65,18 @@ def test_a_copy_like_one_that_was_seen_torn_is_marked_with_doubt():
     ]
 
 
+def test_the_marks_of_torn_copies_are_explained_below_the_table():
+    torn, whole = (make_row(f"{name}(x)", 10.0, owner="copy", form=name) for name in "fg")
+    where = {"only_where": "the source is not aligned"}
+    told = flat([torn, whole, VIEW], findings=[finding(rule="DLP020", evidence=where)])
+    assert "DLP020 torn only where the source is not aligned: f(x)" in told
+    doubt = "DLP020? not seen torn, but others into the framework were, and copies that were whole"
+    assert f"{doubt} prove nothing: g(x)" in told
+    everywhere = flat([torn, VIEW], findings=[finding(rule="DLP020")])
+    assert "DLP020?" not in everywhere
+    assert "torn only" not in everywhere
+
+
 def test_what_was_not_measured_to_the_end_keeps_its_status():
     row = make_row("f(x)", 10.0, status="unsupported", reason="no")
     assert status_of(0, row, VIEW, findings=[finding(results=[0])]) == "unsupported"

@@ -284,6 +284,13 @@ def test_a_framework_that_keeps_what_it_made_is_told():
     assert "f(x): the first conversion of a new array takes 90 us, the next 400 ns" in lines([row])
 
 
+def test_the_size_of_new_arrays_stands_in_the_note():
+    row = make_row("f(x)", kept_ns=(90_000.0, 400.0), kept_bytes=float(1 << 18))
+    assert "f(x): the first conversion of a new array of 256 KiB takes 90 us, the next 400 ns" in (
+        lines([row])
+    )
+
+
 def test_the_same_note_of_several_rows_is_told_once():
     rows = [
         make_row("f(x)", notes=("values: no",)),

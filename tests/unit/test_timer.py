@@ -31,7 +31,7 @@ class Clock:
 def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
-    monkeypatch.setattr(timer, "counted", lambda: (0, 0))
+    monkeypatch.setattr(timer, "counted", lambda: timer.Counted(0, 0, 0))
     monkeypatch.setattr(others, "foreign_ns", lambda: 0)
     return clock
 
@@ -169,7 +169,7 @@ def test_waiting_for_what_is_left_counts_against_the_budget(clock):
 
 def test_page_faults_are_per_call_and_of_the_samples_only(clock, monkeypatch):
     faults = [0]
-    monkeypatch.setattr(timer, "counted", lambda: (faults[0], 0))
+    monkeypatch.setattr(timer, "counted", lambda: timer.Counted(faults[0], 0, 0))
 
     def work():
         faults[0] += 3
@@ -235,12 +235,15 @@ class Stalling:
 
     def __init__(self, clock, monkeypatch, ns, calls, lost_ns=8_000_000):
         self.clock, self.ns, self.left, self.lost_ns = clock, ns, calls, lost_ns
-        self.preempted = 0
-        monkeypatch.setattr(timer, "counted", lambda: (0, self.preempted))
+        self.preempted = self.own_ns = 0
+        monkeypatch.setattr(timer, "counted", lambda: timer.Counted(0, self.preempted, self.own_ns))
         monkeypatch.setattr(others, "foreign_ns", lambda: clock.now_ns)
+        monkeypatch.setattr(others, "waited_ns", lambda: {"1": self.waited_ns})
+        self.waited_ns = 0
 
     def work(self):
         self.clock.advance(self.ns)
+        self.own_ns += self.ns
         if self.left:
             self.left -= 1
             self.preempted += 2
@@ -264,6 +267,39 @@ def test_a_statement_that_stalls_for_ever_is_sampled_a_few_times_and_called_dist
     stalling = Stalling(clock, monkeypatch, 8_000, 10**9)
     assert stalling.sample().is_disturbed
     assert 10**9 - stalling.left < 10 * timer.TRIES * timer.MIN_SAMPLES
+
+
+@pytest.mark.parametrize(("waits_ns", "expected"), [(9_000_000, False), (11_000_000, True)])
+def test_the_kernel_tells_what_it_costs_to_lose_the_processor(
+    clock, monkeypatch, waits_ns, expected
+):
+    """Twice in 20 ms of which a thread waits for about half: at 4 ms each it would be 8 ms."""
+    stalling = Stalling(clock, monkeypatch, 1_000, 10**9, lost_ns=20_000_000)
+    lose = stalling.work
+
+    def work():
+        lose()
+        stalling.waited_ns += waits_ns
+
+    stalling.work = work
+    assert stalling.sample().is_disturbed is expected
+
+
+def test_each_thread_tells_how_long_it_waited_for_a_processor(tmp_path):
+    for name, text in {"7": "5 300 2\n", "8": "", "9": "1 x 2\n"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "schedstat").write_text(text)
+    assert others.waited_ns(tmp_path) == {"7": 300}
+    assert others.waited_ns(tmp_path / "nowhere") == {}
+
+
+def test_the_thread_that_waited_longest_since_is_taken(monkeypatch):
+    monkeypatch.setattr(others, "waited_ns", lambda: {"7": 300, "8": 100})
+    longest = others.watch_waits()
+    monkeypatch.setattr(others, "waited_ns", lambda: {"7": 350, "8": 180, "9": 20})
+    assert longest() == 80
+    monkeypatch.setattr(others, "waited_ns", dict)
+    assert longest() == 0
 
 
 def test_what_threads_of_the_same_process_take_from_each_other_is_no_disturbance(
@@ -299,6 +335,34 @@ def test_time_of_other_programs_counts_busy_processors_and_what_the_host_took(
     monkeypatch.setattr(others.os, "sysconf", lambda _: 100)
     monkeypatch.setattr(others.time, "process_time_ns", lambda: 30_000_000)
     assert others.foreign_ns() == 63 * 10_000_000 - 30_000_000
+
+
+class Running(Stalling):
+    """One that counts processor time of its own all the while."""
+
+    def work(self):
+        begin = self.clock.now_ns
+        super().work()
+        self.own_ns += self.clock.now_ns - begin - self.ns
+
+
+def test_a_statement_that_ran_all_the_time_is_slow_by_itself_whatever_the_kernel_counts(
+    clock, monkeypatch
+):
+    timing = Running(clock, monkeypatch, 8_000_000, 10**9).sample()
+    assert timing.disturbed == 0
+    assert timing.median_ns == 16_000_000
+
+
+def test_threads_that_spin_for_one_without_a_processor_are_disturbed_where_a_sample_was_spared(
+    clock, monkeypatch
+):
+    stalling = Running(clock, monkeypatch, 8_000_000, 10**9)
+    loop = timer.compile_loop("work()", {"work": stalling.work})
+    taken = [timer.take(lambda: loop(1)) for _ in range(4)]
+    stalling.left = 0
+    taken.append(timer.take(lambda: loop(1)))
+    assert timer.timing_of(taken, 1, foreign=True).disturbed == 0.8
 
 
 def test_nothing_is_tried_again_after_a_while(clock, monkeypatch):

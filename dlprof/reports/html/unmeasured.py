@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlprof.clean import clean, first_line
-from dlprof.quantity import plain_time
-from dlprof.reports.cell_text import modes_text
+from dlprof.reports.cell_text import kept_text, modes_text
 from dlprof.reports.html.entry import Entry
 from dlprof.session import Session, Verdict
 
@@ -111,7 +110,6 @@ def _notes(entry: Entry) -> Iterable[str]:
         yield f"runs in {len(row.ready.modes)} modes: {modes_text(row)}"
     if row.setup:
         yield f"needs: {row.setup}"
-    if row.kept_ns is not None:
-        first, second = (plain_time(value) for value in row.kept_ns)
-        yield f"the first conversion of a new array takes {first}, the next {second}"
+    if kept := kept_text(row):
+        yield kept
     yield from row.notes

@@ -25,6 +25,7 @@ _PLANTS = (
     Plant("sync", ("sync", "view"), "DLP001"),
     Plant("device-sync", ("device_sync", "view"), "DLP002"),
     Plant("race", ("race",), "DLP003"),
+    Plant("race-and-wait", ("race_and_wait",), "DLP003", promise="copy"),
     Plant("legacy-race", ("legacy_race",), "DLP003"),
     Plant("avoidable-copy", ("copy", "view"), "DLP004", shape=BIG),
     Plant("bounce", ("from_host", "view"), "DLP006", protocol="numpy"),

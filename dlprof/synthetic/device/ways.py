@@ -66,6 +66,16 @@ def legacy_race(source: Array, consumer: Framework) -> Array:
     return consumer.view(source, source.owner)
 
 
+def race_and_wait(source: Array, consumer: Framework) -> Array:
+    """Fault: a copy that nothing orders, for which the host waits, with all work of the device.
+
+    Innocent where both use the same stream, but for the wait.
+    """
+    result = _copied(source, consumer, consumer.stream)
+    consumer.gpu.synchronize_device()
+    return result
+
+
 def from_host(values: Any, consumer: Framework) -> Array:
     """Fault, behind a copy to the host: brings the values back to the device."""
     return consumer.array(values)
