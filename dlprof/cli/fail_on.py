@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dlprof.axes import split
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
-from dlprof.rules import NEEDS, RULES
+from dlprof.rules import NEEDS, RULES, Rule
 from dlprof.rules.finding import SEVERITIES
 from dlprof.session import FindingRecord, Result, Verdict
 
@@ -49,18 +49,17 @@ class FailOn:
         return f"--fail-on: there is no diagnosis, so nothing looks for {', '.join(NEEDS)}"
 
     def check_looked_for(self, results: Iterable[Result]) -> None:
-        """Raise :class:`FindingsUnknown` for a rule named of which the instrument looked at no
-        result.
-        """
-        if not self.blind:
-            return
-        looked = instruments_of(results)
-        lost = [rule for rule in self.blind if NEEDS[rule] not in looked]
+        """Raise :class:`FindingsUnknown` for a rule named that could look at no result."""
+        results = list(results)
+        lost = {
+            rule.id: lack
+            for rule in RULES
+            if rule.id in self.rules and (lack := _lack(rule, results))
+        }
         if lost:
-            parts = dict.fromkeys(NEEDS[rule].replace("_", " ") for rule in lost)
             raise FindingsUnknown(
                 f"--fail-on: nothing looked for {', '.join(lost)}: not measured:"
-                f" {', '.join(parts)} (see --diagnose)"
+                f" {'; '.join(dict.fromkeys(lost.values()))}"
             )
 
     def check(self, findings: Iterable[FindingRecord]) -> None:
@@ -69,6 +68,13 @@ class FailOn:
         if found:
             names = ", ".join(dict.fromkeys(f"{f.rule} {f.name}" for f in found))
             raise FindingsFailed(f"--fail-on: found {names}")
+
+
+def _lack(rule: Rule, results: Sequence[Result]) -> str:
+    """What a rule would need that no result has, in words; empty where it could look."""
+    if rule.needs and rule.needs not in instruments_of(results):
+        return f"{rule.needs.replace('_', ' ')} (see --diagnose)"
+    return rule.lacks(results)
 
 
 def instruments_of(results: Iterable[Result]) -> frozenset[str]:

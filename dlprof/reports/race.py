@@ -13,6 +13,10 @@ Key = tuple[str, ...]
 RACE = "DLP020"
 DOUBT = f"{RACE}?"
 """The mark of what was not seen torn itself."""
+UNSEEN = (
+    f"{DOUBT} not seen torn, but others into the framework were, and copies that were whole prove"
+    " nothing"
+)
 MOST_NAMED = 3
 
 
@@ -34,22 +38,19 @@ def may_race(row: Row, racing: set[Key]) -> bool:
 
 def notes(rows: Iterable[Row]) -> list[str]:
     """What the mark of torn copies leaves open, and of which paths."""
-    doubted: dict[str, None] = {}
-    somewhere: dict[str, dict[str, None]] = {}
+    marked: dict[str, dict[str, None]] = {}
     for row in rows:
-        if DOUBT in row.faults:
-            doubted[row.code] = None
-        elif row.torn_where:
-            somewhere.setdefault(row.torn_where, {})[row.code] = None
-    lines = [
-        f"{RACE} torn only where {where}: {_listed(codes)}" for where, codes in somewhere.items()
-    ]
-    if doubted:
-        lines.append(
-            f"{DOUBT} not seen torn, but others into the framework were, and copies that were whole"
-            f" prove nothing: {_listed(doubted)}"
-        )
-    return lines
+        if text := note(row):
+            marked.setdefault(text, {})[row.code] = None
+    ordered = sorted(marked.items(), key=lambda one: one[0] == UNSEEN)
+    return [f"{text}: {_listed(codes)}" for text, codes in ordered]
+
+
+def note(row: Row) -> str:
+    """What the mark of a torn copy leaves open of this path; empty without one, or if nothing."""
+    if DOUBT in row.faults:
+        return UNSEEN
+    return f"{RACE} torn only where {row.torn_where}" if row.torn_where else ""
 
 
 def _listed(codes: Iterable[str]) -> str:

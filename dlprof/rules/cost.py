@@ -12,6 +12,7 @@ from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
 from dlprof.rules.timing import is_known, longer_by_itself, surely_saved_ns
+from dlprof.session import Result
 
 
 def slow_path(survey: Survey) -> Iterator[Claim]:
@@ -113,6 +114,18 @@ def asymmetric(survey: Survey) -> Iterator[Claim]:
         )
 
 
+def lacks_direction(results: Sequence[Result]) -> str:
+    """What :func:`asymmetric` would need that none of these has."""
+    timed = {
+        (result.case.producer, result.case.consumer)
+        for result in results
+        if result.ready_time is not None
+    }
+    if any(pair[0] != pair[1] and pair[::-1] in timed for pair in timed):
+        return ""
+    return "a pair in both directions (dlprof matrix has them, or a scenario)"
+
+
 UNSAFE = ", which is not known to be safe"
 
 
@@ -156,6 +169,14 @@ def convert_in_loop(survey: Survey) -> Iterator[Claim]:
             },
             _hoist(ranked[0]),
         )
+
+
+def lacks_loops(results: Sequence[Result]) -> str:
+    """What :func:`convert_in_loop` would need that none of these has."""
+    found = (result.placement for result in results)
+    if any(one is not None and one.in_loop and one.hoisted for one in found):
+        return ""
+    return "the conversion in a loop and before it (see --placement)"
 
 
 def _hoist(case: Known) -> str:

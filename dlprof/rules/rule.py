@@ -9,6 +9,7 @@ from typing import Any
 from dlprof.rules.finding import Finding
 from dlprof.rules.known import Known
 from dlprof.rules.survey import Survey
+from dlprof.session import Result
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,15 @@ class Claim:
 @dataclass(frozen=True)
 class Rule:
     """Its page is ``pages/{id}.md``. ``needs`` is the instrument of the diagnosis without which it
-    finds nothing; empty where there is none.
+    finds nothing; empty where there is none. ``lacks`` says what else it would need that none of
+    these results has, in words; empty where it could look.
     """
 
     id: str
     name: str
     claims: Callable[[Survey], Iterator[Claim]]
     needs: str = ""
+    lacks: Callable[[Sequence[Result]], str] = lambda _: ""
 
     def findings(self, survey: Survey) -> Iterator[Finding]:
         for claim in self.claims(survey):

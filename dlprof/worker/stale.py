@@ -23,16 +23,26 @@ def look(load: Load, work: int) -> tuple[bool | None, str | None]:
 
 
 def _is_right(load: Load, work: int) -> bool | None:
-    array = load.enqueue(1)
-    load.finish(array)
-    if not load.is_right(_read(load, array), array):
+    if not _is_right_behind(load, 1, finished=True):
         return None
-    load.spoil(array)
-    del array  # the next one is likely to get its memory, with values that are wrong for certain
+    right = _is_right_behind(load, work, finished=False)
+    if right is False and not _is_right_behind(load, 1, finished=True):
+        return None  # it gives old values of a memory or an id that it has seen before
+    return right
+
+
+def _is_right_behind(load: Load, work: int, finished: bool) -> bool | None:
+    """Of an array that nobody knows afterwards: the next one is likely to get its memory, with
+    values that are wrong for certain.
+    """
     array = load.enqueue(work)
+    if finished:
+        load.finish(array)
     seen = _read(load, array)
     load.finish(array)
-    return load.is_right(seen, array)
+    right = load.is_right(seen, array)
+    load.spoil(array)
+    return right
 
 
 def _read(load: Load, array: Any) -> Any:

@@ -103,6 +103,35 @@ def test_an_instrument_that_could_not_tell_has_not_looked(moot, tells):
             parse(["DLP020"]).check_looked_for(results)
 
 
+def there(producer, consumer, **changes):
+    case = make_result().case.model_copy(update={"producer": producer, "consumer": consumer})
+    return make_result(**changes).model_copy(update={"case": case})
+
+
+def test_one_direction_alone_cannot_tell_that_directions_differ():
+    with pytest.raises(FindingsUnknown, match=r"nothing looked for DLP013: .* both directions"):
+        parse(["asymmetric"]).check_looked_for([there("a", "b"), there("a", "c")])
+    parse(["asymmetric"]).check_looked_for([there("a", "b"), there("b", "a")])
+
+
+def test_a_framework_with_itself_has_no_other_direction():
+    with pytest.raises(FindingsUnknown, match="DLP013"):
+        parse(["DLP013"]).check_looked_for([there("a", "a")])
+
+
+def test_without_loops_nothing_tells_that_a_conversion_stands_in_one():
+    with pytest.raises(FindingsUnknown, match=r"nothing looked for DLP014: .*--placement"):
+        parse(["DLP014"]).check_looked_for([make_result()])
+
+
+def test_of_several_rules_each_says_what_it_lacks():
+    with pytest.raises(FindingsUnknown) as raised:
+        parse(["DLP020,DLP010,DLP014"]).check_looked_for([UNDIAGNOSED])
+    assert "DLP010, DLP014, DLP020" in str(raised.value)
+    for lack in ("lifetime (see --diagnose)", "early write (see --diagnose)", "--placement"):
+        assert lack in str(raised.value)
+
+
 def test_the_documentation_names_every_rule_that_needs_the_diagnosis():
     text = (Path(__file__).parents[2] / "docs" / "getting-started.md").read_text()
     assert f"{', '.join([*NEEDS][:-1])} and {[*NEEDS][-1]} need the diagnosis" in text

@@ -11,6 +11,7 @@ from builders import make_session
 from html_builders import HANDSHAKE, US, alone, case, full_session, lost, timed
 from rule_builders import owned, verdict
 
+from dlprof.reports.cell_text import WHY_DISTURBED
 from dlprof.reports.html import (
     brief,
     cards,
@@ -366,6 +367,35 @@ def test_every_reason_is_told_once_with_all_its_cases():
         "no size was copied",
         3,
     )
+
+
+def notes_of(session):
+    return {
+        one.why: [entry.row.code for entry in one.cases]
+        for one in unmeasured.unmeasured(session, entries(session)).notes
+    }
+
+
+def test_the_marks_of_torn_copies_are_explained():
+    torn = FindingRecord(
+        rule="DLP020", name="unsafe-copy", severity="error", results=[0], summary="torn",
+        evidence={"only_where": "the source is not aligned"},
+    )  # fmt: skip
+    session = alone(case("f(x)", owner="copy"), case("g(x)", owner="copy"), case("view(x)"))
+    (one, other), codes = zip(
+        *notes_of(session.model_copy(update={"findings": [torn]})).items(), strict=True
+    )
+    assert one == "DLP020 torn only where the source is not aligned"
+    assert other.startswith("DLP020? not seen torn")
+    assert codes == (["f(x)"], ["g(x)"])
+
+
+def test_a_time_that_is_not_known_to_be_the_path_s_own_is_explained():
+    stolen = timed(2 * US)
+    for process in stolen["processes"]:
+        process["disturbed"] = 1.0
+    (why,) = notes_of(alone(case("f(x)", host_time=stolen, ready_time=stolen)))
+    assert why == WHY_DISTURBED
 
 
 def test_a_reason_of_several_lines_is_kept_whole():

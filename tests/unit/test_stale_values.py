@@ -99,6 +99,30 @@ def test_a_conversion_that_changes_values_and_waits_is_not_taken_for_a_race(orde
     assert (found["verdict"], found["evidence"]["values_right"]) == (WAITS[order], None)
 
 
+@pytest.mark.parametrize("order", WAITS)
+def test_old_results_from_a_cache_are_not_taken_for_a_race(order):
+    """Of a cache by address: the first array is new to it, and each that follows is not."""
+    load, _ = load_for(order=order, copies=True)
+    is_first = itertools.chain([True], itertools.repeat(False))
+    load = dataclasses.replace(load, is_right=lambda seen, array: next(is_first))
+    found = ordering.measure_load(load)
+    assert (found["verdict"], found["evidence"]["values_right"]) == (WAITS[order], None)
+
+
+@pytest.mark.parametrize("order", WAITS)
+def test_a_race_whose_result_is_kept_with_its_array_is_a_race(order):
+    load, _ = load_for(order=order, copies=True, hasty=True)
+    kept = {}
+
+    def convert(array):
+        if id(array) not in kept:
+            kept[id(array)] = array, load.convert(array)
+        return kept[id(array)][1]
+
+    found = ordering.measure_load(dataclasses.replace(load, convert=convert))
+    assert (found["verdict"], found["evidence"]["values_right"]) == ("unordered", False)
+
+
 def test_values_that_cannot_be_read_cost_no_other_answer():
     def look(result):
         raise TypeError("no such dtype")

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlprof.clean import clean, first_line
-from dlprof.reports.cell_text import kept_text, modes_text
+from dlprof.reports import race
+from dlprof.reports.cell_text import WHY_DISTURBED, WHY_SCATTERED, kept_text, modes_text
 from dlprof.reports.html.entry import Entry
 from dlprof.session import Session, Verdict
 
@@ -106,6 +107,12 @@ def _unknown(entry: Entry) -> Iterable[tuple[str, str, Entry]]:
 
 def _notes(entry: Entry) -> Iterable[str]:
     row = entry.row
+    if row.disturbed:
+        yield WHY_DISTURBED
+    elif row.scattered:
+        yield WHY_SCATTERED
+    if torn := race.note(row):
+        yield torn
     if row.ready is not None and row.ready.modes:
         yield f"runs in {len(row.ready.modes)} modes: {modes_text(row)}"
     if row.setup:
