@@ -30,6 +30,9 @@ VIEW_BYTES = 4 << 10
 LARGE_BYTES = 128 << 20
 """Sizes from here on take seconds; they are tried once for each import, whatever the export."""
 
+BLOCK_WORDS = 8 << 10
+"""Of large arrays sums are compared, of so many words of 8 bytes each."""
+
 ORDINARY, UNALIGNED = "C", "sliced"
 
 CHANGED = "changed without a write"
@@ -144,13 +147,13 @@ def _try_size(subject: Subject, size_bytes: int, torn_at: set[int]) -> str:
         room.check(other.spec)
     except room.TooLarge:
         return "no memory"
-    seen = "whole"
+    seen, kept = "whole", _Kept()
     for tries in range(1, 1 + max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
-        seen, address = _try_once(other)
+        seen, address = _try_once(other, kept)
         if seen == "torn":
             # A conversion may be wrong by itself, and only now and then.
             controls = tries + CONTROLS if size_bytes < LARGE_BYTES else 1
-            calm = [_try_once(other, is_written=False)[0] for _ in range(controls)]
+            calm = [_try_once(other, kept, is_written=False)[0] for _ in range(controls)]
             if "torn" in calm:
                 return CHANGED
             torn_at |= {alignment(address)} if address else set()
@@ -164,13 +167,57 @@ def _of_size(subject: Subject, size_bytes: int) -> Subject:
     return subject.of_elements(max(1, size_bytes // DTYPES[subject.spec.dtype]))
 
 
-def _try_once(subject: Subject, is_written: bool = True) -> tuple[str, int | None]:
+class _Kept:
+    """Values of a source, to be compared when it has been written: in the same memory each time,
+    or of a large one as sums of blocks, since new pages are slow to come by.
+    """
+
+    def __init__(self) -> None:
+        self._values: Any = None
+        self._sums: list[int] = []
+
+    def keep(self, values: Any, is_view: bool) -> None:
+        """``is_view``: whether they would change with the source."""
+        if values.nbytes >= LARGE_BYTES:
+            self._values, self._sums = values[:0].copy(), _sums(values)
+        elif not is_view or self._values is None:
+            self._values = values.copy() if is_view else values
+        else:
+            self._values[...] = values
+        self._nbytes = values.nbytes
+
+    def is_like(self, values: Any, has_dtype: bool) -> bool:
+        """Whether ``values`` have as many bytes, and the same dtype if the source has one."""
+        return values.nbytes == self._nbytes and not (
+            has_dtype and values.dtype != self._values.dtype
+        )
+
+    def equal(self, values: Any) -> bool:
+        if values.nbytes >= LARGE_BYTES:
+            return _sums(values) == self._sums
+        return bool((_words(values) == _words(self._values)).all())
+
+
+def _words(values: Any) -> Any:
+    # Sizes are multiples of 8 bytes; wide words make the comparison's own array small.
+    return values.reshape(-1).view("uint64" if values.nbytes % 8 == 0 else "uint8")
+
+
+def _sums(values: Any) -> list[int]:
+    """Of each block of words, modulo their range."""
+    words = _words(values)
+    whole = len(words) // BLOCK_WORDS * BLOCK_WORDS
+    sums = words[:whole].reshape(-1, BLOCK_WORDS).sum(axis=1, dtype="uint64")
+    return [*sums.tolist(), int(words[whole:].sum(dtype="uint64"))]
+
+
+def _try_once(subject: Subject, kept: _Kept, is_written: bool = True) -> tuple[str, int | None]:
     """What became of one copy, and the address of its source."""
     source = subject.make_another()
     begins = subject.producer.pointer(source)
     before = subject.producer.to_numpy(source)
-    if begins in (None, before.ctypes.data):
-        before = before.copy()  # a view would change with the source
+    kept.keep(before, is_view=begins in (None, before.ctypes.data))
+    del before
     convert = compile_call(subject.code, {**subject.namespace, "x": source})
     result = convert()
     if is_written and subject.producer.write(source, 1) is NotImplemented:
@@ -180,13 +227,9 @@ def _try_once(subject: Subject, is_written: bool = True) -> tuple[str, int | Non
     if address is not None and address == subject.producer.pointer(source):
         return "view", begins
     after = subject.consumer.to_numpy(result)
-    has_dtype = subject.producer.dtype(source) is not None
-    if after.nbytes != before.nbytes or (has_dtype and after.dtype != before.dtype):
+    if not kept.is_like(after, subject.producer.dtype(source) is not None):
         return "other dtype", begins
-    # Sizes are multiples of 8 bytes; wide words make the comparison's own array small.
-    word = "uint64" if before.nbytes % 8 == 0 else "uint8"
-    equal = (after.reshape(-1).view(word) == before.reshape(-1).view(word)).all()
-    return ("whole" if equal else "torn"), begins
+    return ("whole" if kept.equal(after) else "torn"), begins
 
 
 def _unknown(reason: str) -> dict[str, Any]:

@@ -10,7 +10,6 @@ only, and says ``unknown`` where the kernel does not let the mark be reset.
 
 from __future__ import annotations
 
-import statistics
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,8 @@ from dlprof.worker.water_mark import Mark
 SIZE_BYTES = 40 << 20
 LEAST_BYTES = 4 << 20
 """An array of a user's own may be smaller; other pages of the process would hide it."""
-REPEATS = 2
+PLAIN_ARRAYS = 0.05
+"""So near to none or to one array a single look is enough: new pages are what the looks take."""
 NOTABLE_ARRAYS = 1.5
 """From here on it is more than a copy, and the evidence says how the array was made."""
 FEW = 16
@@ -96,9 +96,15 @@ def making_arrays(subject: Subject) -> float:
 
 
 def converting_arrays(subject: Subject) -> float:
-    """Peak of one conversion beyond its source, in arrays of its size. Raises OSError."""
-    peaks = [_peak_bytes(subject) for _ in range(REPEATS)]
-    return statistics.median(peaks) / subject.spec.size_bytes
+    """Peak of one conversion beyond its source, in arrays of its size. Raises OSError.
+
+    Of two conversions, unless the first is plainly a view or a copy.
+    """
+    size = subject.spec.size_bytes
+    arrays = _peak_bytes(subject) / size
+    if min(abs(arrays - plain) for plain in (0, 1)) <= PLAIN_ARRAYS:
+        return arrays
+    return (arrays + _peak_bytes(subject) / size) / 2
 
 
 def _peak_bytes(subject: Subject) -> int:

@@ -46,6 +46,20 @@ class Late(NumPy):
             thread.join()
 
 
+class LateInPart(Late):
+    """Only a part of its copies is done late."""
+
+    def part(self, source, where):
+        result = source.copy()
+        self.parts = result, where, self.take(source[where])
+        return result
+
+    def finish(self, result):
+        super().finish(result)
+        whole, where, part = self.parts
+        whole[where] = part
+
+
 class Shown(NumPy):
     """Shows its arrays themselves where a copy of their values is asked for."""
 
@@ -98,6 +112,32 @@ def test_a_copy_that_is_done_when_it_is_waited_for_is_unsafe():
     late = Late()
     found = measured("late.take({x})", consumer=late, late=late)
     assert (found["verdict"], seen(found)) == ("unsafe", ["torn"])
+
+
+class TestLargeCopies:
+    """Of them sums of blocks are compared."""
+
+    @pytest.fixture(autouse=True)
+    def large(self, monkeypatch):
+        monkeypatch.setattr(early_write, "LARGE_BYTES", 4 << 10)
+        monkeypatch.setattr(early_write, "_tried_large", set())
+
+    @pytest.mark.parametrize("size", [4 << 10, 1 << 20, (1 << 20) + 8, (1 << 20) + 4])
+    def test_a_copy_that_is_done_when_the_call_returns_is_whole(self, size):
+        assert seen(measured(sizes=[size])) == ["whole"]
+
+    @pytest.mark.parametrize("size", [4 << 10, 1 << 20, (1 << 20) + 8, (1 << 20) + 4])
+    @pytest.mark.parametrize("where", ["0, 1", "-1, None"])
+    def test_one_value_that_changes_is_seen_wherever_it_is(self, size, where):
+        late = LateInPart()
+        found = measured(
+            f"late.part({{x}}, slice({where}))", sizes=[size], consumer=late, late=late
+        )
+        assert seen(found) == ["torn"]
+
+    @pytest.mark.parametrize("dtype", ["float64", "int32"])
+    def test_a_copy_into_another_dtype_cannot_be_compared(self, dtype):
+        assert seen(measured(f"{{x}}.astype('{dtype}')", sizes=[4 << 10])) == ["other dtype"]
 
 
 class Counted:

@@ -45,6 +45,26 @@ def test_the_peak_is_a_multiple_of_the_source(monkeypatch, arrays):
     assert ("create" in found["evidence"]) is (arrays > 1)
 
 
+@pytest.mark.parametrize(
+    ("arrays", "looks"), [(0, 1), (1, 1), (1.04, 1), (1.2, 2), (0.9, 2), (2, 2)]
+)
+def test_what_is_plainly_a_view_or_a_copy_is_looked_at_once(monkeypatch, arrays, looks):
+    kernel, resets = Kernel(monkeypatch), []
+    monkeypatch.setattr(water_mark, "reset", lambda: (resets.append(1), kernel.reset()))
+    code = f"kernel.convert({{x}}, {arrays})"
+    spec = ArraySpec((4, 8), "float32", "aligned")
+    peak_memory.measure(subject(code, kernel=kernel, spec=spec))
+    assert len(resets) == looks
+
+
+def test_of_two_looks_the_mean_counts(monkeypatch):
+    kernel = Kernel(monkeypatch)
+    peaks = iter([9, 2.0, 9, 3.0])  # the first result of each look is before the mark is reset
+    case = subject("kernel.convert({x}, next(peaks))", kernel=kernel, peaks=peaks)
+    case = dataclasses.replace(case, spec=ArraySpec((4, 8), "float32", "aligned"))
+    assert peak_memory.measure(case)["evidence"]["arrays"] == 2.5
+
+
 def test_memory_that_shrinks_meanwhile_is_no_negative_peak(monkeypatch):
     kernel = Kernel(monkeypatch)
     kernel.reset = lambda: None
