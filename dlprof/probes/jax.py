@@ -149,7 +149,7 @@ class Jax(Probe):
         import numpy as np
 
         # A copy on the device first: JAX keeps the host copy of an array and would show that.
-        host = np.asarray(array.copy())
+        host = np.array(array.copy())
         bits = _BITS.get(str(self.dtype(array)))
         return host if bits is None else host.view(bits)
 
