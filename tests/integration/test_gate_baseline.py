@@ -21,6 +21,7 @@ sample_ms = 2
 rounds = 10
 diagnose = false
 """
+ATTEMPTS = 3
 
 
 @pytest.fixture(scope="module")
@@ -60,17 +61,23 @@ def test_every_round_has_reference_costs(measured):
     assert all(one["empty_call_ns"] < one["python_ns"] for one in measured["references"])
 
 
-def test_a_slowdown_since_the_baseline_is_found_in_two_passes(tmp_path, scenario, baseline):
-    path, kept = baseline(), tmp_path / "kept"
-    done = gate(tmp_path, scenario, path, "-o", kept, DLPROF_TEST_SPIN="300")
-    if "the machine is not as fast as it was" in " ".join((done.out + done.err).split()):
-        pytest.skip("other programs made this machine slower since the baseline was measured")
+def test_a_slowdown_since_the_baseline_is_found_in_two_passes(tmp_path, scenario):
+    kept = tmp_path / "kept"
+    for attempt in range(ATTEMPTS):
+        path = tmp_path / f"baseline-{attempt}.json"
+        assert dlprof("sweep", scenario, "-o", path, state=tmp_path).code == 0
+        done = gate(tmp_path, scenario, path, "-o", kept / f"{attempt}", DLPROF_TEST_SPIN="300")
+        if "the machine is not as fast as it was" not in " ".join((done.out + done.err).split()):
+            break
+    else:
+        pytest.skip("other programs change the speed of this machine from one gate to the next")
     assert done.code == 1, done.out + done.err
     text = " ".join(done.out.split())
     assert "HEAD is slower" in text
     assert "times as long in the first pass" in text
     assert "an empty call took" in text
-    assert sorted(file.name for file in kept.iterdir()) == ["head-again.json", "head.json"]
+    names = sorted(file.name for file in (kept / f"{attempt}").iterdir())
+    assert names == ["head-again.json", "head.json"]
 
 
 def test_the_interpreter_of_head_may_be_named_beside_a_baseline(tmp_path, scenario, baseline):
