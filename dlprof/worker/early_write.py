@@ -30,6 +30,7 @@ VIEW_BYTES = 4 << 10
 LARGE_BYTES = 128 << 20
 """Sizes from here on take seconds; they are tried once for each import, whatever the export."""
 
+MOSTLY = 0.5
 BLOCK_WORDS = 8 << 10
 """Of large arrays sums are compared, of so many words of 8 bytes each."""
 
@@ -147,13 +148,14 @@ def _try_size(subject: Subject, size_bytes: int, torn_at: set[int]) -> str:
         room.check(other.spec)
     except room.TooLarge:
         return "no memory"
-    seen, kept = "whole", _Kept()
+    value = _value_that_shows(other)
+    seen, kept = "whole", _Kept(size_bytes >= LARGE_BYTES and not subject.is_one_array)
     for tries in range(1, 1 + max(1, min(MOST_REPEATS, REPEATS_BYTES // size_bytes))):
-        seen, address = _try_once(other, kept)
+        seen, address = _try_once(other, kept, value)
         if seen == "torn":
             # A conversion may be wrong by itself, and only now and then.
             controls = tries + CONTROLS if size_bytes < LARGE_BYTES else 1
-            calm = [_try_once(other, kept, is_written=False)[0] for _ in range(controls)]
+            calm = [_try_once(other, kept, None)[0] for _ in range(controls)]
             if "torn" in calm:
                 return CHANGED
             torn_at |= {alignment(address)} if address else set()
@@ -169,16 +171,19 @@ def _of_size(subject: Subject, size_bytes: int) -> Subject:
 
 class _Kept:
     """Values of a source, to be compared when it has been written: in the same memory each time,
-    or of a large one as sums of blocks, since new pages are slow to come by.
+    or as sums of blocks (``by_sums``), since new pages are slow to come by.
+
+    Sums are for the values that probes make: those of a user's own array may cancel each other.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, by_sums: bool) -> None:
+        self._by_sums = by_sums
         self._values: Any = None
         self._sums: list[int] = []
 
     def keep(self, values: Any, is_view: bool) -> None:
         """``is_view``: whether they would change with the source."""
-        if values.nbytes >= LARGE_BYTES:
+        if self._by_sums:
             self._values, self._sums = values[:0].copy(), _sums(values)
         elif not is_view or self._values is None:
             self._values = values.copy() if is_view else values
@@ -193,7 +198,7 @@ class _Kept:
         )
 
     def equal(self, values: Any) -> bool:
-        if values.nbytes >= LARGE_BYTES:
+        if self._by_sums:
             return _sums(values) == self._sums
         return bool((_words(values) == _words(self._values)).all())
 
@@ -211,8 +216,25 @@ def _sums(values: Any) -> list[int]:
     return [*sums.tolist(), int(words[whole:].sum(dtype="uint64"))]
 
 
-def _try_once(subject: Subject, kept: _Kept, is_written: bool = True) -> tuple[str, int | None]:
-    """What became of one copy, and the address of its source."""
+def _value_that_shows(subject: Subject) -> int:
+    """What to write: values that the source has already would hide a torn copy.
+
+    Those that probes make are of all kinds; a user's own array may be full of ones.
+    """
+    if not subject.is_one_array:
+        return 1
+    source = subject.make_another()
+    before = subject.producer.to_numpy(source).copy()
+    if subject.producer.write(source, 1) is NotImplemented:
+        return 1
+    same = _words(subject.producer.to_numpy(source)) == _words(before)
+    return 0 if same.any() and same.mean() > MOSTLY else 1
+
+
+def _try_once(subject: Subject, kept: _Kept, value: int | None) -> tuple[str, int | None]:
+    """What became of one copy, and the address of its source; it is written unless ``value`` is
+    None.
+    """
     source = subject.make_another()
     begins = subject.producer.pointer(source)
     before = subject.producer.to_numpy(source)
@@ -220,7 +242,7 @@ def _try_once(subject: Subject, kept: _Kept, is_written: bool = True) -> tuple[s
     del before
     convert = compile_call(subject.code, {**subject.namespace, "x": source})
     result = convert()
-    if is_written and subject.producer.write(source, 1) is NotImplemented:
+    if value is not None and subject.producer.write(source, value) is NotImplemented:
         return "immutable", begins
     subject.wait_for(result)
     address = subject.consumer.pointer(result)

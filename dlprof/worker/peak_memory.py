@@ -22,7 +22,9 @@ SIZE_BYTES = 40 << 20
 LEAST_BYTES = 4 << 20
 """An array of a user's own may be smaller; other pages of the process would hide it."""
 PLAIN_ARRAYS = 0.05
-"""So near to none or to one array a single look is enough: new pages are what the looks take."""
+"""So near to one array a single look is enough: the new pages of a copy are what a look takes. None
+may be a copy that was hidden, or that is made of other memory only.
+"""
 NOTABLE_ARRAYS = 1.5
 """From here on it is more than a copy, and the evidence says how the array was made."""
 FEW = 16
@@ -98,11 +100,11 @@ def making_arrays(subject: Subject) -> float:
 def converting_arrays(subject: Subject) -> float:
     """Peak of one conversion beyond its source, in arrays of its size. Raises OSError.
 
-    Of two conversions, unless the first is plainly a view or a copy.
+    Of two conversions, unless the first is plainly a copy.
     """
     size = subject.spec.size_bytes
     arrays = _peak_bytes(subject) / size
-    if min(abs(arrays - plain) for plain in (0, 1)) <= PLAIN_ARRAYS:
+    if abs(arrays - 1) <= PLAIN_ARRAYS:
         return arrays
     return (arrays + _peak_bytes(subject) / size) / 2
 

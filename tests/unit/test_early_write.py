@@ -8,10 +8,11 @@ import numpy
 import pytest
 from builders import make_subject
 
-from dlprof.probes.base import ArraySpec, Import, Protocol
+from dlprof.probes.base import DTYPES, ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import early_write, room
 from dlprof.worker.early_write import CHANGED, Tried, judge
+from dlprof.worker.subject import OneArray
 
 pytestmark = pytest.mark.unit
 
@@ -138,6 +139,51 @@ class TestLargeCopies:
     @pytest.mark.parametrize("dtype", ["float64", "int32"])
     def test_a_copy_into_another_dtype_cannot_be_compared(self, dtype):
         assert seen(measured(f"{{x}}.astype('{dtype}')", sizes=[4 << 10])) == ["other dtype"]
+
+
+class Own(OneArray, NumPy):
+    """A user's own array."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def create(self, spec):
+        return f"x = {self.text}"
+
+
+OWN = {
+    "numpy.ones(1 << 16, 'float32')": "float32",
+    "numpy.ones(1 << 16, 'bool')": "bool",
+    "numpy.zeros(1 << 16, 'float64')": "float64",
+    "numpy.full(1 << 16, 3.0)": "float64",
+    "numpy.tile([0.5, 2.0], 1 << 15)": "float64",
+    "numpy.tile(numpy.array([0, 2]), 1 << 15)": "int64",
+    "numpy.concatenate([numpy.ones(65000), numpy.zeros(536)])": "float64",
+}
+
+
+@pytest.mark.parametrize("least_large", [4 << 10, 128 << 20])
+@pytest.mark.parametrize("text", OWN)
+def test_a_torn_copy_of_an_array_of_ones_own_shows_whatever_its_values_are(
+    monkeypatch, text, least_large
+):
+    monkeypatch.setattr(early_write, "LARGE_BYTES", least_large)
+    monkeypatch.setattr(early_write, "_tried_large", set())
+    late, spec = Late(), ArraySpec((1 << 16,), OWN[text])
+    own = {"producer": Own(text), "spec": spec, "numpy": numpy}
+    assert seen(measured("late.take({x})", consumer=late, late=late, **own)) == ["torn"]
+    assert seen(measured(**own))[0] in ("whole", "tried on another path of this import")
+
+
+@pytest.mark.parametrize(
+    "dtype", [name for name in DTYPES if not name.startswith(("bfloat", "float8"))]
+)
+def test_a_large_torn_copy_shows_for_every_dtype(monkeypatch, dtype):
+    monkeypatch.setattr(early_write, "LARGE_BYTES", 4 << 10)
+    monkeypatch.setattr(early_write, "_tried_large", set())
+    late, spec = Late(), ArraySpec((4,), dtype)
+    found = measured("late.take({x})", [1 << 20], spec, consumer=late, late=late)
+    assert seen(found) == ["torn"]
 
 
 class Counted:
