@@ -92,6 +92,10 @@ def repeated(measure: TimeMeasure) -> bool:
     return measure.ci95_ns is not None or bool(measure.modes)
 
 
+LEAST_TOLD = 1.05
+"""What is less reads "at least 1.0 times", which says nothing."""
+
+
 def times_text(
     longer: TimeMeasure,
     shorter: TimeMeasure,
@@ -101,12 +105,12 @@ def times_text(
     """``3.3``: how many times as long; ``at least 3.3`` of modes and of wide intervals, between
     the nearest two :func:`ends_ns`; ``about 3.3`` where one of them has no interval.
 
-    Empty where that is no number, or where the one reaches into the other.
+    Empty where that is no number, or where the one reaches into the other, or nearly so.
     """
     low = ends_ns(longer, longer_medians_ns)[0]
     high = ends_ns(shorter, shorter_medians_ns)[1]
     wide = is_wide(longer) or is_wide(shorter)
-    if high <= 0 or (wide and low <= high):
+    if high <= 0 or (wide and low <= LEAST_TOLD * high):
         return ""
     sure = repeated(longer) and repeated(shorter)
     how = ("at least " if wide else "") if sure else "about "

@@ -111,11 +111,14 @@ def _interruptible(verb: Callable[..., None]) -> Callable[..., None]:
 
 def main() -> NoReturn:
     """Run the command line; exit codes as in :mod:`dlprof.errors`."""
-    _settle_in()
-    stop_in_order()
-    _register()
     try:
+        _settle_in()
+        stop_in_order()
+        _register()
         sys.exit(_run())
+    except KeyboardInterrupt:
+        print("dlprof: interrupted", file=sys.stderr)  # noqa: T201 - the message to the user
+        sys.exit(Interrupted.exit_code)
     except DlprofError as error:
         print(f"dlprof: {_shown(error)}", file=sys.stderr)  # noqa: T201 - the message to the user
         sys.exit(error.exit_code)
@@ -131,6 +134,8 @@ def _run() -> int | str | None:
     except Exception as error:  # noqa: BLE001 - what makes no sense is told, the rest raised again
         code = _told(error)
     streams.finish()
+    if code == Interrupted.exit_code:  # what newer typers make of a Ctrl-C before a verb began
+        raise Interrupted("interrupted")
     return code
 
 

@@ -37,6 +37,7 @@ def report(
     from dlprof.errors import UsageError
     from dlprof.judging import judged
     from dlprof.reports.result_row import rows_of
+    from dlprof.reports.row import check_measured
 
     allowed = parse(fail_on) if fail_on else None
     if history is not None:
@@ -55,4 +56,5 @@ def report(
         if allowed.unlooked() and not instruments_of(found.results):
             typer.echo(f"dlprof: {allowed.unlooked()}", err=True)
         allowed.check(found.findings)
+        check_measured(rows_of(found.results))
         allowed.check_looked_for(found.results)

@@ -30,13 +30,19 @@ def slow_path(survey: Survey) -> Iterator[Claim]:
             _severity(worst, best),
             ranked,
             f"{words.codes(ranked)}, {kind}{words.several(ranked, '', ' each')},"
-            f" {words.several(ranked, 'takes', 'take up to')} {words.time(worst)}"
-            f"{words.longer_text(worst, best, _than(survey, best))}"
-            f"{words.where(worst, ranked)}",
+            f" {_as_long(ranked, words.longer_text(worst, best, _than(survey, best)))}",
             {"cost_ns": saved, "slow_ns": worst.modes_ns[0], "fast_ns": best.modes_ns[1]},
             words.instead_of(worst, best, f"is {kind} too{survey.where(best)}"),
             against=best,
         )
+
+
+def _as_long(ranked: Sequence[Known], ratio: str) -> str:
+    """How long the first takes, which is not always the slowest: it wastes most."""
+    worst = ranked[0]
+    if words.several(ranked, "", "many"):
+        return f"take longer{words.of_first(ranked)}: {words.time(worst)}{ratio.replace(':', ',')}"
+    return f"takes {words.time(worst)}{ratio}{words.where(worst, ranked)}"
 
 
 def _severity(slow: Known, fast: Known) -> str:
@@ -117,13 +123,22 @@ def asymmetric(survey: Survey) -> Iterator[Claim]:
 def lacks_direction(results: Sequence[Result]) -> str:
     """What :func:`asymmetric` would need that none of these has."""
     timed = {
-        (result.case.producer, result.case.consumer)
+        (
+            one.producer,
+            one.consumer,
+            result.environment,
+            one.shape,
+            one.dtype,
+            one.layout,
+            one.device,
+        )
         for result in results
         if result.ready_time is not None
+        for one in (result.case,)
     }
-    if any(pair[0] != pair[1] and pair[::-1] in timed for pair in timed):
+    if any(there != back and (back, there, *array) in timed for there, back, *array in timed):
         return ""
-    return "a pair in both directions (dlprof matrix has them, or a scenario)"
+    return "the same array in both directions, as dlprof run A,B A,B and dlprof matrix have it"
 
 
 UNSAFE = ", which is not known to be safe"

@@ -67,7 +67,7 @@ def ticket(
         "## What is expected",
         expected(finding, results[0]) if results else "",
         "## What to do meanwhile",
-        prose(finding.advice) if finding.advice else "No measured path does better.",
+        prose(finding.advice) if finding.advice else "dlprof has no advice.",
         memory(finding, results),
         "## Versions and hardware",
         environment(session, results),

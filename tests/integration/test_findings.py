@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from command_line import FAKE, PROBE_FILES, QUICK, dlprof
+from command_line import FAKE, PROBE_FILES, QUICK, content, dlprof
 
 pytestmark = pytest.mark.integration
 
@@ -70,6 +70,15 @@ def test_a_session_in_which_nothing_looked_for_a_rule_is_exit_code_3(tmp_path):
     run = dlprof("report", session, "--fail-on", "DLP020", state=tmp_path)
     said = "--fail-on: nothing looked for DLP020: not measured: early write (see --diagnose)"
     assert (run.code, run.sentence()) == (3, f"dlprof: {said}")
+
+
+def test_a_session_without_results_passes_nothing(tmp_path):
+    session = tmp_path / "s.json"
+    dlprof(*HONEST, "-o", session, state=tmp_path)
+    session.write_text(json.dumps({**content(session), "results": [], "findings": []}))
+    run = dlprof("report", session, "--fail-on", "DLP016", state=tmp_path)
+    assert run.code == 4
+    assert run.sentence().startswith("dlprof: nothing could be measured")
 
 
 def test_a_severity_passes_without_the_diagnosis_and_says_what_nothing_looked_for(tmp_path):

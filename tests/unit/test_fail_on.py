@@ -114,6 +114,22 @@ def test_one_direction_alone_cannot_tell_that_directions_differ():
     parse(["asymmetric"]).check_looked_for([there("a", "b"), there("b", "a")])
 
 
+@pytest.mark.parametrize(
+    "other", [{"shape": (3,)}, {"dtype": "int8"}, {"layout": "F"}, {"device": "cuda"}]
+)
+def test_directions_of_different_arrays_cannot_tell_that_they_differ(other):
+    back = there("b", "a")
+    back = back.model_copy(update={"case": back.case.model_copy(update=other)})
+    with pytest.raises(FindingsUnknown, match="DLP013"):
+        parse(["DLP013"]).check_looked_for([there("a", "b"), back])
+
+
+def test_directions_of_different_environments_cannot_tell_that_they_differ():
+    back = there("b", "a").model_copy(update={"environment": "other"})
+    with pytest.raises(FindingsUnknown, match="DLP013"):
+        parse(["DLP013"]).check_looked_for([there("a", "b"), back])
+
+
 def test_a_framework_with_itself_has_no_other_direction():
     with pytest.raises(FindingsUnknown, match="DLP013"):
         parse(["DLP013"]).check_looked_for([there("a", "a")])

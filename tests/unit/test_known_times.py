@@ -148,6 +148,11 @@ def test_a_wide_interval_without_its_processes_is_told_by_its_ends():
     assert times_text(spread(9_000 * US), wide) == "at least 3.0"
 
 
+def test_at_least_as_long_is_no_ratio():
+    wide = make_measure(600 * US, (100 * US, 3_000 * US))
+    assert times_text(spread(3_060 * US), wide) == ""
+
+
 def test_of_a_loop_whose_rest_was_disturbed_only_the_time_with_the_conversion_is_told():
     share = {"median": 0.5, "ci95": (0.48, 0.52)}
     loops = {"in_loop": spread(90 * US), "hoisted": disturbed(45 * US)}

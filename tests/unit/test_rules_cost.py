@@ -22,6 +22,14 @@ def test_a_path_that_takes_much_longer_is_slow():
     assert finding.advice == "fast(x) is a view too: 10 us instead of 200 us, 20 times as fast."
 
 
+def test_of_several_slow_paths_the_time_is_told_of_the_first():
+    """It wastes most for certain, which need not be the slowest."""
+    results = path("slow(x)", 200 * US), path("slower(x)", 300 * US), FAST
+    (finding,) = found("DLP012", *results)
+    told = "slower(x), slow(x), a view each, take longer; for instance the first: 300 us, 30 times"
+    assert finding.summary == f"{told} as long as the fastest"
+
+
 @pytest.mark.parametrize(("times", "expected"), [(0.99, 0), (1.01, 1)])
 def test_slow_is_by_ratio(times, expected):
     slow = path("slow(x)", 10 * US * thresholds.SLOW_RATIO * times)

@@ -32,7 +32,7 @@ MOST_CARDS = 100
 """Findings with a card of their own; the rest stands in :mod:`dlprof.reports.html.brief`."""
 MOST_SCRIPTS = 12
 """Findings that have their reproducer on the page, so that a long session's page stays small."""
-NO_ADVICE = "No measured path does better."
+NO_ADVICE = "dlprof has no advice."
 
 
 @dataclass(frozen=True)
