@@ -79,11 +79,24 @@ def _right_instead(survey: Survey, cases: Sequence[Known], what: str) -> str:
     def advise(case: Known) -> tuple[str, str]:
         other = survey.instead(case)
         if other is None:
-            kept = any(one.right for one in survey.arrays[case.array])
-            return "", f"No measured path {'that is safe ' if kept else ''}keeps it."
+            return "", _none_keeps_it(survey, case)
         return other.code, words.instead_of(case, other, what)
 
     return for_each_producer(cases, advise)
+
+
+def _none_keeps_it(survey: Survey, case: Known) -> str:
+    """What is right all the same, where it is of another kind: who asked for a copy needs one."""
+    right = [one for one in survey.arrays[case.array] if one.right]
+    safe = [one for one in right if survey.safe(one)]
+    if not safe:
+        return f"No measured path {'that is safe ' if right else ''}keeps it."
+    none = "No measured path of its kind keeps it"
+    there = next((one for one in safe if one.result_device == case.result_device), None)
+    if there is None:
+        return f"{none}."
+    kind = {"view": ", and is a view", "copy": ", and is a copy"}.get(there.owner or "", "")
+    return f"{none}; {words.code(there)} does{kind}."
 
 
 def read_only_lost(survey: Survey) -> Iterator[Claim]:

@@ -31,6 +31,16 @@ def test_a_changed_dtype_is_an_error_with_what_was_lost():
     assert "right(x) keeps the dtype" in finding.advice
 
 
+def test_where_a_copy_was_asked_for_a_view_that_is_right_is_named_and_not_advised():
+    copy = path("f(x)", owner="copy", case={"promise": "copy"}, values=NARROWED)
+    (finding,) = found("DLP007", copy, RIGHT)
+    advice = "No measured path of its kind keeps it; right(x) does, and is a view."
+    assert finding.advice == advice
+    assert finding.against is None
+    (alone,) = found("DLP007", copy)
+    assert alone.advice == "No measured path keeps it."
+
+
 def test_values_that_a_dtype_cannot_hold_are_not_found_twice():
     assert rules(path("f(x)", values=NARROWED)) == ["DLP007"]
 
