@@ -210,7 +210,8 @@ def _kind(row: Row, steady: Steady) -> str:
     if row.is_view_if_aligned:
         how = {"view": "since the source is aligned", "copy": "since the source is not aligned"}
         if row.owner in how:
-            return f"a {row.owner} {how[row.owner]}"
+            refused = ", and refused elsewhere" if row.refuses_elsewhere else ""
+            return f"a {row.owner} {how[row.owner]}{refused}"
     kind = KINDS.get(row.owner, "view or copy unknown")
     if row.look and row.owner in WORDS and steady.differs(row.owner, row.look.way):
         return kind + steady.where(row.owner, row.look.way, row.look.source)

@@ -14,7 +14,7 @@ from dlprof.collector import paused
 from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
 from dlprof.reports.measures import peak_arrays
-from dlprof.reports.row import A_COPY, A_VIEW, Row, diagnosed
+from dlprof.reports.row import A_COPY, A_VIEW, REFUSED, Row, diagnosed
 from dlprof.rules.known import mapping, number, seen, waits
 from dlprof.rules.steady import Look, depends, looks_of, memory_of, owners_of
 from dlprof.rules.timing import is_scattered
@@ -282,7 +282,7 @@ def _alignments(result: Result) -> tuple[int, ...]:
     return tuple(sorted({int(size) for size in found if size}))
 
 
-_WORDS = {"view": A_VIEW, "copy": A_COPY, "refused": "refused"}
+_WORDS = {"view": A_VIEW, "copy": A_COPY, "refused": REFUSED}
 
 
 def _depends(result: Result) -> str:

@@ -20,7 +20,7 @@ from dlprof.session import (
 )
 from dlprof.step_record import Step
 
-A_VIEW, A_COPY = "a view", "a copy"
+A_VIEW, A_COPY, REFUSED = "a view", "a copy", "refused"
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,11 @@ class Row:
     def copies_elsewhere(self) -> bool:
         """Whether it was a copy where the source begins elsewhere, whatever it is here."""
         return A_COPY in self.depends
+
+    @property
+    def refuses_elsewhere(self) -> bool:
+        """Whether it raised where the source begins elsewhere, whatever it is here."""
+        return self.depends.startswith(A_VIEW) and REFUSED in self.depends
 
     @property
     def array(self) -> tuple[str, str, str, str, str]:

@@ -277,6 +277,12 @@ def test_a_view_that_depends_on_alignment_is_told_with_the_condition():
     assert "f(x), a view since the source is aligned, " in answers([row])[0]
 
 
+def test_a_view_that_is_refused_of_other_memory_is_told_so():
+    depends = "a view of a source at a multiple of 64 bytes, refused one element further"
+    row = make_row("f(x)", 1000.0, (950.0, 1050.0), depends=depends)
+    assert "f(x), a view since the source is aligned, and refused elsewhere, " in answers([row])[0]
+
+
 def test_a_call_that_leaves_nothing_to_look_at_is_not_called_safe():
     quick = make_row("bind(x)", 1000.0, (950.0, 1050.0), owner="?", unseen=True)
     seen = make_row("f(x)", 2000.0, (1950.0, 2050.0))
