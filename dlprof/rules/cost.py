@@ -41,7 +41,9 @@ def _as_long(ranked: Sequence[Known], ratio: str) -> str:
     """How long the first takes, which is not always the slowest: it wastes most."""
     worst = ranked[0]
     if words.several(ranked, "", "many"):
-        return f"take longer{words.of_first(ranked)}: {words.time(worst)}{ratio.replace(':', ',')}"
+        return (
+            f"take longer{words.of_first(ranked)}: {words.time(worst)}{ratio.replace(':', ',', 1)}"
+        )
     return f"takes {words.time(worst)}{ratio}{words.where(worst, ranked)}"
 
 

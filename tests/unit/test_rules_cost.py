@@ -30,6 +30,13 @@ def test_of_several_slow_paths_the_time_is_told_of_the_first():
     assert finding.summary == f"{told} as long as the fastest"
 
 
+def test_of_several_slow_paths_code_keeps_its_colons():
+    slow = path("slow(x)", 200 * US), path("slower(x)", 300 * US)
+    keeps = path("f(x)", 1 * US, fresh_source=verdict("kept"))  # faster, and advised to nobody
+    (finding,) = found("DLP012", *slow, path("x[:]", 10 * US), keeps)
+    assert finding.summary.endswith("300 us, 30 times as long as x[:]")
+
+
 @pytest.mark.parametrize(("times", "expected"), [(0.99, 0), (1.01, 1)])
 def test_slow_is_by_ratio(times, expected):
     slow = path("slow(x)", 10 * US * thresholds.SLOW_RATIO * times)
