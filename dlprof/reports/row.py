@@ -10,7 +10,7 @@ from dlprof.clean import clean
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import Protocol
 from dlprof.quantity import plain_time
-from dlprof.reports.race import may_race, racing_of
+from dlprof.reports.race import DOUBT, RACE, may_race, racing_of
 from dlprof.rules.known import says_no_copy
 from dlprof.rules.steady import Look
 from dlprof.session import (
@@ -91,8 +91,9 @@ class Row:
     scattered: bool = False
     """Whether it is the time of one process whose own samples disagree."""
     kept_ns: tuple[float, float] | None = None
-    kept_bytes: float | None = None
     """First and second conversion of a new array, where the framework keeps what it made."""
+    kept_bytes: float | None = None
+    """The size of those arrays, where it is not that of the case."""
     look: Look | None = None
     """At which addresses it was seen to be a view, and at which a copy."""
     unchecked: str = ""
@@ -243,7 +244,7 @@ def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Ro
     for row in rows:
         faults = tuple(guilty.get(_way(row), ()))
         if RACE not in faults and may_race(row, racing):
-            faults = (*faults, f"{RACE}?")
+            faults = (*faults, DOUBT)
         cautions = (READ_ONLY_LOST,) if _way(row) in writable else ()
         if faults or cautions:
             row = replace(  # noqa: PLW2901
@@ -262,7 +263,7 @@ def _is_guilt(finding: FindingRecord) -> bool:
 
 
 RETAINED = "DLP010"
-RACE, READ_ONLY_LOST = "DLP020", "DLP009"
+READ_ONLY_LOST = "DLP009"
 
 LONGEST_RULE = 12
 LONGEST_WHERE = 60
