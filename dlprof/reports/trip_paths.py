@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import attrgetter
 
-from dlprof.reports.row import RACE, Row
+from dlprof.reports.race import RACE
+from dlprof.reports.row import Row
 
 Key = tuple[str, ...]
 """Producer and consumer, and the array: shape, dtype, layout, device, environment."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time, time_text
 from dlprof.reports import trip_owners, trip_paths
-from dlprof.reports.row import RACE, Row
+from dlprof.reports.race import RACE
+from dlprof.reports.row import Row
 from dlprof.session import RoundTrip
 
 FAR_MORE = 3.0
