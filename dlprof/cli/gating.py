@@ -20,7 +20,6 @@ from dlprof.cli.sweeping import Given, check_count, count, prepared
 from dlprof.cli.typed import typed
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.floors import own_floors
-from dlprof.compare.sequential import BLOCK
 from dlprof.compare.times import Settings
 from dlprof.errors import BadInterpreter, DlprofError, Interrupted, Unmeasured, Unsure, UsageError
 from dlprof.gate import noise
@@ -223,9 +222,9 @@ def settings_of(
     own = own_floors(rules, cases_of(head), floors)
     if found is not None:
         own = noise.raised(found, cases_of(head), floors, own)
-    block = BLOCK if asked.baseline is None else None
     across = asked.across_pythons
-    return Settings(floors=floors, own_floors=own, block=block, across_pythons=across)
+    in_turns = asked.baseline is None
+    return Settings(floors=floors, own_floors=own, in_turns=in_turns, across_pythons=across)
 
 
 def _noise_text(found: noise.Noise | None, head: Sweep, settings: Settings) -> tuple[str, ...]:

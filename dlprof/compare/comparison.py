@@ -27,15 +27,15 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
     Raises :class:`UsageError` where both are one measurement: it would be the same as itself.
     """
     if (
-        settings.block is None
+        not settings.in_turns
         and base.results
         and (base.created, base.results) == (head.created, head.results)
     ):
         raise UsageError(f"BASE and HEAD are the same measurement, of {clean(base.created)}")
     matched = match(base.results, head.results)
     differ = differences(base, head)
-    invalid = None if settings.block is not None else _refused(differ, settings)
-    load = None if settings.block is not None else _load(base, head)
+    invalid = None if settings.in_turns else _refused(differ, settings)
+    load = None if settings.in_turns else _load(base, head)
     works, times = _sort_out(matched.pairs, settings, Doubts(invalid, load))
     common, judged = judge(works, settings)
     for work, time in zip(works, judged, strict=True):
@@ -163,7 +163,7 @@ def sample_of(base: Result, head: Result, floor: Floor, settings: Settings) -> S
         sides[0],
         settings.speed.normalised(sides[1], stateful) if settings.speed else sides[1],
         stateful=stateful,
-        block=settings.block,
+        in_turns=settings.in_turns,
         floor_sd=settings.floor_sds.get(key(head.case)),
     )
 

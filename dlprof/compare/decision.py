@@ -67,15 +67,20 @@ def prove(
 
 
 def decide(
-    proof: Proof, level: float = FAMILY_LEVEL, same_level: float = SAME_LEVEL
+    proof: Proof,
+    level: float = FAMILY_LEVEL,
+    same_level: float = SAME_LEVEL,
+    faster_level: float | None = None,
 ) -> NDArray[np.str_]:
     """The word of each case; the last axis is the suite.
 
     SAME comes first: an interval that lies within the floor on both sides proves that whatever
     difference there is does not matter, also where it is known not to be zero. SLOWER and FASTER
-    are corrected over the suite. SAME is not: a regression that is missed is one case's error.
+    are corrected over the suite, ``level`` for each unless FASTER has its own. SAME is not: a
+    regression that is missed is one case's error.
     """
+    faster_level = level if faster_level is None else faster_level
     words = np.full(proof.slower.shape, UNSURE)
-    words = np.where(holm(proof.faster) <= level, FASTER, words)
+    words = np.where(holm(proof.faster) <= faster_level, FASTER, words)
     words = np.where(holm(proof.slower) <= level, SLOWER, words)
     return np.where(proof.same <= same_level, SAME, words)

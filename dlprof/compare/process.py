@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,6 +32,14 @@ class Process:
     time_ns: float
     round: int = 0
     page_faults: float | None = None
+    samples_ns: tuple[float, ...] = ()
+    many_calls: bool = False
+    """Whether each sample is the mean of :data:`MANY_CALLS` or more."""
+
+    def times(self, ratio: float) -> Process:
+        """The same, ``ratio`` times as slow."""
+        samples_ns = tuple(ratio * sample for sample in self.samples_ns)
+        return replace(self, time_ns=ratio * self.time_ns, samples_ns=samples_ns)
 
 
 Side = tuple[Process, ...]
@@ -47,7 +55,13 @@ def processes(result: Result, measure: str) -> Side:
     if measure == "device":
         return _single(number(mapping((result.device_time or {}).get("warm")).get("median_ns")))
     times = [
-        Process(time_ns(process), process.round, process.page_faults_per_call)
+        Process(
+            time_ns(process),
+            process.round,
+            process.page_faults_per_call,
+            tuple(process.samples_ns),
+            process.loops >= MANY_CALLS,
+        )
         for process in _sampled(result, measure)
     ]
     return tuple(process for process in times if process.time_ns > 0)
@@ -103,25 +117,40 @@ class Alike:
     head: Side
     whole: bool = True
 
+    @property
+    def shared(self) -> bool:
+        """Whether both sides show the mode, and not by accident."""
+        return min(len(self.base), len(self.head)) >= LEAST_SHARED
+
 
 LEAST_SHARED = 2
 """Processes a side that make a mode one that the side shows, and not an accident."""
 
 
-def alike(base: Side, head: Side) -> Alike | None:
-    """Like with like: the mode that both sides show most; None where they show none together.
+def modes_of(base: Side, head: Side) -> tuple[Alike, ...]:
+    """The modes of :func:`dlprof.stats.find_modes` over both sides.
 
-    Modes are those of :func:`dlprof.stats.find_modes` over both sides: far apart, and with another
-    number of page faults per call. States without a cause that can be seen are left to the test.
+    They are far apart, and with another number of page faults per call. States without a cause that
+    can be seen are left to the test.
     """
     both = (*base, *head)
     modes = stats.find_modes([p.time_ns for p in both], [p.page_faults for p in both])
     if len(modes) == 1:
-        return Alike(base, head)
-    found = []
-    for mode in modes:
-        ours = tuple(base[index] for index in mode if index < len(base))
-        theirs = tuple(head[index - len(base)] for index in mode if index >= len(base))
-        if min(len(ours), len(theirs)) >= LEAST_SHARED:
-            found.append(Alike(ours, theirs, whole=False))
+        return (Alike(base, head),)
+    return tuple(
+        Alike(
+            tuple(base[index] for index in mode if index < len(base)),
+            tuple(head[index - len(base)] for index in mode if index >= len(base)),
+            whole=False,
+        )
+        for mode in modes
+    )
+
+
+def alike(base: Side, head: Side) -> Alike | None:
+    """Like with like: the mode that both sides show most; None where they show none together."""
+    modes = modes_of(base, head)
+    if len(modes) == 1:
+        return modes[0]
+    found = [mode for mode in modes if mode.shared]
     return max(found, key=lambda one: min(len(one.base), len(one.head)), default=None)

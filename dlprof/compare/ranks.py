@@ -1,10 +1,10 @@
-"""The rank test of two sides whose processes were measured in blocks: Mann, Whitney, van Elteren.
+"""The rank test of the processes of two sides, in blocks if need be: Mann, Whitney, van Elteren.
 
 Within a block every process of HEAD is compared with every process of BASE. Where the code is the
 same, each order of the processes of a block is as likely as any other, whatever their distribution
 is: heavy tails, single disturbed processes and processes in two states cannot make it wrong. A
 drift from block to block cannot either, since nothing is compared between blocks. Two finished
-sessions are one block; rounds measured in turns are several.
+sessions are one block; for rounds measured in turns see :mod:`dlprof.compare.signed`.
 
 All arrays have the processes on their last axis and any axes before it.
 """

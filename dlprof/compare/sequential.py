@@ -2,16 +2,13 @@
 
 Looking at the numbers after every few rounds and stopping when they please finds something in
 noise sooner or later. So the levels are spent: each look has a share of them, and the shares add up
-to the whole. By Boole's inequality that holds whatever the looks have in common. The shares grow
-with the rounds to the power of :data:`POWER`: an early look can only see what is large, and must
-leave most of the level to the last, which has all the data.
+to the whole. By Boole's inequality that holds whatever the looks have in common, and whichever of
+them are never taken: one who runs out of time, or gives up, has spent less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,62 +23,38 @@ from dlprof.compare.decision import (
     decide,
 )
 
-BLOCK = 4
-"""Rounds of one block: A B B A A B B A. Nothing is compared between blocks, so that a drift of the
-machine over minutes is no difference; fewer rounds a block would give fewer comparisons."""
+LOOKS = (8, 12, 16, 24, 32, 48, 64)
+"""Rounds after which to look. Fewer than eight cannot be significant."""
 
-LOOKS = (8, 12, 16, 24, 32)
-"""Rounds after which to look, in whole blocks. Fewer than two blocks cannot be significant."""
+FIRST_SHARE = 0.2
+"""Of the levels, for the first look, so that eight rounds that agree can say SAME: their order has
+a chance of 1 in 256, and the share of :data:`~dlprof.compare.decision.SAME_LEVEL` is 1 in 200. The
+other looks have the rest in equal shares."""
 
-POWER = 3.0
+PASS_LEVEL = 0.1
+"""Chance of any false SLOWER in one pass of a gate that measures both sides in turns.
 
-EXTRA_SHARE = 0.2
-"""Of the levels, for the looks that are taken only where there is nothing to measure again. It is
-little: what is found there for the first time is seldom measured again before the time is over."""
+It fails only where a second pass agrees, which meets fresh processes and nothing that it has in
+common with the first: both err together 1 time in 100, which is
+:data:`~dlprof.compare.decision.FAMILY_LEVEL`."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Looks after so many rounds, and the levels for all of them together.
-
-    ``extra`` are looks after these, which may be left out whatever was found: they have a share of
-    the levels of their own, and what is not spent makes no error likelier.
-    """
+    """Looks after so many rounds, and the levels for all of them together."""
 
     looks: tuple[int, ...] = LOOKS
-    extra: tuple[int, ...] = ()
     level: float = FAMILY_LEVEL
     same_level: float = SAME_LEVEL
+    faster_level: float = FAMILY_LEVEL
 
     def shares(self) -> tuple[float, ...]:
-        """The share of each look, the extra ones last; they add up to 1."""
-        kept = EXTRA_SHARE if self.extra else 0.0
-        return (
-            *(share * (1 - kept) for share in _shares(0, self.looks)),
-            *(share * kept for share in _shares(self.looks[-1], self.extra)),
-        )
-
-    @property
-    def all_looks(self) -> tuple[int, ...]:
-        return (*self.looks, *self.extra)
-
-    def fitting(self, most: float, most_extra: float) -> Plan:
-        """The looks that come within ``most`` rounds, and as extra ones those within more.
-
-        The first look stays in any case.
-        """
-        looks = tuple(n for n in self.looks if n <= most) or self.looks[:1]
-        extra = tuple(n for n in self.looks if looks[-1] < n <= most_extra)
-        return replace(self, looks=looks, extra=extra)
+        """The share of each look; they add up to 1."""
+        others = len(self.looks) - 1
+        return (FIRST_SHARE, *[(1 - FIRST_SHARE) / others] * others) if others else (1.0,)
 
 
-def _shares(begin_: int, looks: tuple[int, ...]) -> Iterator[float]:
-    """By the rounds to a power, from ``begin_`` on; they add up to 1."""
-    if not looks:
-        return
-    first, last = float(begin_) ** POWER, float(looks[-1]) ** POWER
-    spent = [0.0, *((rounds**POWER - first) / (last - first) for rounds in looks)]
-    yield from (after - before for before, after in pairwise(spent))
+IN_TURNS = Plan(level=PASS_LEVEL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +75,9 @@ class Course:
     @property
     def next_look(self) -> int | None:
         """Rounds after which to look again; None where all is decided or no look is left."""
-        if self.looks_done == len(self.plan.all_looks) or not self.open.any():
+        if self.looks_done == len(self.plan.looks) or not self.open.any():
             return None
-        return self.plan.all_looks[self.looks_done]
-
-    @property
-    def next_is_extra(self) -> bool:
-        """Whether the next look is one that only those take who have nothing to measure again."""
-        return self.looks_done >= len(self.plan.looks)
+        return self.plan.looks[self.looks_done]
 
     def slower(self) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = self.words == SLOWER
@@ -131,12 +99,14 @@ def look(course: Course, proof: Proof) -> Course:
     Cases that are decided count in the correction still: the family is the suite.
     Raises ValueError where no look is left.
     """
-    if course.looks_done == len(course.plan.all_looks):
+    if course.looks_done == len(course.plan.looks):
         raise ValueError("all looks of the plan are spent")
-    share = course.plan.shares()[course.looks_done]
-    words = decide(proof, course.plan.level * share, course.plan.same_level * share)
+    plan = course.plan
+    share = plan.shares()[course.looks_done]
+    levels = plan.level, plan.same_level, plan.faster_level
+    words = decide(proof, *(share * level for level in levels))
     return Course(
-        course.plan,
+        plan,
         np.where(course.open, words, course.words),
         course.looks_done + 1,
         course.spent + share,

@@ -17,6 +17,7 @@ from dlprof.compare.decision import FAMILY_LEVEL, UNSURE, Test, decide, prove
 from dlprof.compare.drift import common_shift
 from dlprof.compare.ranks import Floats, Ranks, ranks, reaches
 from dlprof.compare.sequential import Course, Plan, begin, look
+from dlprof.compare.signed import Signed, signed
 from dlprof.compare.student import student
 
 Shape = tuple[int, int, int, int]
@@ -108,23 +109,41 @@ class Suites:
     def rounds(self) -> int:
         return int(self.base.shape[-1])
 
-    def blocks(self, rounds: int, block: int) -> Ranks:
-        """The test after so many rounds, in blocks."""
-        starts = range(0, rounds, block)
-        return ranks(
-            [self.base[..., start : min(start + block, rounds)] for start in starts],
-            [self.head[..., start : min(start + block, rounds)] for start in starts],
-        )
+    def in_turns(self, rounds: int) -> Signed:
+        """The test after so many rounds that were measured in turns."""
+        return signed(self.head[..., :rounds] - self.base[..., :rounds])
+
+    def apart(self) -> Ranks:
+        """The test of two finished sessions."""
+        return ranks([self.base], [self.head])
 
 
-def gate(suites: Suites, plan: Plan, block: int, step: float) -> tuple[Course, Floats]:
-    """What a gate that measures in turns says, and after how many rounds each repeat stops."""
+def gate(suites: Suites, plan: Plan, step: float) -> tuple[Course, Floats]:
+    """What one pass of a gate says, and after how many rounds each repeat stops.
+
+    It takes the looks of the plan that there are rounds for.
+    """
     course = begin(plan, suites.base.shape[:2])
     used = np.zeros(len(suites.base))
-    for rounds in plan.all_looks:
+    for rounds in plan.looks:
+        if rounds > suites.rounds:
+            break
         used = np.where(course.open.any(axis=-1), float(rounds), used)
-        course = look(course, prove(suites.blocks(rounds, block), step))
+        course = look(course, prove(suites.in_turns(rounds), step))
     return course, used
+
+
+def second_pass(first: Course, again: Suites, step: float) -> NDArray[np.bool_]:
+    """What both passes call slower: the second has fresh processes, and only what was flagged.
+
+    ``first`` and ``again`` are of one repeat.
+    """
+    flagged = np.flatnonzero(first.slower()[0])
+    found = np.zeros(first.words.shape[-1], dtype=np.bool_)
+    if flagged.size:
+        fewer = Suites(again.base[:1, flagged], again.head[:1, flagged])
+        found[flagged] = gate(fewer, first.plan, step)[0].slower()[0]
+    return found
 
 
 def sessions(suites: Suites, step: float, copies: bool = False) -> NDArray[np.str_]:
@@ -132,7 +151,7 @@ def sessions(suites: Suites, step: float, copies: bool = False) -> NDArray[np.st
 
     ``copies`` are cases that run in states; few processes of such tell nothing.
     """
-    test: Test = suites.blocks(suites.rounds, suites.rounds)
+    test: Test = suites.apart()
     size = suites.rounds, suites.rounds
     least = statistic.APART
     if not reaches((size,), FAMILY_LEVEL / suites.base.shape[1]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dlprof.compare.process import Side
 from dlprof.compare.surroundings import differences
@@ -60,7 +60,7 @@ class Speed:
     def normalised(self, side: Side, copies: bool) -> Side:
         """HEAD's processes as the machine of BASE would have run them."""
         ratio = self.copies if copies else self.instructions
-        return tuple(replace(process, time_ns=process.time_ns / ratio) for process in side)
+        return tuple(process.times(1 / ratio) for process in side)
 
 
 def why_unknown(before: Header, after: Header) -> str | None:

@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 
 from dlprof.compare.decision import Test
-from dlprof.compare.process import Alike, Side, alike, logs
+from dlprof.compare.process import Side, alike, logs, modes_of
 from dlprof.compare.ranks import ranks, reaches
+from dlprof.compare.signed import signed
 from dlprof.compare.student import LEAST, student
+from dlprof.compare.turn import in_turns, together
 
 VIEW_SD = 0.02
 """What process medians of a view are taken to differ by, at least, where few were measured.
@@ -36,15 +38,15 @@ no rare event, so that no spread seen in few processes says anything about the n
 class Sample:
     """One measure of one case on both sides.
 
-    ``block`` is the number of rounds of one block where the sides were measured in turns; None for
-    two finished sessions. ``floor_sd`` is the spread of the process medians, in logarithms, that
-    a calibration found for this case on this machine; it takes the place of :data:`VIEW_SD`.
+    ``in_turns`` where the samples of a round were taken in turns; not for two finished sessions.
+    ``floor_sd`` is the spread of the process medians, in logarithms, that a calibration found for
+    this case on this machine; it takes the place of :data:`VIEW_SD`.
     """
 
     base: Side
     head: Side
     stateful: bool = False
-    block: int | None = None
+    in_turns: bool = False
     floor_sd: float | None = None
 
 
@@ -77,31 +79,40 @@ class Tested:
 def tested(sample: Sample, level: float) -> Tested | Refusal:
     """The test that can be significant at ``level``, one case's share of the suite's.
 
-    Ranks where the processes are enough for them, and wherever the sides were measured in turns;
-    Student's for few processes of two sessions. Which one does not depend on what was found, only
-    on how much.
+    Signed ranks of the rounds where the sides were measured in turns. Of two sessions ranks of the
+    processes where they are enough for them, and Student's for few. Which one does not depend on
+    what was found, only on how much.
     """
     if not (sample.base and sample.head):
         return Refusal("a side has no times of single processes")
-    same = alike(sample.base, sample.head)
-    if same is not None:
-        note = "" if same.whole else _in_one_mode(sample, same.base, same.head)
-    elif sample.block is None:
-        return Refusal(_other_modes(sample))
+    return _in_turns(sample) if sample.in_turns else _apart(sample, level)
+
+
+def _in_turns(sample: Sample) -> Tested | Refusal:
+    """Like with like in each round; where the sides share no mode, what they are is the code's.
+
+    The modes of a machine that changes are met by both sides in turns.
+    """
+    modes = modes_of(sample.base, sample.head)
+    if len(modes) == 1 or not any(mode.shared for mode in modes):
+        found = in_turns(sample.base, sample.head)
+        note = _other_modes(sample) if len(modes) > 1 else ""
     else:
-        # In turns, the modes of a machine that changes are met by both sides: these are the code's.
-        same, note = Alike(sample.base, sample.head), _other_modes(sample)
-    return _tested(sample, same, level, note)
+        found = together([in_turns(mode.base, mode.head) for mode in modes])
+        note = (
+            f"like with like: {len(found.base)} of {len(sample.head)} rounds had both in one mode"
+        )
+    if not found.base:
+        return Refusal("no round has both sides in one mode")
+    return Tested(signed(found.differences), found.base, found.head, note)
 
 
-def _tested(sample: Sample, same: Alike, level: float, note: str) -> Tested | Refusal:
-    bases, heads = _blocks(same.base, sample.block), _blocks(same.head, sample.block)
-    shared = [name for name in bases if name in heads]
-    if not shared:
-        return Refusal("no block of rounds has both sides in one mode")
-    found = ranks([logs(bases[name]) for name in shared], [logs(heads[name]) for name in shared])
-    if sample.block is not None:
-        return Tested(found, same.base, same.head, note)
+def _apart(sample: Sample, level: float) -> Tested | Refusal:
+    same = alike(sample.base, sample.head)
+    if same is None:
+        return Refusal(_other_modes(sample))
+    note = "" if same.whole else _in_one_mode(sample, same.base, same.head)
+    found = ranks([logs(same.base)], [logs(same.head)])
     if reaches(found.sizes, level):
         return Tested(found, same.base, same.head, note, APART)
     return _few(sample, same.base, same.head, level, note)
@@ -123,14 +134,6 @@ def _few(sample: Sample, base: Side, head: Side, level: float, note: str) -> Tes
 def least_rounds(level: float) -> int:
     """Processes a side from which on ranks can be significant at ``level``."""
     return next(count for count in range(2, 1000) if reaches(((count, count),), level))
-
-
-def _blocks(side: Side, block: int | None) -> dict[int, Side]:
-    found: dict[int, Side] = {}
-    for process in side:
-        name = 0 if block is None else process.round // block
-        found[name] = (*found.get(name, ()), process)
-    return found
 
 
 def _other_modes(sample: Sample) -> str:

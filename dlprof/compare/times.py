@@ -36,7 +36,7 @@ class Settings:
 
     ``floors`` one per measure; ``own_floors`` for single cases in their place (by
     :func:`~dlprof.compare.match.key`); ``floor_sds`` are the spreads that a calibration found;
-    ``block`` as in :class:`~dlprof.compare.statistic.Sample`. ``decided`` are the words, by case
+    ``in_turns`` as in :class:`~dlprof.compare.statistic.Sample`. ``decided`` are the words, by case
     and measure, of one who has looked more than once (:mod:`dlprof.compare.turns`).
     ``speed`` is what the machine took longer for HEAD, as a ratio; see ``normalise``.
     ``across_pythons`` says that two versions of Python are what is compared.
@@ -47,7 +47,7 @@ class Settings:
         default_factory=lambda: MappingProxyType({})
     )
     floor_sds: Mapping[Key, float] = field(default_factory=lambda: MappingProxyType({}))
-    block: int | None = None
+    in_turns: bool = False
     decided: Mapping[tuple[Key, str], str] = field(default_factory=lambda: MappingProxyType({}))
     speed: Speed | None = None
     across_pythons: bool = False
@@ -80,7 +80,7 @@ def judge(works: Sequence[Work], settings: Settings = DEFAULT_SETTINGS) -> tuple
     """
     level = settings.level / max(len(works), 1)
     tests = [tested(work.sample, level) for work in works]
-    common = 0.0 if settings.block is not None else shared(tests)
+    common = 0.0 if settings.in_turns else shared(tests)
     proof = proofs(works, tests, common)
     words = [
         settings.decided.get((work.key, work.floor.measure), str(word))

@@ -5,17 +5,17 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dlprof.compare.match import Key, key
 from dlprof.compare.process import Process, median_ns
 from dlprof.compare.process import Side as Processes
-from dlprof.compare.sequential import BLOCK, LOOKS, Plan
+from dlprof.compare.sequential import LOOKS, Plan
 from dlprof.compare.times import Work
 from dlprof.gate.loop import Deadline
 from dlprof.gate.measure import FIRST_SHARE, Task, side_of
 from dlprof.gate.noise import CaseNoise, Noise
-from dlprof.gate.power import modes_of, power, spread
+from dlprof.gate.power import modes_of, power, rounds_of, spread
 from dlprof.gate.suite import Suite
 from dlprof.measuring import now
 from dlprof.session import CaseRecord, Mode
@@ -51,62 +51,61 @@ def calibrate(task: Task) -> Calibrated | None:
         works = suite.works()
         records = _records(suite)
         environment = sides[1].measurement.header().environment
-    plan = _plan(task, round_s)
+    most = _fitting(task.plan, FIRST_SHARE * (task.budget_s or 0.0) / max(round_s, 1e-9))
     measured = [work for work in works if work.sample.base and work.sample.head]
     noise = Noise(
         created=now(),
         scenario=task.head.request.scenario.file if task.head.request.scenario else "",
         environment=environment,
         rounds=rounds,
-        gate_rounds=plan.looks[-1],
+        gate_rounds=most,
         budget_s=task.budget_s or 0.0,
-        cases=[_case(records[work.key], work, len(works), plan) for work in measured],
+        cases=[_case(records[work.key], work, len(works), (task.plan, most)) for work in measured],
     )
     left = {work.key for work in works} - {work.key for work in measured}
     return Calibrated(noise, tuple(records[name] for name in left), round_s, interrupted)
 
 
 def _rounds(suite: Suite, deadline: Deadline) -> tuple[int, float, bool]:
-    """Whole blocks of all cases until the time is used up; seconds of a round; stopped or not."""
+    """Rounds of all cases until the time is used up; seconds of a round; stopped or not."""
     everything = frozenset(range(len(suite.entries)))
     done, begun = 0, deadline.clock()
     first_s = 0.0
     try:
         while done < LEAST_ROUNDS or (done < MOST_ROUNDS and not deadline.passed):
-            for _ in range(BLOCK):
-                suite.measure(done, everything)
-                done += 1
-                first_s = first_s or deadline.clock() - begun
+            suite.measure(done, everything)
+            done += 1
+            first_s = first_s or deadline.clock() - begun
     except KeyboardInterrupt:
         stopped = True
     else:
         stopped = False
     round_s = (deadline.clock() - begun - first_s) / max(done - 1, 1)
-    return done // BLOCK * BLOCK, round_s, stopped
+    return done, round_s, stopped
 
 
 def _records(suite: Suite) -> dict[Key, CaseRecord]:
     return {key(result.case): result.case for result in suite.head.results()}
 
 
-def _plan(task: Task, round_s: float) -> Plan:
-    """The looks that a gate with this budget would have time for."""
-    fits = (task.budget_s or 0.0) / max(round_s, 1e-9)
-    found = task.plan.fitting(FIRST_SHARE * fits, fits)
-    # What is found in the extra looks alone is seldom measured again in time: it is not counted.
-    kept = sum(found.shares()[: len(found.looks)])
-    return replace(found, extra=(), level=found.level * kept, same_level=found.same_level * kept)
+def _fitting(plan: Plan, rounds: float) -> int:
+    """The rounds of the last look that a gate has time for, if it measures all cases to the end.
+
+    It gives up what it has decided, so that it has time for more of what is left.
+    """
+    return max((look for look in plan.looks if look <= rounds), default=plan.looks[0])
 
 
-def _case(record: CaseRecord, work: Work, cases: int, plan: Plan) -> CaseNoise:
+def _case(record: CaseRecord, work: Work, cases: int, planned: tuple[Plan, int]) -> CaseNoise:
+    rounds = rounds_of(work.sample.base, work.sample.head)
     side = (*work.sample.base, *work.sample.head)
-    found = power(side, work.floor, cases, plan)
+    found = power(rounds, work.floor, cases, *planned)
     return CaseNoise(
         case=record,
         measure=work.floor.measure,
         median_ns=median_ns(side) or 0.0,
         processes=len(side),
-        spread=spread(side),
+        spread=spread(rounds),
         modes=_modes(side),
         caught=found.caught,
         floor=found.floor,

@@ -1,7 +1,7 @@
 """When to measure another round, and when it is enough.
 
-After the first block of rounds the looks are chosen that fit into the budget; they are never
-changed after that, since looks that depend on what was found would cost the error rate.
+A case is measured until it is decided, or given up: one that more rounds would not decide, and from
+half of the time on every one that does not lean to slower.
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dlprof.compare.sequential import BLOCK, Course, Plan, begin
+from dlprof.compare.outlook import outlook
+from dlprof.compare.sequential import Course, Plan, begin
 from dlprof.compare.times import Work
 from dlprof.compare.turns import after
 
 DECIDED = "every case is decided"
 LAST = "the last look is taken"
-NO_TIME = "there was no time for another look"
 BUDGET = "the time is used up"
 SETTLED = "more rounds would not decide what is left"
+HALF = "half of the time is used up, and nothing that is left open seems slower"
 STOPPED = "it was stopped"
 
 
@@ -51,12 +52,6 @@ class Deadline:
     def passed(self) -> bool:
         return self.at_s is not None and self.clock() >= self.at_s
 
-    def fits(self, round_s: float) -> float:
-        """How many rounds of ``round_s`` seconds are left."""
-        if self.at_s is None or round_s <= 0:
-            return float("inf")
-        return max(self.at_s - self.clock(), 0.0) / round_s
-
 
 @dataclass(frozen=True)
 class Ran:
@@ -77,10 +72,14 @@ def nothing_flagged() -> bool:
 
 @dataclass(frozen=True)
 class Reserve:
-    """Time that is kept back from ``at`` on, where something is ``flagged`` by then."""
+    """Time that is kept back from ``at`` on, where something is ``flagged`` by then.
+
+    From ``half`` on only cases that lean to slower are measured; None for never.
+    """
 
     at: Deadline
     flagged: Callable[[], bool] = nothing_flagged
+    half: Deadline | None = None
 
 
 def run(
@@ -90,7 +89,7 @@ def run(
     plan: Plan | None = None,
     reserve: Reserve | None = None,
 ) -> Ran:
-    """Measure until every case is decided, no look is left, or the time is used up.
+    """Measure until every case is decided or given up, no look is left, or the time is used up.
 
     At least one round is measured, whatever the deadline says. Ctrl-C ends it in order. Where there
     is a ``reserve``, no round begins in its time once there is something to measure again.
@@ -110,54 +109,52 @@ class _Loop:
     course: Course
     reserve: Reserve
     rounds: int = 0
-    block_begun_s: float = 0.0
-    shortened: bool = False
+    given_up: frozenset[int] = frozenset()
+    late: bool = False
 
     def until_done(self) -> str:
         """Measure; returns why it stopped."""
         self._round()
         while self.course.next_look is not None:
-            if not self._worth_measuring():
-                return SETTLED
-            if self.course.next_is_extra and self._flagged():
-                return NO_TIME
-            if not self._until(self.course.next_look):
-                return BUDGET
+            why_not = self._until(self.course.next_look)
+            if why_not is not None:
+                return why_not
             self.course = after(self.course, self.turns.works())
-        if not self.course.open.any():
-            return DECIDED
-        return NO_TIME if self.shortened else LAST
+            self._give_up()
+        return LAST if self.course.open.any() else DECIDED
 
-    def _until(self, rounds: int) -> bool:
-        """Measure up to so many rounds, or fewer if they do not fit; False if time is used up."""
+    def _until(self, rounds: int) -> str | None:
+        """Measure up to so many rounds; why not, if not."""
         while self.rounds < rounds:
+            if self._is_half_over():
+                self.late = True
+                self._give_up()
+            if not self._worth_measuring():
+                return HALF if self.late and self.given_up else SETTLED
             if self.deadline.passed or (self.reserve.at.passed and self._flagged()):
-                return False
+                return BUDGET
             self._round()
-            if self.rounds == BLOCK:
-                self._choose_looks()
-                rounds = self.course.plan.looks[0]
-        return True
+        return None
 
     def _round(self) -> None:
-        if self.rounds == 1:  # the first one also looks at what the cases are
-            self.block_begun_s = self.deadline.clock()
         self.turns.measure(self.rounds, self._worth_measuring())
         self.rounds += 1
 
     def _flagged(self) -> bool:
         return bool(self.course.slower().any()) or self.reserve.flagged()
 
-    def _worth_measuring(self) -> frozenset[int]:
-        left = {int(place) for place in self.course.open.nonzero()[0]}
-        return frozenset(left - self.turns.settled())
+    def _is_half_over(self) -> bool:
+        half = self.reserve.half
+        return not self.late and half is not None and half.passed
 
-    def _choose_looks(self) -> None:
-        """Leave out the looks that there is no time for: the level is for those that are taken."""
-        round_s = (self.deadline.clock() - self.block_begun_s) / (BLOCK - 1)
-        most, most_extra = (
-            self.rounds + until.fits(round_s) for until in (self.reserve.at, self.deadline)
-        )
-        plan = self.course.plan.fitting(most, most_extra)
-        self.shortened = plan.all_looks != self.course.plan.looks
-        self.course = begin(plan, len(self.course.words))
+    def _give_up(self) -> None:
+        """Sort out the open cases that more rounds are not spent on."""
+        found = outlook(self.course, self.turns.works())
+        worth = found.leaning if self.late else found.leaning | found.decidable
+        self.given_up |= self._open() - worth
+
+    def _open(self) -> frozenset[int]:
+        return frozenset(int(place) for place in self.course.open.nonzero()[0])
+
+    def _worth_measuring(self) -> frozenset[int]:
+        return self._open() - self.turns.settled() - self.given_up

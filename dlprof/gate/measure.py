@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.match import Key, key
 from dlprof.compare.outcome import outcome
 from dlprof.compare.record import Comparison
-from dlprof.compare.sequential import BLOCK, Plan
+from dlprof.compare.sequential import IN_TURNS, Plan
 from dlprof.compare.times import Settings
 from dlprof.gate.confirm import confirmed, flagged
 from dlprof.gate.kept import Kept
@@ -24,8 +24,15 @@ from dlprof.runner import EVERY_ROUND, Watcher
 from dlprof.scenario.request import Sweep
 from dlprof.session import Session
 
-FIRST_SHARE = 0.7
+FIRST_SHARE = 0.6
 """Of the budget, for the first pass where something is flagged: it is to be measured again."""
+
+HALF = 0.5
+"""Of the budget: what was not found to be slower by then, and does not look like it, is left."""
+
+KEPT_REFERENCES = 4
+"""Rounds with reference costs where the sides are measured in turns, for who compares the session
+with others later: in turns both sides meet the same machine."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +49,13 @@ class Task:
     kept: Kept
     watcher: Watcher
     budget_s: float | None
-    plan: Plan = field(default_factory=Plan)
     told: tuple[str, ...] = ()
     """What is to be said besides."""
+
+    @property
+    def plan(self) -> Plan:
+        """With a finished BASE, which both passes are compared with, each has the whole level."""
+        return Plan() if isinstance(self.base, Session) else IN_TURNS
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,8 @@ def gate(task: Task) -> Gated:
     """
     begun = time.monotonic()
     until = _until(task, begun, 1.0)
-    first, ran = _pass(task, "", None, until, _until(task, begun, FIRST_SHARE))
+    reserve = Reserve(_until(task, begun, FIRST_SHARE), half=_until(task, begun, HALF))
+    first, ran = _pass(task, "", None, until, reserve)
     cases = flagged(first, task.criteria)
     second, again = None, None
     # One round shows a verdict again, and that much is measured however late it is.
@@ -94,7 +106,7 @@ def _pass(
     again: str,
     only: frozenset[Key] | None,
     deadline: Deadline,
-    kept_back: Deadline | None = None,
+    kept_back: Reserve | None = None,
 ) -> tuple[Comparison, Ran]:
     with ExitStack() as stack:
         base: Side | Session = (
@@ -105,7 +117,7 @@ def _pass(
         head = stack.enter_context(side_of(task, "head", again))
         suite = Suite(base, head, task.settings, task.watcher, only, task.criteria.times)
         task.watcher.start(len(suite.sides) * task.plan.looks[-1])
-        reserve = Reserve(kept_back, lambda: suite.flagged(task.criteria)) if kept_back else None
+        reserve = kept_back and replace(kept_back, flagged=lambda: suite.flagged(task.criteria))
         ran = run(suite, len(suite.entries), deadline, task.plan, reserve)
         if not ran.interrupted:
             ran = _diagnosed(suite, ran)
@@ -134,8 +146,7 @@ def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
         sweep.catalog,
         task.kept.path(f"{name}{again}"),
         Named(name.upper(), task.watcher),
-        # In turns both sides meet the same machine: a few are kept for who compares the session.
-        reference_rounds=None if isinstance(task.base, Session) else BLOCK,
+        reference_rounds=None if isinstance(task.base, Session) else KEPT_REFERENCES,
     )
     # The baseline was measured with all instruments, and what they leave behind in a process
     # changes the copies that come after them.

@@ -1,13 +1,14 @@
 """What the gate would catch of a case, from how the machine measured it against itself.
 
-Gates are played with blocks of rounds that were really measured. Within a block the processes of
-both sides are shuffled, since they ran the same code; heavy tails, modes and transients stay as
-they were, and what drifts from block to block as well. The seed is fixed.
+Gates are played with rounds that were really measured. Which process of a round stands for which
+side is drawn anew, since they ran the same code; heavy tails, modes and transients stay as they
+were. The seed is fixed.
 """
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 from dlprof import stats
 from dlprof.compare.decision import SAME, SLOWER
 from dlprof.compare.floors import Floor
-from dlprof.compare.process import Process, Side, logs, median_ns
-from dlprof.compare.sequential import BLOCK, Plan, begin
+from dlprof.compare.process import Process, Side, median_ns
+from dlprof.compare.sequential import Plan, begin
 from dlprof.compare.simulation import Suites, gate
 from dlprof.compare.statistic import Sample
 from dlprof.compare.times import Work
+from dlprof.compare.turn import difference
 from dlprof.compare.turns import after
 
 SIZES = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0)
@@ -50,10 +52,14 @@ class Power:
     floor: float | None
 
 
-def power(side: Side, floor: Floor, cases: int, plan: Plan) -> Power:
-    """``side`` are all processes of both sides; ``cases`` is how many share the error rate."""
+Round = tuple[Process, Process]
+"""Both processes of a round, which ran the same code."""
+
+
+def power(rounds: Sequence[Round], floor: Floor, cases: int, plan: Plan, most: int) -> Power:
+    """What a pass of ``most`` rounds tells; ``cases`` is how many share the error rate."""
     plan = replace(plan, level=plan.level / max(cases, 1))
-    play = _play(side, plan)
+    play = _play(rounds, plan, most)
 
     def catches(size: float) -> bool:
         return _share(play(1 + size, floor), SLOWER) >= CAUGHT
@@ -67,20 +73,16 @@ def power(side: Side, floor: Floor, cases: int, plan: Plan) -> Power:
     return Power(_least(catches), _least(tells))
 
 
-def spread(side: Side) -> float:
-    """Standard deviation of the logarithms within blocks, of all blocks together."""
-    blocks = [logs(block) for block in blocks_of(side)]
-    freedom = sum(len(block) - 1 for block in blocks)
-    squares = sum(float(((block - block.mean()) ** 2).sum()) for block in blocks)
-    return math.sqrt(squares / freedom) if freedom else math.inf
+def rounds_of(base: Side, head: Side) -> tuple[Round, ...]:
+    """The rounds that have processes of both sides."""
+    befores = {process.round: process for process in base}
+    return tuple((befores[after.round], after) for after in head if after.round in befores)
 
 
-def blocks_of(side: Side) -> list[Side]:
-    """The whole blocks: those with as many processes as the gate has in one, of both sides."""
-    found: dict[int, list[Process]] = {}
-    for process in side:
-        found.setdefault(process.round // BLOCK, []).append(process)
-    return [tuple(block) for block in found.values() if len(block) == 2 * BLOCK]
+def spread(rounds: Sequence[Round]) -> float:
+    """Standard deviation of the logarithms from process to process, measured in turns."""
+    squares = [difference(*round_) ** 2 / 2 for round_ in rounds]
+    return math.sqrt(statistics.fmean(squares)) if squares else math.inf
 
 
 def modes_of(side: Side) -> tuple[tuple[int, ...], ...]:
@@ -103,63 +105,59 @@ def _share(words: Sequence[str], word: str) -> float:
 Play = Callable[[float, Floor], Sequence[str]]
 
 
-def _play(side: Side, plan: Plan) -> Play:
-    blocks = blocks_of(side)
-    if not blocks:
+def _play(rounds: Sequence[Round], plan: Plan, most: int) -> Play:
+    if not rounds:
         return lambda _ratio, _floor: ["UNSURE"]
-    return _in_modes(blocks, plan) if len(modes_of(side)) > 1 else _at_once(side, blocks, plan)
+    both = tuple(process for round_ in rounds for process in round_)
+    several = len(modes_of(both)) > 1
+    return _in_modes(rounds, plan, most) if several else _at_once(rounds, plan, most)
 
 
-def _drawn(blocks: int, gates: int, plan: Plan) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
-    """Which block stands for each of a gate, and how its processes are shuffled."""
+def _drawn(count: int, gates: int, most: int) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+    """Which measured round stands for each of a gate, and which way round: 1 or -1."""
     chance = np.random.default_rng(SEED)
-    shape = gates, plan.looks[-1] // BLOCK
-    order = chance.permuted(np.tile(np.arange(2 * BLOCK), (*shape, 1)), axis=-1)
-    return chance.integers(blocks, size=shape), order
+    shape = gates, most
+    return chance.integers(count, size=shape), chance.choice((-1, 1), size=shape)
 
 
-def _at_once(side: Side, blocks: Sequence[Side], plan: Plan) -> Play:
-    values = np.array([logs(block) for block in blocks])
-    which, order = _drawn(len(blocks), GATES, plan)
-    drawn = np.take_along_axis(values[which], order, axis=-1)
-    base, head = drawn[..., :BLOCK], drawn[..., BLOCK:]
-    suites = Suites(base.reshape(GATES, 1, -1), head.reshape(GATES, 1, -1))
-    around_ns = median_ns(side) or 0.0
+def _at_once(rounds: Sequence[Round], plan: Plan, most: int) -> Play:
+    measured = np.array([difference(*round_) for round_ in rounds])
+    which, way = _drawn(len(rounds), GATES, most)
+    differences = (measured[which] * way.astype(float))[:, None]
+    suites = Suites(np.zeros(differences.shape), differences)
+    around_ns = median_ns([process for round_ in rounds for process in round_]) or 0.0
 
     def play(ratio: float, floor: Floor) -> Sequence[str]:
-        course, _ = gate(suites.slowed(0, ratio), plan, BLOCK, floor.step(around_ns))
+        course, _ = gate(suites.slowed(0, ratio), plan, floor.step(around_ns))
         return [str(word) for word in course.words[:, 0]]
 
     return play
 
 
-def _in_modes(blocks: Sequence[Side], plan: Plan) -> Play:
+def _in_modes(rounds: Sequence[Round], plan: Plan, most: int) -> Play:
     """The same process by process: like is compared with like."""
-    which, order = _drawn(len(blocks), FEW_GATES, plan)
+    which, way = _drawn(len(rounds), FEW_GATES, most)
 
     def play(ratio: float, floor: Floor) -> Sequence[str]:
-        return [
-            _one_gate(
-                [_dealt(blocks[b], o, n, ratio) for n, (b, o) in enumerate(drawn)], floor, plan
-            )
-            for drawn in (zip(ws, os, strict=True) for ws, os in zip(which, order, strict=True))
-        ]
+        gates = (zip(*drawn, strict=True) for drawn in zip(which, way, strict=True))
+        dealt = (
+            [_dealt(rounds[r], w, number, ratio) for number, (r, w) in enumerate(drawn)]
+            for drawn in gates
+        )
+        return [_one_gate(one, floor, plan) for one in dealt]
 
     return play
 
 
-def _dealt(block: Side, order: Sequence[int], number: int, ratio: float) -> tuple[Side, Side]:
-    """A block of both sides, as block ``number`` of a gate whose HEAD is slower by ``ratio``."""
-    dealt = [replace(block[int(place)], round=number * BLOCK) for place in order]
-    slower = [replace(process, time_ns=process.time_ns * ratio) for process in dealt[BLOCK:]]
-    return tuple(dealt[:BLOCK]), tuple(slower)
+def _dealt(round_: Round, way: int, number: int, ratio: float) -> Round:
+    """A round as round ``number`` of a gate whose HEAD is slower by ``ratio``."""
+    base, head = (replace(process, round=number) for process in round_[::way])
+    return base, head.times(ratio)
 
 
-def _one_gate(blocks: Sequence[tuple[Side, Side]], floor: Floor, plan: Plan) -> str:
+def _one_gate(rounds: Sequence[Round], floor: Floor, plan: Plan) -> str:
     course = begin(plan, 1)
-    while course.next_look is not None:
-        taken = blocks[: course.next_look // BLOCK]
-        base = tuple(process for side, _ in taken for process in side)
-        head = tuple(process for _, side in taken for process in side)
-        course = after(course, [Work(0, floor, Sample(base, head, block=BLOCK))])
+    while course.next_look is not None and course.next_look <= len(rounds):
+        base, head = zip(*rounds[: course.next_look], strict=True)
+        course = after(course, [Work(0, floor, Sample(base, head, in_turns=True))])
     return str(course.words[0])

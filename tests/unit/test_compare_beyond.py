@@ -22,7 +22,7 @@ BY_HAND = Floor("ready", 2.0, 5.0)
 
 def found(ratio, floor):
     own = {key(suite()[2].case): (floor,)}
-    return compared(suite(), suite({"c": ratio}, seed=50), own_floors=own, block=100)
+    return compared(suite(), suite({"c": ratio}, seed=50), own_floors=own, in_turns=True)
 
 
 def text(ratio, floor):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from dlprof.compare.decision import SAME, SLOWER, UNSURE, Proof
-from dlprof.compare.sequential import BLOCK, LOOKS, Plan, begin, look
+from dlprof.compare.decision import FAMILY_LEVEL, SAME, SAME_LEVEL, SLOWER, UNSURE, Proof
+from dlprof.compare.sequential import LOOKS, PASS_LEVEL, Plan, begin, look
+from dlprof.compare.signed import signed
 
 pytestmark = pytest.mark.unit
 
@@ -17,23 +20,26 @@ def proof(slower=(NO, NO), same=(NO, NO)):
     return Proof(np.array(slower), np.full(len(slower), NO), np.array(same))
 
 
-def test_the_shares_of_all_looks_add_up_to_one():
-    shares = Plan().shares()
+@pytest.mark.parametrize("looks", [LOOKS, (8, 16), (8,)])
+def test_the_shares_of_all_looks_add_up_to_one(looks):
+    shares = Plan(looks).shares()
+    assert len(shares) == len(looks)
     assert sum(shares) == pytest.approx(1.0)
-    assert list(shares) == sorted(shares)
 
 
-@pytest.mark.parametrize("most", [(8, 8), (8, 32), (16, 24), (1, 1), (40, 40)])
-def test_the_shares_with_extra_looks_add_up_to_one(most):
-    plan = Plan().fitting(*most)
-    shares = plan.shares()
-    assert len(shares) == len(plan.all_looks)
-    assert sum(shares) == pytest.approx(1.0)
-    assert all(share > 0 for share in shares)
+def test_the_first_look_can_say_same_if_all_rounds_agree():
+    found = signed(np.full(LOOKS[0], 0.001))
+    least = float(np.maximum(found.p_below(0.05), found.p_above(-0.05)))
+    assert least <= Plan().shares()[0] * SAME_LEVEL
 
 
-def test_looks_are_after_whole_blocks():
-    assert all(rounds % BLOCK == 0 for rounds in LOOKS)
+def test_both_passes_together_err_as_seldom_as_one_judgement():
+    assert math.isclose(PASS_LEVEL**2, FAMILY_LEVEL)
+
+
+def test_faster_is_not_measured_again_and_has_to_be_surer():
+    proof = Proof(np.array([NO]), np.array([0.05]), np.array([NO]))
+    assert list(look(begin(Plan((8,), level=PASS_LEVEL), 1), proof).words) == [UNSURE]
 
 
 def test_an_early_look_asks_for_more_proof_than_the_whole_level():

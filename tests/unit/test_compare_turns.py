@@ -10,7 +10,7 @@ import pytest
 from dlprof.compare import simulation
 from dlprof.compare.floors import Floor
 from dlprof.compare.process import Process
-from dlprof.compare.sequential import BLOCK, Plan, begin
+from dlprof.compare.sequential import IN_TURNS, Plan, begin
 from dlprof.compare.statistic import Sample
 from dlprof.compare.times import Settings, Work, judge
 from dlprof.compare.turns import after
@@ -29,13 +29,13 @@ def side(logs, faults=None):
 
 def works(base, head, **changes):
     return [
-        Work(place, FLOOR, Sample(side(old), side(new), block=BLOCK, **changes))
+        Work(place, FLOOR, Sample(side(old), side(new), in_turns=True, **changes))
         for place, (old, new) in enumerate(zip(base, head, strict=True))
     ]
 
 
 def course_of(suites):
-    course = begin(Plan(), suites.base.shape[1])
+    course = begin(IN_TURNS, suites.base.shape[1])
     while course.next_look is not None:
         rounds = course.next_look
         course = after(course, works(suites.base[0, :, :rounds], suites.head[0, :, :rounds]))
@@ -45,8 +45,8 @@ def course_of(suites):
 @pytest.mark.parametrize("ratio", [1.0, 1.05, 1.10])
 def test_processes_are_judged_as_the_simulation_judges_arrays(ratio):
     for seed in range(5):
-        made = simulation.suites(simulation.transients, seed, 1, 16, 32, 0.012).slowed(0, ratio)
-        simulated, _ = simulation.gate(made, Plan(), BLOCK, math.log(1.05))
+        made = simulation.suites(simulation.transients, seed, 1, 16, 64, 0.012).slowed(0, ratio)
+        simulated, _ = simulation.gate(made, IN_TURNS, math.log(1.05))
         assert list(course_of(made).words) == list(simulated.words[0])
 
 
@@ -58,6 +58,6 @@ def test_too_few_rounds_in_turns_prove_nothing():
 def test_a_mode_that_only_head_runs_in_is_the_codes_if_measured_in_turns():
     chance = np.random.default_rng(1)
     base, head = side(chance.normal(0, 0.01, 16), 0.0), side(chance.normal(1.0, 0.01, 16), 300.0)
-    _, (time,) = judge([Work(0, FLOOR, Sample(base, head, True, BLOCK))], Settings(block=BLOCK))
+    _, (time,) = judge([Work(0, FLOOR, Sample(base, head, True, True))], Settings(in_turns=True))
     assert time.word == "SLOWER"
     assert time.note.startswith("the sides ran in different modes: 0 page faults")

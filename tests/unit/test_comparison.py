@@ -146,7 +146,7 @@ def test_what_is_slower_than_the_shift_of_all_is_slower():
 
 def test_measured_in_turns_no_shift_is_excused():
     ratios = dict.fromkeys("abcdefgh", 1.2)
-    found, _ = compared(suite(), suite(ratios, seed=50), block=5)
+    found, _ = compared(suite(), suite(ratios, seed=50), in_turns=True)
     assert set(words(found).values()) == {"SLOWER"}
 
 
@@ -154,7 +154,7 @@ def test_measured_in_turns_a_drift_from_block_to_block_is_no_difference():
     walk = np.repeat([1.0, 1.3, 1.6, 2.0], 4)
     base = [v * f for v, f in zip(medians(16), walk, strict=True)]
     head = [v * f for v, f in zip(medians(16, seed=1), walk, strict=True)]
-    found, _ = compared([timed(ns=base)], [timed(ns=head)], block=4)
+    found, _ = compared([timed(ns=base)], [timed(ns=head)], in_turns=True)
     assert only(found).word == "SAME"
 
 
@@ -227,7 +227,7 @@ def test_foreign_load_on_a_large_machine_is_no_matter():
 
 def test_measured_in_turns_both_sides_meet_the_same_load():
     busy = {"environment": {"cores": 2}, "foreign_cores": 1.3}
-    found, _ = compared(suite(), suite(seed=50), head_header=busy, base_header=busy, block=5)
+    found, _ = compared(suite(), suite(seed=50), head_header=busy, base_header=busy, in_turns=True)
     assert set(words(found).values()) == {"SAME"}
 
 
@@ -274,7 +274,7 @@ def test_two_pythons_are_compared_where_that_is_what_is_meant():
     refused, result = compared(suite(), suite(seed=50), **headers)
     assert "--any-python" in refused.invalid
     assert result.code(unsure=0) == NOT_KNOWN
-    for meant in ({"across_pythons": True}, {"block": 100}):
+    for meant in ({"across_pythons": True}, {"in_turns": True}):
         found, result = compared(suite(), suite(seed=50), **headers, **meant)
         assert (found.invalid, result.code()) == (None, DONE)
 
@@ -440,4 +440,4 @@ def test_measured_in_turns_less_can_be_told():
     results = [
         timed(ns=medians(20, 1000.0 * ratio, seed=seed)) for seed, ratio in enumerate((1, 1.05))
     ]
-    assert only(compared([results[0]], [results[1]], block=4)[0]).word == "SLOWER"
+    assert only(compared([results[0]], [results[1]], in_turns=True)[0]).word == "SLOWER"

@@ -17,7 +17,7 @@ CRITERIA = Criteria()
 def passed(slower=None, seed=0, count=16, **changes):
     """The comparison of one pass in turns; ``changes`` are of HEAD's results."""
     head = suite(slower, count, seed + 100, **changes)
-    return compared(suite(None, count, seed), head, block=4)[0]
+    return compared(suite(None, count, seed), head, in_turns=True)[0]
 
 
 def judged(first, second):
@@ -93,7 +93,7 @@ def test_a_crash_in_both_passes_is_a_regression():
 
 
 def test_a_case_that_head_does_not_have_is_not_measured_again_and_is_gone():
-    first, _ = compared(suite(), suite(seed=5, names="abcdefg"), block=4)
+    first, _ = compared(suite(), suite(seed=5, names="abcdefg"), in_turns=True)
     assert flagged(first, CRITERIA) == frozenset()
     found = confirmed(first, None, frozenset(), CRITERIA)
     assert [case.case.import_ for case in outcome(found, CRITERIA).gone] == ["h"]

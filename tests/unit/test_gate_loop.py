@@ -7,19 +7,19 @@ import pytest
 
 from dlprof.compare.floors import Floor
 from dlprof.compare.process import Process
-from dlprof.compare.sequential import BLOCK, Plan
+from dlprof.compare.sequential import IN_TURNS, LOOKS
 from dlprof.compare.statistic import Sample
 from dlprof.compare.times import Work
+from dlprof.gate import loop
 from dlprof.gate.loop import (
     BUDGET,
     DECIDED,
+    HALF,
     LAST,
-    NO_TIME,
     SETTLED,
     STOPPED,
     Deadline,
     Reserve,
-    run,
 )
 
 pytestmark = pytest.mark.unit
@@ -34,7 +34,7 @@ class FakeTurns:
     ``stops_in`` is the round in which the user stops it. Each round takes ``round_s`` by the clock.
     """
 
-    def __init__(self, ratios, sds=None, refused=(), stops_in=None, round_s=1.0, seed=0):
+    def __init__(self, ratios, sds=None, refused=(), stops_in=None, round_s=1.0, seed=1):
         self.ratios = ratios
         self.sds = sds or [0.01] * len(ratios)
         self.refused = frozenset(refused)
@@ -61,7 +61,7 @@ class FakeTurns:
 
     def works(self):
         return [
-            Work(place, FLOOR, Sample(tuple(base), tuple(head), block=BLOCK))
+            Work(place, FLOOR, Sample(tuple(base), tuple(head), in_turns=True))
             for place, (base, head) in enumerate(self.sides)
         ]
 
@@ -69,11 +69,15 @@ class FakeTurns:
         return self.refused if self.asked else frozenset()
 
 
+def run(turns, cases, deadline, reserve=None):
+    return loop.run(turns, cases, deadline, IN_TURNS, reserve)
+
+
 def words(ran):
     return list(ran.course.words)
 
 
-def test_equal_code_is_enough_after_two_blocks():
+def test_equal_code_is_enough_after_eight_rounds():
     ran = run(FakeTurns([1.0] * 4, [0.001] * 4), 4, Deadline())
     assert (ran.rounds, ran.stopped) == (8, DECIDED)
     assert words(ran) == ["SAME"] * 4
@@ -85,12 +89,43 @@ def test_a_slower_case_is_found():
 
 
 def test_later_rounds_measure_only_what_is_open():
-    turns = FakeTurns([1.0, 1.0], [0.001, 0.3])
+    turns = FakeTurns([1.0, 1.045], [0.001, 0.06])
     ran = run(turns, 2, Deadline())
     assert turns.asked[7] == {0, 1}
     assert all(cases == {1} for cases in turns.asked[8:])
-    assert (ran.rounds, ran.stopped) == (32, LAST)
+    assert (ran.rounds, ran.stopped) == (LOOKS[-1], LAST)
     assert words(ran) == ["SAME", "UNSURE"]
+
+
+def test_a_case_that_all_looks_would_not_decide_is_given_up():
+    turns = FakeTurns([1.0, 1.0], [0.03, 1.0])
+    ran = run(turns, 2, Deadline())
+    assert all(cases == {0} for cases in turns.asked[8:])
+    assert words(ran) == ["SAME", "UNSURE"]
+
+
+def test_a_noisy_case_that_leans_to_slower_is_measured_on():
+    turns = FakeTurns([1.6], [0.4], seed=12)
+    ran = run(turns, 1, Deadline())
+    assert ran.rounds > LOOKS[0]
+    assert words(ran) == ["SLOWER"]
+
+
+def test_from_half_of_the_time_on_only_what_leans_to_slower_is_measured():
+    turns = FakeTurns([1.0, 1.045], [0.06, 0.06], round_s=10.0, seed=0)
+    half = Deadline.after(95.0, turns.clock)
+    reserve = Reserve(Deadline.after(200.0, turns.clock), half=half)
+    ran = run(turns, 2, Deadline.after(200.0, turns.clock), reserve)
+    assert turns.asked[9] == {0, 1}
+    assert all(cases == {1} for cases in turns.asked[10:])
+    assert (ran.rounds, ran.stopped) == (20, BUDGET)
+
+
+def test_at_half_of_the_time_it_stops_if_nothing_leans_to_slower():
+    turns = FakeTurns([1.0], [0.06], round_s=10.0)
+    half = Deadline.after(95.0, turns.clock)
+    ran = run(turns, 1, Deadline.after(200.0, turns.clock), Reserve(half, half=half))
+    assert (ran.rounds, ran.stopped) == (10, HALF)
 
 
 def test_no_round_begins_after_the_budget():
@@ -104,32 +139,6 @@ def test_one_round_is_measured_whatever_the_budget():
     turns = FakeTurns([1.0])
     ran = run(turns, 1, Deadline.after(0.0, turns.clock))
     assert (ran.rounds, ran.stopped) == (1, BUDGET)
-
-
-@pytest.mark.parametrize(("budget_s", "looks"), [(300.0, (8, 12, 16, 24)), (90.0, (8,)), (1.0, ())])
-def test_the_looks_are_those_that_fit_into_the_budget(budget_s, looks):
-    turns = FakeTurns([1.0], [0.3], round_s=10.0)
-    ran = run(turns, 1, Deadline.after(budget_s, turns.clock))
-    assert ran.course.plan.looks == (looks or Plan().looks)
-
-
-def test_the_whole_level_is_spent_on_the_looks_that_fit():
-    turns = FakeTurns([1.0], [0.3], round_s=10.0)
-    ran = run(turns, 1, Deadline.after(170.0, turns.clock))
-    assert ran.course.spent == pytest.approx(1.0)
-    assert (ran.rounds, ran.stopped) == (16, NO_TIME)
-
-
-def test_a_first_round_that_takes_long_does_not_choose_the_looks():
-    turns = FakeTurns([1.0], [0.3])
-    measure = turns.measure
-
-    def slow_at_first(round_, cases):
-        measure(round_, cases)
-        turns.now += 60.0 if round_ == 0 else 0.0
-
-    turns.measure = slow_at_first
-    assert run(turns, 1, Deadline.after(100.0, turns.clock)).rounds == 32
 
 
 def test_what_a_side_refuses_is_not_measured_again_and_stays_unsure():
@@ -153,48 +162,32 @@ def test_without_times_to_judge_one_round_is_measured_for_the_verdicts():
 
 @pytest.mark.parametrize("stops_in", [0, 3, 9])
 def test_who_is_stopped_says_what_is_known_by_then(stops_in):
-    ran = run(FakeTurns([1.0, 1.0], [0.001, 0.3], stops_in=stops_in), 2, Deadline())
+    ran = run(FakeTurns([1.0, 1.045], [0.001, 0.06], stops_in=stops_in), 2, Deadline())
     assert (ran.rounds, ran.stopped, ran.interrupted) == (stops_in, STOPPED, True)
     assert words(ran)[0] == ("SAME" if stops_in > 8 else "UNSURE")
 
 
 def test_a_word_does_not_change_once_it_is_given():
-    turns = FakeTurns([1.0, 1.0], [0.001, 0.3])
+    turns = FakeTurns([1.0, 1.045], [0.001, 0.06])
     ran = run(turns, 2, Deadline())
-    assert ran.course.looks_done == 5
+    assert ran.course.looks_done == len(LOOKS)
     assert words(ran)[0] == "SAME"
 
 
-def with_reserve(turns, seconds, kept_from_s, **flagged):
-    reserve = Reserve(Deadline.after(kept_from_s, turns.clock), **flagged)
-    cases = len(turns.ratios)
-    return run(turns, cases, Deadline.after(seconds, turns.clock), reserve=reserve)
-
-
 def test_time_kept_back_is_used_where_there_is_nothing_to_measure_again():
-    ran = with_reserve(FakeTurns([1.0], [0.3], round_s=10.0), 170.0, 119.0)
-    assert (ran.course.plan.looks, ran.course.plan.extra) == ((8,), (12, 16))
-    assert (ran.rounds, ran.stopped) == (16, NO_TIME)
+    turns = FakeTurns([1.045], [0.06], round_s=10.0)
+    reserve = Reserve(Deadline.after(119.0, turns.clock))
+    ran = run(turns, 1, Deadline.after(170.0, turns.clock), reserve)
+    assert (ran.rounds, ran.stopped) == (17, BUDGET)
 
 
-def test_time_is_kept_back_for_a_case_that_is_slower():
-    ran = with_reserve(FakeTurns([1.5, 1.0], [0.005, 0.3], round_s=10.0), 170.0, 119.0)
-    assert words(ran)[0] == "SLOWER"
-    assert (ran.rounds, ran.stopped) == (8, NO_TIME)
-
-
-def test_time_is_kept_back_for_a_verdict_that_is_worse():
-    turns = FakeTurns([1.0], [0.3], round_s=10.0)
-    ran = with_reserve(turns, 170.0, 119.0, flagged=lambda: True)
-    assert (ran.rounds, ran.stopped) == (8, NO_TIME)
-
-
-def test_no_round_begins_in_the_time_kept_back_once_something_is_flagged():
-    turns = FakeTurns([1.0], [0.3], round_s=10.0)
-    ran = with_reserve(turns, 100.0, 55.0, flagged=lambda: True)
-    assert (ran.rounds, ran.stopped) == (6, BUDGET)
-
-
-def test_where_all_looks_fit_nothing_is_kept_of_the_level():
-    ran = with_reserve(FakeTurns([1.0], [0.3]), 1000.0, 700.0)
-    assert ran.course.plan == Plan()
+@pytest.mark.parametrize(
+    ("ratios", "flagged"),
+    [([1.5, 1.045], False), ([1.0, 1.045], True)],
+    ids=["slower", "a verdict"],
+)
+def test_no_round_begins_in_the_time_kept_back_once_something_is_flagged(ratios, flagged):
+    turns = FakeTurns(ratios, [0.005, 0.06], round_s=10.0)
+    reserve = Reserve(Deadline.after(129.0, turns.clock), lambda: flagged)
+    ran = run(turns, 2, Deadline.after(300.0, turns.clock), reserve)
+    assert (ran.rounds, ran.stopped) == (13, BUDGET)

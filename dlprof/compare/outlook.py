@@ -1,0 +1,51 @@
+"""What more rounds could still tell of the cases that are open.
+
+To stop measuring a case makes no error likelier: its word stays UNSURE. So it may depend on what
+was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dlprof.compare.decision import SAME_LEVEL
+from dlprof.compare.sequential import Course
+from dlprof.compare.statistic import Refusal, Tested, tested
+from dlprof.compare.times import Work
+
+LEANING = 0.05
+"""A case leans to slower if so large a HEAD is as unlikely as this from equal code."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Numbers of open cases: those that lean to slower, and those that all looks would decide."""
+
+    leaning: frozenset[int]
+    decidable: frozenset[int]
+
+
+def outlook(course: Course, works: Sequence[Work]) -> Outlook:
+    """``works`` is the whole suite, as in :func:`dlprof.compare.turns.after`."""
+    level = course.plan.level / max(len(works), 1)
+    places = [int(place) for place in course.open.nonzero()[0]]
+    tests = {place: tested(works[place].sample, level) for place in places}
+    leaning = {place for place, test in tests.items() if _leans(test)}
+    most = course.plan.looks[-1]
+    decidable = {place for place, test in tests.items() if _rounds(test, works[place]) <= most}
+    return Outlook(frozenset(leaning), frozenset(decidable))
+
+
+def _leans(test: Tested | Refusal) -> bool:
+    return isinstance(test, Tested) and float(test.test.p_above(0.0)) <= LEANING
+
+
+def _rounds(test: Tested | Refusal, work: Work) -> float:
+    """About how many rounds would tell SAME: the interval narrows with their square root."""
+    if isinstance(test, Refusal):
+        return 0.0
+    if not test.whole:
+        return float("inf")  # what one mode says is not all there is to say
+    low, high = (float(end) for end in test.test.interval(SAME_LEVEL))
+    return min(len(test.base), len(test.head)) * ((high - low) / (2 * work.step)) ** 2
