@@ -93,6 +93,10 @@ class Worker:
         self._deaf = False
         self._oom_kills = 0
         self._heard = Outcome("crashed", None)
+        self._deadline: float | None = None
+        self._stopped_at: float | None = None
+        self.turn = ""
+        """What the worker waits for its turn to take a sample of."""
 
     def ask(
         self,
@@ -104,7 +108,7 @@ class Worker:
         """Send a request, unless it was begun, and wait for its end; see :meth:`wait`."""
         if self._begun == request:
             self._begun = None
-            self._write({"go": self._last_id})
+            self.go()
         else:
             self.send(request)
         return self.wait(limit_s, on_stage, import_limit_s)
@@ -116,6 +120,8 @@ class Worker:
         self._early = []
         self._oom_kills = oom_kills()
         self._asked_at = time.monotonic()
+        self._deadline = self._stopped_at = None
+        self._heard = Outcome("crashed", None)
         self._write({**request, "id": self._last_id})
 
     def begin(self, request: Mapping[str, Any]) -> None:
@@ -146,18 +152,36 @@ class Worker:
         on_stage: Callable[[str], None] | None = None,
         import_limit_s: float | None = None,
     ) -> Outcome:
-        """Wait for the end of the last request.
+        """Wait for the end of the last request; every turn that is asked for is given at once.
 
         Framework imports have a limit of their own; after them ``limit_s`` starts. A worker that
         died, hung or answered rubbish is killed, and ``alive`` is false.
         """
-        outcome = self._heard = Outcome("crashed", None)
+        while (outcome := self.until_turn(limit_s, on_stage, import_limit_s)) is None:
+            self.go()
+        return outcome
+
+    def go(self) -> None:
+        """Have a worker go on that has stopped: how long it did counts towards no limit."""
+        if self._deadline is not None and self._stopped_at is not None:
+            self._deadline += time.monotonic() - self._stopped_at
+        self._stopped_at = None
+        self._write({"go": self._last_id})
+
+    def until_turn(
+        self,
+        limit_s: float,
+        on_stage: Callable[[str], None] | None = None,
+        import_limit_s: float | None = None,
+    ) -> Outcome | None:
+        """The same, but None as soon as the worker waits for its :attr:`turn`, until :meth:`go`."""
+        outcome = self._heard
         if self._deaf:
             for message in self._come(ended=True):
                 self._record(message, outcome, on_stage)
             return self._died(outcome)
         import_limit_s = IMPORT_LIMIT_S if import_limit_s is None else import_limit_s
-        deadline = self._asked_at + import_limit_s
+        self._deadline = self._deadline or self._asked_at + import_limit_s
         while True:
             ended = self.process.poll() is not None
             for message in self._come(ended):
@@ -165,10 +189,12 @@ class Worker:
                     outcome.status, outcome.reason = str(message["done"]), message.get("reason")
                     return outcome
                 if self._record(message, outcome, on_stage) and outcome.stage != "import":
-                    deadline = min(deadline, time.monotonic() + limit_s)
+                    self._deadline = min(self._deadline, time.monotonic() + limit_s)
             if ended:
                 return self._died(outcome)
-            if time.monotonic() > deadline:
+            if self._stopped_at is not None:
+                return None
+            if time.monotonic() > self._deadline:
                 importing = outcome.stage in ("start", "import")
                 return self._timed_out(outcome, import_limit_s if importing else limit_s)
 
@@ -199,12 +225,14 @@ class Worker:
         outcome: Outcome,
         on_stage: Callable[[str], None] | None,
     ) -> bool:
-        """Note a stage or a part; true for a stage."""
+        """Note a stage, a part, or that it has stopped; true for a stage."""
         if "stage" in message:
             outcome.stage = str(message["stage"])
             if on_stage is not None:
                 on_stage(outcome.stage)
             return True
+        if "turn" in message:
+            self.turn, self._stopped_at = str(message["turn"]), time.monotonic()
         value = message.get("value")
         if message.get("part") == "failed" and isinstance(value, dict):
             outcome.failures.append(value)

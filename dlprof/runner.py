@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from dlprof.asking import LEAST_BYTES_PER_S as LEAST_BYTES_PER_S  # noqa: PLC0414
+from dlprof.asking import limit_of, request_of
+from dlprof.asking import way as way  # noqa: PLC0414
 from dlprof.diagnosis import diagnosed_cases, diagnosis_of
+from dlprof.groups import Group, grouped, shuffled
 from dlprof.instruments import DIAGNOSIS as DIAGNOSIS  # noqa: PLC0414 - callers find these here
 from dlprof.instruments import EVERY_ROUND as EVERY_ROUND  # noqa: PLC0414
 from dlprof.instruments import FIRST_CALL as FIRST_CALL  # noqa: PLC0414
@@ -35,12 +39,10 @@ from dlprof.settings import process_of as process_of  # noqa: PLC0414
 from dlprof.settings import sample_ns_for as sample_ns_for  # noqa: PLC0414
 from dlprof.standby import Interpreter as Interpreter  # noqa: PLC0414
 from dlprof.standby import Standby
+from dlprof.turns import Round, Stop
 
-TOGETHER_LIMIT_S = 15.0
-LEAST_BYTES_PER_S = 50e6
-"""A case has a second more for each so many bytes: they are made, converted and compared."""
-
-Group = list[tuple[int, Case]]
+Turns = Mapping[str, int | None]
+"""What a worker is told of them: its processor."""
 
 
 class Watcher(Protocol):
@@ -98,7 +100,7 @@ class Runner:
             last = round_ == self.settings.rounds - 1
             for group in groups:
                 late = not last or self._over_budget(started)
-                self._run_group(group, round_, set() if late else diagnosed)
+                _exhaust(self._run_group(group, round_, set() if late else diagnosed))
             self.rounds_done = round_ + 1
         self.out_of_time = self._over_budget(started)
         if self.out_of_time or self.rounds_done < self.settings.rounds:
@@ -130,7 +132,14 @@ class Runner:
 
     def load(self, round_: int, only: set[int]) -> None:
         """Start the first worker of a round, and have it import what it needs meanwhile."""
-        for group in self._groups(round_, only):
+        self._load(self._groups(round_, only), round_)
+
+    def load_in_order(self, round_: int, order: Sequence[int]) -> None:
+        """The same for :meth:`turns`."""
+        self._load(self._in_order(round_, order), round_)
+
+    def _load(self, groups: Iterable[Group], round_: int) -> None:
+        for group in groups:
             first = group[0][1]
             self.watcher.case(first, round_, "import")
             self._standby.load(first.environment, [way(case) for _, case in group])
@@ -150,7 +159,14 @@ class Runner:
         """One round of some cases."""
         self.on_round(round_, self._standby.settle)
         for group in self._groups(round_, only):
-            self._run_group(group, round_, set())
+            _exhaust(self._run_group(group, round_, set()))
+        self.rounds_done = max(self.rounds_done, round_ + 1)
+
+    def turns(self, round_: int, order: Sequence[int], cpu: int | None) -> Round:
+        """One round of some cases, measured in turns with another one; samples are on ``cpu``."""
+        self.on_round(round_, self._standby.settle)
+        for group in self._in_order(round_, order):
+            yield from self._run_group(group, round_, set(), {"cpu": cpu})
         self.rounds_done = max(self.rounds_done, round_ + 1)
 
     def diagnose(self, only: set[int]) -> None:
@@ -173,45 +189,40 @@ class Runner:
 
     def _groups(self, round_: int, only: set[int] | None = None) -> Iterator[Group]:
         """The cases that this round still needs, grouped for one worker each, in random order."""
-        chance = random.Random(f"{self.settings.seed}:{round_}")  # noqa: S311 - not a secret
-        groups: dict[Any, Group] = {}
-        for index, case in enumerate(self.cases):
-            if only is not None and index not in only:
-                continue
-            if not self.journal.needs(index, round_):
-                self.watcher.step()
+        order = range(len(self.cases)) if only is None else sorted(only)
+        return shuffled(self._in_order(round_, order), self.settings.seed, round_)
+
+    def _in_order(self, round_: int, order: Iterable[int]) -> list[Group]:
+        """The same in an order that is given."""
+        needed = []
+        for index in order:
+            if self.journal.needs(index, round_):
+                needed.append((index, self.cases[index]))
             else:
-                groups.setdefault(process_of(index, case, self.settings), []).append((index, case))
-        order = list(groups.values())
-        chance.shuffle(order)
-        for group in order:
-            first = self._first_of(group, round_)
-            chance.shuffle(group)
-            group.sort(key=lambda entry: entry is not first)
-            yield group
+                self.watcher.step()
+        return grouped(needed, self.settings)
 
-    def _first_of(self, group: Group, round_: int) -> tuple[int, Case]:
-        """The case whose first call this round measures: another one in each round."""
-        by_turns = list(group)
-        random.Random(f"{self.settings.seed}:first").shuffle(by_turns)  # noqa: S311 - not a secret
-        return by_turns[round_ % len(by_turns)]
-
-    def _run_group(self, group: Group, round_: int, diagnosed: set[int]) -> None:
+    def _run_group(
+        self, group: Group, round_: int, diagnosed: set[int], turns: Turns | None = None
+    ) -> Round:
         """One round of a group; its diagnosis as well, by the worker that is left at the end."""
         waiting = list(group)
         while waiting:
+            yield Stop(waiting[0][0])  # before a process starts that would disturb the other round
             with self._worker(waiting[0][1]) as worker:
                 served = 0
                 while waiting:
+                    if served:
+                        yield Stop(waiting[0][0])
                     index, case = waiting.pop(0)
                     with self._kept_if_stopped(index, round_, worker):
-                        outcome = self._ask(worker, case, round_)
+                        outcome = yield from self._asked(worker, index, round_, turns)
                     if served and died_before(outcome):
                         waiting.insert(0, (index, case))
                         break
                     served += 1
                     if not outcome.alive and self.settings.together and len(group) > 1:
-                        outcome = self._alone(case, round_, outcome)
+                        outcome = yield from self._alone(index, round_, outcome, turns)
                         self._keep(index, round_, outcome)
                         break
                     self._keep(index, round_, outcome)
@@ -266,7 +277,7 @@ class Runner:
         """Keep what had come of a case where the user does not wait for the rest of it."""
         try:
             yield
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, GeneratorExit):  # the latter where the other round was stopped
             with uninterrupted():
                 heard = worker.heard()
                 if before is None:
@@ -291,10 +302,12 @@ class Runner:
                 if not outcome.alive:
                     break
 
-    def _alone(self, case: Case, round_: int, broken: Outcome) -> Outcome:
+    def _alone(
+        self, index: int, round_: int, broken: Outcome, turns: Turns | None
+    ) -> Generator[Stop, None, Outcome]:
         """Try a case that broke a worker it shared with other pairs once more in its own."""
-        with self._worker(case) as worker:
-            outcome = self._ask(worker, case, round_, alone=True)
+        with self._worker(self.cases[index]) as worker:
+            outcome = yield from self._asked(worker, index, round_, turns, alone=True)
         if outcome.alive:
             outcome.failures.append(
                 {
@@ -305,46 +318,51 @@ class Runner:
             outcome.output = broken.output
         return outcome
 
+    def _asked(
+        self,
+        worker: Worker,
+        index: int,
+        round_: int,
+        turns: Turns | None,
+        alone: bool = False,
+    ) -> Generator[Stop, None, Outcome]:
+        """Ask for the times of a case; stops before each sample where they are taken in turns."""
+        case = self.cases[index]
+        # Two such large ones at once would be refused for want of memory.
+        if turns is None or case.size_bytes >= OWN_PROCESS_BYTES:
+            return self._ask(worker, case, round_, alone=alone)
+        worker.send({**self._request(case, round_), "turns": turns})
+        most_s = limit_of(case, self.settings, alone)
+        while (outcome := worker.until_turn(most_s, self._told(case, round_))) is None:
+            yield Stop(index, worker.turn)
+            worker.go()
+        return outcome
+
     def _ask(
         self,
         worker: Worker,
         case: Case,
         round_: int,
-        instruments: Sequence[str] = (),
+        instruments: tuple[str, ...] = (),
         alone: bool = False,
     ) -> Outcome:
-        return worker.ask(
-            self._request(case, round_, instruments),
-            self._limit_s(alone) + case.size_bytes / LEAST_BYTES_PER_S,
-            lambda stage: self.watcher.case(case, round_, stage),
-        )
+        most_s = limit_of(case, self.settings, alone)
+        request = self._request(case, round_, instruments)
+        return worker.ask(request, most_s, self._told(case, round_))
 
-    def _request(self, case: Case, round_: int, instruments: Sequence[str] = ()) -> dict[str, Any]:
-        return {
-            "do": "step" if case.is_step else "case",
-            **way(case),
-            "shape": case.shape,
-            "dtype": case.dtype,
-            "layout": case.layout,
-            "device": case.device,
-            "instruments": instruments or self._instruments(case, round_),
-            "setup": self.settings.setup,
-            "placements": self.settings.placements,
-            "budget_ns": self.settings.sample_ns,
-            "largest_bytes": self.settings.largest_bytes,
-        }
+    def _told(self, case: Case, round_: int) -> Callable[[str], None]:
+        return lambda stage: self.watcher.case(case, round_, stage)
+
+    def _request(
+        self, case: Case, round_: int, instruments: tuple[str, ...] = ()
+    ) -> dict[str, Any]:
+        return request_of(case, self.settings, instruments or self._instruments(case, round_))
 
     def _instruments(self, case: Case, round_: int) -> tuple[str, ...]:
         if case.is_step:
             return STEP if round_ else FIRST_STEP
         looped = IN_LOOPS if set(self.settings.placements) - {"convert"} else ()
         return (self.later_rounds if round_ else FIRST_ROUND) + looped
-
-    def _limit_s(self, alone: bool) -> float:
-        # Who hangs among others is tried again alone, with the whole of its time.
-        if self.settings.together and not alone:
-            return min(self.settings.limit_s, TOGETHER_LIMIT_S)
-        return self.settings.limit_s
 
     def _keep(self, index: int, round_: int, outcome: Outcome) -> None:
         self._record(index, round_, outcome)
@@ -366,11 +384,6 @@ class Runner:
         )
 
 
-def way(case: Case) -> dict[str, Any]:
-    """What a worker must know to import what a case needs."""
-    return {
-        "producer": case.producer.reference,
-        "consumer": case.consumer.reference,
-        "export": case.path.export.name,
-        "import": case.path.import_.name,
-    }
+def _exhaust(round_: Round) -> None:
+    """Run a round that takes no turns: nobody waits where it stops."""
+    deque(round_, maxlen=0)

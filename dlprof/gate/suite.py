@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,7 +16,9 @@ from dlprof.compare.speed import speed
 from dlprof.compare.statistic import Sample
 from dlprof.compare.times import Settings, Work
 from dlprof.gate.confirm import flagged
+from dlprof.gate.in_turns import Player, alternate
 from dlprof.gate.loop import Ran
+from dlprof.gate.order import in_order, large_of, paired
 from dlprof.gate.side import Side
 from dlprof.runner import Watcher
 from dlprof.session import Result, Session
@@ -62,16 +65,48 @@ class Suite:
         return (self.base, self.head) if isinstance(self.base, Side) else (self.head,)
 
     def measure(self, round_: int, cases: frozenset[int]) -> None:
-        """One round: A B, and in every other round B A. All import first, then one measures."""
-        order = self.sides if round_ % 2 == 0 else self.sides[::-1]
-        numbers = {side.name: self._numbers(side, round_, cases) for side in order}
-        for side in order:
-            side.runner.load(round_, numbers[side.name])
-        for side in order:
+        """One round: two sides in turns, A B, and in every other round B A. All import first."""
+        if isinstance(self.base, Side):
+            self._in_turns(self.base, round_, cases)
+            return
+        numbers = self._numbers(self.head, round_, cases)
+        self.head.runner.load(round_, numbers)
+        self.head.runner.wait()
+        self.head.runner.round(round_, numbers)
+        self.watcher.step()
+
+    def _in_turns(self, base: Side, round_: int, cases: frozenset[int]) -> None:
+        places = self._places(base, round_, cases)
+        sides = ((base, places[0]), (self.head, places[1]))
+        order = sides if round_ % 2 == 0 else sides[::-1]
+        for side, ranks in order:
+            side.runner.load_in_order(round_, list(ranks))
+        for side, _ in order:
             side.runner.wait()
-        for side in order:
-            side.runner.round(round_, numbers[side.name])
+        cpu = _cpu(round_)
+        first, second = (
+            Player(side.runner.turns(round_, list(ranks), cpu), ranks) for side, ranks in order
+        )
+        alternate(first, second)
+        for _ in order:
             self.watcher.step()
+
+    def _places(
+        self, base: Side, round_: int, cases: frozenset[int]
+    ) -> tuple[dict[int, int], dict[int, int]]:
+        """The cases of each side as they are measured, with their ranks in the common order."""
+        bases, heads = (
+            {name: number for name, number in side.numbers.items() if number in wanted}
+            for side in (base, self.head)
+            for wanted in [self._numbers(side, round_, cases)]
+        )
+        pairs = paired(bases, heads, {entry.base: entry.head for entry in self.entries})
+        large = large_of(pairs, base.runner.cases, self.head.runner.cases)
+        common = in_order(pairs, large, self.head.runner.settings.seed, round_)
+        return (
+            {pair[0]: rank for rank, pair in enumerate(common) if pair[0] is not None},
+            {pair[1]: rank for rank, pair in enumerate(common) if pair[1] is not None},
+        )
 
     def works(self) -> list[Work]:
         """Every entry with the processes so far; none of a case that failed on a side."""
@@ -162,3 +197,11 @@ class Suite:
     @staticmethod
     def _results(side: Side | Session) -> Sequence[Result]:
         return side.results() if isinstance(side, Side) else side.results
+
+
+def _cpu(round_: int) -> int | None:
+    """The processor for the samples of a round: another one in each; None where nobody can say."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[round_ % len(allowed)]

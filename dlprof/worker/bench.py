@@ -31,6 +31,7 @@ from dlprof.worker.answer import Answer
 from dlprof.worker.subject import (
     Subject,
 )
+from dlprof.worker.turns import turns_of
 from dlprof.worker.ways import Ways
 from dlprof.worker.words import words
 
@@ -80,6 +81,7 @@ class Bench:
         self.budget_ns: int = request["budget_ns"]
         self.largest_bytes: int = request["largest_bytes"]
         self.placements: list[str] = request.get("placements", [])
+        self.turns = turns_of(request, answer)
         self.gpu, self.no_gpu = gpu_of(subject)
         self.no_array = none
         """Why nothing can be looked at: what the conversion gives is no array."""
@@ -116,9 +118,9 @@ class Bench:
         return self.take("ownership", lambda: ownership.measure(subject, self.gpu))
 
     def _take_times(self) -> None:
-        subject, budget = self.subject, self.budget_ns
-        host = self.take("host_time", lambda: host_time.measure(subject, budget))
-        self.take("ready_time", lambda: ready_time.measure(subject, budget))
+        subject, budget, turns = self.subject, self.budget_ns, self.turns
+        host = self.take("host_time", lambda: host_time.measure(subject, budget, turns))
+        self.take("ready_time", lambda: ready_time.measure(subject, budget, turns))
         if host is not None:
             per_call = sum(host["samples_ns"]) / len(host["samples_ns"])
             if per_call < timer.LONG_NS:  # beside which no phase but the copying is anything

@@ -41,6 +41,12 @@ class Channel:
         if not self._requests.readline():
             os._exit(0)  # the parent is gone
 
+    def turn(self, identity: int, name: str) -> None:
+        """Ask the parent for the turn to take a sample of what ``name`` says, and wait for it."""
+        self.send({"id": identity, "turn": name})
+        if not self._requests.readline():
+            os._exit(0)  # the parent is gone
+
     def send(self, message: dict[str, Any]) -> None:
         """Raises TypeError or ValueError for what JSON cannot say."""
         if os.getpid() != self._owner:

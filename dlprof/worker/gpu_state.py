@@ -37,7 +37,7 @@ def read(own_pids: Collection[int] = ()) -> Reading:
     """Read the state of every GPU now, or say why it cannot be read.
 
     Clocks are in MHz, the temperature in degrees Celsius, the power in W. ``own_pids`` are counted
-    as ours besides this process and its parent.
+    as ours besides this process, its parent, and other children of that.
     """
     try:
         nvml = importlib.import_module("pynvml")
@@ -126,8 +126,18 @@ def _other_processes(nvml: Any, handle: Any, ours: Collection[int]) -> int | Non
     processes = _ask(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
     if processes is None:
         return None
-    others = [process.pid for process in processes if process.pid not in ours]
+    pids = [process.pid for process in processes]
+    others = [pid for pid in pids if pid not in ours and not _is_sibling(pid)]
     return len(others) if all(_exists_here(pid) for pid in others) else None
+
+
+def _is_sibling(pid: int) -> bool:
+    """Whether a process is of the same parent: a worker that takes turns with this one."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return int(stat.rpartition(")")[2].split()[1]) == os.getppid()
 
 
 def _exists_here(pid: int) -> bool:

@@ -16,10 +16,14 @@ from typing import Any
 from dlprof.worker import timer
 from dlprof.worker.backlog import backlog_of
 from dlprof.worker.subject import Subject
+from dlprof.worker.turns import Turns, series_of
 
 
-def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
+def measure(subject: Subject, budget_ns: int, turns: Turns | None = None) -> dict[str, Any]:
     """Times in ns per call, one process."""
     loop = timer.compile_loop(subject.code, subject.namespace)
-    cost = timer.loop_cost_ns()
-    return asdict(timer.sample(loop, budget_ns, cost, timer.LONG_NS, backlog_of(subject)))
+    # In turns as well: of a short call it is a part, and a slow stretch would stay in every sample.
+    cost = timer.loop_cost_ns(series_of(turns, "loop cost"))
+    series = series_of(turns, "host time")
+    backlog = backlog_of(subject)
+    return asdict(timer.sample(loop, budget_ns, cost, timer.LONG_NS, backlog, turns=series))

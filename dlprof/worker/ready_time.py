@@ -14,13 +14,14 @@ from typing import Any
 from dlprof.worker import timer
 from dlprof.worker.foreign import Foreign
 from dlprof.worker.subject import Subject
+from dlprof.worker.turns import Turns, series_of
 
 IDLE_SAMPLE_NS = timer.MIN_SAMPLE_NS // 4
 """The wait is a small part of what it is taken off from: the clock is under 0.1 % of so short a
 sample."""
 
 
-def measure(subject: Subject, budget_ns: int) -> dict[str, Any] | None:
+def measure(subject: Subject, budget_ns: int, turns: Turns | None = None) -> dict[str, Any] | None:
     """Times in ns per call, one process; None where the host time is the ready time."""
     if isinstance(subject.consumer, Foreign) and not subject.import_.returns_array:
         subject.consumer.check_ready(subject.convert())
@@ -33,9 +34,15 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any] | None:
     subject.wait_for(namespace["_result"])  # else the wait below would not be an idle one
     idle_wait = timer.compile_loop(wait, namespace)
     try:
-        idle_ns = timer.sample(idle_wait, budget_ns // 4, least_ns=IDLE_SAMPLE_NS).median_ns
+        idle_ns = timer.sample(
+            idle_wait,
+            budget_ns // 4,
+            least_ns=IDLE_SAMPLE_NS,
+            turns=series_of(turns, "idle wait"),
+        ).median_ns
         del namespace["_result"]  # a large one more would not fit beside those of the loop
-        timing = timer.sample(loop, budget_ns, idle_ns, timer.LONG_NS)
+        series = series_of(turns, "ready time")
+        timing = timer.sample(loop, budget_ns, idle_ns, timer.LONG_NS, turns=series)
     finally:
         namespace.pop("_result", None)
     return {**asdict(timing), "idle_wait_ns": idle_ns}

@@ -16,9 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from dlprof.worker import others
+
+if TYPE_CHECKING:
+    from dlprof.worker.turns import Series
 
 MIN_SAMPLE_NS = 1_000_000
 """A sample lasts at least this long: the clock's 60-140 ns are then under 0.02 % of it."""
@@ -219,21 +222,26 @@ def sample(
     once_from_ns: int | None = None,
     backlog: Backlog = NO_BACKLOG,
     least_ns: int = MIN_SAMPLE_NS,
+    turns: Series | None = None,
 ) -> Timing:
     """Time ``loop`` for about ``budget_ns``; ``off_ns`` per call is taken off.
 
     At least :data:`MIN_SAMPLES` samples of ``least_ns`` are taken, whatever they cost; but a single
-    one of a
-    statement, warm already, that takes ``once_from_ns``. Each begins with nothing left behind.
-    Where they are too short or disturbed they are taken again, :data:`TRIES` times in all.
+    one of a statement, warm already, that takes ``once_from_ns``. Each begins with nothing left
+    behind. Where they are too short or disturbed they are taken again, :data:`TRIES` times in all;
+    but with ``turns`` they are those of :meth:`dlprof.worker.turns.Series.timing`.
     """
     with collector_off():
         if once_from_ns is not None:
+            if turns is not None:
+                turns.wait()
             were_others_there = others.watch()
             once = take(lambda: loop(1))
             if once.elapsed_ns >= once_from_ns:
                 return timing_of([once], 1, off_ns=off_ns, foreign=were_others_there())
             backlog.drain()
+        if turns is not None:
+            return turns.timing(loop, budget_ns, off_ns, backlog, least_ns)
         return _least_disturbed(lambda: _samples(loop, budget_ns, off_ns, backlog, least_ns))
 
 
@@ -305,10 +313,10 @@ def _least_disturbed(measure: Callable[[], tuple[Found, int]]) -> Found:
 _loop_cost: list[float] = []
 
 
-def loop_cost_ns() -> float:
+def loop_cost_ns(turns: Series | None = None) -> float:
     """Cost of one turn of the empty loop, measured once per process."""
     if not _loop_cost:
-        timing = sample(compile_loop("pass", {}), budget_ns=20_000_000)
+        timing = sample(compile_loop("pass", {}), budget_ns=20_000_000, turns=turns)
         _loop_cost.append(timing.median_ns)
     return _loop_cost[0]
 

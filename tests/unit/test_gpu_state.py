@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -116,6 +117,14 @@ def test_nvml_is_shut_down_again(nvml):
 def test_this_process_its_parent_and_its_workers_are_ours(nvml, alive):
     nvml.nvmlDeviceGetComputeRunningProcesses = running(os.getpid(), os.getppid(), 77)
     assert gpu_state.read(own_pids=[77])[0]["other_processes"] == 0
+
+
+def test_a_worker_of_the_same_parent_is_ours(nvml, monkeypatch):
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as sibling:
+        nvml.nvmlDeviceGetComputeRunningProcesses = running(sibling.pid)
+        assert gpu_state.read()[0]["other_processes"] == 1
+        monkeypatch.setattr(os, "getppid", os.getpid)
+        assert gpu_state.read()[0]["other_processes"] == 0
 
 
 def test_other_processes_are_counted(nvml, alive):

@@ -209,7 +209,7 @@ def test_a_collector_that_was_off_stays_off(clock):
 def test_the_loops_cost_is_measured_once_per_process(monkeypatch):
     taken = []
 
-    def sample(loop, budget_ns):
+    def sample(loop, budget_ns, turns=None):
         taken.append(budget_ns)
         return timer.Timing(1, [4.0, 6.0, 5.0])
 

@@ -1,0 +1,103 @@
+"""Turns: two processes take their samples of a case alternately, on the same processor.
+
+On a virtual machine each processor is slow for stretches of tens of ms to seconds, and not all of
+them at once. Samples that are taken one right after the other on one processor meet the same
+stretch, so that their ratio tells the two apart. A process asks its parent before each sample.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dlprof.worker import others, timer
+
+if TYPE_CHECKING:
+    from dlprof.worker.answer import Answer
+    from dlprof.worker.channel import Channel
+
+TURN_NS = 500_000
+"""A sample lasts at least this long: the clock is under 0.03 % of it, and stretches are longer."""
+MOST_TURNS = 40
+WARM_SHARE = 16
+"""Before a sample this share of its calls (one in so many) is made unmeasured: what the caches of
+the processor hold is the other process's."""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Those of a request; ``cpu`` is the processor for the samples, None for any."""
+
+    channel: Channel
+    identity: int
+    cpu: int | None
+
+    def wait(self, name: str) -> None:
+        """Until the parent gives the turn for a sample of what ``name`` says."""
+        self.channel.turn(self.identity, name)
+
+    @contextmanager
+    def pinned(self) -> Iterator[None]:
+        """Keep this thread on the processor, where that can be had."""
+        before = _allowed()
+        if self.cpu not in before:
+            yield
+            return
+        os.sched_setaffinity(0, {self.cpu})
+        try:
+            yield
+        finally:
+            os.sched_setaffinity(0, before)
+
+
+@dataclass(frozen=True)
+class Series:
+    """Samples of one statement, which the other process takes too; both know it by ``name``."""
+
+    turns: Turns
+    name: str
+
+    def wait(self) -> None:
+        self.turns.wait(self.name)
+
+    def timing(
+        self, loop: timer.Loop, budget_ns: int, off_ns: float, backlog: timer.Backlog, least_ns: int
+    ) -> timer.Timing:
+        """As :func:`dlprof.worker.timer.sample` does; samples stay in the order of the turns.
+
+        Nothing is taken again: that would put the two out of step, and what disturbs one pair is
+        nothing beside the others.
+        """
+        loops, elapsed = timer.calibrate(loop, min(least_ns, TURN_NS), backlog)
+        count = max(timer.MIN_SAMPLES, min(MOST_TURNS, budget_ns // max(elapsed, 1)))
+        # Pinned this late: threads that a framework starts at its first calls would inherit it.
+        with self.turns.pinned():
+            were_others_there = others.watch()
+            taken = [self._one(loop, loops, backlog) for _ in range(count)]
+        foreign = were_others_there()
+        return timer.timing_of(taken, loops, loops + backlog.calls, off_ns, foreign)
+
+    def _one(self, loop: timer.Loop, loops: int, backlog: timer.Backlog) -> timer.Taken:
+        self.wait()
+        if loops >= WARM_SHARE:
+            loop(loops // WARM_SHARE)
+            backlog.drain()
+        return timer.take(lambda: loop(loops), backlog.drain)
+
+
+def turns_of(request: dict[str, Any], answer: Answer) -> Turns | None:
+    """Those that a request asks for; None where it does not."""
+    asked = request.get("turns")
+    return None if asked is None else Turns(answer.channel, answer.identity, asked["cpu"])
+
+
+def series_of(turns: Turns | None, name: str) -> Series | None:
+    return None if turns is None else Series(turns, name)
+
+
+def _allowed() -> set[int]:
+    """The processors of this thread; empty where nobody can say."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()

@@ -1,0 +1,164 @@
+"""Two runners that measure in turns, with real processes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path as File
+
+import pytest
+from builders import make_case, make_probe_info, make_way
+
+from dlprof.gate.in_turns import Player, alternate
+from dlprof.journal import Journal
+from dlprof.plan import Path
+from dlprof.runner import Interpreter, Runner, Settings
+from dlprof.turns import Stop
+
+pytestmark = pytest.mark.unit
+
+STAMPED = f"file:{File(__file__).parent.parent / 'probe_files' / 'stamped.py'}"
+CPU = max(os.sched_getaffinity(0))
+SAMPLES = 5
+BOTH = {0: 0, 1: 1}
+
+
+class Quiet:
+    def start(self, total): ...
+    def case(self, case, round_, stage): ...
+    def step(self): ...
+
+
+def cases():
+    probe = make_probe_info("stamped", source=STAMPED)
+    paths = [
+        Path(make_way("array"), make_way(name), "native", f"{name}(x)") for name in ("view", "copy")
+    ]
+    made = make_case(shape=(16,))
+    return [replace(made, producer=probe, consumer=probe, path=path) for path in paths]
+
+
+class Side:
+    """A runner whose workers write down when they converted."""
+
+    def __init__(self, folder, setup="", limit_s=60.0):
+        self.stamps = folder
+        self.journal = Journal()
+        setup = f"stamps = open({str(folder)!r}, 'ab'); {setup}"
+        settings = Settings(
+            diagnose=False, alignment=False, together=True, sample_ns=1, limit_s=limit_s,
+            setup=setup,
+        )  # fmt: skip
+        interpreters = {"": Interpreter(sys.executable, {})}
+        self.runner = Runner(interpreters, cases(), settings, self.journal, Quiet())
+        self.runner.later_rounds = ("host_time",)
+
+    def player(self, order=(0, 1)):
+        return Player(self.runner.turns(1, order, CPU), BOTH)
+
+    def spans(self):
+        """When each conversion began and ended, and whether it was pinned."""
+        for line in self.stamps.read_text(encoding="ascii").splitlines():
+            begin, end, where = line.split(" ", 2)
+            yield int(begin), int(end), where == f"[{CPU}]"
+
+    def answers(self, case):
+        return [answer for _, answer in self.journal.answers(case)]
+
+    def statuses(self):
+        return [[answer["status"] for answer in self.answers(case)] for case in (0, 1)]
+
+
+@pytest.fixture
+def side(tmp_path):
+    made = []
+
+    def side(**asked):
+        made.append(Side(tmp_path / f"stamps{len(made)}", **asked))
+        return made[-1]
+
+    yield side
+    for one in made:
+        one.runner.close()
+        one.journal.close()
+
+
+def test_a_round_stops_before_each_case_and_each_sample(side):
+    stops = list(side().runner.turns(1, [1, 0], CPU))
+    of_cases = [stop for stop in stops if stop.series != "loop cost"]
+    assert of_cases == [
+        Stop(1), *[Stop(1, "host time")] * (SAMPLES + 1), Stop(0),
+        *[Stop(0, "host time")] * (SAMPLES + 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="pinned or not is the same")
+def test_samples_of_both_sides_alternate_and_no_two_are_at_once(side):
+    base, head = side(), side()
+    alternate(base.player(), head.player())
+    assert base.statuses() == head.statuses() == [["ok"], ["ok"]]
+    spans = sorted(
+        (*span, name) for name, one in (("A", base), ("B", head)) for span in one.spans()
+    )
+    assert all(end <= begin for (_, end, *_), (begin, *_) in pairwise(spans))
+    pinned = [name for *_, pinned, name in spans if pinned]
+    runs = [name for place, name in enumerate(pinned) if not place or pinned[place - 1] != name]
+    assert "".join(runs) == "AB" * (2 * SAMPLES)
+
+
+def test_a_side_whose_worker_dies_in_its_turns_lets_the_other_go_on(side):
+    base, head = side(setup="breaks = 40"), side()
+    alternate(base.player(), head.player())
+    assert head.statuses() == [["ok"], ["ok"]]
+    assert base.statuses() == [["crashed"], ["crashed"]]
+    assert "SIGABRT" in base.answers(0)[0]["reason"]
+
+
+def test_a_side_that_hangs_in_its_turns_lets_the_other_go_on(side):
+    base, head = side(setup="hangs = 40", limit_s=1.0), side()
+    alternate(base.player([0]), head.player())
+    assert head.statuses() == [["ok"], ["ok"]]
+    assert base.statuses() == [["timeout"], []]
+
+
+def stopped_at(stops, count, error):
+    """The round, until the user stops it before the sample of this number of the second case."""
+    for stop in stops:
+        if stop == Stop(1, "host time"):
+            count -= 1
+            if not count:
+                stops.throw(error)
+        yield stop
+
+
+def test_what_had_come_of_both_sides_is_kept_where_the_user_stops_them(side):
+    base, head = side(), side()
+    for one in (base, head):
+        one.runner.later_rounds = ("host_time", "values")
+    first = Player(stopped_at(base.runner.turns(1, [0, 1], CPU), 3, KeyboardInterrupt), BOTH)
+    with pytest.raises(KeyboardInterrupt):
+        alternate(first, head.player())
+    assert base.statuses() == head.statuses() == [["ok"], ["interrupted"]]
+    assert "first_call" in head.answers(1)[0]["parts"]
+    assert "during host_time" in head.answers(1)[0]["reason"]
+
+
+def test_a_round_that_is_closed_ends_its_worker(side):
+    head, workers = side(), []
+    given = head.runner._worker
+    head.runner._worker = lambda case: workers.append(given(case)) or workers[0]
+    round_ = head.runner.turns(1, [0], CPU)
+    while next(round_).series != "host time":
+        pass
+    round_.close()
+    assert head.statuses() == [["interrupted"], []]
+    assert workers[0].process.poll() is not None
+
+
+def test_a_round_without_turns_asks_for_none(side):
+    one = side()
+    one.runner.round(1, {0, 1})
+    assert one.statuses() == [["ok"], ["ok"]]
+    assert not any(pinned for *_, pinned in one.spans())

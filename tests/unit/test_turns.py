@@ -1,0 +1,132 @@
+"""A worker's turns: what it samples between them, and where."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from dlprof.worker import timer, turns
+from dlprof.worker.turns import MOST_TURNS, TURN_NS, Series, Turns, turns_of
+
+pytestmark = pytest.mark.unit
+
+CPU = max(os.sched_getaffinity(0))
+BUDGET_NS = 60_000_000
+
+
+class Channel:
+    def __init__(self):
+        self.asked = []
+
+    def turn(self, identity, name):
+        self.asked.append((identity, name))
+
+
+class Loop:
+    """A call takes 100 us; ``ran`` tells where it ran, how often, and after how many turns."""
+
+    def __init__(self, channel, slow=()):
+        self.channel = channel
+        self.slow = slow
+        self.ran = []
+
+    def __call__(self, loops):
+        self.ran.append((len(self.channel.asked), loops, os.sched_getaffinity(0)))
+        return loops * (100_000 if len(self.channel.asked) not in self.slow else 900_000)
+
+
+@pytest.fixture
+def channel():
+    return Channel()
+
+
+def sampled(loop, channel, cpu=CPU, budget_ns=BUDGET_NS, **asked):
+    return timer.sample(loop, budget_ns, turns=Series(Turns(channel, 7, cpu), "host time"), **asked)
+
+
+def test_every_sample_has_a_turn_of_its_own(channel):
+    loop = Loop(channel)
+    timing = sampled(loop, channel)
+    assert channel.asked == [(7, "host time")] * len(timing.samples_ns)
+    assert len(timing.samples_ns) == MOST_TURNS
+    assert {turn for turn, *_ in loop.ran} == set(range(MOST_TURNS + 1))
+
+
+def test_a_sample_lasts_half_a_millisecond_or_more(channel):
+    timing = sampled(Loop(channel), channel)
+    assert TURN_NS <= timing.loops * 100_000 < 2 * TURN_NS
+
+
+def test_a_large_budget_gives_no_more_turns_and_a_small_one_no_fewer_than_five(channel):
+    counts = [
+        len(sampled(Loop(channel), channel, budget_ns=budget_ns).samples_ns)
+        for budget_ns in (1, 10**12)
+    ]
+    assert counts == [timer.MIN_SAMPLES, MOST_TURNS]
+
+
+def test_some_calls_go_before_each_sample_unmeasured(channel, monkeypatch):
+    monkeypatch.setattr(turns, "TURN_NS", 3_200_000)
+    loop = Loop(channel)
+    timing = sampled(loop, channel, least_ns=3_200_000)
+    after_first = [loops for turn, loops, _ in loop.ran if turn == 1]
+    assert (timing.loops, after_first) == (32, [2, 32])
+
+
+def test_samples_stay_in_their_order_and_none_is_taken_again(channel):
+    timing = sampled(Loop(channel, slow={2, 3}), channel, budget_ns=1)
+    assert timing.samples_ns == [100_000, 900_000, 900_000, 100_000, 100_000]
+
+
+def test_the_thread_is_pinned_for_its_samples_and_not_before_or_afterwards(channel):
+    before = os.sched_getaffinity(0)
+    loop = Loop(channel)
+    sampled(loop, channel)
+    assert [where for turn, _, where in loop.ran if turn] == [{CPU}] * MOST_TURNS
+    assert all(where == before for turn, _, where in loop.ran if not turn)
+    assert os.sched_getaffinity(0) == before
+
+
+def test_the_thread_is_free_again_where_a_conversion_fails(channel):
+    before = os.sched_getaffinity(0)
+
+    def fails(loops):
+        if channel.asked:
+            raise ValueError("no")
+        return loops * TURN_NS
+
+    with pytest.raises(ValueError, match="no"):
+        sampled(fails, channel)
+    assert os.sched_getaffinity(0) == before
+
+
+@pytest.mark.parametrize("cpu", [None, 10**6])
+def test_samples_are_taken_where_no_processor_can_be_had(channel, cpu):
+    loop = Loop(channel)
+    assert sampled(loop, channel, cpu).median_ns == 100_000
+    assert {tuple(where) for *_, where in loop.ran} == {tuple(os.sched_getaffinity(0))}
+
+
+def test_a_system_that_pins_no_threads_takes_samples_all_the_same(channel, monkeypatch):
+    loop = Loop(channel)
+    loop.__class__ = type("Anywhere", (Loop,), {"__call__": lambda self, loops: loops * 100_000})
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert sampled(loop, channel).median_ns == 100_000
+
+
+def test_what_takes_long_is_timed_once_after_one_turn(channel):
+    timing = sampled(lambda loops: loops * timer.LONG_NS, channel, once_from_ns=timer.LONG_NS)
+    assert (timing.loops, timing.samples_ns) == (1, [timer.LONG_NS])
+    assert len(channel.asked) == 1
+
+
+def test_what_a_call_leaves_behind_is_waited_for_after_each_sample_and_each_warm_up(channel):
+    drained = []
+    backlog = timer.Backlog(lambda: drained.append(len(channel.asked)) or 0, 1 << 20)
+    sampled(lambda loops: loops * 10_000, channel, budget_ns=1, backlog=backlog)
+    assert [drained.count(turn) for turn in range(1, 6)] == [2] * 5
+
+
+def test_a_request_without_turns_has_none():
+    assert turns_of({}, None) is None
