@@ -35,6 +35,9 @@ def alternate(first: Player, second: Player) -> None:
 
     While both stand before a sample of the same series of the same case, each takes one, ``first``
     before ``second``. Elsewhere the one goes on that is behind, until the other is reached.
+
+    Strictly A B A B: in A B B A every other sample would find the caches as its own process left
+    them, and copies of 4 MiB were 1.8 times as long in one pair as in the next.
     """
     with closing(first.round), closing(second.round):
         first.step()
