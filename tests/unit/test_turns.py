@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 
 import pytest
 
@@ -130,3 +132,21 @@ def test_what_a_call_leaves_behind_is_waited_for_after_each_sample_and_each_warm
 
 def test_a_request_without_turns_has_none():
     assert turns_of({}, None) is None
+
+
+def test_what_several_threads_do_is_not_kept_on_one_processor(channel):
+    def shared(loops):
+        """Its work is done by another thread while this one waits."""
+        worker = threading.Thread(target=spin)
+        worker.start()
+        worker.join()
+        return loop(loops)
+
+    def spin():
+        end = time.thread_time_ns() + 5_000_000
+        while time.thread_time_ns() < end:
+            pass
+
+    loop = Loop(channel)
+    sampled(shared, channel)
+    assert all(where == os.sched_getaffinity(0) for *_, where in loop.ran)
