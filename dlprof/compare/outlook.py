@@ -17,6 +17,9 @@ from dlprof.compare.times import Work
 LEANING = 0.05
 """A case leans to slower if so large a HEAD is as unlikely as this from equal code."""
 
+LEAST_ROUNDS = 12
+"""The interval of fewer is as wide as one process in a state that others were not in."""
+
 
 @dataclass(frozen=True)
 class Outlook:
@@ -43,7 +46,7 @@ def _leans(test: Tested | Refusal) -> bool:
 
 def _rounds(test: Tested | Refusal, work: Work) -> float:
     """About how many rounds would tell SAME: the interval narrows with their square root."""
-    if isinstance(test, Refusal):
+    if isinstance(test, Refusal) or min(len(test.base), len(test.head)) < LEAST_ROUNDS:
         return 0.0
     if not test.whole:
         return float("inf")  # what one mode says is not all there is to say

@@ -13,6 +13,7 @@ from dlprof.worker.turns import MOST_TURNS, TURN_NS, Series, Turns, turns_of
 
 pytestmark = pytest.mark.unit
 
+CALL_NS = 4_000
 CPU = max(os.sched_getaffinity(0))
 BUDGET_NS = 60_000_000
 
@@ -26,7 +27,7 @@ class Channel:
 
 
 class Loop:
-    """A call takes 100 us; ``ran`` tells where it ran, how often, and after how many turns."""
+    """A call takes 4 us; ``ran`` tells where it ran, how often, and after how many turns."""
 
     def __init__(self, channel, slow=()):
         self.channel = channel
@@ -35,7 +36,7 @@ class Loop:
 
     def __call__(self, loops):
         self.ran.append((len(self.channel.asked), loops, os.sched_getaffinity(0)))
-        return loops * (100_000 if len(self.channel.asked) not in self.slow else 900_000)
+        return loops * (CALL_NS if len(self.channel.asked) not in self.slow else 9 * CALL_NS)
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_every_sample_has_a_turn_of_its_own(channel):
 
 def test_a_sample_lasts_half_a_millisecond_or_more(channel):
     timing = sampled(Loop(channel), channel)
-    assert TURN_NS <= timing.loops * 100_000 < 2 * TURN_NS
+    assert TURN_NS <= timing.loops * CALL_NS < 2 * TURN_NS
 
 
 def test_a_large_budget_gives_no_more_turns_and_a_small_one_no_fewer_than_five(channel):
@@ -68,24 +69,23 @@ def test_a_large_budget_gives_no_more_turns_and_a_small_one_no_fewer_than_five(c
     assert counts == [timer.MIN_SAMPLES, MOST_TURNS]
 
 
-def test_some_calls_go_before_each_sample_unmeasured(channel, monkeypatch):
-    monkeypatch.setattr(turns, "TURN_NS", 3_200_000)
+def test_some_calls_go_before_each_sample_unmeasured(channel):
     loop = Loop(channel)
-    timing = sampled(loop, channel, least_ns=3_200_000)
+    timing = sampled(loop, channel)
     after_first = [loops for turn, loops, _ in loop.ran if turn == 1]
-    assert (timing.loops, after_first) == (32, [2, 32])
+    assert (timing.loops, after_first) == (128, [8, 128])
 
 
 def test_samples_stay_in_their_order_and_none_is_taken_again(channel):
     timing = sampled(Loop(channel, slow={2, 3}), channel, budget_ns=1)
-    assert timing.samples_ns == [100_000, 900_000, 900_000, 100_000, 100_000]
+    assert timing.samples_ns == [CALL_NS, 9 * CALL_NS, 9 * CALL_NS, CALL_NS, CALL_NS]
 
 
 def test_the_thread_is_pinned_for_its_samples_and_not_before_or_afterwards(channel):
     before = os.sched_getaffinity(0)
     loop = Loop(channel)
     sampled(loop, channel)
-    assert [where for turn, _, where in loop.ran if turn] == [{CPU}] * MOST_TURNS
+    assert all(where == {CPU} for turn, _, where in loop.ran if turn)
     assert all(where == before for turn, _, where in loop.ran if not turn)
     assert os.sched_getaffinity(0) == before
 
@@ -106,15 +106,15 @@ def test_the_thread_is_free_again_where_a_conversion_fails(channel):
 @pytest.mark.parametrize("cpu", [None, 10**6])
 def test_samples_are_taken_where_no_processor_can_be_had(channel, cpu):
     loop = Loop(channel)
-    assert sampled(loop, channel, cpu).median_ns == 100_000
+    assert sampled(loop, channel, cpu).median_ns == CALL_NS
     assert {tuple(where) for *_, where in loop.ran} == {tuple(os.sched_getaffinity(0))}
 
 
 def test_a_system_that_pins_no_threads_takes_samples_all_the_same(channel, monkeypatch):
     loop = Loop(channel)
-    loop.__class__ = type("Anywhere", (Loop,), {"__call__": lambda self, loops: loops * 100_000})
+    loop.__class__ = type("Anywhere", (Loop,), {"__call__": lambda self, loops: loops * CALL_NS})
     monkeypatch.delattr(os, "sched_getaffinity")
-    assert sampled(loop, channel).median_ns == 100_000
+    assert sampled(loop, channel).median_ns == CALL_NS
 
 
 def test_what_takes_long_is_timed_once_after_one_turn(channel):
@@ -150,3 +150,8 @@ def test_what_several_threads_do_is_not_kept_on_one_processor(channel):
     loop = Loop(channel)
     sampled(shared, channel)
     assert all(where == os.sched_getaffinity(0) for *_, where in loop.ran)
+
+
+def test_a_sample_of_few_calls_lasts_longer(channel):
+    timing = sampled(lambda loops: loops * 100_000, channel)
+    assert turns.FEW_CALLS_NS <= timing.loops * 100_000 < 2 * turns.FEW_CALLS_NS
