@@ -42,13 +42,17 @@ class Planted:
 
 @dataclass(frozen=True)
 class Said:
-    """``slower`` are names of conversions; ``unsure`` how many a tool could not tell."""
+    """``slower`` are names of conversions; ``unsure`` how many a tool could not tell.
+
+    ``told`` is what it says of those that it does not call the same.
+    """
 
     slower: list[str]
     unsure: int
     wall_s: float
     exit_code: int
     note: str = ""
+    told: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,11 +72,13 @@ def dlprof(planted: Planted, folder: Path, options: Options) -> Said:
     command += ["--head-python", sides[1], "--budget", options.budget_s]
     command += ["-o", folder / "sessions", "--json", told]
     done, wall_s = _run(command, {"PYTHONPATH": str(ROOT)})
-    words = _dlprof_words(json.loads(told.read_text(encoding="utf-8")))
+    content = json.loads(told.read_text(encoding="utf-8"))
+    words = _dlprof_words(content)
     slower = [name for name, word in words.items() if word in ("SLOWER", "GONE")]
     unsure = sum(word in ("UNSURE", "INVALID") for word in words.values())
-    answers = json.loads(told.read_text(encoding="utf-8"))["answers"]
-    return Said(slower, unsure, wall_s, done.returncode, " ".join(answers[1:]))
+    why = {_name(one["case"]): _why(one["times"][0]) for one in content["cases"] if one["times"]}
+    open_ = {name: text for name, text in why.items() if words[name] != "SAME"}
+    return Said(slower, unsure, wall_s, done.returncode, " ".join(content["answers"][1:]), open_)
 
 
 def foretold(budget_s: float) -> dict[str, float | None]:
@@ -88,6 +94,10 @@ def foretold(budget_s: float) -> dict[str, float | None]:
 
 def _name(case: Mapping[str, str]) -> str:
     return f"{case['producer']}->{case['consumer']} {case['export']}->{case['import']}"
+
+
+def _why(time_: Mapping[str, Any]) -> str:
+    return f"{time_['word']} {time_['ratio'] or 0:.3f} {time_['reason'] or time_['note'] or ''}"
 
 
 def _dlprof_words(content: Mapping[str, Any]) -> dict[str, str]:

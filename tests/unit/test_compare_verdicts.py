@@ -106,3 +106,12 @@ def test_a_timed_result_that_the_framework_keeps_is_another_measure():
     assert kept_differs(kept, fresh)
     assert not kept_differs(kept, kept)
     assert not kept_differs(kept, make_result())
+
+
+@pytest.mark.parametrize(("second_ns", "differs"), [(3.4, False), (9.0, True)])
+def test_a_view_whose_word_is_by_chance_is_compared_all_the_same(second_ns, differs):
+    looks = [
+        make_result(fresh_source={"verdict": word, "evidence": {"first_ns": 10.0, "second_ns": ns}})
+        for word, ns in (("kept", 2.9), ("not kept", second_ns))
+    ]
+    assert kept_differs(*looks) is differs
