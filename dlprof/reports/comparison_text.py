@@ -210,9 +210,7 @@ def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
     known = [time.rounds for time in unsure if time.rounds is not None]
     text = f"Unsure: {len(unsure):,} of {len(comparison.words()):,} times."
     if comparison.measured_here:
-        yield (
-            text if all(time.beyond for time in unsure) else f"{text} More time may tell: --budget."
-        )
+        yield text + _whether_time_helps(unsure)
         return
     if known:
         which = "" if len(known) == len(unsure) else f" for {len(known):,} of them"
@@ -220,6 +218,16 @@ def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
     if any(time.noisy for time in unsure):
         text += " Some are too noisy here for any number of rounds worth taking."
     yield text
+
+
+def _whether_time_helps(unsure: Sequence[Time]) -> str:
+    open_ = [time for time in unsure if not time.beyond]
+    noisy = sum(time.noisy for time in open_)
+    if noisy == len(open_):
+        return " No time worth taking would tell: they are too noisy here." if noisy else ""
+    if noisy:
+        return f" More time may tell: --budget; but {noisy} of them are too noisy here for any."
+    return " More time may tell: --budget."
 
 
 def _gains(comparison: Comparison) -> Iterable[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from builders import make_result
 from comparison_builders import compared, medians, suite, timed
@@ -12,7 +14,7 @@ from rich.cells import cell_len
 
 from dlprof.reports import comparison_json
 from dlprof.reports.comparison import Names, render
-from dlprof.reports.comparison_text import ratio_text
+from dlprof.reports.comparison_text import answers, ratio_text
 
 pytestmark = pytest.mark.unit
 
@@ -244,3 +246,24 @@ def test_what_was_left_out_is_told_for_each_side():
     assert "left out on both sides: a → b, which has no path that was asked for" in found
     assert "left out in HEAD: c" in found
     assert "left out in BASE" not in found
+
+
+@pytest.mark.parametrize(
+    ("spreads", "said"),
+    [
+        ((0.08, 0.08), "More time may tell: --budget."),
+        ((0.08, 2.0), "More time may tell: --budget; but 1 of them are too noisy here for any."),
+        ((2.0, 2.0), "No time worth taking would tell: they are too noisy here."),
+    ],
+)
+def test_a_gate_says_whether_more_time_would_tell(spreads, said):
+    chance = np.random.default_rng(3)
+    sides = [
+        [
+            timed(name, list(1000 * np.exp(chance.normal(0.0, spread, 12))))
+            for name, spread in zip("ab", spreads, strict=True)
+        ]
+        for _ in range(2)
+    ]
+    found, outcome = compared(*sides, in_turns=True)
+    assert said in " ".join(answers(replace(found, measured_here=True), outcome))
