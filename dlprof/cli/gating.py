@@ -19,7 +19,9 @@ from dlprof.cli.progress import Bar
 from dlprof.cli.sweeping import Given, check_count, count, prepared
 from dlprof.cli.typed import typed
 from dlprof.compare.criteria import Criteria
+from dlprof.compare.decision import FAMILY_LEVEL
 from dlprof.compare.floors import own_floors
+from dlprof.compare.sequential import PASS_LEVEL
 from dlprof.compare.times import Settings
 from dlprof.errors import BadInterpreter, DlprofError, Interrupted, Unmeasured, Unsure, UsageError
 from dlprof.gate import noise
@@ -224,7 +226,8 @@ def settings_of(
         own = noise.raised(found, cases_of(head), floors, own)
     across = asked.across_pythons
     in_turns = asked.baseline is None
-    return Settings(floors=floors, own_floors=own, in_turns=in_turns, across_pythons=across)
+    level = PASS_LEVEL if in_turns else FAMILY_LEVEL
+    return Settings(floors, own, in_turns=in_turns, across_pythons=across, level=level)
 
 
 def _noise_text(found: noise.Noise | None, head: Sweep, settings: Settings) -> tuple[str, ...]:
