@@ -14,9 +14,10 @@ goes on where an earlier one stopped; --hours says when to stop. --table prints 
 
 Two calls at once, with different --kinds, disturb each other: the load stands in each line.
 
-The turns of the spin come from times that are measured once, by the first call, and kept in the
-file, as is what dlprof calibrate says: the machine must be as it is later. The true slowdown of
-each gate is in the file, too.
+What a turn of the spin adds to each conversion is measured once, by the first call, and kept in
+the file, as is what dlprof calibrate says: the machine must be as it is later. Spin and conversion
+take turns for it, so that a processor that is slow for a while is slow for both. The true slowdown
+of each gate is in the file, too.
 """
 
 from __future__ import annotations
@@ -37,15 +38,18 @@ from pathlib import Path
 from typing import Any
 
 import outcome
-from gate_suite import COPIES, SUITE, VIEWS, Conversion
-from gate_tools import TOOLS, Options, Planted, foretold, samples_ns
-from spun_probe import LOOP
+from gate_suite import COPIES, SUITE, VIEWS, Conversion, function
+from gate_tools import TOOLS, Options, Planted, foretold
+from spun_probe import LOOP, VARIABLE
 
 FALSE_ALARMS = 0.01
 CAUGHT = {5.0: 0.95, 10.0: 1.0}
 MOST_S = 300.0
 MOST_EQUAL_S = 150.0
-TURNS = 10_000
+MANY = 10_000
+LEAST_S = 0.001
+NEIGHBOURS = 30
+PASSES = 9
 KINDS = EQUAL, SLOWER, COPIED, FORETOLD = "equal", "slower", "copies", "foretold"
 
 
@@ -146,10 +150,7 @@ def played(gate: Gate, calibration: dict[str, Any], options: Options) -> dict[st
         one.name: {
             "percent": gate.percents[one],
             "turns": turns[one],
-            "true_percent": 100
-            * turns[one]
-            * calibration["turn_ns"]
-            / calibration["times_ns"][one.name],
+            "true_percent": 100 * turns[one] * calibration["turn_shares"][one.name],
         }
         for one in turns
     }
@@ -164,26 +165,58 @@ def played(gate: Gate, calibration: dict[str, Any], options: Options) -> dict[st
 
 def turns_of(conversion: Conversion, percent: float, calibration: dict[str, Any]) -> int:
     """The least number of turns that is slow enough."""
-    taken_ns = calibration["times_ns"][conversion.name]
-    return math.ceil(percent / 100 * taken_ns / calibration["turn_ns"])
+    return math.ceil(percent / 100 / calibration["turn_shares"][conversion.name])
 
 
 def calibrated(file: Path, budget_s: float) -> dict[str, Any]:
-    """What a turn of the spin and each conversion takes, and what dlprof calibrate says it sees of
-    each; measured once for a file.
+    """The share of each conversion that a turn of the spin takes, and what dlprof calibrate says it
+    sees of each; measured once for a file.
     """
     for line in lines(file):
-        if "turn_ns" in line:
+        if "turn_shares" in line:
             return line
-    loop = LOOP.format(turns=TURNS)
-    taken_s = min(timeit.repeat(loop, "from itertools import repeat", repeat=20, number=10))
-    found = {
-        "turn_ns": taken_s / 10 / TURNS * 1e9,
-        "times_ns": {one.name: min(samples_ns(one, 20)) for one in SUITE},
-        "foretold": foretold(budget_s),
-    }
+    found = {"turn_shares": turn_shares(), "foretold": foretold(budget_s)}
     append(file, found)
     return found
+
+
+@dataclass(frozen=True)
+class Doubled:
+    """A conversion, plain and with as many turns of the spin as about double its time."""
+
+    plain: timeit.Timer
+    slow: timeit.Timer
+    turns: int
+    loops: int
+
+    @classmethod
+    def of(cls, conversion: Conversion) -> Doubled:
+        plain = timeit.Timer(function(conversion))
+        loops = 1
+        while plain.timeit(loops) < LEAST_S:
+            loops *= 2
+        spin_s = timeit.timeit(LOOP.format(turns=MANY), "from itertools import repeat", number=1)
+        turns = math.ceil(plain.timeit(loops) / loops / spin_s * MANY)
+        os.environ.update(Planted({conversion: turns}).variables(head=True))
+        slow = timeit.Timer(function(conversion))
+        del os.environ[VARIABLE]
+        return cls(plain, slow, turns, loops)
+
+    def share(self) -> float:
+        """Of one turn: the median of neighbours."""
+        pairs = range(NEIGHBOURS)
+        ratios = [self.slow.timeit(self.loops) / self.plain.timeit(self.loops) for _ in pairs]
+        return (statistics.median(ratios) - 1) / self.turns
+
+
+def turn_shares() -> dict[str, float]:
+    """One turn of the spin over each conversion, on one processor; the median of several passes."""
+    doubled = {one.name: Doubled.of(one) for one in SUITE}
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    passes = [{name: one.share() for name, one in doubled.items()} for _ in range(PASSES)]
+    os.sched_setaffinity(0, before)
+    return {name: statistics.median(one[name] for one in passes) for name in doubled}
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
