@@ -45,10 +45,15 @@ def _leans(test: Tested | Refusal) -> bool:
 
 
 def _rounds(test: Tested | Refusal, work: Work) -> float:
-    """About how many rounds would tell SAME: the interval narrows with their square root."""
-    if isinstance(test, Refusal) or min(len(test.base), len(test.head)) < LEAST_ROUNDS:
+    """About how many rounds would tell SAME: the interval narrows with their square root.
+
+    A finished BASE grows no more, so that of it this is the least.
+    """
+    if len(work.sample.head) < LEAST_ROUNDS:
         return 0.0
+    if isinstance(test, Refusal):
+        return float("inf")
     if not test.whole:
         return float("inf")  # what one mode says is not all there is to say
     low, high = (float(end) for end in test.test.interval(SAME_LEVEL))
-    return min(len(test.base), len(test.head)) * ((high - low) / (2 * work.step)) ** 2
+    return len(test.head) * ((high - low) / (2 * work.step)) ** 2

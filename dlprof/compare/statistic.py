@@ -34,6 +34,11 @@ core or not. States are up to a hundred times apart, and three processes in one 
 no rare event, so that no spread seen in few processes says anything about the next."""
 
 
+ALIKE = 1 / 3
+"""The share of the rounds with both sides in one mode from which on the modes are the machine's:
+of two modes, whatever their chances, half of the rounds of equal code or more are such."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """One measure of one case on both sides.
@@ -89,21 +94,24 @@ def tested(sample: Sample, level: float) -> Tested | Refusal:
 
 
 def _in_turns(sample: Sample) -> Tested | Refusal:
-    """Like with like in each round; where the sides share no mode, what they are is the code's.
+    """Like with like where enough rounds have both sides in one mode; else all rounds.
 
-    The modes of a machine that changes are met by both sides in turns.
+    The modes of a machine that changes are met by both sides in turns, so that where they seldom
+    meet, what they are is the code's. Either is asked of rounds, whichever process is whose.
     """
     modes = modes_of(sample.base, sample.head)
-    if len(modes) == 1 or not any(mode.shared for mode in modes):
-        found = in_turns(sample.base, sample.head)
-        note = _other_modes(sample) if len(modes) > 1 else ""
+    every = in_turns(sample.base, sample.head)
+    if not every.base:
+        return Refusal("no round has times of both sides")
+    same = together([in_turns(mode.base, mode.head) for mode in modes])
+    count, rounds = len(same.base), len(every.base)
+    if len(modes) == 1:
+        found, note = every, ""
+    elif count < ALIKE * rounds:
+        found, note = every, _other_modes(sample)
     else:
-        found = together([in_turns(mode.base, mode.head) for mode in modes])
-        note = (
-            f"like with like: {len(found.base)} of {len(sample.head)} rounds had both in one mode"
-        )
-    if not found.base:
-        return Refusal("no round has both sides in one mode")
+        found = same
+        note = f"like with like: {count} of {rounds} rounds had both sides in one mode"
     return Tested(signed(found.differences), found.base, found.head, note)
 
 

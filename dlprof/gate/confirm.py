@@ -9,7 +9,7 @@ from dlprof.compare.criteria import Criteria
 from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.match import Key, key
 from dlprof.compare.outcome import outcome
-from dlprof.compare.record import INVALID, Compared, Comparison, Time
+from dlprof.compare.record import GONE, INVALID, Compared, Comparison, Time
 from dlprof.compare.verdicts import LOST, Change
 
 
@@ -38,12 +38,23 @@ def _judged(case: Compared, again: Compared | None, criteria: Criteria) -> Compa
     times = {time.measure: time for time in (again.times if again else ())}
     changes = tuple(_change(change, again, criteria) for change in case.changes)
     crash = [old for old, new in zip(case.changes, changes, strict=True) if _unconfirmed(old, new)]
+    crash += _only_again(case, again, criteria)
     judged = tuple(_time(time, times) for time in case.times)
     if crash:
         # It failed once, so that it is no pass whatever --unsure says.
         reason = f"{crash[0].after} in one of two passes"
         judged = tuple(replace(time, word=INVALID, reason=reason) for time in judged)
     return replace(case, times=judged, changes=changes)
+
+
+def _only_again(case: Compared, again: Compared | None, criteria: Criteria) -> list[Change]:
+    """Failing changes of status, a crash as a rule, that only the second pass saw."""
+    before = {change.what for change in case.changes}
+    return [
+        change
+        for change in (again.changes if again else ())
+        if change.what == "status" and "status" not in before and criteria.fails(change)
+    ]
 
 
 def _unconfirmed(old: Change, new: Change) -> bool:
@@ -60,6 +71,8 @@ def _time(time: Time, again: Mapping[str, Time]) -> Time:
     said = f"{_ratio(time)} times as long in the first pass, {_ratio(second)} in the second"
     if second.word == SLOWER:
         return replace(time, note="; ".join(filter(None, (said, time.note))))
+    if second.word in (INVALID, GONE):
+        return replace(time, word=INVALID, reason=f"{said}: {second.word} {second.reason}".strip())
     if second.word in (SAME, FASTER):
         return replace(time, word=SAME if second.word == SAME else UNSURE, reason=said)
     why = f": {second.reason}" if second.reason else ""

@@ -200,8 +200,11 @@ class Suite:
 
 
 def _cpu(round_: int) -> int | None:
-    """The processor for the samples of a round: another one in each; None where nobody can say."""
+    """The processor for the samples of a round; None where nobody can say.
+
+    Another one in every second round, so that either side is the first on each.
+    """
     if not hasattr(os, "sched_getaffinity"):
         return None
     allowed = sorted(os.sched_getaffinity(0))
-    return allowed[round_ % len(allowed)]
+    return allowed[round_ // 2 % len(allowed)]

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.unit
 
 NS = 1000.0
 FLOOR = Floor("ready", 0.05, 0.0)
+IN_TURNS_SETTINGS = Settings(in_turns=True)
 
 
 def side(logs, faults=None):
@@ -61,3 +62,14 @@ def test_a_mode_that_only_head_runs_in_is_the_codes_if_measured_in_turns():
     _, (time,) = judge([Work(0, FLOOR, Sample(base, head, True, True))], Settings(in_turns=True))
     assert time.word == "SLOWER"
     assert time.note.startswith("the sides ran in different modes: 0 page faults")
+
+
+def test_a_regression_into_another_mode_is_not_hidden_by_a_few_rounds_in_one_mode():
+    chance = np.random.default_rng(2)
+    base, head = (
+        side(chance.normal(0, 0.01, 24), 0.0),
+        list(side(chance.normal(0.5, 0.01, 24), 9e2)),
+    )
+    head[3:5] = [Process(NS, round_, 0.0) for round_ in (3, 4)]
+    _, (time,) = judge([Work(0, FLOOR, Sample(base, tuple(head), True, True))], IN_TURNS_SETTINGS)
+    assert time.word == "SLOWER"
