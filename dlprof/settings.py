@@ -25,7 +25,8 @@ class Settings:
 
     ``sample_ns`` is what one timer spends on one case in one process. ``limit_s`` is the time
     limit of a case. ``budget_s`` stops further rounds. ``together`` serves all pairs from one
-    worker, where importing would cost more than measuring. ``diagnose`` adds the round of
+    worker, where importing would cost more than measuring. ``in_turns`` says that another side took
+    its samples in turns with these, on the same processor. ``diagnose`` adds the round of
     :data:`DIAGNOSIS`, which makes arrays of up to ``largest_bytes``; without it ``alignment`` has
     at least that looked at. ``placements`` are of
     :data:`dlprof.axes.PLACEMENTS`; ``convert`` is what the timers measure anyway. ``round_trips``
@@ -40,6 +41,7 @@ class Settings:
     limit_s: float = 60.0
     budget_s: float | None = None
     together: bool = False
+    in_turns: bool = False
     diagnose: bool = True
     alignment: bool = True
     largest_bytes: int = 256 << 20

@@ -21,7 +21,7 @@ from dlprof.cli.typed import typed
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.decision import FAMILY_LEVEL
 from dlprof.compare.floors import own_floors
-from dlprof.compare.sequential import PASS_LEVEL
+from dlprof.compare.sequential import IN_TURNS
 from dlprof.compare.times import Settings
 from dlprof.errors import BadInterpreter, DlprofError, Interrupted, Unmeasured, Unsure, UsageError
 from dlprof.gate import noise
@@ -226,7 +226,7 @@ def settings_of(
         own = noise.raised(found, cases_of(head), floors, own)
     across = asked.across_pythons
     in_turns = asked.baseline is None
-    level = PASS_LEVEL if in_turns else FAMILY_LEVEL
+    level = IN_TURNS.level * IN_TURNS.shares()[-1] if in_turns else FAMILY_LEVEL
     return Settings(floors, own, in_turns=in_turns, across_pythons=across, level=level)
 
 

@@ -24,7 +24,7 @@ from dlprof.compare.decision import (
 )
 
 LOOKS = (8, 12, 16, 24, 32, 48, 64)
-"""Rounds after which to look. Fewer than eight cannot be significant."""
+"""Rounds after which to look. Fewer than eight cannot say SAME with the share of the first look."""
 
 FIRST_SHARE = 0.2
 """Of the levels, for the first look, so that eight rounds that agree can say SAME: their order has

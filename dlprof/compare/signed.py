@@ -77,11 +77,6 @@ def _tail(above: Floats) -> Floats:
     return found
 
 
-def reaches(rounds: int, level: float) -> bool:
-    """Whether so many rounds can be significant at ``level`` at all."""
-    return critical(rounds, level) is not None
-
-
 @lru_cache(maxsize=4096)
 def critical(rounds: int, level: float) -> int | None:
     """The fewest averages above that are significant at ``level``; None if no number is."""

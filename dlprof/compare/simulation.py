@@ -7,14 +7,15 @@ sides, rounds); both sides have the same code. ``sd`` is the spread from process
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dlprof.compare import statistic
-from dlprof.compare.decision import FAMILY_LEVEL, UNSURE, Test, decide, prove
+from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL, UNSURE, Test, decide, prove
 from dlprof.compare.drift import common_shift
+from dlprof.compare.outlook import LEANING, LEAST_ROUNDS, rounds_for
 from dlprof.compare.ranks import Floats, Ranks, ranks, reaches
 from dlprof.compare.sequential import Course, Plan, begin, look
 from dlprof.compare.signed import Signed, signed
@@ -121,16 +122,31 @@ class Suites:
 def gate(suites: Suites, plan: Plan, step: float) -> tuple[Course, Floats]:
     """What one pass of a gate says, and after how many rounds each repeat stops.
 
-    It takes the looks of the plan that there are rounds for.
+    It takes the looks of the plan that there are rounds for, and gives up what
+    :mod:`dlprof.compare.outlook` gives up.
     """
     course = begin(plan, suites.base.shape[:2])
     used = np.zeros(len(suites.base))
+    given_up = np.zeros(course.words.shape, dtype=np.bool_)
     for rounds in plan.looks:
         if rounds > suites.rounds:
             break
-        used = np.where(course.open.any(axis=-1), float(rounds), used)
-        course = look(course, prove(suites.in_turns(rounds), step))
+        used = np.where((course.open & ~given_up).any(axis=-1), float(rounds), used)
+        test = suites.in_turns(rounds)
+        course = look(course, prove(test, step))
+        course = replace(course, words=np.where(given_up, UNSURE, course.words))
+        given_up |= course.open & _hopeless(test, course.open, step, plan)
     return course, used
+
+
+def _hopeless(test: Signed, open_: NDArray[np.bool_], step: float, plan: Plan) -> NDArray[np.bool_]:
+    """Open cases that do not lean to slower, and that all looks would not decide."""
+    found = open_ & (test.p_above(0.0) > LEANING)
+    if test.rounds < LEAST_ROUNDS or test.rounds == plan.looks[-1]:
+        return np.zeros_like(found)
+    low, high = signed(test.differences[found]).interval(SAME_LEVEL)
+    found[found] = rounds_for(test.rounds, high - low, step) > plan.looks[-1]
+    return found
 
 
 def second_pass(first: Course, again: Suites, step: float) -> NDArray[np.bool_]:

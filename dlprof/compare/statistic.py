@@ -20,7 +20,7 @@ in a tenth of them; three that agree better than this did so by luck."""
 
 APART = math.log(1.05)
 """What two finished sessions must differ by to be called different, however many processes they
-have: equal views, measured ten minutes apart, differed by up to 4.6 %, and not all of them alike.
+have: equal views, measured ten minutes apart, differed by up to 4.8 %, and not all of them alike.
 In turns both sides meet the same, and this is not asked."""
 
 STATE = math.log(2.0)

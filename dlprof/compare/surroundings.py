@@ -12,9 +12,9 @@ from dlprof.session import Header
 
 MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
 GPU = ("name", "sm_clock_max_mhz", "memory_clock_max_mhz")
-MEASURING = ("sample_ns", "together")
-"""Settings that change the times themselves: what a sample is the mean of, and what else a process
-serves, which leaves memory and threads behind."""
+MEASURING = ("sample_ns", "together", "in_turns")
+"""Settings that change the times themselves: what a sample is the mean of, what else a process
+serves, which leaves memory and threads behind, and whether it shares its processor's caches."""
 
 ACROSS = "--any-python"
 
@@ -121,7 +121,10 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
     yield from _differ("seed", base.seed, head.seed, "setting")
     old, new = (mapping(header.request.get("settings")) for header in (base, head))
     for name in MEASURING:
-        yield from _differ(name, _word(old.get(name)), _word(new.get(name)), "measuring")
+        # Older sessions were not measured in turns, sample by sample, and do not say so.
+        unsaid = False if name == "in_turns" else None
+        before_, after_ = (_word(side.get(name, unsaid)) for side in (old, new))
+        yield from _differ(name, before_, after_, "measuring")
     # Older sessions had no setup.
     yield from _differ("setup", old.get("setup") or "none", new.get("setup") or "none", "setting")
     before = mapping(base.environment.get("variables"))

@@ -17,6 +17,7 @@ from dlprof.compare.match import Key
 from dlprof.compare.process import median_ns
 from dlprof.compare.ranks import Floats
 from dlprof.compare.record import Time
+from dlprof.compare.sequential import LOOKS
 from dlprof.compare.speed import Speed
 from dlprof.compare.statistic import APART, Refusal, Sample, Tested, least_rounds, tested
 
@@ -169,14 +170,19 @@ class Bench:
         return inside or (low > 0 and self.common > 0) or (high < 0 and self.common < 0)
 
     def _rounds(self, work: Work, test: Tested) -> int | None:
-        """About how many rounds would narrow the interval to half the floor on either side."""
+        """About how many rounds would narrow the interval to half the floor on either side.
+
+        In turns to the floor, which would tell SAME: so far a gate goes.
+        """
         low, high = _ends(test)
         now = min(len(test.base), len(test.head))
-        wide = (high - low) / work.step
+        wide = (high - low) / (work.step * (2 if work.sample.in_turns else 1))
         if not wide < MOST_ROUNDS:
             return None
-        needed = max(math.ceil(now * wide**2), least_rounds(self.level), now + 1)
-        return needed if needed <= MOST_ROUNDS else None
+        in_turns = work.sample.in_turns
+        least, most = (LOOKS[0], LOOKS[-1]) if in_turns else (least_rounds(self.level), MOST_ROUNDS)
+        needed = max(math.ceil(now * wide**2), least, now + 1)
+        return needed if needed <= most else None
 
 
 def _ends(test: Tested) -> tuple[float, float]:

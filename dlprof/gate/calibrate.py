@@ -13,7 +13,7 @@ from dlprof.compare.process import Side as Processes
 from dlprof.compare.sequential import LOOKS, Plan
 from dlprof.compare.times import Work
 from dlprof.gate.loop import Deadline
-from dlprof.gate.measure import FIRST_SHARE, Task, side_of
+from dlprof.gate.measure import HALF, Task, side_of
 from dlprof.gate.noise import CaseNoise, Noise
 from dlprof.gate.power import modes_of, power, rounds_of, spread
 from dlprof.gate.suite import Suite
@@ -51,7 +51,7 @@ def calibrate(task: Task) -> Calibrated | None:
         works = suite.works()
         records = _records(suite)
         environment = sides[1].measurement.header().environment
-    most = _fitting(task.plan, FIRST_SHARE * (task.budget_s or 0.0) / max(round_s, 1e-9))
+    most = _fitting(task.plan, HALF * (task.budget_s or 0.0) / max(round_s, 1e-9))
     measured = [work for work in works if work.sample.base and work.sample.head]
     noise = Noise(
         created=now(),
@@ -89,9 +89,9 @@ def _records(suite: Suite) -> dict[Key, CaseRecord]:
 
 
 def _fitting(plan: Plan, rounds: float) -> int:
-    """The rounds of the last look that a gate has time for, if it measures all cases to the end.
+    """The rounds of the last look that a gate has time for until it gives up what does not lean.
 
-    It gives up what it has decided, so that it has time for more of what is left.
+    If it measured all cases to the end: it does not, and has time for more of what is left.
     """
     return max((look for look in plan.looks if look <= rounds), default=plan.looks[0])
 

@@ -140,7 +140,7 @@ def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
     sweep = task.head if name == "head" or isinstance(task.base, Session) else task.base
     settings = replace(sweep.request.settings, rounds=task.plan.looks[-1], budget_s=None)
     if not isinstance(task.base, Session):
-        settings = replace(settings, together=True)
+        settings = replace(settings, together=True, in_turns=True)
     measurement = Measurement(
         replace(sweep.request, settings=settings),
         sweep.catalog,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dlprof import stats
 from dlprof.compare.decision import SAME, SLOWER
 from dlprof.compare.floors import Floor
+from dlprof.compare.outlook import outlook
 from dlprof.compare.process import Process, Side, median_ns
 from dlprof.compare.sequential import Plan, begin
 from dlprof.compare.simulation import Suites, gate
@@ -159,5 +160,9 @@ def _one_gate(rounds: Sequence[Round], floor: Floor, plan: Plan) -> str:
     course = begin(plan, 1)
     while course.next_look is not None and course.next_look <= len(rounds):
         base, head = zip(*rounds[: course.next_look], strict=True)
-        course = after(course, [Work(0, floor, Sample(base, head, in_turns=True))])
+        works = [Work(0, floor, Sample(base, head, in_turns=True))]
+        course = after(course, works)
+        found = outlook(course, works)
+        if not found.leaning | found.decidable:
+            break
     return str(course.words[0])

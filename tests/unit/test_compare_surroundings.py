@@ -107,3 +107,16 @@ def with_setup(setup):
 def test_another_setup_is_worth_knowing(base, head, texts):
     found = differences(with_setup(base), with_setup(head))
     assert [str(one) for one in found if one.what == "setup"] == texts
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "texts"),
+    [
+        ({"in_turns": True}, {}, ["in_turns true → false"]),
+        ({"in_turns": False}, {}, []),
+        ({"in_turns": True}, {"in_turns": True}, []),
+    ],
+)
+def test_samples_taken_in_turns_are_another_way_to_measure(base, head, texts):
+    sides = (make_header(request={"settings": settings}) for settings in (base, head))
+    assert [str(one) for one in differences(*sides) if one.kind == "measuring"] == texts

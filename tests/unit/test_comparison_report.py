@@ -251,8 +251,8 @@ def test_what_was_left_out_is_told_for_each_side():
 @pytest.mark.parametrize(
     ("spreads", "said"),
     [
-        ((0.055, 0.055), "More time may tell: --budget."),
-        ((0.055, 2.0), "More time may tell: --budget; but 1 of them are too noisy here for any."),
+        ((0.065, 0.065), "More time may tell: --budget."),
+        ((0.065, 2.0), "More time may tell: --budget; but 1 of them are too noisy here for any."),
         ((2.0, 2.0), "No time worth taking would tell: they are too noisy here."),
     ],
 )

@@ -97,3 +97,10 @@ def test_a_case_that_head_does_not_have_is_not_measured_again_and_is_gone():
     assert flagged(first, CRITERIA) == frozenset()
     found = confirmed(first, None, frozenset(), CRITERIA)
     assert [case.case.import_ for case in outcome(found, CRITERIA).gone] == ["h"]
+
+
+def test_a_crash_in_the_second_pass_alone_is_never_a_pass():
+    crash = {"status": "crashed", "reason": "killed by SIGSEGV"}
+    found, result = judged(passed({"c": 1.2}), passed(seed=5, **crash))
+    assert only_words(found)["c"] == "INVALID"
+    assert result.code(unsure=0) == 3
