@@ -116,14 +116,8 @@ def log_ratio(
     if way == APART:
         times = [[one.ask(view, calls, cpus[0]) for _ in range(samples)] for one in workers]
         return log(statistics.median(times[1]) / statistics.median(times[0]))
-    ratios = []
-    for number in range(samples):
-        order = [(first, mine), (second, yours)]
-        taken = {}
-        for worker, cpu in order if number % 2 == 0 else order[::-1]:
-            taken[worker.process.pid] = worker.ask(view, calls, cpu)
-        ratios.append(log(taken[second.process.pid] / taken[first.process.pid]))
-    return statistics.median(ratios)
+    pairs = [(first.ask(view, calls, mine), second.ask(view, calls, yours)) for _ in range(samples)]
+    return statistics.median(log(after / before) for before, after in pairs)
 
 
 def both_spreads(ratios: Sequence[float]) -> str:

@@ -25,8 +25,8 @@ LEAST_ROUNDS = 16
 """The interval of fewer is as wide as one process in a state that others were not in."""
 
 WIDER = math.sqrt(2.0)
-"""So many times wider an interval may be by chance. Without it, of suites with one process in twenty
-disturbed, a slowdown of 10 % was given up in 1 of 1,000."""
+"""So many times wider an interval may be by chance. Without it a slowdown of 10 % was given up in 1
+of 1,000 gates with one process in twenty disturbed."""
 
 
 @dataclass(frozen=True)
