@@ -1,17 +1,15 @@
-"""The rank test of the processes of two sides, in blocks if need be: Mann, Whitney, van Elteren.
+"""The rank test of the processes of two finished sessions: Mann and Whitney's.
 
-Within a block every process of HEAD is compared with every process of BASE. Where the code is the
-same, each order of the processes of a block is as likely as any other, whatever their distribution
-is: heavy tails, single disturbed processes and processes in two states cannot make it wrong. A
-drift from block to block cannot either, since nothing is compared between blocks. Two finished
-sessions are one block; for rounds measured in turns see :mod:`dlprof.compare.signed`.
+Every process of HEAD is compared with every process of BASE. Where the code is the same, each order
+of the processes is as likely as any other, whatever their distribution is: heavy tails, single
+disturbed processes and processes in two states cannot make it wrong. For rounds measured in turns
+see :mod:`dlprof.compare.signed`.
 
 All arrays have the processes on their last axis and any axes before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -21,19 +19,19 @@ from scipy.special import ndtr
 
 Floats = NDArray[np.float64]
 
-Sizes = tuple[tuple[int, int], ...]
-"""Processes of BASE and of HEAD in each block."""
+Size = tuple[int, int]
+"""Processes of BASE and of HEAD."""
 
 EXACT_PAIRS = 3600
-"""Of more pairs in one block, 60 processes a side, the chances are approximated."""
+"""Of more pairs, 60 processes a side, the chances are approximated."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """``differences``: of each pair of processes in one block, HEAD - BASE, in logarithms."""
+    """``differences``: of each pair of processes, HEAD - BASE, in logarithms."""
 
     differences: Floats
-    sizes: Sizes
+    size: Size
 
     @cached_property
     def ordered(self) -> Floats:
@@ -54,51 +52,47 @@ class Ranks:
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """The shifts that neither test rejects at ``level``; infinite where none can be."""
-        needed = critical(self.sizes, level)
+        needed = critical(self.size, level)
         if needed is None:
             infinite = np.full(self.differences.shape[:-1], np.inf)
             return -infinite, infinite
         return self.ordered[..., -needed], self.ordered[..., needed - 1]
 
     def _tail(self, held: NDArray[np.bool_]) -> Floats:
-        found: Floats = upper_tail(self.sizes)[held.sum(axis=-1)]
+        found: Floats = upper_tail(self.size)[held.sum(axis=-1)]
         return found
 
 
-def ranks(base: Sequence[Floats], head: Sequence[Floats]) -> Ranks:
-    """The test of blocks of logarithms; raises ValueError for a side without any process."""
-    blocks = [(b, h) for b, h in zip(base, head, strict=True) if b.shape[-1] and h.shape[-1]]
-    if not blocks:
-        raise ValueError("no block has processes of both sides")
-    parts = [(h[..., :, None] - b[..., None, :]).reshape(*b.shape[:-1], -1) for b, h in blocks]
-    sizes = tuple((b.shape[-1], h.shape[-1]) for b, h in blocks)
-    return Ranks(np.concatenate(parts, axis=-1), sizes)
+def ranks(base: Floats, head: Floats) -> Ranks:
+    """The test of the logarithms of two sides; raises ValueError for one without any process."""
+    size = base.shape[-1], head.shape[-1]
+    if not min(size):
+        raise ValueError("a side has no processes")
+    differences = head[..., :, None] - base[..., None, :]
+    return Ranks(differences.reshape(*base.shape[:-1], -1), size)
 
 
-def reaches(sizes: Sizes, level: float) -> bool:
+def reaches(size: Size, level: float) -> bool:
     """Whether so many processes can be significant at ``level`` at all."""
-    return critical(sizes, level) is not None
+    return critical(size, level) is not None
 
 
 @lru_cache(maxsize=4096)
-def critical(sizes: Sizes, level: float) -> int | None:
+def critical(size: Size, level: float) -> int | None:
     """The fewest pairs that must be above for significance at ``level``; None if no number is."""
-    enough = np.flatnonzero(upper_tail(sizes) <= level)
+    enough = np.flatnonzero(upper_tail(size) <= level)
     return int(enough[0]) if enough.size else None
 
 
 @lru_cache(maxsize=1024)
-def upper_tail(sizes: Sizes) -> Floats:
+def upper_tail(size: Size) -> Floats:
     """Probability of at least 0, 1, 2, … pairs with HEAD above BASE, if the sides are alike."""
-    chances = np.ones(1)
-    for base, head in sizes:
-        block = _one_block if base * head <= EXACT_PAIRS else _normal_block
-        chances = np.convolve(chances, block(base, head))
+    base, head = size
+    chances = (_exact if base * head <= EXACT_PAIRS else _normal)(base, head)
     return np.minimum(np.cumsum(chances[::-1])[::-1], 1.0)
 
 
-@lru_cache(maxsize=1024)
-def _one_block(base: int, head: int) -> Floats:
+def _exact(base: int, head: int) -> Floats:
     """Probability of each number of pairs with HEAD above, of ``base`` x ``head`` pairs.
 
     The largest process is one of HEAD, and then above all of BASE, or one of BASE: Mann and
@@ -116,7 +110,7 @@ def _one_block(base: int, head: int) -> Floats:
     return rows[base]
 
 
-def _normal_block(base: int, head: int) -> Floats:
+def _normal(base: int, head: int) -> Floats:
     """The same for many processes, where the number of pairs is all but normally distributed.
 
     Far out the chance is too large, down to one in 10^30: that is the careful side.

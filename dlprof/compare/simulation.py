@@ -116,7 +116,7 @@ class Suites:
 
     def apart(self) -> Ranks:
         """The test of two finished sessions."""
-        return ranks([self.base], [self.head])
+        return ranks(self.base, self.head)
 
 
 def gate(suites: Suites, plan: Plan, step: float) -> tuple[Course, Floats]:
@@ -170,7 +170,7 @@ def sessions(suites: Suites, step: float, copies: bool = False) -> NDArray[np.st
     test: Test = suites.apart()
     size = suites.rounds, suites.rounds
     least = statistic.APART
-    if not reaches((size,), FAMILY_LEVEL / suites.base.shape[1]):
+    if not reaches(size, FAMILY_LEVEL / suites.base.shape[1]):
         if copies:
             return np.full(suites.base.shape[:2], UNSURE)
         test, least = student(suites.base, suites.head, statistic.VIEW_SD), statistic.STATE

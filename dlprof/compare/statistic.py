@@ -120,8 +120,8 @@ def _apart(sample: Sample, level: float) -> Tested | Refusal:
     if same is None:
         return Refusal(_other_modes(sample))
     note = "" if same.whole else _in_one_mode(sample, same.base, same.head)
-    found = ranks([logs(same.base)], [logs(same.head)])
-    if reaches(found.sizes, level):
+    found = ranks(logs(same.base), logs(same.head))
+    if reaches(found.size, level):
         return Tested(found, same.base, same.head, note, APART)
     return _few(sample, same.base, same.head, level, note)
 
@@ -141,7 +141,7 @@ def _few(sample: Sample, base: Side, head: Side, level: float, note: str) -> Tes
 
 def least_rounds(level: float) -> int:
     """Processes a side from which on ranks can be significant at ``level``."""
-    return next(count for count in range(2, 1000) if reaches(((count, count),), level))
+    return next(count for count in range(2, 1000) if reaches((count, count), level))
 
 
 def _other_modes(sample: Sample) -> str:

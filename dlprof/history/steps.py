@@ -154,7 +154,7 @@ def _by_few(stretch: Stretch, level: float) -> Iterator[Found]:
         (at, max(0, at - longest), min(count, at + longest))
         for at in range(LEAST, count - LEAST + 1)
     ]
-    few = [one for one in few if not reaches(((one[0] - one[1], one[2] - one[0]),), limit)]
+    few = [one for one in few if not reaches((one[0] - one[1], one[2] - one[0]), limit)]
     for at, start, end in few:
         chance = _chance_of_few(stretch, at, start, end, level / (2 * len(few)))
         if chance is not None:
@@ -169,7 +169,7 @@ def _chance_of_few(stretch: Stretch, at: int, start: int, end: int, limit: float
     if chance > limit:
         return None
     sides = (np.concatenate(stretch.trend[start:at]), np.concatenate(stretch.trend[at:end]))
-    ranked = ranks([sides[0]], [sides[1]])
+    ranked = ranks(sides[0], sides[1])
     other = float(ranked.p_above(stretch.margin) if up else ranked.p_below(-stretch.margin))
     return max(chance, other) if other <= limit else None
 
@@ -177,7 +177,7 @@ def _chance_of_few(stretch: Stretch, at: int, start: int, end: int, limit: float
 def _step(values: Floats, start: int, at: int, end: int) -> Step:
     """The size of a step: between the levels on both of its sides."""
     before, behind = values[start:at], values[at:end]
-    test = ranks([before], [behind])
+    test = ranks(before, behind)
     location = float(test.location)
     low, high = (float(one) for one in test.interval(SAME_LEVEL))
     if not math.isfinite(high - low):

@@ -71,7 +71,7 @@ def windows(count: int) -> Windows:
         size = min(one, other), max(one, other)
         if size not in tables:
             tables[size] = sum(part.size for part in parts)
-            parts.append(upper_tail((size,)))
+            parts.append(upper_tail(size))
     at, before, behind = np.array(found, dtype=np.int64).reshape(-1, 3).T
     offsets = [tables[min(one, other), max(one, other)] for _, one, other in found]
     offset = np.array(offsets, dtype=np.int64)

@@ -30,7 +30,7 @@ def words(slower, faster=None, same=None, **levels):
 
 
 def word(shift, spread=SPREAD, common=0.0, least=0.0):
-    test = ranks([spread[None]], [spread[::-1][None] + shift])
+    test = ranks(spread[None], spread[::-1][None] + shift)
     return str(decide(prove(test, STEP, common, least))[0])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dlprof.compare.ranks import _normal_block, _one_block, critical, ranks, reaches, upper_tail
+from dlprof.compare.ranks import _exact, _normal, critical, ranks, reaches, upper_tail
 from dlprof.compare.student import student
 
 pytestmark = pytest.mark.unit
@@ -18,45 +18,36 @@ BASE = np.array([0.01, -0.02, 0.005, 0.013, -0.004])
 HEAD = np.array([0.04, 0.001, 0.031, 0.012])
 
 
-def by_hand(blocks):
-    """The chance of each number of pairs, by writing down every order of every block."""
-    totals = {0: 1}
-    for base, head in blocks:
-        size = base + head
-        found = {}
-        for heads in itertools.combinations(range(size), head):
-            above = sum(place - index for index, place in enumerate(heads))
-            for before, ways in totals.items():
-                found[before + above] = found.get(before + above, 0) + ways
-        totals = found
-    whole = sum(totals.values())
+def by_hand(base, head):
+    """The chance of each number of pairs, by writing down every order."""
+    counts = [
+        sum(place - index for index, place in enumerate(heads))
+        for heads in itertools.combinations(range(base + head), head)
+    ]
     return [
-        sum(n for value, n in totals.items() if value >= least) / whole
-        for least in range(max(totals) + 1)
+        sum(count >= least for count in counts) / len(counts) for least in range(base * head + 1)
     ]
 
 
-@pytest.mark.parametrize(
-    "blocks", [((1, 1),), ((3, 3),), ((2, 5),), ((3, 2), (2, 2)), ((2, 2), (2, 2), (1, 2))]
-)
-def test_the_chances_are_those_of_every_order_counted(blocks):
-    assert upper_tail(blocks) == pytest.approx(by_hand(blocks))
+@pytest.mark.parametrize("size", [(1, 1), (3, 3), (2, 5), (4, 1)])
+def test_the_chances_are_those_of_every_order_counted(size):
+    assert upper_tail(size) == pytest.approx(by_hand(*size))
 
 
-def test_one_block_is_the_test_of_mann_and_whitney():
-    ours = ranks([BASE], [HEAD]).p_above(0.0)
+def test_it_is_the_test_of_mann_and_whitney():
+    ours = ranks(BASE, HEAD).p_above(0.0)
     theirs = stats.mannwhitneyu(HEAD, BASE, alternative="greater", method="exact").pvalue
     assert float(ours) == pytest.approx(theirs)
 
 
 def test_many_processes_do_not_overflow():
-    tail = upper_tail(((1000, 1000),))
+    tail = upper_tail((1000, 1000))
     assert tail[0] == pytest.approx(1.0)
     assert tail[500_001] == pytest.approx(0.5, abs=0.01)
 
 
 def test_the_approximation_for_many_continues_the_exact_chances():
-    exact, near = _one_block(60, 60), _normal_block(60, 60)
+    exact, near = _exact(60, 60), _normal(60, 60)
     tails = [np.cumsum(chances[::-1])[::-1] for chances in (exact, near)]
     for tail in (0.5, 0.025, 6e-4):
         place = np.searchsorted(-tails[0], -tail)
@@ -65,43 +56,34 @@ def test_the_approximation_for_many_continues_the_exact_chances():
     assert np.all(tails[1][far] >= tails[0][far])
 
 
-def test_nothing_is_compared_between_blocks():
-    drifting = ranks([BASE, BASE + 7.0], [BASE + 0.1, BASE + 7.1])
-    assert float(drifting.location) == pytest.approx(0.1, abs=0.02)
-
-
-def test_a_block_with_one_side_only_counts_nothing():
-    assert ranks([BASE, BASE[:0]], [HEAD, HEAD]).sizes == ((5, 4),)
-
-
-def test_no_block_with_both_sides_is_refused():
-    with pytest.raises(ValueError, match="both sides"):
-        ranks([BASE, BASE[:0]], [HEAD[:0], HEAD])
+def test_a_side_without_processes_is_refused():
+    with pytest.raises(ValueError, match="no processes"):
+        ranks(BASE, HEAD[:0])
 
 
 @pytest.mark.parametrize("level", [0.025, 0.1])
 def test_the_interval_is_what_the_tests_do_not_reject(level):
-    test = ranks([BASE], [HEAD])
+    test = ranks(BASE, HEAD)
     low, high = (float(end) for end in test.interval(level))
     assert float(test.p_above(low - 1e-9)) <= level < float(test.p_above(low + 1e-9))
     assert float(test.p_below(high + 1e-9)) <= level < float(test.p_below(high - 1e-9))
 
 
 def test_too_few_processes_have_an_endless_interval():
-    low, high = ranks([BASE[:3]], [HEAD[:3]]).interval(0.025)
+    low, high = ranks(BASE[:3], HEAD[:3]).interval(0.025)
     assert (float(low), float(high)) == (-math.inf, math.inf)
 
 
 def test_ties_prove_nothing():
-    test = ranks([np.zeros(8)], [np.zeros(8)])
+    test = ranks(np.zeros(8), np.zeros(8))
     assert [float(test.p_above(0.0)), float(test.p_below(0.0))] == pytest.approx([1.0, 1.0])
 
 
 def test_seven_processes_a_side_reach_one_case_of_sixteen():
     level = 0.01 / 16
-    assert not reaches(((6, 6),), level)
-    assert reaches(((7, 7),), level)
-    assert critical(((7, 7),), level) == 48  # of 49 pairs: 2 of 3,432 orders
+    assert not reaches((6, 6), level)
+    assert reaches((7, 7), level)
+    assert critical((7, 7), level) == 48  # of 49 pairs: 2 of 3,432 orders
 
 
 def test_student_agrees_with_the_t_test():
