@@ -6,7 +6,6 @@ was found.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,19 +13,18 @@ import numpy as np
 
 from dlprof.compare.decision import SAME_LEVEL
 from dlprof.compare.ranks import Floats
-from dlprof.compare.sequential import Course
+from dlprof.compare.sequential import LOOKS, Course
 from dlprof.compare.statistic import Refusal, Tested, tested
 from dlprof.compare.times import Work
 
 LEANING = 0.05
 """A case leans to slower if so large a HEAD is as unlikely as this from equal code."""
 
-LEAST_ROUNDS = 16
-"""The interval of fewer is as wide as one process in a state that others were not in."""
-
-WIDER = math.sqrt(2.0)
-"""So many times wider an interval may be by chance. Without it a slowdown of 10 % was given up in 1
-of 1,000 gates with one process in twenty disturbed."""
+EARLY, LATE = 16.0, 2.0
+ENOUGH = 16
+"""A case is given up if it needed so many times the rounds that there will be: many times with few
+rounds, where one process in another state is the end of the interval, and twice from ENOUGH on.
+With less, and one process in twenty disturbed, a slowdown of 10 % was given up in 1 of 1,000."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +55,17 @@ def _rounds(test: Tested | Refusal, work: Work) -> float:
 
     A finished BASE grows no more, so that of it this is the least.
     """
-    if len(work.sample.head) < LEAST_ROUNDS:
+    rounds = len(work.sample.head)
+    if rounds < LOOKS[0]:
         return 0.0
-    if isinstance(test, Refusal):
-        return float("inf")
-    if not test.whole:
-        return float("inf")  # what one mode says is not all there is to say
+    if isinstance(test, Refusal) or not test.whole:
+        # What one mode says is not all there is to say; few rounds may have few in one mode.
+        return 0.0 if rounds < ENOUGH else float("inf")
     low, high = (float(end) for end in test.test.interval(SAME_LEVEL))
     return float(rounds_for(len(test.head), np.asarray(high - low), work.step))
 
 
 def rounds_for(rounds: int, width: Floats, step: float) -> Floats:
-    """How many would narrow an interval of ``width`` after ``rounds`` to the floor either side.
-
-    At least: a few processes in another state make the first intervals wider than they stay.
-    """
-    return np.asarray(rounds * (width / (2 * step)) ** 2 / WIDER**2)
+    """At least how many would narrow an interval of ``width`` after ``rounds`` to the floor."""
+    slack = EARLY if rounds < ENOUGH else LATE
+    return np.asarray(rounds * (width / (2 * step)) ** 2 / slack)

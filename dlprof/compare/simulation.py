@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dlprof.compare import statistic
 from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL, UNSURE, Test, decide, prove
 from dlprof.compare.drift import common_shift
-from dlprof.compare.outlook import LEANING, LEAST_ROUNDS, rounds_for
+from dlprof.compare.outlook import LEANING, rounds_for
 from dlprof.compare.ranks import Floats, Ranks, ranks, reaches
 from dlprof.compare.sequential import Course, Plan, begin, look
 from dlprof.compare.signed import Signed, signed
@@ -142,7 +142,7 @@ def gate(suites: Suites, plan: Plan, step: float) -> tuple[Course, Floats]:
 def _hopeless(test: Signed, open_: NDArray[np.bool_], step: float, plan: Plan) -> NDArray[np.bool_]:
     """Open cases that do not lean to slower, and that all looks would not decide."""
     found = open_ & (test.p_above(0.0) > LEANING)
-    if test.rounds < LEAST_ROUNDS or test.rounds == plan.looks[-1]:
+    if test.rounds == plan.looks[-1]:
         return np.zeros_like(found)
     low, high = signed(test.differences[found]).interval(SAME_LEVEL)
     found[found] = rounds_for(test.rounds, high - low, step) > plan.looks[-1]

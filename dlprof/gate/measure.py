@@ -27,8 +27,9 @@ from dlprof.session import Session
 FIRST_SHARE = 0.6
 """Of the budget, for the first pass where something is flagged: it is to be measured again."""
 
-HALF = 0.5
-"""Of the budget: what was not found to be slower by then, and does not look like it, is left."""
+HALF = 0.45
+"""Of the budget, so that all is over by half of it: what was not found to be slower by then, and
+does not look like it, is left."""
 
 KEPT_REFERENCES = 4
 """Rounds with reference costs where the sides are measured in turns, for who compares the session

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 TURN_NS = 500_000
 """A sample lasts at least this long: the clock is under 0.03 % of it, and stretches are longer."""
-MANY_CALLS = 100
+FEW_CALLS = 10
 FEW_CALLS_NS = 2_000_000
 """A sample of fewer calls lasts longer: copies of 4 MiB, some four in half a millisecond, meet what
 the other process left in the caches. Ratios of equal processes then had a standard deviation of 10
@@ -80,7 +80,7 @@ class Series:
         nothing beside the others.
         """
         loops, elapsed = timer.calibrate(loop, min(least_ns, TURN_NS), backlog)
-        if loops < MANY_CALLS:
+        if loops < FEW_CALLS:
             loops, elapsed = timer.calibrate(loop, FEW_CALLS_NS, backlog)
         count = max(timer.MIN_SAMPLES, min(MOST_TURNS, budget_ns // max(elapsed, 1)))
         # Pinned this late: threads that a framework starts at its first calls would inherit it.

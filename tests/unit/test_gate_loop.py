@@ -100,7 +100,7 @@ def test_later_rounds_measure_only_what_is_open():
 def test_a_case_that_all_looks_would_not_decide_is_given_up():
     turns = FakeTurns([1.0, 1.0], [0.03, 1.0])
     ran = run(turns, 2, Deadline())
-    assert all(cases == {0} for cases in turns.asked[16:])
+    assert all(cases == {0} for cases in turns.asked[8:])
     assert words(ran) == ["SAME", "UNSURE"]
 
 
