@@ -23,6 +23,10 @@ COUNTED = re.compile(r"\d+ (?:passed|failed|errors?|skipped)\b.* in [\d.]+s")
 SELFTEST_SUM = re.compile(r"^\d+ of \d+ faults found.*")
 SHAPES = ("--shape", "64x64", "--shape", "1024x1024")
 """A size at which calls cost most of it, and one at which bytes do."""
+LIMIT = ("--timeout", "15")
+"""A case that hangs must not take the time of all others."""
+TRIPS = ("--no-diagnose", "--rounds", "2")
+"""Round trips come last, and a diagnosis might leave no time for them."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,8 @@ def steps(suite: Suite) -> list[Step]:
         matrix(suite, "matrix", 70, "--no-diagnose", "--budget", "40"),
         sweep(suite, "torch-numba-loop", ROOT / "scenarios", 45),
         sweep(suite, "ingest", ROOT / "scenarios", 60, "--rounds", "1", *onto_device(suite)),
-        sweep(suite, "round-trip-torch-cupy", HERE, 45),
-        sweep(suite, "round-trip-cuda", ROOT / "scenarios", 45),
+        sweep(suite, "round-trip-torch-cupy", HERE, 45, *TRIPS),
+        sweep(suite, "round-trip-cuda", ROOT / "scenarios", 45, *TRIPS),
         sweep(suite, "output-buffers", ROOT / "scenarios", 60, "--rounds", "2"),
         tests(suite, "frameworks-on-streams", 45, "test_synthetic_frameworks.py"),
         tests(suite, "selftest-on-streams", 150, "test_selftest_on_streams.py"),
@@ -110,14 +114,15 @@ def selftest(suite: Suite) -> Step:
 
 def matrix(suite: Suite, name: str, limit_s: float, *how: str) -> Step:
     """Every framework with every other; a diagnosis puts load on default and on own streams."""
-    command = suite.dlprof("matrix", "--device", suite.device, *SHAPES, *how, *kept(suite, name))
+    where = ("--device", suite.device, *SHAPES)
+    command = suite.dlprof("matrix", *where, *LIMIT, *how, *kept(suite, name))
     tell = session_line(suite.file(f"{name}.json"))
     return Step(name, command, limit_s, least_s=20, why_not=suite.no_device, tell=tell)
 
 
 def sweep(suite: Suite, name: str, folder: Path, limit_s: float, *how: str) -> Step:
     """A scenario; of its frameworks, those that are installed."""
-    command = suite.dlprof("sweep", folder / f"{name}.toml", *how, *kept(suite, name))
+    command = suite.dlprof("sweep", folder / f"{name}.toml", *LIMIT, *how, *kept(suite, name))
     html_file = ("--html", str(suite.file(f"{name}.html")))
     tell = session_line(suite.file(f"{name}.json"))
     return Step(
@@ -127,7 +132,7 @@ def sweep(suite: Suite, name: str, folder: Path, limit_s: float, *how: str) -> S
 
 def onto_device(suite: Suite) -> tuple[str, ...]:
     """Paths that end on the device: what plain memory costs on the host needs no such machine."""
-    globs = ("*cuda*", "*cupy*", "*jnp*", "*jax*") if suite.device == "cuda" else ()
+    globs = ("*cuda*", "*cupy*") if suite.device == "cuda" else ()
     return tuple(word for glob in globs for word in ("--path", glob))
 
 

@@ -86,11 +86,10 @@ def run(given: argparse.Namespace) -> int:
 
 def first(suite: Suite, wheels: Path | None, site: Path) -> list[Step]:
     """What all other steps need; none of it can be left out."""
-    found = [environment(suite)]
-    if wheels is not None:
-        command = cuda_wheels.install_command(suite.python, wheels.resolve(), site)
-        found.insert(0, Step("wheels", command, 120))
-    return found
+    if wheels is None:
+        return [environment(suite)]
+    command = cuda_wheels.install_command(suite.python, wheels.resolve(), site)
+    return [environment(suite), Step("wheels", command, 120, why_not=suite.no_device)]
 
 
 def chosen(suite: Suite, only: str | None) -> list[Step]:
