@@ -19,10 +19,22 @@ from step_runner import Step, last_line, tail
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 ENVIRONMENT = "environment.json"
-COUNTED = re.compile(r"\d+ (?:passed|failed|errors?|skipped)\b.* in [\d.]+s")
+COUNTED = re.compile(
+    r"\d+ (?:passed|failed|errors?)\b.* in [\d.]+s|^SKIPPED \[\d+\] \S+?:\d+: (.*)"
+)
+"""The sum of some tests; where all of them were skipped, why the last one was."""
+NO_TESTS, NOTHING_MEASURED = 5, 4
+"""Exit codes of pytest and of dlprof."""
 SELFTEST_SUM = re.compile(r"^\d+ of \d+ faults found.*")
-SHAPES = ("--shape", "64x64", "--shape", "1024x1024")
-"""A size at which calls cost most of it, and one at which bytes do."""
+SHAPE = ("--shape", "1024x1024")
+"""A size at which calls and bytes both cost."""
+DIRECT = (
+    *("*from_dlpack(x)", "*from_dlpack(x, copy=*", "*as_cuda_array(x)", "cupy.asarray(x)"),
+    *("torch.as_tensor(x, device=*", "jnp.asarray(x)"),
+    *("torch.from_numpy(x.cpu().numpy()).cuda()", "cupy.asarray(x.get())"),
+)
+"""Ways from device to device, and two by the host. A diagnosis of all others too, some 320, would
+take more than the time there is."""
 LIMIT = ("--timeout", "15")
 """A case that hangs must not take the time of all others."""
 TRIPS = ("--no-diagnose", "--rounds", "2")
@@ -78,17 +90,17 @@ def steps(suite: Suite) -> list[Step]:
         tests(suite, "spin-and-device", 90, "test_cuda_device.py", "test_spin_length.py"),
         tests(suite, "device-time-torch", 60, "test_device_time_of_torch.py"),
         tests(suite, "device-time-nvbench", 90, "test_device_time_against_nvbench.py"),
+        tests(suite, "frameworks-on-streams", 45, "test_synthetic_frameworks.py"),
         selftest(suite),
-        matrix(suite, loaded, 150, "--diagnose", "--rounds", "1"),
+        matrix(suite, loaded, 150, "--diagnose", "--rounds", "1", *paths(*DIRECT)),
         html(suite, loaded),
         ticket(suite, loaded),
-        matrix(suite, "matrix", 70, "--no-diagnose", "--budget", "40"),
         sweep(suite, "torch-numba-loop", ROOT / "scenarios", 45),
         sweep(suite, "ingest", ROOT / "scenarios", 60, "--rounds", "1", *onto_device(suite)),
         sweep(suite, "round-trip-torch-cupy", HERE, 45, *TRIPS),
         sweep(suite, "round-trip-cuda", ROOT / "scenarios", 45, *TRIPS),
         sweep(suite, "output-buffers", ROOT / "scenarios", 60, "--rounds", "2"),
-        tests(suite, "frameworks-on-streams", 45, "test_synthetic_frameworks.py"),
+        matrix(suite, "matrix", 120, "--quick"),
         tests(suite, "selftest-on-streams", 150, "test_selftest_on_streams.py"),
     ]
 
@@ -98,12 +110,19 @@ def tests(suite: Suite, name: str, limit_s: float, *files: str) -> Step:
     command = (
         *(suite.python, "-m", "pytest", "-m", "cuda", "-v", "--tb=short", "--durations=5"),
         # A warning of some version of a framework is no reason to measure nothing.
-        *("-W", "default", "-p", "no:cacheprovider", "-rP"),
+        *("-W", "default", "-p", "no:cacheprovider", "-rfEsP"),
         *("--basetemp", str(suite.file(f"tests-{name}"))),
         f"--junitxml={suite.file(f'tests-{name}.xml')}",
         *(f"tests/cuda/{file}" for file in files),
     )
-    return Step(f"tests-{name}", command, limit_s, why_not=suite.no_device, tell=matching(COUNTED))
+    return Step(
+        f"tests-{name}",
+        command,
+        limit_s,
+        why_not=suite.no_device,
+        tell=matching(COUNTED),
+        nothing_rc=NO_TESTS,
+    )
 
 
 def selftest(suite: Suite) -> Step:
@@ -114,25 +133,38 @@ def selftest(suite: Suite) -> Step:
 
 def matrix(suite: Suite, name: str, limit_s: float, *how: str) -> Step:
     """Every framework with every other; a diagnosis puts load on default and on own streams."""
-    where = ("--device", suite.device, *SHAPES)
-    command = suite.dlprof("matrix", *where, *LIMIT, *how, *kept(suite, name))
-    tell = session_line(suite.file(f"{name}.json"))
-    return Step(name, command, limit_s, least_s=20, why_not=suite.no_device, tell=tell)
+    where = ("--device", suite.device)
+    command = suite.dlprof("matrix", *where, *SHAPE, *LIMIT, *how, *kept(suite, name))
+    return measuring(suite, name, command, limit_s)
 
 
 def sweep(suite: Suite, name: str, folder: Path, limit_s: float, *how: str) -> Step:
     """A scenario; of its frameworks, those that are installed."""
     command = suite.dlprof("sweep", folder / f"{name}.toml", *LIMIT, *how, *kept(suite, name))
     html_file = ("--html", str(suite.file(f"{name}.html")))
-    tell = session_line(suite.file(f"{name}.json"))
+    return measuring(suite, name, (*command, *html_file), limit_s)
+
+
+def measuring(suite: Suite, name: str, command: tuple[str, ...], limit_s: float) -> Step:
+    """A step that writes a session."""
     return Step(
-        name, (*command, *html_file), limit_s, least_s=15, why_not=suite.no_device, tell=tell
+        name,
+        command,
+        limit_s,
+        least_s=20,
+        why_not=suite.no_device,
+        tell=session_line(suite.file(f"{name}.json")),
+        nothing_rc=NOTHING_MEASURED,
     )
 
 
 def onto_device(suite: Suite) -> tuple[str, ...]:
     """Paths that end on the device: what plain memory costs on the host needs no such machine."""
-    globs = ("*cuda*", "*cupy*") if suite.device == "cuda" else ()
+    return paths("*cuda*", "*cupy*") if suite.device == "cuda" else ()
+
+
+def paths(*globs: str) -> tuple[str, ...]:
+    """Measure only the paths that any of these match."""
     return tuple(word for glob in globs for word in ("--path", glob))
 
 
@@ -163,8 +195,8 @@ def matching(pattern: re.Pattern[str]) -> Callable[[Path], str]:
     """Read the last line of a log in which the pattern is found, else the last of all."""
 
     def tell(log: Path) -> str:
-        found = [match[0] for line in tail(log).splitlines() if (match := pattern.search(line))]
-        return found[-1] if found else last_line(log)
+        found = [match for line in tail(log).splitlines() if (match := pattern.search(line))]
+        return str(found[-1][found[-1].lastindex or 0]) if found else last_line(log)
 
     return tell
 

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-OK, FAILED, TIMED_OUT, NOT_RUN = "ok", "failed", "timed out", "not run"
+OK, FAILED, TIMED_OUT, NOTHING, NOT_RUN = "ok", "failed", "timed out", "nothing", "not run"
 NO_TIME, STOPPED = "no time", "stopped"
 GRACE_S = 10.0
 """What a step is given to write down what it has, once its time is up."""
@@ -53,6 +53,8 @@ class Step:
     least_s: float = 5.0
     why_not: Callable[[], str | None] = nothing_against
     tell: Callable[[Path], str] = last_line
+    nothing_rc: int | None = None
+    """The exit code that says that there was nothing to do here."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,8 @@ class Runner:
             process.wait()
         if not in_time:
             return TIMED_OUT, process.returncode
+        if process.returncode == step.nothing_rc:
+            return NOTHING, process.returncode
         return (FAILED if process.returncode else OK), process.returncode
 
     def _interrupt(self, process: subprocess.Popen[bytes]) -> None:

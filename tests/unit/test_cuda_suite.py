@@ -86,6 +86,16 @@ def test_tests_that_passed_are_told_by_their_last_line(tmp_path):
     assert matching(COUNTED)(log) == "3 failed, 12 passed in 1.20s"
 
 
+def test_tests_that_were_skipped_are_told_by_their_reason(tmp_path):
+    log = tmp_path / "log"
+    log.write_text(
+        "SKIPPED [1] tests/cuda/test_one.py:25: nvbench is not installed: pip install cuda-bench\n"
+        "=== 1 skipped in 1.26s ===\n",
+        encoding="utf-8",
+    )
+    assert matching(COUNTED)(log) == "nvbench is not installed: pip install cuda-bench"
+
+
 def test_a_selftest_is_told_by_its_sum(tmp_path):
     log = tmp_path / "log"
     log.write_text(

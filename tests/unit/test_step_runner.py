@@ -18,6 +18,7 @@ from step_runner import (
     GRACE_S,
     LONGEST_LINE,
     NO_TIME,
+    NOTHING,
     NOT_RUN,
     OK,
     STOPPED,
@@ -103,6 +104,11 @@ def test_a_step_that_fails_does_not_stop_the_next(runner):
         (FAILED, 1, "bad"),
         (OK, 0, "fine"),
     ]
+
+
+def test_a_step_that_says_there_was_nothing_to_do_has_not_failed(runner):
+    (done,) = runner.run([step("one", "import sys; sys.exit(5)", nothing_rc=5)])
+    assert (done.outcome, done.rc) == (NOTHING, 5)
 
 
 def test_a_step_that_crashes_does_not_stop_the_next(runner):
