@@ -128,7 +128,7 @@ def tests(suite: Suite, name: str, limit_s: float, *files: str) -> Step:
 def selftest(suite: Suite) -> Step:
     command = suite.dlprof("selftest", "--device", suite.device)
     tell = matching(SELFTEST_SUM)
-    return Step("selftest", command, 150, least_s=30, why_not=suite.no_device, tell=tell)
+    return Step("selftest", command, 200, least_s=30, why_not=suite.no_device, tell=tell)
 
 
 def matrix(suite: Suite, name: str, limit_s: float, *how: str) -> Step:
