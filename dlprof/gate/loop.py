@@ -126,13 +126,15 @@ class _Loop:
     def _until(self, rounds: int) -> str | None:
         """Measure up to so many rounds; why not, if not."""
         while self.rounds < rounds:
-            if self._is_half_over():
-                self.late = True
-                self._give_up()
             if not self._worth_measuring():
                 return HALF if self.late and self.given_up else SETTLED
             if self.deadline.passed or (self.reserve.at.passed and self._flagged()):
                 return BUDGET
+            if self._is_half_over():
+                self.late = True
+                self._give_up()
+                if not self._worth_measuring():
+                    return HALF
             self._round()
         return None
 

@@ -191,3 +191,10 @@ def test_no_round_begins_in_the_time_kept_back_once_something_is_flagged(ratios,
     reserve = Reserve(Deadline.after(129.0, turns.clock), lambda: flagged)
     ran = run(turns, 2, Deadline.after(300.0, turns.clock), reserve)
     assert (ran.rounds, ran.stopped) == (13, BUDGET)
+
+
+def test_a_budget_of_nothing_is_used_up_and_not_half_over():
+    turns = FakeTurns([1.0], [0.06], round_s=10.0)
+    over = Deadline.after(0.0, turns.clock)
+    ran = run(turns, 1, over, Reserve(over, half=over))
+    assert (ran.rounds, ran.stopped) == (1, BUDGET)
