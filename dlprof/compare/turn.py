@@ -1,9 +1,9 @@
 """What one round says of a case whose samples were taken in turns: one difference.
 
 A processor of a virtual machine is up to twice as slow for some milliseconds to minutes, and not
-both of two at once. Processes of equal views differed by 4 to 29 % when they were measured one after
-the other, by 20 to 55 % side by side, and by 0.8 to 5 % when they took their samples in turns on one
-processor, half a millisecond each (docs/results/gate-noise.md).
+both of two at once. Processes of equal views differed by 4 to 29 % when they were measured one
+after the other, by 20 to 55 % side by side, and by 0.8 to 5 % when they took their samples in turns
+on one processor, half a millisecond each (docs/results/gate-noise.md).
 """
 
 from __future__ import annotations
