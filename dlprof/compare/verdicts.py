@@ -146,7 +146,7 @@ def _peak(before: Known, after: Known) -> Iterator[Change]:
 KEPT_APART = 2.0
 """What the first conversions of new arrays cost, in seconds ones of the same, on both sides. Of
 equal code with a view the ratio is 2.9 in one process and 3.7 in the next, around the 3 that makes
-it kept; a result that one side no longer keeps changes it by far more."""
+it kept."""
 
 
 def kept_differs(base: Result, head: Result) -> bool:

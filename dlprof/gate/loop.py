@@ -1,7 +1,7 @@
 """When to measure another round, and when it is enough.
 
 A case is measured until it is decided, or given up: one that more rounds would not decide, and from
-half of the time on every one that does not lean to slower.
+nearly half of the time on every one that does not lean to slower.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DECIDED = "every case is decided"
 LAST = "the last look is taken"
 BUDGET = "the time is used up"
 SETTLED = "more rounds would not decide what is left"
-HALF = "half of the time is used up, and nothing that is left open seems slower"
+HALF = "nearly half of the time is used up, and nothing that is left open seems slower"
 STOPPED = "it was stopped"
 
 
