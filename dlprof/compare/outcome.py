@@ -56,7 +56,7 @@ def outcome(comparison: Comparison, criteria: Criteria) -> Outcome:
         worse=tuple(_worse(comparison, criteria)),
         gone=tuple(case for case in cases if vanished(case)),
         unsure=tuple(case for case in cases if _is_unsure(case, criteria)),
-        invalid=tuple(case for case in cases if criteria.times and _has(case, INVALID)),
+        invalid=tuple(case for case in cases if _is_invalid(case, criteria)),
     )
 
 
@@ -70,6 +70,10 @@ def _worse(comparison: Comparison, criteria: Criteria) -> Iterator[tuple[Compare
         for change in case.changes:
             if criteria.fails(change):
                 yield case, change
+
+
+def _is_invalid(case: Compared, criteria: Criteria) -> bool:
+    return case.failed_once or (criteria.times and _has(case, INVALID))
 
 
 def _has(case: Compared, word: str) -> bool:

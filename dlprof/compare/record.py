@@ -56,6 +56,8 @@ class Compared:
     asked: bool = True
     statuses: tuple[str | None, str | None] = (None, None)
     reasons: tuple[str | None, str | None] = (None, None)
+    failed_once: bool = False
+    """Whether one of two passes refused it or crashed, and the other did not."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def _judged(case: Compared, again: Compared | None, criteria: Criteria) -> Compa
         # It failed once, so that it is no pass whatever --unsure says.
         reason = f"{crash[0].after} in one of two passes"
         judged = tuple(replace(time, word=INVALID, reason=reason) for time in judged)
-    return replace(case, times=judged, changes=changes)
+    return replace(case, times=judged, changes=changes, failed_once=bool(crash))
 
 
 def _only_again(case: Compared, again: Compared | None, criteria: Criteria) -> list[Change]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from comparison_builders import compared, only_words, suite
 
@@ -20,10 +22,10 @@ def passed(slower=None, seed=0, count=16, **changes):
     return compared(suite(None, count, seed), head, in_turns=True)[0]
 
 
-def judged(first, second):
-    cases = flagged(first, CRITERIA)
-    found = confirmed(first, second, cases, CRITERIA)
-    return found, outcome(found, CRITERIA)
+def judged(first, second, criteria=CRITERIA):
+    cases = flagged(first, criteria)
+    found = confirmed(first, second, cases, criteria)
+    return found, outcome(found, criteria)
 
 
 def time_of(comparison, name):
@@ -103,4 +105,10 @@ def test_a_crash_in_the_second_pass_alone_is_never_a_pass():
     crash = {"status": "crashed", "reason": "killed by SIGSEGV"}
     found, result = judged(passed({"c": 1.2}), passed(seed=5, **crash))
     assert only_words(found)["c"] == "INVALID"
+    assert result.code(unsure=0) == 3
+
+
+def test_a_crash_in_one_of_two_passes_is_no_pass_where_only_verdicts_are_judged():
+    crash = {"status": "crashed", "reason": "killed by SIGSEGV"}
+    _, result = judged(passed(**crash), passed(seed=5), replace(CRITERIA, times=False))
     assert result.code(unsure=0) == 3
