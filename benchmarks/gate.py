@@ -14,10 +14,9 @@ goes on where an earlier one stopped; --hours says when to stop. --table prints 
 
 Two calls at once, with different --kinds, disturb each other: the load stands in each line.
 
-What a turn of the spin adds to each conversion is measured once, by the first call, and kept in
-the file, as is what dlprof calibrate says: the machine must be as it is later. Spin and conversion
-take turns for it, so that a processor that is slow for a while is slow for both. The true slowdown
-of each gate is in the file, too.
+What a turn of the spin adds to each conversion is measured once for every start of the machine and
+kept in the file (gate_shares.py), as is what dlprof calibrate says: the processor may be another
+one later. The true slowdown of each gate is in the file, too.
 """
 
 from __future__ import annotations
@@ -30,26 +29,24 @@ import statistics
 import sys
 import tempfile
 import time
-import timeit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import outcome
-from gate_suite import COPIES, SUITE, VIEWS, Conversion, function
+from gate_shares import turn_shares
+from gate_suite import COPIES, VIEWS, Conversion
 from gate_tools import TOOLS, Options, Planted, foretold
-from spun_probe import LOOP, VARIABLE
 
 FALSE_ALARMS = 0.01
 CAUGHT = {5.0: 0.95, 10.0: 1.0}
 MOST_S = 300.0
 MOST_EQUAL_S = 150.0
-MANY = 10_000
-LEAST_S = 0.001
-NEIGHBOURS = 30
-PASSES = 9
+TURN_SHARES = "turn_shares"
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 KINDS = EQUAL, SLOWER, COPIED, FORETOLD = "equal", "slower", "copies", "foretold"
 
 
@@ -93,7 +90,7 @@ def arguments() -> argparse.Namespace:
 
 def run(given: argparse.Namespace) -> None:
     """Run what is not in the file yet, all kinds and tools in turn."""
-    calibration = calibrated(given.file, given.budget)
+    calibration = calibrated(given)
     done = {tuple(line["key"]) for line in lines(given.file) if "key" in line}
     options = Options(given.budget, given.processes)
     until = time.monotonic() + 3600 * given.hours
@@ -132,7 +129,7 @@ def planned(number: int) -> dict[str, dict[Conversion, float]]:
 def seen(number: int, calibration: dict[str, Any]) -> Iterator[Gate]:
     """One copy, slower by what dlprof calibrate says of it; none where that is nothing."""
     copy = COPIES[number % len(COPIES)]
-    size = calibration["foretold"].get(copy.name)
+    size = calibration[FORETOLD].get(copy.name)
     if size:
         yield Gate("dlprof", FORETOLD, number, {copy: 100 * size})
 
@@ -150,7 +147,7 @@ def played(gate: Gate, calibration: dict[str, Any], options: Options) -> dict[st
         one.name: {
             "percent": gate.percents[one],
             "turns": turns[one],
-            "true_percent": 100 * turns[one] * calibration["turn_shares"][one.name],
+            "true_percent": 100 * turns[one] * calibration[TURN_SHARES][one.name],
         }
         for one in turns
     }
@@ -165,58 +162,26 @@ def played(gate: Gate, calibration: dict[str, Any], options: Options) -> dict[st
 
 def turns_of(conversion: Conversion, percent: float, calibration: dict[str, Any]) -> int:
     """The least number of turns that is slow enough."""
-    return math.ceil(percent / 100 / calibration["turn_shares"][conversion.name])
+    return math.ceil(percent / 100 / calibration[TURN_SHARES][conversion.name])
 
 
-def calibrated(file: Path, budget_s: float) -> dict[str, Any]:
-    """The share of each conversion that a turn of the spin takes, and what dlprof calibrate says it
-    sees of each; measured once for a file.
+def calibrated(given: argparse.Namespace) -> dict[str, Any]:
+    """The share of each conversion that a turn of the spin takes and, where it is planted, what
+    dlprof calibrate says it sees of each; measured once for every start of the machine.
     """
-    for line in lines(file):
-        if "turn_shares" in line:
-            return line
-    found = {"turn_shares": turn_shares(), "foretold": foretold(budget_s)}
-    append(file, found)
-    return found
-
-
-@dataclass(frozen=True)
-class Doubled:
-    """A conversion, plain and with as many turns of the spin as about double its time."""
-
-    plain: timeit.Timer
-    slow: timeit.Timer
-    turns: int
-    loops: int
-
-    @classmethod
-    def of(cls, conversion: Conversion) -> Doubled:
-        plain = timeit.Timer(function(conversion))
-        loops = 1
-        while plain.timeit(loops) < LEAST_S:
-            loops *= 2
-        spin_s = timeit.timeit(LOOP.format(turns=MANY), "from itertools import repeat", number=1)
-        turns = math.ceil(plain.timeit(loops) / loops / spin_s * MANY)
-        os.environ.update(Planted({conversion: turns}).variables(head=True))
-        slow = timeit.Timer(function(conversion))
-        del os.environ[VARIABLE]
-        return cls(plain, slow, turns, loops)
-
-    def share(self) -> float:
-        """Of one turn: the median of neighbours."""
-        pairs = range(NEIGHBOURS)
-        ratios = [self.slow.timeit(self.loops) / self.plain.timeit(self.loops) for _ in pairs]
-        return (statistics.median(ratios) - 1) / self.turns
-
-
-def turn_shares() -> dict[str, float]:
-    """One turn of the spin over each conversion, on one processor; the median of several passes."""
-    doubled = {one.name: Doubled.of(one) for one in SUITE}
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(before)})
-    passes = [{name: one.share() for name, one in doubled.items()} for _ in range(PASSES)]
-    os.sched_setaffinity(0, before)
-    return {name: statistics.median(one[name] for one in passes) for name in doubled}
+    boot = BOOT.read_text(encoding="utf-8").strip()
+    measured = {TURN_SHARES: turn_shares}
+    if FORETOLD in given.kinds and "dlprof" in given.tools:
+        measured[FORETOLD] = partial(foretold, given.budget)
+    known: dict[str, Any] = {}
+    for line in lines(given.file):
+        if line.get("boot") == boot:
+            known |= line
+    for name in measured.keys() - known:
+        found = {"boot": boot, name: measured[name]()}
+        append(given.file, found)
+        known |= found
+    return known
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
@@ -263,7 +228,7 @@ def summary(given: argparse.Namespace) -> outcome.Outcome:
 
 
 def foresight(file: Path) -> str:
-    found = next((line["foretold"] for line in lines(file) if "foretold" in line), {})
+    found = next((line[FORETOLD] for line in reversed(lines(file)) if FORETOLD in line), {})
     return ", ".join(
         f"{one.name} {f'{100 * size:g} %' if (size := found.get(one.name)) else 'nothing'}"
         for one in COPIES
