@@ -2,86 +2,82 @@
 
     python benchmarks/gate_shares.py
 
-prints them as one process sees them, by name, in JSON: the median of several passes on one
-processor, spin and conversion in turns, so that a processor that is slow for a while is slow for
-both. Processes differ, some of them by a third: whoever plants a slowdown takes the median of
-several.
+prints them by name, in JSON. What a conversion takes is what it takes in workers of dlprof: in
+processes with other imports before, ``x.numpy()`` took two thirds of it. So that a processor that
+is slow for a while does not count, it is the fastest sample of each process, and the median of the
+processes; and the fastest of many spins, some on each processor.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
 import timeit
-from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
 
-from gate_suite import SUITE, Conversion, function
-from gate_tools import Planted
-from spun_probe import LOOP, VARIABLE
+from gate_suite import ROOT, SUITE, scenario
+from spun_probe import DIGIT_BITS, LEAST
 
-MANY = 10_000
-LEAST_S = 0.001
-NEIGHBOURS = 30
-PASSES = 3
-PROCESSES = 7
+MANY = 2_000
+CALLS = 100
+SPINS = 300
+PAUSE_S = 0.02
+PROCESSES = 9
 
 
 def turn_shares() -> dict[str, float]:
-    """Of each conversion, by name: the median of fresh processes."""
-    found = [one_process() for _ in range(PROCESSES)]
-    return {name: statistics.median(one[name] for one in found) for name in found[0]}
+    """Of each conversion, by name."""
+    turn_ns = spin_ns(MANY) - spin_ns(0)
+    return {name: turn_ns / MANY / time_ns for name, time_ns in times_ns().items()}
 
 
-def one_process() -> dict[str, float]:
-    done = subprocess.run(
-        [sys.executable, __file__],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=True,
-        text=True,
-    )
-    shares: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return shares
+def spin_ns(turns: int) -> float:
+    """The fastest of many spins."""
+    number = (1 << DIGIT_BITS * (LEAST + turns)) - 1
+    timer = timeit.Timer(number.bit_count)
+    before = os.sched_getaffinity(0)
+    fastest_s = float("inf")
+    for cpu, _ in zip(cycle(before), range(SPINS), strict=False):
+        os.sched_setaffinity(0, {cpu})
+        time.sleep(PAUSE_S)
+        fastest_s = min(fastest_s, timer.timeit(CALLS) / CALLS)
+    os.sched_setaffinity(0, before)
+    return 1e9 * fastest_s
 
 
-@dataclass(frozen=True)
-class Doubled:
-    """A conversion, plain and with as many turns of the spin as about double its time."""
+def times_ns() -> dict[str, float]:
+    """What each conversion takes in most processes, without a turn."""
+    with tempfile.TemporaryDirectory(prefix="dlprof-gate-") as folder:
+        file, kept = Path(folder, "spun.toml"), Path(folder, "session.json")
+        file.write_text(scenario(), encoding="utf-8")
+        command = ["sweep", file, "--rounds", PROCESSES, "-o", kept]
+        subprocess.run(
+            [sys.executable, "-m", "dlprof", *map(str, command)],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
+        results = json.loads(kept.read_text(encoding="utf-8"))["results"]
+    measured = {name_of(one["case"]): one["host_time"]["processes"] for one in results}
+    return {
+        one.name: statistics.median(min(process["samples_ns"]) for process in measured[one.name])
+        for one in SUITE
+    }
 
-    plain: timeit.Timer
-    slow: timeit.Timer
-    turns: int
-    loops: int
 
-    @classmethod
-    def of(cls, conversion: Conversion) -> Doubled:
-        plain = timeit.Timer(function(conversion))
-        loops = 1
-        while plain.timeit(loops) < LEAST_S:
-            loops *= 2
-        spin_s = timeit.timeit(LOOP.format(turns=MANY), "from itertools import repeat", number=1)
-        turns = math.ceil(plain.timeit(loops) / loops / spin_s * MANY)
-        os.environ.update(Planted({conversion: turns}).variables(head=True))
-        slow = timeit.Timer(function(conversion))
-        del os.environ[VARIABLE]
-        return cls(plain, slow, turns, loops)
-
-    def share(self) -> float:
-        """Of one turn: the median of neighbours."""
-        pairs = range(NEIGHBOURS)
-        ratios = [self.slow.timeit(self.loops) / self.plain.timeit(self.loops) for _ in pairs]
-        return (statistics.median(ratios) - 1) / self.turns
+def name_of(case: dict[str, str]) -> str:
+    return f"{case['producer']}->{case['consumer']} {case['export']}->{case['import']}"
 
 
 def main() -> int:
-    doubled = {one.name: Doubled.of(one) for one in SUITE}
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    passes = [{name: one.share() for name, one in doubled.items()} for _ in range(PASSES)]
-    print(json.dumps({name: statistics.median(one[name] for one in passes) for name in doubled}))
+    print(json.dumps(turn_shares(), indent=1))
     return 0
 
 

@@ -231,7 +231,9 @@ def settings_of(
 
 
 def _noise_text(found: noise.Noise | None, head: Sweep, settings: Settings) -> tuple[str, ...]:
-    return () if found is None else tuple(noise.said(found, cases_of(head), settings.own_floors))
+    if found is None:
+        return ()
+    return tuple(noise.said(found, cases_of(head), settings.own_floors, settings.in_turns))
 
 
 def budget_s(asked: Asked) -> float:

@@ -6,7 +6,17 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dlprof.cli.listing import plain_table, text_of
 from dlprof.cli.show import say, width
-from dlprof.reports.matrix import Cell, Grid, called, footnotes, grids, reasons, unlooked, word
+from dlprof.reports.matrix import (
+    Cell,
+    Grid,
+    called,
+    cost,
+    footnotes,
+    grids,
+    reasons,
+    unlooked,
+    word,
+)
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
 from dlprof.reports.tour import answer
@@ -37,7 +47,7 @@ def show_grids(header: Header, rows: Sequence[Row]) -> None:
         say(f"{grid.title}: what the cheapest {good} path of each pair gives\n")
         say(f"{_tables(grid, word)}\n")
         say(f"{grid.title}: what it costs\n")
-        say(f"{_tables(grid, lambda cell: cell.cost)}\n")
+        say(f"{_tables(grid, cost)}\n")
     notes = footnotes(found)
     if notes:
         say(printed("\n".join(notes), width()))

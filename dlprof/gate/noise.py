@@ -25,6 +25,10 @@ LARGEST_FLOOR = 0.3
 """A case that needs a larger floor is too noisy to gate: a conversion that takes a third longer is
 what a gate is for, and a floor above that lets it pass."""
 
+NOT_IN_TURNS = (
+    "The noise file was measured in turns: against a baseline the machine tells less than it says."
+)
+
 Size = Annotated[float, Field(gt=0)]
 
 
@@ -121,9 +125,15 @@ def _raised(floor: Floor, least: float | None) -> Floor:
 
 
 def said(
-    noise: Noise, cases: Iterable[CaseRecord], own: Mapping[Key, tuple[Floor, ...]]
+    noise: Noise,
+    cases: Iterable[CaseRecord],
+    own: Mapping[Key, tuple[Floor, ...]],
+    in_turns: bool = True,
 ) -> list[str]:
-    """What the file means for these cases, in sentences; ``own`` is what :func:`raised` gave."""
+    """What the file means for these cases, in sentences; ``own`` is what :func:`raised` gave.
+
+    The file comes from sides ``in_turns``; where those of the gate are not, it promises too much.
+    """
     known = {key(one.case) for one in noise.cases}
     wanted = {key(case): case.code for case in cases}
     here = [one for one in noise.cases if key(one.case) in wanted]
@@ -137,6 +147,7 @@ def said(
     missing = sum(name not in known for name in wanted)
     most = f"no floor up to {100 * LARGEST_FLOOR:g} % tells"
     return [
+        *([] if in_turns else [NOT_IN_TURNS]),
         *([f"Floors raised to what this machine can tell: {', '.join(higher)}."] if higher else []),
         *([f"Too noisy to gate here ({most}): {', '.join(noisy)}."] if noisy else []),
         *([f"Of {missing} cases the noise file says nothing."] if missing else []),

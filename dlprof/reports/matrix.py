@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from dlprof.quantity import brief_text
 from dlprof.reports.answer import listed
+from dlprof.reports.cell_text import DISTURBED, WHY_DISTURBED, WHY_SCATTERED, why_not_known
 from dlprof.reports.row import Row, trusted
 
 Key = TypeVar("Key", bound=Hashable)
@@ -43,6 +44,8 @@ class Cell:
     """How view or copy depends on where the source begins, in words; empty where it does not."""
     right: bool = False
     """Whether the path keeps shape, dtype and values, and nothing is known against it."""
+    doubt: str = ""
+    """Why the time is not known to be the path's own, in a word; empty where it is."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,7 @@ def _cell_of(best: Row) -> Cell:
         best.unlooked if right else "",
         best.depends,
         right,
+        "" if best.ready is None or best.is_known else why_not_known(best),
     )
 
 
@@ -234,8 +238,29 @@ def word(cell: Cell) -> str:
     return short(cell.verdict) + ("*" if cell.depends and cell.right else "")
 
 
+def cost(cell: Cell) -> str:
+    """The time, with a question mark where it is not known to be the path's own."""
+    return f"{cell.cost}?" if cell.doubt else cell.cost
+
+
 def footnotes(found: Sequence[Grid]) -> list[str]:
-    """What the star means; of which pairs, where it means several things."""
+    """What the star means; of which pairs, where it means several things. Then why a time has a
+    question mark.
+    """
+    return [*_starred(found), *_doubted(found)]
+
+
+def _doubted(found: Sequence[Grid]) -> list[str]:
+    told: dict[str, list[str]] = {}
+    for grid in found:
+        for (row, column), one in grid.cells.items():
+            if one.doubt:
+                why = WHY_DISTURBED if one.doubt == DISTURBED else WHY_SCATTERED
+                told.setdefault(why, []).append(_where(grid, row, column))
+    return [f"? {why}: {listed(places)}" for why, places in told.items()]
+
+
+def _starred(found: Sequence[Grid]) -> list[str]:
     told: dict[str, list[str]] = {}
     for grid in found:
         for (row, column), one in grid.cells.items():

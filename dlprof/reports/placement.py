@@ -9,8 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from dlprof.clean import clean, first_line
-from dlprof.quantity import is_narrow, loop_time_text, plain_time, ratio_text, time_text
+from dlprof.quantity import is_narrow, loop_time_text, plain_time, ratio_text
 from dlprof.reports.answer import listed
+from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row
 from dlprof.session import Placement, Share, TimeMeasure
 
@@ -66,7 +67,7 @@ def _answer(rows: Sequence[Row], where: str) -> str:
         row, found = min(looped, key=lambda one: _median(one[1].in_loop))
         text = (
             "converting in every iteration costs nothing that can be told from the rest:"
-            f" {row.code} takes {time_text(row.ready, row.process_medians_ns)} on its own, an"
+            f" {row.code} takes {told_time(row)} on its own, an"
             f" iteration {loop_time_text(found.in_loop or found.hoisted)}."
         )
     return " ".join([f"With {use_text(rows[0])}{where}: {text}", *_implicit(rows)])

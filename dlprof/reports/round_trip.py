@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dlprof.quantity import plain_time, ratio_text
 from dlprof.reports import trip_answer, trips_in_a_row
 from dlprof.reports.answer import KINDS, slower
+from dlprof.reports.cell_text import why_not_known
 from dlprof.reports.row import Row
 from dlprof.reports.trip_paths import key_of, ranked, unsafe_text, way_back
 from dlprof.reports.trips_in_a_row import InARow
@@ -40,8 +41,11 @@ class Trip:
 
     @property
     def differs(self) -> bool:
-        """Whether the directions can be told apart."""
-        return slower(self.back, self.there)
+        """Whether the directions can be told apart.
+
+        They cannot where the time of the slower one may be that of other programs.
+        """
+        return self.there.is_known and slower(self.back, self.there)
 
     @property
     def trip_ns(self) -> float:
@@ -137,7 +141,8 @@ def _directions(trip: Trip) -> str:
 
 
 def _cost(row: Row) -> str:
-    return plain_time(row.cost_ns)
+    """The time; in brackets why it is not known to be the path's own."""
+    return plain_time(row.cost_ns) + ("" if row.is_known else f" ({why_not_known(row)})")
 
 
 def _by(row: Row) -> str:
@@ -157,7 +162,7 @@ def _side(row: Row) -> str:
     }.get(row.loaded, f"; behind queued work it {row.loaded}")
     unsafe = unsafe_text(row)
     told = f"; {unsafe}" if unsafe else ""
-    return f"{plain_time(row.cost_ns)}: {row.code}, {_kind(row)}{_speed(row)}{told}{loaded}"
+    return f"{_cost(row)}: {row.code}, {_kind(row)}{_speed(row)}{told}{loaded}"
 
 
 def _why(trip: Trip) -> str:

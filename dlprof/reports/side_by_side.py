@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dlprof.quantity import plain_time, ratio_text, time_text
+from dlprof.quantity import plain_time, ratio_text
 from dlprof.reports.answer import slower
+from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row
 from dlprof.rules.known import mapping
 from dlprof.session import Header
@@ -54,7 +55,7 @@ def cell(row: Row | None) -> str:
     if row.ready is None:
         return row.status
     word = "wrong" if row.changed else row.owner if row.status == "ok" else row.status
-    return f"{time_text(row.ready, row.process_medians_ns)} {word}"
+    return f"{told_time(row)} {word}"
 
 
 def answer(rows: Sequence[Row]) -> str:

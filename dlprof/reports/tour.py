@@ -56,12 +56,17 @@ def _starred(cells: Sequence[tuple[str, Cell]]) -> str:
 
 
 def _costliest(cells: Sequence[tuple[str, Cell]]) -> str:
-    """The right path that takes longest, in its slowest mode, whatever it gives."""
+    """The right path that takes longest, in its slowest mode, whatever it gives.
+
+    One whose time is not known to be its own only where there is no other.
+    """
     right = [found for found in cells if found[1].right]
     if not right:
         return ""
-    name, worst = max(right, key=lambda found: found[1].cost_ns)
-    return f" The costliest of them is {name}: {worst.cost} for {worst.code}, {_kind(worst)}."
+    known = [found for found in right if not found[1].doubt]
+    name, worst = max(known or right, key=lambda found: found[1].cost_ns)
+    time = f"{worst.cost} ({worst.doubt})" if worst.doubt else worst.cost
+    return f" The costliest of them is {name}: {time} for {worst.code}, {_kind(worst)}."
 
 
 def _kind(cell: Cell) -> str:

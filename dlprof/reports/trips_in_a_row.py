@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time, time_text
 from dlprof.reports import trip_owners, trip_paths
+from dlprof.reports.cell_text import why_not_known
 from dlprof.reports.race import RACE
 from dlprof.reports.row import Row
 from dlprof.session import RoundTrip
@@ -110,7 +111,12 @@ def _refused(trips: InARow) -> Iterator[str]:
 
 def _path(row: Row) -> str:
     unsafe = trip_paths.unsafe_text(row)
-    return f"by {row.code} ({plain_time(row.cost_ns)} alone{f'; {unsafe}' if unsafe else ''})"
+    alone = f"{plain_time(row.cost_ns)}{_doubt(row)} alone"
+    return f"by {row.code} ({alone}{f'; {unsafe}' if unsafe else ''})"
+
+
+def _doubt(row: Row) -> str:
+    return "" if row.is_known else f", {why_not_known(row)},"
 
 
 def _owners(trips: InARow) -> Iterator[str]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from dlprof.axes import shape_text
 from dlprof.owner_times import owner_times_text
-from dlprof.quantity import plain_time, size_text, time_text
+from dlprof.quantity import plain_time, size_text
+from dlprof.reports.cell_text import told_time
 from dlprof.reports.result_row import row_of
 from dlprof.reports.row import Row
 from dlprof.rules.known import number
@@ -106,7 +107,7 @@ def _line(result: Result) -> str:
 
 
 def _cost(row: Row) -> str:
-    return time_text(row.ready, row.process_medians_ns) if row.ready is not None else ""
+    return told_time(row) if row.ready is not None else ""
 
 
 def how_sure(finding: FindingRecord, results: Sequence[Result], session: Session) -> str:

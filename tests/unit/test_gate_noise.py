@@ -80,6 +80,11 @@ def test_what_it_means_is_said_in_words():
     ]
 
 
+def test_against_a_baseline_it_is_said_that_the_machine_tells_less():
+    first, *_ = said(noise(of("a", 0.2)), [case("a")], {}, in_turns=False)
+    assert "measured in turns: against a baseline the machine tells less" in first
+
+
 def test_a_file_is_read_as_it_was_written(tmp_path):
     path = tmp_path / "n.json"
     written = noise(of(), of("b", None))

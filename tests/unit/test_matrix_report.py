@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from builders import lost_row, make_measure, make_row
 
-from dlprof.reports.matrix import Cell, called, cell, cells, footnotes, grids, reasons, word
+from dlprof.reports.matrix import Cell, called, cell, cells, cost, footnotes, grids, reasons, word
 from dlprof.reports.tour import answer
 
 pytestmark = pytest.mark.unit
@@ -134,6 +134,22 @@ def test_the_answer_counts_and_names_the_costliest():
         " 1 has no path that is not refused."
         " The costliest of them is b → a: 5.0 ms for c(x), a copy."
     )
+
+
+def test_a_time_that_is_not_known_to_be_the_paths_own_has_a_question_mark_and_a_note():
+    found = grids([make_row("d(x)", 100.0, frameworks="a → b", disturbed=True)])
+    (only,) = found[0].cells.values()
+    assert cost(only) == "100 ns?"
+    (note,) = footnotes(found)
+    assert note.startswith("? disturbed: ")
+    assert note.endswith("a → b")
+
+
+def test_the_costliest_is_one_whose_time_is_known_where_there_is_one():
+    disturbed = make_row("d(x)", 5e6, frameworks="a → b", disturbed=True)
+    known = make_row("v(x)", 100.0, frameworks="b → a")
+    assert "The costliest of them is b → a: 100 ns for v(x)" in answer(grids([disturbed, known]))
+    assert "is a → b: 5.0 ms (disturbed) for d(x)" in answer(grids([disturbed]))
 
 
 def test_nothing_measured_is_the_answer_to_nothing():

@@ -55,6 +55,15 @@ def test_other_arrays_and_environments_are_other_trips():
     assert trips(rows) == []
 
 
+def test_a_direction_whose_time_may_be_that_of_other_programs_is_not_told_apart():
+    late = replace(THERE, disturbed=True)
+    (trip,) = trips([late, BACK])
+    assert "not told apart" in text(trip)
+    assert "there 13 ms (disturbed): to(x)" in text(trip)
+    (trip,) = trips([THERE, replace(BACK, disturbed=True)])
+    assert trip.differs
+
+
 def test_a_pair_in_one_direction_is_no_trip():
     lost = way("cupy → tf", "fro(x)", 1e6, changed=("values",))
     assert trips([THERE, lost]) == []

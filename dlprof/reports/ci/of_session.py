@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from dlprof.clean import clean, first_line
-from dlprof.quantity import time_text
 from dlprof.reports import command
+from dlprof.reports.cell_text import told_time
 from dlprof.reports.ci.check import ERROR, FAILED, SKIPPED, Check, lines_of
 from dlprof.reports.ci.remark import Remark, distinct, fingerprint
 from dlprof.reports.result_row import row_of, rows_of
@@ -127,9 +127,8 @@ def _of_case(row: Row, findings: Sequence[FindingRecord], fails: Fails) -> Check
         outcome = ERROR if row.status in LOST else SKIPPED
         said = f"{row.status}: {first_line(row.why_not)}"
         return Check(suite, name, outcome, row.status, said, said)
-    time = time_text(row.ready, row.process_medians_ns)
     others = [_title(finding) for finding in findings]
-    return Check(suite, name, text=lines_of([f"ready {time}, {row.owner}", *others]))
+    return Check(suite, name, text=lines_of([f"ready {told_time(row)}, {row.owner}", *others]))
 
 
 def name_of(row: Row) -> str:

@@ -93,7 +93,8 @@ def square(group: Sequence[Entry]) -> Square:
         kind = "wrong"
     elif found.depends:
         verdict = f"{verdict}, by alignment"
-    return Square(verdict, found.cost, best, kind)
+    time = f"{found.cost} ({found.doubt})" if found.doubt else found.cost
+    return Square(verdict, time, best, kind)
 
 
 def _owner(entry: Entry) -> str:
