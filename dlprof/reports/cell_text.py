@@ -31,9 +31,23 @@ def device_text(row: Row) -> str:
 
 
 def speed_text(row: Row) -> str:
+    """GB/s of a copy; one for each mode of its time, in the same order."""
     if row.gb_per_s is None or row.size_bytes < LEAST_BYTES or not row.is_known:
         return "-"
-    return f"{row.gb_per_s:.2g}"
+    return " | ".join(f"{speed:.2g}" for speed in in_modes(row, row.gb_per_s))
+
+
+def in_modes(row: Row, per_time: float) -> list[float]:
+    """What is so much at the median of the time, in each of its modes: less where that is slow."""
+    modes = row.ready.modes if row.ready is not None else []
+    found = [per_time * row.cost_ns / mode.median_ns for mode in modes if mode.median_ns > 0]
+    return found or [per_time]
+
+
+def told_speed(row: Row) -> str:
+    """``5.8 GB/s``; empty where nothing is copied or little is known."""
+    speed = speed_text(row)
+    return "" if speed == "-" else f"{speed} GB/s"
 
 
 def owner_text(row: Row) -> str:

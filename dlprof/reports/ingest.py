@@ -10,7 +10,7 @@ from rich.text import Text
 
 from dlprof.quantity import plain_time, significant, size_text
 from dlprof.reports.answer import listed
-from dlprof.reports.cell_text import told_time
+from dlprof.reports.cell_text import in_modes, told_speed, told_time
 from dlprof.reports.row import Row
 
 MOST_ROWS = 40
@@ -109,7 +109,8 @@ def share_of_memcpy(row: Row) -> str:
     """A copy's bandwidth as a share of memcpy's; with a star where the result has another dtype."""
     if row.share_of_memcpy is None or not row.is_known:
         return "-"
-    return _percent(row.share_of_memcpy) + ("*" if _dtype(row) else "")
+    shares = " | ".join(map(_percent, in_modes(row, row.share_of_memcpy)))
+    return shares + ("*" if _dtype(row) else "")
 
 
 def _dtype(row: Row) -> str:
@@ -177,11 +178,9 @@ def _fastest(copies: Sequence[Row]) -> str:
 
 def _speed(row: Row) -> str:
     """Its bandwidth, and the share of memcpy's; nothing where its time is not known."""
-    if not row.is_known:
-        return ""
-    speed = "" if row.gb_per_s is None else f" at {row.gb_per_s:.2g} GB/s"
-    share = "" if row.share_of_memcpy is None else f", {share_of_memcpy(row)} of memcpy"
-    return f"{speed}{share}"
+    speed, share = told_speed(row), share_of_memcpy(row)
+    told = f" at {speed}" if speed else ""
+    return told if share == "-" else f"{told}, {share} of memcpy"
 
 
 def answer(rows: Sequence[Row]) -> str:

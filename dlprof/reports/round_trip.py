@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from dlprof.quantity import plain_time, ratio_text
 from dlprof.reports import trip_answer, trips_in_a_row
 from dlprof.reports.answer import KINDS, slower
-from dlprof.reports.cell_text import why_not_known
+from dlprof.reports.cell_text import told_speed, why_not_known
 from dlprof.reports.row import Row
 from dlprof.reports.trip_paths import key_of, ranked, unsafe_text, way_back
 from dlprof.reports.trips_in_a_row import InARow
 from dlprof.session import RoundTrip
 
 TRIPS = 100
-LEAST_BYTES = 64 * 2**10
-"""A bandwidth of fewer bytes tells of the call, not of the copy."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +186,5 @@ def _kind(row: Row) -> str:
 
 
 def _speed(row: Row) -> str:
-    if row.gb_per_s is None or row.size_bytes < LEAST_BYTES:
-        return ""
-    return f" at {row.gb_per_s:.2g} GB/s"
+    speed = told_speed(row)
+    return f" at {speed}" if speed else ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dlprof.axes import shape_text
 from dlprof.owner_times import owner_times_text
 from dlprof.quantity import plain_time, size_text
-from dlprof.reports.cell_text import told_time
+from dlprof.reports.cell_text import told_speed, told_time
 from dlprof.reports.result_row import row_of
 from dlprof.reports.row import Row
 from dlprof.rules.known import number
@@ -96,7 +96,7 @@ def _line(result: Result) -> str:
         _cost(row),
         {"-": "", "?": "view or copy: cannot tell"}.get(row.owner, f"result: {row.owner}"),
         owner_times_text(result),
-        f"{row.gb_per_s:.2g} GB/s" if row.gb_per_s and row.owner == "copy" else "",
+        told_speed(row),
         f"behind queued work: {row.loaded}" if row.loaded else "",
         f"changed: {', '.join(row.changed)}" if row.changed else "",
         "" if row.status == "ok" else f"{row.status}: {row.reason}",

@@ -47,6 +47,13 @@ def test_a_copy_is_the_consumers_and_is_compared_with_memcpy_and_the_making():
     assert "the fastest is tensor(x) at 3.4 GB/s, 45 % of memcpy." in text(row)
 
 
+def test_a_copy_in_modes_is_compared_with_memcpy_in_each():
+    modes = [{"median_ns": 1 * MS, "rounds": [0]}, {"median_ns": 4 * MS, "rounds": [1]}]
+    ready = make_measure(2 * MS, None, modes=modes)
+    row = loaded("tensor(x)", gb_per_s=3.0, share_of_memcpy=0.4)
+    assert ingest.share_of_memcpy(replace(row, ready=ready)) == "80 % | 20 %"
+
+
 def test_a_call_that_asks_for_no_copy_is_not_named_as_the_fastest_copy():
     asked_not_to = loaded("torch.asarray(x, copy=False)", ready=1e6)
     (sentence,) = [
