@@ -94,6 +94,7 @@ class Worker:
         self._oom_kills = 0
         self._heard = Outcome("crashed", None)
         self._deadline: float | None = None
+        self._importing = True
         self._stopped_at: float | None = None
         self.turn = ""
         """What the worker waits for its turn to take a sample of."""
@@ -121,6 +122,7 @@ class Worker:
         self._oom_kills = oom_kills()
         self._asked_at = time.monotonic()
         self._deadline = self._stopped_at = None
+        self._importing = True
         self._heard = Outcome("crashed", None)
         self._write({**request, "id": self._last_id})
 
@@ -188,8 +190,8 @@ class Worker:
                 if "done" in message:
                     outcome.status, outcome.reason = str(message["done"]), message.get("reason")
                     return outcome
-                if self._record(message, outcome, on_stage) and outcome.stage != "import":
-                    self._deadline = min(self._deadline, time.monotonic() + limit_s)
+                if self._record(message, outcome, on_stage):
+                    self._limit(outcome.stage, limit_s)
             if ended:
                 return self._died(outcome)
             if self._stopped_at is not None:
@@ -197,6 +199,12 @@ class Worker:
             if time.monotonic() > self._deadline:
                 importing = outcome.stage in ("start", "import")
                 return self._timed_out(outcome, import_limit_s if importing else limit_s)
+
+    def _limit(self, stage: str, limit_s: float) -> None:
+        """With the first stage after the import the limit begins that is not the import's."""
+        if self._importing and stage != "import":
+            self._deadline = time.monotonic() + limit_s
+            self._importing = False
 
     def heard(self) -> Outcome:
         """What it has said so far to a request whose end was not waited for."""

@@ -78,11 +78,21 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "handshake": _newest(parts, "handshake") or [],
         "notes": [*_notes(answers), *stops],
         "interrupted": stops[-1] if stops else None,
+        "in_company": _in_company(parts),
         "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
         "rounds": [
             round_ for round_, answer in answers if answer["status"] == "ok" and round_ < rounds
         ],
     }
+
+
+def _in_company(parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] | None:
+    found = [(round_, part["in_company"]) for round_, part in parts if "in_company" in part]
+    if not found:
+        return None
+    crashes = [one for _, one in found if one["status"] == "crashed"]
+    worst = (crashes or [one for _, one in found])[0]
+    return {**worst, "rounds": [round_ for round_, _ in found]}
 
 
 def _standing(answers: Answers) -> list[tuple[int, dict[str, Any]]]:

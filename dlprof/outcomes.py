@@ -14,6 +14,17 @@ AFTER_DROP = "lifetime after drop"
 """The stage in which a result is read whose source is gone; see ``dlprof.worker.lifetime``."""
 
 
+def status_of(outcome: Outcome) -> str:
+    """The status of the session: what ended in an error of the worker's own is crashed, too."""
+    return "crashed" if outcome.status == "failed" else outcome.status
+
+
+def broke_in_company(outcome: Outcome) -> bool:
+    """Whether a lost worker may be the work of the cases before: an import that hangs is not."""
+    hung = outcome.status == "timeout" and outcome.stage in ("start", "import")
+    return not outcome.alive and not hung
+
+
 def died_before(outcome: Outcome) -> bool:
     """Whether a worker died before it began: of the case that it had served before this one."""
     return not outcome.alive and outcome.stage == "start"
@@ -90,5 +101,9 @@ def _lost_in(outcome: Outcome) -> dict[str, Any]:
     )
     return {
         "verdict": "dangling" if died or known.get("changed_after_drop") is True else "unknown",
-        "evidence": {**known, "reason": outcome.reason or outcome.status},
+        "evidence": {
+            **known,
+            "reason": outcome.reason or outcome.status,
+            "worker": status_of(outcome),
+        },
     }

@@ -25,11 +25,13 @@ from dlprof.interpreter import Outcome, Worker
 from dlprof.interrupts import uninterrupted
 from dlprof.journal import INTERRUPTED, Journal
 from dlprof.outcomes import (
+    broke_in_company,
     died_before,
     interrupted,
     interrupted_diagnosis,
     only_first_call,
     serves_no_more,
+    status_of,
     take_over,
 )
 from dlprof.plan import Case
@@ -216,12 +218,13 @@ class Runner:
                         yield Stop(waiting[0][0])
                     index, case = waiting.pop(0)
                     with self._kept_if_stopped(index, round_, worker):
-                        outcome = yield from self._asked(worker, index, round_, turns)
+                        alone = len(group) == 1
+                        outcome = yield from self._asked(worker, index, round_, turns, alone)
                     if served and died_before(outcome):
                         waiting.insert(0, (index, case))
                         break
                     served += 1
-                    if not outcome.alive and self.settings.together and len(group) > 1:
+                    if broke_in_company(outcome) and self.settings.together and not alone:
                         outcome = yield from self._alone(index, round_, outcome, turns)
                         self._keep(index, round_, outcome)
                         break
@@ -308,6 +311,10 @@ class Runner:
         """Try a case that broke a worker it shared with other pairs once more in its own."""
         with self._worker(self.cases[index]) as worker:
             outcome = yield from self._asked(worker, index, round_, turns, alone=True)
+        outcome.parts["in_company"] = {
+            "status": status_of(broken),
+            "reason": broken.reason or broken.status,
+        }
         if outcome.alive:
             outcome.failures.append(
                 {
@@ -370,12 +377,11 @@ class Runner:
         self.on_answer()
 
     def _record(self, index: int, round_: int, outcome: Outcome) -> None:
-        status = "crashed" if outcome.status == "failed" else outcome.status
         self.journal.add(
             index,
             round_,
             {
-                "status": status,
+                "status": status_of(outcome),
                 "reason": outcome.reason,
                 "parts": outcome.parts,
                 "failures": outcome.failures,

@@ -121,6 +121,18 @@ class Placement(Model):
     refused: dict[str, str] = {}
 
 
+class Company(Model):
+    """What became of a case beside others, of which it was tried again alone.
+
+    ``rounds`` are all in which that was so; ``status`` and ``reason`` are those of the first crash,
+    or where there was none of the first.
+    """
+
+    status: Status
+    reason: str
+    rounds: list[int]
+
+
 class Result(Model):
     case: CaseRecord
     status: Status
@@ -149,6 +161,7 @@ class Result(Model):
     handshake: list[dict[str, Free]] = []
     notes: list[str] = []
     interrupted: str | None = None
+    in_company: Company | None = None
     output: str | None = None
     rounds: list[int] = []
     environment: str | None = None

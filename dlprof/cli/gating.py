@@ -26,7 +26,7 @@ from dlprof.compare.times import Settings
 from dlprof.errors import BadInterpreter, DlprofError, Interrupted, Unmeasured, Unsure, UsageError
 from dlprof.gate import noise
 from dlprof.gate.baseline import check
-from dlprof.gate.cases import cases_of
+from dlprof.gate.cases import cases_of, without_turns
 from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.measure import Task, gate
 from dlprof.reports.comparison import Names
@@ -134,7 +134,10 @@ def measure(
             kept,
             bar,
             budget_s(asked),
-            told=_noise_text(known, head, settings),
+            told=(
+                *(without_turns(head) if settings.in_turns else ()),
+                *_noise_text(known, head, settings),
+            ),
         )
         try:
             found = gate(task)

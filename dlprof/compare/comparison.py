@@ -44,7 +44,8 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
         base=_header(base),
         head=_header(head),
         cases=tuple(
-            _compared(pair, times[place], base, head) for place, pair in enumerate(matched.pairs)
+            _compared(pair, times[place], base, head, settings.in_turns)
+            for place, pair in enumerate(matched.pairs)
         ),
         floors=settings.floors,
         differences=differ,
@@ -97,6 +98,8 @@ def _sort_out(
                 continue
             sample = sample_of(pair.base, pair.head, floor, settings)
             reason = _invalid(pair.base, pair.head) or doubts.machine
+            if reason is None and _always_alone(pair, sample):
+                reason = "there is no round in which neither side had to measure it again, alone"
             if reason is None and (sample.stateful or not _steady(pair, floor)):
                 reason = doubts.load
             if reason is not None:
@@ -119,7 +122,16 @@ def _one_sided(pair: Pair, floor: Floor) -> list[Time]:
         stopped = pair.head is not None and pair.head.status == "skipped"
         reason = _words_of(pair.head)
         return [_time_without(pair, floor, UNSURE if stopped else GONE, reason)]
-    return [_time_without(pair, floor, NEW, _words_of(pair.base))] if has_head else []
+    if not has_head:
+        return []
+    # What worked in BASE for a while, or might have, is not new in HEAD: it was not compared.
+    word = NEW
+    if pair.base is not None and pair.base.status == "skipped":
+        word = UNSURE
+    elif pair.base is not None and pair.base.rounds:
+        word = INVALID
+    reason = _words_of(pair.base)
+    return [_time_without(pair, floor, word, reason if word == NEW else f"BASE: {reason}")]
 
 
 def _words_of(result: Result | None) -> str:
@@ -159,6 +171,9 @@ def sample_of(base: Result, head: Result, floor: Floor, settings: Settings) -> S
     sides = [
         processes(side, floor.measure) if side.status in TIMED else () for side in (base, head)
     ]
+    if settings.in_turns:
+        apart = _tried_again(base) | _tried_again(head)
+        sides = [tuple(one for one in side if one.round not in apart) for side in sides]
     return Sample(
         sides[0],
         settings.speed.normalised(sides[1], stateful) if settings.speed else sides[1],
@@ -166,6 +181,18 @@ def sample_of(base: Result, head: Result, floor: Floor, settings: Settings) -> S
         in_turns=settings.in_turns,
         floor_sd=settings.floor_sds.get(key(head.case)),
     )
+
+
+def _always_alone(pair: Pair, sample: Sample) -> bool:
+    """Whether no round is left of one that had to be tried again."""
+    sides = (pair.base, pair.head)
+    tried = any(one is not None and one.in_company is not None for one in sides)
+    return tried and not (sample.base and sample.head)
+
+
+def _tried_again(result: Result) -> set[int]:
+    """Rounds in which it was measured once more, alone: without the other side beside it."""
+    return set() if result.in_company is None else set(result.in_company.rounds)
 
 
 def _steady(pair: Pair, floor: Floor) -> bool:
@@ -177,13 +204,16 @@ def _stateful(known: Known) -> bool:
     return known.owner != "view" and known.size_bytes >= STATEFUL_BYTES
 
 
-def _compared(pair: Pair, times: Sequence[Time], base: Header, head: Header) -> Compared:
+def _compared(
+    pair: Pair, times: Sequence[Time], base: Header, head: Header, one_scenario: bool
+) -> Compared:
+    """``one_scenario``: both sides were asked for all cases, also of frameworks that one lacks."""
     old, new = pair.base, pair.head
     return Compared(
         case=pair.case,
         times=tuple(times),
         changes=changes(old, new) if old and new else (),
-        asked=asked_for(head if new is None else base, pair.case),
+        asked=one_scenario or asked_for(head if new is None else base, pair.case),
         statuses=(old.status if old else None, new.status if new else None),
         reasons=(old.reason if old else None, new.reason if new else None),
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dlprof.clean import first_line
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.decision import SLOWER, UNSURE
 from dlprof.compare.record import GONE, INVALID, TIMED, Compared, Comparison
 from dlprof.compare.verdicts import LOST, Change
+
+BROKEN = ("crashed", "timeout")
 
 DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
 
@@ -73,7 +76,10 @@ def _worse(comparison: Comparison, criteria: Criteria) -> Iterator[tuple[Compare
 
 
 def _is_invalid(case: Compared, criteria: Criteria) -> bool:
-    return case.failed_once or (criteria.times and _has(case, INVALID))
+    """Also where it crashed or hung on both sides: nobody knows what HEAD makes of it."""
+    if case.failed_once or set(case.statuses) <= set(BROKEN):
+        return True
+    return criteria.times and _has(case, INVALID)
 
 
 def _has(case: Compared, word: str) -> bool:
@@ -84,7 +90,7 @@ def _is_unsure(case: Compared, criteria: Criteria) -> bool:
     """Also where a time or a verdict of BASE is not there in HEAD, for whatever reason."""
     if any(change.direction == LOST for change in case.changes):
         return True
-    lost = case.statuses[0] in TIMED and case.statuses[1] in (None, "skipped")
+    lost = case.statuses[0] in (*TIMED, "skipped") and case.statuses[1] in (None, "skipped")
     if lost and not vanished(case):
         return True
     return criteria.times and (_has(case, UNSURE) or (_has(case, GONE) and not case.changes))
@@ -102,6 +108,9 @@ def _nothing(comparison: Comparison) -> str:
             return f"{name} holds no case"
     if not any(all(case.statuses) for case in comparison.cases):
         return "BASE and HEAD have no case in common: they are of different scenarios"
-    if not any(case.times or case.changes for case in comparison.cases if all(case.statuses)):
+    both = [case for case in comparison.cases if all(case.statuses)]
+    if not any(case.times or case.changes for case in both):
         return "no case that both have was measured in either"
+    if all(case.statuses[0] == "unsupported" for case in both):
+        return f"BASE refuses every case: {first_line(both[0].reasons[0])}"
     return ""

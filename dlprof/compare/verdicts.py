@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from dlprof.instruments import DIAGNOSIS
 from dlprof.rules.known import Known, number, seen
 from dlprof.rules.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.session import Result
@@ -20,8 +21,10 @@ WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
 UNTAKEN = ("skipped", "invalid")
 """Statuses that say nothing about the conversion: the run ended before it, or was disturbed."""
 
+CRASHED_IN_COMPANY = "crashed after other conversions, ok alone"
+
 _BADNESS: Mapping[str, int] = MappingProxyType(
-    {"ok": 0, "unsupported": 1, "timeout": 2, "crashed": 3}
+    {"ok": 0, CRASHED_IN_COMPANY: 1, "unsupported": 2, "timeout": 3, "crashed": 4}
 )
 
 SCALES: Mapping[str, Mapping[str, tuple[int, str]]] = MappingProxyType(
@@ -68,23 +71,34 @@ class Change:
 def changes(base: Result, head: Result) -> tuple[Change, ...]:
     """All changes of one case."""
     status = _status(base, head)
-    if status is not None:
-        return (status,)
+    told = () if status is None else (status,)
     if base.status != "ok" or head.status != "ok":
-        return ()
-    return tuple(_of_measures(base, head))
+        return told
+    return (*told, *_of_measures(base, head))
 
 
 def _status(base: Result, head: Result) -> Change | None:
-    if base.status == head.status or {base.status, head.status} & set(UNTAKEN):
+    old, new = _word(base), _word(head)
+    if old == new or {old, new} & set(UNTAKEN):
         return None
-    worse = _BADNESS[head.status] > _BADNESS[base.status]
+    worse = _BADNESS[new] > _BADNESS[old]
     direction, severity = (WORSE, "error") if worse else (BETTER, "info")
-    return Change("status", base.status, head.status, direction, severity)
+    return Change("status", old, new, direction, severity)
+
+
+def _word(result: Result) -> str:
+    """The status; of what crashed beside other conversions and works alone, that it did."""
+    company = result.in_company
+    crashed = company is not None and company.status == "crashed"
+    return CRASHED_IN_COMPANY if result.status == "ok" and crashed else result.status
 
 
 def _of_measures(base: Result, head: Result) -> Iterator[Change]:
+    crashes = {change.what: change for change in _crashes(base, head)}
+    yield from crashes.values()
     for what, scale in SCALES.items():
+        if what in crashes:
+            continue
         used = _PROMISED_COPY if what == "ownership" and head.case.promise == "copy" else scale
         change = _on_scale(what, used, base, head)
         if change is not None:
@@ -102,6 +116,16 @@ def _of_measures(base: Result, head: Result) -> Iterator[Change]:
             direction,
             "warning" if direction == WORSE else "info",
         )
+
+
+def _crashes(base: Result, head: Result) -> Iterator[Change]:
+    """Instruments in which HEAD's worker crashed, and BASE's did not."""
+    for what in DIAGNOSIS:
+        old, new = getattr(base, what), getattr(head, what)
+        if old is None or new is None or new.verdict != "unknown":
+            continue
+        if new.evidence.get("worker") == "crashed" != old.evidence.get("worker"):
+            yield Change(what, old.verdict, "crashed", WORSE, "error")
 
 
 def _on_scale(

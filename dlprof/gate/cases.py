@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from dlprof.place import place_of
+from dlprof.plan import Case
 from dlprof.scenario.request import Sweep
 from dlprof.session import CaseRecord
+from dlprof.settings import OWN_PROCESS_BYTES
+
+NO_TURNS = (
+    "Arrays of 1 GiB or more took no turns: their sides were measured one after the other, round by"
+    " round."
+)
 
 
 def cases_of(sweep: Sweep) -> list[CaseRecord]:
     """Its cases. Raises :class:`~dlprof.errors.Unmeasured` where there are none."""
+    return [CaseRecord.model_validate(case.record()) for case in _planned(sweep)]
+
+
+def without_turns(sweep: Sweep) -> tuple[str, ...]:
+    """What is to be said where two arrays of a case at once may be more than there is memory."""
+    large = any(case.size_bytes >= OWN_PROCESS_BYTES for case in _planned(sweep))
+    return (NO_TURNS,) if large else ()
+
+
+def _planned(sweep: Sweep) -> tuple[Case, ...]:
     request = sweep.request
     place = place_of(request.pairs, request.axes, request.globs, sweep.catalog)
-    return [CaseRecord.model_validate(case.record()) for case in place.cases]
+    return tuple(place.cases)

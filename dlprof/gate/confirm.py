@@ -21,25 +21,40 @@ def flagged(comparison: Comparison, criteria: Criteria) -> frozenset[Key]:
 
 
 def confirmed(
-    first: Comparison, second: Comparison | None, cases: frozenset[Key], criteria: Criteria
+    first: Comparison,
+    second: Comparison | None,
+    cases: frozenset[Key],
+    criteria: Criteria,
+    stopped: bool = False,
 ) -> Comparison:
-    """The first pass with what the second makes of ``cases``; None where there was none."""
+    """The first pass with what the second makes of ``cases``; None where there was none.
+
+    Where the second was ``stopped``, what it did not see says nothing.
+    """
     again = {key(case.case): case for case in (second.cases if second else ())}
     return replace(
         first,
         cases=tuple(
-            _judged(case, again.get(key(case.case)), criteria) if key(case.case) in cases else case
+            _judged(case, again.get(key(case.case)), criteria, stopped)
+            if key(case.case) in cases
+            else case
             for case in first.cases
         ),
     )
 
 
-def _judged(case: Compared, again: Compared | None, criteria: Criteria) -> Compared:
+def _judged(case: Compared, again: Compared | None, criteria: Criteria, stopped: bool) -> Compared:
     times = {time.measure: time for time in (again.times if again else ())}
-    changes = tuple(_change(change, again, criteria) for change in case.changes)
-    crash = [old for old, new in zip(case.changes, changes, strict=True) if _unconfirmed(old, new)]
+    changes = tuple(_change(change, again, criteria, stopped) for change in case.changes)
+    pairs = () if stopped else zip(case.changes, changes, strict=True)
+    crash = [old for old, new in pairs if _unconfirmed(old, new)]
     crash += _only_again(case, again, criteria)
-    judged = tuple(_time(time, times) for time in case.times)
+    why_not = (
+        "it was stopped before it was measured again"
+        if stopped
+        else "there was no time to measure it again"
+    )
+    judged = tuple(_time(time, times, why_not) for time in case.times)
     if crash:
         # It failed once, so that it is no pass whatever --unsure says.
         reason = f"{crash[0].after} in one of two passes"
@@ -61,12 +76,12 @@ def _unconfirmed(old: Change, new: Change) -> bool:
     return old.what == "status" and new != old
 
 
-def _time(time: Time, again: Mapping[str, Time]) -> Time:
+def _time(time: Time, again: Mapping[str, Time], why_not: str) -> Time:
     if time.word != SLOWER:
         return time
     second = again.get(time.measure)
     if second is None:
-        reason = f"{_ratio(time)} times as long, and there was no time to measure it again"
+        reason = f"{_ratio(time)} times as long, and {why_not}"
         return replace(time, word=UNSURE, reason=reason)
     said = f"{_ratio(time)} times as long in the first pass, {_ratio(second)} in the second"
     if second.word == SLOWER:
@@ -83,7 +98,7 @@ def _ratio(time: Time) -> str:
     return "no known number of" if time.ratio is None else f"{time.ratio:.3f}"
 
 
-def _change(change: Change, again: Compared | None, criteria: Criteria) -> Change:
+def _change(change: Change, again: Compared | None, criteria: Criteria, stopped: bool) -> Change:
     """The change if the second pass saw it too; else one that nobody can be sure of."""
     if not criteria.fails(change):
         return change
@@ -93,5 +108,6 @@ def _change(change: Change, again: Compared | None, criteria: Criteria) -> Chang
         for other in again.changes
     ):
         return change
-    seen = "not seen again" if again is not None else "not looked at again"
+    looked = again is not None and not stopped
+    seen = "not seen again" if looked else "not looked at again"
     return replace(change, after=f"{change.after} ({seen})", direction=LOST, severity="info")

@@ -82,13 +82,13 @@ def gate(task: Task) -> Gated:
     anew = _worse(first, task.criteria) if until.passed else cases
     if anew and not ran.interrupted:
         second, again = _pass(task, "-again", anew, until)
-    found = confirmed(first, second, cases, task.criteria)
+    stopped = ran.interrupted or (again is not None and again.interrupted)
+    found = confirmed(first, second, cases, task.criteria, stopped)
     told = (
         measured_text(ran, again, time.monotonic() - begun, isinstance(task.base, Session)),
         *(speed_text(first) if isinstance(task.base, Session) else ()),
         *task.told,
     )
-    stopped = ran.interrupted or (again is not None and again.interrupted)
     return Gated(replace(found, told=told), stopped)
 
 

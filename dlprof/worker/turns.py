@@ -51,14 +51,13 @@ class Turns:
     def pinned(self) -> Iterator[None]:
         """Keep this thread on the processor, where that can be had."""
         before = _allowed()
-        if self.cpu not in before:
+        if self.cpu not in before or not _moved({self.cpu}):
             yield
             return
-        os.sched_setaffinity(0, {self.cpu})
         try:
             yield
         finally:
-            os.sched_setaffinity(0, before)
+            _moved(before)
 
 
 @dataclass(frozen=True)
@@ -118,6 +117,15 @@ def _by_several_threads(loop: timer.Loop, loops: int) -> bool:
     loop(loops)
     own, all_ = time.thread_time_ns() - own, time.process_time_ns() - all_
     return all_ - own > max(NOTABLE * own, NOTABLE * TURN_NS)
+
+
+def _moved(cpus: set[int]) -> bool:
+    """Whether this thread is on these processors from now on; some systems forbid that."""
+    try:
+        os.sched_setaffinity(0, cpus)
+    except OSError:
+        return False
+    return True
 
 
 def _allowed() -> set[int]:

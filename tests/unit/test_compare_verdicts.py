@@ -46,6 +46,33 @@ def test_a_conversion_that_no_longer_works_is_worse(status):
     assert change({"status": status}, {})[1] == "better"
 
 
+ALONE = {"status": "crashed", "reason": "killed by SIGSEGV", "rounds": [0, 2]}
+
+
+def test_what_crashes_beside_other_conversions_is_worse_although_it_works_alone():
+    told = "status: ok, now crashed after other conversions, ok alone"
+    assert change({}, {"in_company": ALONE}) == (told, "worse", "error")
+    assert changes(make_result(in_company=ALONE), make_result(in_company=ALONE)) == ()
+
+
+def test_what_only_took_too_long_beside_others_is_no_change():
+    assert changes(make_result(), make_result(in_company={**ALONE, "status": "timeout"})) == ()
+
+
+def test_what_no_longer_crashes_beside_others_is_still_looked_at():
+    base = make_result(in_company=ALONE, ownership=verdict("view"))
+    found = changes(base, make_result(ownership=verdict("copy")))
+    assert [one.direction for one in found] == ["better", "worse"]
+
+
+@pytest.mark.parametrize("what", ["alignment", "peak_memory", "lifetime", "ordering"])
+def test_a_crash_in_an_instrument_that_base_ended_is_worse(what):
+    crash = {what: verdict("unknown", reason="killed by SIGSEGV", worker="crashed")}
+    ended = {what: verdict("measured")}
+    assert change(ended, crash) == (f"{what}: measured, now crashed", "worse", "error")
+    assert changes(make_result(**crash), make_result(**crash)) == ()
+
+
 def test_a_refusal_that_became_a_crash_is_worse():
     assert change({"status": "unsupported"}, {"status": "crashed"})[1] == "worse"
 

@@ -325,6 +325,65 @@ def test_a_case_that_crashes_is_a_regression_whatever_is_asked_for():
     assert result.code() == REGRESSION
 
 
+def test_what_crashed_in_base_after_it_had_worked_was_not_compared_and_is_no_pass():
+    crash = {"status": "crashed", "reason": "SIGSEGV", "rounds": [0, 1]}
+    found, result = compared([*suite(names="abcdefg"), timed("h", **crash)], suite(seed=50))
+    assert words(found)["h"] == "INVALID"
+    assert result.code(DONE) == NOT_KNOWN
+
+
+def test_what_never_worked_in_base_is_new():
+    crash = {"status": "crashed", "reason": "SIGSEGV", "rounds": []}
+    found, result = compared([*suite(names="abcdefg"), timed("h", **crash)], suite(seed=50))
+    assert words(found)["h"] == "NEW"
+    assert result.code() == DONE
+
+
+@pytest.mark.parametrize("status", ["crashed", "timeout"])
+def test_what_breaks_on_both_sides_is_no_pass(status):
+    broken = timed("h", status=status)
+    base, head = suite(names="abcdefg"), suite(seed=50, names="abcdefg")
+    _, result = compared([*base, broken], [*head, broken])
+    assert result.code(DONE) == NOT_KNOWN
+
+
+def test_what_was_left_out_on_both_sides_is_unsure():
+    skipped = [make_result(None, None, case={"import": "h"}, status="skipped")]
+    _, result = compared(
+        suite(names="abcdefg") + skipped, suite(seed=50, names="abcdefg") + skipped
+    )
+    assert result.code() == NOT_KNOWN
+    assert result.code(DONE) == DONE
+
+
+def test_nothing_was_compared_where_base_refuses_everything():
+    refused = [timed(n, status="unsupported", reason="ImportError: no torch") for n in "ab"]
+    _, result = compared(refused, suite(names="ab"))
+    assert result.nothing == "BASE refuses every case: ImportError: no torch"
+
+
+def test_measured_in_turns_both_sides_were_asked_for_all():
+    asked = {"request": {"pairs": [["jax", "numpy"]]}}
+    _, result = compared(suite(), suite(seed=50, names="abcdefg"), head_header=asked, in_turns=True)
+    assert [case.case.import_ for case in result.gone] == ["h"]
+
+
+def test_measured_in_turns_rounds_that_had_to_be_measured_alone_do_not_count():
+    company = {"status": "timeout", "reason": "no answer", "rounds": [3, 4]}
+    head = [*suite(seed=50, names="abcdefg"), timed("h", medians(seed=57), in_company=company)]
+    found, _ = compared(suite(), head, in_turns=True)
+    (time,) = next(case.times for case in found.cases if case.case.import_ == "h")
+    assert time.processes == (8, 8)
+
+
+def test_measured_in_turns_without_a_round_of_both_nothing_is_told():
+    company = {"status": "timeout", "reason": "no answer", "rounds": list(range(10))}
+    head = [*suite(seed=50, names="abcdefg"), timed("h", medians(seed=57), in_company=company)]
+    found, result = compared(suite(), head, in_turns=True)
+    assert words(found)["h"] == "INVALID"
+    assert result.code(DONE) == NOT_KNOWN
+
+
 def test_a_new_case_is_no_regression():
     found, result = compared(suite(names="abcdefg"), suite(seed=50))
     assert words(found)["h"] == "NEW"

@@ -101,6 +101,16 @@ def test_a_case_that_head_does_not_have_is_not_measured_again_and_is_gone():
     assert [case.case.import_ for case in outcome(found, CRITERIA).gone] == ["h"]
 
 
+def test_what_a_stopped_second_pass_did_not_see_is_not_held_against_anybody():
+    first = passed({"c": 1.2}, status="crashed", reason="killed by SIGSEGV")
+    found = confirmed(first, None, flagged(first, CRITERIA), CRITERIA, stopped=True)
+    assert not any(case.failed_once for case in found.cases)
+    found = confirmed(
+        passed({"c": 1.2}), None, flagged(passed({"c": 1.2}), CRITERIA), CRITERIA, True
+    )
+    assert "stopped before it was measured again" in time_of(found, "c").reason
+
+
 def test_a_crash_in_the_second_pass_alone_is_never_a_pass():
     crash = {"status": "crashed", "reason": "killed by SIGSEGV"}
     found, result = judged(passed({"c": 1.2}), passed(seed=5, **crash))

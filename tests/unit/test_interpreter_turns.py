@@ -72,6 +72,12 @@ def test_waiting_for_a_turn_counts_towards_no_limit(worker, tmp_path):
     assert outcome.status == "ok"
 
 
+def test_the_limit_of_a_case_may_be_longer_than_that_of_the_import(worker, tmp_path):
+    setup = "import time; time.sleep(0.5); hangs = 4"
+    outcome = worker.ask(case(tmp_path, setup), 2.0, import_limit_s=1.0)
+    assert outcome.reason == "no answer within 2 s during host_time"
+
+
 def test_a_worker_that_hangs_in_its_turn_is_killed(worker, tmp_path):
     worker.send(case(tmp_path, "hangs = 40"))
     outcome, turns = until_end(worker, limit_s=1.0)

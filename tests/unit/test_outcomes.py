@@ -36,7 +36,11 @@ def test_who_dies_before_the_source_is_dropped_or_after_the_result_was_read_did_
     parts, _ = lost(half, after_drop={"changed_after_drop": False})
     assert parts["lifetime"] == {
         "verdict": "unknown",
-        "evidence": {"changed_after_drop": False, "reason": f"{SEGV} during {half}"},
+        "evidence": {
+            "changed_after_drop": False,
+            "reason": f"{SEGV} during {half}",
+            "worker": "crashed",
+        },
     }
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 import pytest
-from builders import make_answer, make_case
+from builders import make_answer, make_case, make_record
 
 from dlprof import runner, standby
 from dlprof.instruments import ALIGNMENT
 from dlprof.interpreter import Outcome
 from dlprof.journal import Journal
+from dlprof.merge import merge
 from dlprof.runner import (
     DIAGNOSIS,
     EVERY_ROUND,
@@ -21,6 +23,7 @@ from dlprof.runner import (
     Settings,
     sample_ns_for,
 )
+from dlprof.session import Company
 
 pytestmark = pytest.mark.unit
 
@@ -38,6 +41,8 @@ class Workers:
 
     stopped: set = field(default_factory=set)
     leaves_open: set = field(default_factory=set)
+    hangs_at_import: set = field(default_factory=set)
+    limits: list = field(default_factory=list)
     dies: set = field(default_factory=set)
     dies_in_company: set = field(default_factory=set)
     poisons: set = field(default_factory=set)
@@ -99,6 +104,11 @@ class FakeWorker:
         assert not self.dead, "a dead worker was asked"
         assert self.workers.open == 1, "workers disturb each other"
         name = request["import"]
+        self.workers.limits.append(limit_s)
+        if name in self.workers.hangs_at_import:
+            self.asked.append(name)
+            self.close()
+            return Outcome("timeout", "no answer", stage="import", alive=False)
         if self.workers.poisons & set(self.asked):
             self.close()
             return Outcome("crashed", "killed by SIGSEGV during start", alive=False, stage="start")
@@ -329,6 +339,31 @@ def test_a_case_that_works_alone_says_what_happened_in_company(workers, journal)
             "reason": f"killed by SIGSEGV, {retried}",
         }
     ]
+
+
+def test_of_a_case_that_works_alone_the_session_says_in_which_rounds_it_broke(workers, journal):
+    workers.dies_in_company = {"import0", "import1"}
+    run(cases_of(2), journal, rounds=1, together=True)
+    retried = int(workers.order()[1][-1])
+    company = merge(make_record(), journal.answers(retried), 1).in_company
+    reason = f"killed by SIGSEGV, import{retried}"
+    assert company == Company(status="crashed", reason=reason, rounds=[0])
+
+
+def test_an_import_that_hangs_among_others_is_not_waited_for_again(workers, journal):
+    workers.hangs_at_import = {"import1"}
+    run(cases_of(3), journal, rounds=1, together=True)
+    assert workers.order().count("import1") == 1
+
+
+def test_a_case_that_is_alone_in_a_shared_process_has_all_of_its_time(workers, journal):
+    run(cases_of(2), journal, rounds=1, together=True)
+    among_others = set(workers.limits)
+    workers.limits.clear()
+    with closing(Journal()) as other:
+        run(cases_of(1), other, rounds=1, together=True, limit_s=50.0)
+    assert max(among_others) < 20.0
+    assert min(workers.limits) >= 50.0
 
 
 def test_a_case_that_breaks_alone_too_is_a_crash(workers, journal):
@@ -584,7 +619,7 @@ def test_an_instrument_that_ends_its_worker_costs_itself_alone(workers, journal,
     assert answer["status"] == "ok"
     assert answer["parts"][instrument] == {
         "verdict": "unknown",
-        "evidence": {"reason": f"killed by SIGSEGV during {instrument}"},
+        "evidence": {"reason": f"killed by SIGSEGV during {instrument}", "worker": "crashed"},
     }
     rest = DIAGNOSIS[DIAGNOSIS.index(instrument) + 1 :]
     assert [asked for _, _, asked in diagnoses(workers)] == [DIAGNOSIS, *([rest] if rest else [])]
