@@ -97,7 +97,8 @@ class Worker:
         self._importing = True
         self._stopped_at: float | None = None
         self.turn = ""
-        """What the worker waits for its turn to take a sample of."""
+        """What the worker waits for its turn to take a sample of, and of how many calls."""
+        self.calls = 0
 
     def ask(
         self,
@@ -163,12 +164,15 @@ class Worker:
             self.go()
         return outcome
 
-    def go(self) -> None:
-        """Have a worker go on that has stopped: how long it did counts towards no limit."""
+    def go(self, calls: int | None = None) -> None:
+        """Have a worker go on that has stopped: how long it did counts towards no limit.
+
+        ``calls`` is of how many its sample is to be; None for as many as it likes.
+        """
         if self._deadline is not None and self._stopped_at is not None:
             self._deadline += time.monotonic() - self._stopped_at
         self._stopped_at = None
-        self._write({"go": self._last_id})
+        self._write({"go": self._last_id, "calls": calls})
 
     def until_turn(
         self,
@@ -241,6 +245,7 @@ class Worker:
             return True
         if "turn" in message:
             self.turn, self._stopped_at = str(message["turn"]), time.monotonic()
+            self.calls = int(message.get("calls") or 0)
         value = message.get("value")
         if message.get("part") == "failed" and isinstance(value, dict):
             outcome.failures.append(value)

@@ -307,7 +307,7 @@ class Runner:
 
     def _alone(
         self, index: int, round_: int, broken: Outcome, turns: Turns | None
-    ) -> Generator[Stop, None, Outcome]:
+    ) -> Generator[Stop, int | None, Outcome]:
         """Try a case that broke a worker it shared with other pairs once more in its own."""
         with self._worker(self.cases[index]) as worker:
             outcome = yield from self._asked(worker, index, round_, turns, alone=True)
@@ -332,7 +332,7 @@ class Runner:
         round_: int,
         turns: Turns | None,
         alone: bool = False,
-    ) -> Generator[Stop, None, Outcome]:
+    ) -> Generator[Stop, int | None, Outcome]:
         """Ask for the times of a case; stops before each sample where they are taken in turns."""
         case = self.cases[index]
         # Two such large ones at once would be refused for want of memory.
@@ -341,8 +341,8 @@ class Runner:
         worker.send({**self._request(case, round_), "turns": turns})
         most_s = limit_of(case, self.settings, alone)
         while (outcome := worker.until_turn(most_s, self._told(case, round_))) is None:
-            yield Stop(index, worker.turn)
-            worker.go()
+            calls = yield Stop(index, worker.turn, worker.calls)
+            worker.go(calls)
         return outcome
 
     def _ask(

@@ -41,11 +41,16 @@ class Channel:
         if not self._requests.readline():
             os._exit(0)  # the parent is gone
 
-    def turn(self, identity: int, name: str) -> None:
-        """Ask the parent for the turn to take a sample of what ``name`` says, and wait for it."""
-        self.send({"id": identity, "turn": name})
-        if not self._requests.readline():
+    def turn(self, identity: int, name: str, calls: int) -> int | None:
+        """Ask the parent for the turn to take a sample of what ``name`` says, of so many calls, and
+        wait for it; returns how many the parent wants, if it wants others.
+        """
+        self.send({"id": identity, "turn": name, "calls": calls})
+        answer = self._requests.readline()
+        if not answer:
             os._exit(0)  # the parent is gone
+        wanted: int | None = json.loads(answer).get("calls")
+        return wanted
 
     def send(self, message: dict[str, Any]) -> None:
         """Raises TypeError or ValueError for what JSON cannot say."""

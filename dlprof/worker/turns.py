@@ -43,9 +43,11 @@ class Turns:
     identity: int
     cpu: int | None
 
-    def wait(self, name: str) -> None:
-        """Until the parent gives the turn for a sample of what ``name`` says."""
-        self.channel.turn(self.identity, name)
+    def wait(self, name: str, calls: int) -> int:
+        """Until the parent gives the turn for a sample of what ``name`` says; returns of how many
+        calls it is, which the parent may raise.
+        """
+        return max(calls, self.channel.turn(self.identity, name, calls) or calls)
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
@@ -67,8 +69,8 @@ class Series:
     turns: Turns
     name: str
 
-    def wait(self) -> None:
-        self.turns.wait(self.name)
+    def wait(self, calls: int = 1) -> int:
+        return self.turns.wait(self.name, calls)
 
     def timing(
         self, loop: timer.Loop, budget_ns: int, off_ns: float, backlog: timer.Backlog, least_ns: int
@@ -81,16 +83,21 @@ class Series:
         loops, elapsed = timer.calibrate(loop, min(least_ns, TURN_NS), backlog)
         if loops < FEW_CALLS:
             loops, elapsed = timer.calibrate(loop, FEW_CALLS_NS, backlog)
-        count = max(timer.MIN_SAMPLES, min(MOST_TURNS, budget_ns // max(elapsed, 1)))
         # Pinned this late: threads that a framework starts at its first calls would inherit it.
         with nullcontext() if _by_several_threads(loop, loops) else self.turns.pinned():
+            wanted = self.wait(loops)
+            loops, elapsed = wanted, elapsed * wanted // loops
             were_others_there = others.watch()
-            taken = [self._one(loop, loops, backlog) for _ in range(count)]
+            taken = [self._one(loop, loops, backlog)]
+            count = max(timer.MIN_SAMPLES, min(MOST_TURNS, budget_ns // max(elapsed, 1)))
+            for _ in range(count - 1):
+                self.wait(loops)
+                taken.append(self._one(loop, loops, backlog))
         foreign = were_others_there()
         return timer.timing_of(taken, loops, loops + backlog.calls, off_ns, foreign)
 
-    def _one(self, loop: timer.Loop, loops: int, backlog: timer.Backlog) -> timer.Taken:
-        self.wait()
+    @staticmethod
+    def _one(loop: timer.Loop, loops: int, backlog: timer.Backlog) -> timer.Taken:
         if loops >= WARM_SHARE:
             loop(loops // WARM_SHARE)
             backlog.drain()

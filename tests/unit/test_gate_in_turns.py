@@ -67,6 +67,40 @@ def test_a_case_of_one_side_is_measured_alone():
     assert done[6:] == ["A2", "B2", "A2h0", "A ends", "B2h0", "B ends"]
 
 
+def agreed(*calls):
+    """What sides are told that would take samples of so many calls."""
+    told = []
+
+    def round_of(calls):
+        told.append((yield Stop(0, "host time", calls)))
+
+    alternate(*(Player(round_of(number), {0: 0}) for number in calls))
+    return told
+
+
+def test_samples_of_both_sides_are_of_as_many_calls():
+    assert agreed(16, 32) == agreed(32, 16) == [32, 32]
+    assert agreed(8, 8) == [8, 8]
+
+
+def test_who_is_far_slower_takes_no_more_calls_than_it_needs():
+    assert agreed(1, 1024) == [None, None]
+
+
+def test_who_is_alone_at_a_sample_takes_as_many_calls_as_it_likes():
+    told = []
+
+    def one():
+        told.append((yield Stop(0, "host time", 16)))
+
+    alternate(Player(one(), {0: 0}), Player(iter_of_nothing(), {0: 0}))
+    assert told == [None]
+
+
+def iter_of_nothing():
+    yield from ()
+
+
 def test_the_numbers_of_a_case_may_differ():
     done = played({0: host(1), 1: host(1)}, {5: host(1), 3: host(1)}, ranks={5: 0, 3: 1})
     assert done[:4] == ["A0", "B5", "A0h0", "B5h0"]

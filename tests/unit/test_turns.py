@@ -19,11 +19,15 @@ BUDGET_NS = 60_000_000
 
 
 class Channel:
-    def __init__(self):
+    def __init__(self, wanted=None):
         self.asked = []
+        self.calls = []
+        self.wanted = wanted
 
-    def turn(self, identity, name):
+    def turn(self, identity, name, calls):
         self.asked.append((identity, name))
+        self.calls.append(calls)
+        return self.wanted
 
 
 class Loop:
@@ -74,6 +78,18 @@ def test_some_calls_go_before_each_sample_unmeasured(channel):
     timing = sampled(loop, channel)
     after_first = [loops for turn, loops, _ in loop.ran if turn == 1]
     assert (timing.loops, after_first) == (128, [8, 128])
+
+
+def test_the_number_of_calls_is_told_and_may_be_raised():
+    channel = Channel(wanted=512)
+    timing = sampled(Loop(channel), channel, budget_ns=40 * 512 * CALL_NS)
+    assert (channel.calls[0], set(channel.calls[1:]), timing.loops) == (128, {512}, 512)
+    assert len(timing.samples_ns) == 40
+
+
+def test_fewer_calls_than_a_sample_needs_are_not_taken():
+    channel = Channel(wanted=3)
+    assert sampled(Loop(channel), channel).loops == 128
 
 
 def test_samples_stay_in_their_order_and_none_is_taken_again(channel):
