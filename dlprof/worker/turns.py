@@ -33,7 +33,7 @@ NOTABLE = 0.2
 WARM_SHARE = 4
 """Before a sample this share of its calls (one in so many) is made unmeasured: what the caches of
 the processor hold is the other process's. With one in 3 equal processes differed less than with one
-in 16 in 11 of 15 conversions, by a third as a rule."""
+in 16 in 10 of 15 conversions, by a fifth in the median (docs/results/gate-noise.md)."""
 
 
 @dataclass(frozen=True)
