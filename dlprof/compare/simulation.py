@@ -106,6 +106,10 @@ class Suites:
         head[:, case] += np.log(ratio)
         return Suites(self.base, head)
 
+    def of(self, repeats: NDArray[np.intp]) -> Suites:
+        """Only these repeats."""
+        return Suites(self.base[repeats], self.head[repeats])
+
     @property
     def rounds(self) -> int:
         return int(self.base.shape[-1])
@@ -129,13 +133,16 @@ def gate(suites: Suites, plan: Plan, step: float) -> tuple[Course, Floats]:
     used = np.zeros(len(suites.base))
     given_up = np.zeros(course.words.shape, dtype=np.bool_)
     for rounds in plan.looks:
-        if rounds > suites.rounds:
+        going = np.flatnonzero((course.open & ~given_up).any(axis=-1))
+        if rounds > suites.rounds or not going.size:
             break
-        used = np.where((course.open & ~given_up).any(axis=-1), float(rounds), used)
-        test = suites.in_turns(rounds)
-        course = look(course, prove(test, step))
-        course = replace(course, words=np.where(given_up, UNSURE, course.words))
-        given_up |= course.open & _hopeless(test, course.open, step, plan)
+        used[going] = rounds
+        test = suites.of(going).in_turns(rounds)
+        seen = look(replace(course, words=course.words[going]), prove(test, step))
+        words = np.where(given_up[going], UNSURE, seen.words)
+        given_up[going] |= (words == UNSURE) & _hopeless(test, words == UNSURE, step, plan)
+        course = replace(seen, words=course.words.copy())
+        course.words[going] = words
     return course, used
 
 
