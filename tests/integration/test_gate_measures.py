@@ -133,6 +133,20 @@ def test_a_conversion_that_is_gone_is_a_regression(tmp_path, scenario, python):
     assert "Gone in HEAD: spun(copy(x))" in " ".join(done.out.split())
 
 
+def test_a_base_that_can_load_nothing_is_no_pass(tmp_path, scenario, python):
+    broken = python("old", DLPROF_TEST_BREAK="import")
+    done = gate(tmp_path, scenario, broken, python("new"), "--unsure", "pass", "--budget", 0)
+    assert done.code == 4, done.out + done.err
+    assert "Nothing to compare: BASE refuses every case: ImportError: libnothing.so" in done.err
+
+
+def test_a_crash_beside_other_conversions_is_no_pass(tmp_path, scenario, python):
+    fragile = python("new", DLPROF_TEST_BREAK="company")
+    done = gate(tmp_path, scenario, python("old"), fragile, "--unsure", "pass", "--budget", 5)
+    assert done.code == 3, done.out + done.err
+    assert "crashed after other conversions, ok alone" in " ".join(done.out.split())
+
+
 def test_a_budget_that_is_too_small_is_no_pass(tmp_path, scenario, python):
     done = gate(tmp_path, scenario, python("old"), python("new"), "--budget", 0)
     assert done.code == 3
