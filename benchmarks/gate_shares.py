@@ -2,10 +2,9 @@
 
     python benchmarks/gate_shares.py
 
-prints them by name, in JSON. What a conversion takes is what it takes in workers of dlprof: in
-processes with other imports before, ``x.numpy()`` took two thirds of it. So that a processor that
-is slow for a while does not count, it is the fastest sample of each process, and the median of the
-processes; and the fastest of many spins, some on each processor.
+prints them by name, in JSON. What a conversion takes is what it takes in a gate of equal code: in
+processes with other imports before, ``x.numpy()`` took two thirds of it. What a turn takes is the
+same everywhere: the fastest of many spins, some on each processor.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ MANY = 2_000
 CALLS = 100
 SPINS = 300
 PAUSE_S = 0.02
-PROCESSES = 9
+BUDGET_S = "120"
+SESSIONS = ("base.json", "head.json")
 
 
 def turn_shares() -> dict[str, float]:
@@ -52,24 +52,37 @@ def spin_ns(turns: int) -> float:
 
 
 def times_ns() -> dict[str, float]:
-    """What each conversion takes in most processes, without a turn."""
+    """What each conversion takes in a gate, without a turn: its samples are longer than those of a
+    process that is alone on its processor. A low one of the processes, since some are slow.
+    """
     with tempfile.TemporaryDirectory(prefix="dlprof-gate-") as folder:
-        file, kept = Path(folder, "spun.toml"), Path(folder, "session.json")
+        file, kept = Path(folder, "spun.toml"), Path(folder, "sessions")
         file.write_text(scenario(), encoding="utf-8")
-        command = ["sweep", file, "--rounds", PROCESSES, "-o", kept]
+        sides = ["--base-python", sys.executable, "--head-python", sys.executable]
         subprocess.run(
-            [sys.executable, "-m", "dlprof", *map(str, command)],
+            [
+                sys.executable,
+                "-m",
+                "dlprof",
+                "gate",
+                file,
+                *sides,
+                "--budget",
+                BUDGET_S,
+                "-o",
+                kept,
+            ],
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            check=True,
+            check=False,  # it may well be unsure
         )
-        results = json.loads(kept.read_text(encoding="utf-8"))["results"]
-    measured = {name_of(one["case"]): one["host_time"]["processes"] for one in results}
-    return {
-        one.name: statistics.median(min(process["samples_ns"]) for process in measured[one.name])
-        for one in SUITE
-    }
+        sessions = [json.loads((kept / name).read_text(encoding="utf-8")) for name in SESSIONS]
+    medians: dict[str, list[float]] = {one.name: [] for one in SUITE}
+    for result in (one for session in sessions for one in session["results"]):
+        processes = result["host_time"]["processes"]
+        medians[name_of(result["case"])] += [statistics.median(p["samples_ns"]) for p in processes]
+    return {name: statistics.quantiles(found, n=4)[0] for name, found in medians.items()}
 
 
 def name_of(case: dict[str, str]) -> str:
