@@ -228,7 +228,9 @@ def summary(given: argparse.Namespace) -> outcome.Outcome:
 
 
 def foresight(file: Path) -> str:
-    found = next((line[FORETOLD] for line in reversed(lines(file)) if FORETOLD in line), {})
+    found = next((line[FORETOLD] for line in reversed(lines(file)) if FORETOLD in line), None)
+    if found is None:
+        return "not asked yet"
     return ", ".join(
         f"{one.name} {f'{100 * size:g} %' if (size := found.get(one.name)) else 'nothing'}"
         for one in COPIES
