@@ -111,6 +111,7 @@ def _nothing(comparison: Comparison) -> str:
     both = [case for case in comparison.cases if all(case.statuses)]
     if not any(case.times or case.changes for case in both):
         return "no case that both have was measured in either"
-    if all(case.statuses[0] == "unsupported" for case in both):
+    refused = all(case.statuses[0] == "unsupported" for case in both)
+    if refused and not any(change.worse for case in both for change in case.changes):
         return f"BASE refuses every case: {first_line(both[0].reasons[0])}"
     return ""

@@ -362,6 +362,12 @@ def test_nothing_was_compared_where_base_refuses_everything():
     assert result.nothing == "BASE refuses every case: ImportError: no torch"
 
 
+def test_what_base_refused_and_head_crashes_of_is_a_regression():
+    refused = [timed("a", status="unsupported", reason="ImportError: no torch")]
+    _, result = compared(refused, [timed("a", status="crashed", reason="SIGSEGV")])
+    assert result.code() == REGRESSION
+
+
 def test_measured_in_turns_both_sides_were_asked_for_all():
     asked = {"request": {"pairs": [["jax", "numpy"]]}}
     _, result = compared(suite(), suite(seed=50, names="abcdefg"), head_header=asked, in_turns=True)
