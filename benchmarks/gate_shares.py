@@ -20,7 +20,7 @@ import timeit
 from itertools import cycle
 from pathlib import Path
 
-from gate_suite import ROOT, SUITE, scenario
+from gate_suite import ROOT, SUITE, name_of, scenario
 from spun_probe import DIGIT_BITS, LEAST
 
 MANY = 2_000
@@ -58,20 +58,10 @@ def times_ns() -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="dlprof-gate-") as folder:
         file, kept = Path(folder, "spun.toml"), Path(folder, "sessions")
         file.write_text(scenario(), encoding="utf-8")
+        command = [sys.executable, "-m", "dlprof", "gate", file, "--budget", BUDGET_S, "-o", kept]
         sides = ["--base-python", sys.executable, "--head-python", sys.executable]
         subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "dlprof",
-                "gate",
-                file,
-                *sides,
-                "--budget",
-                BUDGET_S,
-                "-o",
-                kept,
-            ],
+            [*command, *sides],
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -83,10 +73,6 @@ def times_ns() -> dict[str, float]:
         processes = result["host_time"]["processes"]
         medians[name_of(result["case"])] += [statistics.median(p["samples_ns"]) for p in processes]
     return {name: statistics.quantiles(found, n=4)[0] for name, found in medians.items()}
-
-
-def name_of(case: dict[str, str]) -> str:
-    return f"{case['producer']}->{case['consumer']} {case['export']}->{case['import']}"
 
 
 def main() -> int:

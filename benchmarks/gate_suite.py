@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -58,6 +59,11 @@ SUITE = (
 )
 VIEWS = tuple(one for one in SUITE if not one.copies)
 COPIES = tuple(one for one in SUITE if one.copies)
+
+
+def name_of(case: Mapping[str, str]) -> str:
+    """The name of the conversion that a case of a session or a report is."""
+    return f"{case['producer']}->{case['consumer']} {case['export']}->{case['import']}"
 
 
 def scenario() -> str:

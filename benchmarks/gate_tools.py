@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gate_suite import ROOT, SUITE, Conversion, function, scenario
+from gate_suite import ROOT, SUITE, Conversion, function, name_of, scenario
 from spun_probe import VARIABLE
 
 ME = Path(__file__)
@@ -76,7 +76,7 @@ def dlprof(planted: Planted, folder: Path, options: Options) -> Said:
     words = _dlprof_words(content)
     slower = [name for name, word in words.items() if word in ("SLOWER", "GONE")]
     unsure = sum(word in ("UNSURE", "INVALID") for word in words.values())
-    why = {_name(one["case"]): _why(one["times"][0]) for one in content["cases"] if one["times"]}
+    why = {name_of(one["case"]): _why(one["times"][0]) for one in content["cases"] if one["times"]}
     open_ = {name: text for name, text in why.items() if words[name] != "SAME"}
     return Said(slower, unsure, wall_s, done.returncode, " ".join(content["answers"][1:]), open_)
 
@@ -89,11 +89,7 @@ def foretold(budget_s: float) -> dict[str, float | None]:
         command = [sys.executable, "-m", "dlprof", "calibrate", file, "--budget", budget_s]
         _run([*command, "-o", noise], {"PYTHONPATH": str(ROOT)})
         content = json.loads(noise.read_text(encoding="utf-8"))
-    return {_name(one["case"]): one["caught"] for one in content["cases"]}
-
-
-def _name(case: Mapping[str, str]) -> str:
-    return f"{case['producer']}->{case['consumer']} {case['export']}->{case['import']}"
+    return {name_of(one["case"]): one["caught"] for one in content["cases"]}
 
 
 def _why(time_: Mapping[str, Any]) -> str:
@@ -103,7 +99,7 @@ def _why(time_: Mapping[str, Any]) -> str:
 def _dlprof_words(content: Mapping[str, Any]) -> dict[str, str]:
     found = {}
     for one in content["cases"]:
-        found[_name(one["case"])] = one["times"][0]["word"] if one["times"] else "GONE"
+        found[name_of(one["case"])] = one["times"][0]["word"] if one["times"] else "GONE"
     return found
 
 

@@ -119,12 +119,12 @@ def _of_measures(base: Result, head: Result) -> Iterator[Change]:
 
 
 def _crashes(base: Result, head: Result) -> Iterator[Change]:
-    """Instruments in which HEAD's worker crashed, and BASE's did not."""
+    """Instruments in which HEAD's worker crashed, and of which BASE knows the end."""
     for what in DIAGNOSIS:
         old, new = getattr(base, what), getattr(head, what)
-        if old is None or new is None or new.verdict != "unknown":
+        if old is None or new is None or new.verdict != "unknown" or old.verdict == "unknown":
             continue
-        if new.evidence.get("worker") == "crashed" != old.evidence.get("worker"):
+        if new.evidence.get("worker") == "crashed":
             yield Change(what, old.verdict, "crashed", WORSE, "error")
 
 
