@@ -12,10 +12,11 @@ from dlprof.compare.process import Process, median_ns
 from dlprof.compare.process import Side as Processes
 from dlprof.compare.sequential import LOOKS, Plan
 from dlprof.compare.times import Work
+from dlprof.gate.fitting import RoundCost, fitting
 from dlprof.gate.loop import Deadline
 from dlprof.gate.measure import HALF, Task, side_of
 from dlprof.gate.noise import CaseNoise, Noise
-from dlprof.gate.power import modes_of, power, rounds_of, spread
+from dlprof.gate.power import Round, lasting, modes_of, power, rounds_of, spread
 from dlprof.gate.suite import Suite
 from dlprof.measuring import now
 from dlprof.session import CaseRecord, Mode
@@ -43,7 +44,7 @@ def calibrate(task: Task) -> Calibrated | None:
         sides = [stack.enter_context(side_of(task, name)) for name in ("base", "head")]
         suite = Suite(sides[0], sides[1], task.settings, task.watcher)
         task.watcher.start(2 * MOST_ROUNDS)
-        rounds, round_s, interrupted = _rounds(suite, Deadline.after(task.budget_s))
+        rounds, cost, interrupted = _rounds(suite, Deadline.after(task.budget_s))
         for side in sides:
             side.measurement.complete = not interrupted
         if rounds < LEAST_ROUNDS:
@@ -51,8 +52,9 @@ def calibrate(task: Task) -> Calibrated | None:
         works = suite.works()
         records = _records(suite)
         environment = sides[1].measurement.header().environment
-    most = _fitting(task.plan, HALF * (task.budget_s or 0.0) / max(round_s, 1e-9))
     measured = [work for work in works if work.sample.base and work.sample.head]
+    lasts = [lasting(_pairs(work), work.floor, len(works), task.plan) for work in measured]
+    most = fitting(task.plan, lasts, cost, HALF * (task.budget_s or 0.0))
     noise = Noise(
         created=now(),
         scenario=task.head.request.scenario.file if task.head.request.scenario else "",
@@ -63,41 +65,42 @@ def calibrate(task: Task) -> Calibrated | None:
         cases=[_case(records[work.key], work, len(works), (task.plan, most)) for work in measured],
     )
     left = {work.key for work in works} - {work.key for work in measured}
-    return Calibrated(noise, tuple(records[name] for name in left), round_s, interrupted)
+    unmeasured = tuple(records[name] for name in left)
+    return Calibrated(noise, unmeasured, cost.of(1.0), interrupted)
 
 
-def _rounds(suite: Suite, deadline: Deadline) -> tuple[int, float, bool]:
-    """Rounds of all cases until the time is used up; seconds of a round; stopped or not."""
+def _rounds(suite: Suite, deadline: Deadline) -> tuple[int, RoundCost, bool]:
+    """Rounds of all cases until the time is used up; what one takes; stopped or not."""
     everything = frozenset(range(len(suite.entries)))
     done, begun = 0, deadline.clock()
-    first_s = 0.0
+    # Of the first round, which starts the interpreters' caches, nothing is counted.
+    first_s = first_loading_s = 0.0
     try:
         while done < LEAST_ROUNDS or (done < MOST_ROUNDS and not deadline.passed):
             suite.measure(done, everything)
             done += 1
             first_s = first_s or deadline.clock() - begun
+            first_loading_s = first_loading_s or suite.loading_s
     except KeyboardInterrupt:
         stopped = True
     else:
         stopped = False
-    round_s = (deadline.clock() - begun - first_s) / max(done - 1, 1)
-    return done, round_s, stopped
+    others = max(done - 1, 1)
+    loading_s = (suite.loading_s - first_loading_s) / others
+    round_s = (deadline.clock() - begun - first_s) / others
+    return done, RoundCost(loading_s, max(0.0, round_s - loading_s)), stopped
 
 
 def _records(suite: Suite) -> dict[Key, CaseRecord]:
     return {key(result.case): result.case for result in suite.head.results()}
 
 
-def _fitting(plan: Plan, rounds: float) -> int:
-    """The rounds of the last look that a gate has time for until it gives up what does not lean.
-
-    If it measured all cases to the end: it does not, and has time for more of what is left.
-    """
-    return max((look for look in plan.looks if look <= rounds), default=plan.looks[0])
+def _pairs(work: Work) -> tuple[Round, ...]:
+    return rounds_of(work.sample.base, work.sample.head)
 
 
 def _case(record: CaseRecord, work: Work, cases: int, planned: tuple[Plan, int]) -> CaseNoise:
-    rounds = rounds_of(work.sample.base, work.sample.head)
+    rounds = _pairs(work)
     side = (*work.sample.base, *work.sample.head)
     found = power(rounds, work.floor, cases, *planned)
     return CaseNoise(

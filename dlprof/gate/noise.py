@@ -54,7 +54,11 @@ class CaseNoise(Model):
 
 
 class Noise(Model):
-    """What ``dlprof calibrate`` writes. ``gate_rounds`` are those that fit into ``budget_s``."""
+    """What ``dlprof calibrate`` writes.
+
+    ``gate_rounds`` is what a gate of ``budget_s`` has time for, by
+    :func:`dlprof.gate.fitting.fitting`.
+    """
 
     schema_: str = Field(default=SCHEMA, alias="schema")
     created: str

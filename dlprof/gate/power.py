@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlprof import stats
-from dlprof.compare.decision import SAME, SLOWER
+from dlprof.compare.decision import SAME, SLOWER, UNSURE
 from dlprof.compare.floors import Floor
 from dlprof.compare.outlook import outlook
 from dlprof.compare.process import Process, Side, median_ns
@@ -74,6 +74,12 @@ def power(rounds: Sequence[Round], floor: Floor, cases: int, plan: Plan, most: i
     return Power(_least(catches), _least(tells))
 
 
+def lasting(rounds: Sequence[Round], floor: Floor, cases: int, plan: Plan) -> tuple[int, ...]:
+    """After how many rounds gates of equal code are done with the case: decided, or given up."""
+    plan = replace(plan, level=plan.level / max(cases, 1))
+    return tuple(played.rounds for played in _play(rounds, plan, plan.looks[-1])(1.0, floor))
+
+
 def rounds_of(base: Side, head: Side) -> tuple[Round, ...]:
     """The rounds that have processes of both sides."""
     befores = {process.round: process for process in base}
@@ -99,16 +105,24 @@ def _least(enough: Callable[[float], bool]) -> float | None:
     return SIZES[low] if low < len(SIZES) else None
 
 
-def _share(words: Sequence[str], word: str) -> float:
-    return sum(found == word for found in words) / len(words)
+@dataclass(frozen=True)
+class Played:
+    """What a gate said of a case, and after how many rounds it measured it no more."""
+
+    word: str
+    rounds: int
 
 
-Play = Callable[[float, Floor], Sequence[str]]
+def _share(gates: Sequence[Played], word: str) -> float:
+    return sum(played.word == word for played in gates) / len(gates)
+
+
+Play = Callable[[float, Floor], Sequence[Played]]
 
 
 def _play(rounds: Sequence[Round], plan: Plan, most: int) -> Play:
     if not rounds:
-        return lambda _ratio, _floor: ["UNSURE"]
+        return lambda _ratio, _floor: [Played(UNSURE, plan.looks[0])]
     both = tuple(process for round_ in rounds for process in round_)
     several = len(modes_of(both)) > 1
     return _in_modes(rounds, plan, most) if several else _at_once(rounds, plan, most)
@@ -128,9 +142,10 @@ def _at_once(rounds: Sequence[Round], plan: Plan, most: int) -> Play:
     suites = Suites(np.zeros(differences.shape), differences)
     around_ns = median_ns([process for round_ in rounds for process in round_]) or 0.0
 
-    def play(ratio: float, floor: Floor) -> Sequence[str]:
-        course, _ = gate(suites.slowed(0, ratio), plan, floor.step(around_ns))
-        return [str(word) for word in course.words[:, 0]]
+    def play(ratio: float, floor: Floor) -> Sequence[Played]:
+        course, used = gate(suites.slowed(0, ratio), plan, floor.step(around_ns))
+        words = course.words[:, 0]
+        return [Played(str(word), int(done)) for word, done in zip(words, used, strict=True)]
 
     return play
 
@@ -139,7 +154,7 @@ def _in_modes(rounds: Sequence[Round], plan: Plan, most: int) -> Play:
     """The same process by process: like is compared with like."""
     which, way = _drawn(len(rounds), FEW_GATES, most)
 
-    def play(ratio: float, floor: Floor) -> Sequence[str]:
+    def play(ratio: float, floor: Floor) -> Sequence[Played]:
         gates = (zip(*drawn, strict=True) for drawn in zip(which, way, strict=True))
         dealt = (
             [_dealt(rounds[r], w, number, ratio) for number, (r, w) in enumerate(drawn)]
@@ -156,13 +171,14 @@ def _dealt(round_: Round, way: int, number: int, ratio: float) -> Round:
     return base, head.times(ratio)
 
 
-def _one_gate(rounds: Sequence[Round], floor: Floor, plan: Plan) -> str:
-    course = begin(plan, 1)
+def _one_gate(rounds: Sequence[Round], floor: Floor, plan: Plan) -> Played:
+    course, done = begin(plan, 1), 0
     while course.next_look is not None and course.next_look <= len(rounds):
-        base, head = zip(*rounds[: course.next_look], strict=True)
+        done = course.next_look
+        base, head = zip(*rounds[:done], strict=True)
         works = [Work(0, floor, Sample(base, head, in_turns=True))]
         course = after(course, works)
         found = outlook(course, works)
         if not found.leaning | found.decidable:
             break
-    return str(course.words[0])
+    return Played(str(course.words[0]), done)

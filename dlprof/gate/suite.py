@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -39,7 +40,8 @@ class Suite:
 
     ``base`` is a side that is measured too, or a finished session. ``only`` are the keys of the
     cases to be measured, of HEAD's where the sides differ; None for all. Where times are not
-    ``judged``, there is nothing to decide, and one round shows the verdicts.
+    ``judged``, there is nothing to decide, and one round shows the verdicts. ``loading_s`` is how
+    long the rounds in turns so far took to start their processes and import.
     """
 
     base: Side | Session
@@ -48,6 +50,7 @@ class Suite:
     watcher: Watcher
     only: Collection[Key] | None = None
     judged: bool = True
+    loading_s: float = 0.0
     entries: tuple[Entry, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,10 +82,12 @@ class Suite:
         places = self._places(base, round_, cases)
         sides = ((base, places[0]), (self.head, places[1]))
         order = sides if round_ % 2 == 0 else sides[::-1]
+        begun = time.monotonic()
         for side, ranks in order:
             side.runner.load_in_order(round_, list(ranks))
         for side, _ in order:
             side.runner.wait()
+        self.loading_s += time.monotonic() - begun
         cpu = _cpu(round_)
         first, second = (
             Player(side.runner.turns(round_, list(ranks), cpu), ranks) for side, ranks in order

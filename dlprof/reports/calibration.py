@@ -117,7 +117,8 @@ def _noisy(case: CaseNoise) -> str:
 
 def _columns_text(noise: Noise, asked: str) -> str:
     return (
-        f"In {duration_text(noise.budget_s)} a gate has time for {noise.gate_rounds} rounds. "
+        f"In {duration_text(noise.budget_s)} a gate has time for {noise.gate_rounds} rounds, "
+        "the later ones of what is not decided by then. "
         f"catches: the least slowdown that it finds in 95 of 100 gates, with a floor of {asked}. "
         "tells: the least floor at which it finds a slowdown by the floor, and calls equal code "
         "the same."

@@ -59,6 +59,23 @@ def test_more_cases_share_the_error_rate():
     assert many.caught is None or many.caught > one.caught
 
 
+def lasting(rounds, cases=16):
+    return np.mean(played.lasting(rounds, FLOOR, cases, IN_TURNS))
+
+
+def test_equal_code_is_measured_the_longer_the_noisier_it_is():
+    assert LOOKS[0] <= lasting(side(0.005)) < lasting(side(0.03)) <= LOOKS[-1]
+
+
+def test_what_no_number_of_rounds_would_tell_is_given_up_early():
+    assert lasting(side(2.0)) < 2 * LOOKS[0]
+
+
+def test_modes_last_as_long_as_gates_compare_them():
+    told = played.lasting(side(0.005, slow=0.3, faults=(0.0, 300.0)), FLOOR, 4, IN_TURNS)
+    assert all(LOOKS[0] <= rounds <= LOOKS[-1] for rounds in told)
+
+
 def test_modes_that_page_faults_tell_apart_are_compared_like_with_like():
     blind = power(side(0.005, slow=0.3), 4)
     told = power(side(0.005, slow=0.3, faults=(0.0, 300.0)), 4)
