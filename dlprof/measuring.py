@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dlprof import machine, provenance, references, state
+from dlprof import files, machine, provenance, references, replaced, state
 from dlprof import session as sessions
 from dlprof.catalog import Catalog, environment
 from dlprof.errors import Unsaved, UsageError
@@ -250,21 +250,21 @@ class Measurement:
     def save(self) -> None:
         begun = time.monotonic()
         sessions.write(self.path, self.header(), self.results())
-        if not sessions.is_special(self.path):
+        if not files.special(self.path):
             provenance.remember(self.path, state.state_folder())
         self._saved = time.monotonic()
         self._save_took = self._saved - begun
 
     def _save_first(self) -> None:
-        sessions.check_writable(self.path)
-        if not sessions.is_special(self.path):
+        replaced.check_writable(self.path)
+        if not files.special(self.path):
             self.save()
 
     def _save_now_and_then(self) -> None:
         waited = time.monotonic() - self._saved
         if waited < max(SAVE_EVERY_S, SAVE_SHARE * self._save_took):
             return
-        if sessions.is_special(self.path):
+        if files.special(self.path):
             return  # what is written to a pipe cannot be replaced
         try:
             self.save()
@@ -272,7 +272,7 @@ class Measurement:
             self._saved = time.monotonic()  # a full disk may be emptied before the run ends
 
     def _save_last(self) -> None:
-        if sessions.is_special(self.path):
+        if files.special(self.path):
             self._save_or_elsewhere()
             return
         with uninterrupted():
@@ -333,7 +333,7 @@ class Measurement:
 def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Session]:
     """The request and the session of a file to be finished. Raises :class:`UsageError`."""
     session = sessions.load(path)
-    if sessions.is_special(path):
+    if files.special(path):
         raise UsageError(f"{path} cannot be finished: it is no file that can be written again")
     try:
         request = request_from(session.request, command)

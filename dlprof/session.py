@@ -6,22 +6,18 @@ Unknown keys of a newer minor are kept when a file is read and written again.
 
 from __future__ import annotations
 
-import io
 import os
 import re
-import stat
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from dlprof import files, json_text, numberless
+from dlprof import files, json_text, numberless, replaced
 from dlprof.clean import clean
 from dlprof.collector import paused
-from dlprof.errors import SessionError, UsageError
+from dlprof.errors import SessionError
 from dlprof.json_text import Free
 from dlprof.measured import Mode as Mode  # noqa: PLC0414 - callers find these here
 from dlprof.measured import Model as Model  # noqa: PLC0414
@@ -41,7 +37,6 @@ if TYPE_CHECKING:
 SCHEMA = "dlprof.session/1"
 BEGIN = b'{"schema": "dlprof.session/'
 """As :func:`chunks` writes it."""
-NEW_MODE = 0o644
 MOST_PAIRS = 3
 """Pairs that the line of a session names."""
 
@@ -323,7 +318,7 @@ def dump_line(result: Result) -> str:
 
 def write(path: Path, header: Header, results: Iterable[Result]) -> None:
     """Write a session file atomically, one result at a time: memory does not grow with it."""
-    with atomic(path) as file:
+    with replaced.atomic(path) as file:
         for chunk in chunks(header, results):
             file.write(chunk)
 
@@ -339,36 +334,6 @@ def chunks(header: Header, results: Iterable[Result]) -> Iterator[str]:
     yield "\n]}\n"
 
 
-@contextmanager
-def atomic(path: Path) -> Iterator[IO[str]]:
-    """A text file that replaces ``path`` only when it is whole.
-
-    A link stays a link; a device or a pipe is written to and never replaced. Raises
-    :class:`UsageError` where the file cannot be written.
-    """
-    with atomic_bytes(path) as file, io.TextIOWrapper(file, encoding="utf-8") as text:
-        yield text
-
-
-@contextmanager
-def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """As :func:`atomic`, for what is not text."""
-    try:
-        with _stream(path) if is_special(path) else _replacing(path.resolve()) as file:
-            yield file
-    except (OSError, RuntimeError) as error:
-        raise UsageError(f"cannot write {path}: {_cause(error)}") from None
-
-
-def is_special(path: Path) -> bool:
-    """Whether ``path`` is a device, a pipe or a socket, such as ``/dev/stdout``."""
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
 def is_session(path: Path) -> bool:
     """Whether the file there begins as a session does; a file that cannot be read is none."""
     try:
@@ -378,36 +343,3 @@ def is_session(path: Path) -> bool:
             return file.read(len(BEGIN)) == BEGIN
     except OSError:
         return False
-
-
-def check_writable(path: Path) -> None:
-    """Raises :class:`UsageError` where :func:`atomic` would."""
-    if is_special(path):
-        return
-    if path.is_dir():
-        raise UsageError(f"cannot write {path}: Is a directory")
-    try:
-        tempfile.TemporaryFile(dir=path.resolve().parent).close()
-    except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
-        raise UsageError(f"cannot write {path}: {_cause(error)}") from None
-
-
-def _stream(path: Path) -> IO[bytes]:
-    return path.open("wb")
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        temporary.chmod(stat.S_IMODE(path.stat().st_mode) if path.exists() else NEW_MODE)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _cause(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)

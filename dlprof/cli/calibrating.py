@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from dlprof import session as sessions
+from dlprof import replaced
 from dlprof.cli.distinct import check_distinct
 from dlprof.cli.gating import Asked, budget_s, settings_of, sweep_of
 from dlprof.cli.progress import Bar
@@ -51,6 +51,6 @@ def _target(asked: Asked, path: Path, output: Path | None) -> Path:
     if output is None and asked.second is not None:
         raise UsageError("name the noise file with -o: there is no scenario beside which it goes")
     target = output or path.with_suffix(".noise.json")
-    sessions.check_writable(target)
+    replaced.check_writable(target)
     check_distinct({"the noise file": target, "the scenario": path})
     return target

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dlprof import session as sessions
+from dlprof import replaced
 from dlprof.cli.distinct import check_distinct
 from dlprof.cli.github import check_summary, no_commands, tell
 from dlprof.cli.names import given
@@ -68,7 +68,7 @@ class ComparisonWanted:
             raise UsageError(f"--github prints annotations: name a file for {printed[0]}")
         for target in targets.values():
             if target != STDOUT:
-                sessions.check_writable(Path(target))
+                replaced.check_writable(Path(target))
         if self.github:
             check_summary(targets)
 

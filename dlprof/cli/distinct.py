@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 
-from dlprof import session as sessions
 from dlprof.errors import UsageError
+from dlprof.files import special
 
 
 def check_distinct(files: Mapping[str, str | Path | None]) -> None:
@@ -17,7 +17,7 @@ def check_distinct(files: Mapping[str, str | Path | None]) -> None:
     """
     named = {what: Path(file) for what, file in files.items() if file not in (None, "-", Path("-"))}
     for (one, first), (other, second) in combinations(named.items(), 2):
-        if not sessions.is_special(first) and are_one(first, second):
+        if not special(first) and are_one(first, second):
             raise UsageError(f"{other} and {one} are the same file: {second}")
 
 

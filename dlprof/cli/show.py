@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dlprof import session as sessions
+from dlprof import replaced
 from dlprof.cli.names import STANDARD
 
 if TYPE_CHECKING:
@@ -55,5 +55,5 @@ def write(path: Path | None, text: str) -> None:
     if path is None or path == STANDARD:
         say(text)
         return
-    with sessions.atomic(path) as file:
+    with replaced.atomic(path) as file:
         file.write(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from dlprof import session as sessions
+from dlprof import replaced
 from dlprof.clean import clean
 from dlprof.cli.distinct import check_distinct
 from dlprof.cli.show import colour, say, width, write
@@ -99,7 +99,7 @@ def _check_targets(targets: dict[str, str | None]) -> None:
         raise UsageError(f"only one of {', '.join(targets)} can be printed")
     for target in targets.values():
         if target not in (None, "-"):
-            sessions.check_writable(Path(target or ""))
+            replaced.check_writable(Path(target or ""))
 
 
 def _give(target: str, text: str) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dlprof import replaced
 from dlprof import session as sessions
 from dlprof.cli.distinct import check_distinct
 from dlprof.cli.fail_on import FailOn
@@ -67,7 +68,7 @@ class Wanted:
             raise UsageError(f"--github prints annotations: name a file for {self._printed()[0]}")
         for name, target in self._targets().items():
             if target != STDOUT:
-                sessions.check_writable(Path(target))
+                replaced.check_writable(Path(target))
                 _check_no_session(name, Path(target))
         if self.github:
             check_summary(targets)
@@ -135,7 +136,7 @@ def _csv(target: str, header: Header, results: Results) -> None:
 def _parquet(target: str, header: Header, results: Results) -> None:
     from dlprof.reports import parquet
 
-    with sessions.atomic_bytes(Path(target)) as file:
+    with replaced.atomic_bytes(Path(target)) as file:
         parquet.write(file, header, results())
 
 
@@ -186,5 +187,5 @@ def _put(target: str, chunks: Iterable[str]) -> None:
         for chunk in chunks:
             say(chunk)
         return
-    with sessions.atomic(Path(target)) as file:
+    with replaced.atomic(Path(target)) as file:
         file.writelines(chunks)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from dlprof import session as sessions
+from dlprof import replaced
 from dlprof.catalog import environment
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key, key
@@ -72,7 +72,7 @@ class Noise(Model):
 
 def write(path: Path, noise: Noise) -> None:
     """Write the file atomically. Raises :class:`UsageError`."""
-    with sessions.atomic(path) as file:
+    with replaced.atomic(path) as file:
         file.write(json.dumps(noise.model_dump(by_alias=True), indent=1) + "\n")
 
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from dlprof import files
 from dlprof.errors import HistoryError
 from dlprof.history.address import Address
-from dlprof.session import NEW_MODE
+from dlprof.replaced import NEW_MODE
 
 SUFFIX = ".parquet"
 DRIVERS = {

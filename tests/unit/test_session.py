@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.errors import SessionError, UsageError
-from dlprof.session import Header, Result, atomic, chunks, dump_line, load, parse, write
+from dlprof.replaced import atomic
+from dlprof.session import Header, Result, chunks, dump_line, load, parse, write
 
 pytestmark = pytest.mark.unit
 
