@@ -16,7 +16,9 @@ Two calls at once, with different --kinds, disturb each other: the load stands i
 
 What a turn of the spin adds to each conversion is measured once for every start of the machine and
 kept in the file (gate_shares.py), as is what dlprof calibrate says: the processor may be another
-one later. The true slowdown of each gate is in the file, too.
+one later. The true slowdown of each gate is in the file, too. It is of what dlprof measures:
+another tool with calls of its own around a conversion meets as many nanoseconds, and fewer percent.
+A copy that is slower by the spin is so by as many nanoseconds in each of its states.
 """
 
 from __future__ import annotations
@@ -25,29 +27,35 @@ import argparse
 import json
 import math
 import os
-import statistics
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from importlib import metadata
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import outcome
 from gate_shares import turn_shares
-from gate_suite import COPIES, VIEWS, Conversion
+from gate_suite import COPIES, ROOT, VIEWS, Conversion
+from gate_summary import CAUGHT, COPIED, EQUAL, FORETOLD, KINDS, SLOWER, summary
 from gate_tools import TOOLS, Options, Planted, foretold
 
-FALSE_ALARMS = 0.01
-CAUGHT = {5.0: 0.95, 10.0: 1.0}
-MOST_S = 300.0
-MOST_EQUAL_S = 150.0
 TURN_SHARES = "turn_shares"
 BOOT = Path("/proc/sys/kernel/random/boot_id")
-KINDS = EQUAL, SLOWER, COPIED, FORETOLD = "equal", "slower", "copies", "foretold"
+DISTRIBUTIONS = (
+    "jax",
+    "numpy",
+    "onnxruntime",
+    "pyperf",
+    "pytest-benchmark",
+    "tensorflow-cpu",
+    "torch",
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--slower", type=int, default=100, help="gates with slower views (100)")
     parser.add_argument("--copies", type=int, default=5, help="gates with slower copies (5)")
     parser.add_argument("--foretold", type=int, default=20, help="gates of what was foretold (20)")
-    parser.add_argument("--others", type=int, default=20, help="at most, of each other tool (20)")
+    parser.add_argument(
+        "--others", type=int, default=20, help="of each other tool, spread over all (20)"
+    )
     parser.add_argument("--tools", nargs="*", default=list(TOOLS), choices=list(TOOLS))
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=KINDS)
     parser.add_argument("--hours", type=float, default=math.inf, help="start no gate after this")
@@ -91,14 +101,18 @@ def arguments() -> argparse.Namespace:
 def run(given: argparse.Namespace) -> None:
     """Run what is not in the file yet, all kinds and tools in turn."""
     calibration = calibrated(given)
-    done = {tuple(line["key"]) for line in lines(given.file) if "key" in line}
     options = Options(given.budget, given.processes)
+    gates = [line for line in lines(given.file) if "key" in line]
+    if any(line["options"] != asdict(options) for line in gates):
+        sys.exit(f"{given.file} has gates with other options: give another file")
+    done = {tuple(line["key"]) for line in gates}
+    made_with = {"commit": commit(), "python": sys.version.split()[0], **versions()}
     until = time.monotonic() + 3600 * given.hours
     for gate in wanted(given, calibration):
         if time.monotonic() > until:
             return
         if gate.key not in done:
-            append(given.file, played(gate, calibration, options))
+            append(given.file, played(gate, calibration, options) | {"made_with": made_with})
 
 
 def wanted(given: argparse.Namespace, calibration: dict[str, Any]) -> Iterator[Gate]:
@@ -109,8 +123,8 @@ def wanted(given: argparse.Namespace, calibration: dict[str, Any]) -> Iterator[G
         for kind, tool in product(given.kinds, given.tools):
             if kind == FORETOLD:
                 continue
-            limit = most[kind] if tool == "dlprof" else min(most[kind], given.others)
-            if number < limit:
+            step = 1 if tool == "dlprof" else math.ceil(most[kind] / max(given.others, 1))
+            if number < most[kind] and number % step == 0:
                 yield Gate(tool, kind, number, percents[kind])
         if FORETOLD in given.kinds and "dlprof" in given.tools and number < given.foretold:
             yield from seen(number, calibration)
@@ -134,8 +148,19 @@ def seen(number: int, calibration: dict[str, Any]) -> Iterator[Gate]:
         yield Gate("dlprof", FORETOLD, number, {copy: 100 * size})
 
 
+def commit() -> str:
+    """The version of dlprof that is measured, with a plus where files were changed since."""
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
+    return subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def versions() -> dict[str, str]:
+    return {one.metadata["Name"]: one.version for one in map(metadata.distribution, DISTRIBUTIONS)}
+
+
 def played(gate: Gate, calibration: dict[str, Any], options: Options) -> dict[str, Any]:
     """One line for the file."""
+    begun, load_before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.getloadavg()[0]
     turns = {one: turns_of(one, gate.percents[one], calibration) for one in gate.percents}
     with tempfile.TemporaryDirectory(prefix="dlprof-gate-") as folder:
         said = TOOLS[gate.tool](Planted(turns), Path(folder), options)
@@ -154,6 +179,8 @@ def played(gate: Gate, calibration: dict[str, Any], options: Options) -> dict[st
     return {
         "key": gate.key,
         "planted": planted,
+        "begun": begun,
+        "load_before": load_before,
         "load": os.getloadavg()[0],
         "options": asdict(options),
         **asdict(said),
@@ -200,112 +227,6 @@ def lines(file: Path) -> list[dict[str, Any]]:
 def append(file: Path, line: dict[str, Any]) -> None:
     with file.open("a", encoding="utf-8") as stream:
         stream.write(json.dumps(line) + "\n")
-
-
-def summary(given: argparse.Namespace) -> outcome.Outcome:
-    """The table and the targets, from the file alone."""
-    gates = [line for line in lines(given.file) if "key" in line]
-    tools = [tool for tool in TOOLS if any(line["key"][0] == tool for line in gates)]
-    columns = ["tool", "false alarms", "elsewhere", "unsure"]
-    columns += [f"+{percent:g} % caught" for percent in CAUGHT]
-    columns += ["copies caught", "foretold", "s, equal", "s, slower", "s, most"]
-    return outcome.Outcome(
-        title="Gates: dlprof against what people use",
-        columns=tuple(columns),
-        rows=[row(tool, of_tool(gates, tool)) for tool in tools],
-        caption=(
-            "Gates of sixteen conversions. false alarms: gates of equal code that call anything "
-            "slower.\nelsewhere: gates with slower conversions that call another one slower, too. "
-            "unsure: gates of\nequal code in which a case could not be told. caught: the view that "
-            "is slower is called so, and the\nsame of copies. foretold: copies, each slower by "
-            "what dlprof calibrate says a gate would\ncatch of it: "
-            f"{foresight(given.file)}.\nTimes are medians of whole gates, both sides."
-        ),
-        targets=list(targets(of_tool(gates, "dlprof"))),
-        shortened=len(kind(of_tool(gates, "dlprof"), EQUAL)) < 100,
-        details={"gates": len(gates)},
-    )
-
-
-def foresight(file: Path) -> str:
-    found = next((line[FORETOLD] for line in reversed(lines(file)) if FORETOLD in line), None)
-    if found is None:
-        return "not asked yet"
-    return ", ".join(
-        f"{one.name} {f'{100 * size:g} %' if (size := found.get(one.name)) else 'nothing'}"
-        for one in COPIES
-    )
-
-
-def of_tool(gates: Sequence[dict[str, Any]], tool: str) -> list[dict[str, Any]]:
-    return [line for line in gates if line["key"][0] == tool]
-
-
-def kind(gates: Sequence[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    return [line for line in gates if line["key"][1] == name]
-
-
-def row(tool: str, gates: Sequence[dict[str, Any]]) -> tuple[str, ...]:
-    equal, slower = kind(gates, EQUAL), kind(gates, SLOWER)
-    planted = slower + kind(gates, COPIED) + kind(gates, FORETOLD)
-    return (
-        tool,
-        share([is_alarm(line) for line in equal]),
-        share([bool(set(line["slower"]) - set(line["planted"])) for line in planted]),
-        share([line["unsure"] > 0 for line in equal]),
-        *(share(caught(slower, percent)) for percent in CAUGHT),
-        share([found for percent in CAUGHT for found in caught(kind(gates, COPIED), percent)]),
-        share(caught(kind(gates, FORETOLD))),
-        middle(equal),
-        middle(slower),
-        f"{max((line['wall_s'] for line in gates), default=0):.0f}",
-    )
-
-
-def is_alarm(line: dict[str, Any]) -> bool:
-    """Whether a gate of equal code failed, be it for a verdict that seemed to change."""
-    return bool(line["slower"]) or line["exit_code"] == 1
-
-
-def caught(gates: Sequence[dict[str, Any]], percent: float | None = None) -> list[bool]:
-    """Of each conversion that is slower, by so much or at all, whether it is called so."""
-    return [
-        name in line["slower"]
-        for line in gates
-        for name, one in line["planted"].items()
-        if percent in (None, one["percent"])
-    ]
-
-
-def share(held: Sequence[bool]) -> str:
-    return f"{sum(held)} of {len(held)}" if held else "-"
-
-
-def middle(gates: Sequence[dict[str, Any]]) -> str:
-    return f"{statistics.median(line['wall_s'] for line in gates):.0f}" if gates else "-"
-
-
-def targets(gates: Sequence[dict[str, Any]]) -> Iterator[outcome.Target]:
-    equal, slower = kind(gates, EQUAL), kind(gates, SLOWER)
-    if not gates:
-        return
-    alarms = sum(is_alarm(line) for line in equal)
-    yield outcome.Target(
-        "at most 1 false alarm in 100 gates",
-        f"{alarms} of {len(equal)}",
-        len(equal) > 0 and alarms <= FALSE_ALARMS * max(len(equal), 100),
-    )
-    for percent, least in CAUGHT.items():
-        found = caught(slower, percent)
-        if found:
-            promise = f"+{percent:g} % on a view caught in {100 * least:g} of 100"
-            yield outcome.Target(promise, share(found), sum(found) >= least * len(found))
-    most = max(line["wall_s"] for line in gates)
-    yield outcome.Target("at most 5 min per gate", f"{most:.0f} s", most <= MOST_S)
-    if equal:
-        usual = statistics.median(line["wall_s"] for line in equal)
-        promise = "half of it when nothing has changed"
-        yield outcome.Target(promise, f"{usual:.0f} s", usual <= MOST_EQUAL_S)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ import sys
 import tempfile
 import time
 import timeit
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,9 @@ from gate_suite import ROOT, SUITE, Conversion, function, name_of, scenario
 from spun_probe import VARIABLE
 
 ME = Path(__file__)
-FLOOR = 1.05
+FLOOR, HALF = 1.05, 1.025
+"""dlprof says SLOWER of what is surely slower than half its floor: the others are asked with half
+of theirs, too."""
 REPEATS = 5
 LEAST_S = 0.02
 
@@ -44,7 +46,10 @@ class Planted:
 class Said:
     """``slower`` are names of conversions; ``unsure`` how many a tool could not tell.
 
-    ``told`` is what it says of those that it does not call the same.
+    ``told`` is what it says of those that it does not call the same, ``ratios`` HEAD's time over
+    BASE's as it measured them. ``by_half`` are those that it calls slower with 2.5 % instead of 5 %
+    (None where it has no such threshold), ``changed`` those of which more than the time is worse.
+    ``failed`` says why there is no answer.
     """
 
     slower: list[str]
@@ -53,6 +58,10 @@ class Said:
     exit_code: int
     note: str = ""
     told: dict[str, str] = field(default_factory=dict)
+    ratios: dict[str, float] = field(default_factory=dict)
+    by_half: list[str] | None = None
+    changed: list[str] = field(default_factory=list)
+    failed: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,13 +81,21 @@ def dlprof(planted: Planted, folder: Path, options: Options) -> Said:
     command += ["--head-python", sides[1], "--budget", options.budget_s]
     command += ["-o", folder / "sessions", "--json", told]
     done, wall_s = _run(command, {"PYTHONPATH": str(ROOT)})
+    if not told.exists():
+        return Said([], len(SUITE), wall_s, done.returncode, failed=done.stderr[-1000:])
     content = json.loads(told.read_text(encoding="utf-8"))
-    words = _dlprof_words(content)
-    slower = [name for name, word in words.items() if word in ("SLOWER", "GONE")]
-    unsure = sum(word in ("UNSURE", "INVALID") for word in words.values())
-    why = {name_of(one["case"]): _why(one["times"][0]) for one in content["cases"] if one["times"]}
-    open_ = {name: text for name, text in why.items() if words[name] != "SAME"}
-    return Said(slower, unsure, wall_s, done.returncode, " ".join(content["answers"][1:]), open_)
+    times = {name_of(one["case"]): one["times"][0] for one in content["cases"] if one["times"]}
+    words = {name: time_["word"] for name, time_ in times.items()}
+    return Said(
+        slower=[name for name, word in words.items() if word == "SLOWER"],
+        unsure=sum(words.get(one.name) not in ("SAME", "SLOWER", "FASTER") for one in SUITE),
+        wall_s=wall_s,
+        exit_code=done.returncode,
+        note=" ".join(content["answers"][1:]),
+        told={name: _why(times[name]) for name, word in words.items() if word != "SAME"},
+        ratios={name: time_["ratio"] for name, time_ in times.items() if time_["ratio"]},
+        changed=[name_of(one["case"]) for one in content["cases"] if _is_worse(one)],
+    )
 
 
 def foretold(budget_s: float) -> dict[str, float | None]:
@@ -96,11 +113,8 @@ def _why(time_: Mapping[str, Any]) -> str:
     return f"{time_['word']} {time_['ratio'] or 0:.3f} {time_['reason'] or time_['note'] or ''}"
 
 
-def _dlprof_words(content: Mapping[str, Any]) -> dict[str, str]:
-    found = {}
-    for one in content["cases"]:
-        found[name_of(one["case"])] = one["times"][0]["word"] if one["times"] else "GONE"
-    return found
+def _is_worse(case: Mapping[str, Any]) -> bool:
+    return any(change["direction"] == "worse" for change in case["changes"])
 
 
 def pytest_benchmark(planted: Planted, folder: Path, options: Options) -> Said:  # noqa: ARG001
@@ -112,8 +126,16 @@ def pytest_benchmark(planted: Planted, folder: Path, options: Options) -> Said: 
     more += ["--benchmark-compare-fail=min:5%"]
     done, head_s = _run([*command, *more], planted.variables(head=True))
     base, head = (_least(next(folder.glob(f"*/*_{name}.json"))) for name in SIDES)
-    slower = [name for name in base if head[name] > FLOOR * base[name]]
-    return Said(slower, 0, base_s + head_s, done.returncode)
+    return _by_ratio(base, head, base_s + head_s, done.returncode)
+
+
+def _by_ratio(
+    base: Mapping[str, float], head: Mapping[str, float], wall_s: float, exit_code: int
+) -> Said:
+    """What is called slower by nothing but how its two times compare."""
+    ratios = {one.name: head[one.name] / base[one.name] for one in SUITE}
+    slower, by_half = ([name for name in ratios if ratios[name] > n] for n in (FLOOR, HALF))
+    return Said(slower, 0, wall_s, exit_code, ratios=ratios, by_half=by_half)
 
 
 def _least(path: Path) -> dict[str, float]:
@@ -129,11 +151,25 @@ def pyperf(planted: Planted, folder: Path, options: Options) -> Said:
         command = [sys.executable, ME, "pyperf", "-o", file, "--processes", options.processes]
         command += ["--inherit-environ", f"{VARIABLE},PYTHONPATH"]
         _run(command, planted.variables(name == "head"))
-    command = [sys.executable, "-m", "pyperf", "compare_to", *files, "--min-speed", "5"]
-    done, _ = _run(command, {})
+    slower = _called_slower(files, FLOOR)
+    wall_s = time.monotonic() - begun
+    base, head = (_means(file) for file in files)
+    ratios = {one.name: head[one.name] / base[one.name] for one in SUITE}
+    by_half = _called_slower(files, HALF)
+    return Said(slower, 0, wall_s, int(bool(slower)), ratios=ratios, by_half=by_half)
+
+
+def _called_slower(files: Sequence[Path], floor: float) -> list[str]:
+    command = [sys.executable, "-m", "pyperf", "compare_to", *files]
+    done, _ = _run([*command, "--min-speed", f"{100 * (floor - 1):.3g}"], {})
     lines = [line for line in done.stdout.splitlines() if "slower" in line]
-    slower = [one.name for one in SUITE if any(_names(line, one) for line in lines)]
-    return Said(slower, 0, time.monotonic() - begun, done.returncode)
+    return [one.name for one in SUITE if any(_names(line, one) for line in lines)]
+
+
+def _means(path: Path) -> dict[str, float]:
+    import pyperf
+
+    return {one.get_name(): one.mean() for one in pyperf.BenchmarkSuite.load(str(path))}
 
 
 def _names(line: str, conversion: Conversion) -> bool:
@@ -147,9 +183,8 @@ def median_of_five(planted: Planted, folder: Path, options: Options) -> Said:  #
     for name in SIDES:
         done, _ = _run([sys.executable, ME, "median"], planted.variables(name == "head"))
         medians.append(json.loads(done.stdout.splitlines()[-1]))
-    base, head = medians
-    slower = [name for name in base if head[name] > FLOOR * base[name]]
-    return Said(slower, 0, time.monotonic() - begun, int(bool(slower)))
+    found = _by_ratio(*medians, time.monotonic() - begun, 0)
+    return replace(found, exit_code=int(bool(found.slower)))
 
 
 Tool = Callable[[Planted, Path, Options], Said]
@@ -163,7 +198,7 @@ TOOLS: dict[str, Tool] = {
 
 
 def _run(command: list[Any], variables: Mapping[str, str]) -> tuple[Any, float]:
-    """Run to the end. Raises RuntimeError for a command line that makes no sense."""
+    """Run to the end. Raises RuntimeError for a command line that makes no sense, or a crash."""
     inherited = {name: value for name, value in os.environ.items() if name != VARIABLE}
     begun = time.monotonic()
     done = subprocess.run(
@@ -174,7 +209,7 @@ def _run(command: list[Any], variables: Mapping[str, str]) -> tuple[Any, float]:
         text=True,
         check=False,
     )
-    if done.returncode == 2:
+    if done.returncode == 2 or done.returncode < 0:
         raise RuntimeError(f"{' '.join(map(str, command))}:\n{done.stdout}{done.stderr}")
     return done, time.monotonic() - begun
 

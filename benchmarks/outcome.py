@@ -14,11 +14,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Target:
-    """A promise of the project, what was found, and whether it was kept."""
+    """A promise of the project, what was found, and whether it was kept; None where too little was
+    measured to say.
+    """
 
     promise: str
     found: str
-    met: bool
+    met: bool | None
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def report(measure: Callable[[argparse.Namespace], Outcome], given: argparse.Nam
     print(render(outcome))
     if given.json is not None:
         given.json.write_text(json.dumps(asdict(outcome), indent=1) + "\n", encoding="utf-8")
-    return 0 if all(target.met for target in outcome.targets) else 1
+    return 1 if any(target.met is False for target in outcome.targets) else 0
 
 
 def tell(words: str) -> None:
@@ -97,7 +99,8 @@ def duration_text(ns: float) -> str:
 
 
 def _judgement(target: Target) -> str:
-    return f"{'met   ' if target.met else 'MISSED'}  {target.promise}: {target.found}"
+    word = {True: "met", False: "MISSED", None: "open"}[target.met]
+    return f"{word:<6}  {target.promise}: {target.found}"
 
 
 def _is_number(text: str) -> bool:

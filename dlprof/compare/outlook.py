@@ -20,6 +20,11 @@ from dlprof.compare.times import Work
 LEANING = 0.05
 """A case leans to slower if so large a HEAD is as unlikely as this from equal code."""
 
+SURELY = 0.002
+"""And as unlikely as this, from :data:`ENOUGH` rounds on, to be worth the second half of the time:
+one in twenty open cases of equal code leans, and gates of equal code are to be over by then. Of
+fewer rounds hardly any are as unlikely."""
+
 EARLY, LATE = 16.0, 2.0
 ENOUGH = 16
 """A case is given up if it needed so many times the rounds that there will be: many times with few
@@ -29,9 +34,12 @@ With less, and one process in twenty disturbed, a slowdown of 10 % was given up 
 
 @dataclass(frozen=True)
 class Outlook:
-    """Numbers of open cases: those that lean to slower, and those that all looks would decide."""
+    """Numbers of open cases: those that lean to slower, of these those that hardly are equal code,
+    and those that all looks would decide.
+    """
 
     leaning: frozenset[int]
+    surely: frozenset[int]
     decidable: frozenset[int]
 
 
@@ -40,14 +48,19 @@ def outlook(course: Course, works: Sequence[Work]) -> Outlook:
     level = course.plan.level / max(len(works), 1)
     places = [int(place) for place in course.open.nonzero()[0]]
     tests = {place: tested(works[place].sample, level) for place in places}
-    leaning = {place for place, test in tests.items() if _leans(test)}
+    leaning = {place for place, test in tests.items() if _leans(test, LEANING)}
+    surely = {place for place in leaning if _surely(tests[place], works[place])}
     most = course.plan.looks[-1]
     decidable = {place for place, test in tests.items() if _rounds(test, works[place]) <= most}
-    return Outlook(frozenset(leaning), frozenset(decidable))
+    return Outlook(frozenset(leaning), frozenset(surely), frozenset(decidable))
 
 
-def _leans(test: Tested | Refusal) -> bool:
-    return isinstance(test, Tested) and float(test.test.p_above(0.0)) <= LEANING
+def _leans(test: Tested | Refusal, level: float) -> bool:
+    return isinstance(test, Tested) and float(test.test.p_above(0.0)) <= level
+
+
+def _surely(test: Tested | Refusal, work: Work) -> bool:
+    return len(work.sample.head) < ENOUGH or _leans(test, SURELY)
 
 
 def _rounds(test: Tested | Refusal, work: Work) -> float:

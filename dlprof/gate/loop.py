@@ -1,7 +1,7 @@
 """When to measure another round, and when it is enough.
 
 A case is measured until it is decided, or given up: one that more rounds would not decide, and from
-nearly half of the time on every one that does not lean to slower.
+nearly half of the time on every one that is not slower with some certainty.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def nothing_flagged() -> bool:
 class Reserve:
     """Time that is kept back from ``at`` on, where something is ``flagged`` by then.
 
-    From ``half`` on only cases that lean to slower are measured; None for never.
+    From ``half`` on only cases that hardly are equal code are measured; None for never.
     """
 
     at: Deadline
@@ -152,7 +152,7 @@ class _Loop:
     def _give_up(self) -> None:
         """Sort out the open cases that more rounds are not spent on."""
         found = outlook(self.course, self.turns.works())
-        worth = found.leaning if self.late else found.leaning | found.decidable
+        worth = found.surely if self.late else found.leaning | found.decidable
         self.given_up |= self._open() - worth
 
     def _open(self) -> frozenset[int]:

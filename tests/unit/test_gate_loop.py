@@ -111,6 +111,21 @@ def test_a_noisy_case_that_leans_to_slower_is_measured_on():
     assert words(ran) == ["SLOWER"]
 
 
+def at_half(turns, cases, rounds):
+    """Half of the time is over after so many rounds."""
+    half = Deadline.after(10.0 * rounds - 5.0, turns.clock)
+    until = Deadline.after(20.0 * rounds, turns.clock)
+    return run(turns, cases, until, Reserve(until, half=half))
+
+
+def test_with_many_rounds_the_second_half_is_for_what_hardly_is_equal_code():
+    turns = FakeTurns([1.025, 1.05], [0.04, 0.06], round_s=10.0, seed=9)
+    ran = at_half(turns, 2, 20)
+    assert turns.asked[19] == {0, 1}
+    assert all(cases == {1} for cases in turns.asked[20:])
+    assert ran.rounds > 20
+
+
 def test_from_half_of_the_time_on_only_what_leans_to_slower_is_measured():
     turns = FakeTurns([1.0, 1.12], [0.06, 0.06], round_s=10.0)
     half = Deadline.after(95.0, turns.clock)
