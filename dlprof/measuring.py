@@ -247,6 +247,11 @@ class Measurement:
             for name, catalog in self.catalogs.items()
         ]
 
+    def judged(self, header: sessions.Header) -> sessions.Header:
+        """The header with what was found when the measurement ended."""
+        found = {"findings": self._findings, "expectations": self._expectations}
+        return header.model_copy(update=found)
+
     def save(self) -> None:
         begun = time.monotonic()
         sessions.write(self.path, self.header(), self.results())

@@ -19,6 +19,9 @@ DIAGNOSIS = ("ordering", "alignment", "lifetime", "early_write", "peak_memory", 
 _EMPTY: dict[str, Any] = {"status": "ok", "reason": None, "parts": {}, "failures": []}
 VERDICTS = ("ownership", "values", "fresh_source", *DIAGNOSIS)
 
+_RANK = {"crashed": 0, "invalid": 2}
+"""Which round's status is the case's, where several failed: the first of those with the lowest."""
+
 _WHERE = re.compile(r" \(round \d+ of \d+; \d+ before it worked\)$")
 """What a merge adds to the reason of a case that worked in earlier rounds."""
 
@@ -117,14 +120,14 @@ def _lost_ready_time(answers: Answers) -> bool:
 def _status(answers: Answers, rounds: int, stops: Sequence[str]) -> tuple[str, str | None]:
     if not answers:
         return "skipped", stops[-1] if stops else "the run was stopped before it"
-    for round_, answer in answers:
-        if answer["status"] != "ok":
-            worked = sum(other["status"] == "ok" for _, other in answers)
-            where = (
-                f" (round {round_ + 1} of {rounds}; {worked} before it worked)" if worked else ""
-            )
-            return answer["status"], f"{answer['reason']}{where}"
-    return "ok", None
+    failed = [(round_, answer) for round_, answer in answers if answer["status"] != "ok"]
+    if not failed:
+        return "ok", None
+    # A disturbed round says less than one that the framework refused or that crashed.
+    round_, answer = min(failed, key=lambda entry: _RANK.get(entry[1]["status"], 1))
+    worked = sum(other["status"] == "ok" for _, other in answers)
+    where = f" (round {round_ + 1} of {rounds}; {worked} before it worked)" if worked else ""
+    return answer["status"], f"{answer['reason']}{where}"
 
 
 def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

@@ -12,6 +12,9 @@ from dlprof.errors import DlprofError, MissingFramework, Unmeasured, UsageError
 from dlprof.plan import Axes, Case
 from dlprof.runner import Interpreter
 
+NO_PATH = "no path matches"
+"""How what is left out of a glob without a path begins."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -48,7 +51,7 @@ def place_of(
             raise
         nothing = Interpreter(catalog.python, {})
         return Place(nothing, [], left_out=(f"{where}{refusal}",), refusal=refusal)
-    idle = [f"no path matches {glob!r}" for glob in plan.unmatched(targets, globs)]
+    idle = [f"{NO_PATH} {glob!r}" for glob in plan.unmatched(targets, globs)]
     left_out = tuple(f"{where}{line}" for line in (*missing, *targets.refused, *idle))
     interpreter = Interpreter(catalog.python, _variables(found))
     return Place(interpreter, cases, targets.device_reasons, left_out, targets.nowhere)

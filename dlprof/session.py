@@ -65,6 +65,11 @@ class CaseRecord(Model):
     def path(self) -> str:
         return f"{self.export}->{self.import_}"
 
+    @property
+    def form(self) -> str:
+        """The code, the same for every shape."""
+        return self.code.replace(str(tuple(self.shape)), "{shape}") if self.shape else self.code
+
 
 class Phases(Model):
     export_ns: float | None

@@ -195,6 +195,7 @@ def _words(words: Words) -> list[str]:
 def _measured(asked: Asked, diagnose: bool, file: Path) -> tuple[Session, Path] | DlprofError:
     """The session and its file, or why there is none."""
     from dlprof.api import run
+    from dlprof.place import NO_PATH
 
     try:
         session = run(
@@ -214,4 +215,6 @@ def _measured(asked: Asked, diagnose: bool, file: Path) -> tuple[Session, Path] 
         )
     except DlprofError as error:
         return error
-    return session, file
+    idle = [text for text in session.left_out if text.startswith(NO_PATH)]
+    # A claim about a way that is not there would hold for those beside it, and say nothing of it.
+    return UsageError("; ".join(idle)) if idle else (session, file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import re
@@ -17,6 +18,10 @@ from dlprof.errors import DlprofError, Interrupted, UsageError
 from dlprof.interrupts import stop_in_order
 
 LONGEST_LINE = 2000
+
+FORBIDDEN = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
+"""What asking whether a file is there may raise: in a folder that may not be searched, or of a name
+that is too long, pathlib does not say no."""
 
 app = typer.Typer(
     name="dlprof",
@@ -147,6 +152,8 @@ def _told(error: Exception) -> int:
     """
     if type(error).__name__ == "Abort":  # Ctrl-C before a verb began
         raise Interrupted("interrupted") from None
+    if isinstance(error, OSError) and error.errno in FORBIDDEN and error.filename:
+        raise UsageError(f"cannot look at {error.filename}: {error.strerror}") from None
     if not hasattr(error, "format_message"):
         raise error
     message, context = str(error.format_message()), getattr(error, "ctx", None)

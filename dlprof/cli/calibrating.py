@@ -9,7 +9,7 @@ import typer
 
 from dlprof import replaced
 from dlprof.cli.distinct import check_distinct
-from dlprof.cli.gating import Asked, budget_s, settings_of, sweep_of
+from dlprof.cli.gating import Asked, budget_s, check_budget, settings_of, sweep_of
 from dlprof.cli.progress import Bar
 from dlprof.cli.show import colour, say, width
 from dlprof.cli.sweeping import Given
@@ -24,6 +24,7 @@ from dlprof.reports import calibration
 
 def measure(asked: Asked, given: Given, criteria: Criteria, output: Path | None) -> None:
     """Calibrate, and keep the file. Raises :class:`Unmeasured` where no case could be measured."""
+    check_budget(asked)
     scenario, path = asked.scenario()
     target = _target(asked, path, output)
     sweep = sweep_of(scenario, path, given, asked.python)

@@ -23,12 +23,14 @@ from dlprof.compare.decision import FAMILY_LEVEL
 from dlprof.compare.floors import own_floors
 from dlprof.compare.sequential import IN_TURNS
 from dlprof.compare.times import Settings
+from dlprof.compare.verdicts import SCALES
 from dlprof.errors import BadInterpreter, DlprofError, Interrupted, Unmeasured, Unsure, UsageError
 from dlprof.gate import noise
 from dlprof.gate.baseline import check
 from dlprof.gate.cases import cases_of, without_turns
 from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.measure import Task, gate
+from dlprof.merge import DIAGNOSIS
 from dlprof.reports.comparison import Names
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import read, validated
@@ -120,6 +122,7 @@ def measure(
     except (Unsure, Unmeasured, BadInterpreter) as error:
         wanted.refuse(error, None if asked.second is not None else path)
         raise
+    _check_looked_for(criteria, head)
     kept = kept_in(asked.output)
     aside = set_aside(kept)
     if aside is not None:
@@ -170,6 +173,18 @@ def _sides(
     return baseline, head
 
 
+def _check_looked_for(criteria: Criteria, head: Sweep) -> None:
+    """Raises :class:`UsageError` for verdicts that nothing will look for."""
+    looked_at = set(SCALES) - (set() if head.request.settings.diagnose else set(DIAGNOSIS))
+    blind = criteria.blind(looked_at)
+    if blind:
+        need = "needs" if len(blind) == 1 else "need"
+        raise UsageError(
+            f"--fail-on {', '.join(blind)} {need} the diagnosis, which the scenario leaves out: "
+            "write diagnose = true"
+        )
+
+
 def _check(asked: Asked) -> None:
     if asked.baseline is not None and asked.base_python is not None:
         raise UsageError(
@@ -183,6 +198,11 @@ def _check(asked: Asked) -> None:
         raise UsageError(
             "--python goes with --baseline: name --base-python and --head-python alone"
         )
+    check_budget(asked)
+
+
+def check_budget(asked: Asked) -> None:
+    """Raises :class:`UsageError` for what is no number of seconds."""
     if asked.budget is not None and not math.isfinite(asked.budget):
         raise UsageError(f"--budget must be a number of seconds, not {asked.budget}")
 

@@ -15,7 +15,7 @@ from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Compariso
 from dlprof.compare.statistic import STATEFUL_BYTES, Sample
 from dlprof.compare.surroundings import Difference, differences, refusal, untrusted
 from dlprof.compare.times import DEFAULT_SETTINGS, Settings, Work, judge
-from dlprof.compare.verdicts import changes, kept_differs
+from dlprof.compare.verdicts import changes, kept_differs, looked_at
 from dlprof.errors import UsageError
 from dlprof.rules.known import Known
 from dlprof.session import Header, Result, Session
@@ -213,6 +213,8 @@ def _compared(
         case=pair.case,
         times=tuple(times),
         changes=changes(old, new) if old and new else (),
+        environment=pair.environment,
+        looked_at=looked_at(old, new) if old and new else frozenset(),
         asked=one_scenario or asked_for(head if new is None else base, pair.case),
         statuses=(old.status if old else None, new.status if new else None),
         reasons=(old.reason if old else None, new.reason if new else None),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dlprof.compare.floors import DEFAULT, MEASURES, Floor
@@ -39,6 +39,16 @@ class Criteria:
     times: bool = True
     severities: frozenset[str] = frozenset(("error", "warning"))
     words: frozenset[str] = frozenset()
+
+    def blind(self, looked_at: Collection[str]) -> tuple[str, ...]:
+        """The verdicts named that no measure looked for, of those that were ``looked_at``."""
+        return tuple(
+            sorted(
+                word
+                for word in self.words
+                if not any(word in SCALES[what] for what in looked_at if what in SCALES)
+            )
+        )
 
     def fails(self, change: Change) -> bool:
         """Whether a change of verdict is a regression."""

@@ -25,6 +25,12 @@ class Pair:
         assert found is not None  # noqa: S101 - a pair has a side
         return found.case
 
+    @property
+    def environment(self) -> str:
+        """Where it was measured; empty where a session has one environment only."""
+        found = self.head or self.base
+        return (found.environment if found else None) or ""
+
 
 @dataclass(frozen=True)
 class Matched:

@@ -10,6 +10,8 @@ from dlprof.compare.criteria import Criteria
 from dlprof.compare.decision import SLOWER, UNSURE
 from dlprof.compare.record import GONE, INVALID, TIMED, Compared, Comparison
 from dlprof.compare.verdicts import LOST, Change
+from dlprof.scenario.expectation import MISSED, UNKNOWN
+from dlprof.session import ExpectationRecord
 
 BROKEN = ("crashed", "timeout")
 
@@ -20,7 +22,10 @@ DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
 class Outcome:
     """``slower``, ``worse``, ``gone`` are regressions; ``unsure`` and ``invalid`` are doubts.
 
-    ``nothing`` says why there was nothing to compare; empty where there was something.
+    So are what HEAD's scenario expects of it: a regression what it does not do (``unmet``), a doubt
+    what could not be checked. ``blind`` are verdicts that the criteria name and that nothing looked
+    for on both sides. ``nothing`` says why there was nothing to compare; empty where there was
+    something.
     """
 
     slower: tuple[Compared, ...] = ()
@@ -28,24 +33,28 @@ class Outcome:
     gone: tuple[Compared, ...] = ()
     unsure: tuple[Compared, ...] = ()
     invalid: tuple[Compared, ...] = ()
+    unmet: tuple[ExpectationRecord, ...] = ()
+    unchecked: tuple[ExpectationRecord, ...] = ()
+    blind: tuple[str, ...] = ()
     nothing: str = ""
 
     @property
     def regression(self) -> bool:
-        return bool(self.slower or self.worse or self.gone)
+        return bool(self.slower or self.worse or self.gone or self.unmet)
 
     def code(self, unsure: int = NOT_KNOWN) -> int:
         """The exit code; ``unsure`` is that of a case that is only UNSURE.
 
-        What is INVALID was not measured, and no setting makes a pass of it.
+        What is INVALID, or named and not looked for, was not measured, and no setting makes a pass
+        of it.
         """
         if self.nothing:
             return NOTHING
         if self.regression:
             return REGRESSION
-        if self.invalid:
+        if self.invalid or self.blind:
             return unsure or NOT_KNOWN
-        return unsure if self.unsure else DONE
+        return unsure if self.unsure or self.unchecked else DONE
 
 
 def outcome(comparison: Comparison, criteria: Criteria) -> Outcome:
@@ -60,7 +69,14 @@ def outcome(comparison: Comparison, criteria: Criteria) -> Outcome:
         gone=tuple(case for case in cases if vanished(case)),
         unsure=tuple(case for case in cases if _is_unsure(case, criteria)),
         invalid=tuple(case for case in cases if _is_invalid(case, criteria)),
+        unmet=_expected(comparison, MISSED),
+        unchecked=_expected(comparison, UNKNOWN),
+        blind=criteria.blind(frozenset().union(*(case.looked_at for case in cases))),
     )
+
+
+def _expected(comparison: Comparison, verdict: str) -> tuple[ExpectationRecord, ...]:
+    return tuple(one for one in comparison.head.expectations if one.verdict == verdict)
 
 
 def vanished(case: Compared) -> bool:

@@ -48,7 +48,11 @@ class Time:
 
 @dataclass(frozen=True)
 class Compared:
-    """One case on both sides. ``reasons`` are what a side says of a status that is not ok."""
+    """One case on both sides. ``reasons`` are what a side says of a status that is not ok.
+
+    ``environment`` is where the sides measured it, if they have several. ``looked_at`` are the
+    measures of :data:`~dlprof.compare.verdicts.SCALES` that both know.
+    """
 
     case: CaseRecord
     times: tuple[Time, ...]
@@ -56,6 +60,8 @@ class Compared:
     asked: bool = True
     statuses: tuple[str | None, str | None] = (None, None)
     reasons: tuple[str | None, str | None] = (None, None)
+    looked_at: frozenset[str] = frozenset()
+    environment: str = ""
     failed_once: bool = False
     """Whether one of two passes refused it or crashed, and the other did not."""
 

@@ -18,8 +18,12 @@ from dlprof.session import Result
 
 WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
 
-UNTAKEN = ("skipped", "invalid")
-"""Statuses that say nothing about the conversion: the run ended before it, or was disturbed."""
+UNTAKEN = "skipped"
+"""The status that says nothing about the conversion: the run ended before it."""
+
+MEASURED = ("ok", "invalid")
+"""Statuses of what was measured to the end; the times of what is invalid were disturbed, and no
+verdict was."""
 
 CRASHED_IN_COMPANY = "crashed after other conversions, ok alone"
 
@@ -72,14 +76,24 @@ def changes(base: Result, head: Result) -> tuple[Change, ...]:
     """All changes of one case."""
     status = _status(base, head)
     told = () if status is None else (status,)
-    if base.status != "ok" or head.status != "ok":
+    if base.status not in MEASURED or head.status not in MEASURED:
         return told
     return (*told, *_of_measures(base, head))
 
 
+def looked_at(base: Result, head: Result) -> frozenset[str]:
+    """The measures of :data:`SCALES` of which both sides know a verdict."""
+    return frozenset(what for what in SCALES if _is_known(base, what) and _is_known(head, what))
+
+
+def _is_known(result: Result, what: str) -> bool:
+    found = getattr(result, what)
+    return found is not None and any(word in SCALES[what] for word, _ in seen(found))
+
+
 def _status(base: Result, head: Result) -> Change | None:
     old, new = _word(base), _word(head)
-    if old == new or {old, new} & set(UNTAKEN):
+    if old == new or UNTAKEN in (old, new):
         return None
     worse = _BADNESS[new] > _BADNESS[old]
     direction, severity = (WORSE, "error") if worse else (BETTER, "info")
@@ -87,10 +101,13 @@ def _status(base: Result, head: Result) -> Change | None:
 
 
 def _word(result: Result) -> str:
-    """The status; of what crashed beside other conversions and works alone, that it did."""
+    """The status, whatever disturbed its times; of what crashed beside other conversions and works
+    alone, that it did.
+    """
     company = result.in_company
-    crashed = company is not None and company.status == "crashed"
-    return CRASHED_IN_COMPANY if result.status == "ok" and crashed else result.status
+    if result.status not in MEASURED:
+        return result.status
+    return CRASHED_IN_COMPANY if company is not None and company.status == "crashed" else "ok"
 
 
 def _of_measures(base: Result, head: Result) -> Iterator[Change]:

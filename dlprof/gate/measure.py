@@ -124,7 +124,8 @@ def _pass(
             ran = _diagnosed(suite, ran)
         for one in suite.sides:
             one.measurement.complete = not ran.interrupted
-        return suite.comparison(ran), ran
+        found = suite.comparison(ran)
+    return replace(found, head=head.measurement.judged(found.head)), ran
 
 
 def _diagnosed(suite: Suite, ran: Ran) -> Ran:

@@ -121,7 +121,7 @@ Play = Callable[[float, Floor], Sequence[Played]]
 
 
 def _play(rounds: Sequence[Round], plan: Plan, most: int) -> Play:
-    if not rounds:
+    if len(rounds) < plan.looks[0]:  # a gate would not have a look either
         return lambda _ratio, _floor: [Played(UNSURE, plan.looks[0])]
     both = tuple(process for round_ in rounds for process in round_)
     several = len(modes_of(both)) > 1

@@ -13,7 +13,7 @@ from dlprof.compare.decision import FAMILY_LEVEL
 from dlprof.compare.floors import Floor
 from dlprof.compare.process import logs, median_ns
 from dlprof.compare.surroundings import Difference, differences
-from dlprof.compare.verdicts import LOST, SCALES, UNTAKEN, Change, changes, kept_differs
+from dlprof.compare.verdicts import LOST, MEASURED, SCALES, UNTAKEN, Change, changes, kept_differs
 from dlprof.history.series import Point, Series
 from dlprof.history.steps import Step, find_steps
 from dlprof.rules.known import seen
@@ -166,7 +166,7 @@ def _timed(result: Result) -> str:
 
 def _verdicts(points: Sequence[Point]) -> tuple[VerdictStep, ...]:
     """The changes of verdict, for the worse and for the better, from session to session."""
-    taken = [point for point in points if point.result.status not in UNTAKEN]
+    taken = [point for point in points if point.result.status != UNTAKEN]
     found: list[VerdictStep] = []
     if not taken:
         return ()
@@ -184,7 +184,7 @@ def _verdicts(points: Sequence[Point]) -> tuple[VerdictStep, ...]:
 
 def _carried(known: Result, now: Result) -> Result:
     """The newer result; what it does not know is as it was when it was last known."""
-    if now.status != "ok" or known.status != "ok":
+    if now.status not in MEASURED or known.status not in MEASURED:
         return now
     names = (*SCALES, "peak_memory")
     lost = {name: getattr(known, name) for name in names if not _answers(now, name)}

@@ -39,6 +39,8 @@ def content(comparison: Comparison, outcome: Outcome, exit_code: int) -> dict[st
         "common_ratio": comparison.common,
         "speed": None if comparison.speed is None else asdict(comparison.speed),
         "counts": {word: words.count(word) for word in dict.fromkeys(words)},
+        "expectations": [one.model_dump() for one in comparison.head.expectations],
+        "not_looked_for": list(outcome.blind),
         "regression": outcome.regression,
         "exit_code": exit_code,
         "answers": answers(comparison, outcome),
@@ -85,6 +87,7 @@ def _case(case: Compared) -> dict[str, Any]:
         "status": {"base": case.statuses[0], "head": case.statuses[1]},
         "reason": {"base": case.reasons[0], "head": case.reasons[1]},
         "asked": case.asked,
+        "environment": case.environment or None,
         "times": [_time(time) for time in case.times],
         "changes": [asdict(change) for change in case.changes],
     }

@@ -13,6 +13,7 @@ from dlprof.compare.outcome import NOT_KNOWN, Outcome
 from dlprof.compare.record import Compared, Comparison, Time
 from dlprof.quantity import plain_time
 from dlprof.reports.answer import listed
+from dlprof.session import ExpectationRecord
 
 FINE = 0.1
 """Narrower intervals are shown to a tenth of a percent."""
@@ -24,9 +25,10 @@ def name_of(case: Compared) -> str:
 
 
 def array_of(case: Compared) -> str:
-    """The pair and the array of a case."""
+    """The pair and the array of a case, and the environment, where there are several."""
     found = case.case
-    pair = f"{found.producer} → {found.consumer}"
+    where = f"{case.environment}: " if case.environment else ""
+    pair = f"{where}{found.producer} → {found.consumer}"
     return clean(
         "  ".join((pair, shape_text(found.shape), found.dtype, found.layout, found.device))
     )
@@ -112,6 +114,17 @@ def _regressions(outcome: Outcome) -> Iterable[str]:
         yield f"HEAD is worse: {listed(said)}."
     if outcome.gone:
         yield f"Gone in HEAD: {listed([name_of(case) for case in outcome.gone])}."
+    if outcome.unmet:
+        yield f"HEAD does not do what the scenario expects: {_expected(outcome.unmet)}."
+
+
+def _expected(records: Iterable[ExpectationRecord]) -> str:
+    return listed([clean(expected_text(one)) for one in records])
+
+
+def expected_text(one: ExpectationRecord) -> str:
+    """What is expected, with why it could not be checked, if so."""
+    return f"{one.text} ({one.reason})" if one.reason else one.text
 
 
 def _worst_ratio(case: Compared) -> float:
@@ -132,7 +145,7 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
     floors = floors_text(comparison.floors)
     if not judged:
         return "Not known whether HEAD is slower: no time could be judged."
-    if outcome.unsure or outcome.invalid:
+    if outcome.unsure or outcome.invalid or outcome.blind or outcome.unchecked:
         return f"No regression was found, but not every case could be judged ({floors})."
     own = [(case, time) for case, time in judged if has_own_floor(comparison, time)]
     general = len(judged) - len(own)
@@ -204,6 +217,17 @@ def _common(comparison: Comparison) -> Iterable[str]:
 
 
 def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
+    yield from _unsure(comparison, outcome)
+    if outcome.blind:
+        yield (
+            f"Nothing looked for {listed(list(outcome.blind))} on both sides, which --fail-on "
+            "names: measure with a diagnosis."
+        )
+    if outcome.unchecked:
+        yield f"Not checked, of what the scenario expects: {_expected(outcome.unchecked)}."
+
+
+def _unsure(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
     unsure = [t for case in outcome.unsure for t in case.times if t.word == UNSURE]
     if not unsure:
         return

@@ -86,7 +86,7 @@ def row_of(result: Result) -> Row:
         kept_ns=_kept(result),
         kept_bytes=_kept_bytes(result),
         path=clean(case.path, LONGEST_NAME),
-        form=clean(case.code.replace(str(tuple(case.shape)), "{shape}")) if case.shape else "",
+        form=clean(case.form) if case.shape else "",
         protocol=clean(case.protocol, LONGEST_NAME),
         create_ns=result.create_ns,
         peak_arrays=peak_arrays(result),

@@ -227,3 +227,30 @@ def test_a_command_line_that_makes_no_sense_is_told_in_one_sentence(
     done = dlprof("gate", *(word.format(**names) for word in words), state=tmp_path)
     assert done.code == 2
     assert said in done.sentence()
+
+
+def test_a_verdict_that_the_scenario_does_not_look_for_is_refused_before_anything_is_measured(
+    tmp_path, scenario, python
+):
+    done = gate(tmp_path, scenario, python("old"), python("new"), "--fail-on", "dangling,host-sync")
+    assert done.code == 2
+    assert done.sentence() == (
+        "dlprof: --fail-on dangling, host-sync need the diagnosis, which the scenario leaves out: "
+        "write diagnose = true"
+    )
+
+
+@pytest.mark.parametrize(
+    ("expected", "code", "said"),
+    [("no error", 0, "HEAD is not slower"), ("error", 1, "HEAD does not do what the scenario")],
+)
+def test_what_the_scenario_expects_is_expected_of_head(
+    tmp_path, scenario, python, expected, code, said
+):
+    with scenario.open("a", encoding="utf-8") as file:
+        file.write(f'expect = ["{expected}"]\n')
+    words = ("--fail-on", "ready:900%", "--junit", tmp_path / "told.xml")
+    done = gate(tmp_path, scenario, python("old"), python("new"), *words)
+    assert done.code == code, done.out + done.err
+    assert said in " ".join(done.out.split())
+    assert f'name="{expected}"' in (tmp_path / "told.xml").read_text(encoding="utf-8")

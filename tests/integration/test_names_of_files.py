@@ -98,3 +98,15 @@ def test_what_is_there_and_no_file_is_called_what_it_is(tmp_path, name, kind, op
     run = dlprof("run", "numpy", "numpy", option, name, state=tmp_path)
     assert run.code == 2
     assert run.sentence() == f"dlprof: {what} {name} is {kind}, not a regular file"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("history", "add", "GOOD", "--to", "LONG"), ("compare", "GOOD", "GOOD", "--junit", "LONG")],
+    ids=lambda words: words[0],
+)
+def test_a_name_that_is_too_long_is_bad_usage_and_no_regression(tmp_path, good, words):
+    names = {"GOOD": good, "LONG": tmp_path / ("x" * 300)}
+    done = dlprof(*(names.get(word, word) for word in words), state=tmp_path)
+    assert done.code == 2
+    assert "File name too long" in done.sentence()

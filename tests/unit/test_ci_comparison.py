@@ -203,3 +203,30 @@ def test_fingerprints_know_no_times():
     )
     assert first == second
     assert len(first) == 1
+
+
+def at(results, **case):
+    """The same results at another array, or in another environment."""
+    environment = case.pop("environment", None)
+    return [
+        result.model_copy(
+            update={"case": result.case.model_copy(update=case), "environment": environment}
+        )
+        for result in results
+    ]
+
+
+def test_one_way_at_several_shapes_is_said_once():
+    base, head = suite(), suite({"c": 1.5}, seed=50)
+    found = said([*base, *at(base, shape=(8, 8))], [*head, *at(head, shape=(8, 8))])
+    assert [remark.rule for remark in found] == ["slower"]
+
+
+def test_one_way_in_several_environments_is_said_of_each():
+    base, head = (
+        [*at(one, environment="old"), *at(one, environment="new")]
+        for one in (suite(), suite({"c": 1.5}, seed=50))
+    )
+    found = said(base, head)
+    assert [remark.array.partition(":")[0] for remark in found] == ["old", "new"]
+    assert found[1].fingerprint in [one.fingerprint for one in said(base[8:], head[8:])]

@@ -17,7 +17,7 @@ from sarif_schema import SARIF
 
 from dlprof.reports.ci import github, gitlab, junit, of_comparison, of_session, sarif
 from dlprof.reports.ci.check import ERROR, FAILED, SKIPPED, Check, lines_of
-from dlprof.reports.ci.remark import Remark
+from dlprof.reports.ci.remark import Remark, fingerprint
 from dlprof.reports.comparison import Names
 from dlprof.reports.comparison_markdown import render as comparison_markdown
 from dlprof.rules import RULES
@@ -235,8 +235,23 @@ def test_sarif_of_a_comparison_explains_its_words():
     assert rule["shortDescription"]["text"].startswith("HEAD takes longer than BASE")
 
 
+def test_sarif_doubles_braces_which_would_be_placeholders():
+    remark = Remark("DLP001", "host-sync", "error", "KeyError: {0} of {'a': 1}", fingerprint("x"))
+    (found,) = json.loads(sarif.render([remark], "a.json", successful=True))["runs"][0]["results"]
+    assert found["message"]["text"] == "KeyError: {{0}} of {{'a': 1}}"
+
+
+def test_sarif_tells_results_apart_by_the_fingerprint_that_github_reads():
+    log = json.loads(
+        sarif.render(of_comparison.remarks(*a_comparison()), "head.json", successful=True)
+    )
+    found = [one["partialFingerprints"] for one in log["runs"][0]["results"]]
+    assert all(one["primaryLocationLineHash"] == one["dlprof/v1"] for one in found)
+    assert len({one["primaryLocationLineHash"] for one in found}) == len(found)
+
+
 def test_sarif_has_a_sentence_for_each_word_of_a_comparison_and_a_run():
-    words = {"slower", "worse", "gone", "unsure", "invalid", "incomparable", "nothing"}
+    words = {"slower", "worse", "gone", "unsure", "invalid", "incomparable", "nothing", "blind"}
     assert set(sarif.GATE) == words
     session = session_of("x").model_copy(update={"complete": False, "results": []})
     rules = {found.rule for found in of_session.remarks(session, []) if found.rule in sarif.RUN}

@@ -82,6 +82,19 @@ def test_what_was_not_measured_is_no_change(status):
     assert changes(make_result(), make_result(status=status)) == ()
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_disturbed_times_do_not_hide_a_verdict(side):
+    results = [make_result(ownership=verdict("view")), make_result(ownership=verdict("copy"))]
+    results[side] = results[side].model_copy(update={"status": "invalid"})
+    assert [(one.what, one.direction) for one in changes(*results)] == [("ownership", "worse")]
+
+
+@pytest.mark.parametrize("status", ["unsupported", "timeout", "crashed"])
+def test_what_is_refused_where_only_the_times_were_disturbed_is_worse(status):
+    found = changes(make_result(status="invalid"), make_result(status=status))
+    assert [(one.before, one.after, one.direction) for one in found] == [("ok", status, "worse")]
+
+
 def test_what_is_not_known_any_more_is_neither_worse_nor_fine():
     assert change({}, {"ownership": verdict("unknown", reason="no address")})[1] == "lost"
 

@@ -87,6 +87,11 @@ def test_the_same_processes_give_the_same_answer():
     assert power(side(0.03)) == power(side(0.03))
 
 
+def test_rounds_too_few_for_a_look_promise_nothing():
+    found = power(side(0.001, rounds=LOOKS[0] - 1))
+    assert (found.caught, found.floor) == (None, None)
+
+
 def test_only_rounds_with_both_sides_are_played_with():
     base = [Process(1000.0, round_) for round_ in range(8)]
     assert [pair[0].round for pair in rounds_of(base, base[2:5])] == [2, 3, 4]

@@ -67,6 +67,15 @@ def test_a_crash_in_a_later_round_keeps_the_earlier_times():
     assert result.rounds == [0]
 
 
+def test_a_disturbed_round_does_not_hide_a_crash_in_a_later_one():
+    result = merged(
+        make_answer("invalid", "the GPU was throttled"),
+        make_answer(),
+        make_answer("crashed", "killed by SIGSEGV"),
+    )
+    assert (result.status, result.reason[:17]) == ("crashed", "killed by SIGSEGV")
+
+
 def test_what_was_measured_before_a_crash_is_kept():
     answer = make_answer("crashed", "killed by SIGSEGV", parts={"host_time": make_timing(50.0)})
     result = merged(answer)

@@ -196,6 +196,14 @@ def test_what_makes_no_sense_is_told_at_the_line_of_the_test(run, measured, call
     assert not measured
 
 
+def test_a_path_that_no_way_matches_fails_beside_others_that_do(run, measured):
+    session = make_session(path("f(x)"))
+    measured.answer = session.model_copy(update={"left_out": ["no path matches 'g(x)'"]})
+    done = run('assert_view("a", "b", path=["f(x)", "g(x)"])')
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["E  *no path matches 'g(x)'"])
+
+
 def test_a_mistake_in_the_request_is_an_error_and_no_skip(run, measured):
     measured.answer = UsageError("there is no framework 'nunpy': did you mean 'numpy'?")
     done = run('assert_view("torch", "nunpy")', options=("--dlprof-missing=skip",))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dlprof.clean import clean, first_line
 from dlprof.compare.decision import SLOWER, UNSURE
-from dlprof.compare.match import code_key
 from dlprof.compare.outcome import NOT_KNOWN, REGRESSION, Outcome
 from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
 from dlprof.compare.verdicts import LOST, Change
+from dlprof.reports.ci import of_expectations
 from dlprof.reports.ci.check import ERROR, FAILED, PASSED, SKIPPED, Check, lines_of
 from dlprof.reports.ci.remark import Remark, distinct, fingerprint
 from dlprof.reports.comparison_text import (
@@ -24,7 +23,7 @@ from dlprof.reports.comparison_text import (
 )
 
 WHOLE = "BASE and HEAD"
-INCOMPARABLE, WORSE, NOTHING = "INCOMPARABLE", "WORSE", "NOTHING"
+INCOMPARABLE, WORSE, NOTHING, BLIND = "INCOMPARABLE", "WORSE", "NOTHING", "BLIND"
 CRASHED = ("crashed", "timeout")
 
 
@@ -64,6 +63,10 @@ def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[
     kind, said = whole or ("", "")
     text = lines_of(answers(comparison, outcome))
     yield Check(WHOLE, "can be compared", ERROR if whole else PASSED, kind, said, text)
+    yield from of_expectations.checks(comparison.head, doubt.unsure)
+    for word in outcome.blind:
+        said = f"nothing looked for {word} on both sides"
+        yield Check(WHOLE, f"--fail-on {word}", doubt.invalid, BLIND, said, said)
     for judged in _judged(comparison, outcome, doubt):
         yield _check(comparison, judged)
     for key in comparison.ambiguous:
@@ -74,16 +77,22 @@ def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[
 def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Remark, ...]:
     """Regressions as errors, doubts as errors where they fail, else as warnings."""
     whole = _incomparable(comparison, outcome, doubt)
-    seen: Counter[str] = Counter()
-    found = [
-        _remark(judged, seen) for judged in _judged(comparison, outcome, doubt) if _told(judged)
-    ]
+    found = [_remark(judged) for judged in _judged(comparison, outcome, doubt) if _told(judged)]
+    severity = "error" if doubt.unsure in (FAILED, ERROR) else "warning"
+    found += of_expectations.remarks(comparison.head, severity)
+    found += [_blind(word, doubt) for word in outcome.blind]
     if whole:
         kind, said = whole
         # That no time could be judged is one thing to be said, not one for each case.
         found = [one for one in found if one.rule != INVALID.lower()]
         found.insert(0, Remark(kind.lower(), kind.lower(), "error", said, fingerprint(kind)))
     return distinct(sorted(found, key=lambda one: one.severity != "error"))
+
+
+def _blind(word: str, doubt: Doubts) -> Remark:
+    severity = "error" if doubt.invalid in (FAILED, ERROR) else "warning"
+    said = f"Nothing looked for {word} on both sides, which --fail-on names."
+    return Remark(BLIND.lower(), BLIND.lower(), severity, said, fingerprint(BLIND, word))
 
 
 def _incomparable(
@@ -182,17 +191,17 @@ def _told(judged: _Judged) -> bool:
     return judged.outcome in (FAILED, ERROR) or judged.kind in (UNSURE, INVALID)
 
 
-def _remark(judged: _Judged, seen: Counter[str]) -> Remark:
-    """``seen`` tells cases apart that differ in nothing but the environment."""
+def _remark(judged: _Judged) -> Remark:
+    """One way at several shapes has one fingerprint, and in several environments several."""
     rule, case = judged.kind.lower(), judged.case
-    way = fingerprint(rule, *code_key(case.case))
-    seen[way] += 1
+    way = case.case
+    pair = way.producer, way.consumer
     return Remark(
         rule,
         rule,
         "error" if judged.outcome in (FAILED, ERROR) else "warning",
         clean(judged.why),
-        way if seen[way] == 1 else fingerprint(way, seen[way]),
+        fingerprint(rule, *pair, way.form, way.dtype, way.layout, way.device, case.environment),
         subject=name_of(case),
         array=array_of(case),
     )

@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dlprof.clean import clean, first_line
 from dlprof.reports import command
 from dlprof.reports.cell_text import told_time
+from dlprof.reports.ci import of_expectations
 from dlprof.reports.ci.check import ERROR, FAILED, SKIPPED, Check, lines_of
 from dlprof.reports.ci.remark import Remark, distinct, fingerprint
 from dlprof.reports.result_row import row_of, rows_of
 from dlprof.reports.row import Row
-from dlprof.scenario.expectation import MET, MISSED
-from dlprof.session import ExpectationRecord, FindingRecord, Header, Result
+from dlprof.session import FindingRecord, Header, Result
 
 Fails = Callable[[FindingRecord], bool]
 """Whether ``--fail-on`` allows a finding."""
 
 LOST = ("crashed", "timeout")
-RUN, EXPECTED = "the run", "expectations"
+RUN = "the run"
 UNMEASURED, STOPPED = "nothing-measured", "stopped"
 
 
@@ -38,7 +38,7 @@ def checks(
     """
     rows = rows_of(results)
     yield from _of_run(header, rows)
-    yield from _of_expectations(header)
+    yield from of_expectations.checks(header)
     findings = _by_case(header.findings, len(rows))
     for index, row in enumerate(rows):
         yield _of_case(row, findings[index], fails)
@@ -58,7 +58,7 @@ def remarks(header: Header, results: Iterable[Result]) -> tuple[Remark, ...]:
     return distinct(
         (
             *_of_the_whole(header, measured),
-            *(_unmet(one) for one in header.expectations if one.verdict != MET),
+            *of_expectations.remarks(header),
             *(remark for finding in header.findings for remark in _of_finding(finding, rows)),
         )
     )
@@ -89,24 +89,6 @@ def _of_the_whole(header: Header, measured: bool) -> Iterator[Remark]:
     if not header.complete:
         text = "The run was stopped before its end."
         yield Remark(STOPPED, STOPPED, "warning", text, fingerprint(STOPPED))
-
-
-def _of_expectations(header: Header) -> Iterator[Check]:
-    for one in header.expectations:
-        name = clean(one.text)
-        if one.verdict == MET:
-            yield Check(EXPECTED, name)
-            continue
-        said = _unmet(one).text
-        outcome = FAILED if one.verdict == MISSED else ERROR
-        yield Check(EXPECTED, name, outcome, clean(one.verdict), said, said)
-
-
-def _unmet(one: ExpectationRecord) -> Remark:
-    said = f"expected {one.text}: {one.verdict}" + (f" ({one.reason})" if one.reason else "")
-    severity = "error" if one.verdict == MISSED else "warning"
-    name = "expectation"
-    return Remark(name, name, severity, clean(said), fingerprint(name, one.text))
 
 
 def _by_case(findings: Iterable[FindingRecord], count: int) -> Mapping[int, list[FindingRecord]]:

@@ -21,7 +21,9 @@ SCHEMA = (
 )
 LEVELS = {"error": "error", "warning": "warning"}
 LEAST = "note"
-FINGERPRINT = "dlprof/v1"
+FINGERPRINTS = ("dlprof/v1", "primaryLocationLineHash")
+"""Our own, and the only one that GitHub looks at: without it all results of a rule would be one
+alert, since GitHub makes it from the line that they stand at, and all stand at the first."""
 
 GATE = {
     "slower": "HEAD takes longer than BASE, by more than the floor.",
@@ -31,6 +33,7 @@ GATE = {
     "invalid": "The times cannot be trusted, or are not of the same thing.",
     "incomparable": "The times of the two sides cannot be compared.",
     "nothing": "There was nothing to compare.",
+    "blind": "--fail-on names a verdict that nothing looked for.",
 }
 """What the words of a comparison mean; docs/compare.md has more."""
 
@@ -75,15 +78,15 @@ def _documented(rule: str, name: str, docs: str | None) -> dict[str, Any]:
     found = {
         "id": rule,
         "name": name,
-        "shortDescription": {"text": index(rule)},
-        "fullDescription": {"text": _full(rule)},
-        "help": {"text": text, "markdown": text},
+        "shortDescription": {"text": _braced(index(rule))},
+        "fullDescription": {"text": _braced(_full(rule))},
+        "help": {"text": _braced(text), "markdown": _braced(text)},
     }
     return found | ({"helpUri": f"{docs.rstrip('/')}/rules/{rule}.html"} if docs else {})
 
 
 def _word(word: str) -> dict[str, Any]:
-    text = {**GATE, **RUN}.get(word, word)
+    text = _braced({**GATE, **RUN}.get(word, word))
     return {
         "id": word,
         "name": word,
@@ -106,7 +109,7 @@ def _result(remark: Remark, place: int, file: str) -> dict[str, Any]:
         "level": LEVELS.get(remark.severity, LEAST),
         "message": {"text": _plain(f"{remark.sentence}{advice}")},
         "locations": [_location(remark, file)],
-        "partialFingerprints": {FINGERPRINT: remark.fingerprint},
+        "partialFingerprints": dict.fromkeys(FINGERPRINTS, remark.fingerprint),
     }
 
 
@@ -125,4 +128,9 @@ def _location(remark: Remark, file: str) -> dict[str, Any]:
 
 def _plain(text: str) -> str:
     """``text`` of which a viewer makes no link: ``[words](target)`` is one, section 3.11.6."""
-    return text.replace("](", "] (")
+    return _braced(text.replace("](", "] ("))
+
+
+def _braced(text: str) -> str:
+    """Braces stand for placeholders unless they are doubled, section 3.11.5."""
+    return text.replace("{", "{{").replace("}", "}}")
