@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dlprof.machine import NOTABLE_CORES
@@ -45,12 +45,35 @@ class Difference:
 
 
 def differences(base: Header, head: Header) -> tuple[Difference, ...]:
-    """All differences; a session that does not say what it ran on differs in nothing."""
+    """All differences; a session that does not say what it ran on differs in nothing.
+
+    Of several environments each is compared with that of its name.
+    """
     return (
         *_machine(base.environment, head.environment),
-        *_versions(base.environment, head.environment),
+        *(found for name, *sides in _places(base, head) for found in _in_place(name, *sides)),
         *_settings(base, head),
     )
+
+
+Environment = dict[str, Any]
+
+
+def _places(base: Header, head: Header) -> Iterator[tuple[str, Environment, Environment]]:
+    """The environments that both have, by name; the only one of a session has none."""
+    others = {str(one.get("name")): one for one in head.environments}
+    if not base.environments or not others:
+        yield "", base.environment, head.environment
+        return
+    for one in base.environments:
+        name = str(one.get("name"))
+        if name in others:
+            yield name, one, others[name]
+
+
+def _in_place(name: str, base: Environment, head: Environment) -> Iterator[Difference]:
+    for found in (*_versions(base, head), *_variables(base, head)):
+        yield replace(found, what=f"{name}: {found.what}") if name else found
 
 
 def refusal(differ: Sequence[Difference], across_pythons: bool = False) -> str | None:
@@ -127,8 +150,10 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
         yield from _differ(name, before_, after_, "measuring")
     # Older sessions had no setup.
     yield from _differ("setup", old.get("setup") or "none", new.get("setup") or "none", "setting")
-    before = mapping(base.environment.get("variables"))
-    after = mapping(head.environment.get("variables"))
+
+
+def _variables(base: Environment, head: Environment) -> Iterator[Difference]:
+    before, after = mapping(base.get("variables")), mapping(head.get("variables"))
     for name in dict.fromkeys((*before, *after)):
         values = before.get(name) or "unset", after.get(name) or "unset"
         yield from _differ(str(name), *values, "setting")

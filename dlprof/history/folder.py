@@ -6,10 +6,11 @@ import os
 import posixpath
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
 from dlprof import files
 from dlprof.errors import HistoryError
@@ -113,7 +114,9 @@ def _named(temporary: Path, path: Path) -> bool:
 
 @dataclass(frozen=True)
 class RemoteFolder:
-    """A place that fsspec reaches: one put for each file, so that readers see it whole."""
+    """A place that fsspec reaches. An object store shows an object when it is whole; elsewhere a
+    file gets its name when it is.
+    """
 
     address: Address
     system: Any
@@ -144,15 +147,24 @@ class RemoteFolder:
         return True
 
     def _put(self, path: str, content: bytes) -> None:
+        if self.address.protocol not in OBJECT_STORES:
+            self._write(path, content)
+            return
         try:
             self.system.pipe_file(path, content, mode="create")
-        except FileNotFoundError:
-            if self.address.protocol in OBJECT_STORES:
-                raise
-            self.system.makedirs(self.root, exist_ok=True)
-            self.system.pipe_file(path, content)
         except (TypeError, NotImplementedError):  # a driver that knows no such mode
             self.system.pipe_file(path, content)
+
+    def _write(self, path: str, content: bytes) -> None:
+        """A transfer that breaks off leaves a part under a name that nobody reads."""
+        self.system.makedirs(self.root, exist_ok=True)
+        partial = posixpath.join(self.root, f".{posixpath.basename(path)}.{uuid4().hex}.partial")
+        try:
+            self.system.pipe_file(partial, content)
+            self.system.mv(partial, path)
+        finally:
+            with suppress(Exception):  # it is gone, or so is the connection
+                self.system.rm_file(partial)
 
 
 def _remote(address: Address) -> RemoteFolder:

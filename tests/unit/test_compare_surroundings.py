@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import make_header
 
-from dlprof.compare.surroundings import differences, untrusted
+from dlprof.compare.surroundings import differences, refusal, untrusted
 
 pytestmark = pytest.mark.unit
 
@@ -120,3 +120,25 @@ def test_another_setup_is_worth_knowing(base, head, texts):
 def test_samples_taken_in_turns_are_another_way_to_measure(base, head, texts):
     sides = (make_header(request={"settings": settings}) for settings in (base, head))
     assert [str(one) for one in differences(*sides) if one.kind == "measuring"] == texts
+
+
+def test_each_of_several_environments_is_compared_with_that_of_its_name():
+    def header(**packages):
+        places = [
+            {"name": name, "python": "3.11.7", "packages": {"torch": version}}
+            for name, version in packages.items()
+        ]
+        return make_header(environment=places[0], environments=places)
+
+    found = differences(header(old="2.4", new="2.5"), header(old="2.4", new="2.6"))
+    assert [str(one) for one in found] == ["new: torch 2.5 → 2.6"]
+
+
+def test_another_python_in_the_second_environment_is_refused():
+    def header(python):
+        places = [{"name": "a", "python": "3.11.7"}, {"name": "b", "python": python}]
+        return make_header(environment=places[0], environments=places)
+
+    refused = refusal(differences(header("3.11.7"), header("3.12.1")))
+    assert refused is not None
+    assert "b: python 3.11.7 → 3.12.1" in refused

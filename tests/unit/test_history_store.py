@@ -52,7 +52,7 @@ class Refusing(LocalFileSystem):
 
 
 def test_a_driver_that_knows_no_mode_is_used_all_the_same(tmp_path):
-    place = RemoteFolder(parse("sftp://host/x"), Refusing(), str(tmp_path))
+    place = RemoteFolder(parse("s3://host/x"), Refusing(), str(tmp_path))
     one = entry(0, result())
     assert [done.new for done in (*add(place, [one]), *add(place, [one]))] == [True, False]
     assert read(place).entries == (one,)
@@ -67,6 +67,29 @@ def test_a_driver_that_says_no_is_told_without_the_secret(tmp_path):
     ) as no:
         add(place, [entry(0, result())])
     assert "secret" not in str(no.value)
+
+
+class BreakingOff(LocalFileSystem):
+    """A connection that is lost in the middle of a file, once."""
+
+    lost = False
+
+    def pipe_file(self, path, value, **mode):
+        if self.lost:
+            return super().pipe_file(path, value, **mode)
+        type(self).lost = True
+        super().pipe_file(path, value[: len(value) // 2], **mode)
+        raise ConnectionResetError("connection reset by peer")
+
+
+def test_a_transfer_that_broke_off_loses_nothing(tmp_path):
+    place = RemoteFolder(parse("sftp://host/x"), BreakingOff(), str(tmp_path))
+    one = entry(0, result())
+    with pytest.raises(HistoryError, match="connection reset"):
+        add(place, [one])
+    assert [done.new for done in add(place, [one])] == [True]
+    assert read(place).entries == (one,)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".parquet"]
 
 
 def test_no_bucket_is_ever_made(tmp_path):
