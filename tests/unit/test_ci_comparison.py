@@ -230,3 +230,9 @@ def test_one_way_in_several_environments_is_said_of_each():
     found = said(base, head)
     assert [remark.array.partition(":")[0] for remark in found] == ["old", "new"]
     assert found[1].fingerprint in [one.fingerprint for one in said(base[8:], head[8:])]
+
+
+def test_what_both_sides_left_out_is_skipped_and_not_silent():
+    header = {"left_out": ["jax is not installed"]}
+    found = outcomes(suite(), suite(seed=50), base_header=header, head_header=header)
+    assert found["left out on both sides: jax is not installed"] == (SKIPPED, "LEFT OUT")

@@ -88,7 +88,7 @@ def test_junit_of_a_hostile_session_is_xml_that_says_it(evil):
     checks = list(of_session.checks(session, session.results))
     root = ET.fromstring(junit.render(of_session.title(session), checks, session.created, 2.0))
     cases = list(root.iter("testcase"))
-    assert len(cases) == len(checks) == 5
+    assert len(cases) == len(checks) == 6
     assert [case.get("name") for case in cases] == [check.name for check in checks]
 
 

@@ -18,11 +18,12 @@ from dlprof.reports.comparison_text import (
     array_of,
     floor_text,
     has_own_floor,
+    left_out_texts,
     name_of,
     ratio_text,
 )
 
-WHOLE = "BASE and HEAD"
+WHOLE, LEFT_OUT = "BASE and HEAD", "LEFT OUT"
 INCOMPARABLE, WORSE, NOTHING, BLIND = "INCOMPARABLE", "WORSE", "NOTHING", "BLIND"
 CRASHED = ("crashed", "timeout")
 
@@ -63,6 +64,8 @@ def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[
     kind, said = whole or ("", "")
     text = lines_of(answers(comparison, outcome))
     yield Check(WHOLE, "can be compared", ERROR if whole else PASSED, kind, said, text)
+    for said in left_out_texts(comparison):
+        yield Check(WHOLE, said, SKIPPED, LEFT_OUT, said, said)
     yield from of_expectations.checks(comparison.head, doubt.unsure)
     for word in outcome.blind:
         said = f"nothing looked for {word} on both sides"

@@ -19,7 +19,7 @@ Fails = Callable[[FindingRecord], bool]
 """Whether ``--fail-on`` allows a finding."""
 
 LOST = ("crashed", "timeout")
-RUN = "the run"
+RUN, LEFT_OUT = "the run", "left out"
 UNMEASURED, STOPPED = "nothing-measured", "stopped"
 
 
@@ -80,6 +80,8 @@ def _of_run(header: Header, rows: Sequence[Row]) -> Iterator[Check]:
     for rule, name in ((UNMEASURED, "something was measured"), (STOPPED, "it came to its end")):
         text = said.get(rule, "")
         yield Check(RUN, name, ERROR, rule, text, text) if text else Check(RUN, name)
+    for line in map(clean, header.left_out):
+        yield Check(RUN, line, SKIPPED, LEFT_OUT, line, line)
 
 
 def _of_the_whole(header: Header, measured: bool) -> Iterator[Remark]:
