@@ -56,13 +56,17 @@ def prove(
     All in logarithms: ``step`` is the floor. ``common`` is a shift that all cases of two sessions
     share: it may be the machine's, so a case must be slower with and without it. ``least`` is what
     so few processes must differ by to be called different at all.
+
+    What is nearer to the whole floor than to nothing is not the same, however sure that it is less
+    than the floor: of cases that are slower by the floor, one in forty comes out a little below it.
     """
     up, down = np.maximum(common, 0.0), np.minimum(common, 0.0)
     margin = np.maximum(MARGIN * np.asarray(step), least)
+    within = np.maximum(test.p_below(step + down), test.p_above(-np.asarray(step) + up))
     return Proof(
         slower=test.p_above(margin + up),
         faster=test.p_below(-margin + down),
-        same=np.maximum(test.p_below(step + down), test.p_above(-np.asarray(step) + up)),
+        same=np.where(test.location <= margin + up, within, 1.0),
     )
 
 
@@ -75,7 +79,7 @@ def decide(
     """The word of each case; the last axis is the suite.
 
     SAME comes first: an interval that lies within the floor on both sides proves that whatever
-    difference there is does not matter, also where it is known not to be zero. SLOWER and FASTER
+    difference there is does not matter, also where it is known to be faster. SLOWER and FASTER
     are corrected over the suite, ``level`` for each unless FASTER has its own. SAME is not: a
     regression that is missed is one case's error.
     """

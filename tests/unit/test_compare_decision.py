@@ -67,10 +67,14 @@ def test_same_needs_proof_of_its_own():
 
 @pytest.mark.parametrize(
     ("shift", "expected"),
-    [(0.0, SAME), (0.03, SAME), (0.06, SLOWER), (-0.06, FASTER)],
+    [(0.0, SAME), (0.02, SAME), (0.06, SLOWER), (-0.03, SAME), (-0.06, FASTER)],
 )
 def test_the_word_follows_the_difference(shift, expected):
     assert word(shift) == expected
+
+
+def test_what_is_nearer_to_the_floor_than_to_nothing_is_not_the_same():
+    assert word(0.03) == UNSURE
 
 
 def test_no_difference_that_was_found_is_not_sameness():
