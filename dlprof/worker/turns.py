@@ -27,7 +27,12 @@ FEW_CALLS_NS = 2_000_000
 """A sample of fewer calls lasts longer: copies of 4 MiB, some four in half a millisecond, meet what
 the other process left in the caches. Ratios of equal processes then had a standard deviation of 10
 to 30 %, and of 2.6 to 3.3 % in samples of 2 ms."""
-MOST_TURNS = 40
+MOST_TURNS = 80
+LEAST_TURNS = 20
+OVER = 4
+"""So many of long samples, also where they take up to this many times the budget. Ratios of
+neighbours, of a conversion of 31 us, had a standard deviation of 7 % within a round; and 9 of 49
+rounds had 5 to 9 samples, since its first calls were slow (docs/results/gate-noise.md)."""
 NOTABLE = 0.2
 """Other threads have a part in a call if they take so many times as long as the one that calls."""
 WARM_SHARE = 4
@@ -90,8 +95,7 @@ class Series:
             loops, elapsed = wanted, elapsed * wanted // loops
             were_others_there = others.watch()
             taken = [self._one(loop, loops, backlog)]
-            count = max(timer.MIN_SAMPLES, min(MOST_TURNS, budget_ns // max(elapsed, 1)))
-            for _ in range(count - 1):
+            for _ in range(_count(budget_ns, elapsed) - 1):
                 self.wait(loops)
                 taken.append(self._one(loop, loops, backlog))
         foreign = were_others_there()
@@ -103,6 +107,12 @@ class Series:
             loop(loops // WARM_SHARE)
             backlog.drain()
         return timer.take(lambda: loop(loops), backlog.drain)
+
+
+def _count(budget_ns: int, sample_ns: int) -> int:
+    """How many samples."""
+    fitting = budget_ns // max(sample_ns, 1)
+    return max(timer.MIN_SAMPLES, min(MOST_TURNS, fitting), min(LEAST_TURNS, OVER * fitting))
 
 
 def turns_of(request: dict[str, Any], answer: Answer) -> Turns | None:

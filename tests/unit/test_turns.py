@@ -73,6 +73,14 @@ def test_a_large_budget_gives_no_more_turns_and_a_small_one_no_fewer_than_five(c
     assert counts == [timer.MIN_SAMPLES, MOST_TURNS]
 
 
+@pytest.mark.parametrize(("fitting", "taken"), [(2, 8), (5, 20), (6, 20), (30, 30)])
+def test_long_samples_are_twenty_where_they_take_up_to_four_times_the_budget(
+    channel, fitting, taken
+):
+    timing = sampled(Loop(channel), channel, budget_ns=fitting * 128 * CALL_NS)
+    assert len(timing.samples_ns) == taken
+
+
 def test_some_calls_go_before_each_sample_unmeasured(channel):
     loop = Loop(channel)
     timing = sampled(loop, channel)
