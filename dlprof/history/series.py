@@ -105,7 +105,9 @@ def _places(entry: Entry) -> dict[str, Place]:
         environments.setdefault(str(environment.get("name", "")), environment)
     return {
         name: Place(
-            entry.session.model_copy(update={"environment": dict(environment), "results": []}),
+            entry.session.model_copy(
+                update={"environment": dict(environment), "environments": [], "results": []}
+            ),
             machine_of(environment),
         )
         for name, environment in environments.items()

@@ -29,9 +29,12 @@ def words(slower, faster=None, same=None, **levels):
     return list(decide(proof, **levels))
 
 
+def shifted(shift, spread=SPREAD):
+    return ranks(spread[None], spread[::-1][None] + shift)
+
+
 def word(shift, spread=SPREAD, common=0.0, least=0.0):
-    test = ranks(spread[None], spread[::-1][None] + shift)
-    return str(decide(prove(test, STEP, common, least))[0])
+    return str(decide(prove(shifted(shift, spread), STEP, common, least))[0])
 
 
 def test_holm_multiplies_the_smallest_by_all_and_the_largest_by_one():
@@ -73,8 +76,11 @@ def test_the_word_follows_the_difference(shift, expected):
     assert word(shift) == expected
 
 
-def test_what_is_nearer_to_the_floor_than_to_nothing_is_not_the_same():
-    assert word(0.03) == UNSURE
+def test_what_is_nearer_to_the_floor_than_to_nothing_takes_more_proof_that_it_is_the_same():
+    for shift, times in ((0.02, 1), (0.03, 25)):
+        test = shifted(shift)
+        assert prove(test, STEP).same == pytest.approx(times * test.p_below(STEP))
+    assert word(0.03, SPREAD / 10) == SAME
 
 
 def test_no_difference_that_was_found_is_not_sameness():
