@@ -241,7 +241,7 @@ def test_sarif_doubles_braces_which_would_be_placeholders():
     assert found["message"]["text"] == "KeyError: {{0}} of {{'a': 1}}"
 
 
-def test_sarif_tells_results_apart_by_the_fingerprint_that_github_reads():
+def test_sarif_has_a_fingerprint_of_its_own_where_github_would_make_one_of_the_line():
     log = json.loads(
         sarif.render(of_comparison.remarks(*a_comparison()), "head.json", successful=True)
     )
