@@ -23,8 +23,8 @@ LEVELS = {"error": "error", "warning": "warning"}
 LEAST = "note"
 FINGERPRINTS = ("dlprof/v1", "primaryLocationLineHash")
 """Our own, and the one that GitHub's upload makes of the line that a result stands at where it is
-missing: all stand at the first. It warns of one that is not made so, and takes it
-(github/codeql-action issue 4052). Not tried on GitHub."""
+missing: all stand at the first. It keeps one that is not made so, and warns
+(src/fingerprints.ts of github/codeql-action). Not tried on GitHub."""
 
 GATE = {
     "slower": "HEAD takes longer than BASE, by more than the floor.",
