@@ -29,16 +29,22 @@ class Signed:
     def rounds(self) -> int:
         return int(self.differences.shape[-1])
 
+    @property
+    def averages(self) -> Floats:
+        """The averages of each two differences, and of each with itself (Walsh)."""
+        first, second = np.triu_indices(self.rounds)
+        found: Floats = (self.differences[..., first] + self.differences[..., second]) / 2
+        return found
+
     @cached_property
     def ordered(self) -> Floats:
-        """The averages of each two differences, and of each with itself (Walsh), by size."""
-        first, second = np.triu_indices(self.rounds)
-        return np.sort((self.differences[..., first] + self.differences[..., second]) / 2, axis=-1)
+        """All averages by size."""
+        return np.sort(self.averages, axis=-1)
 
     @property
     def location(self) -> Floats:
         """Hodges and Lehmann's estimate: the median of all averages."""
-        return np.asarray(np.median(self.ordered, axis=-1))
+        return np.asarray(np.median(self.averages, axis=-1, overwrite_input=True))
 
     def p_above(self, shift: Floats | float) -> Floats:
         """How likely so large a HEAD is if it is ``shift`` above BASE, or less."""
