@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dlprof.compare.decision import SAME_LEVEL
+from dlprof.compare.decision import MARGIN, SAME_LEVEL
 from dlprof.compare.ranks import Floats
 from dlprof.compare.sequential import LOOKS, Course
 from dlprof.compare.statistic import Refusal, Tested, tested
@@ -20,10 +20,11 @@ from dlprof.compare.times import Work
 LEANING = 0.05
 """A case leans to slower if so large a HEAD is as unlikely as this from equal code."""
 
-SURELY = 0.002
-"""And as unlikely as this, from :data:`ENOUGH` rounds on, to be worth the second half of the time:
-one in twenty open cases of equal code leans, and gates of equal code are to be over by then. Of
-fewer rounds hardly any are as unlikely."""
+SURELY = 0.1
+"""And is worth the second half of the time if it is as unlikely as this from code that is slower by
+what SLOWER must exceed. Of equal code hardly a case is, and its gates are to be over by then. To
+ask how unlikely equal code is would keep noisy cases that nothing decides, or give up what is
+slower by the floor for two outliers in eighteen rounds (docs/results/gates.md)."""
 
 EARLY, LATE = 16.0, 2.0
 ENOUGH = 16
@@ -34,8 +35,8 @@ With less, and one process in twenty disturbed, a slowdown of 10 % was given up 
 
 @dataclass(frozen=True)
 class Outlook:
-    """Numbers of open cases: those that lean to slower, of these those that hardly are equal code,
-    and those that all looks would decide.
+    """Numbers of open cases: those that lean to slower, those that surely are by enough, and those
+    that all looks would decide.
     """
 
     leaning: frozenset[int]
@@ -48,19 +49,21 @@ def outlook(course: Course, works: Sequence[Work]) -> Outlook:
     level = course.plan.level / max(len(works), 1)
     places = [int(place) for place in course.open.nonzero()[0]]
     tests = {place: tested(works[place].sample, level) for place in places}
-    leaning = {place for place, test in tests.items() if _leans(test, LEANING)}
-    surely = {place for place in leaning if _surely(tests[place], works[place])}
+    leaning = {place for place, test in tests.items() if _is_above(test, 0.0, LEANING)}
+    surely = {place for place, test in tests.items() if _surely(test, works[place].step)}
     most = course.plan.looks[-1]
     decidable = {place for place, test in tests.items() if _rounds(test, works[place]) <= most}
     return Outlook(frozenset(leaning), frozenset(surely), frozenset(decidable))
 
 
-def _leans(test: Tested | Refusal, level: float) -> bool:
-    return isinstance(test, Tested) and float(test.test.p_above(0.0)) <= level
+def _is_above(test: Tested | Refusal, shift: float, level: float) -> bool:
+    """Whether so large a HEAD is as unlikely as ``level`` from code slower by ``shift``."""
+    return isinstance(test, Tested) and float(test.test.p_above(shift)) <= level
 
 
-def _surely(test: Tested | Refusal, work: Work) -> bool:
-    return len(work.sample.head) < ENOUGH or _leans(test, SURELY)
+def _surely(test: Tested | Refusal, step: float) -> bool:
+    least = test.least if isinstance(test, Tested) else 0.0
+    return _is_above(test, max(MARGIN * step, least), SURELY)
 
 
 def _rounds(test: Tested | Refusal, work: Work) -> float:

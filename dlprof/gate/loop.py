@@ -1,7 +1,7 @@
 """When to measure another round, and when it is enough.
 
 A case is measured until it is decided, or given up: one that more rounds would not decide, and from
-nearly half of the time on every one that is not slower with some certainty.
+nearly half of the time on every one that is not slower by enough with some certainty.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def nothing_flagged() -> bool:
 class Reserve:
     """Time that is kept back from ``at`` on, where something is ``flagged`` by then.
 
-    From ``half`` on only cases that hardly are equal code are measured; None for never.
+    From ``half`` on only cases that surely are slower by enough are measured; None for never.
     """
 
     at: Deadline

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dlprof.compare import statistic
 from dlprof.compare.floors import Floor
 from dlprof.compare.process import Process
 from dlprof.compare.sequential import IN_TURNS, LOOKS
@@ -118,7 +119,7 @@ def at_half(turns, cases, rounds):
     return run(turns, cases, until, Reserve(until, half=half))
 
 
-def test_with_many_rounds_the_second_half_is_for_what_hardly_is_equal_code():
+def test_the_second_half_is_for_what_surely_is_slower_by_enough():
     turns = FakeTurns([1.025, 1.05], [0.04, 0.06], round_s=10.0, seed=9)
     ran = at_half(turns, 2, 20)
     assert turns.asked[19] == {0, 1}
@@ -126,7 +127,36 @@ def test_with_many_rounds_the_second_half_is_for_what_hardly_is_equal_code():
     assert ran.rounds > 20
 
 
-def test_from_half_of_the_time_on_only_what_leans_to_slower_is_measured():
+class Outliers(FakeTurns):
+    """BASE takes 1.5 times as long in these rounds of the last case."""
+
+    def __init__(self, *arguments, rounds, **named):
+        super().__init__(*arguments, **named)
+        self.rounds = rounds
+
+    def measure(self, round_, cases):
+        super().measure(round_, cases)
+        if round_ in self.rounds:
+            base, _ = self.sides[-1]
+            base[-1] = Process(1.5 * base[-1].time_ns, round_)
+
+
+def test_two_outliers_before_half_of_the_time_cost_no_regression():
+    turns = Outliers([1.0, 1.05], [0.001, 0.01], rounds=(3, 11), round_s=10.0)
+    ran = at_half(turns, 2, 18)
+    assert ran.rounds > 18
+    assert words(ran) == ["SAME", "SLOWER"]
+
+
+def test_what_surely_differs_by_too_little_is_not_worth_the_second_half():
+    turns = FakeTurns([1.022], [0.018], round_s=10.0, seed=6)
+    ran = at_half(turns, 1, 20)
+    (work,) = turns.works()
+    assert float(statistic.tested(work.sample, 0.1).test.p_above(0.0)) < 0.001
+    assert (ran.rounds, ran.stopped) == (20, HALF)
+
+
+def test_from_half_of_the_time_on_only_what_is_slower_is_measured():
     turns = FakeTurns([1.0, 1.12], [0.06, 0.06], round_s=10.0)
     half = Deadline.after(95.0, turns.clock)
     reserve = Reserve(Deadline.after(200.0, turns.clock), half=half)
@@ -136,7 +166,7 @@ def test_from_half_of_the_time_on_only_what_leans_to_slower_is_measured():
     assert ran.rounds > 10
 
 
-def test_at_half_of_the_time_it_stops_if_nothing_leans_to_slower():
+def test_at_half_of_the_time_it_stops_if_nothing_is_slower():
     turns = FakeTurns([1.0], [0.06], round_s=10.0)
     half = Deadline.after(95.0, turns.clock)
     ran = run(turns, 1, Deadline.after(200.0, turns.clock), Reserve(half, half=half))
