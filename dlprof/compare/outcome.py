@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dlprof.clean import first_line
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.decision import SLOWER, UNSURE
+from dlprof.compare.match import Key
 from dlprof.compare.record import GONE, INVALID, TIMED, Compared, Comparison
 from dlprof.compare.verdicts import LOST, Change
 from dlprof.scenario.expectation import MISSED, UNKNOWN
@@ -24,8 +25,8 @@ class Outcome:
 
     So are what HEAD's scenario expects of it: a regression what it does not do (``unmet``), a doubt
     what could not be checked. ``blind`` are verdicts that the criteria name and that nothing looked
-    for on both sides. ``nothing`` says why there was nothing to compare; empty where there was
-    something.
+    for on both sides, ``ambiguous`` cases that a side holds more than once. ``nothing`` says why
+    there was nothing to compare; empty where there was something.
     """
 
     slower: tuple[Compared, ...] = ()
@@ -36,6 +37,7 @@ class Outcome:
     unmet: tuple[ExpectationRecord, ...] = ()
     unchecked: tuple[ExpectationRecord, ...] = ()
     blind: tuple[str, ...] = ()
+    ambiguous: tuple[Key, ...] = ()
     nothing: str = ""
 
     @property
@@ -45,14 +47,14 @@ class Outcome:
     def code(self, unsure: int = NOT_KNOWN) -> int:
         """The exit code; ``unsure`` is that of a case that is only UNSURE.
 
-        What is INVALID, or named and not looked for, was not measured, and no setting makes a pass
-        of it.
+        What is INVALID, named and not looked for, or ambiguous was not compared, and no setting
+        makes a pass of it.
         """
         if self.nothing:
             return NOTHING
         if self.regression:
             return REGRESSION
-        if self.invalid or self.blind:
+        if self.invalid or self.blind or self.ambiguous:
             return unsure or NOT_KNOWN
         return unsure if self.unsure or self.unchecked else DONE
 
@@ -72,6 +74,7 @@ def outcome(comparison: Comparison, criteria: Criteria) -> Outcome:
         unmet=_expected(comparison, MISSED),
         unchecked=_expected(comparison, UNKNOWN),
         blind=criteria.blind(frozenset().union(*(case.looked_at for case in cases))),
+        ambiguous=comparison.ambiguous,
     )
 
 

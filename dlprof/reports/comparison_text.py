@@ -145,7 +145,7 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
     floors = floors_text(comparison.floors)
     if not judged:
         return "Not known whether HEAD is slower: no time could be judged."
-    if outcome.unsure or outcome.invalid or outcome.blind or outcome.unchecked:
+    if outcome.code():
         return f"No regression was found, but not every case could be judged ({floors})."
     own = [(case, time) for case, time in judged if has_own_floor(comparison, time)]
     general = len(judged) - len(own)

@@ -76,3 +76,13 @@ def test_a_verdict_of_which_nothing_is_known_was_not_looked_for():
     unknown = {"verdict": "unknown", "evidence": {"reason": "no address"}}
     sides = {"base": suite(lifetime=unknown), "head": suite(seed=50, lifetime=unknown)}
     assert judged("dangling", **sides)[1].blind == ("dangling",)
+
+
+def test_a_case_that_a_session_holds_twice_is_no_pass():
+    head = suite(seed=50)
+    found, result = judged(head=[*head, head[0]])
+    assert [result.code(unsure) for unsure in (NOT_KNOWN, DONE, REGRESSION)] == [3, 3, 1]
+    assert answers(found, result)[0].startswith("No regression was found, but not every case")
+    kinds = [(one.kind, one.outcome) for one in checks(found, result, doubts(3))]
+    assert ("AMBIGUOUS", ERROR) in kinds
+    assert [one.rule for one in remarks(found, result, doubts(3))] == ["ambiguous"]

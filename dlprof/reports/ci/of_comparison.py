@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dlprof.clean import clean, first_line
 from dlprof.compare.decision import SLOWER, UNSURE
+from dlprof.compare.match import Key
 from dlprof.compare.outcome import NOT_KNOWN, REGRESSION, Outcome
 from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
 from dlprof.compare.verdicts import LOST, Change
@@ -25,6 +26,7 @@ from dlprof.reports.comparison_text import (
 
 WHOLE, LEFT_OUT = "BASE and HEAD", "LEFT OUT"
 INCOMPARABLE, WORSE, NOTHING, BLIND = "INCOMPARABLE", "WORSE", "NOTHING", "BLIND"
+AMBIGUOUS = "AMBIGUOUS"
 CRASHED = ("crashed", "timeout")
 
 
@@ -72,9 +74,9 @@ def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[
         yield Check(WHOLE, f"--fail-on {word}", doubt.invalid, BLIND, said, said)
     for judged in _judged(comparison, outcome, doubt):
         yield _check(comparison, judged)
-    for key in comparison.ambiguous:
-        name, said = clean(" ".join(map(str, key))), "not compared: a session has it twice"
-        yield Check(WHOLE, name, SKIPPED, "TWICE", said, said)
+    for key in outcome.ambiguous:
+        said = "not compared: a session has it twice"
+        yield Check(WHOLE, _named(key), doubt.invalid, AMBIGUOUS, said, said)
 
 
 def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Remark, ...]:
@@ -84,6 +86,7 @@ def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Re
     severity = "error" if doubt.unsure in (FAILED, ERROR) else "warning"
     found += of_expectations.remarks(comparison.head, severity)
     found += [_blind(word, doubt) for word in outcome.blind]
+    found += [_ambiguous(key, doubt) for key in outcome.ambiguous]
     if whole:
         kind, said = whole
         # That no time could be judged is one thing to be said, not one for each case.
@@ -93,9 +96,22 @@ def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Re
 
 
 def _blind(word: str, doubt: Doubts) -> Remark:
-    severity = "error" if doubt.invalid in (FAILED, ERROR) else "warning"
     said = f"Nothing looked for {word} on both sides, which --fail-on names."
-    return Remark(BLIND.lower(), BLIND.lower(), severity, said, fingerprint(BLIND, word))
+    return _not_compared(BLIND, said, word, doubt)
+
+
+def _ambiguous(key: Key, doubt: Doubts) -> Remark:
+    said = f"Not compared, since a session has it twice: {_named(key)}"
+    return _not_compared(AMBIGUOUS, said, _named(key), doubt)
+
+
+def _not_compared(word: str, said: str, what: str, doubt: Doubts) -> Remark:
+    severity = "error" if doubt.invalid in (FAILED, ERROR) else "warning"
+    return Remark(word.lower(), word.lower(), severity, said, fingerprint(word, what))
+
+
+def _named(key: Key) -> str:
+    return clean(" ".join(map(str, key)))
 
 
 def _incomparable(

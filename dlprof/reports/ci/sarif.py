@@ -35,6 +35,7 @@ GATE = {
     "incomparable": "The times of the two sides cannot be compared.",
     "nothing": "There was nothing to compare.",
     "blind": "--fail-on names a verdict that nothing looked for.",
+    "ambiguous": "A session holds the case more than once, and which is meant cannot be told.",
 }
 """What the words of a comparison mean; docs/compare.md has more."""
 
