@@ -184,6 +184,3 @@ def _untimed(comparison: Comparison) -> Iterator[RenderableType]:
     untimed = sum(not case.times for case in comparison.cases)
     if untimed:
         yield Text(f"\n{untimed:,} more without a time on either side", style="dim")
-    if comparison.ambiguous:
-        codes = ", ".join(clean(" ".join(map(str, key))) for key in comparison.ambiguous[:3])
-        yield Text(f"not compared, since a session has it twice: {codes}", style="yellow")

@@ -9,6 +9,7 @@ from dlprof.clean import clean
 from dlprof.compare.beyond import beyond
 from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.floors import Floor
+from dlprof.compare.match import Key
 from dlprof.compare.outcome import NOT_KNOWN, Outcome
 from dlprof.compare.record import Compared, Comparison, Time
 from dlprof.quantity import plain_time
@@ -18,6 +19,11 @@ from dlprof.session import ExpectationRecord
 FINE = 0.1
 """Narrower intervals are shown to a tenth of a percent."""
 LARGE = 10.0
+
+
+def key_text(key: Key) -> str:
+    """What makes a case the same in two sessions, in one line."""
+    return clean(" ".join(map(str, key)))
 
 
 def name_of(case: Compared) -> str:
@@ -223,6 +229,9 @@ def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
             f"Nothing looked for {listed(list(outcome.blind))} on both sides, which --fail-on "
             "names: measure with a diagnosis."
         )
+    if outcome.ambiguous:
+        names = listed([key_text(key) for key in outcome.ambiguous])
+        yield f"Not compared, since a session has it twice: {names}."
     if outcome.unchecked:
         yield f"Not checked, of what the scenario expects: {_expected(outcome.unchecked)}."
 

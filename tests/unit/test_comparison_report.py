@@ -142,7 +142,7 @@ def test_what_has_no_time_on_either_side_is_counted():
 
 def test_a_case_that_stands_twice_is_named():
     head = suite(seed=50)
-    assert "not compared, since a session has it twice: torch" in flat(suite(), [*head, head[0]])
+    assert "Not compared, since a session has it twice: torch" in flat(suite(), [*head, head[0]])
 
 
 HOSTILE = "f(\x1b[31m\u202e\n" + "x" * 600

@@ -19,6 +19,7 @@ from dlprof.reports.comparison_text import (
     array_of,
     floor_text,
     has_own_floor,
+    key_text,
     left_out_texts,
     name_of,
     ratio_text,
@@ -76,7 +77,7 @@ def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[
         yield _check(comparison, judged)
     for key in outcome.ambiguous:
         said = "not compared: a session has it twice"
-        yield Check(WHOLE, _named(key), doubt.invalid, AMBIGUOUS, said, said)
+        yield Check(WHOLE, key_text(key), doubt.invalid, AMBIGUOUS, said, said)
 
 
 def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Remark, ...]:
@@ -101,17 +102,13 @@ def _blind(word: str, doubt: Doubts) -> Remark:
 
 
 def _ambiguous(key: Key, doubt: Doubts) -> Remark:
-    said = f"Not compared, since a session has it twice: {_named(key)}"
-    return _not_compared(AMBIGUOUS, said, _named(key), doubt)
+    said = f"Not compared, since a session has it twice: {key_text(key)}"
+    return _not_compared(AMBIGUOUS, said, key_text(key), doubt)
 
 
 def _not_compared(word: str, said: str, what: str, doubt: Doubts) -> Remark:
     severity = "error" if doubt.invalid in (FAILED, ERROR) else "warning"
     return Remark(word.lower(), word.lower(), severity, said, fingerprint(word, what))
-
-
-def _named(key: Key) -> str:
-    return clean(" ".join(map(str, key)))
 
 
 def _incomparable(
