@@ -24,7 +24,7 @@ SURELY = 0.1
 """And is worth the second half of the time if it is as unlikely as this from code that is slower by
 what SLOWER must exceed. Of equal code hardly a case is, and its gates are to be over by then. To
 ask how unlikely equal code is would keep noisy cases that nothing decides, or give up what is
-slower by the floor for two outliers in eighteen rounds (docs/results/gates.md)."""
+slower by the floor for two slow processes in eighteen rounds (docs/results/gates.md)."""
 
 EARLY, LATE = 16.0, 2.0
 ENOUGH = 16
