@@ -14,6 +14,9 @@ goes on where an earlier one stopped; --hours says when to stop. --table prints 
 
 Two calls at once, with different --kinds, disturb each other: the load stands in each line.
 
+With --environments and --head-python, the Python of a second environment with the same packages,
+dlprof compares the one that runs this with that: equal code that was installed twice.
+
 What a turn of the spin adds to each conversion is measured once for every start of the machine and
 kept in the file (gate_shares.py), as is what dlprof calibrate says: the processor may be another
 one later. The true slowdown of each gate is in the file, too. It is of what dlprof measures:
@@ -32,7 +35,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from importlib import metadata
 from itertools import product
@@ -42,7 +45,7 @@ from typing import Any
 import outcome
 from gate_shares import turn_shares
 from gate_suite import COPIES, ROOT, VIEWS, Conversion
-from gate_summary import CAUGHT, COPIED, EQUAL, FORETOLD, KINDS, SLOWER, summary
+from gate_summary import CAUGHT, COPIED, EQUAL, FORETOLD, INSTALLED, KINDS, SLOWER, summary
 from gate_tools import TOOLS, Options, Planted, foretold
 
 TURN_SHARES = "turn_shares"
@@ -88,6 +91,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--copies", type=int, default=5, help="gates with slower copies (5)")
     parser.add_argument("--foretold", type=int, default=20, help="gates of what was foretold (20)")
     parser.add_argument(
+        "--environments", type=int, default=0, help="gates of two environments (none)"
+    )
+    parser.add_argument(
+        "--head-python", default=sys.executable, metavar="PYTHON", help="of the second environment"
+    )
+    parser.add_argument(
         "--others", type=int, default=20, help="of each other tool, spread over all (20)"
     )
     parser.add_argument("--tools", nargs="*", default=list(TOOLS), choices=list(TOOLS))
@@ -95,15 +104,19 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--hours", type=float, default=math.inf, help="start no gate after this")
     parser.add_argument("--budget", type=float, default=300.0, help="of dlprof's gate, seconds")
     parser.add_argument("--processes", type=int, default=2, help="of pyperf (2)")
-    return parser.parse_args()
+    given = parser.parse_args()
+    if given.environments and given.head_python == sys.executable:
+        parser.error("--environments needs --head-python")
+    return given
 
 
 def run(given: argparse.Namespace) -> None:
     """Run what is not in the file yet, all kinds and tools in turn."""
     calibration = calibrated(given)
     options = Options(given.budget, given.processes)
+    written = _written(options)
     gates = [line for line in lines(given.file) if "key" in line]
-    if any(line["options"] != asdict(options) for line in gates):
+    if any(line["options"] != written for line in gates):
         sys.exit(f"{given.file} has gates with other options: give another file")
     done = {tuple(line["key"]) for line in gates}
     made_with = {"commit": commit(), "python": sys.version.split()[0], **versions()}
@@ -112,16 +125,18 @@ def run(given: argparse.Namespace) -> None:
         if time.monotonic() > until:
             return
         if gate.key not in done:
-            append(given.file, played(gate, calibration, options) | {"made_with": made_with})
+            line = played(gate, calibration, options, given.head_python)
+            append(given.file, line | {"made_with": made_with})
 
 
 def wanted(given: argparse.Namespace, calibration: dict[str, Any]) -> Iterator[Gate]:
     """All gates; whatever is interrupted has about as many of each."""
     most = {EQUAL: given.equal, SLOWER: given.slower, COPIED: given.copies}
+    most[INSTALLED] = given.environments
     for number in range(max(*most.values(), given.foretold)):
         percents = planned(number)
         for kind, tool in product(given.kinds, given.tools):
-            if kind == FORETOLD:
+            if kind == FORETOLD or (kind == INSTALLED and tool != "dlprof"):
                 continue
             step = 1 if tool == "dlprof" else math.ceil(most[kind] / max(given.others, 1))
             if number < most[kind] and number % step == 0:
@@ -137,7 +152,7 @@ def planned(number: int) -> dict[str, dict[Conversion, float]]:
     small, large = CAUGHT
     slower = {VIEWS[first]: small, VIEWS[second]: large}
     copies = {COPIES[number % len(COPIES)]: small, COPIES[(number + 1) % len(COPIES)]: large}
-    return {EQUAL: {}, SLOWER: slower, COPIED: copies}
+    return {EQUAL: {}, INSTALLED: {}, SLOWER: slower, COPIED: copies}
 
 
 def seen(number: int, calibration: dict[str, Any]) -> Iterator[Gate]:
@@ -158,12 +173,15 @@ def versions() -> dict[str, str]:
     return {one.metadata["Name"]: one.version for one in map(metadata.distribution, DISTRIBUTIONS)}
 
 
-def played(gate: Gate, calibration: dict[str, Any], options: Options) -> dict[str, Any]:
+def played(
+    gate: Gate, calibration: dict[str, Any], options: Options, head_python: str = sys.executable
+) -> dict[str, Any]:
     """One line for the file."""
     begun, load_before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.getloadavg()[0]
     turns = {one: turns_of(one, gate.percents[one], calibration) for one in gate.percents}
     with tempfile.TemporaryDirectory(prefix="dlprof-gate-") as folder:
-        said = TOOLS[gate.tool](Planted(turns), Path(folder), options)
+        used = replace(options, head=head_python) if gate.kind == INSTALLED else options
+        said = TOOLS[gate.tool](Planted(turns), Path(folder), used)
     outcome.tell(
         f"{gate.tool} {gate.kind} number {gate.number}: {len(said.slower)} slower, "
         f"{said.unsure} unsure, {said.wall_s:.0f} s, load {os.getloadavg()[0]:.1f}"
@@ -182,9 +200,14 @@ def played(gate: Gate, calibration: dict[str, Any], options: Options) -> dict[st
         "begun": begun,
         "load_before": load_before,
         "load": os.getloadavg()[0],
-        "options": asdict(options),
+        "options": _written(options),
         **asdict(said),
     }
+
+
+def _written(options: Options) -> dict[str, Any]:
+    """What the gates of a file have in common: no paths of this machine."""
+    return {"budget_s": options.budget_s, "processes": options.processes}
 
 
 def turns_of(conversion: Conversion, percent: float, calibration: dict[str, Any]) -> int:

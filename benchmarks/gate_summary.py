@@ -16,7 +16,13 @@ from scipy.stats import binomtest
 
 Line = dict[str, Any]
 
-KINDS = EQUAL, SLOWER, COPIED, FORETOLD = "equal", "slower", "copies", "foretold"
+KINDS = EQUAL, INSTALLED, SLOWER, COPIED, FORETOLD = (
+    "equal",
+    "environments",
+    "slower",
+    "copies",
+    "foretold",
+)
 ENOUGH, ENOUGH_FORETOLD = 100, 20
 FALSE_ALARMS = 0.01
 CAUGHT = {5.0: 0.95, 10.0: 1.0}
@@ -24,6 +30,7 @@ CAUGHT_FORETOLD = 0.95
 MOST_S = 300.0
 MOST_EQUAL_S = 150.0
 BY_HALF = ", 2.5 %"
+BY_INSTALLED = ", two environments"
 CAPTION = """\
 Gates of sixteen conversions; in brackets the 95 % interval (Clopper and Pearson). false alarms:
 gates of equal code that fail. elsewhere: gates of slower code that call slower what is not. green:
@@ -74,9 +81,17 @@ def _rows(gates: Sequence[Line]) -> Iterator[tuple[str, ...]]:
         found = of_tool(gates, tool)
         if found:
             yield _row(tool, found)
+        installed = [_as_equal(line) for line in kind(found, INSTALLED)]
+        if installed:
+            yield _row(tool + BY_INSTALLED, installed)
         half = [_by_half(line) for line in found if line.get("by_half") is not None]
         if half:
             yield _row(tool + BY_HALF, half)
+
+
+def _as_equal(line: Line) -> Line:
+    tool, _, number = line["key"]
+    return {**line, "key": [tool, EQUAL, number]}
 
 
 def _by_half(line: Line) -> Line:
@@ -203,7 +218,7 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def targets(gates: Sequence[Line]) -> Iterator[outcome.Target]:
     """Of dlprof's gates. A share is judged once there are as many gates as it was promised of."""
-    equal, slower = kind(gates, EQUAL), kind(gates, SLOWER)
+    equal, slower = kind(gates, EQUAL) + kind(gates, INSTALLED), kind(gates, SLOWER)
     alarms, others = [is_alarm(line) for line in equal], [is_elsewhere(line) for line in slower]
     yield _rare("gates of equal code: at most 1 false alarm in 100", alarms)
     yield _rare("gates of slower code: at most 1 in 100 calls another one slower", others)

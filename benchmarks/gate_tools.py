@@ -66,17 +66,24 @@ class Said:
 
 @dataclass(frozen=True)
 class Options:
-    """``budget_s`` is dlprof's; ``processes`` pyperf's, of each conversion and side."""
+    """``budget_s`` is dlprof's; ``processes`` pyperf's, of each conversion and side; ``head`` the
+    Python of HEAD in dlprof's gates, the one of BASE where nothing else is said.
+    """
 
     budget_s: float
     processes: int
+    head: str = sys.executable
 
 
 def dlprof(planted: Planted, folder: Path, options: Options) -> Said:
     """``dlprof gate SCENARIO --base-python A --head-python B``."""
     file, told = folder / "suite.toml", folder / "told.json"
     file.write_text(scenario(), encoding="utf-8")
-    sides = [_interpreter(folder / name, planted.variables(name == "head")) for name in SIDES]
+    pythons = zip(SIDES, (sys.executable, options.head), strict=True)
+    sides = [
+        _interpreter(folder / name, python, planted.variables(name == "head"))
+        for name, python in pythons
+    ]
     command = [sys.executable, "-m", "dlprof", "gate", file, "--base-python", sides[0]]
     command += ["--head-python", sides[1], "--budget", options.budget_s]
     command += ["-o", folder / "sessions", "--json", told]
@@ -214,10 +221,10 @@ def _run(command: list[Any], variables: Mapping[str, str]) -> tuple[Any, float]:
     return done, time.monotonic() - begun
 
 
-def _interpreter(path: Path, variables: Mapping[str, str]) -> Path:
-    """The Python that runs this, with variables set."""
+def _interpreter(path: Path, python: str, variables: Mapping[str, str]) -> Path:
+    """A Python with variables set."""
     lines = "".join(f"export {name}='{value}'\n" for name, value in variables.items())
-    path.write_text(f'#!/bin/sh\n{lines}exec {sys.executable} "$@"\n', encoding="utf-8")
+    path.write_text(f'#!/bin/sh\n{lines}exec {python} "$@"\n', encoding="utf-8")
     path.chmod(0o755)
     return path
 
