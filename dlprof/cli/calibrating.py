@@ -9,7 +9,7 @@ import typer
 
 from dlprof import replaced
 from dlprof.cli.distinct import check_distinct
-from dlprof.cli.gating import Asked, budget_s, check_budget, settings_of, sweep_of
+from dlprof.cli.gating import Asked, budget_s, check_budget, check_repeated, settings_of, sweep_of
 from dlprof.cli.progress import Bar
 from dlprof.cli.show import colour, say, width
 from dlprof.cli.sweeping import Given
@@ -31,6 +31,7 @@ def measure(asked: Asked, given: Given, criteria: Criteria, output: Path | None)
     settings = settings_of(asked, sweep, criteria, None)
     if not criteria.times:
         raise UsageError("--fail-on names no measure, and nothing else can be calibrated")
+    check_repeated(criteria.floors, sweep)
     kept = kept_in(None)
     with Bar() as bar:
         found = calibrate(Task(sweep, sweep, settings, criteria, kept, bar, budget_s(asked)))

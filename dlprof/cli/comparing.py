@@ -18,7 +18,7 @@ from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, Outcome, outc
 from dlprof.compare.record import Comparison
 from dlprof.compare.speed import speed
 from dlprof.compare.times import Settings
-from dlprof.errors import Regression, Unmeasured, Unsure, UsageError
+from dlprof.errors import Interrupted, Regression, Unmeasured, Unsure, UsageError
 from dlprof.gate.words import speed_text
 from dlprof.reports import comparison as terminal
 from dlprof.reports.comparison_text import headline
@@ -76,15 +76,19 @@ def tell(
     names: terminal.Names,
     wanted: ComparisonWanted,
     head: Path | None = None,
+    stopped: bool = False,
 ) -> None:
     """Print a comparison, and raise what its exit code says; see :func:`show`.
 
-    ``head`` is the file of HEAD, if it was read from one.
+    ``head`` is the file of HEAD, if it was read from one. Of a gate that was ``stopped`` the caller
+    says so.
     """
     result = outcome(found, criteria)
     code = _told(found, result) if unsure is None else result.code(unsure)
+    code = Interrupted.exit_code if stopped else code
     wanted.give(Concluded(found, result, code, unsure, names, head))
-    _fail(found, result, code)
+    if not stopped:
+        _fail(found, result, code)
 
 
 def rules_of(header: Header) -> tuple[FloorRule, ...]:

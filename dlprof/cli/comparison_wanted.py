@@ -142,7 +142,8 @@ def _sarif(found: Concluded) -> str:
     remarks = of_comparison.remarks(
         found.comparison, found.outcome, of_comparison.doubts(found.unsure)
     )
-    successful = not found.outcome.nothing and found.comparison.invalid is None
+    nothing = found.outcome.nothing or found.outcome.untold
+    successful = not nothing and found.comparison.invalid is None
     return sarif.render(remarks, _place(found), successful, documentation())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,11 +21,11 @@ from dlprof.cli.sweeping import Given, check_count, count, prepared
 from dlprof.cli.typed import typed
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.decision import FAMILY_LEVEL
-from dlprof.compare.floors import own_floors
+from dlprof.compare.floors import REPEATED, Floor, own_floors
 from dlprof.compare.sequential import IN_TURNS
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import SCALES
-from dlprof.errors import BadInterpreter, DlprofError, Interrupted, Unmeasured, Unsure, UsageError
+from dlprof.errors import BadInterpreter, Interrupted, Unmeasured, Unsure, UsageError
 from dlprof.gate import noise
 from dlprof.gate.baseline import check
 from dlprof.gate.cases import cases_of, without_turns
@@ -123,6 +124,7 @@ def measure(
         wanted.refuse(error, None if asked.second is not None else path)
         raise
     _check_looked_for(criteria, head)
+    check_repeated(criteria.floors, head)
     kept = kept_in(asked.output)
     aside = set_aside(kept)
     if aside is not None:
@@ -139,7 +141,8 @@ def measure(
             budget_s(asked),
             told=(
                 *(without_turns(head) if settings.in_turns else ()),
-                *_noise_text(known, head, settings),
+                *_undiagnosed(head),
+                *_noise_text(known, head, settings, budget_s(asked)),
             ),
         )
         try:
@@ -147,10 +150,8 @@ def measure(
         except KeyboardInterrupt:  # before the first round, or while a session is written
             raise _interrupted(asked, kept) from None
     try:
-        tell(found.comparison, criteria, unsure, _names(asked), wanted)
-    except DlprofError:
-        if not found.interrupted:
-            raise
+        names = _names(asked)
+        tell(found.comparison, criteria, unsure, names, wanted, stopped=found.interrupted)
     finally:
         with contextlib.suppress(OSError):  # a full or closed stderr is no result of the gate
             typer.echo(f"sessions: {' '.join(map(str, kept.written()))}", err=True)
@@ -182,6 +183,21 @@ def _check_looked_for(criteria: Criteria, head: Sweep) -> None:
         raise UsageError(
             f"--fail-on {', '.join(blind)} {need} the diagnosis, which the scenario leaves out: "
             "write diagnose = true"
+        )
+
+
+def check_repeated(floors: Sequence[Floor], head: Sweep) -> None:
+    """Raises :class:`UsageError` for times of which rounds do not make more: they would be UNSURE
+    whatever the time.
+    """
+    scenario = head.request.scenario
+    named = {floor.measure for floor in floors}
+    named |= {rule.measure for rule in scenario.floors} if scenario else set()
+    single = sorted(named - set(REPEATED))
+    if single:
+        raise UsageError(
+            f"a gate cannot judge {', '.join(single)}, of which a session keeps one value: "
+            f"name {' or '.join(REPEATED)}"
         )
 
 
@@ -253,10 +269,20 @@ def settings_of(
     return Settings(floors, own, in_turns=in_turns, across_pythons=across, level=level)
 
 
-def _noise_text(found: noise.Noise | None, head: Sweep, settings: Settings) -> tuple[str, ...]:
+def _undiagnosed(head: Sweep) -> tuple[str, ...]:
+    if head.request.settings.diagnose:
+        return ()
+    left = sorted(set(SCALES) & set(DIAGNOSIS))
+    return (f"Without a diagnosis nothing was compared of: {', '.join(left)}.",)
+
+
+def _noise_text(
+    found: noise.Noise | None, head: Sweep, settings: Settings, limit_s: float
+) -> tuple[str, ...]:
     if found is None:
         return ()
-    return tuple(noise.said(found, cases_of(head), settings.own_floors, settings.in_turns))
+    terms = noise.Terms(settings.in_turns, limit_s, head.request.settings.sample_ns)
+    return tuple(noise.said(found, cases_of(head), settings.own_floors, terms))
 
 
 def budget_s(asked: Asked) -> float:

@@ -24,9 +24,9 @@ def beyond(time: Time, floor: Floor) -> bool:
 
 
 def doubted(time: Time) -> Time:
-    """The time; UNSURE where only a raised floor makes the same of what is slower than asked for.
+    """The time; UNSURE where only a raised floor makes SAME of what surely is slower than asked.
 
-    A noise file makes no pass of what would not pass without it.
+    What may be slower than was asked for, and surely is within the raised floor, is SAME by it.
     """
     floor = time.floor
     if time.word != SAME or floor.raised_from is None or not beyond(time, floor.asked):

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from dlprof.clean import clean
 from dlprof.compare.decision import UNSURE
 from dlprof.compare.floors import Floor
-from dlprof.compare.match import Pair, asked_for, key, match
+from dlprof.compare.match import Key, Pair, asked_for, key, match
 from dlprof.compare.process import median_ns, processes, steady
 from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
 from dlprof.compare.statistic import STATEFUL_BYTES, Sample
 from dlprof.compare.surroundings import Difference, differences, refusal, untrusted
 from dlprof.compare.times import DEFAULT_SETTINGS, Settings, Work, judge
-from dlprof.compare.verdicts import changes, kept_differs, looked_at
+from dlprof.compare.verdicts import UNTAKEN, Change, changes, kept_differs, looked_at
 from dlprof.errors import UsageError
 from dlprof.rules.known import Known
-from dlprof.session import Header, Result, Session
+from dlprof.session import Header, Result, Session, Verdict
 
 
 def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS) -> Comparison:
@@ -38,13 +38,17 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
     load = None if settings.in_turns else _load(base, head)
     works, times = _sort_out(matched.pairs, settings, Doubts(invalid, load))
     common, judged = judge(works, settings)
+    tried = _tried(base), _tried(head)
     for work, time in zip(works, judged, strict=True):
         times[work.place].append(time)
     return Comparison(
         base=_header(base),
         head=_header(head),
         cases=tuple(
-            _compared(pair, times[place], base, head, settings.in_turns)
+            replace(
+                _compared(pair, times[place], base, head, settings.in_turns),
+                changes=_changes(pair, tried),
+            )
             for place, pair in enumerate(matched.pairs)
         ),
         floors=settings.floors,
@@ -118,15 +122,15 @@ def _one_sided(pair: Pair, floor: Floor) -> list[Time]:
     has_base = _median_ns(pair.base, floor) is not None
     has_head = _median_ns(pair.head, floor) is not None
     if has_base:
-        # A run that was stopped before a case has not lost it.
-        stopped = pair.head is not None and pair.head.status == "skipped"
+        # A run that never came to a case has not lost it, and has not measured it either.
+        untaken = pair.head is not None and pair.head.status == UNTAKEN
         reason = _words_of(pair.head)
-        return [_time_without(pair, floor, UNSURE if stopped else GONE, reason)]
+        return [_time_without(pair, floor, INVALID if untaken else GONE, reason)]
     if not has_head:
         return []
     # What worked in BASE for a while, or might have, is not new in HEAD: it was not compared.
     word = NEW
-    if pair.base is not None and pair.base.status == "skipped":
+    if pair.base is not None and pair.base.status == UNTAKEN:
         word = UNSURE
     elif pair.base is not None and pair.base.rounds:
         word = INVALID
@@ -204,6 +208,30 @@ def _stateful(known: Known) -> bool:
     return known.owner != "view" and known.size_bytes >= STATEFUL_BYTES
 
 
+Tried = Mapping[Key, Verdict]
+
+
+def _tried(session: Session) -> Tried:
+    """What the instrument *alignment* saw of each path: it looks at the first shape only."""
+    found: dict[Key, Verdict] = {}
+    for result in session.results:
+        if result.alignment is not None:
+            found.setdefault(path_of(result), result.alignment)
+    return found
+
+
+def path_of(result: Result) -> Key:
+    """A conversion whatever the shape, and where it was measured."""
+    return (result.environment, *Known(0, result).path)
+
+
+def _changes(pair: Pair, tried: tuple[Tried, Tried]) -> tuple[Change, ...]:
+    if pair.base is None or pair.head is None:
+        return ()
+    looks = tried[0].get(path_of(pair.base)), tried[1].get(path_of(pair.head))
+    return changes(pair.base, pair.head, looks)
+
+
 def _compared(
     pair: Pair, times: Sequence[Time], base: Header, head: Header, one_scenario: bool
 ) -> Compared:
@@ -212,7 +240,6 @@ def _compared(
     return Compared(
         case=pair.case,
         times=tuple(times),
-        changes=changes(old, new) if old and new else (),
         environment=pair.environment,
         looked_at=looked_at(old, new) if old and new else frozenset(),
         asked=one_scenario or asked_for(head if new is None else base, pair.case),

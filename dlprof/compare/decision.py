@@ -65,12 +65,13 @@ def prove(
     that are slower by the floor, one in forty comes out surely below it by chance.
     """
     up, down = np.maximum(common, 0.0), np.minimum(common, 0.0)
-    margin = np.maximum(MARGIN * np.asarray(step), least)
+    half = MARGIN * np.asarray(step)
+    margin = np.maximum(half, least)
     within = np.maximum(test.p_below(step + down), test.p_above(-np.asarray(step) + up))
     return Proof(
         slower=test.p_above(margin + up),
         faster=test.p_below(-margin + down),
-        same=np.where(test.location <= margin + up, within, np.minimum(NEARER * within, 1.0)),
+        same=np.where(test.location <= half + up, within, np.minimum(NEARER * within, 1.0)),
     )
 
 

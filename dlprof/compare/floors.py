@@ -10,7 +10,10 @@ from fnmatch import fnmatchcase
 from dlprof.compare.match import Key, key
 from dlprof.session import CaseRecord
 
-MEASURES = ("ready", "host", "first_call", "device")
+REPEATED = ("ready", "host")
+"""What every process of a session has a time of."""
+
+MEASURES = (*REPEATED, "first_call", "device")
 """What can be compared as a time; see docs/session-file.md for each."""
 
 

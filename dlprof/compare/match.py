@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
+from dlprof.errors import UsageError
+from dlprof.rules.known import mapping
+from dlprof.scenario.pairs import parse
 from dlprof.session import CaseRecord, Header, Result
 
 Key = tuple[Any, ...]
@@ -108,11 +112,12 @@ def _renamed(bases: Mapping[Key, Result], heads: Mapping[Key, Result]) -> dict[K
 def asked_for(header: Header, case: CaseRecord) -> bool:
     """Whether a session set out to measure ``case``: if it did, and has not, the case is gone.
 
-    A session that does not say what it was asked for is taken to have been asked.
+    A session that does not say what it was asked for is taken to have been asked. What a scenario
+    asked for with a glob, as ``torch->*``, is asked for also where a framework was not there.
     """
-    pairs = header.request.get("pairs")
-    axes = header.request.get("axes")
-    if isinstance(pairs, list) and not _has(pairs, [case.producer, case.consumer]):
+    request = header.request
+    axes = request.get("axes")
+    if not _names_pair(request, case) or not _names_way(request.get("globs"), case):
         return False
     if not isinstance(axes, dict):
         return True
@@ -120,6 +125,29 @@ def asked_for(header: Header, case: CaseRecord) -> bool:
     if axes.get("device") not in (None, "auto", case.device):
         return False
     return all(_has(axes.get(name), value) for name, value in wanted)
+
+
+def _names_pair(request: Mapping[str, Any], case: CaseRecord) -> bool:
+    pair = (case.producer, case.consumer)
+    patterns = mapping(request.get("scenario")).get("pairs")
+    if isinstance(patterns, list | tuple) and patterns:
+        return any(_matches(str(text), pair) for text in patterns)
+    return _has(request.get("pairs"), list(pair))
+
+
+def _matches(pattern: str, pair: tuple[str, str]) -> bool:
+    try:
+        return parse(pattern).matches(pair)
+    except UsageError:  # of another version of dlprof
+        return True
+
+
+def _names_way(globs: Any, case: CaseRecord) -> bool:
+    """As :func:`dlprof.plan.matches`, for code whose dtype and shape are filled in."""
+    if not isinstance(globs, list | tuple) or not globs:
+        return True
+    names = (f"{case.export}->{case.import_}", case.code)
+    return any("{" in glob or any(fnmatchcase(name, glob) for name in names) for glob in globs)
 
 
 def _has(values: Any, wanted: Any) -> bool:

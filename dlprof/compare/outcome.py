@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dlprof.clean import first_line
 from dlprof.compare.criteria import Criteria
-from dlprof.compare.decision import SLOWER, UNSURE
+from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.match import Key
 from dlprof.compare.record import GONE, INVALID, TIMED, Compared, Comparison
-from dlprof.compare.verdicts import LOST, Change
+from dlprof.compare.verdicts import LOST, UNTAKEN, Change
 from dlprof.scenario.expectation import MISSED, UNKNOWN
 from dlprof.session import ExpectationRecord
 
@@ -25,8 +25,9 @@ class Outcome:
 
     So are what HEAD's scenario expects of it: a regression what it does not do (``unmet``), a doubt
     what could not be checked. ``blind`` are verdicts that the criteria name and that nothing looked
-    for on both sides, ``ambiguous`` cases that a side holds more than once. ``nothing`` says why
-    there was nothing to compare; empty where there was something.
+    for on both sides, ``ambiguous`` cases that a side holds more than once. ``untold`` says why no
+    slowdown could have been seen, ``nothing`` why there was nothing to compare; both are empty
+    where that is not so. ``times`` is whether times were to be judged.
     """
 
     slower: tuple[Compared, ...] = ()
@@ -38,7 +39,9 @@ class Outcome:
     unchecked: tuple[ExpectationRecord, ...] = ()
     blind: tuple[str, ...] = ()
     ambiguous: tuple[Key, ...] = ()
+    untold: str = ""
     nothing: str = ""
+    times: bool = True
 
     @property
     def regression(self) -> bool:
@@ -47,14 +50,14 @@ class Outcome:
     def code(self, unsure: int = NOT_KNOWN) -> int:
         """The exit code; ``unsure`` is that of a case that is only UNSURE.
 
-        What is INVALID, named and not looked for, or ambiguous was not compared, and no setting
-        makes a pass of it.
+        What is INVALID, named and not looked for, or ambiguous was not compared, and of what is
+        ``untold`` no time was: no setting makes a pass of it.
         """
         if self.nothing:
             return NOTHING
         if self.regression:
             return REGRESSION
-        if self.invalid or self.blind or self.ambiguous:
+        if self.invalid or self.blind or self.ambiguous or self.untold:
             return unsure or NOT_KNOWN
         return unsure if self.unsure or self.unchecked else DONE
 
@@ -63,7 +66,7 @@ def outcome(comparison: Comparison, criteria: Criteria) -> Outcome:
     """What the criteria make of a comparison."""
     nothing = _nothing(comparison)
     if nothing:
-        return Outcome(nothing=nothing)
+        return Outcome(nothing=nothing, times=criteria.times)
     cases = comparison.cases
     return Outcome(
         slower=tuple(case for case in cases if criteria.times and _has(case, SLOWER)),
@@ -75,6 +78,8 @@ def outcome(comparison: Comparison, criteria: Criteria) -> Outcome:
         unchecked=_expected(comparison, UNKNOWN),
         blind=criteria.blind(frozenset().union(*(case.looked_at for case in cases))),
         ambiguous=comparison.ambiguous,
+        untold=comparison.sightless or (_untold(comparison) if criteria.times else ""),
+        times=criteria.times,
     )
 
 
@@ -95,10 +100,22 @@ def _worse(comparison: Comparison, criteria: Criteria) -> Iterator[tuple[Compare
 
 
 def _is_invalid(case: Compared, criteria: Criteria) -> bool:
-    """Also where it crashed or hung on both sides: nobody knows what HEAD makes of it."""
-    if case.failed_once or set(case.statuses) <= set(BROKEN):
+    """Also where nobody knows what HEAD makes of it: it crashes or hangs there, and BASE does not
+    tell that this is worse; or only BASE came to it.
+    """
+    base, head = case.statuses
+    unknown = head in BROKEN or (base in TIMED and head == UNTAKEN)
+    if unknown and not any(criteria.fails(change) for change in case.changes):
         return True
-    return criteria.times and _has(case, INVALID)
+    return case.failed_once or (criteria.times and (case.unconfirmed or _has(case, INVALID)))
+
+
+def _untold(comparison: Comparison) -> str:
+    """Why no slowdown could have been seen, whatever --unsure makes of a case that is UNSURE."""
+    words = set(comparison.words())
+    if UNSURE in words and not words & {SAME, FASTER, SLOWER}:
+        return "no time could be judged"
+    return ""
 
 
 def _has(case: Compared, word: str) -> bool:
@@ -109,7 +126,7 @@ def _is_unsure(case: Compared, criteria: Criteria) -> bool:
     """Also where a time or a verdict of BASE is not there in HEAD, for whatever reason."""
     if any(change.direction == LOST for change in case.changes):
         return True
-    lost = case.statuses[0] in (*TIMED, "skipped") and case.statuses[1] in (None, "skipped")
+    lost = case.statuses[0] in (*TIMED, UNTAKEN) and case.statuses[1] in (None, UNTAKEN)
     if lost and not vanished(case):
         return True
     return criteria.times and (_has(case, UNSURE) or (_has(case, GONE) and not case.changes))
@@ -125,11 +142,19 @@ def _nothing(comparison: Comparison) -> str:
     for place, name in enumerate(("BASE", "HEAD")):
         if not any(case.statuses[place] for case in comparison.cases):
             return f"{name} holds no case"
-    if not any(all(case.statuses) for case in comparison.cases):
-        return "BASE and HEAD have no case in common: they are of different scenarios"
     both = [case for case in comparison.cases if all(case.statuses)]
+    if not both:
+        return "BASE and HEAD have no case in common: they are of different scenarios"
+    return _nothing_of(both)
+
+
+def _nothing_of(both: Sequence[Compared]) -> str:
+    """The same, of the cases that both sides have."""
     if not any(case.times or case.changes for case in both):
         return "no case that both have was measured in either"
+    for place, name in enumerate(("BASE", "HEAD")):
+        if all(case.statuses[place] == UNTAKEN for case in both):
+            return f"{name} came to no case: {first_line(both[0].reasons[place])}"
     refused = all(case.statuses[0] == "unsupported" for case in both)
     if refused and not any(change.worse for case in both for change in case.changes):
         return f"BASE refuses every case: {first_line(both[0].reasons[0])}"

@@ -64,6 +64,8 @@ class Compared:
     environment: str = ""
     failed_once: bool = False
     """Whether one of two passes refused it or crashed, and the other did not."""
+    unconfirmed: bool = False
+    """Whether one pass called it slower, and the other came to no answer."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ class Comparison:
     """Whether rounds could be added: by a gate that measures, and not in two finished sessions."""
     load: str | None = None
     """Which session other programs disturbed so much that times of few calls cannot be compared."""
+    sightless: str = ""
+    """Why no regression could have been told, in a gate that came to few rounds or was stopped."""
 
     def words(self) -> list[str]:
         return [time.word for case in self.cases for time in case.times]

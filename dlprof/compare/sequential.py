@@ -57,6 +57,16 @@ class Plan:
 IN_TURNS = Plan(level=PASS_LEVEL)
 
 
+def earliest(plan: Plan, cases: int) -> int | None:
+    """Rounds in turns from which on a case could be called SLOWER, of so many; None for never.
+
+    That all of n rounds agree has a chance of 1 in 2 to the n, and the first of a family is tested
+    at its level over the number of cases (Holm): 8 rounds for up to 5 cases, 12 for up to 54.
+    """
+    shares = zip(plan.looks, plan.shares(), strict=True)
+    return next((n for n, share in shares if cases * 0.5**n <= share * plan.level), None)
+
+
 @dataclass(frozen=True, eq=False)
 class Course:
     """What is decided so far: a word per case, which never changes once it is not UNSURE."""

@@ -14,7 +14,7 @@ from typing import Any
 from dlprof.instruments import DIAGNOSIS
 from dlprof.rules.known import Known, number, seen
 from dlprof.rules.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
-from dlprof.session import Result
+from dlprof.session import Result, Verdict
 
 WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
 
@@ -72,13 +72,19 @@ class Change:
         return f"{self.what}: {self.before}, now {self.after}"
 
 
-def changes(base: Result, head: Result) -> tuple[Change, ...]:
-    """All changes of one case."""
+def changes(
+    base: Result, head: Result, tried: tuple[Verdict | None, Verdict | None] = (None, None)
+) -> tuple[Change, ...]:
+    """All changes of one case.
+
+    ``tried`` is what the instrument *alignment* saw of the path on both sides, at whichever shape.
+    """
     status = _status(base, head)
     told = () if status is None else (status,)
     if base.status not in MEASURED or head.status not in MEASURED:
         return told
-    return (*told, *_of_measures(base, head))
+    sides = Known(0, base, base.alignment or tried[0]), Known(0, head, head.alignment or tried[1])
+    return (*told, *_of_measures(*sides))
 
 
 def looked_at(base: Result, head: Result) -> frozenset[str]:
@@ -110,17 +116,17 @@ def _word(result: Result) -> str:
     return CRASHED_IN_COMPANY if company is not None and company.status == "crashed" else "ok"
 
 
-def _of_measures(base: Result, head: Result) -> Iterator[Change]:
+def _of_measures(before: Known, after: Known) -> Iterator[Change]:
+    base, head = before.result, after.result
     crashes = {change.what: change for change in _crashes(base, head)}
     yield from crashes.values()
     for what, scale in SCALES.items():
-        if what in crashes:
+        if what in crashes or (what == "ownership" and _by_address(before, after)):
             continue
         used = _PROMISED_COPY if what == "ownership" and head.case.promise == "copy" else scale
         change = _on_scale(what, used, base, head)
         if change is not None:
             yield change
-    before, after = Known(0, base), Known(0, head)
     yield from _device(before, after)
     yield from _peak(before, after)
     if after.loses_read_only != before.loses_read_only and before.writable and after.writable:
@@ -143,6 +149,15 @@ def _crashes(base: Result, head: Result) -> Iterator[Change]:
             continue
         if new.evidence.get("worker") == "crashed":
             yield Change(what, old.verdict, "crashed", WORSE, "error")
+
+
+def _by_address(before: Known, after: Known) -> bool:
+    """Whether view or copy depends on the address of the array, and did in BASE: which of the two a
+    process saw is chance.
+    """
+    both = {"view", "copy"}
+    words = {word for known in (before, after) for word, _ in known.owners}
+    return words <= both <= before.tried_words & after.tried_words
 
 
 def _on_scale(

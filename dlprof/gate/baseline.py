@@ -5,9 +5,10 @@ from __future__ import annotations
 from dlprof.catalog import environment
 from dlprof.compare.match import key
 from dlprof.compare.record import TIMED
+from dlprof.compare.sequential import LOOKS
 from dlprof.compare.surroundings import differences, refusal
 from dlprof.errors import Unmeasured, Unsure, UsageError
-from dlprof.gate.cases import cases_of
+from dlprof.gate.cases import cases_of, settings_of
 from dlprof.scenario.request import Sweep
 from dlprof.session import Header, Session
 
@@ -41,5 +42,5 @@ def _here(head: Sweep) -> Header:
         command=[],
         seed=0,
         environment=environment(head.catalog, {}),
-        request={"settings": head.request.settings.as_dict()},
+        request={"settings": settings_of(head, LOOKS[-1]).as_dict()},
     )

@@ -62,6 +62,7 @@ def calibrate(task: Task) -> Calibrated | None:
         rounds=rounds,
         gate_rounds=most,
         budget_s=task.budget_s or 0.0,
+        sample_ns=task.head.request.settings.sample_ns,
         cases=[_case(records[work.key], work, len(works), (task.plan, most)) for work in measured],
     )
     left = {work.key for work in works} - {work.key for work in measured}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dlprof.place import place_of
 from dlprof.plan import Case
 from dlprof.scenario.request import Sweep
 from dlprof.session import CaseRecord
-from dlprof.settings import OWN_PROCESS_BYTES
+from dlprof.settings import OWN_PROCESS_BYTES, Settings, sample_ns_for
 
 NO_TURNS = (
     "Arrays of 1 GiB or more took no turns: their sides were measured one after the other, round by"
@@ -17,6 +19,12 @@ NO_TURNS = (
 def cases_of(sweep: Sweep) -> list[CaseRecord]:
     """Its cases. Raises :class:`~dlprof.errors.Unmeasured` where there are none."""
     return [CaseRecord.model_validate(case.record()) for case in _planned(sweep)]
+
+
+def settings_of(sweep: Sweep, rounds: int) -> Settings:
+    """How a gate of so many rounds measures it, as its session will say."""
+    settings = replace(sweep.request.settings, rounds=rounds)
+    return replace(settings, sample_ns=sample_ns_for(settings, _planned(sweep)))
 
 
 def without_turns(sweep: Sweep) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from dlprof.compare.criteria import Criteria
@@ -59,7 +59,23 @@ def _judged(case: Compared, again: Compared | None, criteria: Criteria, stopped:
         # It failed once, so that it is no pass whatever --unsure says.
         reason = f"{crash[0].after} in one of two passes"
         judged = tuple(replace(time, word=INVALID, reason=reason) for time in judged)
-    return replace(case, times=judged, changes=changes, failed_once=bool(crash))
+    words = [(old.word, new.word) for old, new in zip(case.times, judged, strict=True)]
+    return replace(
+        case,
+        times=judged,
+        changes=(*changes, *_late(case, again, criteria)),
+        failed_once=bool(crash),
+        unconfirmed=(SLOWER, UNSURE) in words,
+    )
+
+
+def _late(case: Compared, again: Compared | None, criteria: Criteria) -> Iterator[Change]:
+    """Verdicts that only the second pass saw worse: nobody can be sure of those either."""
+    before = {change.what for change in case.changes}
+    for change in again.changes if again else ():
+        if change.what not in before and change.what != "status" and criteria.fails(change):
+            after = f"{change.after} (in the second pass only)"
+            yield replace(change, after=after, direction=LOST, severity="info")
 
 
 def _only_again(case: Compared, again: Compared | None, criteria: Criteria) -> list[Change]:

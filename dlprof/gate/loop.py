@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dlprof.compare.outlook import outlook
@@ -51,6 +51,10 @@ class Deadline:
     @property
     def passed(self) -> bool:
         return self.at_s is not None and self.clock() >= self.at_s
+
+    def later(self, by_s: float) -> Deadline:
+        """The same, by so much later."""
+        return self if self.at_s is None else replace(self, at_s=self.at_s + by_s)
 
 
 @dataclass(frozen=True)

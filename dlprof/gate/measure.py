@@ -11,11 +11,12 @@ from dlprof.compare.criteria import Criteria
 from dlprof.compare.match import Key, key
 from dlprof.compare.outcome import outcome
 from dlprof.compare.record import Comparison
-from dlprof.compare.sequential import IN_TURNS, Plan
+from dlprof.compare.sequential import IN_TURNS, Plan, earliest
 from dlprof.compare.times import Settings
 from dlprof.gate.confirm import confirmed, flagged
 from dlprof.gate.kept import Kept
-from dlprof.gate.loop import STOPPED, Deadline, Ran, Reserve, run
+from dlprof.gate.loop import BUDGET, STOPPED, Deadline, Ran, Reserve, run
+from dlprof.gate.loop import HALF as HALF_OVER
 from dlprof.gate.side import TIMERS, Named, Side, opened
 from dlprof.gate.suite import Suite
 from dlprof.gate.words import measured_text, speed_text
@@ -77,21 +78,45 @@ def gate(task: Task) -> Gated:
     begun = time.monotonic()
     until = _until(task, begun, 1.0)
     reserve = Reserve(_until(task, begun, FIRST_SHARE), half=_until(task, begun, HALF))
-    first, ran = _pass(task, "", None, until, reserve)
+    first, ran, took_s = _pass(task, "", None, until, reserve)
     cases = flagged(first, task.criteria)
     second, again = None, None
+    # The diagnosis is in no budget, and takes no time from the second pass.
+    until = until.later(took_s)
     # One round shows a verdict again, and that much is measured however late it is.
     anew = _worse(first, task.criteria) if until.passed else cases
     if anew and not ran.interrupted:
-        second, again = _pass(task, "-again", anew, until)
+        second, again, _ = _pass(task, "-again", anew, until)
     stopped = ran.interrupted or (again is not None and again.interrupted)
     found = confirmed(first, second, cases, task.criteria, stopped)
     told = (
-        measured_text(ran, again, time.monotonic() - begun, isinstance(task.base, Session)),
+        measured_text(
+            ran,
+            again,
+            time.monotonic() - begun,
+            isinstance(task.base, Session),
+            task.criteria.times,
+        ),
         *(speed_text(first) if isinstance(task.base, Session) else ()),
         *task.told,
     )
-    return Gated(replace(found, told=told), stopped)
+    return Gated(replace(found, told=told, sightless=_sightless(task, ran, stopped)), stopped)
+
+
+def _sightless(task: Task, ran: Ran, stopped: bool) -> str:
+    """Why no time could have been called slower, however slow, where there was no time for more."""
+    if stopped:
+        return "the gate was stopped before its end"
+    times = len(ran.course.words)
+    if isinstance(task.base, Session) or not task.criteria.times:
+        return ""
+    rounds = earliest(ran.course.plan, times)
+    if ran.stopped not in (BUDGET, HALF_OVER) or rounds is None or ran.rounds >= rounds:
+        return ""
+    return (
+        f"one of {times:,} times can be called slower from {rounds} rounds on, and there were "
+        f"{ran.rounds}: give it more time with --budget, or fewer conversions"
+    )
 
 
 def _worse(found: Comparison, criteria: Criteria) -> frozenset[Key]:
@@ -110,7 +135,8 @@ def _pass(
     only: frozenset[Key] | None,
     deadline: Deadline,
     kept_back: Reserve | None = None,
-) -> tuple[Comparison, Ran]:
+) -> tuple[Comparison, Ran, float]:
+    """What was found, how far it came, and the seconds that its diagnosis took."""
     with ExitStack() as stack:
         base: Side | Session = (
             task.base
@@ -122,12 +148,14 @@ def _pass(
         task.watcher.start(len(suite.sides) * task.plan.looks[-1])
         reserve = kept_back and replace(kept_back, flagged=lambda: suite.flagged(task.criteria))
         ran = run(suite, len(suite.entries), deadline, task.plan, reserve)
+        begun = time.monotonic()
         if not ran.interrupted:
             ran = _diagnosed(suite, ran)
+        took_s = time.monotonic() - begun
         for one in suite.sides:
             one.measurement.complete = not ran.interrupted
         found = suite.comparison(ran)
-    return replace(found, head=head.measurement.judged(found.head)), ran
+    return replace(found, head=head.measurement.judged(found.head)), ran, took_s
 
 
 def _diagnosed(suite: Suite, ran: Ran) -> Ran:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +54,7 @@ class CaseNoise(Model):
 
 
 class Noise(Model):
-    """What ``dlprof calibrate`` writes.
+    """What ``dlprof calibrate`` writes. ``sample_ns`` is None in files of before it was kept.
 
     ``gate_rounds`` is what a gate of ``budget_s`` has time for, by
     :func:`dlprof.gate.fitting.fitting`.
@@ -67,6 +67,7 @@ class Noise(Model):
     rounds: int
     gate_rounds: int
     budget_s: float
+    sample_ns: int | None = None
     cases: list[CaseNoise]
 
 
@@ -128,16 +129,34 @@ def _raised(floor: Floor, least: float | None) -> Floor:
     return replace(floor, relative=least, raised_from=floor.relative)
 
 
+@dataclass(frozen=True)
+class Terms:
+    """How a gate measures, where that makes what a noise file says untrue of it."""
+
+    in_turns: bool = True
+    budget_s: float | None = None
+    sample_ns: int | None = None
+
+    def told(self, noise: Noise) -> Iterator[str]:
+        """What is otherwise, in sentences. A file comes from sides in turns."""
+        if not self.in_turns:
+            yield NOT_IN_TURNS
+        if self.budget_s is not None and self.budget_s < noise.budget_s:
+            yield (
+                f"The noise file says what a gate of {noise.budget_s:g} s tells; "
+                f"one of {self.budget_s:g} s tells less."
+            )
+        if None not in (self.sample_ns, noise.sample_ns) and self.sample_ns != noise.sample_ns:
+            yield "The noise file is of samples of another length (sample_ms): calibrate again."
+
+
 def said(
     noise: Noise,
     cases: Iterable[CaseRecord],
     own: Mapping[Key, tuple[Floor, ...]],
-    in_turns: bool = True,
+    terms: Terms = Terms(),
 ) -> list[str]:
-    """What the file means for these cases, in sentences; ``own`` is what :func:`raised` gave.
-
-    The file comes from sides ``in_turns``; where those of the gate are not, it promises too much.
-    """
+    """What the file means for these cases, in sentences; ``own`` is what :func:`raised` gave."""
     known = {key(one.case) for one in noise.cases}
     wanted = {key(case): case.code for case in cases}
     here = [one for one in noise.cases if key(one.case) in wanted]
@@ -151,7 +170,7 @@ def said(
     missing = sum(name not in known for name in wanted)
     most = f"no floor up to {100 * LARGEST_FLOOR:g} % tells"
     return [
-        *([] if in_turns else [NOT_IN_TURNS]),
+        *terms.told(noise),
         *([f"Floors raised to what this machine can tell: {', '.join(higher)}."] if higher else []),
         *([f"Too noisy to gate here ({most}): {', '.join(noisy)}."] if noisy else []),
         *([f"Of {missing} cases the noise file says nothing."] if missing else []),

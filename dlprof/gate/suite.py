@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dlprof.compare.comparison import compare, sample_of
+from dlprof.compare.comparison import compare, path_of, sample_of
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key, key, match
@@ -41,7 +41,8 @@ class Suite:
     ``base`` is a side that is measured too, or a finished session. ``only`` are the keys of the
     cases to be measured, of HEAD's where the sides differ; None for all. Where times are not
     ``judged``, there is nothing to decide, and one round shows the verdicts. ``loading_s`` is how
-    long the rounds in turns so far took to start their processes and import.
+    long the rounds in turns so far took to start their processes and import. ``names`` are those of
+    the cases in BASE, by those in HEAD.
     """
 
     base: Side | Session
@@ -52,15 +53,20 @@ class Suite:
     judged: bool = True
     loading_s: float = 0.0
     entries: tuple[Entry, ...] = field(init=False)
+    names: dict[Key, Key] = field(init=False)
 
     def __post_init__(self) -> None:
         pairs = match(self._results(self.base), self.head.results()).pairs
-        self.entries = tuple(
-            Entry(key(pair.base.case), key(pair.head.case), floor)
+        self.names = {
+            key(pair.head.case): key(pair.base.case)
             for pair in pairs
             if pair.base is not None and pair.head is not None and self._wanted(key(pair.head.case))
+        }
+        self.entries = tuple(
+            Entry(base, head, floor)
+            for head, base in self.names.items()
             if self.judged
-            for floor in self.settings.own_floors.get(key(pair.case), self.settings.floors)
+            for floor in self.settings.own_floors.get(head, self.settings.floors)
         )
 
     @property
@@ -105,7 +111,7 @@ class Suite:
             for side in (base, self.head)
             for wanted in [self._numbers(side, round_, cases)]
         )
-        pairs = paired(bases, heads, {entry.base: entry.head for entry in self.entries})
+        pairs = paired(bases, heads, {base: head for head, base in self.names.items()})
         large = large_of(pairs, base.runner.cases, self.head.runner.cases)
         common = in_order(pairs, large, self.head.runner.settings.seed, round_)
         return (
@@ -139,9 +145,24 @@ class Suite:
         )
 
     def diagnose(self) -> None:
+        """The diagnosis, if it is wanted. Else where one side was a view and the other a copy,
+        whether that is by the address of the array: it may be chance.
+        """
         for side in self.sides:
-            if side.measurement.request.settings.diagnose:
-                side.runner.diagnose(self._all(side))
+            whole = side.measurement.request.settings.diagnose
+            cases = self._all(side) if whole else self._differing(side)
+            if cases:
+                side.runner.diagnose(cases)
+
+    def _differing(self, side: Side) -> set[int]:
+        """All cases of the paths of which ownership is another one on the other side."""
+        bases = {key(result.case): result for result in self._results(self.base)}
+        heads = {key(result.case): result for result in self.head.results()}
+        pairs = [(bases[base], heads[head]) for head, base in self.names.items()]
+        place = 1 if side is self.head else 0
+        paths = {path_of(pair[place]) for pair in pairs if _differ(*pair)}
+        results = side.results()
+        return {n for n in self._all(side) if path_of(results[n]) in paths}
 
     def comparison(self, ran: Ran) -> Comparison:
         """What was found, with the words of the looks."""
@@ -166,7 +187,7 @@ class Suite:
         session = side.session() if isinstance(side, Side) else side
         if self.only is None:
             return session
-        keys = {*self.only, *(entry.base for entry in self.entries)}
+        keys = {*self.only, *self.names.values()}
         results = [result for result in session.results if key(result.case) in keys]
         return session.model_copy(update={"results": results})
 
@@ -192,8 +213,8 @@ class Suite:
     def _all(self, side: Side) -> set[int]:
         if self.only is None:
             return set(side.numbers.values())
-        names = {entry.head: entry.base for entry in self.entries}
-        wanted = set(self.only) if side is self.head else {names.get(n, n) for n in self.only}
+        heads = side is self.head
+        wanted = set(self.only) if heads else {self.names.get(n, n) for n in self.only}
         return {side.numbers[name] for name in wanted if name in side.numbers}
 
     def _wanted(self, name: Key) -> bool:
@@ -202,6 +223,11 @@ class Suite:
     @staticmethod
     def _results(side: Side | Session) -> Sequence[Result]:
         return side.results() if isinstance(side, Side) else side.results
+
+
+def _differ(base: Result, head: Result) -> bool:
+    words = {one.ownership.verdict for one in (base, head) if one.ownership is not None}
+    return len(words) > 1
 
 
 def _cpu(round_: int) -> int | None:

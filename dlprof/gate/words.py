@@ -10,12 +10,16 @@ from dlprof.gate.loop import Ran
 from dlprof.scenario.estimate import duration_text
 
 
-def measured_text(first: Ran, second: Ran | None, wall_s: float, baseline: bool) -> str:
-    """How many rounds, how long, and why it stopped."""
+def measured_text(
+    first: Ran, second: Ran | None, wall_s: float, baseline: bool, judged: bool = True
+) -> str:
+    """How many rounds, how long, and why it stopped; ``judged`` is whether times were."""
     how = "HEAD alone" if baseline else "in turns"
-    text = f"Measured {how}, {_rounds(first)}: {first.stopped}."
+    ended = f": {first.stopped}" if judged or first.interrupted else ", for the verdicts"
+    text = f"Measured {how}, {_rounds(first)}{ended}."
     if second is not None:
-        text += f" What was flagged was measured again, {_rounds(second)}: {second.stopped}."
+        ended = f": {second.stopped}" if judged or second.interrupted else ""
+        text += f" What was flagged was measured again, {_rounds(second)}{ended}."
     return f"{text} {duration_text(wall_s)} in all."
 
 

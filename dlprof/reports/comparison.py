@@ -22,6 +22,7 @@ from dlprof.reports.comparison_text import (
     left_out_texts,
     name_of,
     ratio_text,
+    shows_times,
     slower_than_general,
 )
 from dlprof.reports.terminal import printed
@@ -56,7 +57,8 @@ def render(
 
 def compose(comparison: Comparison, outcome: Outcome, names: Names) -> Iterator[RenderableType]:
     yield _heading(comparison, names)
-    rows = sorted(((case, time) for case in comparison.cases for time in case.times), key=_badness)
+    cases = comparison.cases if shows_times(comparison, outcome) else ()
+    rows = sorted(((case, time) for case in cases for time in case.times), key=_badness)
     if rows:
         yield _table(comparison, rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:

@@ -18,6 +18,7 @@ from dlprof.reports.comparison_text import (
     left_out_texts,
     name_of,
     ratio_text,
+    shows_times,
 )
 from dlprof.reports.markdown import code, prose, table
 from dlprof.session import Header
@@ -34,7 +35,7 @@ def render(comparison: Comparison, outcome: Outcome, names: Names) -> str:
         _title(comparison),
         *(f"**{prose(answer)}**" for answer in answers(comparison, outcome)),
         *_changes(comparison.cases),
-        *_times(comparison.cases),
+        *_times(comparison.cases if shows_times(comparison, outcome) else ()),
         _about(comparison, names),
     ]
     return "\n\n".join(blocks) + "\n"

@@ -72,6 +72,11 @@ def _number(ratio: float, places: int) -> str:
     return f"{ratio:,.0f}" if ratio >= LARGE else f"{ratio:.{places}f}"
 
 
+def shows_times(comparison: Comparison, outcome: Outcome) -> bool:
+    """Not those of the one round of a gate that was asked for verdicts only."""
+    return outcome.times or not comparison.measured_here
+
+
 def floor_text(floor: Floor) -> str:
     """``5 % and 5 ns``."""
     return f"{100 * floor.relative:g} % and {plain_time(floor.absolute_ns, 3)}"
@@ -95,6 +100,8 @@ def answers(comparison: Comparison, outcome: Outcome) -> list[str]:
             found.append("Verdicts were compared, and none is worse.")
     elif not found:
         found.append(_innocent(comparison, outcome))
+    elif outcome.untold:
+        found.append(f"Not known whether anything is slower: {outcome.untold}.")
     found += [
         *_allowed(comparison),
         *_common(comparison),
@@ -149,8 +156,10 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
         if time.word in (SAME, FASTER)
     ]
     floors = floors_text(comparison.floors)
-    if not judged:
-        return "Not known whether HEAD is slower: no time could be judged."
+    if not outcome.times:
+        return _no_worse(comparison, outcome)
+    if outcome.untold or not judged:
+        return f"Not known whether HEAD is slower: {outcome.untold or 'no time could be judged'}."
     if outcome.code():
         return f"No regression was found, but not every case could be judged ({floors})."
     own = [(case, time) for case, time in judged if has_own_floor(comparison, time)]
@@ -164,6 +173,15 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
     excused = any(slower_than_general(comparison, time) for _, time in own)
     lead = "HEAD is not slower than its floors allow" if excused else "HEAD is not slower"
     return f"{lead}: {'; '.join(parts)}, or faster."
+
+
+def _no_worse(comparison: Comparison, outcome: Outcome) -> str:
+    """Of one who asked for verdicts only."""
+    both = sum(all(case.statuses) for case in comparison.cases)
+    which = "1 case" if both == 1 else f"{both:,} cases"
+    if outcome.code():
+        return f"No verdict of {which} is worse, but not everything could be compared."
+    return f"HEAD is not worse: the verdicts of {which} were compared. No times were judged."
 
 
 def _cases(count: int) -> str:
@@ -237,8 +255,9 @@ def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
 
 
 def _unsure(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
-    unsure = [t for case in outcome.unsure for t in case.times if t.word == UNSURE]
-    if not unsure:
+    cases = (*outcome.unsure, *outcome.invalid)
+    unsure = [t for case in cases for t in case.times if t.word == UNSURE]
+    if not unsure or not outcome.times:
         return
     known = [time.rounds for time in unsure if time.rounds is not None]
     text = f"Unsure: {len(unsure):,} of {len(comparison.words()):,} times."

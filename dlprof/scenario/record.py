@@ -12,7 +12,7 @@ from dlprof.compare.floors import FloorRule
 class ScenarioRecord:
     """``origins`` says of each value that was measured with where it came from.
 
-    ``expect`` and ``thresholds`` are as in the file, with the catalog's names of frameworks;
+    ``pairs``, ``expect`` and ``thresholds`` are as in the file, with the catalog's names;
     ``left_out`` says in words which pairs of the file were not measured, and why.
     """
 
@@ -27,6 +27,7 @@ class ScenarioRecord:
     """Key, value as text, and ``default``, ``file`` or ``command line``."""
     left_out: tuple[str, ...] = ()
     floors: tuple[FloorRule, ...] = ()
+    pairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

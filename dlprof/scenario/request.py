@@ -102,6 +102,7 @@ def sweep(
             )
             for spec in scenario.floor
         ),
+        pairs=tuple(map(str, patterns)),
     )
     return Sweep(
         Request(

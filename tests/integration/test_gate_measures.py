@@ -119,11 +119,51 @@ def test_a_conversion_that_is_worse_is_a_regression(tmp_path, scenario, python, 
     assert said in " ".join(done.out.split())
 
 
-def test_who_judges_no_times_needs_one_round(tmp_path, scenario, python):
+@pytest.mark.parametrize(
+    ("broken", "code", "said"),
+    [({}, 0, "the verdicts of 1 case were compared"), ({"DLPROF_TEST_COPIES": 1}, 1, "now copy")],
+)
+def test_a_view_or_copy_by_the_address_of_the_array_is_no_regression_unless_it_always_copies(
+    tmp_path, scenario, python, broken, code, said
+):
+    text = SCENARIO.replace("spun", "addressed")
+    scenario.write_text(text, encoding="utf-8")
+    sides = (
+        python("old", DLPROF_TEST_PLACE="aligned"),
+        python("new", DLPROF_TEST_PLACE="sliced", **broken),
+    )
+    done = gate(tmp_path, scenario, *sides, "--fail-on", "warning", "--unsure", "pass")
+    assert done.code == code, done.out + done.err
+    assert said in " ".join(done.out.split())
+
+
+def test_who_judges_no_times_needs_one_round_and_is_shown_none(tmp_path, scenario, python):
     slow = python("new", DLPROF_TEST_SPIN=300)
     done = gate(tmp_path, scenario, python("old"), slow, "--fail-on", "error")
     assert done.code == 0, done.out + done.err
-    assert "Measured in turns, 1 round" in " ".join(done.out.split())
+    told = " ".join(done.out.split())
+    assert "HEAD is not worse: the verdicts of 2 cases were compared. No times were judged." in told
+    assert "Measured in turns, 1 round, for the verdicts." in told
+    assert "UNSURE" not in told
+    assert "Without a diagnosis nothing was compared of: early_write, lifetime, ordering." in told
+
+
+def test_a_gate_without_the_rounds_that_any_slowdown_takes_is_never_a_pass(
+    tmp_path, scenario, python
+):
+    sides = python("old"), python("new")
+    done = gate(tmp_path, scenario, *sides, "--unsure", "pass", "--budget", 0)
+    assert done.code == 3, done.out + done.err
+    said = "one of 2 times can be called slower from 8 rounds on, and there were 1"
+    assert said in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("measure", ["first_call:5%", "device:5%"])
+def test_a_time_that_rounds_make_no_more_of_is_refused(tmp_path, scenario, python, measure):
+    sides = python("old"), python("new")
+    done = gate(tmp_path, scenario, *sides, "--fail-on", measure)
+    assert done.code == 2
+    assert "of which a session keeps one value: name ready or host" in " ".join(done.err.split())
 
 
 def test_a_conversion_that_is_gone_is_a_regression(tmp_path, scenario, python):

@@ -92,3 +92,27 @@ def test_a_session_on_another_device_was_not_asked():
 
 def test_a_session_that_does_not_say_was_asked():
     assert asked_for(make_header(request={}), result("a").case)
+
+
+@pytest.mark.parametrize(
+    ("globs", "asked"),
+    [
+        ((), True),
+        (("numpy.a(x)",), True),
+        (("*->a",), True),
+        (("numpy.b(x)", "tensor->b"), False),
+        (("jnp.array(x, dtype={dtype})",), True),
+    ],
+)
+def test_a_session_of_other_ways_was_not_asked(globs, asked):
+    request = {**REQUEST, "globs": list(globs)}
+    assert asked_for(make_header(request=request), result("a").case) is asked
+
+
+@pytest.mark.parametrize(
+    ("pairs", "asked"),
+    [(["torch->*"], True), (["*<->torch"], True), (["jax->*"], False), (["?!"], True)],
+)
+def test_what_a_glob_of_the_scenario_means_was_asked_for_also_where_it_was_not_there(pairs, asked):
+    request = {**REQUEST, "pairs": [["torch", "jax"]], "scenario": {"pairs": pairs}}
+    assert asked_for(make_header(request=request), result("a").case) is asked

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from dlprof.compare.decision import FAMILY_LEVEL, SAME, SAME_LEVEL, SLOWER, UNSURE, Proof
-from dlprof.compare.sequential import LOOKS, PASS_LEVEL, Plan, begin, look
+from dlprof.compare.decision import FAMILY_LEVEL, SAME, SAME_LEVEL, SLOWER, UNSURE, Proof, prove
+from dlprof.compare.sequential import IN_TURNS, LOOKS, PASS_LEVEL, Plan, begin, earliest, look
 from dlprof.compare.signed import signed
 
 pytestmark = pytest.mark.unit
@@ -71,3 +71,19 @@ def test_it_stops_when_the_looks_are_spent():
     assert course.spent == pytest.approx(1.0)
     with pytest.raises(ValueError, match="spent"):
         look(course, proof())
+
+
+@pytest.mark.parametrize("cases", [1, 5, 6, 16, 54, 55, 873])
+def test_from_the_earliest_look_on_a_case_can_be_called_slower_and_not_before(cases):
+    rounds = earliest(IN_TURNS, cases)
+    course = begin(IN_TURNS, cases)
+    while course.next_look is not None and not course.slower().any():
+        far = np.zeros((cases, course.next_look))
+        far[0] = 1.0
+        last = course.next_look
+        course = look(course, prove(signed(far), 0.05))
+    assert last == rounds
+
+
+def test_of_very_many_cases_none_can_ever_be_called_slower_in_few_rounds():
+    assert earliest(Plan((8, 12), level=0.1), 10**6) is None

@@ -6,6 +6,7 @@ import pytest
 from builders import make_result
 
 from dlprof.compare.verdicts import changes, kept_differs
+from dlprof.session import Verdict
 
 pytestmark = pytest.mark.unit
 
@@ -155,3 +156,23 @@ def test_a_view_whose_word_is_by_chance_is_compared_all_the_same(second_ns, diff
         for word, ns in (("kept", 2.9), ("not kept", second_ns))
     ]
     assert kept_differs(*looks) is differs
+
+
+BY_ADDRESS = verdict("dependent", aligned={"verdict": "view"}, sliced={"verdict": "copy"})
+
+
+@pytest.mark.parametrize("shape", ["this one", "another one"])
+def test_a_copy_that_depends_on_the_address_on_both_sides_is_no_change(shape):
+    fields = {"alignment": BY_ADDRESS} if shape == "this one" else {}
+    base = make_result(ownership=verdict("view"), **fields)
+    head = make_result(ownership=verdict("copy"), **fields)
+    tried = Verdict.model_validate(BY_ADDRESS)
+    assert changes(base, head, (tried, tried)) == ()
+
+
+def test_a_copy_by_address_where_base_never_copies_is_worse():
+    same = verdict("independent", aligned={"verdict": "view"}, sliced={"verdict": "view"})
+    old = {"ownership": verdict("view"), "alignment": same}
+    new = {"ownership": verdict("copy"), "alignment": BY_ADDRESS}
+    assert change(old, new)[1] == "worse"
+    assert change({**old, "alignment": None}, new)[1] == "worse"

@@ -396,14 +396,47 @@ def test_a_new_case_is_no_regression():
     assert result.code() == DONE
 
 
-def test_a_case_before_which_head_was_stopped_is_unsure():
+def test_a_case_that_only_base_came_to_was_not_measured_and_is_never_a_pass():
     head = [
         *suite(seed=50, names="abcdefg"),
         make_result(None, None, case={"import": "h"}, status="skipped"),
     ]
     found, result = compared(suite(), head, head_header={"complete": False})
-    assert words(found)["h"] == "UNSURE"
-    assert result.code() == NOT_KNOWN
+    assert words(found)["h"] == "INVALID"
+    assert result.code() == result.code(DONE) == NOT_KNOWN
+    assert compared(suite(), head, "warning")[1].code(DONE) == NOT_KNOWN
+
+
+@pytest.mark.parametrize("status", ["crashed", "timeout"])
+@pytest.mark.parametrize("base", ["skipped", None])
+def test_a_crash_in_head_is_never_a_pass_where_base_has_no_answer(base, status):
+    def last(status):
+        return make_result(None, None, case={"import": "h"}, status=status)
+
+    others = suite(names="abcdefg")
+    before = others if base is None else [*others, last(base)]
+    _, result = compared(before, [*suite(seed=50, names="abcdefg"), last(status)])
+    assert [case.case.import_ for case in result.invalid] == ["h"]
+    assert result.code() == result.code(DONE) == NOT_KNOWN
+
+
+def test_where_no_time_could_be_judged_no_setting_makes_a_pass_of_it():
+    _, result = compared(suite(count=1), suite(seed=50, count=1))
+    assert result.untold == "no time could be judged"
+    assert result.code() == result.code(DONE) == NOT_KNOWN
+    assert not compared(suite(count=1), suite(seed=50, count=1), "warning")[1].untold
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_where_a_side_came_to_no_case_there_is_nothing_to_compare(side):
+    stopped = [
+        make_result(None, None, case={"import": n}, status="skipped", reason="it was stopped")
+        for n in "ab"
+    ]
+    sides = [suite(names="ab"), stopped]
+    _, result = compared(sides[side - 1], sides[side])
+    assert result.nothing.endswith("came to no case: it was stopped")
+    assert result.code(DONE) == NOTHING
 
 
 def test_one_measurement_is_not_compared_with_itself():

@@ -61,6 +61,28 @@ def test_what_there_was_no_time_to_measure_again_is_unsure():
     assert result.code() == 3
 
 
+def test_what_one_pass_called_slower_and_the_other_did_not_refute_is_never_a_pass():
+    _, never_again = judged(passed({"c": 1.2}), None)
+    _, left_open = judged(passed({"c": 1.2}), passed({"c": 1.045}, seed=5, count=8))
+    assert never_again.code(unsure=0) == left_open.code(unsure=0) == 3
+    verdicts = replace(CRITERIA, times=False)
+    found = confirmed(passed({"c": 1.2}), None, flagged(passed({"c": 1.2}), CRITERIA), CRITERIA)
+    assert outcome(found, verdicts).code() == 0
+
+
+def test_a_verdict_that_is_worse_in_the_second_pass_only_is_unsure():
+    wrong = {"values": {"verdict": "wrong"}}
+    right = {"values": {"verdict": "ok"}}
+    first = compared(suite(None, 16, **right), suite({"c": 1.2}, 16, 100, **right), in_turns=True)
+    second = compared(suite(None, 16, 5, **right), suite(None, 16, 105, **wrong), in_turns=True)
+    found, result = judged(first[0], second[0])
+    assert only_words(found)["c"] == "SAME"
+    assert [str(change) for case in found.cases for change in case.changes] == [
+        "values: ok, now wrong (in the second pass only)"
+    ]
+    assert result.code() == 3
+
+
 def test_only_what_would_fail_is_measured_again():
     first = passed({"c": 1.2, "d": 0.5})
     assert {name[3] for name in flagged(first, CRITERIA)} == {"c"}

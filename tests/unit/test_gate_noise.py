@@ -10,7 +10,7 @@ from builders import make_record
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import key
 from dlprof.errors import UsageError
-from dlprof.gate.noise import CaseNoise, Noise, load, raised, said, write
+from dlprof.gate.noise import CaseNoise, Noise, Terms, load, raised, said, write
 from dlprof.session import CaseRecord
 
 pytestmark = pytest.mark.unit
@@ -81,8 +81,25 @@ def test_what_it_means_is_said_in_words():
 
 
 def test_against_a_baseline_it_is_said_that_the_machine_tells_less():
-    first, *_ = said(noise(of("a", 0.2)), [case("a")], {}, in_turns=False)
+    first, *_ = said(noise(of("a", 0.2)), [case("a")], {}, Terms(in_turns=False))
     assert "measured in turns: against a baseline the machine tells less" in first
+
+
+@pytest.mark.parametrize(
+    ("terms", "told"),
+    [
+        (Terms(budget_s=60.0), "what a gate of 300 s tells; one of 60 s tells less"),
+        (Terms(sample_ns=5_000_000), "of samples of another length (sample_ms): calibrate again"),
+    ],
+)
+def test_a_gate_that_measures_otherwise_says_that_the_file_promises_too_much(terms, told):
+    (first,) = said(noise(of("a", 0.01), sample_ns=60_000_000), [case("a")], {}, terms)
+    assert told in first
+
+
+def test_a_file_of_before_samples_were_kept_and_a_longer_gate_need_no_word():
+    terms = Terms(budget_s=600.0, sample_ns=5_000_000)
+    assert said(noise(of("a", 0.01)), [case("a")], {}, terms) == []
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path):

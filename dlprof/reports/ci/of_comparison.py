@@ -27,7 +27,7 @@ from dlprof.reports.comparison_text import (
 
 WHOLE, LEFT_OUT = "BASE and HEAD", "LEFT OUT"
 INCOMPARABLE, WORSE, NOTHING, BLIND = "INCOMPARABLE", "WORSE", "NOTHING", "BLIND"
-AMBIGUOUS = "AMBIGUOUS"
+AMBIGUOUS, UNTOLD = "AMBIGUOUS", "UNTOLD"
 CRASHED = ("crashed", "timeout")
 
 
@@ -118,6 +118,8 @@ def _incomparable(
     if outcome.nothing:
         return NOTHING, clean(f"Nothing to compare: {outcome.nothing}.")
     judged = bool(outcome.invalid) or doubt.invalid == SKIPPED
+    if outcome.untold and comparison.invalid is None and doubt.invalid != SKIPPED:
+        return UNTOLD, clean(f"Not known whether HEAD is slower: {outcome.untold}.")
     if comparison.invalid is not None and judged:
         return INCOMPARABLE, clean(f"The times cannot be compared: {comparison.invalid}.")
     return None
@@ -145,7 +147,8 @@ def _judged(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator
         elif place in slower:
             yield _Judged(case, FAILED, SLOWER, _slower(case))
         elif place in invalid:
-            yield _Judged(case, doubt.invalid, INVALID, _because(case, INVALID))
+            kind = UNSURE if case.unconfirmed and not _has(case, INVALID) else INVALID
+            yield _Judged(case, doubt.invalid, kind, _because(case, kind))
         elif place in unsure:
             yield _Judged(case, doubt.unsure, UNSURE, _because(case, UNSURE))
         else:
@@ -175,7 +178,11 @@ def _because(case: Compared, word: str) -> str:
     """Why a case is in doubt: its times with that word, or verdicts that are not known any more."""
     found = [_phrase(time) for time in case.times if time.word in (word, GONE)]
     found += [str(change) for change in case.changes if change.direction == LOST]
-    return "; ".join(dict.fromkeys(found)) or "HEAD has no answer for it"
+    return "; ".join(dict.fromkeys(found)) or f"HEAD has no answer for it{_reason(case)}"
+
+
+def _has(case: Compared, word: str) -> bool:
+    return any(time.word == word for time in case.times)
 
 
 def _phrase(time: Time) -> str:
