@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from dlprof.compare import decision, simulation
 from dlprof.compare.sequential import IN_TURNS, Course
+from dlprof.history.simulation import SESSION_SD
 
 CASES = 16
 CHUNK = 500
@@ -44,6 +46,9 @@ def main() -> None:
     for name in simulation.NOISES:
         for rounds in ROUNDS:
             print(f"{name:<19}{rounds:>6}  {session_row(name, rounds, given)}", flush=True)
+    print(f"\nthe same, of sessions of a case that differ by {SESSION_SD:.1%} besides")
+    for rounds in ROUNDS:
+        print(f"{'normal':<19}{rounds:>6}  {session_row('normal', rounds, given, SESSION_SD)}")
 
 
 def arguments() -> argparse.Namespace:
@@ -103,10 +108,11 @@ def both(course: Course, again: simulation.Suites) -> np.ndarray:
     )
 
 
-def session_row(name: str, rounds: int, given: argparse.Namespace) -> str:
+def session_row(name: str, rounds: int, given: argparse.Namespace, session_sd: float = 0.0) -> str:
     alarms: list[np.ndarray] = []
     seen: dict[float, list[np.ndarray]] = {ratio: [] for ratio in (1.0, *SLOWDOWNS)}
-    for suites in chunks(simulation.suites_apart, name, rounds, given):
+    apart = partial(simulation.suites_apart, session_sd=session_sd)
+    for suites in chunks(apart, name, rounds, given):
         for ratio, words in seen.items():
             found = simulation.sessions(suites.slowed(0, ratio), STEP, name in simulation.COPIES)
             words.append(found[:, 0])

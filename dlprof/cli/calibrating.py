@@ -31,7 +31,7 @@ def measure(asked: Asked, given: Given, criteria: Criteria, output: Path | None)
     settings = settings_of(asked, sweep, criteria, None)
     if not criteria.times:
         raise UsageError("--fail-on names no measure, and nothing else can be calibrated")
-    check_repeated(criteria.floors, sweep)
+    check_repeated(criteria.floors)
     kept = kept_in(None)
     with Bar() as bar:
         found = calibrate(Task(sweep, sweep, settings, criteria, kept, bar, budget_s(asked)))

@@ -124,7 +124,7 @@ def measure(
         wanted.refuse(error, None if asked.second is not None else path)
         raise
     _check_looked_for(criteria, head)
-    check_repeated(criteria.floors, head)
+    check_repeated(criteria.floors)
     kept = kept_in(asked.output)
     aside = set_aside(kept)
     if aside is not None:
@@ -186,14 +186,11 @@ def _check_looked_for(criteria: Criteria, head: Sweep) -> None:
         )
 
 
-def check_repeated(floors: Sequence[Floor], head: Sweep) -> None:
+def check_repeated(floors: Sequence[Floor]) -> None:
     """Raises :class:`UsageError` for times of which rounds do not make more: they would be UNSURE
     whatever the time.
     """
-    scenario = head.request.scenario
-    named = {floor.measure for floor in floors}
-    named |= {rule.measure for rule in scenario.floors} if scenario else set()
-    single = sorted(named - set(REPEATED))
+    single = sorted({floor.measure for floor in floors} - set(REPEATED))
     if single:
         raise UsageError(
             f"a gate cannot judge {', '.join(single)}, of which a session keeps one value: "

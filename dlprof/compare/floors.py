@@ -54,13 +54,14 @@ DEFAULT = (Floor(),)
 class FloorRule:
     """A floor for some cases: those whose code, path or pair matches the glob ``case``.
 
-    What is None is as for all other cases.
+    What is None is as for all other cases. Without ``times`` none of theirs is judged.
     """
 
     case: str
     measure: str = "ready"
     relative: float | None = None
     absolute_ns: float | None = None
+    times: bool = True
 
     def matches(self, case: CaseRecord) -> bool:
         names = (case.code, case.path, f"{case.producer}->{case.consumer}")
@@ -79,12 +80,17 @@ class FloorRule:
 def own_floors(
     rules: Sequence[FloorRule], cases: Iterable[CaseRecord], floors: Sequence[Floor]
 ) -> dict[Key, tuple[Floor, ...]]:
-    """The floors of the cases that a rule names; of several rules the last counts."""
+    """The floors of the cases that a rule names; of several rules the last counts.
+
+    None for a case of which no time is to be judged.
+    """
     found: dict[Key, tuple[Floor, ...]] = {}
     for case in cases:
         own = {floor.measure: floor for floor in floors}
         for rule in rules:
-            if rule.matches(case):
+            if rule.matches(case) and not rule.times:
+                own.clear()
+            elif rule.matches(case):
                 general = next((f for f in floors if f.measure == rule.measure), None)
                 own[rule.measure] = rule.over(general or Floor(rule.measure))
         if tuple(own.values()) != tuple(floors):

@@ -150,7 +150,7 @@ def _nothing(comparison: Comparison) -> str:
 
 def _nothing_of(both: Sequence[Compared]) -> str:
     """The same, of the cases that both sides have."""
-    if not any(case.times or case.changes for case in both):
+    if not any(case.changes or set(case.statuses) & set(TIMED) for case in both):
         return "no case that both have was measured in either"
     for place, name in enumerate(("BASE", "HEAD")):
         if all(case.statuses[place] == UNTAKEN for case in both):

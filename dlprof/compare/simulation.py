@@ -192,8 +192,19 @@ def suites(noise: Noise, seed: int, repeats: int, cases: int, rounds: int, sd: f
 
 
 def suites_apart(
-    noise: Noise, seed: int, repeats: int, cases: int, rounds: int, sd: float
+    noise: Noise,
+    seed: int,
+    repeats: int,
+    cases: int,
+    rounds: int,
+    sd: float,
+    session_sd: float = 0.0,
 ) -> Suites:
-    """HEAD measured after BASE: what the machine does meanwhile goes on."""
-    found = noise(np.random.default_rng(seed), (repeats, cases, 1, 2 * rounds), sd)
-    return Suites(found[:, :, 0, :rounds], found[:, :, 0, rounds:])
+    """HEAD measured after BASE: what the machine does meanwhile goes on.
+
+    ``session_sd`` is by how much two sessions of one case differ besides, all processes alike.
+    """
+    chance = np.random.default_rng(seed)
+    found = noise(chance, (repeats, cases, 1, 2 * rounds), sd)[:, :, 0]
+    own = chance.normal(0.0, session_sd, (2, repeats, cases, 1)) if session_sd else (0.0, 0.0)
+    return Suites(found[..., :rounds] + own[0], found[..., rounds:] + own[1])

@@ -167,7 +167,7 @@ def said(
         if floor.raised_from is not None
     ]
     noisy = [one.case.code for one in here if one.gated_floor is None]
-    missing = sum(name not in known for name in wanted)
+    missing = sum(name not in known and own.get(name) != () for name in wanted)
     most = f"no floor up to {100 * LARGEST_FLOOR:g} % tells"
     return [
         *terms.told(noise),

@@ -19,6 +19,7 @@ from dlprof.quantity import plain_time
 from dlprof.reports.comparison_text import (
     answers,
     array_of,
+    is_by_verdicts,
     left_out_texts,
     name_of,
     ratio_text,
@@ -183,6 +184,6 @@ def _reasons(rows: Sequence[tuple[Compared, Time]]) -> Iterator[RenderableType]:
 def _untimed(comparison: Comparison) -> Iterator[RenderableType]:
     for line in left_out_texts(comparison):
         yield Text(f"\n{line}", style="yellow")
-    untimed = sum(not case.times for case in comparison.cases)
+    untimed = sum(not (case.times or is_by_verdicts(case)) for case in comparison.cases)
     if untimed:
         yield Text(f"\n{untimed:,} more without a time on either side", style="dim")

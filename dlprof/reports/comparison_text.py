@@ -11,7 +11,7 @@ from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key
 from dlprof.compare.outcome import NOT_KNOWN, Outcome
-from dlprof.compare.record import Compared, Comparison, Time
+from dlprof.compare.record import TIMED, Compared, Comparison, Time
 from dlprof.quantity import plain_time
 from dlprof.reports.answer import listed
 from dlprof.session import ExpectationRecord
@@ -104,6 +104,7 @@ def answers(comparison: Comparison, outcome: Outcome) -> list[str]:
         found.append(f"Not known whether anything is slower: {outcome.untold}.")
     found += [
         *_allowed(comparison),
+        *_unjudged(comparison, outcome),
         *_common(comparison),
         *_doubts(comparison, outcome),
         *_gains(comparison),
@@ -156,7 +157,7 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
         if time.word in (SAME, FASTER)
     ]
     floors = floors_text(comparison.floors)
-    if not outcome.times:
+    if not outcome.times or not comparison.words():
         return _no_worse(comparison, outcome)
     if outcome.untold or not judged:
         return f"Not known whether HEAD is slower: {outcome.untold or 'no time could be judged'}."
@@ -210,6 +211,19 @@ def slower_than_general(comparison: Comparison, time: Time) -> bool:
     if time.word != SAME or not has_own_floor(comparison, time):
         return False
     return any(beyond(time, f) for f in comparison.floors if f.measure == time.measure)
+
+
+def _unjudged(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
+    """The cases that the scenario takes the times out of, beside others."""
+    names = [name_of(case) for case in comparison.cases if is_by_verdicts(case)]
+    if names and outcome.times and comparison.words():
+        which = listed(list(dict.fromkeys(names)))
+        yield f"Judged by verdicts only, as the scenario says: {which}."
+
+
+def is_by_verdicts(case: Compared) -> bool:
+    """Whether both sides measured it, and no time of it was to be judged."""
+    return not case.times and all(status in TIMED for status in case.statuses)
 
 
 def _allowed(comparison: Comparison) -> Iterable[str]:

@@ -141,7 +141,9 @@ class FloorSpec(Part):
     """How much slower some cases may be before the gate calls it a regression."""
 
     model_config = ConfigDict(
-        json_schema_extra={"anyOf": [{"required": ["percent"]}, {"required": ["ns"]}]}
+        json_schema_extra={
+            "anyOf": [{"required": [name]} for name in ("percent", "ns", "times")],
+        }
     )
 
     case: Text = Field(
@@ -151,11 +153,18 @@ class FloorSpec(Part):
     measure: Literal["ready", "host"] = "ready"
     percent: float | None = Field(None, ge=0, le=1e6, description="As --fail-on: 5 by default.")
     ns: float | None = Field(None, ge=0, le=1e15, description="Nanoseconds: 5 by default.")
+    times: Literal[False] | None = Field(
+        None, description="false: no times of these cases are judged, only their verdicts."
+    )
 
     @model_validator(mode="after")
     def _says_something(self) -> FloorSpec:
+        if self.times is False:
+            if self.percent is not None or self.ns is not None:
+                raise ValueError("times = false leaves nothing for percent or ns to be a floor of")
+            return self
         if self.percent is None and self.ns is None:
-            raise ValueError("it names neither percent nor ns: name one or both")
+            raise ValueError("it names neither percent nor ns, nor times = false: name one")
         if not (self.percent or self.ns):
             raise ValueError("one of percent and ns must be above 0")
         return self

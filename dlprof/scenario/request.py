@@ -99,6 +99,7 @@ def sweep(
                 spec.measure,
                 None if spec.percent is None else spec.percent / 100,
                 spec.ns,
+                times=spec.times is None,
             )
             for spec in scenario.floor
         ),

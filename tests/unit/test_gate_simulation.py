@@ -7,15 +7,18 @@ views, +5 % is caught in 95 of 100 gates and +10 % in all but a few.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from comparison_builders import compared, only_words, timed
 
 from dlprof.compare import simulation
-from dlprof.compare.decision import SAME, SLOWER
-from dlprof.compare.sequential import IN_TURNS, PASS_LEVEL, Course
+from dlprof.compare.decision import SAME, SLOWER, prove
+from dlprof.compare.sequential import IN_TURNS, PASS_LEVEL, Course, begin, look
 from dlprof.compare.simulation import COPIES, NOISES, VIEW_SD
+from dlprof.history.simulation import SESSION_SD
 
 pytestmark = pytest.mark.unit
 
@@ -96,6 +99,26 @@ def test_noisy_sessions_raise_no_more(rounds):
     assert rate(simulation.suites_apart, "heavy tails", rounds, judge, 0.1) <= MOST_ALARMS
 
 
+@pytest.mark.parametrize("rounds", [7, 10, 20])
+def test_sessions_that_differ_by_more_than_their_processes_raise_no_more(rounds):
+    make = partial(simulation.suites_apart, session_sd=SESSION_SD)
+    judge = lambda one: alarms(simulation.sessions(one, STEP))  # noqa: E731
+    assert rate(make, "normal", rounds, judge) <= MOST_ALARMS
+
+
+@pytest.mark.parametrize("cases", [1, 5])
+def test_where_any_difference_counted_a_pass_would_use_up_its_level(cases):
+    """Neither more nor much less: the half floor is what keeps the other rates far below it."""
+    count = 2000
+    found = simulation.suites(NOISES["heavy tails"], 7, count, cases, PLAN.looks[-1], VIEW_SD)
+    course = begin(PLAN, (count, cases))
+    while course.looks_done < len(PLAN.looks):
+        test = found.in_turns(PLAN.looks[course.looks_done])
+        proof = prove(test, 0.0)
+        course = look(course, replace(proof, same=np.ones_like(proof.same)))
+    assert 0.3 * PASS_LEVEL <= alarms(course.words).mean() <= PASS_LEVEL
+
+
 @every_view_noise
 def test_a_gate_catches_what_is_slower_by_the_floor(noise):
     found, _ = both_passes(noise, VIEW_SD, 1.05, count=2000)
@@ -123,8 +146,15 @@ def test_a_gate_of_equal_code_ends_before_its_last_look(noise):
     assert used < 0.5 * PLAN.looks[-1]
 
 
-def test_ten_rounds_of_two_sessions_show_ten_percent():
-    judge = lambda one: simulation.sessions(one.slowed(0, 1.10), STEP)[:, 0] == SLOWER  # noqa: E731
+@pytest.mark.parametrize("rounds", [7, 20])
+@pytest.mark.parametrize(("noise", "most"), [("normal", 0.005), ("drift", 0.025)])
+def test_of_two_sessions_a_slowdown_by_the_floor_hardly_passes(noise, most, rounds):
+    judge = lambda one: simulation.sessions(one.slowed(0, 1.05), STEP)[:, 0] == SAME  # noqa: E731
+    assert rate(simulation.suites_apart, noise, rounds, judge, count=4000) <= most
+
+
+def test_ten_rounds_of_two_sessions_show_fifteen_percent():
+    judge = lambda one: simulation.sessions(one.slowed(0, 1.15), STEP)[:, 0] == SLOWER  # noqa: E731
     assert rate(simulation.suites_apart, "normal", 10, judge, count=2000) >= 0.99
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 from builders import make_record
-from comparison_builders import compared, only_words, suite
+from comparison_builders import compared, only_words, suite, timed
 from scenario_builders import make_scenario
 
 from dlprof.cli.comparing import rules_of
 from dlprof.compare.floors import DEFAULT, Floor, FloorRule, own_floors
 from dlprof.compare.match import key
 from dlprof.errors import ScenarioError
+from dlprof.reports import comparison as terminal
+from dlprof.reports.comparison_text import answers
 from dlprof.session import CaseRecord, Header
 
 pytestmark = pytest.mark.unit
@@ -56,6 +58,40 @@ def test_a_slowdown_within_its_own_floor_is_no_regression():
     assert len(result.slower) == 1
 
 
+def without_times(name):
+    return {key(compared(suite(), suite(seed=9))[0].cases["abcdefgh".index(name)].case): ()}
+
+
+def test_a_rule_may_take_the_times_out_and_a_later_one_put_them_back():
+    rules = [FloorRule("*", times=False), FloorRule("torch->*", relative=0.3)]
+    assert own_floors(rules[:1], [case()], DEFAULT) == {key(case()): ()}
+    assert own_floors(rules, [case()], DEFAULT)[key(case())] == (Floor("ready", 0.3, 5.0),)
+
+
+def test_a_case_without_times_is_judged_by_its_verdicts_and_named():
+    own = without_times("c")
+    found, result = compared(suite(), suite({"c": 3.0}, seed=9), own_floors=own)
+    assert (result.code(), only_words(found).get("c")) == (0, None)
+    said = " ".join(answers(found, result))
+    assert "the times of 7 cases are within the floor" in said
+    assert "Judged by verdicts only, as the scenario says: numpy.c(x)." in said
+    assert "without a time on either side" not in terminal.render(found, result)
+    copies = {"ownership": {"verdict": "copy", "evidence": {}}}
+    assert compared(suite(), suite(seed=9, **copies), own_floors=own)[1].code() == 1
+
+
+def test_where_no_case_has_times_to_be_judged_verdicts_are_compared():
+    own = without_times("a")
+    sides = suite(names="a"), suite({"a": 3.0}, seed=9, names="a")
+    found, result = compared(*sides, own_floors=own)
+    assert result.code() == 0
+    assert answers(found, result)[0].startswith("HEAD is not worse: the verdicts of 1 case were")
+    crashed = [timed("a", status="crashed", reason="killed")]
+    assert compared(suite(names="a"), crashed, own_floors=own)[1].code() == 1
+    skipped = [timed("a", status="skipped", reason="it was stopped")]
+    assert compared(suite(names="a"), skipped, own_floors=own)[1].code(0) == 4
+
+
 def test_a_scenario_may_hold_floors():
     found = make_scenario('[[floor]]\ncase = "torch->*"\npercent = 10\nns = 200\n').floor
     assert (found[0].case, found[0].percent, found[0].ns) == ("torch->*", 10, 200)
@@ -64,7 +100,9 @@ def test_a_scenario_may_hold_floors():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('case = "*"', "names neither percent nor ns"),
+        ('case = "*"', "names neither percent nor ns, nor times = false"),
+        ('case = "*"\ntimes = true', "expected False"),
+        ('case = "*"\ntimes = false\nns = 1', "leaves nothing for percent or ns"),
         ('case = "*"\npercent = 0', "must be above 0"),
         ('case = "*"\npercent = -1', "greater than or equal to 0"),
         ('case = "*"\npercnt = 1', "did you mean 'percent'"),
