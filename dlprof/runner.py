@@ -157,6 +157,10 @@ class Runner:
         """Until the worker that :meth:`load` started has imported; one that died is forgotten."""
         self._standby.wait(self.settings.limit_s)
 
+    def importing_s(self) -> float | None:
+        """Processor time that the imports of that worker took; None where nobody knows."""
+        return self._standby.processor_s()
+
     def round(self, round_: int, only: set[int]) -> None:
         """One round of some cases."""
         self.on_round(round_, self._standby.settle)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlprof.interpreter import Worker
+from dlprof.machine import processor_s
 
 QUIET_LIMIT_S = 20.0
 """Whoever wants a quiet machine waits so long for an import, and no longer."""
@@ -35,6 +36,10 @@ class Standby:
         """Until the loaded worker has imported; one that died or hung is forgotten."""
         if self._next is not None and not self._next[1].wait(limit_s).alive:
             self.close()
+
+    def processor_s(self) -> float | None:
+        """Processor time of the worker that was started; None where nobody knows."""
+        return None if self._next is None else processor_s(self._next[1].process.pid)
 
     def begin(self, environment: str, request: Mapping[str, Any]) -> None:
         """Start a worker with its first case, which stops after its imports until it is asked."""

@@ -19,7 +19,7 @@ from dlprof.gate.loop import BUDGET, STOPPED, Deadline, Ran, Reserve, run
 from dlprof.gate.loop import HALF as HALF_OVER
 from dlprof.gate.side import TIMERS, Named, Side, opened
 from dlprof.gate.suite import Suite
-from dlprof.gate.words import measured_text, speed_text
+from dlprof.gate.words import imports_text, measured_text, speed_text
 from dlprof.measuring import Measurement
 from dlprof.runner import EVERY_ROUND, Watcher
 from dlprof.scenario.request import Sweep
@@ -78,11 +78,11 @@ def gate(task: Task) -> Gated:
     begun = time.monotonic()
     until = _until(task, begun, 1.0)
     reserve = Reserve(_until(task, begun, FIRST_SHARE), half=_until(task, begun, HALF))
-    first, ran, took_s = _pass(task, "", None, until, reserve)
+    first, ran, suite = _pass(task, "", None, until, reserve)
     cases = flagged(first, task.criteria)
     second, again = None, None
     # The diagnosis is in no budget, and takes no time from the second pass.
-    until = until.later(took_s)
+    until = until.later(suite.diagnosis_s)
     # One round shows a verdict again, and that much is measured however late it is.
     anew = _worse(first, task.criteria) if until.passed else cases
     if anew and not ran.interrupted:
@@ -98,6 +98,7 @@ def gate(task: Task) -> Gated:
             task.criteria.times,
         ),
         *(speed_text(first) if isinstance(task.base, Session) else ()),
+        *imports_text(suite.importing),
         *task.told,
     )
     return Gated(replace(found, told=told, sightless=_sightless(task, ran, stopped)), stopped)
@@ -135,8 +136,7 @@ def _pass(
     only: frozenset[Key] | None,
     deadline: Deadline,
     kept_back: Reserve | None = None,
-) -> tuple[Comparison, Ran, float]:
-    """What was found, how far it came, and the seconds that its diagnosis took."""
+) -> tuple[Comparison, Ran, Suite]:
     with ExitStack() as stack:
         base: Side | Session = (
             task.base
@@ -148,14 +148,12 @@ def _pass(
         task.watcher.start(len(suite.sides) * task.plan.looks[-1])
         reserve = kept_back and replace(kept_back, flagged=lambda: suite.flagged(task.criteria))
         ran = run(suite, len(suite.entries), deadline, task.plan, reserve)
-        begun = time.monotonic()
         if not ran.interrupted:
             ran = _diagnosed(suite, ran)
-        took_s = time.monotonic() - begun
         for one in suite.sides:
             one.measurement.complete = not ran.interrupted
         found = suite.comparison(ran)
-    return replace(found, head=head.measurement.judged(found.head)), ran, took_s
+    return replace(found, head=head.measurement.judged(found.head)), ran, suite
 
 
 def _diagnosed(suite: Suite, ran: Ran) -> Ran:

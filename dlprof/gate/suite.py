@@ -41,8 +41,9 @@ class Suite:
     ``base`` is a side that is measured too, or a finished session. ``only`` are the keys of the
     cases to be measured, of HEAD's where the sides differ; None for all. Where times are not
     ``judged``, there is nothing to decide, and one round shows the verdicts. ``loading_s`` is how
-    long the rounds in turns so far took to start their processes and import. ``names`` are those of
-    the cases in BASE, by those in HEAD.
+    long the rounds in turns so far took to start their processes and import, ``importing`` the
+    processor time of these imports of both sides, round by round. ``names`` are those of the cases
+    in BASE, by those in HEAD.
     """
 
     base: Side | Session
@@ -52,6 +53,8 @@ class Suite:
     only: Collection[Key] | None = None
     judged: bool = True
     loading_s: float = 0.0
+    diagnosis_s: float = 0.0
+    importing: list[tuple[float | None, float | None]] = field(default_factory=list)
     entries: tuple[Entry, ...] = field(init=False)
     names: dict[Key, Key] = field(init=False)
 
@@ -94,6 +97,7 @@ class Suite:
         for side, _ in order:
             side.runner.wait()
         self.loading_s += time.monotonic() - begun
+        self.importing.append((base.runner.importing_s(), self.head.runner.importing_s()))
         cpu = _cpu(round_)
         first, second = (
             Player(side.runner.turns(round_, list(ranks), cpu), ranks) for side, ranks in order
@@ -148,11 +152,13 @@ class Suite:
         """The diagnosis, if it is wanted. Else where one side was a view and the other a copy,
         whether that is by the address of the array: it may be chance.
         """
+        begun = time.monotonic()
         for side in self.sides:
             whole = side.measurement.request.settings.diagnose
             cases = self._all(side) if whole else self._differing(side)
             if cases:
                 side.runner.diagnose(cases)
+        self.diagnosis_s = time.monotonic() - begun
 
     def _differing(self, side: Side) -> set[int]:
         """All cases of the paths of which ownership is another one on the other side."""

@@ -12,7 +12,7 @@ from dlprof.compare.speed import Speed
 from dlprof.errors import UsageError
 from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.loop import BUDGET, DECIDED, Ran
-from dlprof.gate.words import measured_text, speed_text
+from dlprof.gate.words import imports_text, measured_text, speed_text
 
 pytestmark = pytest.mark.unit
 
@@ -74,6 +74,32 @@ def test_it_says_how_many_rounds_and_why_it_stopped():
     text = measured_text(ran(8, DECIDED), ran(12, DECIDED), 12.0, baseline=True)
     assert text.startswith("Measured HEAD alone, 8 rounds: every case is decided. What was flagged")
     assert "12 rounds" in text
+
+
+@pytest.mark.parametrize(
+    ("importing", "said"),
+    [
+        ([(1.0, 9.0), (6.0, 14.2), (6.1, 14.0), (5.9, 14.4)], "imports of HEAD took 14.2 s"),
+        ([(1.0, 9.0), (9.0, 6.0), (9.0, 6.0), (9.0, 6.0)], "those of HEAD 6.0 s"),
+    ],
+)
+def test_imports_that_differ_are_told_with_what_to_do(importing, said):
+    (text,) = imports_text(importing)
+    assert said in text
+    assert "run python -m compileall there" in text
+
+
+@pytest.mark.parametrize(
+    "importing",
+    [
+        [(1.0, 9.0), (6.0, 7.0), (6.0, 7.0), (6.0, 7.0)],
+        [(6.0, 14.0)] * 3,
+        [(None, 14.0)] * 9,
+        [],
+    ],
+)
+def test_imports_that_are_alike_or_few_or_unknown_need_no_word(importing):
+    assert not list(imports_text(importing))
 
 
 @pytest.mark.parametrize(
