@@ -92,7 +92,7 @@ def answers(found: Calibrated, floors: Sequence[Floor]) -> list[str]:
     asked = "; ".join(f"{floor.measure} {floor_text(floor)}" for floor in floors)
     floors_told = [case.gated_floor for case in noise.cases if case.gated_floor is not None]
     noisy = [case for case in noise.cases if case.gated_floor is None]
-    text = [_columns_text(noise, asked)]
+    text = [_columns_text(noise, asked), _unseen_text(noise)]
     if floors_told:
         most = _size(max(floors_told))
         text.append(
@@ -106,6 +106,19 @@ def answers(found: Calibrated, floors: Sequence[Floor]) -> list[str]:
     if found.unmeasured:
         text.append(f"Not measured: {listed([clean(case.code) for case in found.unmeasured])}.")
     return text
+
+
+RULE_OF_THREE = 3
+"""What nobody of n has shown is, at 95 %, no more frequent than three in n (Hanley 1983)."""
+
+
+def _unseen_text(noise: Noise) -> str:
+    """What so few processes say nothing of."""
+    processes = 2 * noise.rounds
+    return (
+        f"It says what was found in rounds like these {noise.rounds}: a state that fewer than one "
+        f"process in {max(processes // RULE_OF_THREE, 1)} is in may be missing from them."
+    )
 
 
 def _noisy(case: CaseNoise) -> str:

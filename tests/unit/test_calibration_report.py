@@ -12,7 +12,7 @@ pytestmark = pytest.mark.unit
 
 
 def said(*cases):
-    return " ".join(answers(Calibrated(noise(*cases), (), 1.0), FLOORS)[1:])
+    return " ".join(answers(Calibrated(noise(*cases), (), 1.0), FLOORS)[2:])
 
 
 def test_a_case_that_needs_too_large_a_floor_is_too_noisy_to_gate():
@@ -20,6 +20,11 @@ def test_a_case_that_needs_too_large_a_floor_is_too_noisy_to_gate():
         "1 of 2 can be gated with a floor of 10 %. Too noisy to gate in this time, since no floor "
         "up to 30 % tells: b(x) (a slowdown of 100 % would be caught)."
     )
+
+
+def test_it_says_how_rare_a_state_may_be_that_it_did_not_see():
+    unseen = answers(Calibrated(noise(of(), rounds=49), (), 1.0), FLOORS)[1]
+    assert "these 49: a state that fewer than one process in 32 is in may be missing" in unseen
 
 
 def test_a_case_of_which_nothing_is_caught_says_so():

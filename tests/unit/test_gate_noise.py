@@ -33,7 +33,7 @@ def noise(*cases, **changes):
         "gate_rounds": 8,
         "budget_s": 300.0,
     }
-    return Noise(cases=list(cases), **fields, **changes)
+    return Noise(cases=list(cases), **{**fields, **changes})
 
 
 def of(name="a", floor=0.1, **changes):
