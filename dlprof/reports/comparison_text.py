@@ -269,8 +269,7 @@ def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
 
 
 def _unsure(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
-    cases = (*outcome.unsure, *outcome.invalid)
-    unsure = [t for case in cases for t in case.times if t.word == UNSURE]
+    unsure = [t for case in outcome.unsure for t in case.times if t.word == UNSURE]
     if not unsure or not outcome.times:
         return
     known = [time.rounds for time in unsure if time.rounds is not None]

@@ -10,6 +10,7 @@ from comparison_builders import compared, only_words, suite
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.outcome import outcome
 from dlprof.gate.confirm import confirmed, flagged
+from dlprof.reports.comparison_text import answers
 
 pytestmark = pytest.mark.unit
 
@@ -62,7 +63,8 @@ def test_what_there_was_no_time_to_measure_again_is_unsure():
 
 
 def test_what_one_pass_called_slower_and_the_other_did_not_refute_is_never_a_pass():
-    _, never_again = judged(passed({"c": 1.2}), None)
+    found, never_again = judged(passed({"c": 1.2}), None)
+    assert "Unsure: 1 of 8 times." in " ".join(answers(found, never_again))
     _, left_open = judged(passed({"c": 1.2}), passed({"c": 1.045}, seed=5, count=8))
     assert never_again.code(unsure=0) == left_open.code(unsure=0) == 3
     verdicts = replace(CRITERIA, times=False)
