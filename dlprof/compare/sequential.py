@@ -34,9 +34,11 @@ other looks have the rest in equal shares."""
 PASS_LEVEL = 0.1
 """Chance of any false SLOWER in one pass of a gate that measures both sides in turns.
 
-It fails only where a second pass agrees, which meets fresh processes and nothing that it has in
-common with the first: both err together 1 time in 100, which is
-:data:`~dlprof.compare.decision.FAMILY_LEVEL`."""
+It fails only where a second pass agrees, which meets fresh processes: of what changes from process
+to process it has nothing in common with the first, so that both err together 1 time in 100, which
+is :data:`~dlprof.compare.decision.FAMILY_LEVEL`. What stays with a side it has in common: two
+environments with the same packages differ by up to 1.5 % (docs/results/gate-noise.md), which the
+half floor has to cover."""
 
 
 @dataclass(frozen=True)

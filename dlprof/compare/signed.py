@@ -4,7 +4,8 @@ In a round one process of each side takes its samples in turn with the other's, 
 machine does meets both; what remains of a round is one difference. Where the code is the same,
 either side of a round may as well have been the other: the differences are spread alike to both
 sides of zero, whatever their distribution is. Heavy tails, single disturbed processes, processes
-in two states and a machine that drifts cannot make it wrong.
+in two states and a machine that drifts cannot make it wrong. What stays with one side for many
+rounds can: its environment, or a state that outlasts its processes.
 
 All arrays have the rounds on their last axis and any axes before it.
 """
