@@ -14,9 +14,11 @@ from dlprof.cli.progress import Bar
 from dlprof.cli.show import colour, say, width
 from dlprof.cli.sweeping import Given
 from dlprof.compare.criteria import Criteria
+from dlprof.compare.match import key
 from dlprof.errors import Interrupted, Unmeasured, UsageError
 from dlprof.gate import noise
 from dlprof.gate.calibrate import LEAST_ROUNDS, calibrate
+from dlprof.gate.cases import cases_of
 from dlprof.gate.kept import kept_in
 from dlprof.gate.measure import Task
 from dlprof.reports import calibration
@@ -32,6 +34,8 @@ def measure(asked: Asked, given: Given, criteria: Criteria, output: Path | None)
     if not criteria.times:
         raise UsageError("--fail-on names no measure, and nothing else can be calibrated")
     check_repeated(criteria.floors)
+    if all(settings.own_floors.get(key(case)) == () for case in cases_of(sweep)):
+        raise UsageError("the scenario judges no times: there is nothing to calibrate")
     kept = kept_in(None)
     with Bar() as bar:
         found = calibrate(Task(sweep, sweep, settings, criteria, kept, bar, budget_s(asked)))

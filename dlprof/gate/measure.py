@@ -95,7 +95,7 @@ def gate(task: Task) -> Gated:
             again,
             time.monotonic() - begun,
             isinstance(task.base, Session),
-            task.criteria.times,
+            bool(suite.entries),
         ),
         *(speed_text(first) if isinstance(task.base, Session) else ()),
         *imports_text(suite.importing),

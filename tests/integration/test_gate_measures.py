@@ -158,6 +158,21 @@ def test_a_gate_without_the_rounds_that_any_slowdown_takes_is_never_a_pass(
     assert said in " ".join(done.out.split())
 
 
+def test_a_scenario_that_judges_no_times_needs_one_round_and_cannot_be_calibrated(
+    tmp_path, scenario, python
+):
+    scenario.write_text(f'{SCENARIO}\n[[floor]]\ncase = "*"\ntimes = false\n', encoding="utf-8")
+    slow = python("new", DLPROF_TEST_SPIN=300)
+    done = gate(tmp_path, scenario, python("old"), slow)
+    assert done.code == 0, done.out + done.err
+    told = " ".join(done.out.split())
+    assert "HEAD is not worse: the verdicts of 2 cases were compared." in told
+    assert "1 round, for the verdicts" in told
+    done = dlprof("calibrate", scenario, state=tmp_path)
+    assert done.code == 2
+    assert "the scenario judges no times" in done.err
+
+
 @pytest.mark.parametrize("measure", ["first_call:5%", "device:5%"])
 def test_a_time_that_rounds_make_no_more_of_is_refused(tmp_path, scenario, python, measure):
     sides = python("old"), python("new")
