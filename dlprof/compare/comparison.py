@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dlprof.clean import clean
 from dlprof.compare.decision import UNSURE
-from dlprof.compare.floors import Floor
+from dlprof.compare.floors import REPEATED, Floor
 from dlprof.compare.match import Key, Pair, asked_for, key, match
 from dlprof.compare.process import median_ns, processes, steady
 from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
@@ -48,6 +48,7 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
             replace(
                 _compared(pair, times[place], base, head, settings.in_turns),
                 changes=_changes(pair, tried),
+                judged=bool(settings.own_floors.get(key(pair.case), settings.floors)),
             )
             for place, pair in enumerate(matched.pairs)
         ),
@@ -127,6 +128,9 @@ def _one_sided(pair: Pair, floor: Floor) -> list[Time]:
         reason = _words_of(pair.head)
         return [_time_without(pair, floor, INVALID if untaken else GONE, reason)]
     if not has_head:
+        measured = all(one is not None and one.status in TIMED for one in (pair.base, pair.head))
+        if measured and floor.measure in REPEATED:
+            return [_time_without(pair, floor, INVALID, "measured, and without a time on both")]
         return []
     # What worked in BASE for a while, or might have, is not new in HEAD: it was not compared.
     word = NEW

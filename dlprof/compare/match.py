@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -121,18 +121,24 @@ def asked_for(header: Header, case: CaseRecord) -> bool:
         return False
     if not isinstance(axes, dict):
         return True
-    wanted = (("shapes", list(case.shape)), ("dtypes", case.dtype), ("layouts", case.layout))
-    if axes.get("device") not in (None, "auto", case.device):
+    device = axes.get("device")
+    if device not in (None, "auto", case.device) and _is_text(device):
         return False
-    return all(_has(axes.get(name), value) for name, value in wanted)
+    shapes = _told(axes.get("shapes"), _is_shape)
+    texts = (("dtypes", case.dtype), ("layouts", case.layout))
+    if shapes is not None and tuple(case.shape) not in map(tuple, shapes):
+        return False
+    told = [(_told(axes.get(name), _is_text), value) for name, value in texts]
+    return all(values is None or value in values for values, value in told)
 
 
 def _names_pair(request: Mapping[str, Any], case: CaseRecord) -> bool:
     pair = (case.producer, case.consumer)
-    patterns = mapping(request.get("scenario")).get("pairs")
-    if isinstance(patterns, list | tuple) and patterns:
-        return any(_matches(str(text), pair) for text in patterns)
-    return _has(request.get("pairs"), list(pair))
+    patterns = _told(mapping(request.get("scenario")).get("pairs"), _is_text)
+    if patterns:
+        return any(_matches(text, pair) for text in patterns)
+    pairs = _told(request.get("pairs"), _is_pair)
+    return pairs is None or any(tuple(one) == pair for one in pairs)
 
 
 def _matches(pattern: str, pair: tuple[str, str]) -> bool:
@@ -144,13 +150,27 @@ def _matches(pattern: str, pair: tuple[str, str]) -> bool:
 
 def _names_way(globs: Any, case: CaseRecord) -> bool:
     """As :func:`dlprof.plan.matches`, for code whose dtype and shape are filled in."""
-    if not isinstance(globs, list | tuple) or not globs:
+    told = _told(globs, _is_text)
+    if not told:
         return True
     names = (f"{case.export}->{case.import_}", case.code)
-    return any("{" in glob or any(fnmatchcase(name, glob) for name in names) for glob in globs)
+    return any("{" in glob or any(fnmatchcase(name, glob) for name in names) for glob in told)
 
 
-def _has(values: Any, wanted: Any) -> bool:
-    if not isinstance(values, list | tuple):
-        return True
-    return any((list(v) if isinstance(v, tuple) else v) == wanted for v in values)
+def _told(values: Any, fits: Callable[[Any], bool]) -> list[Any] | None:
+    """A list of a session; None where it is no list, or holds what nobody asks for."""
+    if not isinstance(values, list | tuple) or not all(fits(value) for value in values):
+        return None
+    return list(values)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_text, value))  # noqa: PLR2004 - a pair
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(length, int) for length in value)

@@ -100,20 +100,33 @@ def _worse(comparison: Comparison, criteria: Criteria) -> Iterator[tuple[Compare
 
 
 def _is_invalid(case: Compared, criteria: Criteria) -> bool:
-    """Also where nobody knows what HEAD makes of it: it crashes or hangs there, and BASE does not
-    tell that this is worse; or only BASE came to it.
+    """Also where nobody knows what HEAD makes of it, or of its time."""
+    if _is_unknown(case) and not any(criteria.fails(change) for change in case.changes):
+        return True
+    if not criteria.times:
+        return case.failed_once
+    untimed = _has(case, GONE) and case.statuses[1] in TIMED
+    return case.failed_once or case.unconfirmed or untimed or _has(case, INVALID)
+
+
+def _is_unknown(case: Compared) -> bool:
+    """Whether HEAD has no answer, and BASE none that would make a regression of it: it crashes or
+    hangs, HEAD did not come to it, or does not have it; or it refuses what BASE did not come to.
     """
     base, head = case.statuses
-    unknown = head in BROKEN or (base in TIMED and head == UNTAKEN)
-    if unknown and not any(criteria.fails(change) for change in case.changes):
-        return True
-    return case.failed_once or (criteria.times and (case.unconfirmed or _has(case, INVALID)))
+    if base is None:
+        return head in BROKEN
+    if head is None:
+        return case.asked and base in (*BROKEN, UNTAKEN)
+    if base == UNTAKEN:
+        return head in (*BROKEN, "unsupported")
+    return head in (*BROKEN, UNTAKEN)
 
 
 def _untold(comparison: Comparison) -> str:
     """Why no slowdown could have been seen, whatever --unsure makes of a case that is UNSURE."""
-    words = set(comparison.words())
-    if UNSURE in words and not words & {SAME, FASTER, SLOWER}:
+    wanted = any(case.judged and set(case.statuses) <= set(TIMED) for case in comparison.cases)
+    if wanted and not {SAME, FASTER, SLOWER} & set(comparison.words()):
         return "no time could be judged"
     return ""
 
@@ -126,8 +139,9 @@ def _is_unsure(case: Compared, criteria: Criteria) -> bool:
     """Also where a time or a verdict of BASE is not there in HEAD, for whatever reason."""
     if any(change.direction == LOST for change in case.changes):
         return True
-    lost = case.statuses[0] in (*TIMED, UNTAKEN) and case.statuses[1] in (None, UNTAKEN)
-    if lost and not vanished(case):
+    base, head = case.statuses
+    lost = base in (*TIMED, *BROKEN, UNTAKEN) and head is None
+    if (lost and not vanished(case)) or (base == UNTAKEN and head in (*TIMED, UNTAKEN)):
         return True
     return criteria.times and (_has(case, UNSURE) or (_has(case, GONE) and not case.changes))
 

@@ -64,6 +64,8 @@ class Compared:
     environment: str = ""
     failed_once: bool = False
     """Whether one of two passes refused it or crashed, and the other did not."""
+    judged: bool = True
+    """Whether a time of it was to be judged; a scenario may take them out."""
     unconfirmed: bool = False
     """Whether one pass called it slower, and the other came to no answer."""
 

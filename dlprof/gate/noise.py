@@ -14,7 +14,7 @@ from dlprof import replaced
 from dlprof.catalog import environment
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key, key
-from dlprof.compare.surroundings import differences
+from dlprof.compare.surroundings import MACHINE, differences
 from dlprof.errors import Unsure, UsageError
 from dlprof.scenario.request import Sweep
 from dlprof.session import CaseRecord, Header, Mode, Model
@@ -66,8 +66,8 @@ class Noise(Model):
     environment: dict[str, Any]
     rounds: int
     gate_rounds: int
-    budget_s: float
-    sample_ns: int | None = None
+    budget_s: Annotated[float, Field(ge=0)]
+    sample_ns: Annotated[int, Field(gt=0)] | None = None
     cases: list[CaseNoise]
 
 
@@ -97,7 +97,9 @@ def load(path: Path) -> Noise:
 
 
 def check(noise: Noise, here: Sweep) -> None:
-    """Raises :class:`Unsure` where it was measured on another machine."""
+    """Raises :class:`Unsure` where it was measured on another machine, or on none that it names."""
+    if not any(noise.environment.get(name) for name in MACHINE):
+        raise Unsure("the noise file does not say which machine it is of")
     then = Header(created="", command=[], seed=0, environment=noise.environment)
     now = Header(created="", command=[], seed=0, environment=environment(here.catalog, {}))
     machine = [str(one) for one in differences(then, now) if one.kind == "machine"]

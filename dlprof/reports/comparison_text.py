@@ -157,7 +157,7 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
         if time.word in (SAME, FASTER)
     ]
     floors = floors_text(comparison.floors)
-    if not outcome.times or not comparison.words():
+    if not outcome.times or not (comparison.words() or outcome.untold):
         return _no_worse(comparison, outcome)
     if outcome.untold or not judged:
         return f"Not known whether HEAD is slower: {outcome.untold or 'no time could be judged'}."
@@ -223,7 +223,7 @@ def _unjudged(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
 
 def is_by_verdicts(case: Compared) -> bool:
     """Whether both sides measured it, and no time of it was to be judged."""
-    return not case.times and all(status in TIMED for status in case.statuses)
+    return not case.judged and all(status in TIMED for status in case.statuses)
 
 
 def _allowed(comparison: Comparison) -> Iterable[str]:

@@ -90,6 +90,22 @@ def test_a_session_on_another_device_was_not_asked():
     assert not asked_for(make_header(request=request), result("a").case)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"pairs": [5]},
+        {"pairs": ["x"]},
+        {"pairs": [["a"]]},
+        {"axes": {"shapes": [None]}},
+        {"axes": {"dtypes": [[1]]}},
+        {"axes": {"device": [1]}},
+        {"scenario": {"pairs": [None]}},
+    ],
+)
+def test_a_session_that_says_what_makes_no_sense_was_asked(changes):
+    assert asked_for(make_header(request={**REQUEST, **changes}), result("a").case)
+
+
 def test_a_session_that_does_not_say_was_asked():
     assert asked_for(make_header(request={}), result("a").case)
 
@@ -102,6 +118,8 @@ def test_a_session_that_does_not_say_was_asked():
         (("*->a",), True),
         (("numpy.b(x)", "tensor->b"), False),
         (("jnp.array(x, dtype={dtype})",), True),
+        ((5,), True),
+        (([],), True),
     ],
 )
 def test_a_session_of_other_ways_was_not_asked(globs, asked):

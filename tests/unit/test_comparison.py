@@ -420,6 +420,48 @@ def test_a_crash_in_head_is_never_a_pass_where_base_has_no_answer(base, status):
     assert result.code() == result.code(DONE) == NOT_KNOWN
 
 
+STATUSES = ("crashed", "timeout", "unsupported", "skipped")
+
+
+@pytest.mark.parametrize("fail_on", [(), ("warning",)])
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        *((status, "skipped") for status in STATUSES[:3]),
+        *((status, None) for status in ("crashed", "timeout", "skipped")),
+        ("skipped", "unsupported"),
+    ],
+)
+def test_a_case_that_head_has_no_answer_for_is_never_a_pass(base, head, fail_on):
+    def side(status, seed):
+        last = [make_result(None, None, case={"import": "h"}, status=status)] if status else []
+        return [*suite(names="abcdefg", seed=seed), *last]
+
+    _, result = compared(side(base, 0), side(head, 50), *fail_on)
+    assert result.code() == result.code(DONE) == NOT_KNOWN
+
+
+def untimed(result):
+    return result.model_copy(update={"host_time": None, "ready_time": None})
+
+
+@pytest.mark.parametrize("sides", [(1,), (0, 1)])
+@pytest.mark.parametrize("count", [1, 8])
+def test_what_was_measured_and_has_no_time_in_head_is_never_a_pass(sides, count):
+    both = [suite(), suite(seed=50)]
+    for side in sides:
+        both[side] = [*map(untimed, both[side][:count]), *both[side][count:]]
+    _, result = compared(*both)
+    assert result.code() == result.code(DONE) == NOT_KNOWN
+    assert bool(result.untold) == (count == 8)
+
+
+def test_a_time_that_no_case_has_is_never_a_pass():
+    _, result = compared(suite(), suite(seed=50), "device:10%")
+    assert result.untold == "no time could be judged"
+    assert result.code() == result.code(DONE) == NOT_KNOWN
+
+
 def test_where_no_time_could_be_judged_no_setting_makes_a_pass_of_it():
     _, result = compared(suite(count=1), suite(seed=50, count=1))
     assert result.untold == "no time could be judged"

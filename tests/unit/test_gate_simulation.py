@@ -147,7 +147,7 @@ def test_a_gate_of_equal_code_ends_before_its_last_look(noise):
 
 
 @pytest.mark.parametrize("rounds", [7, 20])
-@pytest.mark.parametrize(("noise", "most"), [("normal", 0.005), ("drift", 0.025)])
+@pytest.mark.parametrize(("noise", "most"), [("normal", 0.005), ("drift", 0.04)])
 def test_of_two_sessions_a_slowdown_by_the_floor_hardly_passes(noise, most, rounds):
     judge = lambda one: simulation.sessions(one.slowed(0, 1.05), STEP)[:, 0] == SAME  # noqa: E731
     assert rate(simulation.suites_apart, noise, rounds, judge, count=4000) <= most

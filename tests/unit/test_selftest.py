@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from builders import make_catalog, make_probe_info, make_result
+from builders import make_catalog, make_header, make_probe_info, make_result
 
+from dlprof import session as sessions
 from dlprof.reports.selftest import render
 from dlprof.rules import RULES, Finding
 from dlprof.selftest import STOPPED, Outcome, Selftest, judge, run, why_no_streams
@@ -208,3 +209,23 @@ def test_a_selftest_that_is_stopped_keeps_what_was_measured(monkeypatch, tmp_pat
     found = run("python", tmp_path, None, PLANTS)
     assert found.stopped
     assert len(found.unmeasured) == len(PLANTS)
+
+
+@pytest.mark.parametrize(("at", "missed"), [(1, False), (2, False), (3, True)])
+def test_a_plant_is_missed_only_if_it_is_missed_twice(monkeypatch, tmp_path, at, missed):
+    """``at`` is the measurement that shows it."""
+    measured = []
+
+    def measure(plants, catalog, path, watcher):
+        measured.append(plants)
+        sessions.write(path, make_header(), map(result_of, plants))
+
+    def findings(results):
+        return [finding("DLP010", "warning", 0)] if results and len(measured) >= at else []
+
+    monkeypatch.setattr("dlprof.selftest._measure", measure)
+    monkeypatch.setattr("dlprof.selftest.findings", findings)
+    monkeypatch.setattr("dlprof.selftest.inspect_interpreter", lambda *_: make_catalog())
+    (found,) = run("python", tmp_path, None, [LEAK]).outcomes
+    assert found.missed is missed
+    assert len(measured) == min(at, 2)
