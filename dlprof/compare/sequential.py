@@ -37,7 +37,7 @@ PASS_LEVEL = 0.1
 It fails only where a second pass agrees, which meets fresh processes: of what changes from process
 to process it has nothing in common with the first, so that both err together 1 time in 100, which
 is :data:`~dlprof.compare.decision.FAMILY_LEVEL`. What stays with a side it has in common: two
-environments with the same packages differ by up to 1.5 % (docs/results/gate-noise.md), which the
+environments with the same frameworks differ by up to 1.5 % (docs/results/gate-noise.md), which the
 half floor has to cover."""
 
 
