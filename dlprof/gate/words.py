@@ -45,8 +45,8 @@ def imports_text(importing: Sequence[tuple[float | None, float | None]]) -> Iter
     yield (
         f"The imports of {slow} took {max(base_s, head_s):.1f} s of processor time, those of "
         f"{fast} {min(base_s, head_s):.1f} s. If that is not what you changed, bytecode may not be "
-        f"cached in {slow}: run python -m compileall there. What is imported otherwise lies "
-        "otherwise in memory, and that alone changes times."
+        f"cached in {slow}: run python -m compileall there. Where imports differ, "
+        "conversions of equal code were seen to take another time."
     )
 
 
