@@ -25,8 +25,8 @@ def measured_text(
 
 
 FAR_IMPORTS, FEW_IMPORTS = 1.4, 3
-"""Importing TensorFlow, PyTorch, JAX and ONNX Runtime took 6.4 to 9.0 s in four environments with
-the same versions, and 15.2 to 18.4 s in two that had no bytecode cached."""
+"""Importing TensorFlow, PyTorch, JAX and ONNX Runtime took 6.4 to 9.0 s by the clock in four
+environments with the same versions, and 15.2 to 18.4 s in two that had no bytecode cached."""
 
 
 def imports_text(importing: Sequence[tuple[float | None, float | None]]) -> Iterator[str]:
