@@ -160,8 +160,10 @@ class FloorSpec(Part):
     @model_validator(mode="after")
     def _says_something(self) -> FloorSpec:
         if self.times is False:
-            if self.percent is not None or self.ns is not None:
-                raise ValueError("times = false leaves nothing for percent or ns to be a floor of")
+            if self.model_fields_set & {"percent", "ns", "measure"}:
+                raise ValueError(
+                    "times = false takes all times out: leave percent, ns, measure out"
+                )
             return self
         if self.percent is None and self.ns is None:
             raise ValueError("it names neither percent nor ns, nor times = false: name one")

@@ -102,7 +102,8 @@ def test_a_scenario_may_hold_floors():
     [
         ('case = "*"', "names neither percent nor ns, nor times = false"),
         ('case = "*"\ntimes = true', "expected False"),
-        ('case = "*"\ntimes = false\nns = 1', "leaves nothing for percent or ns"),
+        ('case = "*"\ntimes = false\nns = 1', "takes all times out: leave percent"),
+        ('case = "*"\ntimes = false\nmeasure = "host"', "takes all times out: leave percent"),
         ('case = "*"\npercent = 0', "must be above 0"),
         ('case = "*"\npercent = -1', "greater than or equal to 0"),
         ('case = "*"\npercnt = 1', "did you mean 'percent'"),
