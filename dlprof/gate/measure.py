@@ -115,8 +115,8 @@ def _sightless(task: Task, ran: Ran, stopped: bool) -> str:
     if ran.stopped not in (BUDGET, HALF_OVER) or rounds is None or ran.rounds >= rounds:
         return ""
     return (
-        f"one of {times:,} times can be called slower from {rounds} rounds on, and there were "
-        f"{ran.rounds}: give it more time with --budget, or fewer conversions"
+        f"none of {times:,} times can be called slower before {rounds} rounds, of which there was "
+        f"time for {ran.rounds}: give it more with --budget, or fewer conversions"
     )
 
 

@@ -154,8 +154,12 @@ def test_a_gate_without_the_rounds_that_any_slowdown_takes_is_never_a_pass(
     sides = python("old"), python("new")
     done = gate(tmp_path, scenario, *sides, "--unsure", "pass", "--budget", 0)
     assert done.code == 3, done.out + done.err
-    said = "one of 2 times can be called slower from 8 rounds on, and there were 1"
-    assert said in " ".join(done.out.split())
+    said = " ".join(done.out.split())
+    assert (
+        "none of 2 times can be called slower before 8 rounds, of which there was time for 1"
+        in said
+    )
+    assert "Unsure: 2 of 2 times. More time may tell: --budget." in said
 
 
 def test_a_scenario_that_judges_no_times_needs_one_round_and_cannot_be_calibrated(
