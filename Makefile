@@ -20,6 +20,8 @@ $(VENV)/.developing: $(VENV)/.installed
 run: $(VENV)/.installed
 	$(BIN)/dlprof run torch numpy --shape 4096x4096
 
+# Where this is set, each of the processes that tests start would compile dlprof anew.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.developing
 	$(BIN)/python -m pytest -m "not cuda" -n 2 --dist loadscope
 

@@ -24,7 +24,7 @@ FIRST_STEP = (*STEP, "allocations")
 """Of steps of inference, which convert nothing. Counting takes long, and gives the same again."""
 
 DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
-"""Instruments that may crash or hang where timing did not; they get a round of their own."""
+"""Instruments that may crash or hang where timing did not: they come after all times."""
 
 ALIGNMENT = ("alignment",)
 """Of the diagnosis what is asked where the rest is not wanted: without it a verdict tells only of
