@@ -97,6 +97,7 @@ class Measurement:
         self._spent: tuple[float, float | None] | None = None
         self._saved = self._begun
         self._save_took = 0.0
+        self._digests: tuple[str, ...] = ()
         self._earlier_s = 0.0
         self._known: dict[int, sessions.Result] = {}
         self._unplanned: list[sessions.Result] = []
@@ -256,7 +257,8 @@ class Measurement:
         begun = time.monotonic()
         sessions.write(self.path, self.header(), self.results())
         if not files.special(self.path):
-            provenance.remember(self.path, state.state_folder())
+            folder = state.state_folder()
+            self._digests = provenance.remember(self.path, folder, self._digests)
         self._saved = time.monotonic()
         self._save_took = self._saved - begun
 

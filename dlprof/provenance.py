@@ -13,11 +13,11 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from dlprof import json_text
+from dlprof import files, json_text
 
 NAME = "written"
 MOST = 4000
@@ -27,19 +27,30 @@ FIRST_ENDS, LAST = b'"results": [', b"]}"
 """As the file's lines are: the header, each result with a comma behind it but the last, the end."""
 
 
-def remember(path: Path, folder: Path) -> None:
-    """Note that ``path`` was written here. Nothing happens where the note cannot be kept."""
+def remember(path: Path, folder: Path, replaced: Collection[str] = ()) -> tuple[str, ...]:
+    """Note that ``path`` was written here, and return its digests.
+
+    ``replaced`` are those of what stood there before: a run saves its session every few seconds,
+    and would push out all others. Nothing happens where the note cannot be kept.
+    """
+    new: tuple[str, ...] = ()
     with contextlib.suppress(OSError):
+        new = tuple(one for one in (digest(path), content_digest(path)) if one)
         folder.mkdir(parents=True, exist_ok=True)
-        new = (digest(path), content_digest(path))
-        digests = [*_known(folder), *(one for one in new if one)][-MOST:]
+        digests = [*(one for one in _known(folder) if one not in replaced), *new][-MOST:]
         temporary = folder / f".{NAME}.{os.getpid()}"
         temporary.write_text("\n".join(dict.fromkeys(digests)) + "\n", encoding="ascii")
         temporary.replace(folder / NAME)
+    return new
 
 
 def is_ours(path: Path, folder: Path) -> bool:
-    """Whether this user's dlprof wrote exactly this file, or one of the same content."""
+    """Whether this user's dlprof wrote exactly this file, or one of the same content.
+
+    What comes on stdin never is: a pipe cannot be read again.
+    """
+    if path == files.STDIN:
+        return False
     try:
         known = set(_known(folder))
         return digest(path) in known or content_digest(path) in known

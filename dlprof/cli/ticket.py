@@ -45,6 +45,8 @@ def ticket(
     from dlprof.measuring import state_folder
     from dlprof.provenance import is_ours
     from dlprof.redact import Redactor, surroundings
+    from dlprof.ticket.markdown import publishing
+    from dlprof.ticket.text import fit
     from dlprof.ticket.write import written
 
     check_distinct({"the session that is read": session, "-o": output})
@@ -58,7 +60,8 @@ def ticket(
     named = options.interpreter(python) if python is not None else None
     if sys.stderr.isatty() and (run or (run is None and ours)):
         typer.echo("running the reproducer; this may take some minutes", err=True)
-    text = redactor(written(found, number, chosen, ours, run, named))
-    write(output, text)
+    with publishing(redactor):
+        text = written(found, number, chosen, ours, run, named)
+    write(output, fit(redactor(text)))
     for line in redactor.report() if private else ():
         typer.echo(line, err=True)

@@ -178,5 +178,10 @@ def _fitting(text: str) -> str:
 def _check_length(text: str) -> None:
     """Raise :class:`NoReproducer` for a script that nobody would read."""
     lines = text.splitlines()
-    if len(lines) > MOST_LINES or max(map(len, lines)) > LONGEST_LINE:
+    if len(lines) > MOST_LINES:
         raise NoReproducer(f"it would have {len(lines)} lines, which is too long for a reproducer")
+    longest = max(map(len, lines))
+    if longest > LONGEST_LINE:
+        raise NoReproducer(
+            f"a line of it would have {longest:,} characters, which is too long for a reproducer"
+        )

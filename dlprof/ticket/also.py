@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dlprof.clean import clean
 from dlprof.errors import NoReproducer
 from dlprof.repro import reproducer
 from dlprof.session import FindingRecord, Session
@@ -90,5 +89,5 @@ def _line(one: Also) -> str:
     if isinstance(one.ran, str):
         return f"- {code(one.code)}" + (f": {prose(one.ran, 200)}" if one.ran else "")
     said = SAID.get(one.ran.verdict, f"**not reproduced** ({prose(one.ran.verdict, 100)})")
-    saw = prose(clean(one.ran.told, 200), 300)
+    saw = prose(one.ran.told, 200)
     return f"- {code(one.code)}: {said}" + (f": {saw}" if saw else "")

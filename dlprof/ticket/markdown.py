@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from dlprof.clean import clean
 
@@ -11,9 +14,30 @@ LONGEST_LINE = 400
 MARKS = re.compile(r"([\\`*_{}\[\]<>#!|~@&])")
 
 
+_public: ContextVar[Callable[[str], str]] = ContextVar("public", default=str)
+
+
+@contextmanager
+def publishing(redact: Callable[[str], str]) -> Iterator[None]:
+    """Within it every text goes through ``redact`` before anything else is done to it.
+
+    Escapes would hide what is private, and a cut would leave half of it.
+    """
+    token = _public.set(redact)
+    try:
+        yield
+    finally:
+        _public.reset(token)
+
+
+def public(text: str) -> str:
+    """``text`` as it may be published."""
+    return _public.get()(text)
+
+
 def code(text: str, longest: int = 300) -> str:
     """One line of code; GitHub reads no mention, link or HTML in it."""
-    shown = clean(text, longest)
+    shown = clean(public(text), longest)
     longest_run = max((len(run) for run in re.findall(r"`+", shown)), default=0)
     ticks = "`" * (longest_run + 1)
     pad = " " if shown[:1] in ("`", " ", "") or shown[-1:] in ("`", " ") else ""
@@ -22,7 +46,7 @@ def code(text: str, longest: int = 300) -> str:
 
 def fenced(text: str, language: str = "") -> str:
     """A block of ``text``, line by line as it is; its fence is longer than any within."""
-    lines = [clean(line, LONGEST_LINE) for line in text.expandtabs().split("\n")]
+    lines = [clean(line, LONGEST_LINE) for line in public(text).expandtabs().split("\n")]
     longest = max((len(run) for run in FENCE.findall("\n".join(lines))), default=2)
     fence = "`" * max(3, longest + 1)
     return "\n".join((f"{fence}{language}", *lines, fence))
@@ -30,7 +54,7 @@ def fenced(text: str, language: str = "") -> str:
 
 def prose(text: str, longest: int = 1500) -> str:
     """A sentence in which nothing means anything to Markdown or HTML."""
-    return MARKS.sub(_escaped, clean(text, longest))
+    return MARKS.sub(_escaped, clean(public(text), longest))
 
 
 def _escaped(match: re.Match[str]) -> str:

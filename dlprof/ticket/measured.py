@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlprof.axes import shape_text
+from dlprof.clean import first_line
 from dlprof.owner_times import owner_times_text
 from dlprof.quantity import plain_time, size_text
 from dlprof.reports.cell_text import told_speed, told_time
@@ -14,7 +15,7 @@ from dlprof.rules.known import number
 from dlprof.rules.pages import section
 from dlprof.session import FindingRecord, Result, Session
 from dlprof.ticket.expected import retold
-from dlprof.ticket.markdown import code, prose
+from dlprof.ticket.markdown import code, prose, public
 from dlprof.witness import witnesses
 
 MOST_CASES = 8
@@ -99,7 +100,7 @@ def _line(result: Result) -> str:
         told_speed(row),
         f"behind queued work: {row.loaded}" if row.loaded else "",
         f"changed: {', '.join(row.changed)}" if row.changed else "",
-        "" if row.status == "ok" else f"{row.status}: {row.reason}",
+        "" if row.status == "ok" else f"{row.status}: {first_line(public(result.reason or ''))}",
     ]
     array = f"{row.dtype} {shape_text(result.case.shape)} {row.layout}"
     told = prose("; ".join(fact for fact in facts if fact), 600)

@@ -17,7 +17,7 @@ from dlprof.ticket.child import Ended, watch
 LIMIT_S = 180.0
 MOST_OUTPUT = 6000
 END = 1000
-"""Characters of the end that stay where the middle is cut out: the answer stands there."""
+"""Characters of the end that stay at most where the middle is cut out: the answer stands there."""
 ANSWERS = {0: "the problem is gone", 1: "the problem is there"}
 MEANINGS = {0: "gone", 1: "there", 125: "cannot tell"}
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
@@ -71,14 +71,21 @@ def run(text: str, python: str, limit_s: float = LIMIT_S) -> Ran:
     ran = Ran(ended.code, _cut(out), why=ended.why)
     if ran.verdict in MEANINGS.values():
         return ran
-    return Ran(ended.code, _cut(out), err[-END:], ended.why)
+    return Ran(ended.code, _cut(out), _end(err), ended.why)
 
 
 def _cut(text: str) -> str:
     if len(text) <= MOST_OUTPUT:
         return text
-    begin, end = text[: MOST_OUTPUT - END], text[-END:]
-    return f"{begin}\n… ({len(text) - MOST_OUTPUT:,} characters cut)\n{end}"
+    begin = text[: MOST_OUTPUT - END].rpartition("\n")[0]
+    end = _end(text)
+    left_out = len(text) - len(begin) - len(end)
+    return f"{begin}\n… ({left_out:,} characters cut)\n{end}".lstrip("\n")
+
+
+def _end(text: str) -> str:
+    """Whole lines: of half a path or a name nobody could tell that it is one."""
+    return text if len(text) <= END else text[-END:].partition("\n")[2]
 
 
 def _ended(command: list[str], folder: str, limit_s: float) -> Ended:

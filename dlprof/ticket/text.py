@@ -12,7 +12,7 @@ from dlprof.session import FindingRecord, Result, Session
 from dlprof.ticket.advised import memory
 from dlprof.ticket.also import Also, told
 from dlprof.ticket.expected import expected
-from dlprof.ticket.markdown import code, fenced, prose
+from dlprof.ticket.markdown import code, fenced, prose, public
 from dlprof.ticket.measured import how_sure, measured
 from dlprof.ticket.run import Ran
 from dlprof.ticket.surroundings import environment
@@ -83,8 +83,8 @@ def title(
 
     ``more`` is the number of other calls of which the same was found.
     """
-    said = script.symptom if isinstance(script, Reproducer) else finding.summary
-    codes = sorted({result.case.code for result in results}, key=len, reverse=True)
+    said = public(script.symptom if isinstance(script, Reproducer) else finding.summary)
+    codes = sorted({public(result.case.code) for result in results}, key=len, reverse=True)
     named = [re.escape(one) for one in codes if len(one) <= LONGEST_TITLE]
     parts = re.split(f"({'|'.join(named)})", said[:LONGEST_TITLE]) if named else [said]
     line = "".join(code(part) if part in codes else _spaced(part) for part in parts)

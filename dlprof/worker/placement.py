@@ -81,8 +81,12 @@ def _loops(
     """A loop for each placement that works, run once; and why the others do not."""
     loops: dict[str, timer.Loop] = {}
     refused: dict[str, str] = {}
-    namespace = _namespace(subject, operation)
-    for name in (name for name in MAKE if name in placements):
+    wanted = [name for name in MAKE if name in placements]
+    try:
+        namespace = _namespace(subject, operation)
+    except Exception as refusal:  # noqa: BLE001 - its own imports or arrays; there may be a plainer one
+        return {}, dict.fromkeys(wanted, words(refusal))
+    for name in wanted:
         try:
             loop = timer.compile_loop(MAKE[name](subject, operation, namespace), namespace)
             loop(1)  # what is compiled at the first call is no part of the loop

@@ -196,6 +196,15 @@ def test_where_the_richer_operation_is_refused_the_plain_one_is_taken(clock):
     assert "NameError" in found["refused"]["missing(x, weights), hoisted"]
 
 
+def test_where_the_richer_operation_cannot_be_set_up_the_plain_one_is_taken(clock):
+    consumer = Home()
+    setup = "from no_such_module import mix"
+    consumer.many = Use("mix({x}, {weights})", {"weights": (3, 3)}, setup)
+    found = placement.measure(subject_for(clock, consumer), 10**6, ("hoisted",))
+    assert found["use"] == "use(x)"
+    assert "no_such_module" in found["refused"]["mix(x, weights), hoisted"]
+
+
 def test_where_nothing_works_the_reasons_are_kept(clock):
     consumer = Home()
     consumer.operation = "missing({x})"

@@ -7,7 +7,7 @@ import json
 import pytest
 from html_builders import full_session
 
-from dlprof import provenance
+from dlprof import files, provenance
 from dlprof import session as sessions
 from dlprof.reports.html.embedded import embed, in_script
 
@@ -49,6 +49,25 @@ def test_only_the_newest_are_kept(session, tmp_path, monkeypatch):
         provenance.remember(session, tmp_path / "state")
     assert len((tmp_path / "state" / "written").read_text().split()) == 2
     assert provenance.is_ours(session, tmp_path / "state")
+
+
+def test_a_run_that_saves_often_pushes_nothing_out(session, tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "MOST", 4)
+    other = tmp_path / "other.json"
+    other.write_text("an older session")
+    provenance.remember(other, tmp_path / "state")
+    before = ()
+    for number in range(10):
+        session.write_text(str(number))
+        before = provenance.remember(session, tmp_path / "state", before)
+    assert provenance.is_ours(other, tmp_path / "state")
+    assert provenance.is_ours(session, tmp_path / "state")
+
+
+def test_what_comes_on_stdin_is_not_ours(session, tmp_path, monkeypatch):
+    provenance.remember(session, tmp_path / "state")
+    monkeypatch.setattr(files, "STDIN", session)
+    assert not provenance.is_ours(session, tmp_path / "state")
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(session, tmp_path):

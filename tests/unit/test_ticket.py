@@ -9,11 +9,12 @@ from repro_builders import finding_of, session_of
 from rule_builders import verdict
 
 from dlprof.errors import UsageError
-from dlprof.repro import reproducer
+from dlprof.redact import Redactor, Surroundings
+from dlprof.repro import Reproducer, reproducer
 from dlprof.rules import RULES
 from dlprof.ticket import LIMIT, Ran, also, run, ticket
 from dlprof.ticket import write as writing
-from dlprof.ticket.markdown import code, fenced, prose
+from dlprof.ticket.markdown import code, fenced, prose, publishing
 
 pytestmark = pytest.mark.unit
 
@@ -143,6 +144,53 @@ def test_prose_means_nothing_to_markdown():
     assert "@" not in prose("@somebody")
 
 
+PRIVATE = (
+    "/home/jo_smith/my_env/lib.so of jo_smith on my_node, jo.smith@example.org,"
+    " https://jo:pw@example.org/x, ghp_0123456789abcdefghij0123 and correct_horse"
+)
+SURROUNDINGS = Surroundings(("/home/jo_smith",), ("jo_smith",), ("my_node",), ("correct_horse",))
+
+
+def published(make):
+    with publishing(Redactor(SURROUNDINGS)):
+        return make()
+
+
+@pytest.mark.parametrize("kind", [prose, code, fenced])
+def test_what_is_private_is_taken_out_before_it_is_escaped(kind):
+    text = published(lambda: kind(PRIVATE)).replace("\\", "")
+    for word in ("smith", "node", "jo", "example.org,", "ghp", "horse", "pw"):
+        assert word not in text
+
+
+def test_nothing_private_is_in_any_part_of_a_ticket():
+    session = session_of("DLP018")
+    case = session.results[0].case.model_copy(update={"code": f"numpy.array(x)  # {PRIVATE}"})
+    result = session.results[0].model_copy(
+        update={"status": "crashed", "reason": PRIVATE, "case": case, "notes": [PRIVATE]}
+    )
+    environment = {"python": PRIVATE, "cpu": PRIVATE, "variables": {"A": PRIVATE}}
+    finding = finding_of(
+        "DLP018", summary=PRIVATE, advice=PRIVATE, evidence={"words": PRIVATE, "more": [PRIVATE]}
+    )
+    session = session.model_copy(
+        update={"results": [result], "environment": environment, "findings": [finding] * 2}
+    )
+    script = Reproducer(f"shows {PRIVATE}", f"# {PRIVATE}")
+    others = [also.Also(PRIVATE, PRIVATE), also.Also(PRIVATE, Ran(1, f"{PRIVATE}\n{PRIVATE}"))]
+    ran = Ran(3, PRIVATE, PRIVATE, PRIVATE)
+    text = published(lambda: ticket(session, 1, finding, script, ran, others))
+    text = text.replace("\\", "")
+    for word in ("smith", "my_node", "ghp", "horse", "pw&#64;"):
+        assert word not in text
+
+
+@pytest.mark.parametrize("length", range(280, 320))
+def test_no_cut_leaves_half_of_what_is_private(length):
+    text = published(lambda: prose("x" * (length - 8) + " correct_horse", 300))
+    assert "correct" not in text
+
+
 def test_a_ticket_fits_what_github_takes():
     long = "word " * 400_000
     session = session_of("DLP018")
@@ -229,6 +277,18 @@ def test_a_script_that_prints_without_end_is_cut():
     found = run("print('x' * 1_000_000)", sys.executable)
     assert found.code == 0
     assert len(found.output) < 10_000
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_of_what_is_cut_whole_lines_stay(stream):
+    import sys
+
+    lines = "for number in range(2000): print('%09d' % number, file=sys.{})"
+    found = run(f"import sys\n{lines.format(stream)}\nsys.exit(3)", sys.executable)
+    text = found.output if stream == "stdout" else found.errors
+    kept = [line for line in text.splitlines() if not line.startswith("…")]
+    assert {len(line) for line in kept} == {9}
+    assert kept[-1] == "000001999"
 
 
 def test_an_interpreter_that_is_none_is_refused(tmp_path):
