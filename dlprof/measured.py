@@ -12,6 +12,10 @@ WIDEST_SHARE = 0.25
 """A share whose interval reaches further to either side is not written as a number."""
 
 
+ALIGNMENT, ALIGNMENTS = "source_alignment_bytes", "source_alignments_bytes"
+"""In the evidence of *ownership*: of one process, and of several that agree but for that."""
+
+
 class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="allow", populate_by_name=True, allow_inf_nan=False

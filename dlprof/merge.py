@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from dlprof import merge_device, merge_placement, merge_step, merge_time
 from dlprof.journal import INTERRUPTED
+from dlprof.measured import ALIGNMENT, ALIGNMENTS
 from dlprof.session import ProcessSamples, Result, TimeMeasure
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
@@ -72,6 +73,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
             [(round_, part["device_time"]) for round_, part in parts if "device_time" in part]
         ),
         **{name: agree([part[name] for _, part in parts if name in part]) for name in VERDICTS},
+        "ownership": _owned([part["ownership"] for _, part in parts if "ownership" in part]),
         "copy_cost": _copy_cost(parts, ready),
         "recipe": _newest(parts, "recipe"),
         "placement": merge_placement.merged(
@@ -142,6 +144,18 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         "verdict": "varies",
         "evidence": {"reason": f"{seen} of {len(words)} processes", "processes": list(verdicts)},
     }
+
+
+def _owned(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """What all agree on; where their arrays began at several alignments, with all of them."""
+    found = agree(verdicts)
+    if found is None or found["verdict"] == "varies":
+        return found
+    each = [verdict["evidence"] for verdict in verdicts]
+    sizes = {size for one in each for size in one.get(ALIGNMENTS) or [one.get(ALIGNMENT)]} - {None}
+    if len(sizes) < 2:  # noqa: PLR2004 - several
+        return found
+    return {**found, "evidence": {**found["evidence"], ALIGNMENTS: sorted(sizes)}}
 
 
 def _first_call(parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from dlprof.changed import first
 from dlprof.clean import clean, first_line
 from dlprof.owner_times import by_process, medians_ns
 from dlprof.quantity import plain_time, size_text
-from dlprof.rules.known import mapping, number, seen
+from dlprof.rules.known import alignments, mapping, number, seen
 from dlprof.session import FindingRecord, Result
 
 LONGEST = 300
@@ -107,8 +107,11 @@ def _writes(of_source: object, of_result: object) -> list[str]:
 
 
 def _alignment(evidence: Mapping[str, object]) -> str:
-    known = number(evidence.get("source_alignment_bytes"))
-    return f"the source began at a multiple of {known:.0f} bytes" if known else ""
+    known = [f"{size:.0f}" for size in alignments(evidence) if size]
+    if not known:
+        return ""
+    several = f"{', '.join(known[:-1])} or " if known[1:] else ""
+    return f"the source began at a multiple of {several}{known[-1]} bytes"
 
 
 def _ownership_by_address(result: Result) -> list[str]:

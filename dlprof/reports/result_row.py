@@ -15,7 +15,7 @@ from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
 from dlprof.reports.measures import peak_arrays
 from dlprof.reports.row import A_COPY, A_VIEW, REFUSED, Row, diagnosed
-from dlprof.rules.known import mapping, number, seen, waits
+from dlprof.rules.known import alignments, mapping, seen, waits
 from dlprof.rules.steady import Look, depends, looks_of, memory_of, owners_of
 from dlprof.rules.timing import is_scattered
 from dlprof.session import (
@@ -277,8 +277,7 @@ def _owner(result: Result) -> str:
 
 
 def _alignments(result: Result) -> tuple[int, ...]:
-    looks = seen(result.ownership)
-    found = (number(evidence.get("source_alignment_bytes")) for _, evidence in looks)
+    found = (size for _, evidence in seen(result.ownership) for size in alignments(evidence))
     return tuple(sorted({int(size) for size in found if size}))
 
 

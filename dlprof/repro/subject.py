@@ -12,7 +12,7 @@ from dlprof.axes import shape_text
 from dlprof.clean import HIDDEN
 from dlprof.errors import NoReproducer
 from dlprof.repro.lines import block, plain
-from dlprof.rules.known import mapping, number, seen
+from dlprof.rules.known import alignments, mapping, number, seen
 from dlprof.session import Recipe, Result
 
 ALIGNED_BYTES = 64
@@ -127,7 +127,7 @@ class Subject:
     def _alignment(self, word: str | None) -> float | None:
         found = [evidence for said, evidence in seen(self.result.ownership) if said == word]
         if found:
-            return number(found[0].get("source_alignment_bytes"))
+            return next(iter(alignments(found[0])), None)
         looked = self.result.alignment.evidence if self.result.alignment else {}
         tried = [mapping(looked.get(place)) for place in ("aligned", "sliced")]
         places = [place for place in tried if place.get("verdict") == word]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from dlprof.probes.base import CONTIGUOUS, DTYPES
 from dlprof.rules import thresholds
-from dlprof.rules.known import PLACES, Known, mapping, number
+from dlprof.rules.known import PLACES, Known, alignments, mapping, number
 
 WORDS = ("copy", "view")
 
@@ -63,10 +63,10 @@ def parted(cases: Iterable[Known]) -> Parted | None:
         if case.tried is not None and case.tried.verdict == "inconstant":
             return None  # it gave both at one place
         for word, evidence in case.owners:
-            alignment = number(evidence.get("source_alignment_bytes"))
-            if word not in found or alignment is None:
+            sizes = alignments(evidence)
+            if word not in found or not sizes:
                 return None
-            found[word].append(alignment)
+            found[word] += sizes
         for word, alignment in _tried(case):
             found[word].append(alignment)
     if not all(found.values()):
@@ -95,10 +95,10 @@ def aligned_as(view: Known, case: Known) -> bool:
 
     What is a view of a source at 64 bytes may be a copy of one at 16, as JAX's imports are.
     """
-    needed, had = view.alignment, case.alignment
-    if needed is None or had is None:
+    needed, had = view.alignments, case.alignments
+    if not needed or not had:
         return True
-    return min(needed, thresholds.ALIGNED_BYTES) <= had
+    return min(*needed, thresholds.ALIGNED_BYTES) <= min(had)
 
 
 def is_contiguous(case: Known) -> bool:

@@ -132,9 +132,7 @@ def _excess(case: Known) -> float:
 def host_bounce(survey: Survey) -> Iterator[Claim]:
     """From the device through a host array back to the device."""
     bouncing = [case for case in survey.cases if _bounces(case)]
-    others = {
-        case.index: survey.instead(case, lambda other: not _bounces(other)) for case in bouncing
-    }
+    others = {case.index: survey.instead(case, _stays_there) for case in bouncing}
     by_cause = by(bouncing, lambda case: (case.pair, others[case.index] is None))
     for (_, no_other), cases in by_cause.items():
         ranked = sorted(cases, key=lambda case: saved_ns(case, others[case.index]), reverse=True)
@@ -146,7 +144,7 @@ def host_bounce(survey: Survey) -> Iterator[Claim]:
             f"{words.codes(ranked)} {through} through the host although source and result are on"
             f" the device{traced.seen(worst.result)}",
             {"cost_ns": None if other is None else saved_ns(worst, other)},
-            "No measured path stays on the device."
+            "No measured path is known to stay on the device."
             if other is None
             else words.instead_of(worst, other, "stays on the device"),
             against=other,
@@ -157,6 +155,17 @@ def _bounces(case: Known) -> bool:
     if not (case.result.case.device == "cuda" and case.stays):
         return False
     return case.result.case.protocol == HOST_PROTOCOL or _traced_there_and_back(case)
+
+
+def _stays_there(case: Known) -> bool:
+    """Whether it is known not to bounce: a view does not, and of a copy the trace saw all."""
+    trace = case.result.trace
+    traced_whole = (
+        trace is not None
+        and trace.verdict == "traced"
+        and not number(trace.evidence.get("events_left_out"))
+    )
+    return not _bounces(case) and (case.owner == "view" or traced_whole)
 
 
 def _traced_there_and_back(case: Known) -> bool:

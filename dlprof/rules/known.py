@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from dlprof.measured import ALIGNMENT, ALIGNMENTS
 from dlprof.probes.base import ANY_DEVICE, DTYPES
 from dlprof.session import Result, TimeMeasure, Verdict
 
@@ -45,6 +46,13 @@ def seen(verdict: Verdict | None) -> tuple[tuple[str, Evidence], ...]:
         (str(mapping(process).get("verdict")), mapping(mapping(process).get("evidence")))
         for process in (processes if isinstance(processes, list) else [])
     )
+
+
+def alignments(evidence: Mapping[str, object]) -> tuple[float, ...]:
+    """Bytes that divide the source's address, of each process that saw the same of *ownership*."""
+    several = evidence.get(ALIGNMENTS)
+    found = several if isinstance(several, list) else [evidence.get(ALIGNMENT)]
+    return tuple(size for one in found if (size := number(one)) is not None)
 
 
 def waits(ordering: Verdict | None) -> str | None:
@@ -261,10 +269,12 @@ class Known:
         return _is(self.result.fresh_source, "kept")
 
     @cached_property
-    def alignment(self) -> float | None:
-        """Bytes that divide the source's address in every process; None where they differ."""
-        found = {number(evidence.get("source_alignment_bytes")) for _, evidence in self.owners}
-        return found.pop() if len(found) == 1 else None
+    def alignments(self) -> tuple[float, ...]:
+        """Bytes that divide the source's addresses, the least first; empty where a process does not
+        know.
+        """
+        found = [alignments(evidence) for _, evidence in self.owners]
+        return tuple(sorted({size for sizes in found for size in sizes})) if all(found) else ()
 
     @property
     def harmful(self) -> bool:

@@ -16,7 +16,7 @@ from dlprof.rules.timing import longer_by_itself
 def layout_copy(survey: Survey) -> Iterator[Claim]:
     """It copies this layout or alignment only: elsewhere the same path is a view."""
     views = by(
-        (case for case in survey.cases if case.owner == "view" and case.ready is not None),
+        (case for case in survey.cases if case.owner == "view" and survey.sound(case)),
         alignment.but_layout,
     )
     contrasts = {
@@ -74,8 +74,8 @@ UNCLEAR = "layout or alignment"
 
 def _told_apart(case: Known, view: Known) -> Contrast | None:
     layouts = case.result.case.layout, view.result.case.layout
-    known = case.alignment is not None and view.alignment is not None
-    narrower = known and (case.alignment or 0) < (view.alignment or 0)
+    known = bool(case.alignments and view.alignments)
+    narrower = known and max(case.alignments) < min(view.alignments)
     if alignment.is_contiguous(case) and alignment.is_contiguous(view):
         apart = alignment.parted([case, view]) if narrower else None
         return _by_alignment(apart, view) if apart is not None else None
@@ -136,8 +136,8 @@ def _layout_advice(worst: Known, contrast: Contrast) -> str:
         return f"Give it {contrast.viewed} where you can."
     wanted, had = (", ".join(map(str, one or ())) for one in strides)
     also = ""
-    if contrast.cause == UNCLEAR and contrast.view is not None and contrast.view.alignment:
-        also = f", at a multiple of {contrast.view.alignment:.0f} bytes"
+    if contrast.cause == UNCLEAR and contrast.view is not None and contrast.view.alignments:
+        also = f", at a multiple of {contrast.view.alignments[0]:.0f} bytes"
     return (
         f"Make the source with strides of ({wanted}) bytes{also}, as {contrast.viewed} has them,"
         f" instead of ({had})."

@@ -11,7 +11,7 @@ from typing import Any
 from dlprof.probes.base import CONTIGUOUS
 from dlprof.rules import thresholds
 from dlprof.rules.alignment import WORDS
-from dlprof.rules.known import PLACES, mapping, number, seen
+from dlprof.rules.known import PLACES, alignments, mapping, number, seen
 from dlprof.session import Result
 
 Looks = tuple[tuple[str, float | None], ...]
@@ -21,7 +21,9 @@ Looks = tuple[tuple[str, float | None], ...]
 def owners_of(result: Result) -> Looks:
     """The looks of *ownership*, at the array that was measured."""
     return _known(
-        (word, evidence.get("source_alignment_bytes")) for word, evidence in seen(result.ownership)
+        (word, size)
+        for word, evidence in seen(result.ownership)
+        for size in alignments(evidence) or (None,)
     )
 
 

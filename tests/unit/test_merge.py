@@ -127,6 +127,26 @@ def test_verdicts_that_disagree_vary_and_keep_every_evidence():
     assert found["evidence"]["processes"] == [VIEW, COPY, VIEW]
 
 
+def aligned(*sizes):
+    each = [{**VIEW, "evidence": {"source_alignment_bytes": size}} for size in sizes]
+    return [make_answer(parts={"ownership": one}) for one in each]
+
+
+def test_all_alignments_of_sources_are_kept():
+    result = merged(*aligned(64, 4096, 64))
+    assert result.ownership.verdict == "view"
+    assert result.ownership.evidence["source_alignments_bytes"] == [64, 4096]
+    assert "source_alignments_bytes" not in merged(*aligned(64, 64)).ownership.evidence
+    assert "source_alignments_bytes" not in merged(*aligned(None, 64)).ownership.evidence
+
+
+def test_all_alignments_of_sources_outlast_a_resume():
+    before = merged(*aligned(64, 4096))
+    answers = [*unmerge(before, 3), (2, aligned(16)[0])]
+    again = merge(before.case.model_dump(by_alias=True), answers, 3)
+    assert again.ownership.evidence["source_alignments_bytes"] == [16, 64, 4096]
+
+
 def test_ownership_that_differs_between_processes_varies():
     result = merged(make_answer(parts={"ownership": VIEW}), make_answer(parts={"ownership": COPY}))
     assert result.ownership.verdict == "varies"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy
 import pytest
+from builders import make_answer, make_record
 from rule_builders import MS, US, found, once, owned, path, rules, spread, varying, verdict
 
+from dlprof.merge import merge
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.numpy import NumPy
 from dlprof.rules import thresholds
 from dlprof.rules.alignment import strides_bytes
 from dlprof.rules.known import Known
+from dlprof.session import Verdict
 
 pytestmark = pytest.mark.unit
 
@@ -136,13 +139,34 @@ BOUNCE = path("bounce(x)", 900 * US, "copy", case={**CUDA, "protocol": "numpy"})
 
 def test_a_host_array_between_two_device_arrays_is_a_bounce():
     (finding,) = found("DLP006", BOUNCE)
-    assert (finding.severity, finding.advice) == ("info", "No measured path stays on the device.")
+    advice = "No measured path is known to stay on the device."
+    assert (finding.severity, finding.advice) == ("info", advice)
 
 
 def test_a_bounce_that_another_path_avoids_is_a_warning():
     (finding,) = found("DLP006", BOUNCE, path("view(x)", case=CUDA))
     assert finding.severity == "warning"
     assert "view(x) stays on the device: 5.0 us instead of 900 us" in finding.advice
+
+
+def trace(**evidence):
+    return verdict("traced", events=[], **evidence)
+
+
+@pytest.mark.parametrize(
+    ("seen", "severity"),
+    [
+        (None, "info"),
+        (verdict("no trace", reason="there is no CUPTI"), "info"),
+        (trace(events_left_out=3), "info"),
+        (trace(events_left_out=0), "warning"),
+    ],
+    ids=["nobody looked", "no trace", "not all of it", "all of it"],
+)
+def test_a_copy_is_called_no_bounce_only_if_the_trace_saw_all_of_it(seen, severity):
+    (finding,) = found("DLP006", BOUNCE, path("copy(x)", owner="copy", case=CUDA, trace=seen))
+    assert finding.severity == severity
+    assert ("copy(x)" in finding.advice) is (severity == "warning")
 
 
 @pytest.mark.parametrize(
@@ -178,6 +202,48 @@ def test_a_copy_of_one_layout_only_is_told_with_the_layout():
     )
     assert "500 us against 5.0 us" in finding.summary
     assert finding.evidence["cause"] == "layout"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"lifetime": verdict("dangling")},
+        {"values": verdict("wrong", changed={"values": {}})},
+        {"ordering": verdict("unordered")},
+    ],
+    ids=["dangling", "wrong", "unordered"],
+)
+def test_nobody_is_sent_to_a_view_that_is_no_good(fault):
+    view = layout("C", 5 * US, "view").model_copy(
+        update={name: Verdict(**one) for name, one in fault.items()}
+    )
+    assert found("DLP017", layout("F", 500 * US, "copy"), view) == []
+
+
+def aligned(word, *sizes):
+    """Ownership on which all processes agree, of sources at these alignments."""
+    each = [{"ownership": owned(word, alignment=size)} for size in sizes]
+    answers = [(round_, make_answer(parts=one)) for round_, one in enumerate(each)]
+    return merge(make_record(), answers, len(sizes)).ownership.model_dump()
+
+
+def test_every_process_counts_for_what_an_alignment_decides():
+    copied = path("f(x)", 500 * US, aligned("copy", 16, 4096, 16), case={"layout": "C"})
+    viewed = path("f(x)", 5 * US, aligned("view", 4096, 64, 64), case={"layout": "aligned"})
+    assert found("DLP017", copied, viewed) == []
+    copied = path("f(x)", 500 * US, aligned("copy", 16, 32, 16), case={"layout": "C"})
+    (finding,) = found("DLP017", copied, viewed)
+    assert (finding.evidence["copy_alignment_bytes"], finding.evidence["view_alignment_bytes"]) == (
+        32,
+        64,
+    )
+    assert "nothing between" not in finding.advice
+
+
+def test_a_view_of_better_aligned_sources_in_one_process_stands_for_what_it_was_in_all():
+    copied = path("g(x)", 500 * US, aligned("copy", 16, 16, 32))
+    assert found("DLP004", copied, path("f(x)", 5 * US, aligned("view", 4096, 64, 64))) == []
+    assert found("DLP004", copied, path("f(x)", 5 * US, aligned("view", 4096, 16, 64)))
 
 
 @pytest.mark.parametrize(

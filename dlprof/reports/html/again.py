@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dlprof.reports.html.entry import Entry
-from dlprof.rules.known import mapping, number, seen
+from dlprof.rules.known import alignments, mapping, seen
 from dlprof.rules.thresholds import ALIGNED_BYTES
 from dlprof.session import CaseRecord, Session
 from dlprof.worker import own_code
@@ -89,12 +89,13 @@ def _layouts(shown: Sequence[Entry], of_views: bool) -> list[str]:
     """
     layouts = _distinct(entry.result.case.layout for entry in shown)
     at = [
-        number(evidence.get("source_alignment_bytes"))
+        size
         for entry in shown
         for word, evidence in seen(entry.result.ownership)
         if word == "view"
+        for size in alignments(evidence)
     ]
-    aligned = any(known is not None and known >= ALIGNED_BYTES for known in at)
+    aligned = any(size >= ALIGNED_BYTES for size in at)
     return ["C", "aligned"] if of_views and aligned and layouts == ["C"] else layouts
 
 
