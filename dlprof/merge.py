@@ -152,7 +152,13 @@ def _owned(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     if found is None or found["verdict"] == "varies":
         return found
     each = [verdict["evidence"] for verdict in verdicts]
-    sizes = {size for one in each for size in one.get(ALIGNMENTS) or [one.get(ALIGNMENT)]} - {None}
+    lists = (one.get(ALIGNMENTS) or [one.get(ALIGNMENT)] for one in each)
+    sizes = {
+        size
+        for found_in in lists
+        for size in (found_in if isinstance(found_in, list) else ())
+        if isinstance(size, int | float)
+    }
     if len(sizes) < 2:  # noqa: PLR2004 - several
         return found
     return {**found, "evidence": {**found["evidence"], ALIGNMENTS: sorted(sizes)}}
@@ -271,7 +277,9 @@ def _answer_of(result: Result, round_: int) -> dict[str, Any]:
     if result.step is not None:
         parts |= merge_step.of_round(result.step, round_)
     if round_ in result.rounds and result.ownership and result.ownership.verdict != "varies":
-        parts["ownership"] = result.ownership.model_dump()
+        owned = result.ownership.model_dump()
+        owned["evidence"].pop(ALIGNMENTS, None)  # of all processes: the first answer has it
+        parts["ownership"] = owned
     return {"status": "ok", "reason": None, "parts": parts, "failures": []}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dlprof.changed import first
 from dlprof.clean import clean, first_line
+from dlprof.measured import ALIGNMENT
 from dlprof.owner_times import by_process, medians_ns
 from dlprof.quantity import plain_time, size_text
 from dlprof.rules.known import alignments, mapping, number, seen
@@ -78,7 +79,18 @@ def _ownership(result: Result) -> list[str]:
     count = len(result.rounds)
     if count <= 1:
         return [f"in one process: {one}" for one in told]
-    return [f"the same verdict in {count} fresh processes; in the first: {one}" for one in told]
+    in_all = _in_all(verdict.evidence)
+    return [
+        f"the same verdict in {count} fresh processes{in_all}; in the first: {one}" for one in told
+    ]
+
+
+def _in_all(evidence: Mapping[str, object]) -> str:
+    """Where the arrays of several processes began, where that was not the same."""
+    known = [f"{size:.0f}" for size in alignments(evidence) if size]
+    if len(known) < 2:  # noqa: PLR2004 - several
+        return ""
+    return f", of sources at multiples of {', '.join(known[:-1])} and {known[-1]} bytes"
 
 
 def _look(word: str, evidence: Mapping[str, object]) -> str:
@@ -107,11 +119,8 @@ def _writes(of_source: object, of_result: object) -> list[str]:
 
 
 def _alignment(evidence: Mapping[str, object]) -> str:
-    known = [f"{size:.0f}" for size in alignments(evidence) if size]
-    if not known:
-        return ""
-    several = f"{', '.join(known[:-1])} or " if known[1:] else ""
-    return f"the source began at a multiple of {several}{known[-1]} bytes"
+    known = number(evidence.get(ALIGNMENT))
+    return f"the source began at a multiple of {known:.0f} bytes" if known else ""
 
 
 def _ownership_by_address(result: Result) -> list[str]:

@@ -46,7 +46,6 @@ def ticket(
     from dlprof.provenance import is_ours
     from dlprof.redact import Redactor, surroundings
     from dlprof.ticket.markdown import publishing
-    from dlprof.ticket.text import fit
     from dlprof.ticket.write import written
 
     check_distinct({"the session that is read": session, "-o": output})
@@ -62,6 +61,6 @@ def ticket(
         typer.echo("running the reproducer; this may take some minutes", err=True)
     with publishing(redactor):
         text = written(found, number, chosen, ours, run, named)
-    write(output, fit(redactor(text)))
+    write(output, text)
     for line in redactor.report() if private else ():
         typer.echo(line, err=True)

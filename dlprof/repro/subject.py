@@ -127,7 +127,9 @@ class Subject:
     def _alignment(self, word: str | None) -> float | None:
         found = [evidence for said, evidence in seen(self.result.ownership) if said == word]
         if found:
-            return next(iter(alignments(found[0])), None)
+            # Of all processes the one in which it is plainest that it is one.
+            plainest = max if word == "view" else min
+            return plainest(alignments(found[0]), default=None)
         looked = self.result.alignment.evidence if self.result.alignment else {}
         tried = [mapping(looked.get(place)) for place in ("aligned", "sliced")]
         places = [place for place in tried if place.get("verdict") == word]

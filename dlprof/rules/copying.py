@@ -164,6 +164,7 @@ def _stays_there(case: Known) -> bool:
         trace is not None
         and trace.verdict == "traced"
         and not number(trace.evidence.get("events_left_out"))
+        and case.size_bytes > 0
     )
     return not _bounces(case) and (case.owner == "view" or traced_whole)
 

@@ -16,7 +16,7 @@ from dlprof.rules.timing import longer_by_itself
 def layout_copy(survey: Survey) -> Iterator[Claim]:
     """It copies this layout or alignment only: elsewhere the same path is a view."""
     views = by(
-        (case for case in survey.cases if case.owner == "view" and survey.sound(case)),
+        (case for case in survey.cases if case.owner == "view" and case.ready is not None),
         alignment.but_layout,
     )
     contrasts = {
@@ -29,7 +29,7 @@ def layout_copy(survey: Survey) -> Iterator[Claim]:
         ranked = sorted(
             cases, key=lambda case: saved_ns(case, contrasts[case.index].view), reverse=True
         )
-        yield _layout_claim(ranked, [contrasts[case.index] for case in ranked])
+        yield _layout_claim(survey, ranked, [contrasts[case.index] for case in ranked])
 
 
 class Contrast(NamedTuple):
@@ -94,18 +94,25 @@ def _varying(case: Known) -> Contrast | None:
     return _by_alignment(apart, None) if apart is not None else None
 
 
-def _layout_claim(cases: Sequence[Known], contrasts: Sequence[Contrast]) -> Claim:
+NO_WAY_OUT = "The view is not advised: something was found against it, or could not be told."
+
+
+def _layout_claim(survey: Survey, cases: Sequence[Known], contrasts: Sequence[Contrast]) -> Claim:
     worst, first = cases[0], contrasts[0]
     view = first.view
     apart = alignment.of_all([one.parted for one in contrasts if one.parted is not None])
     saved = None if view is None else saved_ns(worst, view)
     advice = apart.advice if apart is not None else _layout_advice(worst, first)
+    if view is not None:
+        advice += f" {words.instead_of(worst, view, 'is a view then')}"
+    if survey.spoiled(view or worst):
+        advice = NO_WAY_OUT
     return Claim(
         "warning",
         cases,
         _layout_summary(cases, contrasts),
         {"cost_ns": saved, "cause": first.cause, **(apart.evidence if apart else {})},
-        advice if view is None else f"{advice} {words.instead_of(worst, view, 'is a view then')}",
+        advice,
         against=view,
     )
 

@@ -68,15 +68,21 @@ class Survey:
     def _sound(self) -> dict[tuple[Any, ...], list[Known]]:
         """The cases that may be advised if a result is waited for, the cheapest first."""
         return by(
-            sorted((case for case in self.cases if self.sound(case)), key=_cost),
+            sorted((case for case in self.cases if self._is_sound(case)), key=_cost),
             lambda case: case.array,
         )
 
     def safe(self, case: Known) -> bool:
         """Whether the case may be advised: measured to the end, right, as documented, no hazard."""
-        return self.sound(case) and not self.may_tear(case)
+        return self._is_sound(case) and not self.may_tear(case)
 
-    def sound(self, case: Known) -> bool:
+    def spoiled(self, case: Known) -> bool:
+        """Whether something is known against what the case gives, or is in doubt, that no wait for
+        it mends.
+        """
+        return bool(case.changed) or self.drops_read_only(case) or case.path in self._harmful
+
+    def _is_sound(self, case: Known) -> bool:
         """Whether the case may be advised if its result is waited for."""
         return (
             case.ready is not None

@@ -11,6 +11,7 @@ from dlprof.clean import clean
 
 FENCE = re.compile(r"`{3,}")
 LONGEST_LINE = 400
+MOST = 200_000
 MARKS = re.compile(r"([\\`*_{}\[\]<>#!|~@&])")
 
 
@@ -31,8 +32,8 @@ def publishing(redact: Callable[[str], str]) -> Iterator[None]:
 
 
 def public(text: str) -> str:
-    """``text`` as it may be published."""
-    return _public.get()(text)
+    """``text`` as it may be published; of a very long one more than anybody shows."""
+    return _public.get()(text[:MOST])
 
 
 def code(text: str, longest: int = 300) -> str:

@@ -127,7 +127,7 @@ def _facts(finding: FindingRecord) -> list[tuple[str, object]]:
 def _fact(name: str, value: object) -> str:
     """``queued: 45 ms`` of ``queued_ns``."""
     if name in WORDS and isinstance(value, bool | str):
-        return f"{WORDS[name]}: {str(value).lower()}"
+        return f"{WORDS[name]}: {public(str(value)).lower()}"
     word, _, unit = name.rpartition("_")
     amount = number(value)
     if amount is not None and unit in UNITS and amount >= 0:

@@ -77,15 +77,19 @@ def run(text: str, python: str, limit_s: float = LIMIT_S) -> Ran:
 def _cut(text: str) -> str:
     if len(text) <= MOST_OUTPUT:
         return text
-    begin = text[: MOST_OUTPUT - END].rpartition("\n")[0]
+    begin = text[: MOST_OUTPUT - END]
+    begin = begin.rpartition("\n")[0] or begin.rpartition(" ")[0]
     end = _end(text)
     left_out = len(text) - len(begin) - len(end)
     return f"{begin}\n… ({left_out:,} characters cut)\n{end}".lstrip("\n")
 
 
 def _end(text: str) -> str:
-    """Whole lines: of half a path or a name nobody could tell that it is one."""
-    return text if len(text) <= END else text[-END:].partition("\n")[2]
+    """Whole lines, or words: of half a path or a name nobody could tell that it is one."""
+    if len(text) <= END:
+        return text
+    end = text[-END:]
+    return end.partition("\n")[2] or end.partition(" ")[2]
 
 
 def _ended(command: list[str], folder: str, limit_s: float) -> Ended:

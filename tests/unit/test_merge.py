@@ -147,6 +147,14 @@ def test_all_alignments_of_sources_outlast_a_resume():
     assert again.ownership.evidence["source_alignments_bytes"] == [16, 64, 4096]
 
 
+@pytest.mark.parametrize("odd", [5, "64", [[1]], ["a", 64], [None], {}])
+def test_odd_alignments_of_a_session_cost_nothing(odd):
+    evidence = {"source_alignment_bytes": 64, "source_alignments_bytes": odd}
+    answers = [make_answer(parts={"ownership": {"verdict": "view", "evidence": evidence}})]
+    result = merged(*answers, *aligned(16))
+    assert (result.status, result.ownership.verdict) == ("ok", "view")
+
+
 def test_ownership_that_differs_between_processes_varies():
     result = merged(make_answer(parts={"ownership": VIEW}), make_answer(parts={"ownership": COPY}))
     assert result.ownership.verdict == "varies"

@@ -143,6 +143,10 @@ def test_a_copy_that_depends_on_alignment_is_shown_at_an_address_of_the_kind_tha
     owned = verdict("view", source_alignment_bytes=4096)
     aligned = text_of("DLP018", ownership=owned)
     assert "(64 - memory.ctypes.data) % 128:" in aligned
+    several = {"source_alignment_bytes": 16, "source_alignments_bytes": [16, 64]}
+    assert "(64 - memory.ctypes.data) % 128:" in text_of(
+        "DLP018", ownership=verdict("view", **several)
+    )
     unknown = verdict("view", source_alignment_bytes=None)
     assert "memory = " not in text_of("DLP018", ownership=unknown)
 

@@ -141,7 +141,7 @@ ANYTHING = st.recursive(
 )
 NAMES = (
     "loaded", "queued_ns", "host_ns", "values_right", "changed", "writable", "processes", "reason",
-    "result_device", "source_alignment_bytes", "sizes_bytes", "arrays", "changed_after_drop",
+    "result_device", "source_alignment_bytes", "source_alignments_bytes", "sizes_bytes", "arrays", "changed_after_drop",
     "bytes_per_conversion", "dtype", "shape", "values", "source", "result", "verdict", "evidence",
     "events", "streams", "in_loop_ns", "hoisted_ns",
 )  # fmt: skip

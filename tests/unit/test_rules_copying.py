@@ -217,7 +217,13 @@ def test_nobody_is_sent_to_a_view_that_is_no_good(fault):
     view = layout("C", 5 * US, "view").model_copy(
         update={name: Verdict(**one) for name, one in fault.items()}
     )
-    assert found("DLP017", layout("F", 500 * US, "copy"), view) == []
+    (finding,) = found("DLP017", layout("F", 500 * US, "copy"), view)
+    assert finding.advice.startswith("The view is not advised: ")
+    both = path("f(x)", 500 * US, varying(("copy", 16), ("view", 64))).model_copy(
+        update={name: Verdict(**one) for name, one in fault.items()}
+    )
+    (finding,) = found("DLP017", both)
+    assert finding.advice.startswith("The view is not advised: ")
 
 
 def aligned(word, *sizes):

@@ -163,6 +163,11 @@ def test_what_is_private_is_taken_out_before_it_is_escaped(kind):
         assert word not in text
 
 
+def test_a_path_is_taken_out_once():
+    text = published(lambda: prose("A=/opt/v/lib/python3.12/site-packages/nvidia/lib"))
+    assert text == "A=&lt;path&gt;/site-packages/nvidia/lib"
+
+
 def test_nothing_private_is_in_any_part_of_a_ticket():
     session = session_of("DLP018")
     case = session.results[0].case.model_copy(update={"code": f"numpy.array(x)  # {PRIVATE}"})

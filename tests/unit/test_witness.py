@@ -37,6 +37,15 @@ def test_processes_that_agree_are_counted_and_the_first_is_told():
     )
 
 
+def test_where_the_arrays_of_all_processes_began_is_told_apart_from_the_first():
+    several = {"source_alignment_bytes": 64, "source_alignments_bytes": [16, 64, 4096]}
+    (found,) = told("DLP018", ownership=verdict("view", **several))
+    assert found == (
+        "the same verdict in 3 fresh processes, of sources at multiples of 16, 64 and 4096 bytes;"
+        " in the first: a view: the source began at a multiple of 64 bytes"
+    )
+
+
 def test_processes_that_disagree_are_told_one_by_one():
     found = told("DLP018", ownership=varying(("view", 64), ("copy", 16)))
     assert found == [
