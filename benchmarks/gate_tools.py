@@ -49,7 +49,8 @@ class Said:
     ``told`` is what it says of those that it does not call the same, ``ratios`` HEAD's time over
     BASE's as it measured them. ``by_half`` are those that it calls slower with 2.5 % instead of 5 %
     (None where it has no such threshold), ``changed`` those of which more than the time is worse.
-    ``failed`` says why there is no answer.
+    ``failed`` says why there is no answer. ``medians_ns`` are dlprof's medians of each process, by
+    session, conversion and round: another way of judging can be tried on them.
     """
 
     slower: list[str]
@@ -62,6 +63,7 @@ class Said:
     by_half: list[str] | None = None
     changed: list[str] = field(default_factory=list)
     failed: str = ""
+    medians_ns: dict[str, dict[str, list[float | None]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,25 @@ def dlprof(planted: Planted, folder: Path, options: Options) -> Said:
         told={name: _why(times[name]) for name, word in words.items() if word != "SAME"},
         ratios={name: time_["ratio"] for name, time_ in times.items() if time_["ratio"]},
         changed=[name_of(one["case"]) for one in content["cases"] if _is_worse(one)],
+        medians_ns={
+            path.stem: _medians_ns(path) for path in sorted((folder / "sessions").glob("*.json"))
+        },
     )
+
+
+def _medians_ns(path: Path) -> dict[str, list[float | None]]:
+    """By conversion and round, to a ten-thousandth; None where a round has none."""
+    # Here, since the other tools run this file in each of their processes.
+    from dlprof import session as sessions
+    from dlprof.compare.process import processes
+
+    found = {}
+    for result in sessions.load(path).results:
+        by_round = {one.round: one.time_ns for one in processes(result, "ready")}
+        listed = map(by_round.get, range(max(by_round, default=-1) + 1))
+        name = name_of(result.case.model_dump(by_alias=True))
+        found[name] = [None if ns is None else float(f"{ns:.5g}") for ns in listed]
+    return found
 
 
 def foretold(budget_s: float) -> dict[str, float | None]:

@@ -1,7 +1,10 @@
 """When to measure another round, and when it is enough.
 
 A case is measured until it is decided, or given up: one that more rounds would not decide, and from
-nearly half of the time on every one that is not slower by enough with some certainty.
+nearly half of the time on every one that is not slower by enough with some certainty. Where the
+time is used up between two looks, the later one is taken of the rounds that there are: a look of
+its own, at the share of the level that is left for it. How many rounds those are is the clock's
+doing, and nothing that was found.
 """
 
 from __future__ import annotations
@@ -59,11 +62,15 @@ class Deadline:
 
 @dataclass(frozen=True)
 class Ran:
-    """How far it came: the words, rounds a side, and why it stopped."""
+    """How far it came: the words, rounds a side, and why it stopped.
+
+    ``looked`` is the number of rounds at the last look; 0 where none was taken.
+    """
 
     course: Course
     rounds: int
     stopped: str
+    looked: int = 0
 
     @property
     def interrupted(self) -> bool:
@@ -103,7 +110,7 @@ def run(
         stopped = loop.until_done()
     except KeyboardInterrupt:
         stopped = STOPPED
-    return Ran(loop.course, loop.rounds, stopped)
+    return Ran(loop.course, loop.rounds, stopped, loop.looked)
 
 
 @dataclass
@@ -113,6 +120,7 @@ class _Loop:
     course: Course
     reserve: Reserve
     rounds: int = 0
+    looked: int = 0
     given_up: frozenset[int] = frozenset()
     late: bool = False
 
@@ -121,11 +129,18 @@ class _Loop:
         self._round()
         while self.course.next_look is not None:
             why_not = self._until(self.course.next_look)
+            if why_not == BUDGET and 0 < self.looked < self.rounds:
+                self._look()
+                return BUDGET if self.course.open.any() else DECIDED
             if why_not is not None:
                 return why_not
-            self.course = after(self.course, self.turns.works())
+            self._look()
             self._give_up()
         return LAST if self.course.open.any() else DECIDED
+
+    def _look(self) -> None:
+        self.course = after(self.course, self.turns.works())
+        self.looked = self.rounds
 
     def _until(self, rounds: int) -> str | None:
         """Measure up to so many rounds; why not, if not."""

@@ -112,11 +112,16 @@ def _sightless(task: Task, ran: Ran, stopped: bool) -> str:
     if isinstance(task.base, Session) or not task.criteria.times:
         return ""
     rounds = earliest(ran.course.plan, times)
-    if ran.stopped not in (BUDGET, HALF_OVER) or rounds is None or ran.rounds >= rounds:
+    if ran.stopped not in (BUDGET, HALF_OVER) or rounds is None or ran.looked >= rounds:
         return ""
+    came = (
+        f"and the last look was after {ran.looked}"
+        if ran.looked
+        else f"of which there was time for {ran.rounds}"
+    )
     return (
-        f"none of {times:,} times can be called slower before {rounds} rounds, of which there was "
-        f"time for {ran.rounds}: give it more with --budget, or fewer conversions"
+        f"none of {times:,} times can be called slower before {rounds} rounds, {came}: give it "
+        "more with --budget, or fewer conversions"
     )
 
 

@@ -12,6 +12,7 @@ from dlprof.clean import clean
 FENCE = re.compile(r"`{3,}")
 LONGEST_LINE = 400
 MOST = 200_000
+"""Characters of one text that are looked through for what is private; fewer of it are shown."""
 MARKS = re.compile(r"([\\`*_{}\[\]<>#!|~@&])")
 
 

@@ -73,16 +73,23 @@ def test_it_stops_when_the_looks_are_spent():
         look(course, proof())
 
 
-@pytest.mark.parametrize("cases", [1, 5, 6, 16, 54, 55, 873])
-def test_from_the_earliest_look_on_a_case_can_be_called_slower_and_not_before(cases):
-    rounds = earliest(IN_TURNS, cases)
+def is_called_slower(cases, rounds):
+    """Whether the first of so many is, by all looks until the time ends after so many rounds."""
     course = begin(IN_TURNS, cases)
-    while course.next_look is not None and not course.slower().any():
-        far = np.zeros((cases, course.next_look))
+    for last in [*(planned for planned in LOOKS if planned < rounds), rounds]:
+        far = np.zeros((cases, last))
         far[0] = 1.0
-        last = course.next_look
         course = look(course, prove(signed(far), 0.05))
-    assert last == rounds
+    return course.slower()[0]
+
+
+@pytest.mark.parametrize(
+    ("cases", "rounds"), [(1, 8), (5, 8), (6, 9), (7, 10), (16, 11), (54, 12), (55, 13), (873, 16)]
+)
+def test_from_the_earliest_round_on_a_case_can_be_called_slower_and_not_before(cases, rounds):
+    assert earliest(IN_TURNS, cases) == rounds
+    assert is_called_slower(cases, rounds)
+    assert rounds == LOOKS[0] or not is_called_slower(cases, rounds - 1)
 
 
 def test_of_very_many_cases_none_can_ever_be_called_slower_in_few_rounds():

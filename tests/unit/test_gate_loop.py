@@ -180,6 +180,44 @@ def test_no_round_begins_after_the_budget():
     assert words(ran) == ["UNSURE"]
 
 
+def within(rounds, ratio=1.05, sd=0.02, seed=1):
+    """One case, and time for so many rounds."""
+    turns = FakeTurns([ratio], [sd], round_s=10.0, seed=seed)
+    return run(turns, 1, Deadline.after(10.0 * rounds - 5.0, turns.clock))
+
+
+def test_rounds_after_the_last_look_are_looked_at_when_the_time_is_used_up():
+    before, after = (
+        [within(rounds, seed=seed) for seed in range(40)] for rounds in (LOOKS[1], LOOKS[2] - 1)
+    )
+    assert {ran.looked for ran in after if ran.stopped == BUDGET} == {LOOKS[2] - 1}
+    found = [sum(words(ran) == ["SLOWER"] for ran in each) for each in (before, after)]
+    assert found[1] > found[0]
+
+
+def test_what_the_end_of_the_time_decides_is_decided():
+    ran = within(LOOKS[1] - 1, ratio=1.0, sd=0.03)
+    assert ran.looked == LOOKS[1] - 1
+    assert (words(ran), ran.stopped) == (["SAME"], DECIDED)
+
+
+def test_the_look_at_the_end_has_the_share_of_one():
+    ran = within(LOOKS[1] - 1, ratio=1.0, sd=0.04, seed=3)
+    assert ran.stopped == BUDGET
+    assert ran.course.spent == pytest.approx(sum(IN_TURNS.shares()[:2]))
+
+
+@pytest.mark.parametrize("rounds", [1, LOOKS[0] - 1])
+def test_fewer_rounds_than_the_first_look_takes_are_not_looked_at(rounds):
+    ran = within(rounds, ratio=2.0)
+    assert (ran.rounds, ran.looked, words(ran)) == (rounds, 0, ["UNSURE"])
+
+
+def test_the_rounds_of_a_look_are_not_looked_at_twice():
+    ran = within(LOOKS[1], ratio=1.0, sd=0.04, seed=3)
+    assert (ran.looked, ran.course.looks_done) == (LOOKS[1], 2)
+
+
 def test_one_round_is_measured_whatever_the_budget():
     turns = FakeTurns([1.0])
     ran = run(turns, 1, Deadline.after(0.0, turns.clock))
