@@ -94,7 +94,8 @@ class Assertions:
     ) -> None:
         """Fail where there is a finding of one of ``rules``, or as severe as ``severity``.
 
-        ``warning`` and worse if neither is given. What could not be told finds nothing.
+        ``warning`` and worse if neither is given. What could not be told finds nothing; but a rule
+        that is named and could look at no way at all fails, too.
         """
         __tracebackhide__ = True
         from dlprof.claims.claim import without_findings
@@ -103,12 +104,17 @@ class Assertions:
         words = [*_words(rules), *([severity] if severity else [])]
         fails = _plainly(parse, words or ["warning"], "assert_no_finding")
         named = ", ".join(words or ["warning"])
+        wanted = asked_for(producer, consumer, **asked)
         self._check(
             f"No finding of {named}",
             lambda found: without_findings(found, fails.rules, fails.severities),
-            asked_for(producer, consumer, **asked),
+            wanted,
             diagnose=True,
         )
+        unseen = fails.unseen(self._session(wanted, diagnose=True)[0].results)
+        if unseen:
+            lacks = "; ".join(dict.fromkeys(unseen.values()))
+            raise AssertionError(f"nothing looked for {', '.join(unseen)}: not measured: {lacks}")
 
     def measure(self, producer: str, consumer: str, **asked: Any) -> Session:
         """The session on which the assertions look, for claims of one's own."""

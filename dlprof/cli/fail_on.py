@@ -50,17 +50,21 @@ class FailOn:
 
     def check_looked_for(self, results: Iterable[Result]) -> None:
         """Raise :class:`FindingsUnknown` for a rule named that could look at no result."""
-        results = list(results)
-        lost = {
-            rule.id: lack
-            for rule in RULES
-            if rule.id in self.rules and (lack := _lack(rule, results))
-        }
+        lost = self.unseen(results)
         if lost:
             raise FindingsUnknown(
                 f"--fail-on: nothing looked for {', '.join(lost)}: not measured:"
                 f" {'; '.join(dict.fromkeys(lost.values()))}"
             )
+
+    def unseen(self, results: Iterable[Result]) -> dict[str, str]:
+        """The rules named that could look at no result, with what they would need, in words."""
+        results = list(results) if self.rules else []
+        return {
+            rule.id: lack
+            for rule in RULES
+            if rule.id in self.rules and (lack := _lack(rule, results))
+        }
 
     def check(self, findings: Iterable[FindingRecord]) -> None:
         """Raise :class:`FindingsFailed` if there is a finding that is not allowed."""

@@ -19,6 +19,7 @@ from dlprof.history.address import Address, given
 from dlprof.history.entry import entry_of
 from dlprof.history.folder import folder_at
 from dlprof.history.label import Label
+from dlprof.history.machine import recognised
 from dlprof.history.series import series_of
 from dlprof.history.store import History, read
 from dlprof.history.trend import Trend, chosen, trends_of
@@ -66,8 +67,12 @@ def trends_with(session: Session, address: str) -> tuple[Trend, ...]:
     kept = list(_read(given(address, "--history ADDRESS"), None).entries)
     if entry.id not in {one.id for one in kept}:
         kept = sorted([*kept, entry], key=lambda one: one.created)
-    own = {(one.machine, one.environment, code_key(one.case)) for one in series_of([entry], READY)}
     found = series_of(kept, READY)
+    machines = {one.machine for one in found}
+    own = {
+        (recognised(one.machine, machines), one.environment, code_key(one.case))
+        for one in series_of([entry], READY)
+    }
     return trends_of(
         [one for one in found if (one.machine, one.environment, code_key(one.case)) in own]
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -93,13 +93,13 @@ class Wanted:
             "parquet": _parquet,
             "markdown": _markdown,
             "junit": partial(_junit, fail_on),
-            "sarif": partial(_sarif, session),
-            "gitlab": partial(_gitlab, session),
+            "sarif": partial(_sarif, fail_on, session),
+            "gitlab": partial(_gitlab, fail_on, session),
         }
         for name, target in self._targets().items():
             writers[name](target, header, results)
         if self.github:
-            _github(header, results)
+            _github(fail_on, header, results)
 
     def _targets(self) -> dict[str, str]:
         named = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -155,30 +155,38 @@ def _junit(fail_on: FailOn | None, target: str, header: Header, results: Results
     from dlprof.reports.ci import junit, of_session
 
     fails = of_session.fails_nothing if fail_on is None else fail_on.fails
-    checks = of_session.checks(header, results(), fails)
+    checks = of_session.checks(header, results(), fails, _unseen(fail_on, results))
     title = of_session.title(header)
     _put(target, [junit.render(title, checks, header.created, header.wall_s)])
 
 
-def _sarif(session: Path | None, target: str, header: Header, results: Results) -> None:
+def _unseen(fail_on: FailOn | None, results: Results) -> Mapping[str, str]:
+    return {} if fail_on is None else fail_on.unseen(results())
+
+
+def _sarif(
+    fail_on: FailOn | None, session: Path | None, target: str, header: Header, results: Results
+) -> None:
     from dlprof.reports.ci import of_session, sarif
 
-    found = of_session.remarks(header, results())
+    found = of_session.remarks(header, results(), _unseen(fail_on, results))
     successful = of_session.measured_to_the_end(header, found)
     _put(target, [sarif.render(found, place_of(header, session), successful, documentation())])
 
 
-def _gitlab(session: Path | None, target: str, header: Header, results: Results) -> None:
+def _gitlab(
+    fail_on: FailOn | None, session: Path | None, target: str, header: Header, results: Results
+) -> None:
     from dlprof.reports.ci import gitlab, of_session
 
-    found = of_session.remarks(header, results())
+    found = of_session.remarks(header, results(), _unseen(fail_on, results))
     _put(target, [gitlab.render(found, place_of(header, session))])
 
 
-def _github(header: Header, results: Results) -> None:
+def _github(fail_on: FailOn | None, header: Header, results: Results) -> None:
     from dlprof.reports.ci import of_session
 
-    found = of_session.remarks(header, results())
+    found = of_session.remarks(header, results(), _unseen(fail_on, results))
     tell(found, _summary(header, results), scenario_file(header))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dlprof.clean import clean
@@ -38,7 +38,7 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
     load = None if settings.in_turns else _load(base, head)
     works, times = _sort_out(matched.pairs, settings, Doubts(invalid, load))
     common, judged = judge(works, settings)
-    tried = _tried(base), _tried(head)
+    tried = tried_of(base.results), tried_of(head.results)
     for work, time in zip(works, judged, strict=True):
         times[work.place].append(time)
     return Comparison(
@@ -215,10 +215,10 @@ def _stateful(known: Known) -> bool:
 Tried = Mapping[Key, Verdict]
 
 
-def _tried(session: Session) -> Tried:
+def tried_of(results: Iterable[Result]) -> Tried:
     """What the instrument *alignment* saw of each path: it looks at the first shape only."""
     found: dict[Key, Verdict] = {}
-    for result in session.results:
+    for result in results:
         if result.alignment is not None:
             found.setdefault(path_of(result), result.alignment)
     return found

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dlprof.compare.floors import DEFAULT, MEASURES, Floor
-from dlprof.compare.verdicts import SCALES, Change
+from dlprof.compare.verdicts import CRASHED, SCALES, Change
 from dlprof.errors import UsageError
 from dlprof.rules.finding import SEVERITIES
 
@@ -51,11 +51,19 @@ class Criteria:
         )
 
     def fails(self, change: Change) -> bool:
-        """Whether a change of verdict is a regression."""
+        """Whether a change of verdict is a regression.
+
+        A crash of the measure that a word is of is one, too: nobody knows what it would have seen.
+        """
         if not change.worse:
             return False
-        named = change.after in self.words
-        return change.what == "status" or named or change.severity in self.severities
+        named = change.worst or change.after
+        crashed = SCALES.get(change.what, {}) if change.after == CRASHED else {}
+        return (
+            change.what == "status"
+            or change.severity in self.severities
+            or not self.words.isdisjoint({named, *crashed})
+        )
 
 
 def parse(texts: Sequence[str]) -> Criteria:

@@ -159,7 +159,7 @@ def _nothing(comparison: Comparison) -> str:
     both = [case for case in comparison.cases if all(case.statuses)]
     if not both:
         return "BASE and HEAD have no case in common: they are of different scenarios"
-    return _nothing_of(both)
+    return "" if any(map(vanished, comparison.cases)) else _nothing_of(both)
 
 
 def _nothing_of(both: Sequence[Compared]) -> str:

@@ -59,24 +59,20 @@ class Plan:
 IN_TURNS = Plan(level=PASS_LEVEL)
 
 
-def earliest(plan: Plan, cases: int) -> int | None:
+def earliest(plan: Plan, cases: int, planned: bool = False) -> int | None:
     """Rounds in turns from which on a case could be called SLOWER, of so many; None for never.
 
     That all of n rounds agree has a chance of 1 in 2 to the n, and the first of a family is tested
     at its level over the number of cases (Holm): 8 rounds for up to 5 cases, 12 for up to 54. Where
-    the time ends between two looks, the later is taken then: 9 rounds for up to 6, 11 for up to 27.
+    the time is used up between two looks, the later is taken then: 9 rounds for up to 6, 11 for up
+    to 27. ``planned`` leaves that out.
     """
-    begins = (0, *plan.looks)
-    spans = zip(begins, plan.looks, plan.shares(), strict=False)
-    return next(
-        (
-            n
-            for begin_, end, share in spans
-            for n in range(max(begin_ + 1, plan.looks[0]), end + 1)
-            if cases * 0.5**n <= share * plan.level
-        ),
-        None,
-    )
+    shares = dict(zip(plan.looks, plan.shares(), strict=True))
+    for rounds in plan.looks if planned else range(plan.looks[0], plan.looks[-1] + 1):
+        share = shares[next(look for look in plan.looks if look >= rounds)]
+        if cases * 0.5**rounds <= share * plan.level:
+            return rounds
+    return None
 
 
 @dataclass(frozen=True, eq=False)

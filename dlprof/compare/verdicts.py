@@ -54,15 +54,23 @@ _PROMISED_COPY: Mapping[str, tuple[int, str]] = MappingProxyType(
 """What is documented to copy and does not is wrong (DLP018): its user writes into the source."""
 
 
+CRASHED = "crashed"
+"""What a measure is in which HEAD's worker crashed."""
+
+
 @dataclass(frozen=True)
 class Change:
-    """``what`` was ``before`` in BASE and is ``after`` in HEAD."""
+    """``what`` was ``before`` in BASE and is ``after`` in HEAD.
+
+    ``worst`` is the worst word of HEAD's processes, where they disagree.
+    """
 
     what: str
     before: str
     after: str
     direction: str
     severity: str = "info"
+    worst: str = ""
 
     @property
     def worse(self) -> bool:
@@ -144,11 +152,25 @@ def _of_measures(before: Known, after: Known) -> Iterator[Change]:
 def _crashes(base: Result, head: Result) -> Iterator[Change]:
     """Instruments in which HEAD's worker crashed, and of which BASE knows the end."""
     for what in DIAGNOSIS:
-        old, new = getattr(base, what), getattr(head, what)
-        if old is None or new is None or new.verdict != "unknown" or old.verdict == "unknown":
-            continue
-        if new.evidence.get("worker") == "crashed":
-            yield Change(what, old.verdict, "crashed", WORSE, "error")
+        old = getattr(base, what)
+        if old is not None and old.verdict != "unknown" and crashed_in(head, what):
+            yield Change(what, old.verdict, CRASHED, WORSE, "error")
+
+
+def crashed_in(result: Result, what: str) -> bool:
+    """Whether a worker crashed in this instrument of the diagnosis."""
+    found = getattr(result, what) if what in DIAGNOSIS else None
+    return (
+        found is not None
+        and found.verdict == "unknown"
+        and found.evidence.get("worker") == "crashed"
+    )
+
+
+def answers(result: Result, what: str) -> bool:
+    """Whether this measure of a result, one of :data:`SCALES` or ``peak_memory``, has an answer."""
+    scale = SCALES.get(what, {"ok": None})
+    return any(word in scale for word, _ in seen(getattr(result, what)))
 
 
 def _by_address(before: Known, after: Known) -> bool:
@@ -166,17 +188,19 @@ def _on_scale(
     old, new = getattr(base, what), getattr(head, what)
     if old is None or new is None or old.verdict == new.verdict:
         return None
-    before = [scale[word] for word, _ in seen(old) if word in scale]
-    after = [scale[word] for word, _ in seen(new) if word in scale]
+    before = [word for word, _ in seen(old) if word in scale]
+    after = [word for word, _ in seen(new) if word in scale]
     if not before:
         return None
     if not after:
         return Change(what, old.verdict, new.verdict, LOST)
     # Where the processes disagree the worst of them counts: a user may meet it.
-    gap = max(after)[0] - max(before)[0]
+    worst = max(after, key=scale.__getitem__)
+    gap = scale[worst][0] - max(scale[word][0] for word in before)
     direction = WORSE if gap > 0 else BETTER if gap < 0 else OTHER
-    severity = max(after)[1] if gap > 0 else "info"
-    return Change(what, old.verdict, new.verdict, direction, severity)
+    severity = scale[worst][1] if gap > 0 else "info"
+    others = "" if worst == new.verdict else worst
+    return Change(what, old.verdict, new.verdict, direction, severity, others)
 
 
 def _device(before: Known, after: Known) -> Iterator[Change]:

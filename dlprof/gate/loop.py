@@ -2,9 +2,9 @@
 
 A case is measured until it is decided, or given up: one that more rounds would not decide, and from
 nearly half of the time on every one that is not slower by enough with some certainty. Where the
-time is used up between two looks, the later one is taken of the rounds that there are: a look of
-its own, at the share of the level that is left for it. How many rounds those are is the clock's
-doing, and nothing that was found.
+time is used up between two looks, the later one is taken of the rounds that there are, with its own
+share of the level. How many rounds those are is the clock's doing, and depends on what was found
+only where another case is flagged: a pass of equal code that flags any has erred already.
 """
 
 from __future__ import annotations
@@ -131,12 +131,16 @@ class _Loop:
             why_not = self._until(self.course.next_look)
             if why_not == BUDGET and 0 < self.looked < self.rounds:
                 self._look()
-                return BUDGET if self.course.open.any() else DECIDED
+                return BUDGET if self._open() - self.turns.settled() else self._ended(SETTLED)
             if why_not is not None:
                 return why_not
             self._look()
             self._give_up()
-        return LAST if self.course.open.any() else DECIDED
+        return self._ended(LAST)
+
+    def _ended(self, open_: str) -> str:
+        """Why it stopped: ``open_`` where a case is open still."""
+        return open_ if self.course.open.any() else DECIDED
 
     def _look(self) -> None:
         self.course = after(self.course, self.turns.works())

@@ -111,7 +111,7 @@ def _sightless(task: Task, ran: Ran, stopped: bool) -> str:
     times = len(ran.course.words)
     if isinstance(task.base, Session) or not task.criteria.times:
         return ""
-    rounds = earliest(ran.course.plan, times)
+    rounds = earliest(ran.course.plan, times, planned=ran.stopped == HALF_OVER)
     if ran.stopped not in (BUDGET, HALF_OVER) or rounds is None or ran.looked >= rounds:
         return ""
     came = (

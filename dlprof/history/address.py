@@ -50,6 +50,14 @@ class Address:
     def protocol(self) -> str:
         return self.text.partition("://")[0].rpartition("::")[2]
 
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        """Those of all addresses of a chain."""
+        heads = (part.partition("://") for part in _LINK.split(self.text))
+        # What stands before the first address may be a chain itself: zip::simplecache::s3://…
+        chains = (head.split("::") if not colon else [head] for head, colon, _ in heads)
+        return tuple(protocol for chain in chains for protocol in chain)
+
     def told(self, message: str) -> str:
         """A message of a driver in one line, without what :attr:`shown` hides."""
         for secret in sorted(self._secrets(), key=len, reverse=True):

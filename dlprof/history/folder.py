@@ -171,7 +171,7 @@ def _remote(address: Address) -> RemoteFolder:
     import fsspec
     from fsspec.core import url_to_fs
 
-    for protocol in _protocols(address.text):
+    for protocol in address.protocols:
         try:
             fsspec.get_filesystem_class(protocol)
         except ImportError as error:
@@ -184,11 +184,6 @@ def _remote(address: Address) -> RemoteFolder:
     with _in_words(address, "open"):
         system, root = url_to_fs(address.text)
         return RemoteFolder(address, system, root.rstrip("/") or root)
-
-
-def _protocols(text: str) -> Iterator[str]:
-    for part in text.split("::"):
-        yield part.partition("://")[0]
 
 
 def _driver(address: Address, protocol: str, error: ImportError) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,21 @@ RENEWED = "platform"
 no other machine, or a history would begin anew with every update."""
 
 UNKNOWN = "unknown machine"
+GPU_FACT = "GPU "
 SHORT = 60
 
 
 @dataclass(frozen=True)
 class Machine:
-    """``facts`` tell machines apart; ``name`` is for people."""
+    """``facts`` tell machines apart; ``name`` is for people.
+
+    ``nameless`` are GPUs that CUDA counts and of which nothing else is known: NVML has their names,
+    and may be missing.
+    """
 
     facts: tuple[tuple[str, str], ...]
     name: str
+    nameless: int = 0
 
 
 def machine_of(environment: Mapping[str, Any]) -> Machine:
@@ -32,10 +38,29 @@ def machine_of(environment: Mapping[str, Any]) -> Machine:
     found = environment.get("gpus")
     gpus = [mapping(gpu) for gpu in (found if isinstance(found, list) else [])]
     facts += [
-        (f"GPU {index} {name}", gpu.get(name)) for index, gpu in enumerate(gpus) for name in GPU
+        (f"{GPU_FACT}{index} {name}", gpu.get(name))
+        for index, gpu in enumerate(gpus)
+        for name in GPU
     ]
     known = tuple((name, str(value)) for name, value in facts if value is not None)
-    return Machine(known, _name(environment, gpus))
+    counted = environment.get("cuda_devices")
+    nameless = counted if isinstance(found, str) and isinstance(counted, int) else 0
+    return Machine(known, _name(environment, gpus), nameless)
+
+
+def recognised(machine: Machine, known: Collection[Machine]) -> Machine:
+    """The one machine of ``known`` whose GPUs have names and whose other facts are the same, with
+    as many devices; ``machine`` itself where none is so, or several are.
+    """
+    if not machine.nameless:
+        return machine
+    fitting = [
+        other
+        for other in known
+        if not other.nameless
+        and tuple(fact for fact in other.facts if not fact[0].startswith(GPU_FACT)) == machine.facts
+    ]
+    return fitting[0] if len(fitting) == 1 else machine
 
 
 def _name(environment: Mapping[str, Any], gpus: list[Mapping[str, Any]]) -> str:

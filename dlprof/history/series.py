@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dlprof import stats
+from dlprof.compare.comparison import path_of, tried_of
 from dlprof.compare.match import Key, asked_for, code_key
 from dlprof.compare.process import Side, median_ns, processes, steady
 from dlprof.compare.statistic import STATEFUL_BYTES
 from dlprof.compare.surroundings import untrusted
 from dlprof.history.entry import Entry
-from dlprof.history.machine import Machine, machine_of
+from dlprof.history.machine import Machine, machine_of, recognised
 from dlprof.rules.known import Known
-from dlprof.session import CaseRecord, Header, Result
+from dlprof.session import CaseRecord, Header, Result, Verdict
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Point:
 
     ``side`` are its processes, of the mode that most of them are in; empty where there is no time
     to be trusted: ``doubt`` says why. ``header`` is the session's, with the case's environment.
+    ``tried`` is what the session saw of the path at chosen addresses, at whichever shape.
     """
 
     entry: Entry
@@ -31,6 +33,7 @@ class Point:
     result: Result
     side: Side
     doubt: str = ""
+    tried: Verdict | None = None
 
     @property
     def time_ns(self) -> float | None:
@@ -59,15 +62,19 @@ def series_of(entries: Sequence[Entry], measure: str) -> tuple[Series, ...]:
     """
     found: dict[tuple[Machine, str, Key], list[Point]] = {}
     machines: dict[Machine, None] = {}
-    for entry in entries:
-        places = _places(entry)
-        for result in _unambiguous(entry):
-            place = places.get(result.environment or "", places[""])
+    sessions = _sessions(entries)
+    for one in sessions:
+        tried = tried_of(one.entry.session.results)
+        for result in _unambiguous(one.entry):
+            environment = result.environment or ""
+            place = one.places.get(environment, one.places[""])
             machines.setdefault(place.machine)
-            where = place.machine, result.environment or "", code_key(result.case)
-            found.setdefault(where, []).append(_point(entry, place.header, result, measure))
+            point = _point(one.entry, place.header, result, measure)
+            point = replace(point, tried=tried.get(path_of(result)))
+            where = place.machine, environment, code_key(result.case)
+            found.setdefault(where, []).append(point)
     order = list(machines)
-    later = _Later(entries)
+    later = _Later(sessions)
     made = [
         Series(
             points[-1].result.case,
@@ -79,6 +86,35 @@ def series_of(entries: Sequence[Entry], measure: str) -> tuple[Series, ...]:
         for (machine, environment, _), points in found.items()
     ]
     return tuple(sorted(made, key=lambda one: order.index(one.machine)))
+
+
+@dataclass(frozen=True)
+class _Session:
+    """An entry with the places that it measured in."""
+
+    entry: Entry
+    places: dict[str, Place]
+
+    @property
+    def environments(self) -> set[str]:
+        """The names of its environments, "" for the only one."""
+        return set(self.places) - {""} or {""}
+
+
+def _sessions(entries: Sequence[Entry]) -> list[_Session]:
+    """All sessions; where the GPUs of one have no names, its machine is the one that it can be."""
+    found = [_Session(entry, _places(entry)) for entry in entries]
+    known = {place.machine for one in found for place in one.places.values()}
+    return [
+        replace(
+            one,
+            places={
+                name: replace(place, machine=recognised(place.machine, known))
+                for name, place in one.places.items()
+            },
+        )
+        for one in found
+    ]
 
 
 def _unambiguous(entry: Entry) -> Iterator[Result]:
@@ -143,10 +179,13 @@ def _of_one_mode(side: Side) -> Side:
 
 
 def _once(points: Iterable[Point]) -> list[Point]:
-    """A session that was added before and after ``--resume`` counts once, with all its rounds."""
+    """A session that was added before and after ``--resume`` counts once, with all its rounds.
+
+    Its first process is the same, whatever was measured later.
+    """
     kept: dict[Any, Point] = {}
     for point in points:
-        first = point.side[0] if point.side else None
+        first = next(iter(processes(point.result, "host")), None)
         name = (point.entry.created, first, point.entry.id if first is None else "")
         if name not in kept or len(kept[name].side) <= len(point.side):
             kept[name] = point
@@ -156,19 +195,22 @@ def _once(points: Iterable[Point]) -> list[Point]:
 class _Later:
     """Which sessions came after a point, and whether they were asked for its case."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self._entries = entries
-        self._machines = [machine_of(entry.session.environment) for entry in entries]
-        self._places = {entry.id: place for place, entry in enumerate(entries)}
+    def __init__(self, sessions: Sequence[_Session]) -> None:
+        self._sessions = sessions
+        self._at = {one.entry.id: at for at, one in enumerate(sessions)}
 
     def without(self, machine: Machine, last: Point) -> int:
         """How many later sessions of the machine were asked for the case of ``last`` in vain."""
-        after = range(self._places[last.entry.id] + 1, len(self._entries))
-        return sum(
-            self._machines[place] == machine and _was_asked(self._entries[place].session, last)
-            for place in after
-        )
+        after = self._sessions[self._at[last.entry.id] + 1 :]
+        return sum(_was_asked(one, machine, last) for one in after)
 
 
-def _was_asked(header: Header, point: Point) -> bool:
-    return header.complete and header.request != {} and asked_for(header, point.result.case)
+def _was_asked(session: _Session, machine: Machine, point: Point) -> bool:
+    """In its environment. A session that holds the case twice does not lack it."""
+    environment, header = point.result.environment or "", session.entry.session
+    if environment not in session.environments or not header.complete or header.request == {}:
+        return False
+    if session.places[environment].machine != machine:
+        return False
+    held = any(_name(one) == _name(point.result) for one in header.results)
+    return not held and asked_for(header, point.result.case)

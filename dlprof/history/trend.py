@@ -7,21 +7,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from dlprof.compare.decision import FAMILY_LEVEL
 from dlprof.compare.floors import Floor
 from dlprof.compare.process import logs, median_ns
-from dlprof.compare.surroundings import Difference, differences
-from dlprof.compare.verdicts import LOST, MEASURED, SCALES, UNTAKEN, Change, changes, kept_differs
+from dlprof.history.brought import Brought, brought
 from dlprof.history.series import Point, Series
 from dlprof.history.steps import Step, find_steps
-from dlprof.rules.known import seen
-from dlprof.session import Result
+from dlprof.history.verdicts import VerdictStep, verdict_steps
 from dlprof.stats import differ
-
-UNTOLD = ("seed", "rounds", "schema")
-"""Settings that change no time."""
 
 SHARED_BY = 0.9
 LEAST_SHARED = 4
@@ -29,37 +23,18 @@ LEAST_SHARED = 4
 
 
 @dataclass(frozen=True)
-class Brought:
-    """What changed between the last session before a step and the first one behind it.
-
-    ``labels`` are those of the two sessions, empty where they have none.
-    """
-
-    before: Point
-    behind: Point
-    labels: tuple[str, str]
-    differences: tuple[Difference, ...]
-
-
-@dataclass(frozen=True)
 class TimeStep:
-    """``shared``: how many cases of the machine step here, if that is nearly all of them."""
+    """``shared``: how many cases of the machine step here, of how many, if nearly all do."""
 
     step: Step
     brought: Brought
     times_ns: tuple[float, float]
     page_faults: tuple[float, float] | None = None
-    shared: int = 0
+    shared: tuple[int, int] | None = None
 
     @property
     def slower(self) -> bool:
         return self.step.ratio > 1
-
-
-@dataclass(frozen=True)
-class VerdictStep:
-    change: Change
-    brought: Brought
 
 
 @dataclass(frozen=True)
@@ -112,14 +87,14 @@ def _matches(series: Series, glob: str) -> bool:
 def _trend(series: Series, floor: Floor, level: float) -> Trend:
     timed = series.timed
     if not timed:
-        return Trend(series, (), _verdicts(series.points))
+        return Trend(series, (), verdict_steps(series.points))
     values = [logs(point.side) for point in timed]
     typical = sorted(median_ns(point.side) or 0.0 for point in timed)[len(timed) // 2]
     step = floor.step(typical)
     found = find_steps(values, step, level)
     steps = tuple(_time_step(timed, one) for one in found)
     last = found[-1].at if found else 0
-    return Trend(series, steps, _verdicts(series.points), _pending(timed[last:], step))
+    return Trend(series, steps, verdict_steps(series.points), _pending(timed[last:], step))
 
 
 def _time_step(timed: Sequence[Point], step: Step) -> TimeStep:
@@ -147,53 +122,6 @@ def _page_faults(before: Sequence[Point], behind: Sequence[Point]) -> tuple[floa
         return None
     middle = old[len(old) // 2], new[len(new) // 2]
     return middle if differ(*middle) else None
-
-
-def brought(before: Point, behind: Point) -> Brought:
-    """What the two sessions at a step differ in."""
-    labels = before.entry.label.text, behind.entry.label.text
-    told = [one for one in differences(before.header, behind.header) if one.what not in UNTOLD]
-    if kept_differs(before.result, behind.result):
-        old, new = _timed(before.result), _timed(behind.result)
-        told.append(Difference("what was timed", old, new, "setting"))
-    return Brought(before, behind, labels, tuple(told))
-
-
-def _timed(result: Result) -> str:
-    kept = result.fresh_source is not None and result.fresh_source.verdict == "kept"
-    return "a result that the framework keeps" if kept else "a new conversion"
-
-
-def _verdicts(points: Sequence[Point]) -> tuple[VerdictStep, ...]:
-    """The changes of verdict, for the worse and for the better, from session to session."""
-    taken = [point for point in points if point.result.status != UNTAKEN]
-    found: list[VerdictStep] = []
-    if not taken:
-        return ()
-    known = taken[0].result
-    for before, behind in pairwise(taken):
-        now = _carried(known, behind.result)
-        found += [
-            VerdictStep(change, brought(before, behind))
-            for change in changes(known, now)
-            if change.direction != LOST
-        ]
-        known = now
-    return tuple(found)
-
-
-def _carried(known: Result, now: Result) -> Result:
-    """The newer result; what it does not know is as it was when it was last known."""
-    if now.status not in MEASURED or known.status not in MEASURED:
-        return now
-    names = (*SCALES, "peak_memory")
-    lost = {name: getattr(known, name) for name in names if not _answers(now, name)}
-    return now.model_copy(update=lost)
-
-
-def _answers(result: Result, name: str) -> bool:
-    scale = SCALES.get(name, {"ok": None})
-    return any(word in scale for word, _ in seen(getattr(result, name)))
 
 
 def _pending(points: Sequence[Point], step: float) -> Pending | None:
@@ -226,7 +154,7 @@ def _told(
     machine = trend.series.machine
     counts = [at[machine, one.brought.behind.entry.id, one.slower] for one in trend.steps]
     return tuple(
-        replace(one, shared=count)
+        replace(one, shared=(count, cases[machine]))
         if count >= LEAST_SHARED and count >= SHARED_BY * cases[machine]
         else one
         for one, count in zip(trend.steps, counts, strict=True)

@@ -11,7 +11,9 @@ from rich.text import Text
 from dlprof.axes import shape_text
 from dlprof.clean import clean
 from dlprof.compare.floors import Floor
+from dlprof.compare.sequential import LOOKS
 from dlprof.gate.calibrate import Calibrated
+from dlprof.gate.measure import HALF
 from dlprof.gate.noise import LARGEST_FLOOR, CaseNoise, Noise
 from dlprof.gate.power import SIZES
 from dlprof.quantity import plain_time
@@ -92,7 +94,7 @@ def answers(found: Calibrated, floors: Sequence[Floor]) -> list[str]:
     asked = "; ".join(f"{floor.measure} {floor_text(floor)}" for floor in floors)
     floors_told = [case.gated_floor for case in noise.cases if case.gated_floor is not None]
     noisy = [case for case in noise.cases if case.gated_floor is None]
-    text = [_columns_text(noise, asked), _unseen_text(noise)]
+    text = [f"{_rounds_text(found)} {_columns_text(asked)}", _unseen_text(noise)]
     if floors_told:
         most = _size(max(floors_told))
         text.append(
@@ -128,10 +130,25 @@ def _noisy(case: CaseNoise) -> str:
     return f"{clean(case.case.code)} (a slowdown of {_size(case.caught)} would be caught)"
 
 
-def _columns_text(noise: Noise, asked: str) -> str:
+def _rounds_text(found: Calibrated) -> str:
+    """The rounds of a gate, or that one of equal code gives up before it has looked at all."""
+    time_text = duration_text(found.noise.budget_s)
+    needed_s = LOOKS[0] * found.round_s / HALF
+    if needed_s <= found.noise.budget_s:
+        return (
+            f"In {time_text} a gate has time for {found.noise.gate_rounds} rounds, "
+            "the later ones of what is not decided by then."
+        )
     return (
-        f"In {duration_text(noise.budget_s)} a gate has time for {noise.gate_rounds} rounds, "
-        "the later ones of what is not decided by then. "
+        f"{time_text} are too little: at nearly half of it a gate gives up what does not seem "
+        f"slower, and has no time for the {LOOKS[0]} rounds before its first look by then. It "
+        f"would call nothing the same. Give it {duration_text(needed_s)} with --budget, or fewer "
+        f"cases. What follows is of {LOOKS[0]} rounds."
+    )
+
+
+def _columns_text(asked: str) -> str:
+    return (
         f"catches: the least slowdown that it finds in 95 of 100 gates, with a floor of {asked}. "
         "tells: the least floor at which it finds a slowdown by the floor, and calls equal code "
         "the same."

@@ -11,6 +11,7 @@ from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL
 from dlprof.compare.floors import Floor
 from dlprof.compare.outcome import Outcome
 from dlprof.compare.record import Compared, Comparison, Time
+from dlprof.compare.verdicts import Change
 from dlprof.reports.comparison_text import answers, has_own_floor
 from dlprof.session import Header
 
@@ -89,7 +90,7 @@ def _case(case: Compared) -> dict[str, Any]:
         "asked": case.asked,
         "environment": case.environment or None,
         "times": [_time(time) for time in case.times],
-        "changes": [asdict(change) for change in case.changes],
+        "changes": [change_json(change) for change in case.changes],
     }
 
 
@@ -109,3 +110,8 @@ def _time(time: Time) -> dict[str, Any]:
         "beyond_asked": time.beyond,
         "rounds_needed": time.rounds,
     }
+
+
+def change_json(change: Change) -> dict[str, str]:
+    """``worst`` is there only where the processes of HEAD disagree."""
+    return {name: text for name, text in asdict(change).items() if text}

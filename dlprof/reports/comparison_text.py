@@ -18,7 +18,7 @@ from dlprof.session import ExpectationRecord
 
 FINE = 0.1
 """Narrower intervals are shown to a tenth of a percent."""
-LARGE = 10.0
+LARGE, SMALL = 10.0, 0.1
 
 
 def key_text(key: Key) -> str:
@@ -69,7 +69,9 @@ def ratio_text(time: Time) -> str:
 
 
 def _number(ratio: float, places: int) -> str:
-    return f"{ratio:,.0f}" if ratio >= LARGE else f"{ratio:.{places}f}"
+    if ratio >= LARGE:
+        return f"{ratio:,.0f}"
+    return f"{ratio:.{places}f}" if ratio >= SMALL else f"{ratio:.2g}"
 
 
 def shows_times(comparison: Comparison, outcome: Outcome) -> bool:
@@ -84,7 +86,7 @@ def floor_text(floor: Floor) -> str:
 
 def headline(comparison: Comparison, outcome: Outcome, code: int) -> str:
     """The one sentence that goes with an exit code."""
-    if code == NOT_KNOWN and comparison.invalid is not None:
+    if code == NOT_KNOWN and comparison.invalid is not None and outcome.times:
         return _incomparable(comparison.invalid)
     return answers(comparison, outcome)[0]
 
@@ -94,7 +96,7 @@ def answers(comparison: Comparison, outcome: Outcome) -> list[str]:
     if outcome.nothing:
         return [f"Nothing to compare: {outcome.nothing}.", *comparison.told]
     found = [*_regressions(outcome)]
-    if comparison.invalid is not None:
+    if comparison.invalid is not None and outcome.times:
         found.append(_incomparable(comparison.invalid))
         if not outcome.worse:
             found.append("Verdicts were compared, and none is worse.")
@@ -102,6 +104,8 @@ def answers(comparison: Comparison, outcome: Outcome) -> list[str]:
         found.append(_innocent(comparison, outcome))
     elif outcome.untold:
         found.append(f"Not known whether anything is slower: {outcome.untold}.")
+    if comparison.invalid is not None and not outcome.times:
+        found.append(f"Nor could times have been judged: {clean(comparison.invalid)}.")
     found += [
         *_allowed(comparison),
         *_unjudged(comparison, outcome),

@@ -133,8 +133,9 @@ def _lines(title: str, lines: Sequence[str]) -> Iterator[RenderableType]:
 
 
 def _doubt(reason: str, names: Sequence[str]) -> str:
-    named = ", ".join(list(dict.fromkeys(names))[:MOST_NAMED])
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    distinct = list(dict.fromkeys(names))
+    named = ", ".join(distinct[:MOST_NAMED])
+    more = f" and {len(distinct) - MOST_NAMED} more" if len(distinct) > MOST_NAMED else ""
     return f"{reason}: {named}{more}"
 
 

@@ -8,10 +8,12 @@ from dataclasses import asdict
 from typing import Any
 
 from dlprof.compare.decision import FAMILY_LEVEL
+from dlprof.history.brought import Brought
 from dlprof.history.entry import Entry
 from dlprof.history.series import Point
 from dlprof.history.store import History
-from dlprof.history.trend import Brought, Trend
+from dlprof.history.trend import Trend
+from dlprof.reports.comparison_json import change_json
 from dlprof.reports.history import answer
 
 SCHEMA = "dlprof.trend/1"
@@ -61,12 +63,14 @@ def _trend(trend: Trend) -> dict[str, Any]:
                 "sessions_before": step.step.before,
                 "sessions_behind": step.step.behind,
                 "page_faults": step.page_faults,
-                "shared_by": step.shared or None,
+                "shared_by": step.shared[0] if step.shared else None,
                 **_brought(step.brought),
             }
             for step in trend.steps
         ],
-        "verdicts": [{**asdict(step.change), **_brought(step.brought)} for step in trend.verdicts],
+        "verdicts": [
+            {**change_json(step.change), **_brought(step.brought)} for step in trend.verdicts
+        ],
         "pending": None if trend.pending is None else asdict(trend.pending),
         "missing": series.missing,
     }

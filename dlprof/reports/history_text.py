@@ -8,8 +8,10 @@ from datetime import datetime
 
 from dlprof.axes import shape_text
 from dlprof.clean import clean
+from dlprof.history.brought import Brought
 from dlprof.history.series import Series
-from dlprof.history.trend import Brought, TimeStep, Trend, VerdictStep
+from dlprof.history.trend import TimeStep, Trend
+from dlprof.history.verdicts import VerdictStep
 from dlprof.quantity import plain_time
 
 LONGEST_LABEL = 40
@@ -17,7 +19,7 @@ HASH, COMMIT = 40, 12
 """Characters of a commit, and how many of them are shown."""
 MOST_DIFFERENCES = 6
 HEXADECIMAL = frozenset("0123456789abcdef")
-LARGE = 10.0
+LARGE, SMALL = 10.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,16 @@ def time_step_text(step: TimeStep) -> str:
         few, many = (f"{value:.0f}" for value in step.page_faults)
         text += f"; page faults per call {few} → {many}: another mode"
     if step.shared:
-        text += f"; all {step.shared} cases shift here: the machine, or what they share"
+        count, cases = step.shared
+        which = f"all {cases}" if count == cases else f"{count} of {cases}"
+        text += f"; {which} cases shift here: the machine, or what they share"
     return text
 
 
 def number(ratio: float) -> str:
-    return f"{ratio:,.0f}" if ratio >= LARGE else f"{ratio:.2f}"
+    if ratio >= LARGE:
+        return f"{ratio:,.0f}"
+    return f"{ratio:.2f}" if ratio >= SMALL else f"{ratio:.2g}"
 
 
 def verdict_text(step: VerdictStep) -> str:
@@ -131,7 +137,7 @@ def pending_text(trend: Trend) -> str:
         return ""
     sessions = "newest session" if found.sessions == 1 else f"{found.sessions} newest sessions"
     verb = "takes" if found.sessions == 1 else "take"
-    return f"the {sessions} {verb} {number(found.ratio)} times as long; too few yet to tell"
+    return f"its {sessions} {verb} {number(found.ratio)} times as long; too few yet to tell"
 
 
 def doubts_of(trends: Sequence[Trend]) -> dict[str, list[str]]:
@@ -141,7 +147,7 @@ def doubts_of(trends: Sequence[Trend]) -> dict[str, list[str]]:
         points = trend.series.points
         if points and points[-1].doubt:
             reason = clean(points[-1].doubt.strip().splitlines()[0])
-            found.setdefault(f"no time in the newest session: {reason}", []).append(
+            found.setdefault(f"no time in the newest session of the case: {reason}", []).append(
                 name_of(trend.series)
             )
         if trend.series.missing:

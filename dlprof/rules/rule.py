@@ -28,7 +28,8 @@ class Claim:
 class Rule:
     """Its page is ``pages/{id}.md``. ``needs`` is the instrument of the diagnosis without which it
     finds nothing; empty where there is none. ``lacks`` says what else it would need that none of
-    these results has, in words; empty where it could look.
+    these results has, in words; empty where it could look. ``times`` says that it finds one time to
+    be longer than another, which one process hardly tells; such a finding is no error.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Rule:
     claims: Callable[[Survey], Iterator[Claim]]
     needs: str = ""
     lacks: Callable[[Sequence[Result]], str] = lambda _: ""
+    times: bool = False
 
     def findings(self, survey: Survey) -> Iterator[Finding]:
         for claim in self.claims(survey):

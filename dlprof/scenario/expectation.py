@@ -18,6 +18,9 @@ ANY = PairPattern("*", "*")
 
 MET, MISSED, UNKNOWN = "met", "not met", "not checked"
 
+TIMED = frozenset({rule.id for rule in RULES if rule.times} | set(SEVERITIES) - {"error"})
+"""What one process hardly tells: rules that compare times, whose findings are no errors."""
+
 
 @dataclass(frozen=True)
 class Expectation:
@@ -102,7 +105,7 @@ def _blind(expectation: Expectation, seen: Sequence[_Seen], rounds: int) -> str:
     instrument = NEEDS.get(expectation.what)
     if instrument and not any(instrument in one.known for one in those):
         return f"{instrument.replace('_', ' ')} was not measured, or could not be told"
-    if rounds == 1 and not instrument:
+    if rounds == 1 and expectation.what in TIMED:
         return "one process only, so that times cannot be told apart"
     return ""
 

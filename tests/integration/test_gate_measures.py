@@ -272,6 +272,7 @@ def test_a_pair_needs_no_scenario(tmp_path, python):
         (("{scenario}", "--base-python", "{old}"), "name both interpreters"),
         (("{scenario}", "--base-python", "{old}", "--head-python", "/nowhere"), "no interpreter"),
         (("a.json", "b.json", "--budget", "3"), "leave --budget out"),
+        (("a.json", "b.json", "--budget", "0"), "leave --budget out"),
         (
             ("{scenario}", "--base-python", "{old}", "--head-python", "{old}", "-o", "a.json"),
             "folder",
@@ -288,6 +289,27 @@ def test_a_command_line_that_makes_no_sense_is_told_in_one_sentence(
     assert said in done.sentence()
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[environment]]\nname = "a"\npython = "{python}"\n', "names environments, and here one"),
+        ('[[step]]\nframework = "torch"\nmodel = "m.py"\n', "has steps, which take no turns"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["gate", "calibrate"])
+def test_a_scenario_that_cannot_be_measured_in_turns_is_refused(
+    tmp_path, scenario, verb, text, said
+):
+    whole = scenario.read_text(encoding="utf-8") if "environment" in text else ""
+    title = 'title = "a"\nquestion = "b?"\nshapes = ["4"]\n'
+    text = (whole or title) + text.format(python=sys.executable)
+    scenario.write_text(text, encoding="utf-8")
+    sides = ("--base-python", sys.executable, "--head-python", sys.executable)
+    done = dlprof(verb, scenario, *(sides if verb == "gate" else ()), state=tmp_path)
+    assert done.code == 2
+    assert said in done.sentence()
+
+
 def test_a_verdict_that_the_scenario_does_not_look_for_is_refused_before_anything_is_measured(
     tmp_path, scenario, python
 ):
@@ -300,15 +322,20 @@ def test_a_verdict_that_the_scenario_does_not_look_for_is_refused_before_anythin
 
 
 @pytest.mark.parametrize(
-    ("expected", "code", "said"),
-    [("no error", 0, "HEAD is not slower"), ("error", 1, "HEAD does not do what the scenario")],
+    ("expected", "fail_on", "code", "said"),
+    [
+        ("no error", "ready:900%", 0, "HEAD is not slower"),
+        ("error", "ready:900%", 1, "HEAD does not do what the scenario"),
+        ("no error", "warning", 0, "HEAD is not worse"),
+        ("error", "warning", 1, "HEAD does not do what the scenario"),
+    ],
 )
 def test_what_the_scenario_expects_is_expected_of_head(
-    tmp_path, scenario, python, expected, code, said
+    tmp_path, scenario, python, expected, fail_on, code, said
 ):
     with scenario.open("a", encoding="utf-8") as file:
         file.write(f'expect = ["{expected}"]\n')
-    words = ("--fail-on", "ready:900%", "--junit", tmp_path / "told.xml")
+    words = ("--fail-on", fail_on, "--junit", tmp_path / "told.xml")
     done = gate(tmp_path, scenario, python("old"), python("new"), *words)
     assert done.code == code, done.out + done.err
     assert said in " ".join(done.out.split())

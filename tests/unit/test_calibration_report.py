@@ -22,6 +22,25 @@ def test_a_case_that_needs_too_large_a_floor_is_too_noisy_to_gate():
     )
 
 
+@pytest.mark.parametrize(
+    ("round_s", "said"),
+    [
+        (1.0, "In 5 min a gate has time for 8 rounds, the later ones of what is not decided"),
+        (16.8, "In 5 min a gate has time for 8 rounds"),
+        (
+            20.0,
+            (
+                "5 min are too little: at nearly half of it a gate gives up what does not seem "
+                "slower, and has no time for the 8 rounds before its first look by then. It would "
+                "call nothing the same. Give it 6 min with --budget, or fewer cases."
+            ),
+        ),
+    ],
+)
+def test_it_says_how_many_rounds_a_gate_has_time_for(round_s, said):
+    assert answers(Calibrated(noise(of()), (), round_s), FLOORS)[0].startswith(said)
+
+
 def test_it_says_how_rare_a_state_may_be_that_it_did_not_see():
     unseen = answers(Calibrated(noise(of(), rounds=49), (), 1.0), FLOORS)[1]
     assert "these 49: a state that fewer than one process in 32 is in may be missing" in unseen

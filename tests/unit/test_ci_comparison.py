@@ -8,8 +8,10 @@ import pytest
 from builders import make_result
 from comparison_builders import compared, medians, suite, timed
 
+from dlprof.compare.outcome import NOT_KNOWN
 from dlprof.reports.ci.check import ERROR, FAILED, PASSED, SKIPPED
 from dlprof.reports.ci.of_comparison import checks, doubts, remarks
+from dlprof.reports.comparison_text import answers, headline
 
 pytestmark = pytest.mark.unit
 
@@ -131,6 +133,33 @@ def test_other_machines_are_one_error_and_one_remark():
     assert remark.text == (
         "The times cannot be compared: measured on different machines: cpu A → B."
     )
+
+
+def test_where_only_verdicts_are_judged_other_machines_are_no_error():
+    crashed = make_result("numpy.z(x)", None, case={"import": "z"}, status="crashed", reason="SEGV")
+    sides = [*suite(), crashed], [*suite(seed=50), crashed]
+    found, result = compared(*sides, "warning", **other_machines())
+    (remark,) = remarks(found, result, doubts(GATE))
+    assert (remark.rule, remark.subject) == ("invalid", "numpy.z(x)")
+    assert outcomes(*sides, "warning", **other_machines())["can be compared"] == (PASSED, "")
+    said = headline(found, result, result.code())
+    assert said == "No verdict of 9 cases is worse, but not everything could be compared."
+    assert "Nor could times have been judged: measured on different" in " ".join(
+        answers(found, result)
+    )
+
+
+def test_on_other_machines_a_case_that_crashed_is_told_beside_it():
+    crashed = make_result("numpy.z(x)", None, case={"import": "z"}, status="crashed", reason="SEGV")
+    found, result = compared([*suite(), crashed], [*suite(seed=50), crashed], **other_machines())
+    told = [(one.rule, one.subject) for one in remarks(found, result, doubts(GATE))]
+    assert told == [("incomparable", ""), ("invalid", "numpy.z(x)")]
+
+
+def test_where_no_time_is_there_to_be_judged_other_machines_leave_an_error():
+    found, result = compared(suite(), suite(seed=50), "device:10%", **other_machines())
+    assert result.code() == NOT_KNOWN
+    assert next(checks(found, result, doubts(GATE))).outcome == ERROR
 
 
 def test_the_first_check_has_the_answers():

@@ -95,6 +95,19 @@ def test_a_run_that_was_stopped_is_an_error():
     assert not measured_to_the_end(session, remarks(session, session.results))
 
 
+def test_a_rule_that_fail_on_names_and_nothing_looked_for_is_an_error():
+    session = make_session(make_result("f(x)"))
+    unseen = parse(["DLP001,DLP012,asymmetric"]).unseen(session.results)
+    found = list(checks(session, session.results, unseen=unseen))
+    errors = {check.name: check.said for check in found if check.outcome == ERROR}
+    assert list(errors) == ["--fail-on DLP001", "--fail-on DLP013"]
+    assert "not measured: ordering" in errors["--fail-on DLP001"]
+    said = remarks(session, session.results, unseen)
+    assert [(one.rule, one.severity, one.text) for one in said] == [
+        ("blind", "error", text) for text in errors.values()
+    ]
+
+
 def test_expectations_are_checks():
     missed = {"text": "no error", "verdict": "not met"}
     unknown = {"text": "DLP003 on tf->*", "verdict": "not checked", "reason": "no diagnosis"}

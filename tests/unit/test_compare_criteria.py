@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dlprof.compare.criteria import WORDS, Criteria, parse
 from dlprof.compare.floors import MEASURES, Floor
-from dlprof.compare.verdicts import Change
+from dlprof.compare.verdicts import CRASHED, Change
 from dlprof.errors import UsageError
 
 pytestmark = pytest.mark.unit
@@ -102,6 +102,19 @@ def test_every_word_is_known(word):
 
 def test_a_crash_fails_whatever_is_asked_for():
     assert parse(["unsafe"]).fails(Change("status", "ok", "crashed", "worse", "error"))
+
+
+@pytest.mark.parametrize(("word", "fails"), [("copy", True), ("wrong", False)])
+def test_where_processes_disagree_the_worst_of_them_is_meant(word, fails):
+    change = Change("ownership", "view", "varies", "worse", "warning", "copy")
+    assert parse([word]).fails(change) == fails
+
+
+@pytest.mark.parametrize(
+    ("word", "fails"), [("dangling", True), ("retained", True), ("copy", False)]
+)
+def test_a_crash_of_the_measure_that_a_word_is_of_fails(word, fails):
+    assert parse([word]).fails(Change("lifetime", "safe", CRASHED, "worse", "error")) == fails
 
 
 def test_what_is_better_never_fails():

@@ -505,6 +505,21 @@ def test_nothing_to_compare_is_told_and_never_passes(base, head, reason):
     assert result.code() == result.code(DONE) == NOTHING
 
 
+@pytest.mark.parametrize("status", ["ok", "unsupported"])
+def test_a_case_that_is_gone_is_a_regression_whatever_becomes_of_the_others(status):
+    base = [timed("a"), timed("b", status="unsupported", reason="no")]
+    _, result = compared(base, [timed("b", status=status)])
+    assert (result.nothing, result.code(DONE)) == ("", REGRESSION)
+    assert [case.case.import_ for case in result.gone] == ["a"]
+
+
+def test_a_view_that_some_processes_copy_is_a_copy_for_fail_on():
+    processes = [{"verdict": word, "evidence": {}} for word in ("view", "copy", "view")]
+    varies = {"verdict": "varies", "evidence": {"processes": processes}}
+    _, result = compared(suite(), suite(seed=50, ownership=varies), "copy")
+    assert result.code() == REGRESSION
+
+
 @pytest.mark.parametrize(
     ("fail_on", "code"),
     [(("copy",), REGRESSION), (("warning",), REGRESSION), (("error",), DONE), (("wrong",), DONE)],

@@ -201,6 +201,12 @@ def test_what_the_end_of_the_time_decides_is_decided():
     assert (words(ran), ran.stopped) == (["SAME"], DECIDED)
 
 
+def test_where_only_what_is_refused_is_left_the_end_of_the_time_left_nothing_open():
+    turns = FakeTurns([1.0, 1.0], [0.03, 0.03], refused=[1], round_s=10.0, seed=5)
+    ran = run(turns, 2, Deadline.after(105.0, turns.clock))
+    assert (ran.looked, words(ran), ran.stopped) == (11, ["SAME", "UNSURE"], SETTLED)
+
+
 def test_the_look_at_the_end_has_the_share_of_one():
     ran = within(LOOKS[1] - 1, ratio=1.0, sd=0.04, seed=3)
     assert ran.stopped == BUDGET

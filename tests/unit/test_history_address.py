@@ -44,6 +44,27 @@ def test_no_password_is_shown_whatever_is_in_it(password):
     assert password not in parse(f"s3://user:{password}@bucket/folder").shown
 
 
+def test_a_password_with_colons_is_no_address_of_a_chain():
+    text = "ftp://bob:ab::secret@localhost:1/h"
+    assert parse(text).protocols == ("ftp",)
+    with pytest.raises(HistoryError) as refusal:
+        folder_at(parse(text))
+    assert "secret" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "protocols"),
+    [
+        ("s3://bucket", ("s3",)),
+        ("simplecache::s3://key:a::b@bucket", ("simplecache", "s3")),
+        ("zip::simplecache::s3://bucket/a.zip", ("zip", "simplecache", "s3")),
+        ("zip://inner::ftp://host/a.zip", ("zip", "ftp")),
+    ],
+)
+def test_the_protocols_of_a_chain_are_those_of_its_addresses(text, protocols):
+    assert parse(text).protocols == protocols
+
+
 @pytest.mark.parametrize("text", ["s3://bucket/folder", "memory://history", "gs://bucket"])
 def test_an_address_without_secrets_is_shown_as_it_is(text):
     assert parse(text).shown == text

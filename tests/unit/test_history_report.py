@@ -92,7 +92,7 @@ def test_machines_stand_apart():
 
 def test_what_is_too_new_to_tell_is_told():
     said = " ".join(text(month(stepped(12, 11, 1.5))).split())
-    assert "the newest session takes 1.50 times as long; too few yet to tell" in said
+    assert "its newest session takes 1.50 times as long; too few yet to tell" in said
 
 
 def test_the_json_holds_every_point_and_step(eventful):

@@ -238,6 +238,54 @@ def test_the_last_sessions_can_be_asked_for(folder):
     assert found.left_out == 3
 
 
+def spoil(folder, one, content=b"PAR1"):
+    """Put something else in the place of an entry."""
+    if isinstance(folder, RemoteFolder):
+        folder.system.pipe_file(f"{folder.root}/{one.name}", content)
+    else:
+        (folder.path / one.name).write_bytes(content)
+
+
+def test_of_the_last_sessions_those_count_that_can_be_read(folder):
+    entries = [entry(number, result(seed=number)) for number in range(5)]
+    add(folder, entries)
+    spoil(folder, entries[4])
+    spoil(folder, entries[2])
+    found = read(folder, last=2)
+    assert list(found.entries) == [entries[1], entries[3]]
+    assert [name for name, _ in found.ignored] == [entries[2].name, entries[4].name]
+    assert found.left_out == 1
+
+
+def test_a_history_of_which_no_file_can_be_read_is_told(folder, monkeypatch):
+    add(folder, [entry(number, result(seed=number)) for number in range(2)])
+
+    def refuse(self, name):
+        raise HistoryError(f"cannot read the history: {name}: Permission denied")
+
+    monkeypatch.setattr(type(folder), "read", refuse)
+    with pytest.raises(HistoryError, match="Permission denied"):
+        read(folder)
+
+
+def test_a_measurement_whose_file_is_damaged_is_not_called_there(folder):
+    one = entry(0, result())
+    add(folder, [one])
+    spoil(folder, one)
+    with pytest.raises(HistoryError, match=r"it is damaged.*take that file away and add"):
+        add(folder, [one])
+
+
+def test_a_session_that_was_added_before_and_after_it_was_finished_counts_once(folder):
+    part = entry(0, result("a", processes=2), complete=False)
+    whole = entry(0, result("a"), result("b"))
+    other = entry(1, result("a", seed=1), complete=False)
+    add(folder, [part, whole, other])
+    assert read(folder).entries == (whole, other)
+    assert read(folder, last=2).entries == (whole, other)
+    assert read(folder, last=1).entries == (other,)
+
+
 def test_a_place_that_is_not_there_is_no_history(folder):
     with pytest.raises(HistoryError, match="there is no history at "):
         read(folder)

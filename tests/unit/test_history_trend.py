@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from history_builders import created, entry, machine, month, result, stepped, trend, trends
 
 from dlprof.history.series import series_of
 from dlprof.history.trend import chosen
+from dlprof.reports.history_text import number, time_step_text
 
 pytestmark = pytest.mark.unit
 
@@ -140,6 +143,115 @@ def test_what_became_unknown_is_no_step():
     assert trend(month([1000.0] * 4, change)).verdicts == ()
 
 
+def texts(found):
+    return [str(step.change) for step in found]
+
+
+@pytest.mark.parametrize("status", ["crashed", "timeout", "unsupported"])
+def test_a_change_of_verdict_is_told_across_a_session_without_an_answer(status):
+    def change(number):
+        lost = {"status": status, "reason": "no"} if number == 3 else {}
+        return {"ownership": COPY if number > 3 else VIEW, **lost}
+
+    found = trend(month([1000.0] * 6, change)).verdicts
+    assert texts(found) == [
+        f"status: ok, now {status}", f"status: {status}, now ok", "ownership: view, now copy"
+    ]  # fmt: skip
+    before, behind = (getattr(found[2].brought, name).entry for name in ("before", "behind"))
+    assert (before.session.created, behind.session.created) == (created(2), created(4))
+
+
+def test_a_change_of_verdict_is_since_the_last_session_that_knew_it():
+    words = ("synchronous", None, None, "host-sync")
+
+    def change(number):
+        word = words[number]
+        return {"ordering": word and {"verdict": word, "evidence": {}}}
+
+    header = lambda number: packages(numpy="2.5.0" if number else "2.4.0")  # noqa: E731
+    (step,) = trend(month([1000.0] * 4, change, header)).verdicts
+    assert step.brought.before.entry.session.created == created(0)
+    assert [str(one) for one in step.brought.differences] == ["numpy 2.4.0 → 2.5.0"]
+
+
+def test_a_crash_of_an_instrument_is_a_step_once_and_so_is_its_end():
+    safe = {"verdict": "safe", "evidence": {}}
+    crash = {"verdict": "unknown", "evidence": {"worker": "crashed", "reason": "SIGSEGV"}}
+    known = (safe, crash, None, crash, safe, crash)
+    found = trend(month([1000.0] * 6, lambda number: {"lifetime": known[number]})).verdicts
+    assert texts(found) == [
+        "lifetime: safe, now crashed",
+        "lifetime: crashed, now safe",
+        "lifetime: safe, now crashed",
+    ]
+    assert [step.change.direction for step in found] == ["worse", "better", "worse"]
+
+
+def test_what_depends_on_the_address_is_no_step_at_any_shape():
+    """The instrument looks at the first shape only."""
+    seen = {
+        "aligned": {"verdict": "view", "evidence": {}},
+        "sliced": {"verdict": "copy", "evidence": {}},
+    }
+    looked = {"verdict": "dependent", "evidence": seen}
+
+    def session(number):
+        first = result("a", seed=number, alignment=looked)
+        word = COPY if number % 2 else VIEW
+        return entry(number, first, result("a", ownership=word, case={"shape": (64, 64)}))
+
+    found = trends([session(number) for number in range(6)])
+    assert [texts(one.verdicts) for one in found] == [[], []]
+
+
+def test_a_session_of_other_environments_lacks_nothing():
+    request = {"pairs": [["torch", "numpy"]]}
+
+    def named(number, *names):
+        environments = [{**machine(), "name": name} for name in names]
+        found = [result("a").model_copy(update={"environment": name}) for name in names]
+        return entry(number, *found, environments=environments, request=request)
+
+    both, one = named(0, "old", "new"), [named(number, "new") for number in (1, 2)]
+    assert [each.series.missing for each in trends([both, *one])] == [0, 0]
+    alone = entry(0, result("a"), request=request)
+    assert [each.series.missing for each in trends([alone, *one])] == [0, 0]
+
+
+def test_a_session_that_holds_a_case_twice_does_not_lack_it():
+    request = {"pairs": [["torch", "numpy"]]}
+    twice = entry(1, result("a", seed=1), result("a", seed=2), request=request)
+    assert trend([entry(0, result("a"), request=request), twice]).series.missing == 0
+
+
+GPUS = [{"name": "Example 100", "sm_clock_max_mhz": 1980, "memory_clock_max_mhz": 3201}]
+UNNAMED = {"cuda_devices": 1, "gpus": "nvidia-ml-py is not installed"}
+
+
+def test_a_machine_whose_gpus_have_lost_their_names_is_the_same():
+    named = machine(cuda_devices=1, gpus=GPUS)
+    environments = [named, machine(**UNNAMED), named]
+    entries = month([1000.0] * 3, header=lambda number: {"environment": environments[number]})
+    assert len(trend(entries).series.points) == 3
+
+
+def test_a_machine_without_names_that_could_be_either_of_two_is_one_of_its_own():
+    first, second = (
+        machine(cuda_devices=1, gpus=[{"name": name}]) for name in ("Example 100", "Example 200")
+    )
+    environments = [first, second, machine(**UNNAMED)]
+    entries = month([1000.0] * 3, header=lambda number: {"environment": environments[number]})
+    assert len(trends(entries)) == 3
+
+
+@pytest.mark.parametrize("measure", ["ready", "device"])
+def test_a_session_that_was_finished_later_counts_once_by_any_measure(measure):
+    part = result("a", processes=3, device_time={"warm": {"median_ns": 70.0}})
+    whole = result("a", processes=3, device_time={"warm": {"median_ns": 71.0}})
+    entries = [entry(0, part, complete=False), entry(0, whole)]
+    assert len(trend(entries, measure).series.points) == 1
+
+
 @pytest.mark.parametrize("status", ["invalid", "skipped"])
 def test_a_session_that_was_disturbed_is_left_out_of_the_trend(status):
     change = lambda number: {"status": status, "reason": "no"} if number == 2 else {}  # noqa: E731
@@ -236,7 +348,17 @@ def test_a_shift_of_all_cases_at_once_is_told():
         for n in range(20)
     ]
     found = trends(entries)
-    assert [[step.shared for step in one.steps] for one in found] == [[5]] * 5
+    assert [[step.shared for step in one.steps] for one in found] == [[(5, 5)]] * 5
+    assert "; all 5 cases shift here" in time_step_text(found[0].steps[0])
+    nearly = replace(found[0].steps[0], shared=(18, 20), times_ns=(2e7, 2e3))
+    assert "; 18 of 20 cases shift here" in time_step_text(nearly)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(1234.5, "1,234"), (1.2, "1.20"), (0.1, "0.10"), (0.00012, "0.00012")]
+)
+def test_no_ratio_is_shown_as_nothing(ratio, text):
+    assert number(ratio) == text
 
 
 def test_a_step_of_one_case_is_not_shared():
@@ -251,7 +373,7 @@ def test_a_step_of_one_case_is_not_shared():
         for n in range(20)
     ]
     found = {one.series.case.import_: one.steps for one in trends(entries)}
-    assert [step.shared for step in found["a"]] == [0]
+    assert [step.shared for step in found["a"]] == [None]
     assert not any(found[name] for name in "bcde")
 
 

@@ -107,6 +107,14 @@ def test_each_assertion_can_pass(run, measured):
     ).assert_outcomes(passed=6)
 
 
+@pytest.mark.parametrize("rule", ["DLP001", "asymmetric", "DLP014"])
+def test_a_rule_that_could_look_at_nothing_is_no_pass(run, rule):
+    done = run(f'assert_no_finding("a", "b", rules="{rule}")')
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["E       AssertionError: nothing looked for DLP0*: not measured: *"])
+    done.stdout.no_fnmatch_line("*assertions.py*")
+
+
 def test_the_same_request_is_measured_once(run, measured):
     run(
         'assert_view("torch", "numpy", shape="64x32", path="f*")',

@@ -16,6 +16,7 @@ from dlprof.errors import UsageError
 from dlprof.rules import RULES, findings
 from dlprof.rules.finding import SEVERITIES, Finding, worst_first
 from dlprof.rules.pages import index, page
+from dlprof.scenario.expectation import TIMED
 from dlprof.session import Result
 from dlprof.slim import slim
 
@@ -217,6 +218,7 @@ def odd_results(draw):
 def test_no_rule_fails_on_any_combination_of_what_is_missing_or_odd(contents):
     found = findings([Result.model_validate(content) for content in contents])
     assert worst_first(found) == found
+    assert not {finding.rule for finding in found if finding.severity == "error"} & TIMED
     json.dumps([finding.as_dict() for finding in found])
 
 

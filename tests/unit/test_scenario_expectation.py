@@ -59,8 +59,20 @@ def test_without_its_instrument_a_rule_is_not_checked(text, ordering):
     )
 
 
-def test_one_process_cannot_tell_times_apart():
-    assert verdict("DLP012", rounds=1)[0] == "not checked"
+@pytest.mark.parametrize("text", ["DLP012", "no slow-path", "no warning", "info"])
+def test_one_process_cannot_tell_times_apart(text):
+    assert verdict(text, rounds=1) == (
+        "not checked",
+        "one process only, so that times cannot be told apart",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "met"),
+    [("no error", "met"), ("error", "not met"), ("no crash", "met"), ("wrong-values", "not met")],
+)
+def test_one_process_is_enough_for_what_takes_no_times(text, met):
+    assert verdict(text, rounds=1) == (met, "")
 
 
 def test_what_was_refused_everywhere_is_not_checked():

@@ -17,6 +17,9 @@ NOTICE = "notice"
 MOST = 10
 """GitHub shows no more of a level in one step, and drops the others without a word."""
 
+MOST_ARRAYS = 3
+"""Pairs and arrays that one annotation names."""
+
 SUMMARY_BYTES = 1 << 20
 """GitHub drops the summary of a step that is longer (1 MiB)."""
 
@@ -73,7 +76,9 @@ def _message(group: Sequence[Remark]) -> str:
     first = group[0]
     subjects = list(dict.fromkeys(remark.subject for remark in group if remark.subject))
     about = "" if not subjects or subjects[0] in first.text else f"{listed(subjects)}: "
-    parts = (f"{about}{first.text}", first.advice, first.array)
+    arrays = list(dict.fromkeys(remark.array for remark in group if remark.array))
+    more = [f"and {len(arrays) - MOST_ARRAYS:,} more"] if len(arrays) > MOST_ARRAYS else []
+    parts = (f"{about}{first.text}", first.advice, *arrays[:MOST_ARRAYS], *more)
     return "\n".join(part for part in parts if part)
 
 

@@ -83,15 +83,18 @@ def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[
 def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Remark, ...]:
     """Regressions as errors, doubts as errors where they fail, else as warnings."""
     whole = _incomparable(comparison, outcome, doubt)
-    found = [_remark(judged) for judged in _judged(comparison, outcome, doubt) if _told(judged)]
+    found = [
+        _remark(judged)
+        for judged in _judged(comparison, outcome, doubt)
+        # That no time could be judged is one thing to be said, not one for each case.
+        if _told(judged) and not (whole and judged.kind == INVALID and _has(judged.case, INVALID))
+    ]
     severity = "error" if doubt.unsure in (FAILED, ERROR) else "warning"
     found += of_expectations.remarks(comparison.head, severity)
     found += [_blind(word, doubt) for word in outcome.blind]
     found += [_ambiguous(key, doubt) for key in outcome.ambiguous]
     if whole:
         kind, said = whole
-        # That no time could be judged is one thing to be said, not one for each case.
-        found = [one for one in found if one.rule != INVALID.lower()]
         found.insert(0, Remark(kind.lower(), kind.lower(), "error", said, fingerprint(kind)))
     return distinct(sorted(found, key=lambda one: one.severity != "error"))
 
@@ -117,11 +120,11 @@ def _incomparable(
     """Word and reason; None also where times cannot be compared and nobody asked for times."""
     if outcome.nothing:
         return NOTHING, clean(f"Nothing to compare: {outcome.nothing}.")
-    judged = bool(outcome.invalid) or doubt.invalid == SKIPPED
-    if outcome.untold and comparison.invalid is None and doubt.invalid != SKIPPED:
-        return UNTOLD, clean(f"Not known whether HEAD is slower: {outcome.untold}.")
+    judged = (outcome.times and bool(outcome.invalid)) or doubt.invalid == SKIPPED
     if comparison.invalid is not None and judged:
         return INCOMPARABLE, clean(f"The times cannot be compared: {comparison.invalid}.")
+    if outcome.untold and doubt.invalid != SKIPPED:
+        return UNTOLD, clean(f"Not known whether HEAD is slower: {outcome.untold}.")
     return None
 
 

@@ -25,7 +25,7 @@ def checks(header: Header, unchecked: str = ERROR) -> Iterator[Check]:
         yield Check(SUITE, name, outcome, clean(one.verdict), said, said)
 
 
-def remarks(header: Header, unchecked: str = "warning") -> Iterator[Remark]:
+def remarks(header: Header, unchecked: str = "error") -> Iterator[Remark]:
     """One for each that is not met; ``unchecked`` is the severity of what could not be checked."""
     yield from (_unmet(one, unchecked) for one in header.expectations if one.verdict != MET)
 

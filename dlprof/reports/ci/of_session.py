@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from dlprof.clean import clean, first_line
 from dlprof.reports import command
@@ -20,7 +21,8 @@ Fails = Callable[[FindingRecord], bool]
 
 LOST = ("crashed", "timeout")
 RUN, LEFT_OUT = "the run", "left out"
-UNMEASURED, STOPPED = "nothing-measured", "stopped"
+UNMEASURED, STOPPED, BLIND = "nothing-measured", "stopped", "blind"
+NOTHING_UNSEEN: Mapping[str, str] = MappingProxyType({})
 
 
 def fails_nothing(_: FindingRecord) -> bool:
@@ -29,16 +31,23 @@ def fails_nothing(_: FindingRecord) -> bool:
 
 
 def checks(
-    header: Header, results: Iterable[Result], fails: Fails = fails_nothing
+    header: Header,
+    results: Iterable[Result],
+    fails: Fails = fails_nothing,
+    unseen: Mapping[str, str] = NOTHING_UNSEEN,
 ) -> Iterator[Check]:
     """One check for the run, one for each expectation, one for each case.
 
     A case fails by a finding that ``fails``; it is an error if it crashed or hung, and skipped if
-    the framework refuses it or it could not be tried.
+    the framework refuses it or it could not be tried. ``unseen`` are rules that ``--fail-on`` names
+    and that could look at nothing, with what they would need.
     """
     rows = rows_of(results)
     yield from _of_run(header, rows)
     yield from of_expectations.checks(header)
+    for rule, lack in unseen.items():
+        text = _blind(rule, lack).text
+        yield Check(RUN, f"--fail-on {rule}", ERROR, BLIND, text, text)
     findings = _by_case(header.findings, len(rows))
     for index, row in enumerate(rows):
         yield _of_case(row, findings[index], fails)
@@ -47,8 +56,13 @@ def checks(
             yield Check(RUN, _title(finding), FAILED, clean(finding.rule), *_told([finding]))
 
 
-def remarks(header: Header, results: Iterable[Result]) -> tuple[Remark, ...]:
-    """What there is to be said, worst first: once for each rule and way, whatever the shape."""
+def remarks(
+    header: Header, results: Iterable[Result], unseen: Mapping[str, str] = NOTHING_UNSEEN
+) -> tuple[Remark, ...]:
+    """What there is to be said, worst first: once for each rule and way, whatever the shape.
+
+    ``unseen`` as in :func:`checks`.
+    """
     wanted = {index for finding in header.findings for index in finding.results}
     measured, rows = False, dict[int, Row]()
     for index, result in enumerate(results):
@@ -59,6 +73,7 @@ def remarks(header: Header, results: Iterable[Result]) -> tuple[Remark, ...]:
         (
             *_of_the_whole(header, measured),
             *of_expectations.remarks(header),
+            *(_blind(rule, lack) for rule, lack in unseen.items()),
             *(remark for finding in header.findings for remark in _of_finding(finding, rows)),
         )
     )
@@ -91,6 +106,11 @@ def _of_the_whole(header: Header, measured: bool) -> Iterator[Remark]:
     if not header.complete:
         text = "The run was stopped before its end."
         yield Remark(STOPPED, STOPPED, "warning", text, fingerprint(STOPPED))
+
+
+def _blind(rule: str, lack: str) -> Remark:
+    text = clean(f"Nothing looked for {rule}, which --fail-on names: not measured: {lack}")
+    return Remark(BLIND, BLIND, "error", text, fingerprint(BLIND, rule))
 
 
 def _by_case(findings: Iterable[FindingRecord], count: int) -> Mapping[int, list[FindingRecord]]:

@@ -34,7 +34,8 @@ GATE = {
     "invalid": "The times cannot be trusted, or are not of the same thing.",
     "incomparable": "The times of the two sides cannot be compared.",
     "nothing": "There was nothing to compare.",
-    "blind": "--fail-on names a verdict that nothing looked for.",
+    "blind": "--fail-on names what nothing looked for.",
+    "untold": "No slowdown could have been seen: too few rounds, or no time that could be judged.",
     "ambiguous": "A session holds the case more than once, and which is meant cannot be told.",
 }
 """What the words of a comparison mean; docs/compare.md has more."""

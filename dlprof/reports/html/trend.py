@@ -7,7 +7,8 @@ from typing import Any
 
 from dlprof.clean import clean
 from dlprof.history.series import Point
-from dlprof.history.trend import TimeStep, Trend, VerdictStep
+from dlprof.history.trend import TimeStep, Trend
+from dlprof.history.verdicts import VerdictStep
 from dlprof.quantity import plain_time
 from dlprof.reports.history_text import (
     array_of,
