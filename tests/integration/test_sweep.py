@@ -116,7 +116,7 @@ def test_a_dry_run_makes_no_environment(sweep, tmp_path):
 @pytest.mark.parametrize(
     ("expect", "code", "told"),
     [
-        ("no DLP016", 3, "not checked"),
+        ("no DLP012", 3, "not checked"),
         ("DLP001 on fake->*", 3, "not checked"),
     ],
 )
