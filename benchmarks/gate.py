@@ -17,12 +17,10 @@ Two calls at once, with different --kinds, disturb each other: the load stands i
 With --environments and --head-python, the Python of a second environment with the same packages,
 dlprof compares the one that runs this with that: equal code that was installed twice.
 
-What a turn of the spin adds to each conversion is measured by each call and kept in the file
-(gate_shares.py), and then by what BASE took in the latest gates: other machines on the same
-processors make conversions up to twice as slow, for hours. What dlprof calibrate says is measured
-once for every start of the machine. The slowdown of each gate by that is in the file, and as a
-share of what BASE took in the gate itself. It is of what dlprof measures: another tool with calls
-of its own around a conversion meets as many nanoseconds, and fewer percent.
+What a turn of the spin adds to each conversion is measured once for every start of the machine and
+kept in the file (gate_shares.py), as is what dlprof calibrate says: the processor may be another
+one later. The true slowdown of each gate is in the file, too. It is of what dlprof measures:
+another tool with calls of its own around a conversion meets as many nanoseconds, and fewer percent.
 A copy that is slower by the spin is so by as many nanoseconds in each of its states.
 """
 
@@ -32,13 +30,13 @@ import argparse
 import json
 import math
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from importlib import metadata
 from itertools import product
 from pathlib import Path
@@ -48,13 +46,9 @@ import outcome
 from gate_shares import turn_shares
 from gate_suite import COPIES, ROOT, VIEWS, Conversion
 from gate_summary import CAUGHT, COPIED, EQUAL, FORETOLD, INSTALLED, KINDS, SLOWER, summary
-from gate_tools import TOOLS, Options, Planted, Said, foretold
+from gate_tools import TOOLS, Options, Planted, foretold
 
-from dlprof.compare.sequential import LOOKS
-
-LATEST = 3
-"""Gates that say what conversions take by now."""
-TURN_NS, TURN_SHARES = "turn_ns", "turn_shares"
+TURN_SHARES = "turn_shares"
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 DISTRIBUTIONS = (
     "jax",
@@ -130,13 +124,11 @@ def run(given: argparse.Namespace) -> None:
     done = {tuple(line["key"]) for line in gates}
     made_with = {"commit": commit(), "python": sys.version.split()[0], **versions()}
     until = time.monotonic() + 3600 * given.hours
-    latest: list[dict[str, Any]] = []
     for gate in wanted(given, calibration):
         if time.monotonic() > until:
             return
         if gate.key not in done:
-            line = played(gate, by_now(calibration, latest), options, given.head_python)
-            latest = [*latest, line][-LATEST:]
+            line = played(gate, calibration, options, given.head_python)
             append(given.file, line | {"made_with": made_with})
 
 
@@ -202,7 +194,6 @@ def played(
             "percent": gate.percents[one],
             "turns": turns[one],
             "true_percent": 100 * turns[one] * calibration[TURN_SHARES][one.name],
-            "percent_of_base": _of_base(turns[one] * calibration[TURN_NS], one, said),
         }
         for one in turns
     }
@@ -217,27 +208,6 @@ def played(
     }
 
 
-def by_now(calibration: dict[str, Any], latest: list[dict[str, Any]]) -> dict[str, Any]:
-    """The calibration with the shares by what BASE took in the latest gates, as far as it did."""
-    shares = dict(calibration[TURN_SHARES])
-    for name in shares:
-        found = [
-            ns
-            for line in latest
-            for ns in line["medians_ns"].get("base", {}).get(name, [])[: LOOKS[0]]
-            if ns
-        ]
-        if found:
-            shares[name] = calibration[TURN_NS] / statistics.median(found)
-    return calibration | {TURN_SHARES: shares}
-
-
-def _of_base(added_ns: float, conversion: Conversion, said: Said) -> float | None:
-    """What was planted, in percent of what BASE took in the median of the first pass."""
-    found = [ns for ns in said.medians_ns.get("base", {}).get(conversion.name, []) if ns]
-    return 100 * added_ns / statistics.median(found) if found else None
-
-
 def _written(options: Options) -> dict[str, Any]:
     """What the gates of a file have in common: no paths of this machine."""
     return {"budget_s": options.budget_s, "processes": options.processes}
@@ -249,21 +219,22 @@ def turns_of(conversion: Conversion, percent: float, calibration: dict[str, Any]
 
 
 def calibrated(given: argparse.Namespace) -> dict[str, Any]:
-    """What a turn of the spin takes, and its share of each conversion, by now; and where it is
-    planted, what dlprof calibrate says it sees of each since the machine was started.
+    """The share of each conversion that a turn of the spin takes and, where it is planted, what
+    dlprof calibrate says it sees of each; measured once for every start of the machine.
     """
     boot = BOOT.read_text(encoding="utf-8").strip()
+    measured = {TURN_SHARES: turn_shares}
+    if FORETOLD in given.kinds and "dlprof" in given.tools:
+        measured[FORETOLD] = partial(foretold, given.budget)
     known: dict[str, Any] = {}
     for line in lines(given.file):
         if line.get("boot") == boot:
             known |= line
-    begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    found: dict[str, Any] = {"boot": boot, "begun": begun}
-    found[TURN_NS], found[TURN_SHARES] = turn_shares()
-    if FORETOLD in given.kinds and "dlprof" in given.tools and FORETOLD not in known:
-        found[FORETOLD] = foretold(given.budget)
-    append(given.file, found)
-    return known | found
+    for name in measured.keys() - known:
+        found = {"boot": boot, name: measured[name]()}
+        append(given.file, found)
+        known |= found
+    return known
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
