@@ -77,8 +77,7 @@ class Gate:
 
 def main() -> int:
     given = arguments()
-    # Where a machine sets this, each process would compile dlprof anew: a gate came to 15 to 24
-    # rounds in half of its time, where it comes to 20 to 35.
+    # Where a machine sets this, each process would compile dlprof anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if not given.table:
         run(given)

@@ -50,7 +50,8 @@ class Said:
     BASE's as it measured them. ``by_half`` are those that it calls slower with 2.5 % instead of 5 %
     (None where it has no such threshold), ``changed`` those of which more than the time is worse.
     ``failed`` says why there is no answer. ``medians_ns`` are dlprof's medians of each process, by
-    session, conversion and round: another way of judging can be tried on them.
+    session, conversion and round; ``differences`` those of HEAD from BASE that it judges, in
+    logarithms, by pass: another way of judging can be tried on them.
     """
 
     slower: list[str]
@@ -64,6 +65,7 @@ class Said:
     changed: list[str] = field(default_factory=list)
     failed: str = ""
     medians_ns: dict[str, dict[str, list[float | None]]] = field(default_factory=dict)
+    differences: dict[str, dict[str, list[float]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -104,25 +106,41 @@ def dlprof(planted: Planted, folder: Path, options: Options) -> Said:
         told={name: _why(times[name]) for name, word in words.items() if word != "SAME"},
         ratios={name: time_["ratio"] for name, time_ in times.items() if time_["ratio"]},
         changed=[name_of(one["case"]) for one in content["cases"] if _is_worse(one)],
-        medians_ns={
-            path.stem: _medians_ns(path) for path in sorted((folder / "sessions").glob("*.json"))
-        },
+        **_rounds(folder / "sessions"),
     )
 
 
-def _medians_ns(path: Path) -> dict[str, list[float | None]]:
-    """By conversion and round, to a ten-thousandth; None where a round has none."""
+def _rounds(kept: Path) -> dict[str, Any]:
+    """What each process and round found, to a ten-thousandth; None where a round has no process."""
     # Here, since the other tools run this file in each of their processes.
     from dlprof import session as sessions
     from dlprof.compare.process import processes
+    from dlprof.compare.turn import in_turns
 
-    found = {}
-    for result in sessions.load(path).results:
-        by_round = {one.round: one.time_ns for one in processes(result, "ready")}
-        listed = map(by_round.get, range(max(by_round, default=-1) + 1))
-        name = name_of(result.case.model_dump(by_alias=True))
-        found[name] = [None if ns is None else float(f"{ns:.5g}") for ns in listed]
-    return found
+    sides = {
+        path.stem: {
+            name_of(result.case.model_dump(by_alias=True)): processes(result, "ready")
+            for result in sessions.load(path).results
+        }
+        for path in sorted(kept.glob("*.json"))
+    }
+    medians: dict[str, dict[str, list[float | None]]] = {}
+    for stem, cases in sides.items():
+        medians[stem] = {}
+        for name, side in cases.items():
+            found = {one.round: float(f"{one.time_ns:.5g}") for one in side}
+            medians[stem][name] = [found.get(n) for n in range(max(found, default=-1) + 1)]
+    passes = [(base, base.replace("base", "head")) for base in sides if base.startswith("base")]
+    differences = {
+        head.replace("head", "pass"): {
+            name: [round(float(one), 5) for one in in_turns(side, sides[head][name]).differences]
+            for name, side in sides[base].items()
+            if name in sides[head]
+        }
+        for base, head in passes
+        if head in sides
+    }
+    return {"medians_ns": medians, "differences": differences}
 
 
 def foretold(budget_s: float) -> dict[str, float | None]:
