@@ -1,7 +1,7 @@
 """When to measure another round, and when it is enough.
 
 A case is measured until it is decided, or given up: one that more rounds would not decide, and from
-nearly half of the time on every one that is not slower by enough with some certainty. Where the
+nearly half of the time on every one that does not seem to be slower by enough. Where the
 time is used up between two looks, the later one is taken of the rounds that there are, with its own
 share of the level. How many rounds those are is the clock's doing, and depends on what was found
 only where another case is flagged: a pass of equal code that flags any has erred already.
@@ -85,7 +85,7 @@ def nothing_flagged() -> bool:
 class Reserve:
     """Time that is kept back from ``at`` on, where something is ``flagged`` by then.
 
-    From ``half`` on only cases that surely are slower by enough are measured; None for never.
+    From ``half`` on only cases that seem to be slower by enough are measured; None for never.
     """
 
     at: Deadline
@@ -175,7 +175,7 @@ class _Loop:
     def _give_up(self) -> None:
         """Sort out the open cases that more rounds are not spent on."""
         found = outlook(self.course, self.turns.works())
-        worth = found.surely if self.late else found.leaning | found.decidable
+        worth = found.enough if self.late else found.leaning | found.decidable
         self.given_up |= self._open() - worth
 
     def _open(self) -> frozenset[int]:

@@ -31,12 +31,16 @@ FLOOR = Floor("ready", 0.05, 0.0)
 class FakeTurns:
     """Cases whose processes are drawn with the spread ``sds``; HEAD takes ``ratios`` times as long.
 
+    ``stateful`` are copies that run in states.
     ``asked`` lists the cases of each round. ``refused`` are settled after the first round;
     ``stops_in`` is the round in which the user stops it. Each round takes ``round_s`` by the clock.
     """
 
-    def __init__(self, ratios, sds=None, refused=(), stops_in=None, round_s=1.0, seed=1):
+    def __init__(
+        self, ratios, sds=None, refused=(), stops_in=None, round_s=1.0, seed=1, stateful=False
+    ):
         self.ratios = ratios
+        self.stateful = stateful
         self.sds = sds or [0.01] * len(ratios)
         self.refused = frozenset(refused)
         self.stops_in = stops_in
@@ -62,7 +66,7 @@ class FakeTurns:
 
     def works(self):
         return [
-            Work(place, FLOOR, Sample(tuple(base), tuple(head), in_turns=True))
+            Work(place, FLOOR, Sample(tuple(base), tuple(head), self.stateful, in_turns=True))
             for place, (base, head) in enumerate(self.sides)
         ]
 
@@ -119,8 +123,23 @@ def at_half(turns, cases, rounds):
     return run(turns, cases, until, Reserve(until, half=half))
 
 
-def test_the_second_half_is_for_what_surely_is_slower_by_enough():
-    turns = FakeTurns([1.025, 1.05], [0.04, 0.06], round_s=10.0, seed=9)
+def estimates(turns):
+    return [float(statistic.tested(work.sample, 0.1).test.location) for work in turns.works()]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_second_half_is_for_views_that_look_slower_by_more_than_half_of_the_floor(seed):
+    turns = FakeTurns([1.025] * 3, [0.05] * 3, round_s=10.0, seed=seed)
+    at_half(turns, 3, 10)
+    stopped = FakeTurns([1.025] * 3, [0.05] * 3, round_s=10.0, seed=seed)
+    run(stopped, 3, Deadline.after(95.0, stopped.clock))
+    above = {place for place, one in enumerate(estimates(stopped)) if one > FLOOR.step(1000.0) / 2}
+    left = turns.asked[10] if len(turns.asked) > 10 else frozenset()
+    assert left == above & turns.asked[9]
+
+
+def test_the_second_half_is_for_copies_that_surely_are_slower_by_enough():
+    turns = FakeTurns([1.025, 1.05], [0.04, 0.06], round_s=10.0, seed=9, stateful=True)
     ran = at_half(turns, 2, 20)
     assert turns.asked[19] == {0, 1}
     assert all(cases == {1} for cases in turns.asked[20:])
