@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dlprof import changed
 from dlprof.rules import words
-from dlprof.rules.advice import for_each_producer
+from dlprof.rules.advice import for_each_producer, none_instead
 from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
@@ -39,8 +39,7 @@ def _instead(survey: Survey, cases: Sequence[Known]) -> str:
     def advise(case: Known) -> tuple[str, str]:
         other = survey.instead(case)
         if other is None:
-            kept = any(one.right for one in survey.arrays[case.array])
-            return "", f"No measured path {'that is safe ' if kept else ''}does otherwise."
+            return "", none_instead(survey, case, "does otherwise")
         return other.code, words.instead_of(case, other, "does not")
 
     return for_each_producer(cases, advise)

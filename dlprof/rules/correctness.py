@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dlprof.axes import shape_text
 from dlprof.rules import words
-from dlprof.rules.advice import for_each_producer
+from dlprof.rules.advice import for_each_producer, none_instead
 from dlprof.rules.aftermath import aftermath
 from dlprof.rules.known import Known, mapping
 from dlprof.rules.rule import Claim
@@ -79,24 +79,10 @@ def _right_instead(survey: Survey, cases: Sequence[Known], what: str) -> str:
     def advise(case: Known) -> tuple[str, str]:
         other = survey.instead(case)
         if other is None:
-            return "", _none_keeps_it(survey, case)
+            return "", none_instead(survey, case, "keeps it")
         return other.code, words.instead_of(case, other, what)
 
     return for_each_producer(cases, advise)
-
-
-def _none_keeps_it(survey: Survey, case: Known) -> str:
-    """What is right all the same, where it is of another kind: who asked for a copy needs one."""
-    right = [one for one in survey.arrays[case.array] if one.right]
-    safe = [one for one in right if survey.safe(one)]
-    if not safe:
-        return f"No measured path {'that is safe ' if right else ''}keeps it."
-    none = "No measured path of its kind keeps it"
-    there = next((one for one in safe if one.result_device == case.result_device), None)
-    if there is None:
-        return f"{none}."
-    kind = {"view": ", and is a view", "copy": ", and is a copy"}.get(there.owner or "", "")
-    return f"{none}; {words.code(there)} does{kind}."
 
 
 def read_only_lost(survey: Survey) -> Iterator[Claim]:
@@ -117,7 +103,7 @@ def read_only_lost(survey: Survey) -> Iterator[Claim]:
         yield Claim(
             "warning",
             cases,
-            f"no measured view from {cases[0].pair_text} stays read-only:"
+            f"no measured view{survey.of_such(cases[0])} from {cases[0].pair_text} stays read-only:"
             f" {words.codes(cases)} {words.several(cases, 'is a view', 'are views')} that can be"
             " written of an array that cannot",
             {"source_writable": False, "result_writable": True},

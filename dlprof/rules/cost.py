@@ -59,13 +59,19 @@ def _than(survey: Survey, best: Known) -> str:
     """
     alike = [case for case in survey.arrays[best.array] if case.owner == best.owner and case.right]
     least = min(_least_ns(case) for case in alike)
-    return " as long as the fastest" if best.cost_ns <= least else f" as long as {words.code(best)}"
+    return (
+        " as long as the fastest"
+        if best.modes_ns[0] <= least
+        else f" as long as {words.code(best)}"
+    )
 
 
 def _least_ns(case: Known) -> float:
-    """What the case takes at least, as far as is known: its fastest sample, or its own time."""
+    """What the case takes at least, as far as is known: its fastest sample, or its own time in its
+    fastest mode.
+    """
     if case.ready is None or is_known(case.ready):
-        return case.cost_ns
+        return case.modes_ns[0]
     return case.ready.min_ns
 
 
@@ -101,7 +107,7 @@ def asymmetric(survey: Survey) -> Iterator[Claim]:
         and pair[0] != pair[1]
         and survey.safe(back)
         and not back.kept
-        and all(_least_ns(one) >= case.cost_ns for one in _right_ones(survey, case))
+        and all(_least_ns(one) >= case.modes_ns[0] for one in _right_ones(survey, case))
         and longer_by_itself(
             case.ready, back.ready, thresholds.ASYMMETRIC_RATIO, thresholds.ASYMMETRIC_GAP_NS
         )
@@ -184,7 +190,7 @@ def convert_in_loop(survey: Survey) -> Iterator[Claim]:
                 "in_loop_ns": in_loop,
                 "hoisted_ns": hoisted if _is_hoisted_known(ranked[0]) else None,
             },
-            _hoist(ranked[0]),
+            _hoist(survey, ranked),
         )
 
 
@@ -196,8 +202,8 @@ def lacks_loops(results: Sequence[Result]) -> str:
     return "the conversion in a loop and before it (see --placement)"
 
 
-def _hoist(case: Known) -> str:
-    if case.owner == "view":
+def _hoist(survey: Survey, cases: Sequence[Known]) -> str:
+    if all(case.owner == "view" and survey.holds(case) for case in cases):
         return "Convert once, before the loop: the result is a view and shows later writes."
     return "Convert once, before the loop, if the source does not change in it."
 

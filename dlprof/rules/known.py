@@ -284,12 +284,23 @@ class Known:
 
     @property
     def doubtful(self) -> bool:
-        """Whether the diagnosis tried to look for such a thing, and could not tell."""
-        return _is(self.result.lifetime, "unknown") or self.order == "unknown"
+        """Whether the diagnosis tried to look for such a thing, and could not tell; or the process
+        died of it.
+        """
+        died = any(map(_crashed, (self.result.early_write, self.result.peak_memory)))
+        return died or _is(self.result.lifetime, "unknown") or self.order == "unknown"
 
 
 def _stays(evidence: Evidence, device: str) -> bool:
     return evidence.get("result_device") == device
+
+
+def _crashed(verdict: Verdict | None) -> bool:
+    return (
+        _is(verdict, "unknown")
+        and verdict is not None
+        and verdict.evidence.get("worker") == "crashed"
+    )
 
 
 def _is(verdict: Verdict | None, *words: str) -> bool:

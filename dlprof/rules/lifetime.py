@@ -30,7 +30,8 @@ def memory_retained(survey: Survey) -> Iterator[Claim]:
             f"{words.shared(ranked, _kept_text)}",
             {name: found.get(name) for name in (*_KEPT, "conversions")},
             for_each_producer(
-                ranked, lambda case: instead(case, survey.instead(case), "leaves nothing")
+                ranked,
+                lambda case: instead(case, survey.instead(case, survey.outlasts), "leaves nothing"),
             ),
         )
 
@@ -43,8 +44,8 @@ def instead(case: Known, other: Known | None, what: str) -> tuple[str, str]:
 _KEPT = ("bytes_per_conversion", "references_per_conversion", "objects_per_conversion")
 EACH = 0.9
 """So much for each conversion is one for each: a run counts a few more or less."""
-LEAST = 0.1
-"""Fewer references or blocks for each conversion are nothing to tell: counting leaves some."""
+LEAST, LEAST_REFERENCES = 0.1, 0.05
+"""Fewer blocks or references for each conversion are nothing to tell: counting leaves some."""
 LEAST_BYTES = 64
 """Fewer bytes for each conversion are an allocator's own."""
 SIZE_BYTES = 65536.0
@@ -70,7 +71,9 @@ def _kept_bytes(case: Known) -> float:
 def _kept_text(case: Known) -> str:
     kept, references, objects = (number(_evidence(case).get(name)) or 0.0 for name in _KEPT)
     texts = [size_text(round(kept))] if kept >= LEAST_BYTES else []
-    texts += [f"{_count(references)} references to the source"] if references >= LEAST else []
+    texts += (
+        [f"{_count(references)} references to the source"] if references >= LEAST_REFERENCES else []
+    )
     texts += [f"{_count(objects)} blocks of Python's memory"] if objects >= LEAST else []
     return ", ".join(texts) + ("" if _kept_arrays(case) >= EACH else " for each on average")
 
@@ -92,7 +95,9 @@ def dangling(survey: Survey) -> Iterator[Claim]:
             f"{_all_lose(survey, cases[0])}",
             {"reason": reason if isinstance(reason, str) else None},
             "Keep the source as long as the result."
-            + or_else(cases, lambda case: instead(case, survey.instead(case), "keeps it")),
+            + or_else(
+                cases, lambda case: instead(case, survey.instead(case, survey.outlasts), "keeps it")
+            ),
         )
 
 
@@ -119,7 +124,7 @@ def _all_lose(survey: Survey, case: Known) -> str:
     alone = len({view.way_in for view in views}) == 1
     if alone or case not in views or not all(map(is_dangling, views)):
         return ""
-    return f"; so it is with every measured view from {case.pair_text}"
+    return f"; so it is with every measured view{survey.of_such(case)} from {case.pair_text}"
 
 
 def is_dangling(case: Known) -> bool:

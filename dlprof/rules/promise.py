@@ -15,7 +15,7 @@ NOT_LOOKED_AT = "not looked at: whether it still reads its source"
 
 def promise_broken(survey: Survey) -> Iterator[Claim]:
     """The documentation says copy and the result is a view, or the other way round."""
-    broken = [case for case in survey.cases if case.breaches or case.tried_breach]
+    broken = [case for case in survey.cases if case.breaches or (case.tried_breach and case.owners)]
     for cases in groups(broken, lambda case: (case.way_in, case.promise, _is_harmless(case))):
         ranked = sorted(cases, key=lambda case: case.breaches, reverse=True)
         yield _broken(survey, ranked)
@@ -104,7 +104,8 @@ def _kept_instead(survey: Survey, case: Known) -> tuple[str, str]:
     if not where:
         return other.code, words.instead_of(case, other, "is a view")
     nowhere = f"No measured path from {case.pair_text} is known to be a view wherever x begins"
-    return other.code, f"{nowhere}: {words.instead_of(case, other, f'is one{where}')}"
+    advice = f"{nowhere}: {words.instead_of(case, other, f'is one{where}')}"
+    return f"{other.code}{where}", advice
 
 
 def _no_copy(survey: Survey, case: Known) -> str:

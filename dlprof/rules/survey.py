@@ -43,6 +43,14 @@ class Survey:
         return {case.path for case in self.cases if case.result.early_write is not None}
 
     @cached_property
+    def _outlasting(self) -> set[tuple[str, ...]]:
+        return {
+            case.path
+            for case in self.cases
+            if case.result.lifetime is not None and case.result.lifetime.verdict == "safe"
+        }
+
+    @cached_property
     def _torn(self) -> set[tuple[str, ...]]:
         """Consumers of which a copy was seen torn; and pairs, where it was one that ends whole."""
         torn = [case for case in self.cases if case.torn]
@@ -115,6 +123,15 @@ class Survey:
         for is known to end with a whole one.
         """
         return case.owner == "copy" and not case.ends_whole and case.path not in self._written
+
+    def outlasts(self, case: Known) -> bool:
+        """Whether its result was seen to outlive its source, and to leave nothing behind."""
+        return case.path in self._outlasting
+
+    def of_such(self, case: Known) -> str:
+        """`` of such an array``, where others of the pair were converted too; else nothing."""
+        arrays = {array for array in self.arrays if array[:2] == case.pair}
+        return " of such an array" if len(arrays) > 1 else ""
 
     def waiting_helps(self, case: Known) -> bool:
         """Whether nothing is known against the case but that it may be torn."""

@@ -15,7 +15,7 @@ from dlprof.rules.survey import Survey, by
 DIAGNOSIS = ("ordering", "lifetime", "early_write", "peak_memory")
 LOST = re.compile(r"(?P<how>.+) during (?P<stage>[a-z_ ]+?)(?: \(.*\))?", re.DOTALL)
 """How the parent tells of a worker that is gone, and at which stage."""
-NOT_THE_CONVERSION = ("start", "import")
+NOT_THE_CONVERSION = ("start", "import", "create")
 NOT_A_CRASH = ("the probe is faulty", "broken answer from the worker")
 
 

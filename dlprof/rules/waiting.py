@@ -90,7 +90,11 @@ def _unavoidable(survey: Survey, cases: Sequence[Known]) -> Claim:
         if all_wait
         else f"{words.codes(ranked)} {words.several(ranked, 'waits', 'wait')}"
     )
-    rest = "" if all_wait else "; no measured path that gives the same is known not to wait"
+    rest = (
+        ""
+        if all_wait
+        else "; no measured path that is safe and gives the same is known not to wait"
+    )
     return Claim(
         "info",
         ranked,
@@ -206,7 +210,10 @@ def _ordered_advice(survey: Survey, case: Known) -> str:
     other = _unwaiting(survey, case, ("stream-ordered", *WAITS))
     wait = "Wait for the work on the source before the call"
     if other is None:
-        return f"{wait}; no measured path orders it."
+        orders = ("stream-ordered", *WAITS)
+        there = any(one.order in orders for one in survey.arrays[case.array])
+        which = " that is safe and gives the same" if there else ""
+        return f"{wait}; no measured path{which} orders it."
     does = "orders the work" if other.order == "stream-ordered" else "waits for the work"
     return f"{words.instead_of(case, other, does)} Or: {wait[0].lower()}{wait[1:]}."
 

@@ -97,7 +97,9 @@ def test_every_consumer_of_a_producer_that_waits_is_one_finding():
 def test_every_path_is_not_said_of_paths_whose_order_is_not_known():
     (finding,) = found("DLP001", WAITING, path("other(x)", ordering=ordered("unknown")))
     assert "every" not in finding.summary
-    assert "no measured path that gives the same is known not to wait" in finding.summary
+    assert (
+        "no measured path that is safe and gives the same is known not to wait" in finding.summary
+    )
 
 
 def test_a_copy_that_waits_is_not_told_to_be_a_view():
