@@ -6,6 +6,7 @@ What lasts is the session file, which is written from the journal again and agai
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tempfile
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ class Place(NamedTuple):
     """Where an answer stands, and what the runner must know of it without reading it."""
 
     offset: int
+    size: int
     round: int
     settled: bool
     whole: bool
@@ -33,7 +35,8 @@ class Journal:
         self._places: dict[int, list[Place]] = {}
         self._marked: dict[int, int] = {}
         try:
-            self._file = tempfile.TemporaryFile(prefix="dlprof-")  # noqa: SIM115 - lives as long as the run
+            # Without a buffer: what a full disk did not take must not be in the way of what it did.
+            self._file = tempfile.TemporaryFile(prefix="dlprof-", buffering=0)  # noqa: SIM115 - lives as long as the run
         except OSError as error:
             raise UsageError(f"cannot keep what is measured: {error.strerror}") from None
 
@@ -43,17 +46,20 @@ class Journal:
         Raises :class:`Unsaved` where the disk is full.
         """
         line = json.dumps(answer).encode() + b"\n"
+        offset = self._file.seek(0, 2)
         try:
-            offset = self._file.seek(0, 2)
-            self._file.write(line)
-            self._file.flush()
+            written = 0
+            while written < len(line):
+                written += self._file.write(line[written:])
         except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(offset)
             raise Unsaved(
                 f"cannot keep what is measured in {tempfile.gettempdir()}: {error.strerror}"
             ) from None
         status = answer["status"]
         whole = status != INTERRUPTED
-        place = Place(offset, round_, whole and status != "ok", whole)
+        place = Place(offset, len(line), round_, whole and status != "ok", whole)
         self._places.setdefault(case, []).append(place)
 
     def mark(self) -> None:
@@ -69,7 +75,7 @@ class Journal:
         found = []
         for place in self._places.get(case, ()):
             self._file.seek(place.offset)
-            found.append((place.round, json.loads(self._file.readline())))
+            found.append((place.round, json.loads(self._file.read(place.size))))
         return found
 
     def has(self, case: int, round_: int) -> bool:

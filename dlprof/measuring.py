@@ -72,9 +72,10 @@ class Measurement:
         self.cases = [case for place in self._places.values() for case in place.cases]
         if not self.cases:
             raise next(place.refusal for place in self._places.values() if place.refusal)
-        settings = self.request.settings
-        settings = replace(settings, sample_ns=sample_ns_for(settings, self.cases))
-        self.request = replace(self.request, settings=settings)
+        if self.resumed is None:  # else the file says how long samples are, as they were
+            settings = self.request.settings
+            settings = replace(settings, sample_ns=sample_ns_for(settings, self.cases))
+            self.request = replace(self.request, settings=settings)
         self.device_choice = "; ".join(
             dict.fromkeys(place.device_choice for place in self._places.values() if place.cases)
         )
@@ -103,7 +104,6 @@ class Measurement:
         self._unplanned: list[sessions.Result] = []
         if self.resumed is not None:
             self.created = self.resumed.created
-            self._trips = list(self.resumed.round_trips)
             self._earlier_s = self.resumed.wall_s or 0.0
             self._recall(self.resumed)
 
@@ -124,7 +124,12 @@ class Measurement:
             self._run_trips(runner.out_of_time)
             self.complete = True
             self.rounds_done = runner.rounds_done
-            self._left_out += not_run(self.request.settings, runner.rounds_done, runner.out_of_time)
+            self._left_out += not_run(
+                self.request.settings,
+                runner.rounds_done,
+                runner.undiagnosed if runner.out_of_time else None,
+                runner.out_of_time,
+            )
 
     @contextlib.contextmanager
     def kept(self) -> Iterator[Runner]:
@@ -180,14 +185,19 @@ class Measurement:
         from dlprof.reports.row import suspected
 
         findings = judge(self.header(), self.results, len(self.cases))
-        rows = suspected(rows_of(self.results()), findings)
+        # What is behind them was measured before, and can no longer be.
+        rows = suspected(rows_of(self.results()), findings)[: len(self.cases)]
         places = {id(row): index for index, row in enumerate(rows)}
         ends = [
             ([places[id(row)] for row in there], [places[id(row)] for row in back])
             for there, back in round_trip.candidates(rows)
         ]
         interpreters = {name: place.interpreter for name, place in self._places.items()}
-        self._trips = trips.measure(ends, self.cases, interpreters, settings, self.watcher)
+        attempts = trips.attempts(ends)
+        try:
+            trips.measure(attempts, self.cases, interpreters, settings, self.watcher)
+        finally:
+            self._trips = trips.merged(attempts, settings)
 
     def _check_expectations(self) -> list[sessions.ExpectationRecord]:
         scenario = self.request.scenario
@@ -308,14 +318,21 @@ class Measurement:
             (result.environment or "", *_key(result.case.model_dump(by_alias=True))): result
             for result in session.results
         }
+        places = {id(result): place for place, result in enumerate(session.results)}
+        moved: dict[int, int] = {}
         for index, case in enumerate(self.cases):
             result = known.pop((case.environment, *_key(case.record())), None)
             if result is not None:
                 self._known[index] = result
+                moved[places[id(result)]] = index
                 for round_, answer in unmerge(result, self.request.settings.rounds):
                     self.journal.add(index, round_, answer)
         references.recall(session.references, self.journal)
         self._unplanned = list(known.values())
+        for index, result in enumerate(self._unplanned, len(self.cases)):
+            moved[places[id(result)]] = index
+        if session.complete:  # else those that are missing are made with the others
+            self._trips = [one for trip in session.round_trips if (one := _moved(trip, moved))]
         self.journal.mark()
 
     def _check_versions(self, session: sessions.Session) -> None:
@@ -352,6 +369,16 @@ def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Sess
         # What is finished here is ours, and another's source text is not.
         session = session.model_copy(update={"results": list(map(without_texts, session.results))})
     return replace(request, command=command), session
+
+
+def _moved(trip: sessions.RoundTrip, moved: Mapping[int, int]) -> sessions.RoundTrip | None:
+    """The trip with the places that its results have now; None where one has none."""
+    indices = {trip.there, trip.back, *(one.result for one in trip.refused)}
+    if not indices <= moved.keys():
+        return None
+    refused = [one.model_copy(update={"result": moved[one.result]}) for one in trip.refused]
+    places = {"there": moved[trip.there], "back": moved[trip.back], "refused": refused}
+    return trip.model_copy(update=places)
 
 
 def _key(record: dict[str, Any]) -> tuple[Any, ...]:

@@ -23,6 +23,10 @@ VERDICTS = ("ownership", "values", "fresh_source", *DIAGNOSIS)
 _RANK = {"crashed": 0, "invalid": 2}
 """Which round's status is the case's, where several failed: the first of those with the lowest."""
 
+READY = "ready_time"
+STOP = re.compile(r" was interrupted during [a-z_ ]+$")
+"""How :mod:`dlprof.outcomes` ends what it says of a case that nobody waited for the end of."""
+
 _WHERE = re.compile(r" \(round \d+ of \d+; \d+ before it worked\)$")
 """What a merge adds to the reason of a case that worked in earlier rounds."""
 
@@ -136,6 +140,7 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """One verdict from several processes; ``varies`` where they disagree, with every evidence."""
     if not verdicts:
         return None
+    verdicts = [one for verdict in verdicts for one in _of_processes(verdict)]
     words = [verdict["verdict"] for verdict in verdicts]
     if len(set(words)) == 1:
         return verdicts[0]
@@ -144,6 +149,12 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         "verdict": "varies",
         "evidence": {"reason": f"{seen} of {len(words)} processes", "processes": list(verdicts)},
     }
+
+
+def _of_processes(verdict: dict[str, Any]) -> Sequence[dict[str, Any]]:
+    """What each process said, where several disagreed before the run was stopped."""
+    several = verdict["evidence"].get("processes") if verdict["verdict"] == "varies" else None
+    return several if isinstance(several, list) and several else [verdict]
 
 
 def _owned(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -233,11 +244,32 @@ def unmerge(result: Result, rounds: int) -> list[tuple[int, dict[str, Any]]]:
     answers += [(round_, {**_answer_of(result, round_), **stop}) for round_ in _stopped(result)]
     # What a result holds once for all processes is told by the first.
     answers[0][1]["parts"].update(_once(result))
-    answers[0][1]["notes"] = [note for note in result.notes if note != result.interrupted]
+    answers[0][1]["notes"] = [note for note in result.notes if not STOP.search(note)]
+    answers[0][1]["failures"] = _no_ready_time(result)
+    answers[0][1].setdefault("output", result.output)
+    _put_company(result, answers)
     diagnosis = _present(result, DIAGNOSIS)
     if diagnosis:
         answers.append((rounds, {**_EMPTY, "parts": diagnosis, **stop}))
     return answers
+
+
+def _no_ready_time(result: Result) -> list[dict[str, Any]]:
+    """That the wait for the result failed, without which the host's time would be taken for it."""
+    if result.host_time is None or result.ready_time is not None:
+        return []
+    named = (note.partition(f"{READY}: ")[2] for note in result.notes if note.startswith(READY))
+    return [{"instrument": READY, "reason": reason} for reason in named]
+
+
+def _put_company(result: Result, answers: list[tuple[int, dict[str, Any]]]) -> None:
+    """What a case did beside others is of the rounds in which it was tried again, alone."""
+    if result.in_company is None:
+        return
+    company = result.in_company.model_dump(exclude={"rounds"})
+    for round_, answer in answers:
+        if round_ in result.in_company.rounds:
+            answer["parts"]["in_company"] = company
 
 
 def _stopped(result: Result) -> list[int]:

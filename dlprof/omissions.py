@@ -31,16 +31,28 @@ def without_path(pairs: Sequence[tuple[str, str]], cases: Sequence[Case]) -> lis
     return [f"{', '.join(without)}, which {_have(without)} no path that was asked for"]
 
 
-def not_run(settings: Settings, rounds_done: int, out_of_time: bool = False) -> list[str]:
-    """What these settings did not let be measured."""
+def not_run(
+    settings: Settings,
+    rounds_done: int,
+    undiagnosed: tuple[int, int] | None = None,
+    out_of_time: bool = False,
+) -> list[str]:
+    """What these settings did not let be measured.
+
+    ``undiagnosed`` is for how many paths the time was over before their diagnosis, and of how many.
+    """
     words = []
     if rounds_done < settings.rounds:
         words.append(f"the budget ended after {rounds_done} of {settings.rounds} rounds")
     if settings.rounds == 1:
         words.append("one process per path, so no intervals and no modes")
     looked = settings.diagnose or settings.alignment
-    if rounds_done < settings.rounds or out_of_time or not looked:
-        words.append("no diagnosis of waiting, alignment, peak memory, early writes and lifetime")
+    left, paths = undiagnosed or (0, 0)
+    if rounds_done < settings.rounds or left or not looked:
+        some = f" of {left} of {paths} paths:" if 0 < left < paths else " of"
+        words.append(
+            f"no diagnosis{some} waiting, alignment, peak memory, early writes and lifetime"
+        )
     elif not settings.diagnose:
         words.append("no diagnosis of waiting, peak memory, early writes and lifetime")
     if settings.first_calls and (rounds_done < settings.rounds or out_of_time):

@@ -81,6 +81,8 @@ class Runner:
         self.on_round = on_round
         self.rounds_done = 0
         self.out_of_time = False
+        self.undiagnosed = 0, 0
+        """Cases that a diagnosis is left of when the rounds are over, and all that it is of."""
         self._diagnosed_here: set[int] = set()
         self._standby = Standby(interpreters)
         self.later_rounds: tuple[str, ...] = EVERY_ROUND
@@ -105,9 +107,10 @@ class Runner:
                 _exhaust(self._run_group(group, round_, set() if late else diagnosed))
             self.rounds_done = round_ + 1
         self.out_of_time = self._over_budget(started)
+        left = {index for index in diagnosed if self.journal.needs(index, self.settings.rounds)}
+        self.undiagnosed = len(left), len(diagnosed)
         if self.out_of_time or self.rounds_done < self.settings.rounds:
             return
-        left = {index for index in diagnosed if self.journal.needs(index, self.settings.rounds)}
         for group in self._groups(self.settings.rounds, left):
             self._diagnose_group(group)
         for _ in diagnosed - self._diagnosed_here:

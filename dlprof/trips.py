@@ -59,19 +59,25 @@ WAYS = ("there", "back")
 """The stages of a worker in which it tries each way once."""
 
 
+def attempts(trips: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Attempt]:
+    """One for each trip: the indices of the cases that may lead there, the best first, and of those
+    back.
+    """
+    return [Attempt(list(there), list(back)) for there, back in trips]
+
+
 def measure(
-    trips: Sequence[tuple[Sequence[int], Sequence[int]]],
+    trips: Sequence[Attempt],
     cases: Sequence[Case],
     interpreters: Mapping[str, Interpreter],
     settings: Settings,
     watcher: Watcher,
-) -> list[RoundTrip]:
-    """Each trip in as many fresh processes as there are rounds, in random order.
+) -> None:
+    """Make each trip in as many fresh processes as there are rounds, in random order.
 
-    A trip is the indices of the cases that may lead there, the best first, and of those back.
+    What was made until somebody stops it stands in ``trips``.
     """
-    attempts = [Attempt(list(there), list(back)) for there, back in trips]
-    waiting = attempts
+    waiting = trips
     while waiting:
         for round_ in range(settings.rounds):
             for attempt in _shuffled(waiting, f"{settings.seed}:trips:{round_}"):
@@ -79,7 +85,11 @@ def measure(
                     outcome = _run(attempt, round_, cases, interpreters, settings, watcher)
                     attempt.keep(round_, outcome)
         waiting = [attempt for attempt in waiting if attempt.take_next()]
-    return [_merged(attempt, settings.round_trips) for attempt in attempts]
+
+
+def merged(trips: Sequence[Attempt], settings: Settings) -> list[RoundTrip]:
+    """What became of each, also of those that were stopped."""
+    return [_merged(attempt, settings) for attempt in trips]
 
 
 def _shuffled(attempts: Sequence[Attempt], seed: str) -> Iterator[Attempt]:
@@ -120,7 +130,7 @@ def _ask(worker: Worker, there: Case, back: Case, settings: Settings) -> Outcome
     return worker.ask(request, settings.limit_s + bytes_ / LEAST_BYTES_PER_S)
 
 
-def _merged(attempt: Attempt, iterations: int) -> RoundTrip:
+def _merged(attempt: Attempt, settings: Settings) -> RoundTrip:
     answers = attempt.answers
     found = [
         (round_, outcome.parts["round_trip"])
@@ -128,29 +138,37 @@ def _merged(attempt: Attempt, iterations: int) -> RoundTrip:
         if outcome.status == "ok" and "round_trip" in outcome.parts
     ]
     parts = [part for _, part in found]
+    ends = [part["loaded_from"] for part in parts if part["loaded"]]
+    # Trips that begin at the other end are others; the end is that of most processes.
+    end = max(ends, key=ends.count, default="there")
     return RoundTrip(
         there=attempt.there[0],
         back=attempt.back[0],
-        iterations=iterations,
+        iterations=settings.round_trips,
         idle=merge_time.merged(found, "idle"),
         parts=_medians([part["parts"] for part in parts]),
         processes=[_process(round_, part) for round_, part in found],
         refused=attempt.refused,
-        loaded=_medians([part["loaded"] for part in parts if part["loaded"]]) or None,
-        loaded_from=next((part["loaded_from"] for part in parts), "there"),
+        loaded=_medians(
+            [part["loaded"] for part in parts if part["loaded"] and part["loaded_from"] == end]
+        )
+        or None,
+        loaded_from=end,
         restarted=next((part["restarted"] for part in parts if part["restarted"]), None),
         not_loaded=next((part["not_loaded"] for part in parts if part["not_loaded"]), None),
-        reason=_reason(answers, len(found)),
+        reason=_reason(answers, len(found), settings.rounds),
     )
 
 
-def _reason(answers: Sequence[tuple[int, Outcome]], good: int) -> str | None:
+def _reason(answers: Sequence[tuple[int, Outcome]], good: int, rounds: int) -> str | None:
     """Why not every process made the trips; None if all did."""
     reasons = [outcome.reason or outcome.status for _, outcome in answers if outcome.status != "ok"]
-    if not reasons:
-        return None if good else "the run was stopped before it"
-    where = f"{len(reasons)} of {len(answers)} processes: " if good else ""
-    return f"{where}{reasons[0]}"
+    if reasons:
+        where = f"{len(reasons)} of {len(answers)} processes: " if good else ""
+        return f"{where}{reasons[0]}"
+    if not good:
+        return "the run was stopped before it"
+    return None if good == rounds else f"the run was stopped after {good} of {rounds} processes"
 
 
 def _process(round_: int, part: Mapping[str, object]) -> TripProcess:

@@ -103,23 +103,34 @@ def test_a_case_has_grown_if_answers_came_after_the_mark(journal):
     assert journal.grown(0)
 
 
-def test_a_full_disk_is_told_in_words(journal, monkeypatch):
-    class Full:
-        def seek(self, *_):
-            return 0
+class Full:
+    """A file on a disk that takes only so many more bytes."""
 
-        def write(self, _):
+    def __init__(self, file, room):
+        self._file, self.room = file, room
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def write(self, data):
+        if not self.room:
             raise OSError(28, "No space left on device")
+        taken, self.room = data[: self.room], max(self.room - len(data), 0)
+        return self._file.write(taken)
 
-        def close(self):
-            pass
 
-    journal._file.close()
-    monkeypatch.setattr(journal, "_file", Full())
+def test_a_full_disk_is_told_in_words_and_what_it_took_can_be_read(journal, monkeypatch):
+    journal.add(0, 0, make_answer())
+    kept = journal.answers(0)
+    monkeypatch.setattr(journal, "_file", Full(journal._file, 7))
     with pytest.raises(
         UsageError, match=r"^cannot keep what is measured in .*: No space left on device$"
     ):
-        journal.add(0, 0, make_answer())
+        journal.add(0, 1, make_answer())
+    assert journal.answers(0) == kept
+    journal._file.room = 10**6
+    journal.add(0, 1, make_answer())
+    assert [round_ for round_, _ in journal.answers(0)] == [0, 1]
 
 
 def test_a_round_that_was_interrupted_is_still_needed(journal):

@@ -56,17 +56,22 @@ def test_a_whole_run_leaves_nothing_out():
 
 
 @pytest.mark.parametrize(
-    ("settings", "done", "out_of_time", "words"),
+    ("settings", "done", "undiagnosed", "words"),
     [
-        (Settings(rounds=3), 2, False, "the budget ended after 2 of 3 rounds"),
-        (Settings(rounds=1), 1, False, "one process per path"),
-        (Settings(diagnose=False), 3, False, "no diagnosis"),
-        (Settings(rounds=3), 3, True, "no diagnosis"),
-        (Settings(rounds=3), 2, False, "no diagnosis"),
+        (Settings(rounds=3), 2, None, "the budget ended after 2 of 3 rounds"),
+        (Settings(rounds=1), 1, None, "one process per path"),
+        (Settings(diagnose=False), 3, None, "no diagnosis of waiting"),
+        (Settings(rounds=3), 3, (4, 4), "no diagnosis of waiting"),
+        (Settings(rounds=3), 3, (3, 4), "no diagnosis of 3 of 4 paths: waiting"),
+        (Settings(rounds=3), 2, None, "no diagnosis of waiting"),
     ],
 )
-def test_what_the_settings_or_the_budget_left_out_is_said(settings, done, out_of_time, words):
-    assert any(text.startswith(words) for text in not_run(settings, done, out_of_time))
+def test_what_the_settings_or_the_budget_left_out_is_said(settings, done, undiagnosed, words):
+    assert any(text.startswith(words) for text in not_run(settings, done, undiagnosed))
+
+
+def test_a_diagnosis_that_was_over_with_the_time_is_not_left_out():
+    assert not_run(Settings(rounds=3), 3, (0, 4), out_of_time=True) == []
 
 
 def test_alignment_is_looked_at_without_a_diagnosis_and_so_not_left_out():

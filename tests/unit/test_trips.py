@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from builders import make_case
 
@@ -10,16 +12,18 @@ from dlprof.interpreter import Outcome
 from dlprof.runner import Interpreter
 from dlprof.settings import Settings
 from dlprof.trips import Attempt
-from dlprof.trips import _merged as merged
 
 pytestmark = pytest.mark.unit
 
 LOOK = {"there": {"views": 5}, "back": {"copies": 5, "copy_alignments": [16]}}
 
 
-def _merged(ends, answers, iterations):
+def _merged(ends, answers, iterations=100, rounds=None):
     there, back = ends
-    return merged(Attempt([there], [back], list(answers)), iterations)
+    attempt = Attempt([there], [back], list(answers))
+    settings = Settings(rounds=rounds or len(answers), round_trips=iterations)
+    (trip,) = trips.merged([attempt], settings)
+    return trip
 
 
 def said(per_trip_ns, **changes):
@@ -58,8 +62,20 @@ def test_a_trip_that_no_process_made_says_why():
 
 def test_the_load_is_the_median_of_those_that_were_loaded():
     loaded = {"queued_ns": 50.0, "there_ns": 49.0}
-    trip = _merged((0, 1), [(0, said(1.0, loaded=loaded)), (1, said(1.0))], 100)
-    assert trip.loaded == loaded
+    said_loaded = said(1.0, loaded=loaded, loaded_from="there")
+    trip = _merged((0, 1), [(0, said(1.0)), (1, said_loaded)], 100)
+    assert (trip.loaded, trip.loaded_from) == (loaded, "there")
+
+
+def test_trips_that_began_at_the_other_end_are_not_mixed_in():
+    there, back = ({"queued_ns": 50.0, "there_ns": ns} for ns in (49.0, 1.0))
+    answers = [
+        (0, said(1.0, loaded=back, loaded_from="back")),
+        (1, said(1.0, loaded=there, loaded_from="there")),
+        (2, said(1.0, loaded=there, loaded_from="there")),
+    ]
+    trip = _merged((0, 1), answers)
+    assert (trip.loaded, trip.loaded_from) == (there, "there")
 
 
 def test_what_each_process_saw_is_kept_with_its_round():
@@ -89,7 +105,8 @@ def test_a_path_that_does_not_work_gives_way_to_the_next_of_its_direction():
 def test_without_another_path_the_trip_is_given_up():
     attempt = Attempt([3], [7, 8], [(0, refusal("there"))])
     assert not attempt.take_next()
-    assert merged(attempt, 100).reason == "ValueError: not aligned"
+    (trip,) = trips.merged([attempt], Settings(rounds=2, round_trips=100))
+    assert trip.reason == "ValueError: not aligned"
 
 
 def test_what_fails_later_than_in_a_first_trip_is_nobody_s_fault():
@@ -135,7 +152,10 @@ def made_by(monkeypatch, answer, candidates, rounds=2):
     monkeypatch.setattr(trips, "Worker", Worker)
     settings = Settings(rounds=rounds, round_trips=100, seed=1)
     interpreters = {"": Interpreter("python", {})}
-    return trips.measure([candidates], CASES, interpreters, settings, Nobody()), asked
+    attempts = trips.attempts([candidates])
+    with contextlib.suppress(KeyboardInterrupt):
+        trips.measure(attempts, CASES, interpreters, settings, Nobody())
+    return trips.merged(attempts, settings), asked
 
 
 def test_every_process_makes_the_trips_by_a_path_that_none_refuses(monkeypatch):
@@ -145,6 +165,20 @@ def test_every_process_makes_the_trips_by_a_path_that_none_refuses(monkeypatch):
     assert (trip.there, trip.back, len(trip.idle.processes)) == (1, 2, 2)
     assert [one.result for one in trip.refused] == [0]
     assert trip.reason is None
+
+
+def test_what_was_made_before_somebody_stopped_it_is_kept(monkeypatch):
+    answers = iter([said(1.0), said(3.0)])
+
+    def answer(*_):
+        found = next(answers, None)
+        if found is None:
+            raise KeyboardInterrupt
+        return found
+
+    (trip,), _ = made_by(monkeypatch, answer, ([0], [2]), rounds=3)
+    assert (trip.idle.median_ns, len(trip.processes)) == (2.0, 2)
+    assert trip.reason == "the run was stopped after 2 of 3 processes"
 
 
 def test_a_path_that_is_refused_at_once_is_not_asked_for_again(monkeypatch):
