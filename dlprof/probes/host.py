@@ -130,6 +130,11 @@ class Bytes(HostMemory):
     read_only = True
     layouts = ("C", "aligned", "readonly")
 
+    def create(self, spec: ArraySpec) -> str:
+        if spec.size_bytes == 1:
+            raise Unsupported("a single byte is an object that all of the interpreter shares")
+        return super().create(spec)
+
     def memory(self, spec: ArraySpec) -> str:
         return "x = b''.join(pieces)\ndel pieces, block\n"
 
@@ -230,6 +235,9 @@ class Pinned(HostMemory):
 
     def bytes_of(self, array: Any) -> Any:
         return array.reshape(-1).view("uint8")
+
+    def to_numpy(self, array: Any) -> Any:
+        return array
 
     def shape(self, array: Any) -> tuple[int, ...]:
         return tuple(array.shape)

@@ -91,12 +91,17 @@ class Bench:
         once, self.once = self.once, None
         owned = self._run_often() if once is None else self._run_once(once)
         if owned is not None and owned["verdict"] == "copy" and not self.crosses(owned):
-            size = self.subject.spec.size_bytes
-            gpu = self.gpu if self.subject.spec.device == "cuda" else None
-            self.take("copy_cost", lambda: copy_cost.measure(size, self.budget_ns, gpu))
+            self.take("copy_cost", self._copy_cost)
         self.take("handshake", lambda: handshake.measure(self.subject))
         self.take("fresh_source", lambda: fresh_source.measure(self.subject, self.budget_ns))
         self._diagnose()
+
+    def _copy_cost(self) -> dict[str, Any]:
+        on_device = self.subject.spec.device == "cuda"
+        if on_device and self.gpu is None:
+            raise Unsupported(self.no_gpu)
+        gpu = self.gpu if on_device else None
+        return copy_cost.measure(self.subject.spec.size_bytes, self.budget_ns, gpu)
 
     def _run_often(self) -> Any:
         self._take_times()

@@ -121,7 +121,8 @@ def _outlast(bench: Bench, call: Call) -> tuple[int, Sample, str | None]:
     for _ in range(ATTEMPTS):
         sample = bench.run(call, spin_ns, cold=False)
         if sample.gapless:
-            return max(SHORTEST_SPIN_NS, HEADROOM * sample.host_ns), sample, None
+            outlasting_ns = max(SHORTEST_SPIN_NS, HEADROOM * sample.host_ns)
+            return min(outlasting_ns, LONGEST_SPIN_NS), sample, None
         waited = waited and sample.host_ns >= spin_ns
         tried_ns = spin_ns
         spin_ns = min(HEADROOM * max(spin_ns, sample.host_ns), LONGEST_SPIN_NS)

@@ -72,6 +72,7 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
     """Verdict ``safe``, ``unsafe`` or ``unknown``; the evidence holds the sizes that were tried."""
     if not subject.import_.returns_array:
         return _unknown("the call leaves no array behind to compare")
+    subject.check_own()
     if subject.is_one_array:
         sizes_bytes = [subject.spec.size_bytes] if subject.spec.size_bytes else []
     elsewhere = _elsewhere(subject)

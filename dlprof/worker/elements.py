@@ -36,7 +36,10 @@ def unequal(before: Any, after: Any, same_dtype: bool = True) -> Any:
 
 
 def bits(array: Any) -> Any:
-    """Bit patterns, so that NaN equals NaN and -0.0 differs from 0.0."""
+    """Bit patterns, so that NaN equals NaN and -0.0 differs from 0.0; of the machine's byte order,
+    since the order is no part of a value.
+    """
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
     return array.view(f"uint{8 * min(array.dtype.itemsize, 8)}")
 
 

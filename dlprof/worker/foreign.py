@@ -35,7 +35,7 @@ NOTHING = Metadata(None, (), UNKNOWN, "cpu")
 def metadata(thing: Any) -> Metadata:
     """What ``thing`` says of itself; :data:`NOTHING` for an object that says nothing."""
     for name, device in (("__cuda_array_interface__", "cuda"), ("__array_interface__", "cpu")):
-        interface = getattr(thing, name, None)
+        interface = _attribute(thing, name)
         if isinstance(interface, Mapping):
             return _of_interface(interface, device)
     contents = capsule.read(_capsule(thing))
@@ -49,6 +49,25 @@ def metadata(thing: Any) -> Metadata:
         contents.strides,
         "read_only" not in contents.flags if contents.version else None,
     )
+
+
+def has(thing: Any, name: str) -> bool:
+    """Whether it has the attribute, also one that raises an error of its own."""
+    try:
+        getattr(thing, name)
+    except AttributeError:
+        return False
+    except Exception:  # noqa: BLE001 - any framework, any error
+        return True
+    return True
+
+
+def _attribute(thing: Any, name: str) -> Any:
+    """None also where asking for it raises, as a tensor of torch does that requires a gradient."""
+    try:
+        return getattr(thing, name, None)
+    except Exception:  # noqa: BLE001 - any framework, any error: it says nothing of itself
+        return None
 
 
 def layout(found: Metadata) -> str:

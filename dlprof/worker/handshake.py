@@ -13,6 +13,7 @@ from typing import Any
 
 from dlprof.probes import capsule
 from dlprof.probes.base import DTYPES, Protocol, written
+from dlprof.worker.foreign import has
 from dlprof.worker.subject import Subject, compile_call
 
 LARGEST_BYTES = 256 << 20
@@ -53,10 +54,10 @@ def proxy(source: Any, protocol: Protocol, events: list[dict[str, Any]]) -> Any:
     """An object with the protocol's methods of ``source`` that records into ``events``."""
     members: dict[str, Any] = {}
     for name in _METHODS.get(protocol, ()):
-        if hasattr(source, name):
+        if has(source, name):
             members[name] = _method(source, name, events)
     for name in _PROPERTIES.get(protocol, ()):
-        if hasattr(source, name):
+        if has(source, name):
             members[name] = _property(source, name, events)
     return type("RecordingProxy", (), members)()
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Unsupported
-from dlprof.worker import growth
+from dlprof.worker import growth, pages
 from dlprof.worker.host_memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import Subject, compile_call
 
@@ -52,6 +52,7 @@ def measure(
 ) -> dict[str, Any]:
     """Verdict ``safe``, ``dangling``, ``retained`` or ``unknown`` with evidence."""
     listener = listener or Nobody()
+    subject.check_own()
     other = subject.of_elements(SIZE_BYTES // max(DTYPES.get(subject.spec.dtype, 1), 1))
     if subject.is_one_array and not other.spec.size_bytes:
         raise Unsupported("nothing tells how many bytes the source has")
@@ -122,7 +123,8 @@ def _overwrite(subject: Subject, array: Any, size: int, gpu: Gpu | None) -> None
     if address is None or subject.spec.layout not in WHOLE_LAYOUTS:
         return
     if subject.spec.device == "cpu":
-        ctypes.memset(address, 0xA5, size)
+        if not pages.is_read_only(address):
+            ctypes.memset(address, 0xA5, size)
     elif gpu is not None:
         gpu.write(address, b"\xa5" * size)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, ArraySpec, Probe
 from dlprof.probes.capsule import alignment
-from dlprof.worker import memory
+from dlprof.worker import memory, pages
 from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ class _Side:
     def flip(self) -> bytes | None:
         """Change one bit of the first element; the bytes to put back, None if out of reach."""
         if not (self.reachable and self.address):
+            return None
+        if self.device == "cpu" and pages.is_read_only(self.address):
             return None
         original = self.first_bytes()
         flipped = bytes([original[0] ^ 1]) + original[1:]  # a bool stays a bool

@@ -15,6 +15,7 @@ from dlprof.probes.base import ArraySpec, Import, Probe
 from dlprof.worker.subject import result_device
 
 ALIGNMENTS = ("aligned", "sliced")
+CONTIGUOUS = ("C", *ALIGNMENTS)
 """Layouts of contiguous arrays whose alignment is known: where ``C`` copies in one process and not
 in the next, these tell which is which."""
 
@@ -43,7 +44,7 @@ def measure(producer: Probe, consumer: Probe, import_: Import, spec: ArraySpec) 
 
 def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
     """By layout: that of the case, and for a contiguous array those that fix its alignment."""
-    layouts = (spec.layout, *(ALIGNMENTS if spec.layout == "C" else ()))
+    layouts = dict.fromkeys((spec.layout, *(ALIGNMENTS if spec.layout in CONTIGUOUS else ())))
     specs = {layout: replace(spec, layout=layout) for layout in layouts}
     found = _kept({name: partial(producer.create, spec) for name, spec in specs.items()})
     asked = found.get(spec.layout)

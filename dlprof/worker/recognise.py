@@ -78,7 +78,7 @@ def find_source(text: str, asked: str | None, namespace: dict[str, Any]) -> str:
 
 
 def is_array(thing: Any) -> bool:
-    return not isinstance(thing, type) and any(hasattr(thing, name) for name in ARRAYS)
+    return not isinstance(thing, type) and any(foreign.has(thing, name) for name in ARRAYS)
 
 
 def describe(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:

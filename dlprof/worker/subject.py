@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Unsupported, written
+from dlprof.worker import pages
 from dlprof.worker.declared import FaultyProbe, check_code, check_text
 from dlprof.worker.garbage import rarely_collected
 from dlprof.worker.words import words
@@ -93,6 +94,13 @@ class Subject:
         if self.is_one_array and self._is_source(source):
             raise Unsupported("the setup gives the same array each time, and no new one")
         return source
+
+    def check_own(self) -> None:
+        """Raise :class:`Unsupported` where a write to the user's array would be seen outside: all
+        that its setup makes would be the same memory.
+        """
+        if self.is_one_array and pages.is_shared(self.producer.pointer(self.source)):
+            raise Unsupported("the array is a file's, or shared with other processes: not written")
 
     def _is_source(self, other: Any) -> bool:
         address = self.producer.pointer(other) if self.spec.elements else None
