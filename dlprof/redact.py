@@ -34,7 +34,7 @@ SECRET = re.compile(
 )
 PACKAGES = re.compile(r"(?:site|dist)-packages/(?P<rest>\S*)")
 PART = r"[^\s/\\'\"`<>|:;,()\[\]{}]"
-PATH = re.compile(rf"(?<![\w/.:~>-])(?:file://)?/(?:{PART}+/)+{PART}*")
+PATH = re.compile(rf"(?:(?<![\w/.~>-])|(?<=-[LI]))(?:file://)?/(?:{PART}+/)+{PART}*")
 WINDOWS = re.compile(rf"\b[A-Za-z]:\\(?:{PART}+\\)*{PART}*")
 HOME = re.compile(rf"(?:/home|/Users|/export/home)/{PART}+|/root(?=/|\b)")
 MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
@@ -71,7 +71,7 @@ class Redactor:
         text = self._sub(LOGIN, lambda _: "<login>@", text)
         text = self._sub(MAIL, lambda _: "<mail>", text)
         for home in _longest_first(here.homes):
-            text = self._words(rf"{re.escape(home)}(?=/|\b)", "~", text)
+            text = self._words(rf"{re.escape(home)}(?![\w-]|\.\w)", "~", text)
         text = self._sub(HOME, lambda _: "~", text)
         text = self._sub(re.compile(rf"~(?:/{PART}*)+"), _shortened, text)
         text = self._sub(PATH, _shortened, text)
@@ -124,7 +124,7 @@ def surroundings(variables: Mapping[str, str] | None = None) -> Surroundings:
         if SECRET.search(name) and len(value) >= LEAST_SECRET
     }
     return Surroundings(
-        tuple(home for home in homes if len(home) > 1),
+        tuple({home.rstrip("/") for home in homes if len(home.rstrip("/")) > 1}),
         _telling(users),
         _telling(hosts),
         tuple(secrets),

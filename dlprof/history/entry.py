@@ -21,6 +21,7 @@ from dlprof import __version__
 from dlprof.axes import shape_text
 from dlprof.clean import clean
 from dlprof.compare.process import median_ns, processes
+from dlprof.environments import environment_of
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.history.label import Label
 from dlprof.history.reduced import reduced
@@ -165,14 +166,6 @@ def _row(entry: Entry, result: Result) -> dict[str, Any]:
         "host_processes_ns": [process.time_ns for process in host],
         "result": json.dumps(result.model_dump(by_alias=True, mode="json", exclude_defaults=True)),
     }
-
-
-def environment_of(session: Header, result: Result) -> Mapping[str, Any]:
-    """What a result was measured in: its own environment, where the session has several."""
-    for environment in session.environments:
-        if result.environment and environment.get("name") == result.environment:
-            return environment
-    return session.environment
 
 
 def decode(content: bytes) -> Entry:

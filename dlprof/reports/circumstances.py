@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from rich.text import Text
 
 from dlprof.clean import clean
@@ -45,10 +48,12 @@ def foreign_text(header: Header) -> str:
     )
 
 
-def packages(header: Header) -> list[str]:
-    """Name and version of the distributions that were measured."""
+def packages(header: Header, environment: Mapping[str, Any] | None = None) -> list[str]:
+    """Name and version of the distributions that were measured, in the first environment if no
+    other is said.
+    """
     names = _frameworks(header) or {""}  # with which every name begins
-    found = used(header.environment, names)
+    found = used(header.environment if environment is None else environment, names)
     return [clean(f"{name} {version}") for name, version in found[:MOST_PACKAGES]]
 
 

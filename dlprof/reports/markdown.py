@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from dlprof.clean import clean, first_line
+from dlprof.environments import environments_of
 from dlprof.quantity import plain_time, size_text
 from dlprof.reports import command, placement, race
 from dlprof.reports.answer import answers
@@ -186,8 +187,11 @@ def _about(header: Header) -> Iterator[str]:
     if foreign:
         yield f"**{prose(foreign)}**"
     processes = f"{header.rounds} fresh process{'es' if header.rounds != 1 else ''}"
-    python = f"Python {header.environment.get('python', '?')}"
-    words = [processes, ", ".join([python, *packages(header)])]
+    words = [processes]
+    for name, environment in environments_of(header):
+        python = f"Python {environment.get('python', '?')}"
+        where = f"{name}: " if name else ""
+        words.append(where + ", ".join([python, *packages(header, environment)]))
     cpu = header.environment.get("cpu")
     words += [str(word) for word in (cpu, header.device_choice) if word]
     if header.wall_s is not None:

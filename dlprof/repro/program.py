@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
 
 from dlprof import versions
 from dlprof.clean import clean
+from dlprof.environments import seen_from
 from dlprof.errors import NoReproducer
 from dlprof.repro.effect import Effect
 from dlprof.repro.effects import EFFECTS
@@ -64,6 +66,8 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     if show is None:
         raise NoReproducer(f"this dlprof has no reproducer for {clean(finding.rule, 40)}")
     subjects = _subjects(session, finding)
+    _check_own(subjects[0], finding)
+    session = seen_from(session, finding.results)
     try:
         effect = show(subjects[0], subjects[1] if len(subjects) > 1 else None, finding)
         text = _fitting("\n".join(_parts(effect, subjects, session)))
@@ -72,6 +76,27 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
         raise NoReproducer(f"the session's source text is not Python: {error}") from None
     _check_length(text)
     return Reproducer(effect.symptom, text)
+
+
+OF_X = ("DLP001", "DLP002", "DLP003", "DLP011", "DLP015", "DLP020")
+"""What puts another array or an object in the place of ``x``."""
+MADE_ANEW = ("DLP011", "DLP020")
+"""What makes the source again and again."""
+
+
+UNVERSIONED = frozenset((*sys.stdlib_module_names, "cupyx"))
+
+
+def _check_own(one: Subject, finding: FindingRecord) -> None:
+    """Raise :class:`NoReproducer` where a user's own setup makes the source, and what it makes
+    cannot be exchanged, or made again.
+    """
+    case = one.result.case
+    named = case.source != "x" and finding.rule in OF_X
+    if named or (case.setup and finding.rule in MADE_ANEW):
+        raise NoReproducer(
+            "the source is made by a setup of your own, and the script would need others like it"
+        )
 
 
 def _subjects(session: Session, finding: FindingRecord) -> list[Subject]:
@@ -135,11 +160,18 @@ def _function(name: str, body: str, subjects: Sequence[Subject], session: Sessio
     setup = setup_of(subjects)
     known = modules(setup, subjects)
     text = folded(needed(setup, names(body) | set(known.values())))
-    told = [", ".join(f'"{module}", {alias}.__version__' for module, alias in known.items())]
+    told = [", ".join(_version(*one) for one in known.items())]
     told += [f'"{library}", {METADATA}("{library}")' for library in _libraries(session, known)]
     end = ", flush=True" if name == "convert" else ""  # it may die with what it had to say
     lines = block(*(folded(f"print({one}{end})") for one in told if one))
     return f"def {name}():\n" + inside(block(text, f"{lines}\n" if known else "", body))
+
+
+def _version(module: str, alias: str) -> str:
+    """Name and version of a module; parts of Python and of other packages have none."""
+    if module in UNVERSIONED:
+        return f'"{module}", getattr({alias}, "__version__", "")'
+    return f'"{module}", {alias}.__version__'
 
 
 def _libraries(session: Session, frameworks: Iterable[str]) -> list[str]:

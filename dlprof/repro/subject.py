@@ -16,6 +16,7 @@ from dlprof.rules.known import alignments, mapping, number, seen
 from dlprof.session import Recipe, Result
 
 ALIGNED_BYTES = 64
+CONTIGUOUS = ("C", "aligned", "sliced")
 LONGEST_TEXT = 4000
 NAMES_Y = re.compile(r"\by\b")
 CANNOT_BE_WRITTEN = ("readonly", "broadcast")
@@ -61,7 +62,7 @@ class Subject:
         """
         layout = self.result.case.layout
         alignment = self._alignment(word)
-        if alignment is not None and layout == "C":
+        if alignment is not None and layout in CONTIGUOUS:
             layout = "aligned" if alignment >= ALIGNED_BYTES else "sliced"
         texts = self.recipe.create
         return self._made(texts.get(layout, texts.get(self.result.case.layout)))
@@ -70,6 +71,7 @@ class Subject:
         """Text that makes ``x`` in another layout; a recipe leaves out what is that of its own."""
         texts = self.recipe.create
         own = self.result.case.layout if layout == "aligned" else ""
+        own = "" if own == "sliced" else own
         return self._made(texts.get(layout, texts.get(own)))
 
     def create_by(self, evidence: Any) -> str:

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from dlprof.environments import seen_from
 from dlprof.errors import NoReproducer
 from dlprof.repro import Reproducer, reproducer
 from dlprof.session import FindingRecord, Session
@@ -36,6 +37,7 @@ def written(
     Source text in a session is anybody's: it is run if ``wanted``, and where that is None if the
     session is ``ours``. So is the interpreter that a session names: another's is never started.
     """
+    session = seen_from(session, finding.results)
     script: Reproducer | str
     try:
         script = reproducer(session, finding)

@@ -78,7 +78,7 @@ def _run(shown: Sequence[Entry], session: Session, of_views: bool) -> list[str] 
     words += ["--layout", ",".join(_layouts(shown, of_views)), "--device", cases[0].device]
     for path in _distinct(case.path for case in cases):
         words += ["--path", glob.escape(path)]
-    return [*words, *_placements(session), *python]
+    return [*words, *_placements(session), *_setup(session), *python]
 
 
 def _layouts(shown: Sequence[Entry], of_views: bool) -> list[str]:
@@ -130,6 +130,12 @@ def _placements(session: Session) -> list[str]:
     words = [str(word) for word in asked] if isinstance(asked, list | tuple) else []
     known = [word for word in words if re.fullmatch("[a-z-]+", word) and not word.startswith("-")]
     return ["--placement", ",".join(known)] if known and known != [ALONE] else []
+
+
+def _setup(session: Session) -> list[str]:
+    """What was run after the imports."""
+    said = mapping(session.request.get("settings")).get("setup")
+    return ["--setup", said] if said and _is_text(said) else []
 
 
 def _python(entry: Entry, session: Session) -> list[str] | None:

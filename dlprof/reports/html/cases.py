@@ -151,6 +151,11 @@ def _value(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
+def _speed(entry: Entry) -> float | None:
+    """As it is shown: a time that is not known has no speed."""
+    return None if speed_text(entry.row) == "-" else entry.row.gb_per_s
+
+
 def _measures(group: Sequence[Entry]) -> list[Column]:
     columns = [
         Column("ready", _ready, _ready_ns),
@@ -161,9 +166,7 @@ def _measures(group: Sequence[Entry]) -> list[Column]:
     if any(entry.row.loaded for entry in group):
         columns.append(Column("loaded", row("loaded")))
     if any(speed_text(entry.row) != "-" for entry in group):
-        columns.append(
-            Column("GB/s", lambda entry: speed_text(entry.row), lambda entry: entry.row.gb_per_s)
-        )
+        columns.append(Column("GB/s", lambda entry: speed_text(entry.row), _speed))
     if any(_calls(entry.result) for entry in group):
         columns.append(Column("call", _call, _call_ns))
     if any(entry.result.first_call_ns is not None for entry in group):

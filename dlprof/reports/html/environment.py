@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlprof.clean import clean
+from dlprof.environments import environments_of
 from dlprof.machine import NOTABLE_CORES
 from dlprof.reports import command
 from dlprof.reports.html.evidence import name_text, value_text
@@ -26,8 +27,15 @@ class Block:
 
 def versions(session: Session) -> str:
     """``Python 3.11.7, numpy 2.4.6``: of what was measured, and of nothing else."""
-    python = clean(f"Python {session.environment.get('python', '?')}", 80)
-    found = used(session.environment, _frameworks(session), _is_of)
+    return "; ".join(
+        (f"{clean(name, 80)}: " if name else "") + _versions(environment, _frameworks(session))
+        for name, environment in environments_of(session)
+    )
+
+
+def _versions(environment: Mapping[str, Any], frameworks: set[str]) -> str:
+    python = clean(f"Python {environment.get('python', '?')}", 80)
+    found = used(environment, frameworks, _is_of)
     return ", ".join([python, *(clean(f"{name} {version}", 80) for name, version in found)])
 
 
@@ -47,17 +55,21 @@ def _is_of(distribution: str, framework: str) -> bool:
 
 def blocks(session: Session) -> list[Block]:
     """The run, its request, the machine, the packages: all that the session says of them."""
-    environment = dict(session.environment)
-    packages = mapping(environment.pop("packages", {}))
-    variables = mapping(environment.pop("variables", {}))
-    found = [
-        Block("Run", _run(session)),
-        Block("Machine and interpreter", _lines(environment)),
-        Block("Packages", _plain(packages)),
-        Block("Environment variables", _plain(variables)),
-        Block("Request", _lines(session.request)),
-    ]
+    places = [block for one in environments_of(session) for block in _of_one(*one)]
+    found = [Block("Run", _run(session)), *places, Block("Request", _lines(session.request))]
     return [block for block in found if block.lines]
+
+
+def _of_one(name: str, environment: Mapping[str, Any]) -> list[Block]:
+    rest = dict(environment)
+    packages = mapping(rest.pop("packages", {}))
+    variables = mapping(rest.pop("variables", {}))
+    where = f" of {clean(name, 80)}" if name else ""
+    return [
+        Block(f"Machine and interpreter{where}", _lines(rest)),
+        Block(f"Packages{where}", _plain(packages)),
+        Block(f"Environment variables{where}", _plain(variables)),
+    ]
 
 
 def _plain(found: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -87,9 +99,10 @@ def busy(session: Session) -> str:
     if foreign is None or foreign <= NOTABLE_CORES:
         return ""
     cores = value_text("cores", session.environment.get("cores"))
+    intervals = ", and their intervals do not cover it" if session.rounds > 1 else ""
     return (
-        f"Other processes kept {foreign:.1f} of {cores} cores busy: times may be too high, and"
-        " their intervals do not cover it."
+        f"Other processes kept {foreign:.1f} of {cores} cores busy: times may be too "
+        f"high{intervals}."
     )
 
 

@@ -30,7 +30,9 @@ def headline(session: Session, everything: Sequence[Entry]) -> Headline:
     subject = subject_text(everything)
     if not measured:
         return Headline("nothing", "Nothing could be measured", (_unmeasured(everything),))
-    errors, warnings = (_meanings(session.findings, word) for word in SEVERITIES[:2])
+    errors, warnings = (
+        _meanings(session.findings, word, len(everything)) for word in SEVERITIES[:2]
+    )
     lead = _lead(session, everything)
     if errors or warnings:
         text = f"{subject}: {_said(errors, warnings, everything)}"
@@ -66,12 +68,13 @@ def number(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _meanings(findings: Sequence[FindingRecord], severity: str) -> dict[str, set[int]]:
-    """The cases of each meaning of a severity, worst first."""
+def _meanings(findings: Sequence[FindingRecord], severity: str, count: int) -> dict[str, set[int]]:
+    """The cases of each meaning of a severity, worst first; of ``count`` that there are."""
     found: dict[str, set[int]] = {}
     for one in findings:
-        if one.severity == severity and one.results:
-            found.setdefault(meaning(one), set()).update(one.results)
+        cases = {index for index in one.results if 0 <= index < count}
+        if one.severity == severity and cases:
+            found.setdefault(meaning(one), set()).update(cases)
     return found
 
 
