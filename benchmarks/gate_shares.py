@@ -54,7 +54,7 @@ def spin_ns(turns: int) -> float:
 def times_ns() -> dict[str, float]:
     """What each conversion takes in a gate, without a turn: its samples are longer than those of a
     process that is alone on its processor. A low one of the processes, since some are slow; what
-    makes them slow makes the spin slow: where BASE took 1.1 to 1.5 times as long, 5 % of the low
+    makes them slow makes the spin slow: where BASE took 1.2 to 1.6 times as long, 5 % of the low
     one arrived as 4.3 to 5.4 % in eight gates of 2026-11-23.
     """
     with tempfile.TemporaryDirectory(prefix="dlprof-gate-") as folder:
