@@ -83,6 +83,8 @@ def run(  # noqa: PLR0913 - as many as options of the command line
     files = options.probe_files(_files(probes))
     for name in (producer, consumer):
         _text(name, "the framework")
+    if paths is not None and not paths:
+        raise UsageError("the list of paths is empty: leave it out for all of them")
     catalog = inspect_interpreter(interpreter, files)
     pair = (catalog.installed(producer).name, catalog.installed(consumer).name)
     request = Request(

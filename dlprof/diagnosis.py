@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dlprof.instruments import ALIGNMENT, DIAGNOSIS
@@ -16,14 +16,22 @@ def diagnosis_of(settings: Settings) -> tuple[str, ...]:
     return DIAGNOSIS if settings.diagnose else ALIGNMENT
 
 
-def diagnosed_cases(cases: Sequence[Case], settings: Settings) -> set[int]:
-    """The first of each path, by their places: the answers know no shape."""
-    firsts: dict[Any, int] = {}
+def diagnosed_paths(cases: Sequence[Case], settings: Settings) -> list[list[int]]:
+    """The cases of each path, by their places, in the order in which they may stand for it: the
+    answers know no shape, but an array without elements has none.
+    """
+    paths: dict[Any, list[int]] = {}
     for index, case in enumerate(cases):
         if not case.is_step and _is_asked(case, settings):
             what = case.pair, case.path, case.dtype, case.layout, case.device
-            firsts.setdefault((case.environment, *what), index)
-    return set(firsts.values())
+            paths.setdefault((case.environment, *what), []).append(index)
+    return [sorted(path, key=lambda index: cases[index].size_bytes == 0) for path in paths.values()]
+
+
+def standing_for(paths: Sequence[Sequence[int]], settled: Callable[[int], bool]) -> set[int]:
+    """The first of each path that was not refused and did not crash."""
+    found = (next((index for index in path if not settled(index)), None) for path in paths)
+    return {index for index in found if index is not None}
 
 
 def _is_asked(case: Case, settings: Settings) -> bool:

@@ -42,7 +42,7 @@ class Inspection:
             for path in probe_files
         ]
         self._skip: dict[str, str] = {}
-        with _nothing_measured():  # who enters the inspection comes here first
+        with nothing_measured():  # who enters the inspection comes here first
             self._worker = self._asked()
 
     def catalog(self) -> Catalog:
@@ -62,7 +62,7 @@ class Inspection:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with _nothing_measured():
+        with nothing_measured():
             self.close()
         if kind is KeyboardInterrupt:
             raise KeyboardInterrupt(UNMEASURED) from None
@@ -89,7 +89,7 @@ class Inspection:
 
 
 @contextmanager
-def _nothing_measured() -> Iterator[None]:
+def nothing_measured() -> Iterator[None]:
     """Have a Ctrl-C say so."""
     try:
         yield

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dlprof import rules
 from dlprof import session as sessions
+from dlprof.errors import UsageError
 from dlprof.rules import thresholds
 from dlprof.rules.known import mapping, number
 from dlprof.slim import slim
@@ -26,14 +27,22 @@ Results = Callable[[], Iterable[sessions.Result]]
 
 
 def judge(header: sessions.Header, results: Results, count: int) -> list[sessions.FindingRecord]:
-    """Findings, worst first; ``results`` gives all ``count`` results, one at a time."""
+    """Findings, worst first; ``results`` gives all ``count`` results, one at a time.
+
+    Raises :class:`UsageError` where many cannot be judged: on a full disk, or for want of memory.
+    """
     if count <= MOST_HERE:
         return find(results(), own_thresholds(header))
-    with tempfile.TemporaryDirectory(prefix="dlprof-") as folder:
-        path = Path(folder) / "session.json"
-        sessions.write(path, header, results())
-        command = [sys.executable, "-m", "dlprof.judging", str(path)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - ourselves
+    try:
+        with tempfile.TemporaryDirectory(prefix="dlprof-") as folder:
+            path = Path(folder) / "session.json"
+            sessions.write(path, header, results())
+            command = [sys.executable, "-m", "dlprof.judging", str(path)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - ourselves
+    except OSError as error:
+        raise UsageError(f"cannot judge so many results: {error.strerror}") from None
+    except subprocess.CalledProcessError as error:
+        raise UsageError(f"the process that judges ended: exit code {error.returncode}") from None
     return [sessions.FindingRecord.model_validate(found) for found in json.loads(done.stdout)]
 
 

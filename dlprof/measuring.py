@@ -6,12 +6,12 @@ import contextlib
 import datetime
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dlprof import files, machine, provenance, references, replaced, state
+from dlprof import files, machine, provenance, references, replaced, resuming, state
 from dlprof import session as sessions
 from dlprof.catalog import Catalog, environment
 from dlprof.errors import Unsaved, UsageError
@@ -19,19 +19,19 @@ from dlprof.inspecting import SYNTHETIC as SYNTHETIC  # noqa: PLC0414 - callers 
 from dlprof.inspecting import UNMEASURED as UNMEASURED  # noqa: PLC0414
 from dlprof.inspecting import inspect_all as inspect_all  # noqa: PLC0414
 from dlprof.inspecting import inspect_interpreter as inspect_interpreter  # noqa: PLC0414
+from dlprof.inspecting import nothing_measured
 from dlprof.interrupts import uninterrupted
 from dlprof.journal import Journal
 from dlprof.judging import judge
-from dlprof.merge import merge, unmerge
+from dlprof.merge import merge
 from dlprof.omissions import not_paired, not_run, without_path
 from dlprof.own_setup import check_setup
 from dlprof.place import place_of, present_pairs
 from dlprof.plan import Case
 from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
-from dlprof.request import request_from
+from dlprof.resuming import resume as resume  # noqa: PLC0414
 from dlprof.runner import Runner, Watcher, sample_ns_for
 from dlprof.scenario import expectation
-from dlprof.slim import without_texts
 from dlprof.state import default_path as default_path  # noqa: PLC0414 - callers find it here
 from dlprof.state import state_folder as state_folder  # noqa: PLC0414
 
@@ -81,6 +81,7 @@ class Measurement:
         )
         self.journal = Journal()
         self.complete = False
+        self.saved = False
         # Who chooses pairs, or what runs a model, wants no others.
         chosen = self.request.scenario is not None or any(case.is_step for case in self.cases)
         self._left_out = [
@@ -100,12 +101,20 @@ class Measurement:
         self._save_took = 0.0
         self._digests: tuple[str, ...] = ()
         self._earlier_s = 0.0
-        self._known: dict[int, sessions.Result] = {}
-        self._unplanned: list[sessions.Result] = []
+        self._earlier_foreign: float | None = None
+        self._known: Mapping[int, sessions.Result] = {}
+        self._unplanned: Sequence[sessions.Result] = ()
         if self.resumed is not None:
-            self.created = self.resumed.created
-            self._earlier_s = self.resumed.wall_s or 0.0
-            self._recall(self.resumed)
+            self._take_up(self.resumed)
+
+    def _take_up(self, session: sessions.Session) -> None:
+        resuming.check_same(session, self.catalogs, self.request.pairs)
+        recalled = resuming.recall(session, self.cases, self.journal, self.request.settings.rounds)
+        self.created = session.created
+        self._earlier_s = session.wall_s or 0.0
+        self._earlier_foreign = session.foreign_cores
+        self._known, self._unplanned = recalled.known, recalled.unplanned
+        self._trips = recalled.trips
 
     def _pairs_with_devices(self) -> list[tuple[str, str]]:
         """Pairs that could be measured somewhere; why the others cannot is said of each."""
@@ -142,7 +151,8 @@ class Measurement:
             for name, place in self._places.items()
             if place.cases
         }
-        check_setup(firsts, self.request.settings)
+        with nothing_measured():
+            check_setup(firsts, self.request.settings)
         self._save_first()  # an output that cannot be written is known before anything is measured
         runner = Runner(
             {name: place.interpreter for name, place in self._places.items()},
@@ -158,17 +168,29 @@ class Measurement:
         finally:
             runner.close()
             self._spent = self._spend()  # what is printed later is what the file says
-            try:
-                self._findings = judge(self.header(), self.results, len(self.cases))
-                self._expectations = self._check_expectations()
-            finally:
-                self._save_last()
+            unjudged = self._judge()
+            self._save_last()
+            if unjudged:
+                raise Unsaved(f"{unjudged}; the session is in {self.path}: dlprof report judges it")
+
+    def _judge(self) -> str:
+        """Why no rule could look, in words; empty where all did."""
+        try:
+            self._findings = judge(self.header(), self.results, len(self.cases))
+            self._expectations = self._check_expectations()
+        except UsageError as error:
+            self._left_out.append(f"no rule could look: {error}")
+            return str(error)
+        return ""
 
     def _measure_references(self, round_: int, quiet: Callable[[], None]) -> None:
         enough = self.reference_rounds is not None and round_ >= self.reference_rounds
-        if enough or self.journal.has(references.PLACE, round_):
+        if enough:
             return
+        known = references.known(self.journal, round_)
         for name, place in self._places.items():
+            if name in known:
+                continue
             references.measure(place.interpreter.python, name, round_, self.journal, quiet)
 
     def _run_trips(self, out_of_time: bool) -> None:
@@ -223,8 +245,17 @@ class Measurement:
 
     def _spend(self) -> tuple[float, float | None]:
         """Seconds of the run until now, and the cores that others kept busy meanwhile."""
-        wall_s = round(time.monotonic() - self._begun + self._earlier_s, 3)
-        return wall_s, machine.foreign_cores(self._usage, machine.usage())
+        here_s = time.monotonic() - self._begun
+        foreign = machine.foreign_cores(self._usage, machine.usage())
+        if self.resumed is not None and not self._has_measured():
+            foreign = self._earlier_foreign  # what is told is of the processes that are in the file
+        elif foreign is not None and self._earlier_foreign is not None:
+            spent = here_s * foreign + self._earlier_s * self._earlier_foreign
+            foreign = spent / (here_s + self._earlier_s)
+        return round(here_s + self._earlier_s, 3), foreign
+
+    def _has_measured(self) -> bool:
+        return any(self.journal.grown(index) for index in range(len(self.cases)))
 
     def header(self) -> sessions.Header:
         """All but the results; once the run has ended, the same each time."""
@@ -269,6 +300,7 @@ class Measurement:
         if not files.special(self.path):
             folder = state.state_folder()
             self._digests = provenance.remember(self.path, folder, self._digests)
+        self.saved = True
         self._saved = time.monotonic()
         self._save_took = self._saved - begun
 
@@ -299,6 +331,7 @@ class Measurement:
         try:
             self.save()
         except UsageError as error:
+            self.saved = False
             raise Unsaved(f"{error}; {self._save_elsewhere()}") from None
 
     def _save_elsewhere(self) -> str:
@@ -311,79 +344,6 @@ class Measurement:
                 continue
             return f"the session is in {path}"
         return "nor is there any other place for the session"
-
-    def _recall(self, session: sessions.Session) -> None:
-        self._check_versions(session)
-        known = {
-            (result.environment or "", *_key(result.case.model_dump(by_alias=True))): result
-            for result in session.results
-        }
-        places = {id(result): place for place, result in enumerate(session.results)}
-        moved: dict[int, int] = {}
-        for index, case in enumerate(self.cases):
-            result = known.pop((case.environment, *_key(case.record())), None)
-            if result is not None:
-                self._known[index] = result
-                moved[places[id(result)]] = index
-                for round_, answer in unmerge(result, self.request.settings.rounds):
-                    self.journal.add(index, round_, answer)
-        references.recall(session.references, self.journal)
-        self._unplanned = list(known.values())
-        for index, result in enumerate(self._unplanned, len(self.cases)):
-            moved[places[id(result)]] = index
-        if session.complete:  # else those that are missing are made with the others
-            self._trips = [one for trip in session.round_trips if (one := _moved(trip, moved))]
-        self.journal.mark()
-
-    def _check_versions(self, session: sessions.Session) -> None:
-        # The rounds of one result must be rounds of one thing.
-        recorded = {entry.get("name", ""): entry for entry in session.environments}
-        for name, catalog in self.catalogs.items():
-            then = recorded.get(name, session.environment).get("packages")
-            self._check_packages(then if isinstance(then, dict) else {}, catalog)
-
-    def _check_packages(self, then: dict[str, Any], catalog: Catalog) -> None:
-        now = catalog.packages()
-        names = {name for pair in self.request.pairs for name in pair}
-        used = {catalog.named(name).distribution for name in names}
-        for name, version in then.items():
-            if now.get(name, version) != version and name in used:
-                raise UsageError(
-                    f"the session cannot be finished: it was measured with {name} {version}, "
-                    f"and here is {now[name]}"
-                )
-
-
-def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Session]:
-    """The request and the session of a file to be finished. Raises :class:`UsageError`."""
-    session = sessions.load(path)
-    if files.special(path):
-        raise UsageError(f"{path} cannot be finished: it is no file that can be written again")
-    try:
-        request = request_from(session.request, command)
-    except (LookupError, TypeError, ValueError, UsageError):
-        raise UsageError(
-            f"{path} does not say what was asked for, so it cannot be finished"
-        ) from None
-    if not provenance.is_ours(path, state.state_folder()):
-        # What is finished here is ours, and another's source text is not.
-        session = session.model_copy(update={"results": list(map(without_texts, session.results))})
-    return replace(request, command=command), session
-
-
-def _moved(trip: sessions.RoundTrip, moved: Mapping[int, int]) -> sessions.RoundTrip | None:
-    """The trip with the places that its results have now; None where one has none."""
-    indices = {trip.there, trip.back, *(one.result for one in trip.refused)}
-    if not indices <= moved.keys():
-        return None
-    refused = [one.model_copy(update={"result": moved[one.result]}) for one in trip.refused]
-    places = {"there": moved[trip.there], "back": moved[trip.back], "refused": refused}
-    return trip.model_copy(update=places)
-
-
-def _key(record: dict[str, Any]) -> tuple[Any, ...]:
-    names = ("producer", "consumer", "code", "dtype", "layout", "device")
-    return (*(record[name] for name in names), tuple(record["shape"]))
 
 
 def pairs_of(catalog: Catalog, device: str) -> tuple[tuple[str, str], ...]:

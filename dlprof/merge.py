@@ -27,6 +27,9 @@ READY = "ready_time"
 STOP = re.compile(r" was interrupted during [a-z_ ]+$")
 """How :mod:`dlprof.outcomes` ends what it says of a case that nobody waited for the end of."""
 
+LOST_READY = re.compile(r" during ready_time\b")
+"""The same, and of one that was lost there."""
+
 _WHERE = re.compile(r" \(round \d+ of \d+; \d+ before it worked\)$")
 """What a merge adds to the reason of a case that worked in earlier rounds."""
 
@@ -78,7 +81,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         ),
         **{name: agree([part[name] for _, part in parts if name in part]) for name in VERDICTS},
         "ownership": _owned([part["ownership"] for _, part in parts if "ownership" in part]),
-        "copy_cost": _copy_cost(parts, ready),
+        "copy_cost": None if _is_view_in_some(parts) else _copy_cost(parts, ready),
         "recipe": _newest(parts, "recipe"),
         "placement": merge_placement.merged(
             [(round_, part["placement"]) for round_, part in parts if "placement" in part], ready
@@ -117,7 +120,7 @@ def _standing(answers: Answers) -> list[tuple[int, dict[str, Any]]]:
 def _lost_ready_time(answers: Answers) -> bool:
     """Whether the wait for a result failed: then the host's time is not the ready time."""
     return any(
-        str(answer["reason"] or "").endswith("during ready_time")
+        LOST_READY.search(str(answer["reason"] or ""))
         or any(failure["instrument"] == "ready_time" for failure in answer.get("failures", ()))
         for _, answer in answers
     )
@@ -198,6 +201,12 @@ def _phases(parts: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] | Non
 
 def _newest(parts: Sequence[tuple[int, dict[str, Any]]], name: str) -> Any:
     return next((part[name] for _, part in reversed(parts) if name in part), None)
+
+
+def _is_view_in_some(parts: Sequence[tuple[int, dict[str, Any]]]) -> bool:
+    """Then the time of all processes is that of no copy."""
+    verdicts = [part["ownership"] for _, part in parts if "ownership" in part]
+    return any(one["verdict"] == "view" for each in verdicts for one in _of_processes(each))
 
 
 def _copy_cost(

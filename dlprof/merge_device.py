@@ -12,18 +12,22 @@ SERIES = ("warm", "cold")
 
 
 def merged(found: Sequence[tuple[int, dict[str, Any]]]) -> dict[str, Any] | None:
-    """One device time from those of several rounds; the newest where it could not be told.
+    """One device time from those of several rounds, as far as they could tell; ``reason`` says why
+    some could not. The newest where none could.
 
     ``warm`` and ``cold`` are the median of the process medians, their 95 % interval (None for one
     process, or where a process took no time that can be told from none) and the samples by round.
     """
     if not found:
         return None
-    newest = found[-1][1]
     told = [(round_, one) for round_, one in found if one["verdict"] == "ok"]
-    if newest["verdict"] != "ok":
-        return newest
-    return {**newest, **{series: _series(told, series) for series in SERIES}}
+    if not told:
+        return found[-1][1]
+    reasons = [one["reason"] for _, one in found if one["verdict"] != "ok"]
+    reasons += [one["reason"] for _, one in told if one.get("reason")]
+    reason = reasons[-1] if reasons else None
+    measured = {series: _series(told, series) for series in SERIES}
+    return {**told[-1][1], "reason": reason, **measured}
 
 
 def of_round(merged_time: dict[str, Any], round_: int) -> dict[str, Any] | None:

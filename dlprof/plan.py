@@ -128,8 +128,8 @@ class Axes:
 def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:
     """Every export with every import that speaks its protocol, for a source array on ``device``.
 
-    Paths with the same code are one path; a path whose code is the bare array converts nothing
-    and is none.
+    Paths with the same code are one path, the first of them with a promise; a path whose code is
+    the bare array converts nothing and is none.
     """
     found: dict[str, Path] = {}
     for export, import_ in product(producer.exports, consumer.imports):
@@ -139,8 +139,11 @@ def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:
             continue
         code = written(import_.code, written(export.code, export.array))
         for protocol in export.protocols:
-            if protocol in import_.protocols and code != export.array and code not in found:
-                found[code] = Path(export, import_, protocol, code)
+            if protocol not in import_.protocols or code == export.array:
+                continue
+            path = Path(export, import_, protocol, code)
+            if code not in found or (path.promise and not found[code].promise):
+                found[code] = path
     return list(found.values())
 
 

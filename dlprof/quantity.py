@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
 from dlprof.session import TimeMeasure
 
@@ -16,6 +16,8 @@ LOOSE_DIGITS = 2
 
 LEAST, MOST = 1e-9, 1e15
 """Beyond these a number is written with an exponent: hundreds of digits tell nobody anything."""
+NOTHING = 1e-9
+"""A half width that is a smaller part of its value is what floats leave of equal times."""
 FAR = 1000
 """Times whose ratio is as large are told in units of their own."""
 WIDE = 0.5
@@ -92,7 +94,8 @@ def repeated(measure: TimeMeasure) -> bool:
     return measure.ci95_ns is not None or bool(measure.modes)
 
 
-LEAST_TOLD = 1.05
+AT_LEAST = "at least "
+LEAST_TOLD = 1.1
 """What is less reads "at least 1.0 times", which says nothing."""
 
 
@@ -113,7 +116,9 @@ def times_text(
     if high <= 0 or (wide and low <= LEAST_TOLD * high):
         return ""
     sure = repeated(longer) and repeated(shorter)
-    how = ("at least " if wide else "") if sure else "about "
+    how = (AT_LEAST if wide else "") if sure else "about "
+    if how == AT_LEAST:
+        return how + significant(low / high, LOOSE_DIGITS, ROUND_FLOOR)
     return f"{how}{ratio_text(low / high)}"
 
 
@@ -131,8 +136,8 @@ def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:
     scale, unit = unit_for(value_ns)
     half = max(interval_ns[1] - value_ns, value_ns - interval_ns[0]) / scale
     value = value_ns / scale
-    if half <= 0 or not math.isfinite(half) or not LEAST <= abs(value) < MOST:
-        return f"{value:.3g} {unit}"
+    if half <= abs(value) * NOTHING or not math.isfinite(half) or not LEAST <= abs(value) < MOST:
+        return f"{significant(value, 3)} {unit}"
     places = decimals(half)
     return f"{fixed(value, places)} ±{fixed(half, places)} {unit}"
 
@@ -141,6 +146,12 @@ def plain_time(value_ns: float, digits: int = LOOSE_DIGITS) -> str:
     """A time to so many significant digits."""
     scale, unit = unit_for(value_ns)
     return f"{significant(value_ns / scale, digits)} {unit}"
+
+
+def bound_text(value_ns: float) -> str:
+    """A time to one digit that is no less: what is below ``value_ns`` is below it too."""
+    scale, unit = unit_for(value_ns)
+    return f"{significant(value_ns / scale, 1, ROUND_CEILING)} {unit}"
 
 
 def modes_text(medians_ns: list[float]) -> str:
@@ -178,18 +189,18 @@ def decimals(half: float) -> int:
     return -int(exponent) + (1 if leading == "1" else 0)
 
 
-def fixed(value: float, places: int) -> str:
+def fixed(value: float, places: int, rounding: str = ROUND_HALF_UP) -> str:
     """Rounded half up to ``places`` decimals; negative places round to tens, hundreds."""
     step = Decimal(1).scaleb(-places)
-    rounded = Decimal(repr(float(value))).quantize(step, ROUND_HALF_UP)
+    rounded = Decimal(repr(float(value))).quantize(step, rounding)
     return f"{rounded:,.{max(places, 0)}f}"
 
 
-def significant(value: float, digits: int) -> str:
+def significant(value: float, digits: int, rounding: str = ROUND_HALF_UP) -> str:
     if value == 0:
         return "0"
     if not math.isfinite(value):  # of a session in which numbers stand that nobody measured
         return "∞"
     if not LEAST <= abs(value) < MOST:
         return f"{value:.{digits - 1}e}"
-    return fixed(value, digits - 1 - math.floor(math.log10(abs(value))))
+    return fixed(value, digits - 1 - math.floor(math.log10(abs(value))), rounding)

@@ -7,10 +7,13 @@ in prose) are never taken for a user's.
 
 from __future__ import annotations
 
+import builtins
 import getpass
+import keyword
 import os
 import re
 import socket
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +31,11 @@ ORDINARY = frozenset(
     )
 )
 """Names of users and hosts that are words as well: they stay, they tell nothing."""
+
+PYTHON = frozenset(
+    name.lower() for name in (*keyword.kwlist, *dir(builtins), *sys.stdlib_module_names)
+)
+"""Without these a script is no longer one."""
 
 SECRET = re.compile(
     r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE", re.IGNORECASE
@@ -132,7 +140,8 @@ def surroundings(variables: Mapping[str, str] | None = None) -> Surroundings:
 
 
 def _telling(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if len(name) >= LEAST_NAME and name.lower() not in ORDINARY)
+    words = ORDINARY | PYTHON
+    return tuple(name for name in names if len(name) >= LEAST_NAME and name.lower() not in words)
 
 
 def _longest_first(words: Iterable[str]) -> list[str]:

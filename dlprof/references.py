@@ -33,6 +33,11 @@ def measure(
         journal.add(PLACE, round_, {"status": "ok", "found": {**found, "environment": environment}})
 
 
+def known(journal: Journal, round_: int) -> set[str]:
+    """The environments that have one of a round."""
+    return {one.environment for one in merged(journal) if one.round == round_}
+
+
 def merged(journal: Journal) -> Iterator[Reference]:
     """All references that were measured, in order."""
     for round_, answer in journal.answers(PLACE):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -53,6 +54,14 @@ class Request:
         }
 
 
+UNKNOWN = "unknown"
+"""Dtype or layout of a user's own array that says nothing of itself."""
+
+
+def _parsed(parse: Callable[[str], str], name: str) -> str:
+    return name if name == UNKNOWN else parse(name)
+
+
 def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
     """The request that a session file tells of.
 
@@ -66,8 +75,8 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
     read = replace(
         axes,
         shapes=tuple(parse_shape(shape_text(shape)) for shape in axes.shapes),
-        dtypes=tuple(parse_dtype(name) for name in axes.dtypes),
-        layouts=tuple(parse_layout(name) for name in axes.layouts),
+        dtypes=tuple(_parsed(parse_dtype, name) for name in axes.dtypes),
+        layouts=tuple(_parsed(parse_layout, name) for name in axes.layouts),
     )
     if read != axes or not {axes.device, *axes.devices} <= set(DEVICES):
         raise ValueError(f"these axes cannot be measured: {axes}")

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from dlprof.asking import LEAST_BYTES_PER_S as LEAST_BYTES_PER_S  # noqa: PLC0414
 from dlprof.asking import limit_of, request_of
 from dlprof.asking import way as way  # noqa: PLC0414
-from dlprof.diagnosis import diagnosed_cases, diagnosis_of
+from dlprof.diagnosis import diagnosed_paths, diagnosis_of, standing_for
 from dlprof.groups import Group, grouped, shuffled
 from dlprof.instruments import DIAGNOSIS as DIAGNOSIS  # noqa: PLC0414 - callers find these here
 from dlprof.instruments import EVERY_ROUND as EVERY_ROUND  # noqa: PLC0414
@@ -87,13 +87,14 @@ class Runner:
         self._standby = Standby(interpreters)
         self.later_rounds: tuple[str, ...] = EVERY_ROUND
         self._diagnosis = diagnosis_of(settings)
+        self._paths = diagnosed_paths(cases, settings)
 
     def run(self) -> None:
         """All rounds, or as many as the budget allows; at least one."""
         started = time.monotonic()
-        diagnosed = diagnosed_cases(self.cases, self.settings)
+        paths = len(self._paths)
         alone = len(self.cases) if self.settings.first_calls else 0
-        self.watcher.start(len(self.cases) * self.settings.rounds + len(diagnosed) + alone)
+        self.watcher.start(len(self.cases) * self.settings.rounds + paths + alone)
         for round_ in range(self.settings.rounds):
             if round_ and self._over_budget(started):
                 break
@@ -104,19 +105,23 @@ class Runner:
             last = round_ == self.settings.rounds - 1
             for group in groups:
                 late = not last or self._over_budget(started)
-                _exhaust(self._run_group(group, round_, set() if late else diagnosed))
+                _exhaust(self._run_group(group, round_, set() if late else self._diagnosed()))
             self.rounds_done = round_ + 1
         self.out_of_time = self._over_budget(started)
-        left = {index for index in diagnosed if self.journal.needs(index, self.settings.rounds)}
-        self.undiagnosed = len(left), len(diagnosed)
+        rounds = self.settings.rounds
+        left = {index for index in self._diagnosed() if self.journal.needs(index, rounds)}
+        self.undiagnosed = len(left), paths
         if self.out_of_time or self.rounds_done < self.settings.rounds:
             return
-        for group in self._groups(self.settings.rounds, left):
+        for group in self._groups(rounds, left):
             self._diagnose_group(group)
-        for _ in diagnosed - self._diagnosed_here:
+        for _ in range(paths - len(self._diagnosed_here)):
             self.watcher.step()  # refused or crashed, or in the session that is finished
         if self.settings.first_calls:
             self._first_calls()
+
+    def _diagnosed(self) -> set[int]:
+        return standing_for(self._paths, self.journal.settled)
 
     def _first_calls(self) -> None:
         """The first call of each case in a process that makes no other."""
@@ -180,9 +185,7 @@ class Runner:
 
     def diagnose(self, only: set[int]) -> None:
         """The diagnosis of some cases, for one who asks for single rounds."""
-        for group in self._groups(
-            self.settings.rounds, diagnosed_cases(self.cases, self.settings) & only
-        ):
+        for group in self._groups(self.settings.rounds, self._diagnosed() & only):
             self._diagnose_group(group)
 
     def close(self) -> None:

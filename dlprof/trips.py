@@ -141,6 +141,8 @@ def _merged(attempt: Attempt, settings: Settings) -> RoundTrip:
     ends = [part["loaded_from"] for part in parts if part["loaded"]]
     # Trips that begin at the other end are others; the end is that of most processes.
     end = max(ends, key=ends.count, default="there")
+    loaded = [part["loaded"] for part in parts if part["loaded"] and part["loaded_from"] == end]
+    not_loaded = [part["not_loaded"] for part in parts if part["not_loaded"]]
     return RoundTrip(
         there=attempt.there[0],
         back=attempt.back[0],
@@ -149,13 +151,10 @@ def _merged(attempt: Attempt, settings: Settings) -> RoundTrip:
         parts=_medians([part["parts"] for part in parts]),
         processes=[_process(round_, part) for round_, part in found],
         refused=attempt.refused,
-        loaded=_medians(
-            [part["loaded"] for part in parts if part["loaded"] and part["loaded_from"] == end]
-        )
-        or None,
+        loaded=_medians(loaded) or None,
         loaded_from=end,
         restarted=next((part["restarted"] for part in parts if part["restarted"]), None),
-        not_loaded=next((part["not_loaded"] for part in parts if part["not_loaded"]), None),
+        not_loaded=None if loaded else next(iter(not_loaded), None),
         reason=_reason(answers, len(found), settings.rounds),
     )
 

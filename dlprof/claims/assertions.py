@@ -149,7 +149,7 @@ def asked_for(  # noqa: PLR0913 - as many as axes
     producer: str,
     consumer: str,
     *,
-    path: Words = (),
+    path: Words | None = None,
     shape: Shape | None = None,
     dtype: str | None = None,
     layout: str | None = None,
@@ -159,11 +159,13 @@ def asked_for(  # noqa: PLR0913 - as many as axes
 ) -> Asked:
     """The same request for the same arguments, however they are written."""
     __tracebackhide__ = True
+    if path is not None and not path:
+        raise UsageError("path is empty: leave it out for every way")
     files = [probes] if isinstance(probes, str | os.PathLike) else probes
     return Asked(
         producer,
         consumer,
-        tuple(_words(path)),
+        tuple(_words(path or ())),
         _plainly(_lengths, shape),
         dtype,
         layout,

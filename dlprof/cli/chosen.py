@@ -14,6 +14,7 @@ from dlprof.catalog import Catalog
 from dlprof.cli import names
 from dlprof.errors import UsageError
 from dlprof.plan import Axes
+from dlprof.request import LONGEST_S
 from dlprof.runner import Settings
 from dlprof.worker.statement import FaultyStatement, check_setup
 
@@ -35,6 +36,10 @@ def axes_from(
     if device not in (None, "cpu", "cuda", "auto"):
         raise UsageError(f"there is no device {device!r}: known are cpu and cuda")
     axes = default
+    if any(given is not None and not given for given in (shapes, dtypes, layouts)):
+        raise UsageError(
+            "a list of shapes, dtypes or layouts is empty: leave it out for the default"
+        )
     if shapes:
         found = (shape for text in split(shapes) for shape in parse_shapes(text))
         axes = replace(axes, shapes=_unique(found))
@@ -63,6 +68,8 @@ def settings_from(
     for name, seconds in (("--timeout", limit), ("--budget", budget)):
         if seconds is not None and not math.isfinite(seconds):
             raise UsageError(f"{name} must be a number of seconds, not {seconds}")
+        if seconds is not None and seconds >= LONGEST_S:
+            raise UsageError(f"{name} must be less than {LONGEST_S:,.0f} seconds")
     default = Settings()
     if together:
         default = replace(default, sample_ns=MATRIX_SAMPLE_NS, diagnose=False)

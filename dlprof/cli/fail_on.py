@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from dlprof.axes import split
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
-from dlprof.rules import NEEDS, RULES, Rule
+from dlprof.rules import NEEDS, RULES
 from dlprof.rules.finding import SEVERITIES
-from dlprof.session import FindingRecord, Result, Verdict
+from dlprof.rules.looked import NO_CONVERSION, lack
+from dlprof.session import FindingRecord, Result
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,12 @@ class FailOn:
         return f"--fail-on: there is no diagnosis, so nothing looks for {', '.join(NEEDS)}"
 
     def check_looked_for(self, results: Iterable[Result]) -> None:
-        """Raise :class:`FindingsUnknown` for a rule named that could look at no result."""
+        """Raise :class:`FindingsUnknown` for a rule named that could look at no result, and for
+        severities where none could.
+        """
+        results = list(results)
+        if self.severities and results and all(lack(rule, results) for rule in RULES):
+            raise FindingsUnknown(f"--fail-on: no rule could look: not measured: {NO_CONVERSION}")
         lost = self.unseen(results)
         if lost:
             raise FindingsUnknown(
@@ -61,9 +67,9 @@ class FailOn:
         """The rules named that could look at no result, with what they would need, in words."""
         results = list(results) if self.rules else []
         return {
-            rule.id: lack
+            rule.id: missing
             for rule in RULES
-            if rule.id in self.rules and (lack := _lack(rule, results))
+            if rule.id in self.rules and (missing := lack(rule, results))
         }
 
     def check(self, findings: Iterable[FindingRecord]) -> None:
@@ -72,31 +78,6 @@ class FailOn:
         if found:
             names = ", ".join(dict.fromkeys(f"{f.rule} {f.name}" for f in found))
             raise FindingsFailed(f"--fail-on: found {names}")
-
-
-def _lack(rule: Rule, results: Sequence[Result]) -> str:
-    """What a rule would need that no result has, in words; empty where it could look."""
-    if rule.needs and rule.needs not in instruments_of(results):
-        return f"{rule.needs.replace('_', ' ')} (see --diagnose)"
-    return rule.lacks(results)
-
-
-def instruments_of(results: Iterable[Result]) -> frozenset[str]:
-    """The instruments of the diagnosis that rules need, and that could tell of one result."""
-    wanted = set(NEEDS.values())
-    found: set[str] = set()
-    for result in results:
-        found |= {name for name in wanted - found if _has_looked(getattr(result, name))}
-        if found == wanted:
-            break
-    return frozenset(found)
-
-
-def _has_looked(verdict: Verdict | None) -> bool:
-    """Whether it could tell; ``moot`` is what has nothing to look at, such as copies of a view."""
-    if verdict is None:
-        return False
-    return verdict.verdict != "unknown" or verdict.evidence.get("moot") is True
 
 
 def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:

@@ -16,7 +16,7 @@ from dlprof.catalog import Catalog
 from dlprof.cli.fail_on import FailOn
 from dlprof.cli.github import no_commands
 from dlprof.cli.progress import Bar
-from dlprof.cli.scenario_report import check_expectations, shown_as
+from dlprof.cli.scenario_report import check_missed, check_unchecked, shown_as
 from dlprof.cli.show import Show, show_table
 from dlprof.cli.typed import typed
 from dlprof.cli.wanted import Wanted
@@ -55,25 +55,31 @@ def measure(
         stopped, unsaved = False, None
         try:
             measurement.run()
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
+            if stop.args:  # before there was a session
+                raise
             stopped = True
         except Unsaved as error:
             unsaved = error
     rows = rows_of(measurement.results())
     _print(measurement, rows, wanted, show, fail_on)
+    if measurement.saved:
+        with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
+            typer.echo(f"session: {path}", err=True)
     if unsaved is not None:
         raise unsaved
-    with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
-        typer.echo(f"session: {path}", err=True)
     if stopped:
         file = shlex.quote(str(path))
         verb = _resuming((resumed.command if resumed else request.command)[:1])
         raise Interrupted(f"stopped; finish it with: dlprof {verb} --resume {file}")
     check_measured(rows)
+    header = measurement.header()
     if fail_on is not None:
-        fail_on.check(measurement.header().findings)
+        fail_on.check(header.findings)
+    check_missed(header)  # what is known to be wrong comes before what nobody looked for
+    if fail_on is not None:
         fail_on.check_looked_for(measurement.results())
-    check_expectations(measurement.header())
+    check_unchecked(header)
 
 
 def _check_asked(fail_on: FailOn, request: Request, resumed: sessions.Session | None) -> None:

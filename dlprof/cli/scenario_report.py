@@ -11,7 +11,7 @@ from dlprof.cli.matrix_table import matrix_answer, show_grids, show_matrix
 from dlprof.cli.round_trip_table import round_trip_answer, show_round_trips
 from dlprof.cli.show import Show, say, show_table, width
 from dlprof.cli.side_by_side_table import show_side_by_side
-from dlprof.errors import ExpectationsMissed, ExpectationsUnknown
+from dlprof.errors import DlprofError, ExpectationsMissed, ExpectationsUnknown
 from dlprof.reports import placement, scenario
 from dlprof.reports.row import Row
 from dlprof.reports.terminal import printed
@@ -56,9 +56,17 @@ def shown_as(header: Header) -> Show:
     return show_matrix if header.command[:1] == ["matrix"] else show_table
 
 
-def check_expectations(header: Header) -> None:
-    """Raise :class:`ExpectationsMissed`, or :class:`ExpectationsUnknown` if none is missed."""
-    for verdict, kind in ((MISSED, ExpectationsMissed), (UNKNOWN, ExpectationsUnknown)):
-        found = [one.text for one in header.expectations if one.verdict == verdict]
-        if found:
-            raise kind(f"expectation {verdict}: {'; '.join(found)}")
+def check_missed(header: Header) -> None:
+    """Raise :class:`ExpectationsMissed` for what is known not to be as expected."""
+    _check(header, MISSED, ExpectationsMissed)
+
+
+def check_unchecked(header: Header) -> None:
+    """Raise :class:`ExpectationsUnknown` for what could not be checked."""
+    _check(header, UNKNOWN, ExpectationsUnknown)
+
+
+def _check(header: Header, verdict: str, kind: type[DlprofError]) -> None:
+    found = [one.text for one in header.expectations if one.verdict == verdict]
+    if found:
+        raise kind(f"expectation {verdict}: {'; '.join(found)}")

@@ -95,7 +95,9 @@ def sweep(
         placement,
     )
     if resume is not None:
-        options.refuse_with_resume({**given.named(), "the scenario": scenario, "--python": python})
+        others = {"the scenario": scenario, "--python": python, "--yes": yes}
+        only_shown = {"--list": list_, "--dry-run": dry_run}
+        options.refuse_with_resume({**given.named(), **others, **only_shown})
         finish(resume, output, wanted, allowed)
         return
     if scenario is None:

@@ -50,16 +50,16 @@ class Outcome:
     def code(self, unsure: int = NOT_KNOWN) -> int:
         """The exit code; ``unsure`` is that of a case that is only UNSURE.
 
-        What is INVALID, named and not looked for, or ambiguous was not compared, and of what is
-        ``untold`` no time was: no setting makes a pass of it.
+        What is INVALID, named or expected and not looked for, or ambiguous was not compared, and of
+        what is ``untold`` no time was: no setting makes a pass of it.
         """
         if self.nothing:
             return NOTHING
         if self.regression:
             return REGRESSION
-        if self.invalid or self.blind or self.ambiguous or self.untold:
+        if self.invalid or self.blind or self.ambiguous or self.untold or self.unchecked:
             return unsure or NOT_KNOWN
-        return unsure if self.unsure or self.unchecked else DONE
+        return unsure if self.unsure else DONE
 
 
 def outcome(comparison: Comparison, criteria: Criteria) -> Outcome:

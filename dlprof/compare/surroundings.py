@@ -76,6 +76,11 @@ def _in_place(name: str, base: Environment, head: Environment) -> Iterator[Diffe
         yield replace(found, what=f"{name}: {found.what}") if name else found
 
 
+def in_place(base: Environment, head: Environment) -> tuple[Difference, ...]:
+    """What differs between two environments: their machines, versions and variables."""
+    return (*_machine(base, head), *_in_place("", base, head))
+
+
 def refusal(differ: Sequence[Difference], across_pythons: bool = False) -> str | None:
     """Why times of two sessions cannot be compared, by what differs; None where they can.
 

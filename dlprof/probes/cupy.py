@@ -172,7 +172,8 @@ class CuPy(Probe):
         }
 
     def enqueue(self, spec: ArraySpec) -> str | None:
-        return "y = x\nfor _ in range(work): y = y + 1"
+        step = "~y" if spec.dtype == "bool" else "y + 1"  # y + 1 would be integers
+        return f"y = x\nfor _ in range(work): y = {step}"
 
     def current_stream(self, device: str) -> int | None:
         import cupy

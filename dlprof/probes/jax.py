@@ -73,6 +73,7 @@ class Jax(Probe):
             "jax.dlpack.from_dlpack({x}, device=jax.devices('cpu')[0])",
             CUDA,
             promise="copy",
+            result_device="cpu",
         ),
         Import(
             "numpy_from_dlpack",

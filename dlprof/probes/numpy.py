@@ -37,6 +37,10 @@ PERIODS = 1 << 12
 """Of an array of more than :data:`MANY` elements, so many periods are repeated as one."""
 
 
+EXTENDED = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+"""Dtypes that NumPy lacks and ml_dtypes adds: the unsigned integers of their bits."""
+
+
 class NumPy(Probe):
     name = "numpy"
     aliases = ("np",)
@@ -108,7 +112,7 @@ class NumPy(Probe):
     )
 
     def create(self, spec: ArraySpec) -> str:
-        if spec.dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        if spec.dtype in EXTENDED:
             raise Unsupported(f"NumPy has no dtype {spec.dtype} (ml_dtypes adds it)")
         return _CREATE[spec.layout](spec)
 
@@ -116,7 +120,9 @@ class NumPy(Probe):
         return int(array.__array_interface__["data"][0])
 
     def to_numpy(self, array: Any) -> Any:
-        return array.copy()
+        copy = array.copy()
+        bits = EXTENDED.get(copy.dtype.name)  # of ml_dtypes
+        return copy if bits is None else copy.view(bits)
 
     def dtype(self, array: Any) -> str:
         return str(array.dtype.name)

@@ -217,7 +217,8 @@ def _source(values: str, dtype: str) -> str:
     number, bits, text = _BITS[dtype]
     return (
         "onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type("
-        f"(lambda v: ({text}).astype('{bits}'))(({values}).astype('float32')), {number})"
+        f"(lambda v: numpy.asarray({text}).astype('{bits}'))"
+        f"(numpy.asarray({values}).astype('float32')), {number})"
     )
 
 

@@ -205,7 +205,8 @@ class Torch(Probe):
     def enqueue(self, spec: ArraySpec) -> str | None:
         if spec.device != "cuda":
             return None  # eager CPU operations have run when they return
-        return "y = x\nfor _ in range(work): y = y + 1"
+        step = "~y" if spec.dtype == "bool" else "y + 1"  # y + 1 would be integers
+        return f"y = x\nfor _ in range(work): y = {step}"
 
     def current_stream(self, device: str) -> int | None:
         import torch

@@ -48,7 +48,10 @@ def _answer(rows: Sequence[Row], name: str, steady: Steady) -> str:
     where = f"{name}: " if name else ""
     safe = sorted(trusted(rows), key=lambda row: row.cost_ns)
     if not safe:
-        return where + _none_is_safe([row for row in rows if row.ready is not None], steady)
+        measured = [row for row in rows if row.ready is not None]
+        if not measured and any(row.status == "ok" for row in rows):
+            return where + "of no path is it known when its result is ready."
+        return where + _none_is_safe(measured, steady)
     best = safe[0]
     sentences = [
         f"{where}cheapest{_good(best)}: {best.code}, {_kind(best, steady)}, {told_time(best)}."

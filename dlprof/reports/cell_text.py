@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dlprof.quantity import plain_time, size_text, time_text
+from dlprof.quantity import bound_text, plain_time, ratio_text, size_text, time_text
 from dlprof.reports.row import Row
 from dlprof.rules import thresholds
 
@@ -26,7 +26,7 @@ def device_text(row: Row) -> str:
     if row.device_ns is None:
         return "?"
     if row.device_ns < row.device_resolution_ns:
-        return f"<{plain_time(row.device_resolution_ns, 1)}"
+        return f"<{bound_text(row.device_resolution_ns)}"
     return plain_time(row.device_ns, 3)
 
 
@@ -34,7 +34,7 @@ def speed_text(row: Row) -> str:
     """GB/s of a copy; one for each mode of its time, in the same order."""
     if row.gb_per_s is None or row.size_bytes < LEAST_BYTES or not row.is_known:
         return "-"
-    return " | ".join(f"{speed:.2g}" for speed in in_modes(row, row.gb_per_s))
+    return " | ".join(ratio_text(speed) for speed in in_modes(row, row.gb_per_s))
 
 
 def in_modes(row: Row, per_time: float) -> list[float]:

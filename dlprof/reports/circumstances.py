@@ -15,12 +15,17 @@ from dlprof.versions import used
 MOST_PACKAGES = 12
 
 
+def processes_text(header: Header) -> str:
+    """``3 fresh processes``; of a run that was stopped no more is known than what was asked for."""
+    most = "" if header.complete else "up to "
+    return f"{most}{header.rounds} fresh process{'es' if header.rounds != 1 else ''}"
+
+
 def compose(header: Header) -> Text:
     """Processes and versions, the device and why, foreign load, and what was left out."""
     measured = packages(header)
-    rounds = f"{header.rounds} fresh process{'es' if header.rounds != 1 else ''}"
     python = clean(f"Python {header.environment.get('python', '?')}")
-    text = Text(f"{rounds}; {', '.join([python, *measured])}")
+    text = Text(f"{processes_text(header)}; {', '.join([python, *measured])}")
     setup = _setup(header)
     if setup:
         text.append(f"\nsetup: {setup}")

@@ -174,8 +174,9 @@ def _reasons(rows: Sequence[tuple[Compared, Time]]) -> Iterator[RenderableType]:
         return
     yield Text("\nbecause:", style="dim")
     for (word, reason), codes in list(groups.items())[:MOST_LINES]:
-        named = ", ".join(list(dict.fromkeys(codes))[:MOST_NAMED])
-        more = len(codes) - MOST_NAMED
+        names = list(dict.fromkeys(codes))
+        named = ", ".join(names[:MOST_NAMED])
+        more = len(names) - MOST_NAMED
         yield Text(f"{word}: {reason}: {named}" + (f" and {more} more" if more > 0 else ""))
     if len(groups) > MOST_LINES:
         yield Text(f"… and {len(groups) - MOST_LINES:,} more reasons in the JSON report")

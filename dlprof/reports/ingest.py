@@ -254,4 +254,11 @@ def _copy_text(row: Row) -> str:
 def _missed(rows: Sequence[Row]) -> list[str]:
     """Large arrays that were not taken in, for want of memory."""
     skipped = [row for row in rows if row.status == "skipped" and row.ready is None]
-    return [f"{row.code} was not tried: it {row.reason}." for row in skipped[:FEW_COPIES]]
+    told = [f"{row.code} was not tried: {_why(row)}." for row in skipped[:FEW_COPIES]]
+    more = len(skipped) - FEW_COPIES
+    return [*told, *([f"{more:,} more were not tried."] if more > 0 else [])]
+
+
+def _why(row: Row) -> str:
+    reason = row.reason or "no reason given"
+    return f"it {reason}" if reason.startswith("needs ") else reason

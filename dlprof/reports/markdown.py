@@ -15,7 +15,7 @@ from dlprof.environments import environments_of
 from dlprof.quantity import plain_time, size_text
 from dlprof.reports import command, placement, race
 from dlprof.reports.answer import answers
-from dlprof.reports.circumstances import foreign_text, packages
+from dlprof.reports.circumstances import foreign_text, packages, processes_text
 from dlprof.reports.findings import pairs_text
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import Column, measures_of, varying
@@ -186,8 +186,7 @@ def _about(header: Header) -> Iterator[str]:
     foreign = foreign_text(header)
     if foreign:
         yield f"**{prose(foreign)}**"
-    processes = f"{header.rounds} fresh process{'es' if header.rounds != 1 else ''}"
-    words = [processes]
+    words = [processes_text(header)]
     for name, environment in environments_of(header):
         python = f"Python {environment.get('python', '?')}"
         where = f"{name}: " if name else ""

@@ -20,7 +20,7 @@ Key = TypeVar("Key", bound=Hashable)
 AXES = ("environment", "layout", "dtype", "shape", "device")
 """What may differ between the arrays of a pair; the first that does becomes the columns."""
 
-WORDS = {"unsupported": "no", "crashed": "crash"}
+WORDS = {"unsupported": "no", "crashed": "crash", "ok": "no time"}
 """Short, since eight layouts stand side by side."""
 
 PARTLY = "not everything was looked at"
@@ -86,7 +86,7 @@ def cell(rows: Sequence[Row]) -> Cell:
         return _cell_of(best)
     statuses = sorted({row.status for row in rows})
     verdict = statuses[0] if len(statuses) == 1 else "none"
-    reasons = [row.reason for row in rows if row.reason]
+    reasons = [row.why_lost for row in rows if row.why_lost]
     # The reason of most paths: one way may be missing for a reason of its own.
     reason = max(reasons, key=reasons.count) if reasons else ""
     return Cell(verdict, "-", "", reason)
@@ -155,7 +155,7 @@ def _why(best: Row) -> str:
 
 
 def _cost(row: Row) -> str:
-    return "-" if row.ready is None else brief_text(row.ready)
+    return "-" if row.ready is None else brief_text(row.ready, row.process_medians_ns)
 
 
 def short(verdict: str) -> str:

@@ -52,25 +52,64 @@ def _where(row: Row, several: bool) -> str:
 
 
 def _answer(rows: Sequence[Row], where: str) -> str:
-    looped = [(row, row.placement) for row in rows if row.placement]
-    told = [(row, one) for row, one in looped if _pays_from(one) is not None]
-    single = [one.in_loop for _, one in looped if one.in_loop and len(one.in_loop.processes) == 1]
-    if single:
-        text = "one process has no interval, so whether hoisting pays is not known."
-    elif told:
-        row, found = max(told, key=lambda one: one[1].share.median if one[1].share else 0.0)
-        share = found.share.median if found.share else 0.0
-        text = _costliest(row, found, share)
-    elif any(_is_unsure(one) for _, one in looped):
+    kinds = _by_kind(rows)
+    if _TOLD in kinds:
+        text = _costliest(max(kinds[_TOLD], key=_part))
+    elif _UNSURE in kinds:
         text = "the processes do not agree, so whether hoisting pays is not known."
-    else:
-        row, found = min(looped, key=lambda one: _median(one[1].in_loop))
+    elif _ALIKE in kinds:
+        row = min(kinds[_ALIKE], key=_in_loop_ns)
         text = (
             "converting in every iteration costs nothing that can be told from the rest:"
             f" {row.code} takes {told_time(row)} on its own, an"
-            f" iteration {loop_time_text(found.in_loop or found.hoisted)}."
+            f" iteration {loop_time_text(_of(row).in_loop)}."
         )
+    elif _PART in kinds:
+        text = _part_of(max(kinds[_PART], key=_part))
+    elif _SINGLE in kinds:
+        text = "one process has no interval, so whether hoisting pays is not known."
+    else:
+        text = "no loop with the conversion in it was compared with one that has it before."
     return " ".join([f"With {use_text(rows[0])}{where}: {text}", *_implicit(rows)])
+
+
+_TOLD, _UNSURE, _ALIKE, _PART, _SINGLE = "told", "unsure", "alike", "part", "single"
+
+
+def _by_kind(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows of which two loops were compared, by what came of it."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.placement is not None and row.placement.share is not None:
+            found.setdefault(_kind(row, row.placement, row.placement.share), []).append(row)
+    return found
+
+
+def _kind(row: Row, found: Placement, share: Share) -> str:
+    if _pays_from(found) is not None:
+        return _TOLD
+    if share.ci95 is None:
+        return _SINGLE
+    if not share.is_known:
+        return _UNSURE
+    # Without the conversion's own time nobody can tell from where on it pays.
+    return _PART if share.ci95[0] > 0 and row.ready is None else _ALIKE
+
+
+def _part_of(row: Row) -> str:
+    return (
+        f"{row.code} takes {share_text(_of(row).share)} of the loop; from where on hoisting pays is"
+        " not known, since its own time is not."
+    )
+
+
+def _of(row: Row) -> Placement:
+    return row.placement or Placement(use=None)
+
+
+def _part(row: Row) -> float:
+    share = _of(row).share
+    return share.median if share is not None else 0.0
 
 
 def _block(rows: Sequence[Row], several: bool) -> list[RenderableType]:
@@ -135,11 +174,6 @@ def part_text(share: Share | None) -> str:
     return share_text(share) if share.ci95 is not None and share.ci95[1] >= 0 else "?"
 
 
-def _is_unsure(found: Placement) -> bool:
-    """Whether several processes do not agree on a number."""
-    return found.share is not None and found.share.ci95 is not None and not found.share.is_known
-
-
 def _pays_from(found: Placement) -> int | None:
     """The break-even; of a session that has one for a share that is no number, none."""
     known = found.share is not None and found.share.is_known
@@ -148,32 +182,30 @@ def _pays_from(found: Placement) -> int | None:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """What the loops answer: the costliest path, those not told apart, what x itself costs."""
-    looped = [(row, row.placement, row.placement.share) for row in rows if row.placement]
-    found = [(row, placement, share.median) for row, placement, share in looped if share]
-    told = [one for one in found if _pays_from(one[1]) is not None]
-    answer = []
-    if told:
-        answer.append(_costliest(*max(told, key=lambda one: one[2])))
-    alike = [row.code for row, one, _ in found if _pays_from(one) is None and not _is_unsure(one)]
-    if alike:
-        answer.append(_not_told(alike, found[0][1]))
-    unsure = [row.code for row, one, _ in found if _is_unsure(one)]
-    if unsure:
-        answer.append(f"The processes do not agree on its part of the loop: {listed(unsure)}.")
+    kinds = _by_kind(rows)
+    answer = [_costliest(max(kinds[_TOLD], key=_part))] if _TOLD in kinds else []
+    answer += [_part_of(max(kinds[_PART], key=_part))] if _PART in kinds else []
+    answer += [
+        f"{words}: {listed([row.code for row in kinds[kind]])}."
+        for kind, words in _NOT_TOLD.items()
+        if kind in kinds
+    ]
     return [*answer, *_implicit(rows)]
 
 
-def _not_told(codes: Sequence[str], found: Placement) -> str:
-    if found.in_loop is not None and len(found.in_loop.processes) == 1:
-        return "One process has no interval: from how many iterations on hoisting pays is unknown."
-    return f"Not told apart, inside the loop and before it: {listed(codes)}."
+_NOT_TOLD = {
+    _ALIKE: "Not told apart, inside the loop and before it",
+    _SINGLE: "One process has no interval, so that from where on hoisting pays is unknown",
+    _UNSURE: "The processes do not agree on its part of the loop",
+}
 
 
-def _costliest(row: Row, found: Placement, share: float) -> str:
+def _costliest(row: Row) -> str:
+    found = _of(row)
     return (
-        f"{row.code} takes {100 * share:.0f} % of the loop: {loop_time_text(found.in_loop)} per"
-        f" iteration with it inside, {loop_time_text(found.hoisted)} with it before. Hoisting pays"
-        f" from {found.break_even_iterations:,} iterations on{_many(row, found)}."
+        f"{row.code} takes {100 * _part(row):.0f} % of the loop: {loop_time_text(found.in_loop)}"
+        f" per iteration with it inside, {loop_time_text(found.hoisted)} with it before. Hoisting"
+        f" pays from {found.break_even_iterations:,} iterations on{_many(row, found)}."
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dlprof.quantity import plain_time, ratio_text
+from dlprof.quantity import brief_text, plain_time, ratio_text
 from dlprof.reports import trip_answer, trips_in_a_row
 from dlprof.reports.answer import KINDS, slower
 from dlprof.reports.cell_text import told_speed, why_not_known
@@ -140,7 +140,10 @@ def _directions(trip: Trip) -> str:
 
 def _cost(row: Row) -> str:
     """The time; in brackets why it is not known to be the path's own."""
-    return plain_time(row.cost_ns) + ("" if row.is_known else f" ({why_not_known(row)})")
+    if row.ready is None:
+        return plain_time(row.cost_ns)
+    time = brief_text(row.ready, row.process_medians_ns)
+    return time + ("" if row.is_known else f" ({why_not_known(row)})")
 
 
 def _by(row: Row) -> str:

@@ -121,7 +121,7 @@ def _ratio(line: Line) -> float | None:
     twice as long as the slowest of the other, as without an interval.
     """
     slow, fast = _ends(line)
-    if not slower(fast, slow):
+    if not (slow.is_known and fast.is_known and slower(fast, slow)):
         return None
     if not _is_repeated(line):
         long, short = slow.process_medians_ns, fast.process_medians_ns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from dlprof.quantity import brief_text, plain_time, ratio_text
+from dlprof.quantity import brief_text, plain_time, process_medians, ratio_text
 from dlprof.reports import trip_owners, trip_paths
 from dlprof.reports.row import Row
 from dlprof.reports.trips_in_a_row import HALVES, InARow
@@ -46,7 +46,8 @@ def _each_ns(trips: InARow) -> float:
 
 
 def _each_text(trips: InARow) -> str:
-    return brief_text(trips.made.idle) if trips.made.idle is not None else "?"
+    idle = trips.made.idle
+    return brief_text(idle, process_medians(idle)) if idle is not None else "?"
 
 
 def _named(trips: InARow) -> str:

@@ -11,6 +11,7 @@ from dlprof.rules.aftermath import aftermath
 from dlprof.rules.known import Known, mapping
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
+from dlprof.session import Result
 
 PAIR = 2
 NOT_WRITE = "Do not write the result; copy it where it has to be written."
@@ -83,6 +84,13 @@ def _right_instead(survey: Survey, cases: Sequence[Known], what: str) -> str:
         return other.code, words.instead_of(case, other, what)
 
     return for_each_producer(cases, advise)
+
+
+def lacks_values(results: Sequence[Result]) -> str:
+    """What no rule on values can do without, and none of these has."""
+    if any(one.values is not None and one.values.verdict != "unknown" for one in results):
+        return ""
+    return "the values of a result (they take NumPy, and a result that is an array)"
 
 
 def read_only_lost(survey: Survey) -> Iterator[Claim]:

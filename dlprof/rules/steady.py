@@ -100,10 +100,6 @@ class Steady:
             return True
         return max(found) >= max(begins) if word == "copy" else min(found) <= min(begins)
 
-    def begins_at(self, source: Hashable) -> float | None:
-        """The least alignment that was measured of ``source``, a cache line at most."""
-        return min(self._sources.get(source, ()), default=None)
-
     def differs(self, word: str, way: Hashable) -> bool:
         """Whether ``way`` was seen to be something else than a ``word``, or refused, elsewhere."""
         ways = self._ways.get(way, {})

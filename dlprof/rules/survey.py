@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from dlprof.probes.base import Protocol
 from dlprof.rules import alignment
-from dlprof.rules.known import Known
+from dlprof.rules.known import PLACES, Known
 from dlprof.rules.steady import Look, Steady, depends, looks_of, memory_of, owners_of
 from dlprof.session import Result
 
@@ -151,14 +151,17 @@ class Survey:
 
     def begins_at(self, producer: str) -> float | None:
         """At a multiple of how many bytes the producer's arrays in host memory begin at least, as
-        far as they were seen; None where none was.
+        far as they were seen; None where none was. Those that were asked to begin elsewhere do not
+        count.
         """
-        sources = {
-            _source(case)
+        found = [
+            size
             for case in self.cases
-            if case.pair[0] == producer and alignment.is_contiguous(case)
-        }
-        found = [begins for one in sources if (begins := self._steady.begins_at(one)) is not None]
+            if case.pair[0] == producer
+            and alignment.is_contiguous(case)
+            and case.result.case.layout not in PLACES
+            for size in case.alignments
+        ]
         return min(found, default=None)
 
     def drops_read_only(self, case: Known) -> bool:

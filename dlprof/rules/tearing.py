@@ -9,7 +9,7 @@ from enum import Enum
 
 from dlprof.quantity import size_text
 from dlprof.rules import thresholds, words
-from dlprof.rules.known import Evidence, Known, mapping, number, seen
+from dlprof.rules.known import PLACES, Evidence, Known, mapping, number, seen
 from dlprof.rules.lifetime import instead, or_else
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
@@ -134,7 +134,9 @@ def _begins(survey: Survey, cases: Sequence[Known]) -> str:
 
 def _begins_at(survey: Survey, producer: str, cases: Sequence[Known]) -> float:
     """The least alignment that was seen of the producer's own arrays; infinite if none was."""
-    own = (case for case in cases if case.pair[0] == producer)
+    own = (
+        case for case in cases if case.pair[0] == producer and case.result.case.layout not in PLACES
+    )
     torn = [_torn_alignment(case) for case in own if _torn_layout(case) == case.result.case.layout]
     seen_at = [begins for begins in (survey.begins_at(producer), *torn) if begins is not None]
     return min(seen_at, default=math.inf)

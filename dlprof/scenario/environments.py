@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dlprof.clean import clean
@@ -93,7 +93,10 @@ def _make(folder: Path, requirements: Sequence[str], tool: Sequence[str], name: 
         install = [*tool, "pip", "install", "--python", python]
     _run(create, folder, f"environment {name} cannot be made")
     _run([*install, *requirements], folder, f"environment {name} cannot be installed")
-    (folder / WHOLE).write_text(json.dumps({"requirements": list(requirements)}), "utf-8")
+    try:
+        (folder / WHOLE).write_text(json.dumps({"requirements": list(requirements)}), "utf-8")
+    except OSError as error:
+        raise UsageError(f"environment {name} cannot be kept: {error.strerror}") from None
 
 
 def _run(command: Sequence[str], folder: Path, failure: str) -> None:
@@ -103,11 +106,14 @@ def _run(command: Sequence[str], folder: Path, failure: str) -> None:
         )
     except OSError as error:
         raise UsageError(f"{failure}: {error.strerror}") from None
-    if folder.is_dir():
-        with (folder / LOG).open("a", encoding="utf-8") as log:
-            log.write(done.stdout + done.stderr)
+    kept = ""
+    with suppress(OSError):  # a full disk: the cause below tells of it
+        if folder.is_dir():
+            with (folder / LOG).open("a", encoding="utf-8") as log:
+                log.write(done.stdout + done.stderr)
+            kept = f"; all of it is in {folder / LOG}"
     if done.returncode:
-        raise UsageError(f"{failure}: {_cause(done.stderr)}; all of it is in {folder / LOG}")
+        raise UsageError(f"{failure}: {_cause(done.stderr)}{kept}")
 
 
 def _cause(output: str) -> str:

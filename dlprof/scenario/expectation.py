@@ -10,9 +10,11 @@ from dlprof.catalog import Catalog
 from dlprof.errors import UsageError
 from dlprof.rules import NEEDS, RULES
 from dlprof.rules.finding import SEVERITIES
+from dlprof.rules.looked import has_looked
 from dlprof.scenario.pairs import PairPattern, named
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.session import ExpectationRecord, FindingRecord, Result
+from dlprof.slim import slim
 
 ANY = PairPattern("*", "*")
 
@@ -54,40 +56,45 @@ def resolve(expectation: Expectation, catalog: Catalog) -> Expectation:
 
 
 def check(
-    expectations: Iterable[Expectation],
+    expectations: Sequence[Expectation],
     results: Iterable[Result],
     findings: Sequence[FindingRecord],
     rounds: int,
 ) -> list[ExpectationRecord]:
     """Whether each is met by the findings about ``results``, which are all of the session."""
-    seen = [_Seen.of(result) for result in results]
+    wanted = {one.what for one in expectations}
+    seen = [_brief(result, wanted) for result in results]
     return [_check(one, seen, findings, rounds) for one in expectations]
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """What must be known of a result, in little memory."""
+PARTS = {
+    **{rule: (instrument,) for rule, instrument in NEEDS.items()},
+    **{rule.id: ("values", "placement", "ready_time") for rule in RULES if rule.lacks([])},
+}
+"""By rule: what of a result tells whether the rule could look at it."""
 
-    pair: tuple[str, str]
-    measured: bool
-    known: frozenset[str]
 
-    @classmethod
-    def of(cls, result: Result) -> _Seen:
-        parts = {name: getattr(result, name) for name in set(NEEDS.values())}
-        known = {name for name, part in parts.items() if part and part.verdict != "unknown"}
-        pair = result.case.producer, result.case.consumer
-        return cls(pair, result.status in ("ok", "crashed"), frozenset(known))
+def _brief(result: Result, wanted: Iterable[str]) -> Result:
+    """The result in little memory: what the rules ``wanted`` need to look, without the samples."""
+    kept = slim(result)
+    names = {name for rule in wanted for name in PARTS.get(rule, ())}
+    parts = {name: getattr(kept, name) for name in names}
+    return Result(
+        case=result.case,
+        status=result.status,
+        environment=result.environment,
+        **parts,
+    )
 
 
 def _check(
     expectation: Expectation,
-    seen: Sequence[_Seen],
+    seen: Sequence[Result],
     findings: Sequence[FindingRecord],
     rounds: int,
 ) -> ExpectationRecord:
     found = any(
-        expectation.claims(finding) and expectation.pair.matches(seen[index].pair)
+        expectation.claims(finding) and expectation.pair.matches(_pair(seen[index]))
         for finding in findings
         for index in finding.results
         if 0 <= index < len(seen)
@@ -97,14 +104,31 @@ def _check(
     return ExpectationRecord(text=str(expectation), verdict=verdict, reason=reason)
 
 
-def _blind(expectation: Expectation, seen: Sequence[_Seen], rounds: int) -> str:
-    """Why nothing could have been found; empty where it could."""
-    those = [one for one in seen if expectation.pair.matches(one.pair) and one.measured]
+def _pair(result: Result) -> tuple[str, str]:
+    return result.case.producer, result.case.consumer
+
+
+def _blind(expectation: Expectation, seen: Sequence[Result], rounds: int) -> str:
+    """Why nothing could have been found; empty where it could.
+
+    A crash that is a finding is one; another, such as one of an import, says nothing of the pair.
+    """
+    measured = [one for one in seen if one.status == "ok"]
+    those = [one for one in measured if expectation.pair.matches(_pair(one))]
     if not those:
         return f"nothing of {expectation.pair} was measured"
+    pairs = set(map(_pair, those))
+    lost = (_pair(one) for one in seen if one.status in ("crashed", "timeout"))
+    for pair in lost:
+        if pair not in pairs and expectation.pair.matches(pair):
+            return f"nothing of {'->'.join(pair)} was measured"
     instrument = NEEDS.get(expectation.what)
-    if instrument and not any(instrument in one.known for one in those):
+    if instrument and not any(has_looked(getattr(one, instrument)) for one in those):
         return f"{instrument.replace('_', ' ')} was not measured, or could not be told"
+    back = [one for one in measured if expectation.pair.matches(_pair(one)[::-1])]
+    for rule in RULES:
+        if rule.id == expectation.what and (lack := rule.lacks([*those, *back])):
+            return f"not measured: {lack}"
     if rounds == 1 and expectation.what in TIMED:
         return "one process only, so that times cannot be told apart"
     return ""

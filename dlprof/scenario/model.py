@@ -192,6 +192,10 @@ class StepSpec(Part):
         return f"{self.framework}{f' with {self.model}' if self.model else ''}{threads}"
 
 
+OF_CONVERSIONS = ("placement", "round_trips", "report", "thresholds", "diagnose")
+"""Keys that have no meaning beside steps."""
+
+
 class Scenario(Part):
     """A problem, and the sweep that shows it."""
 
@@ -298,6 +302,11 @@ class Scenario(Part):
             LOOPS
         ):
             raise ValueError(f"report 'loop' needs a placement: name some of {', '.join(LOOPS)}")
+        if self.round_trips and self.report != "round trip":
+            raise ValueError("round_trips are told by report 'round trip' alone: name it")
         if self.step and self.expect:
             raise ValueError("expect tells of findings, and of steps there are none")
+        for name in OF_CONVERSIONS:
+            if self.step and name in self.model_fields_set:
+                raise ValueError(f"{name} is about conversions, and steps are none: leave it out")
         return self

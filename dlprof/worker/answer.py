@@ -15,11 +15,14 @@ class Answer:
         self.channel = channel
         self.identity = identity
         self.outcome: tuple[str, str | None] = ("ok", None)
+        self.at = ""
+        """The stage that was told last."""
         self.refusals: dict[str, str] = {}
         """Why an instrument failed, by its name."""
 
     def stage(self, name: str) -> None:
         """Tell the parent what comes next, so that a crash or a hang can be placed."""
+        self.at = name
         self.channel.send({"id": self.identity, "stage": name})
 
     def part(self, name: str, value: Any) -> None:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 DIAGNOSIS = {"ordering", "alignment", "peak_memory", "early_write", "lifetime", "trace"}
 """Their answers do not depend on the shape, so that a smaller array serves where one is large."""
 
+READY_TIME = "ready_time"
+
 Measure = Callable[["Desk", dict[str, Any], Answer], tuple[str, str | None]]
 
 
@@ -75,6 +77,8 @@ def guarded(desk: Desk, answer: Answer, measure: Callable[[], tuple[str, str | N
     except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
         answer.outcome = ("unsupported", words(refusal))
     except BaseException as stop:  # noqa: BLE001 - a probe that calls sys.exit must not end us
+        if answer.at == READY_TIME:  # else the host's time would be taken for it
+            answer.failed(READY_TIME, words(stop))
         answer.outcome = ("crashed", f"raised {words(stop)}")
     finally:
         desk.channel.measuring = False
@@ -98,7 +102,8 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     if "recipe" in request["instruments"]:
         # Before anything is made or converted: a case that dies of it needs its recipe most.
         answer.part("recipe", _recipe(ways, request, spec))
-    _forecast(ways, spec)
+    if _forecast(ways, spec):
+        before += 1  # the first call is none any more
     subject = ways.subject(spec)
     answer.part("source", {"ns": subject.create_ns})
     answer.stage("first call")
@@ -106,12 +111,13 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     desk.channel.measuring = True
     found, first = first_call.measure(subject, before)
     answer.part("first_call", found)
+    none = no_array.reason(subject, first.result)
+    subject = subject if none else subject.placed(first.result)
     once = None
     if "host_time" in request["instruments"] and not subject.is_one_array:
         # A user's own statement may do anything: it is timed as it always is.
         answer.stage("host_time")
         once = one_call.serves(first)
-    none = no_array.reason(subject, first.result)
     del first
     outcome = watched(Bench(subject, request, answer, ways, none, once))
     if desk.channel.forks:
@@ -159,17 +165,22 @@ def _fitting(ways: Ways, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
     return _of_bytes(spec, request["largest_bytes"])
 
 
-def _forecast(ways: Ways, spec: ArraySpec) -> None:
-    """Raises :class:`room.TooLarge` where the large case would not fit."""
+def _forecast(ways: Ways, spec: ArraySpec) -> bool:
+    """Whether a small array had to be converted to know; raises :class:`room.TooLarge` where the
+    large case would not fit.
+    """
     if room.fits(room.COPIES * spec.size_bytes):
-        return
+        return False
     if ways.is_one_array or spec.device != "cpu":
         room.check(spec)
+        return False
     small = _of_bytes(spec, peak_memory.SIZE_BYTES)
     if not room.fits(room.COPIES * small.size_bytes):
         room.check(spec)
+        return False
     forecast.check(ways.subject(small), spec)
     gc.collect()
+    return True
 
 
 def load(desk: Desk, requests: list[dict[str, Any]], answer: Answer) -> None:

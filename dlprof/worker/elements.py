@@ -21,14 +21,17 @@ def read(probe: Probe, array: Any, spec: ArraySpec, rows: tuple[int, int] | None
     return memory.view(spec.dtype)
 
 
-def unequal(before: Any, after: Any, same_dtype: bool = True) -> Any:
-    """Which elements differ: of one dtype by their bits, of two by their numbers."""
+def unequal(before: Any, after: Any, dtypes: tuple[str, str] | None = None) -> Any:
+    """Which elements differ: of one dtype by their bits, of two by their numbers.
+
+    ``dtypes`` are their names where there are two.
+    """
     import numpy
 
     elements = before.size
-    if same_dtype:
+    if dtypes is None:
         before, after = bits(before), bits(after)
-    elif not _comparable(before, after):
+    elif not all(map(_are_numbers, (before, after), dtypes)):
         return numpy.zeros(1, dtype=bool)
     differ = before != after
     words = max(1, differ.size // max(elements, 1))  # a complex number is two
@@ -43,6 +46,6 @@ def bits(array: Any) -> Any:
     return array.view(f"uint{8 * min(array.dtype.itemsize, 8)}")
 
 
-def _comparable(before: Any, after: Any) -> bool:
-    # Bits of a dtype that NumPy lacks cannot be compared with numbers of another.
-    return before.dtype.kind in "biufc" and after.dtype.kind in "biufc"
+def _are_numbers(values: Any, dtype: str) -> bool:
+    # Of a dtype that NumPy lacks these are the bits, and those no numbers of another dtype.
+    return values.dtype.kind in "biufc" and values.dtype.name == dtype

@@ -131,7 +131,8 @@ def _capsule(thing: Any) -> Any:
 
 
 def _of_interface(interface: Mapping[str, Any], device: str) -> Metadata:
-    kind, size = interface["typestr"][1], int(interface["typestr"][2:])
+    kind, digits = interface["typestr"][1], interface["typestr"][2:]
+    size = int(digits) if digits.isdigit() else 0  # objects have none, times a unit besides
     dtype = _KINDS.get(kind, "") + ("" if kind == "b" else str(8 * size))
     data, strides = interface.get("data"), interface.get("strides")
     return Metadata(
@@ -140,9 +141,13 @@ def _of_interface(interface: Mapping[str, Any], device: str) -> Metadata:
         dtype if dtype in DTYPES else UNKNOWN,
         device,
         # A stride that is no whole number of elements is none of a dense array.
-        strides and tuple(-1 if stride % size else stride // size for stride in strides),
+        strides and tuple(stride // size if _fits(stride, size) else -1 for stride in strides),
         not data[1] if isinstance(data, tuple) else None,
     )
+
+
+def _fits(stride: int, size: int) -> bool:
+    return size > 0 and stride % size == 0
 
 
 class Foreign(Probe):

@@ -68,7 +68,7 @@ def measure(
     for run in range(2, MOST_RUNS + 1):
         least = [min(pair) for pair in zip(least, _grow(convert, counters), strict=True)]
         found = _per_conversion(least, size_bytes, run)
-        if not _is_open(found) or max(least[:-2]) > MOST_BYTES:
+        if not _is_open(found) or max(least[:-2], default=0) > MOST_BYTES:
             break
     return found
 
@@ -76,7 +76,7 @@ def measure(
 def _per_conversion(least: Sequence[int], size_bytes: int, runs: int) -> dict[str, float]:
     *sizes, references, objects = (grown / CONVERSIONS for grown in least)
     return {
-        "bytes_per_conversion": max(sizes),
+        "bytes_per_conversion": max(sizes, default=0.0),
         "references_per_conversion": references,
         "objects_per_conversion": objects,
         "conversions": CONVERSIONS,

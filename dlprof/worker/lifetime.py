@@ -15,7 +15,7 @@ import gc
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Unsupported
+from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Probe, Unsupported
 from dlprof.worker import growth, pages
 from dlprof.worker.host_memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import Subject, compile_call
@@ -29,6 +29,7 @@ SIZE_BYTES = 64 << 10
 """Small enough that the allocator hands freed memory out again instead of returning it."""
 LARGEST_BYTES = 64 << 20
 """An array of a user's own may be larger; many of them would not fit into memory."""
+UNCOUNTED = "neither framework says how much of the device's memory it uses"
 AFTER_DROP = "lifetime after drop"
 """The stage from the end of the source to the end of reading the result: who dies here dangled."""
 
@@ -68,6 +69,8 @@ def measure(
         subject.wait_for(convert())  # what is still being made is not retained
 
     evidence |= growth.measure(convert_and_wait, source, _meters(subject), other.spec.size_bytes)
+    if "cuda" in _places(subject) and not _counting(subject):
+        evidence["device_counted"] = False
     verdict, reason = judge(evidence)
     if verdict in ("dangling", "retained"):
         evidence |= other.made()
@@ -81,6 +84,8 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
     left = growth.judge(evidence)
     if left == "retained":
         return "retained", None
+    if left == "nothing" and evidence.get("device_counted") is False:
+        return "unknown", UNCOUNTED
     if left == "nothing":
         return ("unknown" if evidence["changed_after_drop"] is None else "safe"), None
     return "unknown", growth.told(evidence)
@@ -130,13 +135,26 @@ def _overwrite(subject: Subject, array: Any, size: int, gpu: Gpu | None) -> None
 
 
 def _meters(subject: Subject) -> list[Callable[[], int]]:
-    """Bytes in use: the frameworks' counters on a device; malloc's and the system's on the host."""
+    """Bytes in use, where source and result are: the frameworks' counters on a device; malloc's
+    and the system's on the host.
+    """
+    meters = []
+    counting = _counting(subject)
+    if counting:
+        meters.append(lambda: sum(probe.memory_in_use("cuda") or 0 for probe in counting))
+    if "cpu" in _places(subject):
+        malloc_bytes = malloc_meter()
+        meters += [resident_bytes] if malloc_bytes is None else [resident_bytes, malloc_bytes]
+    return meters
 
-    def device_bytes() -> int:
-        probes = {subject.producer.name: subject.producer, subject.consumer.name: subject.consumer}
-        return sum(probe.memory_in_use("cuda") or 0 for probe in probes.values())
 
-    if subject.spec.device == "cuda":
-        return [device_bytes]
-    malloc_bytes = malloc_meter()
-    return [resident_bytes] if malloc_bytes is None else [resident_bytes, malloc_bytes]
+def _places(subject: Subject) -> set[str]:
+    return {subject.spec.device, subject.result_device}
+
+
+def _counting(subject: Subject) -> list[Probe]:
+    """The frameworks that say how much of the device's memory they use."""
+    if "cuda" not in _places(subject):
+        return []
+    probes = {probe.name: probe for probe in (subject.producer, subject.consumer)}
+    return [probe for probe in probes.values() if probe.memory_in_use("cuda") is not None]

@@ -5,12 +5,14 @@ the array's address and put back (frameworks refuse to write immutable arrays, m
 where there is no address, the framework's own in-place write is used. The same address is the
 second witness. Where the addresses differ and are near, the result may be a view that begins
 elsewhere in the same memory (backwards, or at an offset): there all elements are watched and not
-the first alone. It cannot tell for an array without elements, or where neither an address nor a
-write can be had.
+the first alone. Memory that is read-only, a file's or shared with other processes is not written:
+there the same address is the proof. It cannot tell for an array without elements, or where neither
+an address nor a write can be had.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, ArraySpec, Probe
@@ -20,6 +22,8 @@ from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
     from dlprof.worker.cuda import Gpu
+
+NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with other processes"
 
 
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
@@ -32,7 +36,9 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     subject.wait_for(converted)  # a copy that is still being made would show the write
     source = _Side(subject.producer, subject.source, gpu, subject.spec)
     result = _Side(subject.consumer, converted, gpu, subject.spec)
-    source.watch_all = result.watch_all = _may_overlap(source, result, subject.spec)
+    any_stride = subject.is_one_array and subject.spec.layout not in WHOLE_LAYOUTS
+    overlap = _may_overlap(source, result, subject.spec, any_stride)
+    source.watch_all = result.watch_all = overlap
     evidence: dict[str, Any] = {
         "source_alignment_bytes": source.address and alignment(source.address),
         "result_device": result.device,
@@ -40,6 +46,8 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
         "source_write_shows": _write_shows(source, result),
         "result_write_shows": _write_shows(result, source),
     }
+    if source.forbidden or result.forbidden:
+        evidence["not_written"] = NOT_WRITTEN
     verdict, reason = judge(evidence)
     if reason:
         evidence["reason"] = reason
@@ -54,6 +62,8 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
         if evidence[key] is not None
     ]
     same = evidence["same_address"]
+    if not writes and same and evidence.get("not_written"):
+        return "view", f"{evidence['not_written']}; both begin at the same address"
     if not writes:
         return "unknown", "no write could be tried on either side"
     if all(writes) and same is not False:
@@ -94,11 +104,16 @@ class _Side:
         rest = self.probe.to_numpy(self.array).tobytes() if self.watch_all else b""
         return self.first_bytes() + bytes(rest)
 
+    @property
+    def forbidden(self) -> bool:
+        """Whether a write would end the process, or be seen outside of it."""
+        if self.device != "cpu":
+            return False
+        return pages.is_read_only(self.address) or pages.is_shared(self.address)
+
     def flip(self) -> bytes | None:
         """Change one bit of the first element; the bytes to put back, None if out of reach."""
         if not (self.reachable and self.address):
-            return None
-        if self.device == "cpu" and pages.is_read_only(self.address):
             return None
         original = self.first_bytes()
         flipped = bytes([original[0] ^ 1]) + original[1:]  # a bool stays a bool
@@ -118,17 +133,20 @@ def _same_address(source: _Side, result: _Side) -> bool | None:
     return source.address == result.address
 
 
-def _may_overlap(source: _Side, result: _Side, spec: ArraySpec) -> bool:
+def _may_overlap(source: _Side, result: _Side, spec: ArraySpec, any_stride: bool) -> bool:
     if source.device != result.device or source.address is None or result.address is None:
         return False
     apart = result.address - source.address
     if spec.layout in WHOLE_LAYOUTS:
         return 0 < apart < spec.size_bytes  # a view begins within its source's memory
-    # The widest layout, every second element, spans twice the array's bytes.
-    return 0 < abs(apart) < 2 * spec.size_bytes
+    # The widest layout of probes, every second element, spans twice the array's bytes; a user's own
+    # may span any.
+    return 0 < abs(apart) < (math.inf if any_stride else 2 * spec.size_bytes)
 
 
 def _write_shows(written: _Side, watched: _Side) -> bool | None:
+    if written.forbidden:
+        return None  # a framework's own write need not ask either
     before = watched.watched_bytes()
     original = written.flip()
     if original is None:

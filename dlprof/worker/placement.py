@@ -54,15 +54,21 @@ def measure(subject: Subject, budget_ns: int, placements: Sequence[str]) -> dict
         room.check_more(ARRAYS * subject.spec.size_bytes)
     refused: dict[str, str] = {}
     for operation in _operations(subject):
-        loops, reasons = _loops(subject, operation, placements)
+        loops, reasons, longest_ns = _loops(subject, operation, placements)
         if loops:
-            timings = timer.sample_in_turn(
-                loops, max(budget_ns, LEAST_BUDGET_NS), timer.loop_cost_ns()
-            )
+            timings = _timings(loops, budget_ns, longest_ns)
             times = {name: asdict(timing) for name, timing in timings.items()}
             return {"use": operation.of(), "times": times, "refused": refused | reasons}
         refused |= {f"{operation.of()}, {name}": reason for name, reason in reasons.items()}
     return {"use": None, "times": {}, "refused": refused}
+
+
+def _timings(loops: dict[str, timer.Loop], budget_ns: int, longest_ns: int) -> dict[str, Any]:
+    """One turn of each where one took as long as a statement that is timed once."""
+    if longest_ns >= timer.LONG_NS:
+        return {name: timer.Timing(1, [float(loop(1))]) for name, loop in loops.items()}
+    budget_ns = max(budget_ns, LEAST_BUDGET_NS)
+    return timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns())
 
 
 def _operations(subject: Subject) -> Iterator[Operation]:
@@ -77,24 +83,28 @@ def _operations(subject: Subject) -> Iterator[Operation]:
 
 def _loops(
     subject: Subject, operation: Operation, placements: Sequence[str]
-) -> tuple[dict[str, timer.Loop], dict[str, str]]:
-    """A loop for each placement that works, run once; and why the others do not."""
+) -> tuple[dict[str, timer.Loop], dict[str, str], int]:
+    """A loop for each placement that works, run once; why the others do not; and the ns of the
+    longest turn.
+    """
+    longest_ns = 0
     loops: dict[str, timer.Loop] = {}
     refused: dict[str, str] = {}
     wanted = [name for name in MAKE if name in placements]
     try:
         namespace = _namespace(subject, operation)
     except Exception as refusal:  # noqa: BLE001 - its own imports or arrays; there may be a plainer one
-        return {}, dict.fromkeys(wanted, words(refusal))
+        return {}, dict.fromkeys(wanted, words(refusal)), 0
     for name in wanted:
         try:
             loop = timer.compile_loop(MAKE[name](subject, operation, namespace), namespace)
-            loop(1)  # what is compiled at the first call is no part of the loop
+            # What is compiled at the first call is no part of the loop.
+            longest_ns = max(longest_ns, loop(1))
         except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
             refused[name] = words(refusal)
         else:
             loops[name] = loop
-    return loops, refused
+    return loops, refused, longest_ns
 
 
 def _namespace(subject: Subject, operation: Operation) -> dict[str, Any]:

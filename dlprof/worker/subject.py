@@ -7,7 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from dlprof.probes.base import ArraySpec, Export, Import, Probe, Unsupported, written
+from dlprof.probes.base import (
+    ANY_DEVICE,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Unsupported,
+    written,
+)
 from dlprof.worker import pages
 from dlprof.worker.declared import FaultyProbe, check_code, check_text
 from dlprof.worker.garbage import rarely_collected
@@ -106,6 +114,20 @@ class Subject:
         address = self.producer.pointer(other) if self.spec.elements else None
         same_place = address is not None and address == self.producer.pointer(self.source)
         return other is self.source or same_place
+
+    def placed(self, result: Any) -> Subject:
+        """The same with the device where the result of a conversion was seen to be: some put arrays
+        of the host on a device, if there is one.
+        """
+        if not self.import_.returns_array:
+            return self
+        try:
+            where = self.consumer.device(result)
+        except Exception:  # noqa: BLE001 - a foreign probe: then it is as declared
+            return self
+        if where == self.result_device or where not in ANY_DEVICE:
+            return self
+        return replace(self, result_device=where, wait=wait_text(self.consumer, where))
 
     def wait_for(self, result: Any) -> None:
         """Return when the values of ``result`` are there."""

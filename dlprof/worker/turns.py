@@ -90,8 +90,10 @@ class Series:
         if loops < FEW_CALLS:
             loops, elapsed = timer.calibrate(loop, FEW_CALLS_NS, backlog)
         # Pinned this late: threads that a framework starts at its first calls would inherit it.
-        with nullcontext() if _by_several_threads(loop, loops) else self.turns.pinned():
-            wanted = self.wait(loops)
+        several = _by_several_threads(loop, loops)
+        backlog.drain()  # else it went on in the turn of the other process
+        with nullcontext() if several else self.turns.pinned():
+            wanted = min(self.wait(loops), max(loops, backlog.most_loops))
             loops, elapsed = wanted, elapsed * wanted // loops
             were_others_there = others.watch()
             taken = [self._one(loop, loops, backlog)]

@@ -48,7 +48,7 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         return unknown("nothing tells the dtype of source or result")
     changed: dict[str, Any] = {what: pair for what, pair in seen.items() if pair[0] != pair[1]}
     if "shape" not in changed:
-        changed.update(_difference(subject, source, result, same_dtype="dtype" not in changed))
+        changed.update(_difference(subject, source, result, changed.get("dtype")))
     writable = {
         "source": subject.producer.writable(source),
         "result": subject.consumer.writable(result),
@@ -86,10 +86,12 @@ def unknown(reason: str) -> dict[str, Any]:
     return {"verdict": "unknown", "evidence": {"reason": reason}}
 
 
-def _difference(subject: Subject, source: Any, result: Any, same_dtype: bool) -> dict[str, Any]:
+def _difference(
+    subject: Subject, source: Any, result: Any, dtypes: tuple[str, str] | None
+) -> dict[str, Any]:
     different, first = 0, None
     for start, before, after in _parts(subject, source, result):
-        differ = unequal(before, after, same_dtype)
+        differ = unequal(before, after, dtypes)
         count = int(differ.sum())
         different += count
         if count and first is None:

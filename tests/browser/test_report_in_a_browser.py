@@ -105,6 +105,20 @@ def test_a_table_is_sorted_by_number_and_back(opened, report):
     assert down == sorted(down, reverse=True)
 
 
+def test_what_has_no_number_stands_last_both_ways(opened, report):
+    page = opened(report)
+    table = page.locator("table.cases >> nth=0")
+    heading = table.locator("th button", has_text="GB/s")
+    place = heading.evaluate("button => button.parentElement.cellIndex")
+    cells = table.locator(f"tbody tr td:nth-child({place + 1})")
+    for _ in range(2):
+        heading.click()
+        numbers = [text.strip() != "-" for text in cells.all_inner_texts()]
+        assert any(numbers)
+        assert not all(numbers)
+        assert numbers == sorted(numbers, reverse=True)
+
+
 def test_sorting_keeps_every_row(opened, report):
     page = opened(report)
     before = sorted(texts(page, COLUMN.format(1)))

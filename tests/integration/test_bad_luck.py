@@ -471,3 +471,15 @@ def variables_of(process: Path) -> bytes:
         return (process / "environ").read_bytes()
     except OSError:
         return b""
+
+
+def test_a_first_call_of_seconds_loses_nothing(tmp_path):
+    path = tmp_path / "session.json"
+    probe = ("--probe", PROBE_FILES / "slow.py")
+    run = dlprof("run", "slow", "slow", *probe, *QUICK, "-o", path, state=tmp_path)
+    assert run.code == 0, run.err
+    (result,) = content(path)["results"]
+    assert result["first_call_ns"] > 1e9 > result["host_time"]["median_ns"]
+    assert result["ownership"]["verdict"] == "copy"
+    assert result["values"]["verdict"] == "ok"
+    assert not any("no array" in note for note in result["notes"])

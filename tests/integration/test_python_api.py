@@ -229,3 +229,9 @@ def test_a_session_gives_its_page(session):
     page = found.to_html()
     assert page.lstrip().lower().startswith("<!doctype html>")
     assert "torch" in page
+
+
+@pytest.mark.parametrize("name", ["shapes", "dtypes", "layouts", "paths"])
+def test_an_empty_list_does_not_mean_everything(name):
+    with pytest.raises(UsageError, match="is empty: leave it out"):
+        package.run("numpy", "numpy", quick=True, **{name: []})

@@ -220,15 +220,35 @@ def edit(path: Path, change: dict) -> None:
     path.write_text(json.dumps(edited))
 
 
-def test_a_session_of_another_version_of_a_framework_is_not_mixed_with_this_one(tmp_path):
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    """A complete session of NumPy."""
+    folder = tmp_path_factory.mktemp("finished")
+    path = folder / "session.json"
+    dlprof("run", "numpy", "numpy", "--path", "*->asarray", *QUICK, "-o", path, state=folder)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"packages": {"numpy": "1.0"}}, "with other versions (numpy 1.0 → "),
+        ({"python": "3.1.0"}, "with another Python (python 3.1.0 → "),
+        ({"dlprof": "0.0"}, "by another dlprof (dlprof 0.0 → "),
+        ({"cores": 4096}, "on another machine (cores 4096 → "),
+    ],
+    ids=str,
+)
+def test_what_was_measured_elsewhere_is_not_mixed_with_this(finished, tmp_path, change, reason):
     path = tmp_path / "session.json"
-    dlprof("run", "numpy", "numpy", "--path", "*->asarray", *QUICK, "-o", path, state=tmp_path)
-    edited = content(path)
-    edited["environment"]["packages"]["numpy"] = "1.0"
+    edited = content(finished)
+    edited["environment"] |= change
     path.write_text(json.dumps(edited))
+    before = path.read_bytes()
     run = dlprof("run", "--resume", path, state=tmp_path)
     assert run.code == 2
-    assert "was measured with numpy 1.0" in run.sentence()
+    assert f"it was measured {reason}" in run.sentence()
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import pytest
-from command_line import QUICK, dlprof
+from command_line import QUICK, dlprof, ended, running, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -83,3 +84,16 @@ def test_a_run_that_is_finished_has_its_setup_from_the_file(tmp_path):
     run = dlprof("run", "--resume", session, "--setup", "limit = 3", state=tmp_path)
     assert run.code == 2
     assert "leave --setup out" in run.err
+
+
+def test_who_stops_it_while_the_setup_is_tried_is_named_no_session(tmp_path):
+    here, session = tmp_path / "here", tmp_path / "s.json"
+    setup = f"import pathlib, time; pathlib.Path({str(here)!r}).touch(); time.sleep(600)"
+    words = ("run", "numpy", "numpy", *QUICK, "--setup", setup, "-o", session)
+    with running(*words, state=tmp_path) as run:
+        wait_until(here.exists, "the setup runs")
+        run.send_signal(signal.SIGINT)
+        done = ended(run)
+    assert (done.code, done.out) == (130, "")
+    assert done.sentence() == "dlprof: interrupted, nothing measured"
+    assert not session.exists()

@@ -170,7 +170,7 @@ def test_a_scenario_of_missing_frameworks_only_measures_nothing(sweep):
             "scenario.toml, line 6: expect 1: missing->* is none of the pairs",
         ),
         (
-            PAIR + "round_trips = 9\n",
+            PAIR + 'round_trips = 9\nreport = "round trip"\n',
             (),
             "scenario.toml, line 6: round_trips: no pair is there in both directions",
         ),
@@ -316,3 +316,10 @@ def test_resume_takes_everything_from_the_file(tmp_path):
     run = dlprof("sweep", "--resume", "s.json", "--rounds", "2", state=tmp_path)
     assert run.code == 2
     assert "leave --rounds out" in run.sentence()
+
+
+@pytest.mark.parametrize("option", ["--list", "--dry-run", "--yes"])
+def test_what_measures_nothing_finishes_no_session(tmp_path, option):
+    run = dlprof("sweep", "--resume", "s.json", option, state=tmp_path)
+    assert run.code == 2
+    assert f"leave {option} out" in run.sentence()

@@ -151,3 +151,21 @@ def test_of_several_rules_each_says_what_it_lacks():
 def test_the_documentation_names_every_rule_that_needs_the_diagnosis():
     text = (Path(__file__).parents[2] / "docs" / "getting-started.md").read_text()
     assert f"{', '.join([*NEEDS][:-1])} and {[*NEEDS][-1]} need the diagnosis" in text
+
+
+STEP = make_result(case={"protocol": "step"})
+
+
+@pytest.mark.parametrize("word", ["error", "info", "DLP008", "DLP016"])
+def test_of_steps_no_rule_can_tell(word):
+    with pytest.raises(FindingsUnknown, match="rules say nothing of steps"):
+        parse([word]).check_looked_for([STEP])
+    parse([word]).check_looked_for([STEP, make_result()])
+
+
+@pytest.mark.parametrize("rule", ["DLP007", "DLP008"])
+def test_values_that_nobody_could_read_tell_nothing(rule):
+    blind = make_result(values={"verdict": "unknown", "evidence": {}})
+    with pytest.raises(FindingsUnknown, match="the values of a result"):
+        parse([rule]).check_looked_for([blind])
+    parse([rule]).check_looked_for([blind, make_result()])

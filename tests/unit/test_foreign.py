@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from dlprof.probes.base import ArraySpec, Unsupported
-from dlprof.worker.foreign import NOTHING, Foreign, layout, metadata, wait_text
+from dlprof.worker.foreign import NOTHING, Foreign, has, layout, metadata, wait_text
 
 pytestmark = pytest.mark.unit
 
@@ -119,3 +119,17 @@ def test_an_object_of_python_is_ready_when_it_is_returned():
     Other().check_ready([1, 2])
     with pytest.raises(Unsupported, match=r"nothing says when a .*Refuses is ready"):
         Other().check_ready(Refuses())
+
+
+class Raises:
+    """As a tensor of torch does that requires a gradient."""
+
+    @property
+    def __cuda_array_interface__(self):
+        raise RuntimeError("detach it first")
+
+
+def test_an_attribute_that_raises_is_there_and_says_nothing():
+    assert has(Raises(), "__cuda_array_interface__")
+    assert not has(Raises(), "__array_interface__")
+    assert metadata(Raises()) is NOTHING

@@ -19,7 +19,7 @@ from dlprof.probes.base import (
     Protocol,
     Unsupported,
 )
-from dlprof.probes.host import HOST, Array, ByteArray, Bytes, Mmap, PyArrow
+from dlprof.probes.host import HOST, Array, ByteArray, Bytes, Mmap, Pinned, PyArrow
 from dlprof.worker import early_write, ownership, room, values
 from dlprof.worker.declared import check_probe
 from dlprof.worker.subject import check_source, namespace_for, prepare
@@ -216,3 +216,14 @@ def test_a_source_of_another_shape_is_still_refused():
 
     with pytest.raises(Unsupported, match="shape"):
         check_source(Wrong(), SPEC, bytearray(96))
+
+
+def test_a_single_byte_is_refused_where_all_share_it():
+    with pytest.raises(Unsupported, match="a single byte"):
+        Bytes().create(ArraySpec((1,), "int8"))
+    ByteArray().create(ArraySpec((1,), "int8"))
+
+
+def test_values_of_pinned_memory_are_read_as_they_are():
+    array = numpy.arange(4.0)
+    assert Pinned().to_numpy(array) is array

@@ -154,3 +154,10 @@ def test_a_shell_reads_each_word_as_it_was(word):
     command = command_of(case("numpy.slow(x)", 2 * US, case={"import": word}))
     assert paths_of(command) == [f"dlpack->{word}"]
     assert json.dumps(shlex.split(command))
+
+
+def test_what_was_run_after_the_imports_is_run_again():
+    setup = "torch.set_num_threads(1)"
+    command = command_of(case(), request={"settings": {"setup": setup}})
+    words = shlex.split(command)
+    assert words[words.index("--setup") + 1] == setup

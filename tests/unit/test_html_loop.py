@@ -52,3 +52,10 @@ def test_the_picture_names_what_it_shows():
     assert "in-loop" in figure.picture
     assert "hoisted" in figure.picture
     assert "implicit" not in figure.picture
+
+
+def test_an_interval_does_not_choose_the_axis():
+    wide = looped(in_loop=make_measure(350 * US, (1 * US, 9e6 * US)))
+    (figure,) = figures(looped(), wide)
+    assert "One interval reaches beyond the axis" in figure.caption
+    assert loop.Picture(entries(alone(looped(), wide))).axis[1] < 9e5 * US

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import weakref
+from dataclasses import replace
 
 import numpy
 import pytest
@@ -297,6 +298,54 @@ def test_the_cases_own_source_is_left_alone():
     before = subject.source.copy()
     lifetime.measure(subject)
     assert (subject.source == before).all()
+
+
+class Counting(NumPy):
+    """Says how much of the device's memory it uses: what ``used`` says."""
+
+    def __init__(self, used):
+        self.used = used
+
+    def memory_in_use(self, device):
+        return sum(self.used)
+
+
+def measured_to_device(take, consumer):
+    """A conversion from the host whose result is said to be on the device."""
+    import_ = Import("any", (Protocol.DLPACK,), "take({x})")
+    subject = make_subject(
+        import_=import_, producer=Pooled(), consumer=consumer, pool=Pool(), take=take
+    )
+    return lifetime.measure(replace(subject, result_device="cuda"))
+
+
+def test_memory_of_the_device_that_a_conversion_from_the_host_keeps_is_retained():
+    used = []
+
+    def leak(array):
+        used.append(array.nbytes)
+        return array.copy()
+
+    found = measured_to_device(leak, Counting(used))
+    assert found["verdict"] == "retained"
+    assert found["evidence"]["bytes_per_conversion"] == SIZE_BYTES
+
+
+def test_memory_of_the_host_is_looked_at_as_well_where_the_result_is_on_the_device():
+    kept = []
+
+    def leak(array):
+        kept.append(array.copy())
+        return kept[-1]
+
+    assert measured_to_device(leak, Counting([]))["verdict"] == "retained"
+
+
+def test_nothing_is_called_safe_where_nobody_counts_the_memory_of_the_device():
+    found = measured_to_device(numpy.copy, NumPy())
+    assert found["verdict"] == "unknown"
+    assert found["evidence"]["reason"] == lifetime.UNCOUNTED
+    assert found["evidence"]["device_counted"] is False
 
 
 class Told:

@@ -261,3 +261,10 @@ def test_the_costliest_is_the_one_with_the_slowest_mode():
     bimodal = replace(row, ready=make_measure(19_000.0, None, modes=modes))
     rows = [make_row("v(x)", 20_000.0, frameworks="a → b"), bimodal]
     assert "The costliest of them is b → a: 19 | 150 us for m(x)" in answer(grids(rows))
+
+
+def test_a_pair_of_which_only_the_hosts_time_is_known_says_so():
+    note = "ready_time: nothing says when a Thing is ready"
+    found = cell([make_row("f(x)", None, ready=None, notes=(note,))])
+    assert (found.verdict, found.cost, found.reason) == ("ok", "-", note)
+    assert word(found) == "no time"

@@ -224,7 +224,7 @@ def test_a_view_that_takes_the_device_no_time_has_no_interval():
 
 def test_a_device_time_that_is_unknown_stays_so():
     unknown = {"verdict": "unknown", "reason": "the call waits", "warm": None, "cold": None}
-    result = merged(device_answer(1.0), make_answer(parts={"device_time": unknown}))
+    result = merged(make_answer(parts={"device_time": unknown}))
     assert result.device_time == unknown
 
 
@@ -376,6 +376,30 @@ def test_a_stopped_run_is_finished_with_further_rounds():
     assert finished == merged(*(make_answer(host_ns=time) for time in (100.0, 104.0, 96.0)))
 
 
+def test_what_several_processes_said_is_told_of_each_when_more_have_been_asked():
+    stopped = merged(make_answer(parts={"ownership": VIEW}), make_answer(parts={"ownership": COPY}))
+    answers = [*unmerge(stopped, 3), (2, make_answer(parts={"ownership": VIEW}))]
+    owned = merge(RECORD, answers, 3).ownership
+    assert owned.verdict == "varies"
+    assert [one["verdict"] for one in owned.evidence["processes"]] == ["view", "copy", "view"]
+
+
+def test_a_wait_that_failed_makes_the_host_time_no_ready_time_later():
+    failures = [{"instrument": "ready_time", "reason": "RuntimeError: no"}]
+    stopped = merged(make_answer(failures=failures))
+    assert stopped.ready_time is None
+    finished = merge(RECORD, [*unmerge(stopped, 2), (1, make_answer())], 2)
+    assert finished.ready_time is None
+    assert finished.notes == stopped.notes
+
+
+def test_what_a_case_did_beside_others_stays_of_the_round_it_was_tried_again_in():
+    company = {"status": "crashed", "reason": "killed by SIGSEGV"}
+    result = merged(make_answer(), make_answer(parts={"in_company": company}))
+    assert result.in_company.rounds == [1]
+    assert again(result) == result
+
+
 def test_a_diagnosis_is_no_round():
     diagnosis = {**make_answer(), "parts": {"lifetime": {"verdict": "safe", "evidence": {}}}}
     result = merge(RECORD, [(0, make_answer()), (1, diagnosis)], rounds=1)
@@ -398,6 +422,12 @@ def test_an_interrupted_round_is_told_and_is_no_round():
     assert (result.status, result.rounds, result.interrupted) == ("ok", [0], ROUND)
     assert result.notes == [ROUND]
     assert [process.round for process in result.host_time.processes] == [0, 1]
+
+
+def test_an_interruption_is_told_no_more_when_the_round_has_been_measured():
+    stopped = merged(make_answer(), interrupted(host_time=make_timing(102.0)))
+    finished = merge(RECORD, [*unmerge(stopped, 2), (1, make_answer())], 2)
+    assert (finished.notes, finished.interrupted, finished.rounds) == ([], None, [0, 1])
 
 
 def test_the_ready_time_of_the_other_rounds_outlasts_an_interrupted_one():
@@ -453,3 +483,35 @@ def test_an_interrupted_diagnosis_is_finished_by_resume():
 def test_an_interrupted_round_survives_being_taken_apart():
     result = merged(make_answer(), interrupted(host_time=make_timing(102.0)))
     assert again(result) == result
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "killed by SIGSEGV during ready_time",
+        "memory ran out during ready_time: the kernel ended the process",
+        "no answer within 60 s during ready_time",
+    ],
+)
+def test_the_time_of_the_host_is_not_taken_for_a_ready_time_that_was_lost(reason):
+    lost = make_answer("crashed", reason, parts={"host_time": make_timing(50.0)})
+    assert merged(lost).ready_time is None
+
+
+def test_a_copy_in_some_processes_has_no_speed_by_the_times_of_views():
+    cost = {"size_bytes": 1000, "memcpy_gb_per_s": 20.0}
+    copied = make_answer(parts={"copy_cost": cost, "ownership": COPY})
+    assert merged(copied).copy_cost is not None
+    result = merged(copied, make_answer(parts={"ownership": VIEW}))
+    assert result.copy_cost is None
+    assert again(result) == result
+
+
+def test_a_device_time_that_one_process_could_not_tell_is_told_by_the_others():
+    unknown = {"verdict": "unknown", "reason": "the host was slower", "warm": None, "cold": None}
+    lost = make_answer(parts={"device_time": unknown})
+    for answers in ([device_answer(1.0), lost], [lost, device_answer(1.0)]):
+        result = merged(*answers)
+        assert result.device_time["warm"]["median_ns"] == 1.0
+        assert result.device_time["reason"] == "the host was slower"
+        assert again(result).device_time == result.device_time

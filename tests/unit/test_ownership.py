@@ -12,6 +12,7 @@ from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import ownership
 from dlprof.worker.ownership import judge
+from dlprof.worker.subject import OneArray
 
 pytestmark = pytest.mark.unit
 
@@ -195,3 +196,19 @@ def test_the_evidence_names_the_alignment_of_the_source_and_the_device_of_the_re
     evidence = measured("{x}.copy()", ArraySpec((4, 8), "float32", "aligned"))["evidence"]
     assert evidence["source_alignment_bytes"] >= 64
     assert evidence["result_device"] == "cpu"
+
+
+class Column(OneArray, NumPy):
+    """A column of a wide matrix of the user's own."""
+
+    array_name = "x"
+
+    def create(self, spec):
+        return "x = numpy.zeros((100, 1000), 'float32')[:, 0]"
+
+
+def test_a_view_that_begins_far_away_in_a_users_own_array_is_no_copy():
+    spec = ArraySpec((100,), "float32", "strided")
+    import_ = Import("any", (Protocol.DLPACK,), "{x}[::-1]")
+    subject = make_subject(import_=import_, producer=Column(), spec=spec)
+    assert ownership.measure(subject)["verdict"] == "view"

@@ -242,3 +242,10 @@ def test_a_setup_is_run_once_per_process_and_keeps_no_source_alive(clock):
         placement.measure(subject_for(clock, consumer), 1, ("hoisted",))
     (names,) = placement._made.values()
     assert "x" not in names
+
+
+def test_a_conversion_of_a_second_is_sampled_once(clock, monkeypatch):
+    monkeypatch.setattr(timer, "LONG_NS", CONVERT_NS)
+    found = placement.measure(subject_for(clock), 10**6, ALL)
+    assert all(len(times["samples_ns"]) == 1 for times in found["times"].values())
+    assert clock.calls.count("take") == 3  # a first one, the hoisted one, and the sample

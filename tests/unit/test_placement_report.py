@@ -159,7 +159,7 @@ def test_what_cannot_be_told_from_the_loop_costs_nothing_that_can_be_told():
 def test_one_process_answers_nothing():
     process = {"round": 0, "loops": 1, "samples_ns": [1.0]}
     one = make_measure(350 * US, None, processes=[process])
-    row = looped("f(x)", pays_from=None)
+    row = looped("f(x)", pays_from=None, share=Share(median=0.5))
     row = make_row("f(x)", placement=row.placement.model_copy(update={"in_loop": one}))
     assert "one process has no interval" in told(row)[0]
 
@@ -184,3 +184,29 @@ def test_markdown_has_the_loops_in_a_table():
 
 def test_markdown_without_loops_has_no_such_table():
     assert "In a loop" not in markdown.render(make_header(), [make_row()])
+
+
+def test_what_was_not_compared_with_another_loop_costs_nobody_knows_what():
+    alone = {"hoisted": None, "share": None, "pays_from": None}
+    (answer,) = told(looped("torch.tensor(x)", **alone))
+    assert "costs nothing" not in answer
+    assert "no loop with the conversion in it was compared" in answer
+
+
+def test_a_part_of_a_loop_is_told_without_a_time_of_the_conversion_alone():
+    placement = looped("f(x)", pays_from=None).placement
+    row = make_row("f(x)", None, placement=placement, ready=None)
+    sentence = "f(x) takes 69 ±3 % of the loop; from where on hoisting pays is not known"
+    assert sentence in told(row)[0]
+    assert sentence in text(row)
+
+
+def test_a_path_of_one_process_does_not_silence_those_of_three():
+    single = looped("g(x)", pays_from=None, share=Share(median=0.5))
+    rows = [single, looped("f(x)")]
+    assert "f(x) takes 69 % of the loop" in told(*rows)[0]
+    shown = text(*rows)
+    assert "Hoisting pays from 2 iterations on" in shown
+    assert "One process has no interval, so that from where on hoisting pays is unknown: g(x)" in (
+        shown
+    )

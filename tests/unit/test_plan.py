@@ -264,3 +264,15 @@ class TestGlobs:
     @pytest.mark.parametrize("glob", ["frombuffer", "torch.frombuffer(x)", "*asarray*"])
     def test_it_is_found_by_nothing_else(self, glob):
         assert not plan.matches(self.path(), glob)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_two_paths_with_one_code_that_with_a_promise_is_kept(turned):
+    exports = [
+        make_way("plain", code="f({x})"),
+        make_way("documented", code="f({x})", promise="view"),
+    ]
+    import_ = make_way("in", code="into({x})", promise="view")
+    exports = exports[::-1] if turned else exports
+    (path,) = paths(*pair(exports, [import_]), "cpu")
+    assert (path.name, path.promise) == ("documented->in", "view")

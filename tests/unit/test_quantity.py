@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dlprof.quantity import (
+    bound_text,
     brief_text,
     plain_time,
     range_text,
@@ -232,3 +233,23 @@ def test_a_ratio_of_one_process_is_about_so_much():
     once, often = make_measure(2200.0, None), make_measure(10.0, (9.0, 11.0))
     assert times_text(once, often) == "about 220"
     assert times_text(make_measure(2200.0, (2190.0, 2210.0)), often) == "220"
+
+
+def test_equal_times_are_written_without_the_rest_that_floats_leave():
+    value = 45.12
+    assert with_interval(value, (value * (1 - 3e-16), value * (1 + 3e-16))) == "45.1 ns"
+
+
+def test_what_is_at_least_so_much_is_not_rounded_up():
+    slow = make_measure(10.0, modes=[mode(10.69), mode(30.0)])
+    fast = make_measure(1.0, modes=[mode(0.5), mode(1.0)])
+    assert times_text(slow, fast) == "at least 10"
+
+
+@pytest.mark.parametrize(("ns", "text"), [(1400.0, "2 us"), (440.0, "500 ns"), (500.0, "500 ns")])
+def test_a_bound_is_not_rounded_down(ns, text):
+    assert bound_text(ns) == text
+
+
+def mode(median_ns):
+    return {"median_ns": median_ns, "rounds": [0, 1]}

@@ -48,3 +48,12 @@ def test_what_is_no_text_is_left_out(rubbish):
     found = measured(Rubbish())
     assert "use" not in found["source"]
     assert found["create"] == {}
+
+
+@pytest.mark.parametrize("layout", recipe.CONTIGUOUS)
+def test_an_array_without_gaps_is_told_at_every_alignment(layout):
+    spec = ArraySpec((4, 8), "float32", layout)
+    found = recipe.measure(NumPy(), NumPy(), NumPy().imports[0], spec)["create"]
+    made = {layout: NumPy().create(ArraySpec((4, 8), "float32", layout)) for layout in found}
+    assert {"aligned", "sliced"} <= set(made) | {layout}
+    assert found == made

@@ -88,8 +88,8 @@ def test_secret_variables_and_homes_come_from_the_environment():
     assert here.secrets == ("abcdef1",)
 
 
-@pytest.mark.parametrize("name", ["root", "numpy", "test", "a"])
-def test_names_that_are_words_are_not_taken_out(name):
+@pytest.mark.parametrize("name", ["root", "numpy", "test", "a", "max", "Import", "sys"])
+def test_names_that_are_words_or_needed_by_scripts_are_not_taken_out(name):
     assert name not in surroundings({"USER": name}).users
 
 

@@ -14,6 +14,7 @@ from rule_builders import path, verdict
 from dlprof.errors import NoReproducer
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.cupy import CuPy
+from dlprof.probes.host import Array, Mmap
 from dlprof.probes.jax import Jax
 from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
@@ -277,4 +278,22 @@ def test_text_that_is_no_python_beside_other_text_is_refused():
         update={"results": [result.model_copy(update={"recipe": recipe}), *session.results[1:]]}
     )
     with pytest.raises(NoReproducer, match="is not Python"):
+        reproducer(session, session.findings[0])
+
+
+@pytest.mark.parametrize("kind", [Array, Mmap], ids=lambda kind: kind.name)
+def test_parts_of_python_have_no_version_and_are_printed_all_the_same(kind):
+    spec = ArraySpec((64, 64), "float32")
+    text = text_of("DLP016", kind(), NumPy(), spec, code="numpy.frombuffer(x)")
+    assert f'getattr({kind.module}, "__version__", "")' in " ".join(text.split())
+    assert "numpy.__version__" in text
+
+
+@pytest.mark.parametrize("rule", ["DLP011", "DLP020"])
+def test_what_a_setup_of_ones_own_makes_cannot_be_made_again(rule):
+    session = session_of(rule)
+    first, *rest = session.results
+    own = first.model_copy(update={"case": first.case.model_copy(update={"setup": "x = 1"})})
+    session = session.model_copy(update={"results": [own, *rest]})
+    with pytest.raises(NoReproducer, match="setup of your own"):
         reproducer(session, session.findings[0])

@@ -410,6 +410,15 @@ def test_a_sibling_at_a_narrower_address_tells_when_the_promise_is_broken():
     assert "is a view, where the source begins at a multiple of 64 bytes" in finding.summary
 
 
+def test_an_array_that_was_not_looked_at_breaks_no_promise():
+    places = {
+        "aligned": {"verdict": "view", "alignment_bytes": 64},
+        "sliced": {"verdict": "copy", "alignment_bytes": 4},
+    }
+    unseen = path("f(x)", owner=None, case=PROMISED, alignment=verdict("dependent", **places))
+    assert found("DLP018", unseen) == []
+
+
 def test_a_documented_view_that_copies_names_the_narrow_alignment():
     result = path("f(x)", owner=varying(("view", 64), ("copy", 32)), case=NO_COPY)
     (finding,) = found("DLP018", result)

@@ -125,6 +125,16 @@ def test_several_paths_that_change_their_source_are_one_finding():
     assert finding.advice == "No measured path does otherwise."
 
 
+def test_who_needs_a_copy_is_told_that_only_a_view_does_otherwise():
+    values = verdict("wrong", changed={"source": COUNTS})
+    asked = {"promise": "copy"}
+    copy = path("f(x)", owner="copy", values=values, case=asked)
+    (finding,) = found("DLP008", copy, path("view(x)"))
+    assert finding.advice == (
+        "No measured path of its kind does otherwise; view(x) does, and is a view."
+    )
+
+
 def test_what_changes_its_source_is_not_advised():
     slow = path("slow(x)", 500 * US, owned("copy"))
     cheap = path("f(x)", US, owned("copy"), values=verdict("wrong", changed={"source": COUNTS}))
@@ -177,6 +187,9 @@ def test_a_read_only_flag_that_is_not_seen_lost(writable, owner):
     assert found("DLP009", path("f(x)", owner=owner, values=verdict("ok", writable=writable))) == []
 
 
+DIED = verdict("unknown", reason="killed by SIGSEGV", worker="crashed")
+
+
 def kept(**per_conversion):
     names = ("bytes", "references", "objects")
     found = {f"{name}_per_conversion": per_conversion.get(name, 0.0) for name in names}
@@ -205,6 +218,26 @@ def test_a_few_bytes_beside_a_reference_are_no_error():
     assert finding.summary.endswith(": 0.33 references to the source for each on average")
 
 
+def test_a_few_references_are_told_where_they_are_what_stays():
+    (finding,) = found("DLP010", kept(references=0.07))
+    assert finding.summary.endswith(": 0.07 references to the source for each on average")
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({"lifetime": verdict("safe")}, True),
+        ({}, False),
+        ({"lifetime": verdict("safe"), "early_write": DIED}, False),
+        ({"lifetime": verdict("safe"), "peak_memory": DIED}, False),
+    ],
+    ids=["looked at", "not looked at", "died in early writes", "died in peak memory"],
+)
+def test_only_what_was_seen_to_leave_nothing_is_advised_to_who_leaves_something(parts, told):
+    (finding,) = found("DLP010", kept(bytes=65536.0), path("g(x)", **parts))
+    assert ("g(x) leaves nothing" in finding.advice) is told
+
+
 def test_a_result_that_changed_with_its_source_dangles():
     (finding,) = found(
         "DLP011", path("f(x)", lifetime=verdict("dangling", changed_after_drop=True))
@@ -221,6 +254,13 @@ def test_views_by_several_ways_in_that_are_all_lost_are_one_finding_of_the_produ
     (finding,) = found("DLP011", *views, path("c(x)", owner="copy", lifetime=verdict("safe")))
     assert len(finding.results) == 3
     assert finding.summary.endswith("so it is with every measured view from torch to numpy")
+
+
+def test_all_views_that_are_lost_are_those_of_such_an_array_where_there_were_others():
+    views = [path(code, lifetime=LOST) for code in ("f(x)", "g(x)")]
+    larger = path("f(x)", lifetime=verdict("safe"), case={"shape": [64, 64]})
+    (finding,) = found("DLP011", *views, larger)
+    assert "every measured view of such an array from torch to numpy" in finding.summary
 
 
 def test_one_view_that_keeps_the_source_leaves_the_fault_with_the_ways_in():
@@ -401,6 +441,7 @@ def test_the_same_end_of_several_paths_is_one_finding_that_names_a_path_that_wor
         ("skipped", "the run was stopped before it"),
         ("invalid", "throttled"),
         ("timeout", "no answer within 180 s during import"),
+        ("crashed", "killed by SIGSEGV (Segmentation fault) during create"),
         ("crashed", "the probe is faulty: it has no create"),
         ("crashed", "broken answer from the worker: KeyError: 'x'"),
     ],

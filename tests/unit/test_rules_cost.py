@@ -367,6 +367,8 @@ def test_a_copy_may_be_hoisted_if_the_source_does_not_change():
     copied = path("f(x)", owner="copy", placement=result["placement"])
     (finding,) = found("DLP014", copied)
     assert "if the source does not change" in finding.advice
+    (finding,) = found("DLP014", looped(350 * US, 110 * US), copied)
+    assert "if the source does not change" in finding.advice
 
 
 def test_without_a_placement_nothing_is_said_of_loops():

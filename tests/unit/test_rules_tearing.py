@@ -90,6 +90,16 @@ def test_a_producer_whose_own_arrays_are_not_aligned_is_told_that_they_are_such_
     assert finding.advice == f"{WAIT} {own}"
 
 
+def test_a_source_that_was_asked_to_begin_elsewhere_says_nothing_of_others():
+    sliced = {"case": {"layout": "sliced"}, "owner": owned("copy", alignment=4)}
+    (finding,) = found(
+        "DLP020",
+        path("f(x)", owner=owned("copy"), early_write=UNALIGNED),
+        path("f(x)", early_write=UNALIGNED, **sliced),
+    )
+    assert "such sources too" not in finding.advice
+
+
 def test_a_path_that_never_copies_is_named_to_those_that_need_no_copy():
     refusing = path("view_only(x)", 1 * US, alignment=by_alignment("refused"))
     (finding,) = found("DLP020", sometimes_a_view(), refusing)

@@ -580,6 +580,17 @@ def test_a_path_is_diagnosed_with_its_first_shape_only(workers, journal):
     assert diagnoses(workers) == [("from_dlpack", (2,), DIAGNOSIS)]
 
 
+def test_a_path_is_diagnosed_with_the_first_shape_that_has_elements(workers, journal):
+    run([make_case(shape=(0,)), make_case(shape=(3,))], journal, rounds=1, diagnose=True)
+    assert diagnoses(workers) == [("from_dlpack", (3,), DIAGNOSIS)]
+
+
+def test_a_path_is_diagnosed_with_the_first_shape_that_was_not_refused(workers, journal):
+    journal.add(0, 0, make_answer("unsupported", "no"))
+    run([make_case(shape=(2,)), make_case(shape=(3,))], journal, rounds=1, diagnose=True)
+    assert diagnoses(workers) == [("from_dlpack", (3,), DIAGNOSIS)]
+
+
 @pytest.mark.parametrize("axis", [{"dtype": "int8"}, {"layout": "F"}, {"device": "cuda"}])
 def test_a_path_is_diagnosed_for_every_dtype_layout_and_device(workers, journal, axis):
     run([make_case(), make_case(**axis)], journal, rounds=1, diagnose=True)

@@ -104,3 +104,43 @@ def test_a_framework_that_nobody_knows_is_refused():
 def test_another_text_is_refused_in_words(text, reason):
     with pytest.raises(UsageError, match=reason):
         parse(text)
+
+
+LOST = {"status": "crashed", "reason": "killed by SIGILL during import", "median_ns": None}
+
+
+@pytest.mark.parametrize("text", ["no error", "no DLP016", "no error on torch->*"])
+def test_a_pair_that_only_crashed_without_a_finding_is_not_checked(text):
+    lost = make_result(case={"consumer": "tensorflow"}, ordering=WAITS, **LOST)
+    results = [make_result(ordering=WAITS), lost]
+    told = ("not checked", "nothing of torch->tensorflow was measured")
+    assert verdict(text, results=results) == told
+    assert verdict("no error on *->numpy", results=results)[0] == "met"
+
+
+def test_a_crash_that_is_a_finding_is_what_was_not_expected():
+    lost = make_result(ordering=WAITS, **LOST)
+    assert verdict("no DLP016", finding("DLP016", "error"), results=[lost])[0] == "not met"
+
+
+@pytest.mark.parametrize("rule", ["DLP007", "DLP008", "DLP013", "DLP014"])
+@pytest.mark.parametrize("absent", [True, False])
+def test_a_rule_that_could_look_at_nothing_is_not_checked(rule, absent):
+    blind = make_result(values={"verdict": "unknown", "evidence": {}})
+    told, reason = verdict(f"{'no ' if absent else ''}{rule}", results=[blind])
+    assert told == "not checked"
+    assert reason.startswith("not measured: ")
+
+
+def test_both_directions_are_looked_at_where_one_is_named():
+    back = make_result(case={"producer": "numpy", "consumer": "torch"})
+    assert verdict("no DLP013 on torch->numpy", results=[make_result(), back])[0] == "met"
+    other = make_result(case={"producer": "numpy", "consumer": "jax"})
+    around = make_result(case={"producer": "jax", "consumer": "numpy"})
+    results = [make_result(), other, around]
+    assert verdict("no DLP013 on torch->numpy", results=results)[0] == "not checked"
+
+
+def test_what_nobody_can_tear_is_no_torn_copy():
+    moot = make_result(early_write={"verdict": "unknown", "evidence": {"moot": True}})
+    assert verdict("no DLP020", results=[moot])[0] == "met"

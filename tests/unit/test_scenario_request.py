@@ -97,10 +97,13 @@ def test_the_session_tells_all_that_a_request_needs_to_be_finished():
     assert request.pythons == {"old": "/old/python", "new": "/new/python"}
 
 
+TRIPS = 'round_trips = 9\nreport = "round trip"'
+
+
 def test_trips_need_a_way_back():
     with pytest.raises(ScenarioError, match="no pair is there in both directions"):
-        made("round_trips = 9")
-    assert made("round_trips = 9", pairs=["torch<->numpy"]).request.settings.round_trips == 9
+        made(TRIPS)
+    assert made(TRIPS, pairs=["torch<->numpy"]).request.settings.round_trips == 9
 
 
 def test_nothing_is_expected_of_a_pair_that_is_not_measured():
@@ -184,7 +187,7 @@ def test_a_duration_is_told_in_its_unit(seconds, text):
 
 
 def test_placements_and_round_trips_are_settings():
-    text = 'placement = ["Hoisted", "in-loop"]\nround_trips = 100\n'
+    text = 'placement = ["Hoisted", "in-loop"]\nround_trips = 100\nreport = "round trip"\n'
     settings = settings_of(make_scenario(text))
     assert settings.placements == ("hoisted", "in-loop")
     assert settings.round_trips == 100

@@ -90,3 +90,12 @@ def test_each_environment_is_described():
 
 def test_an_environment_that_says_nothing_is_described():
     assert described(make_header(environments=[{"packages": 3}])) == ["None: Python None"]
+
+
+def test_times_that_other_programs_may_have_made_are_not_compared():
+    rows = [
+        seen("f(x)", "old", 1000.0, process_medians_ns=(990.0, 1000.0, 1010.0)),
+        seen("f(x)", "new", 5000.0, process_medians_ns=(4990.0, 5000.0, 5010.0), disturbed=True),
+    ]
+    assert "times" not in answer(rows).partition("other times: ")[2].partition(".")[2]
+    assert "other times: 0" in answer(rows)

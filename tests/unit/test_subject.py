@@ -27,3 +27,29 @@ def test_another_source_is_waited_for_as_well():
     waited = []
     made = make_subject(producer=Slow(), waited=waited).make_another()
     assert waited[-1] is made
+
+
+def test_a_result_is_where_it_was_seen_to_be():
+    class Elsewhere(NumPy):
+        devices = ("cpu", "cuda")
+
+        def device(self, array):
+            return "cuda"
+
+        def wait(self, device):
+            return f"wait_on_{device}({{x}})"
+
+    subject = make_subject(consumer=Elsewhere())
+    assert subject.result_device == "cpu"
+    placed = subject.placed(subject.convert())
+    assert (placed.result_device, placed.wait) == ("cuda", "wait_on_cuda({x})")
+
+
+@pytest.mark.parametrize("where", ["quantum", None])
+def test_a_result_of_which_nobody_knows_where_it_is_is_where_it_was_declared(where):
+    class Odd(NumPy):
+        def device(self, array):
+            return where
+
+    subject = make_subject(consumer=Odd())
+    assert subject.placed(subject.convert()) is subject

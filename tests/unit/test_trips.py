@@ -65,6 +65,7 @@ def test_the_load_is_the_median_of_those_that_were_loaded():
     said_loaded = said(1.0, loaded=loaded, loaded_from="there")
     trip = _merged((0, 1), [(0, said(1.0)), (1, said_loaded)], 100)
     assert (trip.loaded, trip.loaded_from) == (loaded, "there")
+    assert trip.not_loaded is None
 
 
 def test_trips_that_began_at_the_other_end_are_not_mixed_in():

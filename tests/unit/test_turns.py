@@ -179,3 +179,29 @@ def test_what_several_threads_do_is_not_kept_on_one_processor(channel):
 def test_a_sample_of_few_calls_lasts_longer(channel):
     timing = sampled(lambda loops: loops * 100_000, channel)
     assert turns.FEW_CALLS_NS <= timing.loops * 100_000 < 2 * turns.FEW_CALLS_NS
+
+
+def test_what_a_call_leaves_behind_is_waited_for_before_the_turn_is_given_away(channel):
+    loop = Loop(channel)
+    left = [0]
+
+    def run(loops):
+        left[0] += loops
+        return loop(loops)
+
+    def drain():
+        left[0] = 0
+        return 0
+
+    channel.turn = lambda *_: drained.append(left[0]) or None
+    drained = []
+    backlog = timer.Backlog(drain, most_loops=64)
+    sampled(run, channel, backlog=backlog)
+    assert set(drained) == {0}
+
+
+def test_no_more_is_left_behind_than_is_let(channel):
+    channel.wanted = 10**6
+    loop = Loop(channel)
+    sampled(loop, channel, backlog=timer.Backlog(lambda: 0, most_loops=300))
+    assert max(loops for _, loops, _ in loop.ran) <= 300

@@ -37,6 +37,16 @@ class Made(NumPy):
         return f"x = {self.expression}"
 
 
+class BFloat16(NumPy):
+    """Arrays of a dtype that NumPy lacks: their bits can be read and not their numbers."""
+
+    def create(self, spec):
+        return f"x = numpy.arange(1, {spec.elements + 1}, dtype='uint16').reshape({spec.shape})"
+
+    def dtype(self, array):
+        return "bfloat16"
+
+
 DTYPES = [dtype for dtype in KNOWN if dtype not in ("bfloat16", "float8_e4m3fn", "float8_e5m2")]
 LAYOUTS = ["C", "aligned", "F", "strided", "sliced", "reversed", "broadcast", "readonly"]
 
@@ -71,6 +81,18 @@ def test_a_transposed_square_is_seen():
 def test_a_stride_that_is_a_power_of_two_does_not_repeat_the_pattern(stride):
     code = f"numpy.resize({{x}}[::{stride}], {{x}}.shape)"
     assert "values" in changed(code, ArraySpec((1024,), "float32"))
+
+
+def test_bits_of_a_dtype_that_numpy_lacks_are_not_compared_with_numbers():
+    spec = ArraySpec((4, 8), "bfloat16")
+    found = changed("({x}.astype('uint32') << 16).view('float32')", spec, BFloat16())
+    assert found == {"dtype": ["bfloat16", "float32"]}
+
+
+def test_numbers_of_two_dtypes_are_compared():
+    found = changed("({x} + 1).astype('float64')", ArraySpec((4, 8), "float32"))
+    assert found["dtype"] == ["float32", "float64"]
+    assert found["values"]["different"] == 32
 
 
 def test_one_wrong_value_is_counted_and_placed():
@@ -184,3 +206,9 @@ def test_comparing_takes_no_more_memory_than_was_asked_for(dtype, monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak <= max(asked) + (128 << 10)
+
+
+def test_the_order_of_bytes_is_no_part_of_a_value():
+    assert measured("{x}.astype('>f4')", ArraySpec((4, 8), "float32"))["verdict"] == "ok"
+    found = changed("{x}.astype('>f4').view('<f4')", ArraySpec((4, 8), "float32"))
+    assert found["values"]["different"] > 16

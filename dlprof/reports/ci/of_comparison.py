@@ -69,7 +69,7 @@ def checks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator[
     yield Check(WHOLE, "can be compared", ERROR if whole else PASSED, kind, said, text)
     for said in left_out_texts(comparison):
         yield Check(WHOLE, said, SKIPPED, LEFT_OUT, said, said)
-    yield from of_expectations.checks(comparison.head, doubt.unsure)
+    yield from of_expectations.checks(comparison.head, doubt.invalid)
     for word in outcome.blind:
         said = f"nothing looked for {word} on both sides"
         yield Check(WHOLE, f"--fail-on {word}", doubt.invalid, BLIND, said, said)
@@ -89,8 +89,7 @@ def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Re
         # That no time could be judged is one thing to be said, not one for each case.
         if _told(judged) and not (whole and judged.kind == INVALID and _has(judged.case, INVALID))
     ]
-    severity = "error" if doubt.unsure in (FAILED, ERROR) else "warning"
-    found += of_expectations.remarks(comparison.head, severity)
+    found += of_expectations.remarks(comparison.head)
     found += [_blind(word, doubt) for word in outcome.blind]
     found += [_ambiguous(key, doubt) for key in outcome.ambiguous]
     if whole:

@@ -9,7 +9,7 @@ from dlprof.quantity import plain_time, size_text, time_text
 from dlprof.reports.html import interval
 from dlprof.reports.html.entry import Entry, choose, chosen_text, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
-from dlprof.reports.html.rows import WIDTH, Rows, drawn, y_axis
+from dlprof.reports.html.rows import WIDTH, Rows, arrow_marks, drawn, y_axis
 from dlprof.reports.html.size import memcpy
 from dlprof.reports.html.svg import chart
 from dlprof.reports.html.theme import (
@@ -22,7 +22,6 @@ from dlprof.reports.html.theme import (
 from dlprof.session import FindingRecord
 
 MOST = 24
-ARROWS = {"low": "triangle-left", "high": "triangle-right"}
 
 
 def figures(everything: Sequence[Entry], findings: Sequence[FindingRecord]) -> list[Figure]:
@@ -55,8 +54,9 @@ def _ready(entry: Entry) -> str:
 
 
 def _memcpy_ns(measured: Sequence[Entry]) -> float | None:
-    """One line can be drawn for one size only."""
-    if len({entry.row.size_bytes for entry in measured}) != 1:
+    """One line can be drawn for one size on one device only."""
+    rows = [entry.row for entry in measured]
+    if len({(row.size_bytes, row.device, row.environment) for row in rows}) != 1:
         return None
     found = memcpy(measured)
     return found[0][1] if found else None
@@ -126,13 +126,7 @@ class Picture:
                     x=alt.X("mode:Q", scale=scale), y=y, color=colour
                 ),
             ]
-        layers += [
-            chart([arrow for arrow in self.arrows if arrow["beyond"] == end])
-            .mark_point(shape=shape, filled=True, size=50, opacity=1)
-            .encode(x=alt.X("end:Q", scale=scale), y=y, color=colour)
-            for end, shape in ARROWS.items()
-            if any(arrow["beyond"] == end for arrow in self.arrows)
-        ]
+        layers += arrow_marks(alt, self.arrows, scale, y, colour)
         if self.line is not None:
             line = chart([{"ready": self.line, **ends} for ends in self.rows.bands()])
             dashed = line.mark_rule(color=COLOURS["muted"], strokeDash=[3, 3])

@@ -10,6 +10,7 @@ from typing import Any
 from dlprof.clean import clean
 from dlprof.environments import environments_of
 from dlprof.machine import NOTABLE_CORES
+from dlprof.quantity import significant
 from dlprof.reports import command
 from dlprof.reports.html.evidence import name_text, value_text
 from dlprof.rules.known import mapping
@@ -85,7 +86,7 @@ def _run(session: Session) -> list[tuple[str, str]]:
         ("complete", "yes" if session.complete else "no: the run was stopped"),
     ]
     if session.wall_s is not None:
-        lines.append(("took", f"{session.wall_s:.3g} s"))
+        lines.append(("took", f"{significant(session.wall_s, 3)} s"))
     if session.device_choice:
         lines.append(("device", clean(session.device_choice, LONGEST)))
     if session.foreign_cores is not None:

@@ -62,7 +62,7 @@ def _number(key: str, value: float) -> str:
     if key.endswith("_ns"):
         return plain_time(value)
     if _seconds(key):
-        return f"{value:.3g} s"
+        return f"{int(value):,} s" if value == int(value) else f"{significant(value, 3)} s"
     if key.endswith("_bytes") and 0 <= value < MOST_BYTES:
         return size_text(int(value))
     if value == int(value) and abs(value) < MOST_BYTES:

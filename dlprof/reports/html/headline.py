@@ -24,15 +24,20 @@ class Headline:
     lead: tuple[str, ...]
 
 
+NOTHING = "Nothing could be measured"
+
+
 def headline(session: Session, everything: Sequence[Entry]) -> Headline:
     """What a reader takes away who reads nothing else."""
     measured = [entry for entry in everything if entry.measured]
     subject = subject_text(everything)
-    if not measured:
-        return Headline("nothing", "Nothing could be measured", (_unmeasured(everything),))
     errors, warnings = (
         _meanings(session.findings, word, len(everything)) for word in SEVERITIES[:2]
     )
+    untimed = any(entry.row.status == "ok" for entry in everything)
+    if not measured and not (untimed and (errors or warnings)):
+        text = "No time until a result is ready is known" if untimed else NOTHING
+        return Headline("nothing", text, (_unmeasured(everything),))
     lead = _lead(session, everything)
     if errors or warnings:
         text = f"{subject}: {_said(errors, warnings, everything)}"

@@ -62,7 +62,7 @@ def arrows(one: Estimate, axis: tuple[float, float]) -> list[dict[str, Any]]:
 
 def said(drawn: Iterable[Mapping[str, Any]]) -> str:
     """For the caption: how many intervals go beyond the axis."""
-    count = len({(arrow.get("y"), arrow.get("size"), arrow.get("code")) for arrow in drawn})
+    count = len({tuple(map(arrow.get, ("y", "size", "code", "where"))) for arrow in drawn})
     if not count:
         return ""
     which = "One interval reaches" if count == 1 else f"{count} intervals reach"

@@ -5,7 +5,7 @@ So a chart is narrow enough for a phone, and a name is whole on every screen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ NAME = 17
 """Pixels of the line with the name."""
 MARKS = 21
 MARGIN = 4
+ARROWS = {"low": "triangle-left", "high": "triangle-right"}
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,19 @@ def names(alt: Any, rows: Rows) -> list[Any]:
         said = chart(rows.lines(rows.texts)).mark_text(align="right", baseline="bottom")
         layers.append(said.encode(x=alt.value(WIDTH), y=y, text="text:N"))
     return layers
+
+
+def arrow_marks(
+    alt: Any, arrows: Sequence[Mapping[str, Any]], scale: Any, y: Any, colour: Any
+) -> list[Any]:
+    """Layers of the arrows where bars are cut; see :func:`dlprof.reports.html.interval.arrows`."""
+    return [
+        chart([arrow for arrow in arrows if arrow["beyond"] == end])
+        .mark_point(shape=shape, filled=True, size=50, opacity=1)
+        .encode(x=alt.X("end:Q", scale=scale), y=y, color=colour)
+        for end, shape in ARROWS.items()
+        if any(arrow["beyond"] == end for arrow in arrows)
+    ]
 
 
 def drawn(alt: Any, rows: Rows, layers: Sequence[Any]) -> Any:

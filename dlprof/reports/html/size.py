@@ -105,6 +105,9 @@ def _chosen(group: Sequence[Entry], findings: Sequence[FindingRecord]) -> list[E
     return [entry for entry in group if entry.row.path in kept]
 
 
+IN_MODES = " Where processes fall into modes, a mark is at that of most of them; the table has all."
+
+
 def _caption(group: Sequence[Entry], shown: Sequence[Entry], number: int, of: int) -> str:
     known = sizes(group)
     text = (
@@ -120,7 +123,9 @@ def _caption(group: Sequence[Entry], shown: Sequence[Entry], number: int, of: in
             f" {plain_time(copy_ns)} for {size_text(size)}."
         )
     else:
-        text += " There is no memcpy line: no path of these was a copy that could be compared."
+        text += " There is no memcpy line: copies were measured at fewer than two sizes."
+    if any(entry.row.ready is not None and entry.row.ready.modes for entry in shown):
+        text += IN_MODES
     paths = len({entry.row.path for entry in group})
     drawn = len({entry.row.path for entry in shown})
     if drawn < paths:

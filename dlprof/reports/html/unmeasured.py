@@ -15,6 +15,7 @@ VERDICTS = (
     "ownership",
     "values",
     "ordering",
+    "alignment",
     "fresh_source",
     "lifetime",
     "early_write",

@@ -10,14 +10,15 @@
     const value = Number(text);
     return text !== "" && Number.isFinite(value) ? value : text;
   };
-  const compare = (a, b) =>
-    typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
+  // Numbers come before words both ways: "-" is no large number.
+  const compare = (a, b, up) =>
+    typeof a !== typeof b ? (typeof a === "number" ? -1 : 1) : (a < b ? -1 : a > b ? 1 : 0) * (up ? 1 : -1);
   const sort = (table, heading) => {
     const up = heading.getAttribute("aria-sort") !== "ascending";
     all("th", table).forEach((other) => other.removeAttribute("aria-sort"));
     heading.setAttribute("aria-sort", up ? "ascending" : "descending");
     const rows = all("tbody tr", table).map((row) => [key(row, heading.cellIndex), row]);
-    rows.sort((a, b) => (up ? compare(a[0], b[0]) : compare(b[0], a[0])));
+    rows.sort((a, b) => compare(a[0], b[0], up));
     table.tBodies[0].append(...rows.map(([, row]) => row));
   };
   for (const table of all("table.cases")) {

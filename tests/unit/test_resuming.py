@@ -1,0 +1,136 @@
+"""What is here must be what a session was measured with, and what it knows finds its new place."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+from builders import make_case, make_catalog, make_probe_info, make_result, make_session
+
+from dlprof import references, resuming
+from dlprof.catalog import environment
+from dlprof.errors import UsageError
+from dlprof.journal import Journal
+from dlprof.plan import Axes
+from dlprof.request import Request, request_from
+from dlprof.session import Reference, RoundTrip
+
+pytestmark = pytest.mark.unit
+
+NUMPY = make_probe_info()
+PAIRS = [("jax", "numpy")]
+
+
+def jax(jaxlib="0.4"):
+    return make_probe_info("jax", also={"jaxlib": jaxlib})
+
+
+def tensorflow(distribution):
+    return make_probe_info("tensorflow", distribution=distribution, version="2.0")
+
+
+def check(then, now, pairs=PAIRS):
+    """Finish here, where there is the catalog ``now``, what was measured with ``then``."""
+    session = make_session(environment=environment(then, {}))
+    resuming.check_same(session, {"": now}, pairs)
+
+
+def test_what_has_not_changed_can_be_finished():
+    check(make_catalog(NUMPY, jax()), make_catalog(NUMPY, jax()))
+
+
+def test_a_session_that_does_not_say_what_it_was_measured_with_can_be_finished():
+    session = make_session(environment={})
+    resuming.check_same(session, {"": make_catalog(NUMPY, jax())}, PAIRS)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "told"),
+    [
+        (jax("0.4"), jax("0.5"), "jaxlib 0.4 → 0.5"),
+        (
+            tensorflow("tensorflow-cpu"),
+            tensorflow("tensorflow"),
+            "tensorflow missing → 2.0",
+        ),
+    ],
+    ids=["a library of the framework", "another distribution"],
+)
+def test_all_that_a_framework_consists_of_must_be_the_same(then, now, told):
+    pairs = [(then.name, "numpy")]
+    with pytest.raises(UsageError, match=rf"measured with other versions \({told}\)$"):
+        check(make_catalog(NUMPY, then), make_catalog(NUMPY, now), pairs)
+
+
+def test_what_is_not_measured_may_have_changed():
+    check(make_catalog(NUMPY, jax("0.4")), make_catalog(NUMPY, jax("0.5")), [("numpy", "numpy")])
+
+
+def test_each_environment_is_compared_with_that_of_its_name():
+    old, new = (make_catalog(NUMPY, jax(version)) for version in ("0.4", "0.5"))
+    places = [{"name": name, **environment(of, {})} for name, of in (("old", old), ("new", new))]
+    session = make_session(environment=places[0], environments=places)
+    resuming.check_same(session, {"old": old, "new": new}, PAIRS)
+    with pytest.raises(UsageError, match=r"jaxlib 0\.5 → 0\.4"):
+        resuming.check_same(session, {"old": old, "new": old}, PAIRS)
+
+
+def of_case(case):
+    return make_result(case=case.record())
+
+
+@pytest.fixture
+def journal():
+    with closing(Journal()) as found:
+        yield found
+
+
+@pytest.fixture
+def recalled(journal):
+    def recall(cases, results, trips=(), complete=True):
+        session = make_session(*results, round_trips=list(trips), complete=complete)
+        return resuming.recall(session, cases, journal, rounds=3)
+
+    return recall
+
+
+HERE, OTHER, GONE = (make_case(name=name) for name in ("here", "other", "gone"))
+
+
+def test_results_are_known_by_what_they_are_of(recalled):
+    results = [of_case(OTHER), of_case(GONE), of_case(HERE)]
+    found = recalled([HERE, OTHER], results)
+    assert found.known == {0: results[2], 1: results[0]}
+    assert list(found.unplanned) == [results[1]]
+
+
+def test_trips_are_of_the_results_they_were_made_of(recalled):
+    refused = [{"result": 1, "reason": "no"}]
+    trip = RoundTrip.model_validate({"there": 0, "back": 2, "iterations": 9, "refused": refused})
+    results = [of_case(OTHER), of_case(GONE), of_case(HERE)]
+    (found,) = recalled([HERE, OTHER], results, [trip]).trips
+    assert (found.there, found.back, found.refused[0].result) == (1, 0, 2)
+
+
+def test_trips_of_a_session_that_was_stopped_are_made_again(recalled):
+    trip = RoundTrip(there=0, back=0, iterations=9)
+    assert recalled([HERE], [of_case(HERE)], [trip], complete=False).trips == []
+
+
+@pytest.mark.parametrize("nowhere", [-1, 1])
+def test_a_trip_of_a_result_that_is_not_there_is_left_out(recalled, nowhere):
+    trip = RoundTrip(there=nowhere, back=0, iterations=9)
+    assert recalled([HERE], [of_case(HERE)], [trip]).trips == []
+
+
+@pytest.mark.parametrize("axis", ["dtypes", "layouts"])
+def test_an_array_that_says_nothing_of_itself_can_be_measured_on(axis):
+    asked = Request((("numpy", "torch"),), Axes(**{axis: ("unknown",)}), command=("time",))
+    assert request_from(asked.as_dict(), ("time",)) == asked
+
+
+def test_references_are_known_by_round_and_environment(journal):
+    one = {"empty_call_ns": 1.0, "memcpy_ns": 1.0, "memcpy_bytes": 1, "python_ns": 1.0}
+    references.recall([Reference(round=2, environment="old", **one)], journal)
+    assert references.known(journal, 2) == {"old"}
+    assert references.known(journal, 1) == set()
