@@ -128,8 +128,8 @@ class Axes:
 def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:
     """Every export with every import that speaks its protocol, for a source array on ``device``.
 
-    Paths with the same code are one path, the first of them with a promise; a path whose code is
-    the bare array converts nothing and is none.
+    Paths with the same code are one path: one with a promise, and then the protocol that the import
+    names first; a path whose code is the bare array converts nothing and is none.
     """
     found: dict[str, Path] = {}
     for export, import_ in product(producer.exports, consumer.imports):
@@ -142,9 +142,13 @@ def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:
             if protocol not in import_.protocols or code == export.array:
                 continue
             path = Path(export, import_, protocol, code)
-            if code not in found or (path.promise and not found[code].promise):
+            if code not in found or _rank(path) < _rank(found[code]):
                 found[code] = path
     return list(found.values())
+
+
+def _rank(path: Path) -> tuple[bool, int]:
+    return path.promise is None, path.import_.protocols.index(path.protocol)
 
 
 def choose(found: Iterable[Path], globs: Sequence[str]) -> list[Path]:

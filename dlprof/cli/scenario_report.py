@@ -11,6 +11,7 @@ from dlprof.cli.matrix_table import matrix_answer, show_grids, show_matrix
 from dlprof.cli.round_trip_table import round_trip_answer, show_round_trips
 from dlprof.cli.show import Show, say, show_table, width
 from dlprof.cli.side_by_side_table import show_side_by_side
+from dlprof.environments import environments_of
 from dlprof.errors import DlprofError, ExpectationsMissed, ExpectationsUnknown
 from dlprof.reports import placement, scenario
 from dlprof.reports.row import Row
@@ -40,13 +41,26 @@ def show_scenario(header: Header, rows: Sequence[Row]) -> None:
     """What the scenario asks, its table, whether what it expects was found, and the answer."""
     told = mapping(header.request.get("scenario"))
     say(f"{printed(Text(scenario.heading(header)), width())}\n")
-    usual = show_side_by_side if len(header.environments) > 1 else show_table
+    usual = _usual(header, rows)
     table, answer = REPORTS.get(str(told.get("report")), (usual, None))
     table(header, rows)
     lines = scenario.expectations(header)
     say(f"\n{printed(Text(lines), width())}" if lines else "")
     if answer is not None:
         say(f"\n{printed(Text(answer(header, rows)), width())}")
+
+
+def _usual(header: Header, rows: Sequence[Row]) -> Show:
+    """Several environments side by side; of steps one below the other: their tables are wide."""
+    if len(header.environments) < 2:  # noqa: PLR2004 - several
+        return show_table
+    return _show_each if rows and all(row.is_step for row in rows) else show_side_by_side
+
+
+def _show_each(header: Header, rows: Sequence[Row]) -> None:
+    for name, _ in environments_of(header):
+        say(f"{printed(Text(f'In {name}:'), width())}\n")
+        show_table(header, [row for row in rows if row.environment == name])
 
 
 def shown_as(header: Header) -> Show:

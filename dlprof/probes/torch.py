@@ -75,23 +75,24 @@ class Torch(Probe):
         ),
         Import(
             "asarray",
+            # An ndarray is asked for no capsule.
             (
+                Protocol.NUMPY,
                 Protocol.DLPACK,
                 Protocol.DLPACK_CAPSULE,
                 Protocol.ARRAY_INTERFACE,
-                Protocol.NUMPY,
             ),
             "torch.asarray({x})",
         ),
         Import(
             "asarray_copy",
-            (Protocol.DLPACK, Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            (Protocol.NUMPY, Protocol.DLPACK, Protocol.ARRAY_INTERFACE),
             "torch.asarray({x}, copy=True)",
             promise="copy",
         ),
         Import(
             "asarray_nocopy",
-            (Protocol.DLPACK, Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            (Protocol.NUMPY, Protocol.DLPACK, Protocol.ARRAY_INTERFACE),
             "torch.asarray({x}, copy=False)",
             promise="view",
         ),

@@ -8,7 +8,7 @@ from dlprof.probes.base import Import, Protocol
 Fake = runpy.run_path(str(Path(__file__).with_name("fake.py")))["Fake"]
 
 SETUP = """
-import time
+import ctypes, time
 
 calls = []
 

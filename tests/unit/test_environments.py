@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 from builders import make_header, make_result, make_row, make_session
 from html_builders import alone, case
+from step_builders import fresh_result
 
+from dlprof.cli.scenario_report import show_scenario
 from dlprof.environments import environment_of, environments_of, seen_from
 from dlprof.reports import markdown
 from dlprof.reports.html import environment as page
+from dlprof.reports.result_row import row_of
 
 pytestmark = pytest.mark.unit
 
@@ -63,3 +66,12 @@ def test_a_page_names_the_versions_of_each():
     assert "; new: Python 3.12.2" in page.versions(shown)
     titles = [block.title for block in page.blocks(shown)]
     assert {"Packages of old", "Packages of new"} <= set(titles)
+
+
+def test_steps_are_shown_one_environment_below_the_other(capsys):
+    header = make_header(request={"scenario": {"question": "which?"}}, **SEVERAL)
+    rows = [row_of(fresh_result(environment=name)) for name in ("old", "new")]
+    show_scenario(header, rows)
+    shown = capsys.readouterr().out
+    assert shown.index("In old:") < shown.index("steps/s") < shown.index("In new:")
+    assert shown.count("steps/s") == 2

@@ -276,3 +276,10 @@ def test_of_two_paths_with_one_code_that_with_a_promise_is_kept(turned):
     exports = exports[::-1] if turned else exports
     (path,) = paths(*pair(exports, [import_]), "cpu")
     assert (path.name, path.promise) == ("documented->in", "view")
+
+
+def test_of_two_paths_with_one_code_that_by_the_first_protocol_of_the_import_is_kept():
+    exports = [make_way("capsule", ["dlpack"], "{x}"), make_way("plain", ["numpy"], "{x}")]
+    import_ = make_way("in", ["numpy", "dlpack"], "into({x})")
+    (path,) = paths(*pair(exports, [import_]), "cpu")
+    assert (path.name, path.protocol) == ("plain->in", "numpy")
