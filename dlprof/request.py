@@ -12,9 +12,9 @@ from dlprof.axes import PLACEMENTS, parse_dtype, parse_layout, parse_shape, shap
 from dlprof.plan import Axes
 from dlprof.runner import Settings
 from dlprof.scenario.record import Environment, ScenarioRecord
+from dlprof.settings import LONGEST_S
 
 DEVICES = ("auto", "cpu", "cuda")
-LONGEST_S = 1e6
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,9 @@ from typing import Any
 
 from dlprof.plan import Case
 
+LONGEST_S = 1e6
+"""Limits and budgets are shorter."""
+
 FEW_PATHS = 12
 """A pair with more paths gets less time for each, so that an answer does not take minutes."""
 LEAST_ONCE_NS = 8_000_000

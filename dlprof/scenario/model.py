@@ -16,12 +16,12 @@ from dlprof.rules.thresholds import named as known_thresholds
 from dlprof.runner import Settings
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.pairs import parse as parse_pair
+from dlprof.settings import LONGEST_S
 from dlprof.step_request import framework as step_framework
 from dlprof.steps import KNOWN as STEPS
 
 DEFAULT = Settings()
 LOOPS = tuple(name for name in PLACEMENTS if name not in DEFAULT.placements)
-LONGEST_S = 1e6
 
 
 def _fit(read: Callable[[str], object]) -> AfterValidator:
