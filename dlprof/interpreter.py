@@ -29,6 +29,7 @@ POLL_S = 0.05
 ASK_LIMIT_S = 20.0
 """For a program that could not run the worker to say whether it is a Python."""
 STACKS_LIMIT_S = 2.0
+KILL_LIMIT_S = 5.0
 DRAIN_READS = 64
 """Reads of what a dead worker left in its pipes; something it started may still be writing."""
 
@@ -68,12 +69,11 @@ class Worker:
                 env=child_environment(python, variables),
                 start_new_session=True,
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the latter for a null byte
             for fd in (requests_write, replies_read, output_read):
                 os.close(fd)
-            raise BadInterpreter(
-                f"cannot start the interpreter {python}: {error.strerror}"
-            ) from None
+            why = getattr(error, "strerror", None) or error
+            raise BadInterpreter(f"cannot start the interpreter {python}: {why}") from None
         finally:
             for fd in (requests_read, replies_write, output_write):
                 os.close(fd)
@@ -117,6 +117,7 @@ class Worker:
 
     def send(self, request: Mapping[str, Any]) -> None:
         """Send a request and do not wait; what was asked before and not waited for is forgotten."""
+        self._heard = Outcome("crashed", None)  # first: who is stopped now has heard nothing of it
         self._last_id += 1
         self._tail = b""
         self._early = []
@@ -124,7 +125,6 @@ class Worker:
         self._asked_at = time.monotonic()
         self._deadline = self._stopped_at = None
         self._importing = True
-        self._heard = Outcome("crashed", None)
         self._write({**request, "id": self._last_id})
 
     def begin(self, request: Mapping[str, Any]) -> None:
@@ -193,6 +193,7 @@ class Worker:
             for message in self._come(ended):
                 if "done" in message:
                     outcome.status, outcome.reason = str(message["done"]), message.get("reason")
+                    self._heard = Outcome("crashed", None)  # nothing yet of the next request
                     return outcome
                 if self._record(message, outcome, on_stage):
                     self._limit(outcome.stage, limit_s)
@@ -283,11 +284,12 @@ class Worker:
             self._pending += data
 
     def _died(self, outcome: Outcome) -> Outcome:
+        code: int | None
         try:
             code = self.process.wait(STACKS_LIMIT_S)
         except subprocess.TimeoutExpired:  # it listens no more, but one of its threads lives on
             self._kill()
-            code = self.process.wait()
+            code = self.process.poll()
         outcome.reason = f"{_ending(code)} during {outcome.stage}"
         if code == -signal.SIGKILL and oom_kills() > self._oom_kills:
             # Not the framework's fault: others may have taken what was there when it began.
@@ -297,7 +299,8 @@ class Worker:
 
     def _timed_out(self, outcome: Outcome, limit_s: float) -> Outcome:
         outcome.status = "timeout"
-        outcome.reason = f"no answer within {limit_s:.3g} s during {outcome.stage}"
+        told = f"{limit_s:.3g}" if limit_s < 1000 else f"{limit_s:.0f}"  # noqa: PLR2004 - no exponent
+        outcome.reason = f"no answer within {told} s during {outcome.stage}"
         self._ask_for_stacks()
         return self._lost(outcome)
 
@@ -320,7 +323,9 @@ class Worker:
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        # One that waits for a driver or a file server that is gone cannot be killed.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(KILL_LIMIT_S)
 
 
 def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, str]:
@@ -373,7 +378,9 @@ def _message(line: bytes) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _ending(code: int) -> str:
+def _ending(code: int | None) -> str:
+    if code is None:
+        return "a process that cannot be killed"
     if code >= 0:
         return f"the process ended with exit code {code}"
     number = -code

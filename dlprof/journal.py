@@ -78,10 +78,6 @@ class Journal:
             found.append((place.round, json.loads(self._file.read(place.size))))
         return found
 
-    def has(self, case: int, round_: int) -> bool:
-        """Whether there is an answer of a case in a round."""
-        return any(place.whole and place.round == round_ for place in self._places.get(case, ()))
-
     def settled(self, case: int) -> bool:
         """Whether a case was refused, crashed or hung, so that no round is measured any more."""
         return any(place.settled for place in self._places.get(case, ()))

@@ -1,7 +1,7 @@
 """What the rules say of the results of a run.
 
 A long sweep is judged in a process of its own: all results at once are what rules need, and what
-the parent must not hold. ``python -m dlprof.judging FILE`` prints the findings of a session file.
+the parent must not hold.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def judge(header: sessions.Header, results: Results, count: int) -> list[session
         with tempfile.TemporaryDirectory(prefix="dlprof-") as folder:
             path = Path(folder) / "session.json"
             sessions.write(path, header, results())
-            command = [sys.executable, "-m", "dlprof.judging", str(path)]
+            # Not -m: it would find modules in the folder in which dlprof was started.
+            command = [sys.executable, "-c", CHILD, "\n".join(sys.path), str(path)]
             done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - ourselves
     except OSError as error:
         raise UsageError(f"cannot judge so many results: {error.strerror}") from None
@@ -76,7 +77,17 @@ def judged(session: sessions.Session) -> sessions.Session:
     return session.model_copy(update={"findings": find(session.results, own_thresholds(session))})
 
 
-if __name__ == "__main__":
-    given = sessions.load(sys.argv[1])
+CHILD = """\
+import sys
+sys.path[:] = sys.argv[1].split("\\n")
+from dlprof import judging
+judging.main()
+"""
+"""What the process is told that judges: the places of modules are those of this one."""
+
+
+def main() -> None:
+    """Print the findings of the session file that is the last argument."""
+    given = sessions.load(sys.argv[-1])
     claimed = find(given.results, own_thresholds(given))
     print(json.dumps([found.model_dump() for found in claimed]))  # noqa: T201 - the answer

@@ -93,6 +93,7 @@ class Measurement:
         self._findings: list[sessions.FindingRecord] = []
         self._expectations: list[sessions.ExpectationRecord] = []
         self._trips: list[sessions.RoundTrip] = []
+        self._kept_trips: list[sessions.RoundTrip] = []
         self.rounds_done = 0
         self._begun = time.monotonic()
         self._usage = machine.usage()
@@ -108,13 +109,16 @@ class Measurement:
             self._take_up(self.resumed)
 
     def _take_up(self, session: sessions.Session) -> None:
-        resuming.check_same(session, self.catalogs, self.request.pairs)
+        resuming.check_same(session, self.catalogs)
         recalled = resuming.recall(session, self.cases, self.journal, self.request.settings.rounds)
         self.created = session.created
         self._earlier_s = session.wall_s or 0.0
         self._earlier_foreign = session.foreign_cores
         self._known, self._unplanned = recalled.known, recalled.unplanned
-        self._trips = recalled.trips
+        if session.complete:
+            self._trips = recalled.trips
+        else:  # they are made again with the others, and kept until then
+            self._kept_trips = recalled.trips
 
     def _pairs_with_devices(self) -> list[tuple[str, str]]:
         """Pairs that could be measured somewhere; why the others cannot is said of each."""
@@ -166,8 +170,10 @@ class Measurement:
         try:
             yield runner
         finally:
-            runner.close()
-            self._spent = self._spend()  # what is printed later is what the file says
+            with uninterrupted():
+                runner.close()
+                self._spent = self._spend()  # what is printed later is what the file says
+                self._save_unjudged()  # who is stopped while rules look loses what they find alone
             unjudged = self._judge()
             self._save_last()
             if unjudged:
@@ -206,7 +212,10 @@ class Measurement:
         from dlprof.reports.result_row import rows_of
         from dlprof.reports.row import suspected
 
-        findings = judge(self.header(), self.results, len(self.cases))
+        try:
+            findings = judge(self.header(), self.results, len(self.cases))
+        except UsageError:
+            return  # the last judgement says why
         # What is behind them was measured before, and can no longer be.
         rows = suspected(rows_of(self.results()), findings)[: len(self.cases)]
         places = {id(row): index for index, row in enumerate(rows)}
@@ -274,7 +283,7 @@ class Measurement:
             left_out=self._left_out,
             findings=self._findings,
             expectations=self._expectations,
-            round_trips=self._trips,
+            round_trips=self._trips or self._kept_trips,
             references=list(references.merged(self.journal)),
             wall_s=wall_s,
             foreign_cores=foreign_cores,
@@ -320,12 +329,27 @@ class Measurement:
         except UsageError:
             self._saved = time.monotonic()  # a full disk may be emptied before the run ends
 
+    def _save_unjudged(self) -> None:
+        if not files.special(self.path):
+            with contextlib.suppress(UsageError):  # the last save says why
+                self.save()
+
     def _save_last(self) -> None:
         if files.special(self.path):
-            self._save_or_elsewhere()
+            self._give_to_reader()
             return
         with uninterrupted():
             self._save_or_elsewhere()
+
+    def _give_to_reader(self) -> None:
+        """Write to a pipe, for whose reader nobody waits longer than the user."""
+        try:
+            self._save_or_elsewhere()
+        except KeyboardInterrupt:
+            self.saved = False
+            with uninterrupted():
+                where = self._save_elsewhere()
+            raise Unsaved(f"stopped while {self.path} waited for its reader; {where}") from None
 
     def _save_or_elsewhere(self) -> None:
         try:
@@ -342,6 +366,7 @@ class Measurement:
                 sessions.write(path, self.header(), self.results())
             except (OSError, UsageError):
                 continue
+            provenance.remember(path, state.state_folder())
             return f"the session is in {path}"
         return "nor is there any other place for the session"
 

@@ -60,6 +60,9 @@ def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple
     whole.output = whole.output or (outcome.output if not outcome.alive else None)
     if outcome.alive and outcome.status == "ok":
         return ()
+    if outcome.alive and outcome.status == "invalid":  # all have answered, on a disturbed device
+        whole.failures.append({"instrument": "diagnosis", "reason": outcome.reason or "invalid"})
+        return ()
     instrument = instrument_of(outcome.stage)
     if instrument not in asked:
         whole.failures.append(

@@ -10,6 +10,7 @@ nothing that is run is made of them.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -37,10 +38,12 @@ def remember(path: Path, folder: Path, replaced: Collection[str] = ()) -> tuple[
     with contextlib.suppress(OSError):
         new = tuple(one for one in (digest(path), content_digest(path)) if one)
         folder.mkdir(parents=True, exist_ok=True)
-        digests = [*(one for one in _known(folder) if one not in replaced), *new][-MOST:]
-        temporary = folder / f".{NAME}.{os.getpid()}"
-        temporary.write_text("\n".join(dict.fromkeys(digests)) + "\n", encoding="ascii")
-        temporary.replace(folder / NAME)
+        with (folder / f".{NAME}.lock").open("w") as lock:  # other runs remember theirs meanwhile
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            digests = [*(one for one in _known(folder) if one not in replaced), *new][-MOST:]
+            temporary = folder / f".{NAME}.{os.getpid()}"
+            temporary.write_text("\n".join(dict.fromkeys(digests)) + "\n", encoding="ascii")
+            temporary.replace(folder / NAME)
     return new
 
 

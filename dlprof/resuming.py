@@ -47,11 +47,7 @@ def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Sess
     return replace(request, command=command), session
 
 
-def check_same(
-    session: sessions.Session,
-    catalogs: Mapping[str, Catalog],
-    pairs: Sequence[tuple[str, str]],
-) -> None:
+def check_same(session: sessions.Session, catalogs: Mapping[str, Catalog]) -> None:
     """The rounds of one result are rounds of one thing; raises :class:`UsageError` where not.
 
     ``catalogs`` are what is here, by the name of the environment. What a session does not say of
@@ -61,7 +57,9 @@ def check_same(
     differ = [
         found
         for name, catalog in catalogs.items()
-        for found in _differences(then.get(name, session.environment), catalog, pairs)
+        for found in _differences(
+            then.get(name, session.environment), catalog, _measured(session, name)
+        )
     ]
     said = [
         f"{words} ({', '.join(told)})"
@@ -72,11 +70,21 @@ def check_same(
         raise UsageError(f"the session cannot be finished here: it was measured {', '.join(said)}")
 
 
-def _differences(
-    then: dict[str, Any], catalog: Catalog, pairs: Sequence[tuple[str, str]]
-) -> Iterator[Difference]:
-    probes = [catalog.named(name) for pair in pairs for name in pair]
-    used = {part for probe in probes for part in (probe.distribution, *probe.also)}
+def _measured(session: sessions.Session, environment: str) -> set[str]:
+    """The frameworks of which there are rounds that others must fit to."""
+    cases = [
+        result.case
+        for result in session.results
+        if result.status != "skipped" and (result.environment or "") == environment
+    ]
+    return {name for case in cases for name in (case.producer, case.consumer)}
+
+
+def _differences(then: dict[str, Any], catalog: Catalog, names: set[str]) -> Iterator[Difference]:
+    probes = [probe for probe in catalog.probes if probe.name in names]
+    used = {probe.distribution for probe in probes}
+    if then.get("libraries") is not None:  # older sessions do not say them
+        used |= {name for probe in probes for name in probe.also}
     if not mapping(then.get("packages")):
         used = set()
     for found in in_place(then, environment(catalog, {})):
@@ -111,16 +119,24 @@ def recall(
         if place is None or result is None:
             continue
         known[index], moved[place] = result, index
-        for round_, answer in unmerge(result, rounds):
+        for round_, answer in _answers(result, rounds):
             journal.add(index, round_, answer)
     references.recall(session.references, journal)
     unplanned = list(left.values())
     moved |= {place: index for index, (place, _) in enumerate(unplanned, len(cases))}
-    # Trips of a session that was stopped are made with the others.
-    ended = session.round_trips if session.complete else []
-    trips = [there for trip in ended if (there := _moved(trip, moved))]
+    trips = [there for trip in session.round_trips if (there := _moved(trip, moved))]
     journal.mark()
     return Recalled(known, [result for _, result in unplanned], trips)
+
+
+def _answers(result: sessions.Result, rounds: int) -> list[tuple[int, dict[str, Any]]]:
+    try:
+        return unmerge(result, rounds)
+    except (LookupError, TypeError, ValueError, AttributeError):
+        # What no field's type says may have another form in another version.
+        raise UsageError(
+            "the session cannot be finished: a result has not the form that this dlprof writes"
+        ) from None
 
 
 def _moved(trip: sessions.RoundTrip, moved: Mapping[int, int]) -> sessions.RoundTrip | None:

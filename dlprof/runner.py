@@ -235,7 +235,8 @@ class Runner:
                         break
                     served += 1
                     if broke_in_company(outcome) and self.settings.together and not alone:
-                        outcome = yield from self._alone(index, round_, outcome, turns)
+                        with self._kept_if_alone_stopped(index, round_, outcome):
+                            outcome = yield from self._alone(index, round_, outcome, turns)
                         self._keep(index, round_, outcome)
                         break
                     self._keep(index, round_, outcome)
@@ -253,15 +254,16 @@ class Runner:
 
     def _diagnose_group(self, group: Group, worker: Worker | None = None) -> None:
         """The diagnosis of each case; the times are safe by then, whatever happens."""
+        served = 0 if worker is None else 1  # one that is handed over served cases
         worker = worker or self._worker(group[0][1])
-        served = 0
         try:
             for index, case in group:
                 whole = self._diagnosed_before(index)
                 left = tuple(name for name in self._diagnosis if name not in whole.parts)
                 while left:
                     with self._kept_if_stopped(index, self.settings.rounds, worker, whole):
-                        outcome = self._ask(worker, case, self.settings.rounds, left)
+                        # Nobody tries it again, so that it has the whole of its time.
+                        outcome = self._ask(worker, case, self.settings.rounds, left, alone=True)
                     if not (served and died_before(outcome)):
                         left = take_over(whole, outcome, left)
                     served += 1
@@ -282,6 +284,18 @@ class Runner:
             if round_ == self.settings.rounds and answer["status"] == INTERRUPTED:
                 whole.parts |= answer["parts"]
         return whole
+
+    @contextmanager
+    def _kept_if_alone_stopped(self, index: int, round_: int, broken: Outcome) -> Iterator[None]:
+        """The same of a case that is tried again alone: what it had said beside others."""
+        try:
+            yield
+        except (KeyboardInterrupt, GeneratorExit):
+            with uninterrupted():
+                kept = interrupted(broken, f"round {round_ + 1}")
+                kept.parts["in_company"] = _company(broken)
+                self._record(index, round_, kept)
+            raise
 
     @contextmanager
     def _kept_if_stopped(
@@ -306,14 +320,18 @@ class Runner:
         traced = [(index, case) for index, case in group if case.device == "cuda"]
         if not traced:
             return
-        with self._worker(traced[0][1]) as worker:
+        worker = self._worker(traced[0][1])
+        try:
             for index, case in traced:
                 found = Outcome("ok", None)
-                outcome = self._ask(worker, case, self.settings.rounds, TRACE)
+                outcome = self._ask(worker, case, self.settings.rounds, TRACE, alone=True)
                 take_over(found, outcome, TRACE)
                 self._record(index, self.settings.rounds, found)
                 if not outcome.alive:
-                    break
+                    worker.close()
+                    worker = self._worker(case)
+        finally:
+            worker.close()
 
     def _alone(
         self, index: int, round_: int, broken: Outcome, turns: Turns | None
@@ -321,10 +339,7 @@ class Runner:
         """Try a case that broke a worker it shared with other pairs once more in its own."""
         with self._worker(self.cases[index]) as worker:
             outcome = yield from self._asked(worker, index, round_, turns, alone=True)
-        outcome.parts["in_company"] = {
-            "status": status_of(broken),
-            "reason": broken.reason or broken.status,
-        }
+        outcome.parts["in_company"] = _company(broken)
         if outcome.alive:
             outcome.failures.append(
                 {
@@ -398,6 +413,10 @@ class Runner:
                 "output": outcome.output,
             },
         )
+
+
+def _company(broken: Outcome) -> dict[str, Any]:
+    return {"status": status_of(broken), "reason": broken.reason or broken.status}
 
 
 def _exhaust(round_: Round) -> None:

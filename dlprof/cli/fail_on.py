@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from dlprof.axes import split
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
+from dlprof.probes.base import Protocol
 from dlprof.rules import NEEDS, RULES
 from dlprof.rules.finding import SEVERITIES
 from dlprof.rules.looked import NO_CONVERSION, lack
@@ -50,12 +51,9 @@ class FailOn:
         return f"--fail-on: there is no diagnosis, so nothing looks for {', '.join(NEEDS)}"
 
     def check_looked_for(self, results: Iterable[Result]) -> None:
-        """Raise :class:`FindingsUnknown` for a rule named that could look at no result, and for
-        severities where none could.
+        """Raise :class:`FindingsUnknown` for a rule named that could look at no result, and for a
+        severity where none could.
         """
-        results = list(results)
-        if self.severities and results and all(lack(rule, results) for rule in RULES):
-            raise FindingsUnknown(f"--fail-on: no rule could look: not measured: {NO_CONVERSION}")
         lost = self.unseen(results)
         if lost:
             raise FindingsUnknown(
@@ -64,13 +62,23 @@ class FailOn:
             )
 
     def unseen(self, results: Iterable[Result]) -> dict[str, str]:
-        """The rules named that could look at no result, with what they would need, in words."""
-        results = list(results) if self.rules else []
-        return {
+        """What was named and could look at no result, with what it would need, in words."""
+        if not self.rules:  # for which all results are needed at once
+            return self._unseen_severity(results)
+        results = list(results)
+        return self._unseen_severity(results) | {
             rule.id: missing
             for rule in RULES
             if rule.id in self.rules and (missing := lack(rule, results))
         }
+
+    def _unseen_severity(self, results: Iterable[Result]) -> dict[str, str]:
+        """The severity that was named, where there are steps alone."""
+        if not self.severities:
+            return {}
+        kinds = {result.case.protocol == Protocol.STEP for result in results}
+        named = [word for word in SEVERITIES if word in self.severities][-1]
+        return {named: NO_CONVERSION} if kinds == {True} else {}
 
     def check(self, findings: Iterable[FindingRecord]) -> None:
         """Raise :class:`FindingsFailed` if there is a finding that is not allowed."""

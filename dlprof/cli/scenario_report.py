@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from rich.text import Text
 
@@ -58,9 +59,13 @@ def _usual(header: Header, rows: Sequence[Row]) -> Show:
 
 
 def _show_each(header: Header, rows: Sequence[Row]) -> None:
-    for name, _ in environments_of(header):
+    *others, last = environments_of(header)
+    for name, environment in (*others, last):
         say(f"{printed(Text(f'In {name}:'), width())}\n")
-        show_table(header, [row for row in rows if row.environment == name])
+        own: dict[str, Any] = {"environment": dict(environment)} | (
+            {} if name == last[0] else {"left_out": []}
+        )
+        show_table(header.model_copy(update=own), [row for row in rows if row.environment == name])
 
 
 def shown_as(header: Header) -> Show:

@@ -313,7 +313,7 @@ class Probe:
         framework works on a non-blocking stream, ``memory`` the bytes that its own allocator has
         handed out on the device. What a framework does not say is left out.
         """
-        return {"shape": "tuple({x}.shape)", "dtype": "str({x}.dtype)"}
+        return {"shape": "tuple({x}.shape)"}
 
     def queue_setup(self, spec: ArraySpec) -> str:
         """Source text that runs once, after ``x`` is there, before the text of ``enqueue``."""

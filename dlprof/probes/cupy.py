@@ -162,7 +162,8 @@ class CuPy(Probe):
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         return {
-            "values": "{x}.view('uint16').get()" if dtype == "bfloat16" else "{x}.get()",
+            # Numbers, as of other frameworks.
+            "values": "{x}.astype('float32').get()" if dtype == "bfloat16" else "{x}.get()",
             "address": "{x}.data.ptr",
             "shape": "{x}.shape",
             "dtype": "{x}.dtype.name",

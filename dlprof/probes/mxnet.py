@@ -7,6 +7,7 @@ own. Its CUDA arrays are left out: nothing of them was ever measured.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
 from dlprof.probes.base import (
@@ -126,6 +127,15 @@ class MXNet(Probe):
 
     def use(self, device: str) -> str:
         return "mxnet.nd.add({x}, 1)"
+
+    def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        return {
+            "values": "{x}.asnumpy()",
+            "shape": "{x}.shape",
+            "dtype": "{x}.dtype.__name__",
+            "writable": "{x}.writable",
+            "write": "{x}[:] = 1\n{x}.wait_to_read()",
+        }
 
     def enqueue(self, spec: ArraySpec) -> str | None:
         return _ENQUEUE.format(wide=".astype('int8')" if spec.dtype == "bool" else "")

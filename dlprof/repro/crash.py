@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from dlprof.errors import NoReproducer
 from dlprof.repro.effect import Effect
 from dlprof.repro.lines import block, inside
 from dlprof.repro.subject import Subject
@@ -14,11 +15,16 @@ LIMIT_S = 60
 SHORT_S = 10
 """A conversion that gave no answer within a shorter limit is not waited for as long."""
 SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]{2,9})\b")
-LATE = re.compile(r"no answer within ([0-9]{1,6}(?:\.[0-9]{1,6})?) s")
+LATE = re.compile(r"no answer within ([0-9]{1,6}(?:\.[0-9]{1,6})?(?:e\+[0-9]{1,2})?) s")
 
 
 def crash(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
     """The process dies of the conversion, or the conversion never returns."""
+    if subject.result.status == "ok":
+        raise NoReproducer(
+            "the process was lost in an instrument, which converts in ways of its own; alone, the"
+            " conversion came back"
+        )
     child = block(
         subject.create(),
         "try:",

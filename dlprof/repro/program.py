@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import fill
@@ -66,7 +65,7 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     if show is None:
         raise NoReproducer(f"this dlprof has no reproducer for {clean(finding.rule, 40)}")
     subjects = _subjects(session, finding)
-    _check_own(subjects[0], finding)
+    _check_own(subjects[0], finding, session)
     session = seen_from(session, finding.results)
     try:
         effect = show(subjects[0], subjects[1] if len(subjects) > 1 else None, finding)
@@ -84,16 +83,23 @@ MADE_ANEW = ("DLP011", "DLP020")
 """What makes the source again and again."""
 
 
-UNVERSIONED = frozenset((*sys.stdlib_module_names, "cupyx"))
+VERSIONED = frozenset(
+    ("cupy", "jax", "mxnet", "numba", "numpy", "onnxruntime", "pyarrow", "tensorflow", "torch")
+)
+"""Modules that have a ``__version__`` for certain."""
+OWN_CODE = "code:"
+"""How the source of probes begins that are made of a user's own text."""
 
 
-def _check_own(one: Subject, finding: FindingRecord) -> None:
+def _check_own(one: Subject, finding: FindingRecord, session: Session) -> None:
     """Raise :class:`NoReproducer` where a user's own setup makes the source, and what it makes
     cannot be exchanged, or made again.
     """
     case = one.result.case
     named = case.source != "x" and finding.rule in OF_X
-    if named or (case.setup and finding.rule in MADE_ANEW):
+    files = session.request.get("probe_files")
+    own = isinstance(files, list | tuple) and any(str(one).startswith(OWN_CODE) for one in files)
+    if named or (own and finding.rule in MADE_ANEW):
         raise NoReproducer(
             "the source is made by a setup of your own, and the script would need others like it"
         )
@@ -168,10 +174,10 @@ def _function(name: str, body: str, subjects: Sequence[Subject], session: Sessio
 
 
 def _version(module: str, alias: str) -> str:
-    """Name and version of a module; parts of Python and of other packages have none."""
-    if module in UNVERSIONED:
-        return f'"{module}", getattr({alias}, "__version__", "")'
-    return f'"{module}", {alias}.__version__'
+    """Name and version of a module; parts of Python and of somebody's own may have none."""
+    if module.partition(".")[0] in VERSIONED:
+        return f'"{module}", {alias}.__version__'
+    return f'"{module}", getattr({alias}, "__version__", "")'
 
 
 def _libraries(session: Session, frameworks: Iterable[str]) -> list[str]:

@@ -98,6 +98,8 @@ def layout_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Ef
 
 def read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The result lets memory be written that its owner calls read-only."""
+    if _is_not_written(subject):
+        return _by_address(subject)
     write = block(
         subject.converted("write"),
         f"changed = int((before != {subject.source('values')}).sum())",
@@ -111,6 +113,26 @@ def read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Ef
         flags,
         f"before = {subject.source('values')}",
         f"if {asked}:\n{inside(write)}" if asked else write,
+    )
+    return Effect(f"{subject.code} makes a writable view of a read-only array", body)
+
+
+def _is_not_written(subject: Subject) -> bool:
+    """Whether a write would end the process, or change a file or what others have mapped."""
+    owned = subject.result.ownership
+    return owned is not None and bool(owned.evidence.get("not_written"))
+
+
+def _by_address(subject: Subject) -> Effect:
+    """The same, told by where both begin: the memory itself is not written."""
+    flags, asked = _flags(subject)
+    body = block(
+        subject.create("view"),
+        subject.convert(),
+        flags,
+        f"begins = {subject.source('address')}, {subject.converted('address')}",
+        'print("x begins at", hex(begins[0]), "and y at", hex(begins[1]))',
+        f"return {f'bool({asked}) and ' if asked else ''}begins[0] == begins[1]",
     )
     return Effect(f"{subject.code} makes a writable view of a read-only array", body)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from dlprof.catalog import Catalog
 from dlprof.errors import UsageError
 from dlprof.rules import NEEDS, RULES
+from dlprof.rules.cost import lacks_direction
 from dlprof.rules.finding import SEVERITIES
 from dlprof.rules.looked import has_looked
 from dlprof.scenario.pairs import PairPattern, named
@@ -117,17 +118,19 @@ def _blind(expectation: Expectation, seen: Sequence[Result], rounds: int) -> str
     those = [one for one in measured if expectation.pair.matches(_pair(one))]
     if not those:
         return f"nothing of {expectation.pair} was measured"
-    pairs = set(map(_pair, those))
-    lost = (_pair(one) for one in seen if one.status in ("crashed", "timeout"))
-    for pair in lost:
-        if pair not in pairs and expectation.pair.matches(pair):
-            return f"nothing of {'->'.join(pair)} was measured"
+    places = {(one.environment, _pair(one)) for one in those}
+    for one in seen:
+        lost = one.status in ("crashed", "timeout") and expectation.pair.matches(_pair(one))
+        if lost and (one.environment, _pair(one)) not in places:
+            where = f" in {one.environment}" if one.environment else ""
+            return f"nothing of {'->'.join(_pair(one))} was measured{where}"
     instrument = NEEDS.get(expectation.what)
     if instrument and not any(has_looked(getattr(one, instrument)) for one in those):
         return f"{instrument.replace('_', ' ')} was not measured, or could not be told"
     back = [one for one in measured if expectation.pair.matches(_pair(one)[::-1])]
     for rule in RULES:
-        if rule.id == expectation.what and (lack := rule.lacks([*those, *back])):
+        around = [*those, *back] if rule.lacks is lacks_direction else those
+        if rule.id == expectation.what and (lack := rule.lacks(around)):
             return f"not measured: {lack}"
     if rounds == 1 and expectation.what in TIMED:
         return "one process only, so that times cannot be told apart"

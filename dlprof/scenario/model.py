@@ -192,7 +192,7 @@ class StepSpec(Part):
         return f"{self.framework}{f' with {self.model}' if self.model else ''}{threads}"
 
 
-OF_CONVERSIONS = ("placement", "round_trips", "report", "thresholds", "diagnose")
+OF_CONVERSIONS = ("placement", "round_trips", "report", "thresholds")
 """Keys that have no meaning beside steps."""
 
 

@@ -72,9 +72,9 @@ SAID_OF_TIME = {
 """By consumer: what its documentation says of when a copy is whole."""
 
 UNAVOIDABLE = (
-    "Perhaps nothing else: no measured path between the two avoids the wait, and values in host"
-    " memory cannot be had before they are computed. It is worth knowing because the call looks"
-    f" cheap when it is timed alone. On a device: {ORDERED}"
+    "Perhaps nothing else: no measured path between the two that is safe and gives the same avoids"
+    " the wait, and values in host memory cannot be had before they are computed. It is worth"
+    f" knowing because the call looks cheap when it is timed alone. On a device: {ORDERED}"
 )
 
 COPY = {

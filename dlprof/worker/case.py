@@ -112,9 +112,10 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     found, first = first_call.measure(subject, before)
     answer.part("first_call", found)
     none = no_array.reason(subject, first.result)
-    subject = subject if none else subject.placed(first.result)
+    declared, subject = subject, subject if none else subject.placed(first.result)
     once = None
-    if "host_time" in request["instruments"] and not subject.is_one_array:
+    timed = "host_time" in request["instruments"] and not subject.is_one_array
+    if timed and subject is declared:  # else the first call was not waited for as it must be
         # A user's own statement may do anything: it is timed as it always is.
         answer.stage("host_time")
         once = one_call.serves(first)

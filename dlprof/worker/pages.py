@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 MAPS = Path("/proc/self/maps")
-DEVICES, SHARED_FILES = "/dev/", "/dev/shm/"  # noqa: S108 - as the kernel names what is mapped
-"""What is mapped of a device (``/dev/zero``, ``/dev/nvidia0`` for pinned memory) is no file."""
+NO_FILES = ("/dev/zero", "/dev/nvidia", "/dev/dri/", "/dev/kfd")
+"""What memory is called that processes share without a file, or that a driver has pinned."""
 
 
 class Mapping(NamedTuple):
@@ -34,8 +34,7 @@ def mapping_of(address: int | None) -> Mapping | None:
         begin, _, end = span.partition("-")
         if int(begin, 16) <= address < int(end, 16):
             name = path[0] if path else ""
-            is_file = not name.startswith(DEVICES) or name.startswith(SHARED_FILES)
-            return Mapping("w" in kind, kind.endswith("s") and is_file)
+            return Mapping("w" in kind, kind.endswith("s") and not name.startswith(NO_FILES))
     return None
 
 

@@ -56,6 +56,7 @@ class Desk:
         elif kind == "load":
             load(self, request["cases"], answer)
         elif kind == "reference":
+            answer.stage("reference")  # no import is waited for
             answer.part("reference", reference.measure(request["budget_ns"]))
         elif kind == "inspect":
             answer.part("inspect", inspect(request["sources"], request["skip"], answer.stage))

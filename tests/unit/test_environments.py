@@ -75,3 +75,4 @@ def test_steps_are_shown_one_environment_below_the_other(capsys):
     shown = capsys.readouterr().out
     assert shown.index("In old:") < shown.index("steps/s") < shown.index("In new:")
     assert shown.count("steps/s") == 2
+    assert shown.index("Python 3.10.1") < shown.index("In new:") < shown.index("Python 3.12.2")

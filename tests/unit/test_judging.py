@@ -21,3 +21,9 @@ def test_a_process_of_its_own_finds_the_same(monkeypatch):
     monkeypatch.setattr(judging, "MOST_HERE", 1)
     assert here
     assert judging.judge(make_header(), lambda: RESULTS, len(RESULTS)) == here
+
+
+def test_many_results_are_judged_by_this_dlprof_wherever_it_was_started(monkeypatch, tmp_path):
+    (tmp_path / "statistics.py").write_text("raise SystemExit(3)", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert judging.judge(make_header(), lambda: [make_result()], judging.MOST_HERE + 1) == []

@@ -248,4 +248,18 @@ def test_a_conversion_of_a_second_is_sampled_once(clock, monkeypatch):
     monkeypatch.setattr(timer, "LONG_NS", CONVERT_NS)
     found = placement.measure(subject_for(clock), 10**6, ALL)
     assert all(len(times["samples_ns"]) == 1 for times in found["times"].values())
-    assert clock.calls.count("take") == 3  # a first one, the hoisted one, and the sample
+    assert clock.calls.count("take") == 4  # a first one, a warm one, the sample, the hoisted one
+
+
+def test_what_is_compiled_at_the_first_call_makes_no_loop_long(clock, monkeypatch):
+    monkeypatch.setattr(timer, "LONG_NS", 10**9)
+    subject = subject_for(clock)
+    take, calls = subject.namespace["take"], []
+
+    def slow_at_first(x):
+        calls.append(1)
+        return clock.spend("compiled", 10**9 * (len(calls) == 1), take(x))
+
+    subject.namespace["take"] = slow_at_first
+    found = placement.measure(subject, 10**6, ("in-loop",))
+    assert len(found["times"]["in-loop"]["samples_ns"]) > 1

@@ -292,8 +292,36 @@ def test_parts_of_python_have_no_version_and_are_printed_all_the_same(kind):
 @pytest.mark.parametrize("rule", ["DLP011", "DLP020"])
 def test_what_a_setup_of_ones_own_makes_cannot_be_made_again(rule):
     session = session_of(rule)
-    first, *rest = session.results
-    own = first.model_copy(update={"case": first.case.model_copy(update={"setup": "x = 1"})})
-    session = session.model_copy(update={"results": [own, *rest]})
+    own = session.model_copy(update={"request": {"probe_files": ["code:{}"]}})
     with pytest.raises(NoReproducer, match="setup of your own"):
-        reproducer(session, session.findings[0])
+        reproducer(own, own.findings[0])
+
+
+@pytest.mark.parametrize("rule", ["DLP011", "DLP020"])
+def test_an_import_that_has_a_setup_is_none_of_the_users_own(rule):
+    session = session_of(rule)
+    first, *rest = session.results
+    case = first.case.model_copy(update={"setup": "import numba.cuda"})
+    results = [first.model_copy(update={"case": case}), *rest]
+    session = session.model_copy(update={"results": results})
+    assert reproducer(session, session.findings[0]).text
+
+
+def test_memory_that_cannot_be_written_is_told_by_its_address():
+    unwritten = verdict("view", not_written="read-only", same_address=True)
+    spec = ArraySpec((64, 64), "float32", "readonly")
+    code = "torch.frombuffer(x, dtype=torch.float32)"
+    text = text_of("DLP009", Mmap(), Torch(), spec, code=code, ownership=unwritten)
+    assert "fill_" not in text
+    assert "begins[0] == begins[1]" in text
+
+
+def test_a_process_that_was_lost_in_an_instrument_is_no_crash_of_the_conversion():
+    with pytest.raises(NoReproducer, match="lost in an instrument"):
+        text_of("DLP016", status="ok", reason=None)
+
+
+def test_a_long_limit_is_a_hang():
+    reason = "no answer within 1e+03 s during first call"
+    text = text_of("DLP016", status="timeout", reason=reason)
+    assert "never returns" in text

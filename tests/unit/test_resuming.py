@@ -18,7 +18,6 @@ from dlprof.session import Reference, RoundTrip
 pytestmark = pytest.mark.unit
 
 NUMPY = make_probe_info()
-PAIRS = [("jax", "numpy")]
 
 
 def jax(jaxlib="0.4"):
@@ -29,10 +28,14 @@ def tensorflow(distribution):
     return make_probe_info("tensorflow", distribution=distribution, version="2.0")
 
 
-def check(then, now, pairs=PAIRS):
+def of_pair(producer="jax", consumer="numpy", **changes):
+    return make_result(case={"producer": producer, "consumer": consumer}, **changes)
+
+
+def check(then, now, *results):
     """Finish here, where there is the catalog ``now``, what was measured with ``then``."""
-    session = make_session(environment=environment(then, {}))
-    resuming.check_same(session, {"": now}, pairs)
+    session = make_session(*(results or (of_pair(),)), environment=environment(then, {}))
+    resuming.check_same(session, {"": now})
 
 
 def test_what_has_not_changed_can_be_finished():
@@ -40,8 +43,8 @@ def test_what_has_not_changed_can_be_finished():
 
 
 def test_a_session_that_does_not_say_what_it_was_measured_with_can_be_finished():
-    session = make_session(environment={})
-    resuming.check_same(session, {"": make_catalog(NUMPY, jax())}, PAIRS)
+    session = make_session(of_pair(), environment={})
+    resuming.check_same(session, {"": make_catalog(NUMPY, jax())})
 
 
 @pytest.mark.parametrize(
@@ -57,22 +60,35 @@ def test_a_session_that_does_not_say_what_it_was_measured_with_can_be_finished()
     ids=["a library of the framework", "another distribution"],
 )
 def test_all_that_a_framework_consists_of_must_be_the_same(then, now, told):
-    pairs = [(then.name, "numpy")]
     with pytest.raises(UsageError, match=rf"measured with other versions \({told}\)$"):
-        check(make_catalog(NUMPY, then), make_catalog(NUMPY, now), pairs)
+        check(make_catalog(NUMPY, then), make_catalog(NUMPY, now), of_pair(then.name))
 
 
 def test_what_is_not_measured_may_have_changed():
-    check(make_catalog(NUMPY, jax("0.4")), make_catalog(NUMPY, jax("0.5")), [("numpy", "numpy")])
+    old, new = (make_catalog(NUMPY, jax(version)) for version in ("0.4", "0.5"))
+    check(old, new, of_pair("numpy"))
+    check(old, new, of_pair("numpy"), of_pair(status="skipped"))
+
+
+def test_a_framework_that_was_missing_may_be_there_now():
+    check(make_catalog(NUMPY), make_catalog(NUMPY, jax()), of_pair("numpy"))
+
+
+def test_an_older_session_that_does_not_name_libraries_can_be_finished():
+    then = environment(make_catalog(NUMPY, jax()), {})
+    del then["libraries"], then["packages"]["jaxlib"]
+    session = make_session(of_pair(), environment=then)
+    resuming.check_same(session, {"": make_catalog(NUMPY, jax())})
 
 
 def test_each_environment_is_compared_with_that_of_its_name():
     old, new = (make_catalog(NUMPY, jax(version)) for version in ("0.4", "0.5"))
     places = [{"name": name, **environment(of, {})} for name, of in (("old", old), ("new", new))]
-    session = make_session(environment=places[0], environments=places)
-    resuming.check_same(session, {"old": old, "new": new}, PAIRS)
+    results = [of_pair(environment=name) for name in ("old", "new")]
+    session = make_session(*results, environment=places[0], environments=places)
+    resuming.check_same(session, {"old": old, "new": new})
     with pytest.raises(UsageError, match=r"jaxlib 0\.5 → 0\.4"):
-        resuming.check_same(session, {"old": old, "new": old}, PAIRS)
+        resuming.check_same(session, {"old": old, "new": old})
 
 
 def of_case(case):
@@ -112,9 +128,16 @@ def test_trips_are_of_the_results_they_were_made_of(recalled):
     assert (found.there, found.back, found.refused[0].result) == (1, 0, 2)
 
 
-def test_trips_of_a_session_that_was_stopped_are_made_again(recalled):
+def test_trips_of_a_session_that_was_stopped_are_kept_until_they_are_made_again(recalled):
     trip = RoundTrip(there=0, back=0, iterations=9)
-    assert recalled([HERE], [of_case(HERE)], [trip], complete=False).trips == []
+    assert recalled([HERE], [of_case(HERE)], [trip], complete=False).trips == [trip]
+
+
+def test_a_result_of_another_form_is_refused_in_a_sentence(recalled):
+    odd = {"verdict": "ok", "warm": {"median_ns": 1.0}, "cold": {"median_ns": 1.0}}
+    result = of_case(HERE).model_copy(update={"device_time": odd})
+    with pytest.raises(UsageError, match="has not the form"):
+        recalled([HERE], [result])
 
 
 @pytest.mark.parametrize("nowhere", [-1, 1])

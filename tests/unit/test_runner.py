@@ -761,3 +761,10 @@ def test_a_worker_that_was_loaded_and_not_used_is_ended(workers, journal):
     ran.load(0, {0})
     ran.close()
     assert workers.open == 0
+
+
+def test_a_worker_that_dies_after_its_last_case_costs_no_diagnosis(workers, journal):
+    workers.poisons = {"import0"}
+    run(cases_of(1), journal, rounds=1, diagnose=True)
+    assert diagnoses(workers)[-1] == ("import0", (4, 4), DIAGNOSIS)
+    assert journal.answers(0)[-1][1]["failures"] == []

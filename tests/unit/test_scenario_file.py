@@ -149,9 +149,7 @@ def test_round_trips_that_no_report_tells_are_refused():
     assert "told by report 'round trip' alone" in refused(LEAST + "round_trips = 9")
 
 
-@pytest.mark.parametrize(
-    "key", ['placement = ["hoisted"]', 'report = "matrix"', "diagnose = true", "[thresholds]"]
-)
+@pytest.mark.parametrize("key", ['placement = ["hoisted"]', 'report = "matrix"', "[thresholds]"])
 def test_what_is_about_conversions_is_refused_beside_steps(key):
     text = f'title = "t"\nquestion = "q"\nshapes = ["4x4"]\n{key}\n[[step]]\nframework = "torch"\n'
     assert "is about conversions, and steps are none" in refused(text)

@@ -89,7 +89,8 @@ def remarks(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> tuple[Re
         # That no time could be judged is one thing to be said, not one for each case.
         if _told(judged) and not (whole and judged.kind == INVALID and _has(judged.case, INVALID))
     ]
-    found += of_expectations.remarks(comparison.head)
+    severity = "error" if doubt.invalid in (FAILED, ERROR) else "warning"
+    found += of_expectations.remarks(comparison.head, severity)
     found += [_blind(word, doubt) for word in outcome.blind]
     found += [_ambiguous(key, doubt) for key in outcome.ambiguous]
     if whole:
