@@ -36,7 +36,7 @@ def time_text(measure: TimeMeasure | None, medians_ns: Sequence[float] = ()) -> 
         return modes_text([mode.median_ns for mode in measure.modes])
     if measure.ci95_ns is None:
         return "~" + plain_time(measure.median_ns)
-    if is_wide(measure) and len(medians_ns) > 1:
+    if is_range(measure, medians_ns):
         return range_text(min(medians_ns), max(medians_ns))
     return with_interval(measure.median_ns, measure.ci95_ns)
 
@@ -52,6 +52,11 @@ def is_narrow(measure: TimeMeasure) -> bool:
 def is_wide(measure: TimeMeasure) -> bool:
     """Whether processes differ so much that no one number stands for them: in modes, or widely."""
     return bool(measure.modes) or (measure.ci95_ns is not None and not is_narrow(measure))
+
+
+def is_range(measure: TimeMeasure, medians_ns: Sequence[float]) -> bool:
+    """Whether it is told by the range of ``medians_ns``, those of the processes."""
+    return not measure.modes and is_wide(measure) and len(medians_ns) > 1 and min(medians_ns) > 0
 
 
 def ends_ns(measure: TimeMeasure, medians_ns: Sequence[float] = ()) -> tuple[float, float]:
@@ -84,7 +89,7 @@ def brief_text(measure: TimeMeasure, medians_ns: Sequence[float] = ()) -> str:
     """
     if measure.modes:
         return modes_text([mode.median_ns for mode in measure.modes])
-    if is_wide(measure) and len(medians_ns) > 1:
+    if is_range(measure, medians_ns):
         return range_text(min(medians_ns), max(medians_ns))
     return f"{'' if repeated(measure) else '~'}{plain_time(measure.median_ns)}"
 

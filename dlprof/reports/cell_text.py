@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dlprof.quantity import bound_text, plain_time, ratio_text, size_text, time_text
+from dlprof.quantity import bound_text, is_range, plain_time, ratio_text, size_text, time_text
 from dlprof.reports.row import Row
 from dlprof.rules import thresholds
 
@@ -31,9 +31,15 @@ def device_text(row: Row) -> str:
 
 
 def speed_text(row: Row) -> str:
-    """GB/s of a copy; one for each mode of its time, in the same order."""
+    """GB/s of a copy; one for each mode of its time, in the same order, or the range of those of
+    the processes where the time is one.
+    """
     if row.gb_per_s is None or row.size_bytes < LEAST_BYTES or not row.is_known:
         return "-"
+    medians = row.process_medians_ns
+    if row.ready is not None and is_range(row.ready, medians):
+        ends = (row.gb_per_s * row.cost_ns / ns for ns in (max(medians), min(medians)))
+        return "-".join(map(ratio_text, ends))
     return " | ".join(ratio_text(speed) for speed in in_modes(row, row.gb_per_s))
 
 

@@ -117,6 +117,15 @@ def test_the_bandwidth_of_a_small_array_is_not_shown():
     assert "GB/s" not in text([make_row(gb_per_s=3.0, size_bytes=64)])
 
 
+def test_a_copy_whose_time_is_a_range_has_a_range_of_bandwidths():
+    medians = (1e5, 2e5, 4e5)
+    ready = make_measure(2e5, (1e4, 4e6))
+    row = make_row(
+        ready=ready, owner="copy", gb_per_s=21.0, size_bytes=LARGE, process_medians_ns=medians
+    )
+    assert "100-400 us copy 11-42" in " ".join(text([row]).split())
+
+
 def test_a_copy_in_modes_has_a_bandwidth_for_each():
     modes = [{"median_ns": 1e5, "rounds": [0]}, {"median_ns": 4e5, "rounds": [1]}]
     ready = make_measure(2e5, None, modes=modes)
