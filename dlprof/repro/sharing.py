@@ -98,43 +98,40 @@ def layout_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Ef
 
 def read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The result lets memory be written that its owner calls read-only."""
-    if _is_not_written(subject):
-        return _by_address(subject)
-    write = block(
+    flags, asked = _flags(subject)
+    before, shown = _by_address(subject) if _is_not_written(subject) else _by_write(subject)
+    body = block(
+        subject.create("view"),
+        subject.convert(),
+        flags,
+        before,
+        f"if {asked}:\n{inside(shown)}" if asked else shown,
+    )
+    return Effect(f"{subject.code} makes a writable view of a read-only array", body)
+
+
+def _by_write(subject: Subject) -> tuple[str, str]:
+    """What is kept before, and the text that shows it."""
+    return f"before = {subject.source('values')}", block(
         subject.converted("write"),
         f"changed = int((before != {subject.source('values')}).sum())",
         'print(changed, "of", before.size, "values of x were overwritten through y")',
         "return changed > 0",
     )
-    flags, asked = _flags(subject)
-    body = block(
-        subject.create("view"),
-        subject.convert(),
-        flags,
-        f"before = {subject.source('values')}",
-        f"if {asked}:\n{inside(write)}" if asked else write,
+
+
+def _by_address(subject: Subject) -> tuple[str, str]:
+    """The same, told by where both begin: the memory itself is not written."""
+    return f"begins = {subject.source('address')}, {subject.converted('address')}", block(
+        'print("x begins at", hex(begins[0]), "and y at", hex(begins[1]))',
+        "return begins[0] == begins[1]",
     )
-    return Effect(f"{subject.code} makes a writable view of a read-only array", body)
 
 
 def _is_not_written(subject: Subject) -> bool:
     """Whether a write would end the process, or change a file or what others have mapped."""
     owned = subject.result.ownership
     return owned is not None and bool(owned.evidence.get("not_written"))
-
-
-def _by_address(subject: Subject) -> Effect:
-    """The same, told by where both begin: the memory itself is not written."""
-    flags, asked = _flags(subject)
-    body = block(
-        subject.create("view"),
-        subject.convert(),
-        flags,
-        f"begins = {subject.source('address')}, {subject.converted('address')}",
-        'print("x begins at", hex(begins[0]), "and y at", hex(begins[1]))',
-        f"return {f'bool({asked}) and ' if asked else ''}begins[0] == begins[1]",
-    )
-    return Effect(f"{subject.code} makes a writable view of a read-only array", body)
 
 
 def _flags(subject: Subject) -> tuple[str, str]:
