@@ -19,8 +19,10 @@ from dlprof.merge import merge
 from dlprof.plan import Axes, Case
 from dlprof.probes import BUILTIN
 from dlprof.probes.base import ArraySpec
-from dlprof.runner import Interpreter, Runner, Settings
+from dlprof.runner import Runner
 from dlprof.session import TimeMeasure
+from dlprof.settings import Settings
+from dlprof.standby import Interpreter
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from dlprof import session
 from dlprof.api import Silent
 from dlprof.measuring import Measurement, Request, inspect_interpreter
 from dlprof.plan import Axes
-from dlprof.runner import Settings
+from dlprof.settings import Settings
 
 FRAMEWORKS = ("numpy", "torch", "tensorflow", "jax", "onnxruntime")
 SHAPES = ((1,), (4096, 4096))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlprof import measuring
+from dlprof.asker import Watcher
 from dlprof.axes import shape_text
 from dlprof.cli import options
 from dlprof.errors import Unmeasured, UsageError
@@ -19,8 +20,8 @@ from dlprof.own_code import Asked, request_for
 from dlprof.plan import Axes
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import check_measured
-from dlprof.runner import Settings, Watcher
 from dlprof.session import Session
+from dlprof.settings import Settings
 
 if TYPE_CHECKING:
     from dlprof.catalog import Catalog
@@ -135,7 +136,7 @@ def measure(  # noqa: PLR0913 - as many as options of the command line
 
 
 class Silent:
-    """A :class:`dlprof.runner.Watcher` that says nothing."""
+    """A :class:`dlprof.asker.Watcher` that says nothing."""
 
     def start(self, total: int) -> None: ...
     def case(self, case: Case, round_: int, stage: str) -> None: ...

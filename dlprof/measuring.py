@@ -13,6 +13,7 @@ from typing import Any
 
 from dlprof import files, machine, provenance, references, replaced, resuming, state
 from dlprof import session as sessions
+from dlprof.asker import Watcher
 from dlprof.catalog import Catalog, environment
 from dlprof.errors import Unsaved, UsageError
 from dlprof.inspecting import SYNTHETIC as SYNTHETIC  # noqa: PLC0414 - callers find these here
@@ -30,8 +31,9 @@ from dlprof.place import place_of, present_pairs
 from dlprof.plan import Case
 from dlprof.request import Request as Request  # noqa: PLC0414 - callers find it here
 from dlprof.resuming import resume as resume  # noqa: PLC0414
-from dlprof.runner import Runner, Watcher, sample_ns_for
+from dlprof.runner import Runner
 from dlprof.scenario import expectation
+from dlprof.settings import sample_ns_for
 from dlprof.state import default_path as default_path  # noqa: PLC0414 - callers find it here
 from dlprof.state import state_folder as state_folder  # noqa: PLC0414
 
@@ -258,9 +260,8 @@ class Measurement:
         foreign = machine.foreign_cores(self._usage, machine.usage())
         if self.resumed is not None and not self._has_measured():
             foreign = self._earlier_foreign  # what is told is of the processes that are in the file
-        elif foreign is not None and self._earlier_foreign is not None:
-            spent = here_s * foreign + self._earlier_s * self._earlier_foreign
-            foreign = spent / (here_s + self._earlier_s)
+        else:
+            foreign = resuming.together(here_s, foreign, self._earlier_s, self._earlier_foreign)
         return round(here_s + self._earlier_s, 3), foreign
 
     def _has_measured(self) -> bool:

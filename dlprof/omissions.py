@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dlprof.catalog import Catalog
 from dlprof.plan import Case
 from dlprof.probes.base import HOST_MEMORY
-from dlprof.runner import Settings
+from dlprof.settings import Settings
 
 
 def not_paired(catalog: Catalog, pairs: Sequence[tuple[str, str]]) -> list[str]:

@@ -12,7 +12,7 @@ from dlprof.interpreter import Outcome, Worker
 from dlprof.measuring import Request, inspect_interpreter
 from dlprof.plan import Axes
 from dlprof.probes.base import ANY_DEVICE
-from dlprof.runner import Settings
+from dlprof.settings import Settings
 from dlprof.worker.own_code import OwnCode, Side
 from dlprof.worker.statement import FaultyStatement, check_setup, check_source, normal, parse
 

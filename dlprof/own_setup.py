@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dlprof.asking import way
 from dlprof.errors import Unmeasured
 from dlprof.inspecting import last_words
 from dlprof.interpreter import Worker
 from dlprof.plan import Case
-from dlprof.runner import way
 from dlprof.settings import Settings
 from dlprof.standby import Interpreter
 

@@ -10,7 +10,7 @@ from dlprof import plan
 from dlprof.catalog import Catalog, ProbeInfo
 from dlprof.errors import DlprofError, MissingFramework, Unmeasured, UsageError
 from dlprof.plan import Axes, Case
-from dlprof.runner import Interpreter
+from dlprof.standby import Interpreter
 
 NO_PATH = "no path matches"
 """How what is left out of a glob without a path begins."""

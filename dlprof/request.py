@@ -10,9 +10,8 @@ from pydantic import TypeAdapter
 
 from dlprof.axes import PLACEMENTS, parse_dtype, parse_layout, parse_shape, shape_text
 from dlprof.plan import Axes
-from dlprof.runner import Settings
 from dlprof.scenario.record import Environment, ScenarioRecord
-from dlprof.settings import LONGEST_S
+from dlprof.settings import LONGEST_S, Settings
 
 DEVICES = ("auto", "cpu", "cuda")
 

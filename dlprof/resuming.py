@@ -152,3 +152,15 @@ def _moved(trip: sessions.RoundTrip, moved: Mapping[int, int]) -> sessions.Round
 def _key(record: dict[str, Any]) -> tuple[Any, ...]:
     names = ("producer", "consumer", "code", "dtype", "layout", "device")
     return (*(record[name] for name in names), tuple(record["shape"]))
+
+
+def together(
+    here_s: float, here: float | None, earlier_s: float, earlier: float | None
+) -> float | None:
+    """The cores that others kept busy over both parts of a run; those of the one that is known
+    now where the other's are not.
+    """
+    if here is None or earlier is None:
+        return here
+    whole_s = here_s + earlier_s
+    return (here_s * here + earlier_s * earlier) / whole_s if whole_s else here

@@ -16,13 +16,14 @@ from itertools import groupby
 from pathlib import Path
 
 from dlprof import session as sessions
+from dlprof.asker import Watcher
 from dlprof.catalog import Catalog
 from dlprof.errors import MissingDevice
 from dlprof.measuring import SYNTHETIC, Measurement, Request, inspect_interpreter
 from dlprof.plan import Axes
 from dlprof.rules import Finding, findings
-from dlprof.runner import Settings, Watcher
 from dlprof.session import Result
+from dlprof.settings import Settings
 from dlprof.synthetic.device.faults import PLANTS as DEVICE_PLANTS
 from dlprof.synthetic.faults import PLANTS, Plant
 from dlprof.verify import why_unusable

@@ -12,11 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dlprof import merge_time
+from dlprof.asker import Watcher
+from dlprof.asking import LEAST_BYTES_PER_S, way
 from dlprof.interpreter import Outcome, Worker
 from dlprof.plan import Case
 from dlprof.run_record import Refused, TripProcess
-from dlprof.runner import LEAST_BYTES_PER_S, Interpreter, Settings, Watcher, way
 from dlprof.session import RoundTrip
+from dlprof.settings import Settings
+from dlprof.standby import Interpreter
 
 MOST_REFUSED = 6
 """So many paths of one trip may not work before the trip is given up."""

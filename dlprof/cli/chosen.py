@@ -14,8 +14,7 @@ from dlprof.catalog import Catalog
 from dlprof.cli import names
 from dlprof.errors import UsageError
 from dlprof.plan import Axes
-from dlprof.runner import Settings
-from dlprof.settings import LONGEST_S
+from dlprof.settings import LONGEST_S, Settings
 from dlprof.worker.statement import FaultyStatement, check_setup
 
 Value = TypeVar("Value")

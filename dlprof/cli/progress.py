@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """A :class:`dlprof.runner.Watcher` that draws; silent where stderr is no terminal."""
+    """A :class:`dlprof.asker.Watcher` that draws; silent where stderr is no terminal."""
 
     def __init__(self) -> None:
         console = Console(stderr=True)

@@ -22,7 +22,6 @@ from dlprof.plan import Case
 from dlprof.probes.base import DTYPES
 from dlprof.quantity import size_text
 from dlprof.reports.scenario import origin_lines
-from dlprof.runner import Settings, sample_ns_for
 from dlprof.scenario.environments import environment, is_made
 from dlprof.scenario.estimate import Estimate, duration_text, estimate
 from dlprof.scenario.model import EnvironmentSpec, Scenario
@@ -30,6 +29,7 @@ from dlprof.scenario.read import fault, read
 from dlprof.scenario.record import Environment
 from dlprof.scenario.request import MOST_CASES, Sweep, check_count, count, sweep
 from dlprof.scenario.settle import settle
+from dlprof.settings import Settings, sample_ns_for
 from dlprof.worker import room
 
 __all__ = ["Given", "check_count", "count", "prepare", "say_cases", "say_plan", "say_scenarios"]

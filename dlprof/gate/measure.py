@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
+from dlprof.asker import Watcher
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.match import Key, key
 from dlprof.compare.outcome import outcome
@@ -20,8 +21,8 @@ from dlprof.gate.loop import HALF as HALF_OVER
 from dlprof.gate.side import TIMERS, Named, Side, opened
 from dlprof.gate.suite import Suite
 from dlprof.gate.words import imports_text, measured_text, speed_text
+from dlprof.instruments import EVERY_ROUND
 from dlprof.measuring import Measurement
-from dlprof.runner import EVERY_ROUND, Watcher
 from dlprof.scenario.request import Sweep
 from dlprof.session import Session
 

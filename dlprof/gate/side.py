@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from dlprof.asker import Watcher
 from dlprof.compare.match import Key, key
 from dlprof.measuring import Measurement
 from dlprof.plan import Case
-from dlprof.runner import Runner, Watcher
+from dlprof.runner import Runner
 from dlprof.session import Result, Session
 
 TIMERS: tuple[str, ...] = ("host_time", "ready_time", "device_time")
@@ -44,7 +45,7 @@ def opened(
 ) -> Iterator[Side]:
     """A side to be measured; its session file is written when it is closed, whatever happens."""
     with measurement.kept() as runner:
-        runner.later_rounds = later_rounds
+        runner.asker.later_rounds = later_rounds
         numbers = {key(result.case): place for place, result in enumerate(measurement.results())}
         try:
             yield Side(name, measurement, runner, numbers)

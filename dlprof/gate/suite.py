@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from dlprof.asker import Watcher
 from dlprof.compare.comparison import compare, path_of, sample_of
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.floors import Floor
@@ -21,7 +22,6 @@ from dlprof.gate.in_turns import Player, alternate
 from dlprof.gate.loop import Ran
 from dlprof.gate.order import in_order, large_of, paired
 from dlprof.gate.side import Side
-from dlprof.runner import Watcher
 from dlprof.session import Result, Session
 
 

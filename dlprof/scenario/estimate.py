@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dlprof.plan import Case
 from dlprof.probes.base import DTYPES
-from dlprof.runner import OWN_PROCESS_BYTES, Settings, process_of
+from dlprof.settings import OWN_PROCESS_BYTES, Settings, process_of
 
 TIMERS = 2.4
 """Two timers, and what the rest of a round takes in parts of one timer."""

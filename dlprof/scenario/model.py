@@ -13,10 +13,9 @@ from dlprof.clean import HIDDEN
 from dlprof.errors import UsageError
 from dlprof.probes.base import DTYPES, LAYOUTS
 from dlprof.rules.thresholds import named as known_thresholds
-from dlprof.runner import Settings
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.pairs import parse as parse_pair
-from dlprof.settings import LONGEST_S
+from dlprof.settings import LONGEST_S, Settings
 from dlprof.step_request import framework as step_framework
 from dlprof.steps import KNOWN as STEPS
 

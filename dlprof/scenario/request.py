@@ -17,7 +17,6 @@ from dlprof.omissions import not_paired
 from dlprof.place import installed_pairs
 from dlprof.plan import Axes
 from dlprof.request import Request
-from dlprof.runner import Settings
 from dlprof.scenario.check import check
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.expectation import resolve
@@ -26,6 +25,7 @@ from dlprof.scenario.pairs import WILD, named, pairs, parse
 from dlprof.scenario.read import fault
 from dlprof.scenario.record import Environment, ScenarioRecord
 from dlprof.scenario.settle import Origins
+from dlprof.settings import Settings
 from dlprof.step_request import Asked, asked, check_distinct
 
 Inspect = Callable[[Environment, tuple[str, ...]], Catalog]

@@ -12,7 +12,7 @@ from dlprof import inspecting
 from dlprof.errors import UsageError
 from dlprof.measuring import Measurement, Request, inspect_interpreter
 from dlprof.plan import Axes
-from dlprof.runner import Settings
+from dlprof.settings import Settings
 
 pytestmark = pytest.mark.integration
 

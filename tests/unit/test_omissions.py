@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from dlprof.omissions import not_paired, not_run, without_path
-from dlprof.runner import Settings
+from dlprof.settings import Settings
 
 pytestmark = pytest.mark.unit
 

@@ -9,7 +9,7 @@ from builders import make_case
 
 from dlprof import interpreter
 from dlprof.interpreter import Worker
-from dlprof.runner import OWN_PROCESS_BYTES, Settings, process_of
+from dlprof.settings import OWN_PROCESS_BYTES, Settings, process_of
 
 pytestmark = pytest.mark.unit
 

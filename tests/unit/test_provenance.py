@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from html_builders import full_session
@@ -62,6 +64,23 @@ def test_a_run_that_saves_often_pushes_nothing_out(session, tmp_path, monkeypatc
         before = provenance.remember(session, tmp_path / "state", before)
     assert provenance.is_ours(other, tmp_path / "state")
     assert provenance.is_ours(session, tmp_path / "state")
+
+
+def test_runs_that_end_at_the_same_time_forget_nothing_of_each_other(tmp_path, monkeypatch):
+    read = provenance._known
+
+    def slowly(folder):
+        found = read(folder)
+        time.sleep(0.02)  # long enough for all others to read the same
+        return found
+
+    monkeypatch.setattr(provenance, "_known", slowly)
+    paths = [tmp_path / f"{number}.json" for number in range(8)]
+    for path in paths:
+        path.write_text(path.name)
+    with ThreadPoolExecutor(len(paths)) as pool:
+        list(pool.map(lambda path: provenance.remember(path, tmp_path / "state"), paths))
+    assert all(provenance.is_ours(path, tmp_path / "state") for path in paths)
 
 
 def test_what_comes_on_stdin_is_not_ours(session, tmp_path, monkeypatch):

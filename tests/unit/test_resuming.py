@@ -157,3 +157,15 @@ def test_references_are_known_by_round_and_environment(journal):
     references.recall([Reference(round=2, environment="old", **one)], journal)
     assert references.known(journal, 2) == {"old"}
     assert references.known(journal, 1) == set()
+
+
+@pytest.mark.parametrize(
+    ("earlier_s", "earlier", "cores"),
+    [(30.0, 2.0, 1.7), (0.0, 0.0, 0.5), (30.0, None, 0.5)],
+)
+def test_the_cores_of_others_are_those_of_both_parts_of_a_run(earlier_s, earlier, cores):
+    assert resuming.together(7.5, 0.5, earlier_s, earlier) == pytest.approx(cores)
+
+
+def test_cores_of_others_that_cannot_be_counted_now_are_unknown():
+    assert resuming.together(7.5, None, 30.0, 2.0) is None

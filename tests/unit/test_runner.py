@@ -10,20 +10,14 @@ import pytest
 from builders import make_answer, make_case, make_record
 
 from dlprof import runner, standby
-from dlprof.instruments import ALIGNMENT
+from dlprof.instruments import ALIGNMENT, DIAGNOSIS, EVERY_ROUND, FIRST_ROUND
 from dlprof.interpreter import Outcome
 from dlprof.journal import Journal
 from dlprof.merge import merge
-from dlprof.runner import (
-    DIAGNOSIS,
-    EVERY_ROUND,
-    FIRST_ROUND,
-    Interpreter,
-    Runner,
-    Settings,
-    sample_ns_for,
-)
+from dlprof.runner import Runner
 from dlprof.session import Company
+from dlprof.settings import Settings, sample_ns_for
+from dlprof.standby import Interpreter
 
 pytestmark = pytest.mark.unit
 
@@ -35,11 +29,13 @@ class Workers:
     ``dies`` are the imports that end their worker; ``dies_in_company`` those that end a worker
     that served another case before; ``poisons`` those after which a worker dies before it begins
     with the next case; ``refuses`` those that are unsupported. ``fatal`` are the instruments that
-    end their worker, ``stopped`` those during which the user stops the run.
+    end their worker, ``stopped`` those during which the user stops the run. ``stopped_again`` are
+    the imports that he stops when they are tried once more.
     ``leaves_open`` are the imports that leave many file descriptors open.
     """
 
     stopped: set = field(default_factory=set)
+    stopped_again: set = field(default_factory=set)
     leaves_open: set = field(default_factory=set)
     hangs_at_import: set = field(default_factory=set)
     limits: list = field(default_factory=list)
@@ -122,6 +118,8 @@ class FakeWorker:
             reason = f"killed by SIGSEGV, {name}"
             return Outcome("crashed", reason, stage="host_time", alive=False, output="last words")
         self.partial = Outcome("crashed", None, stage="first call")
+        if name in self.workers.stopped_again and self.workers.order().count(name) > 1:
+            raise KeyboardInterrupt
         for instrument in request["instruments"]:
             self.partial.stage = instrument
             if instrument in self.workers.stopped:
@@ -372,6 +370,15 @@ def test_a_case_that_breaks_alone_too_is_a_crash(workers, journal):
     assert statuses(journal, 1) == [(0, "crashed")]
     assert workers.order().count("import1") == 2
     assert statuses(journal, 0) == statuses(journal, 2) == [(0, "ok")]
+
+
+def test_what_a_case_said_beside_others_is_kept_where_its_second_try_is_stopped(workers, journal):
+    workers.dies_in_company = workers.stopped_again = {"import0", "import1"}
+    with pytest.raises(KeyboardInterrupt):
+        run(cases_of(2), journal, together=True)
+    answers = [answer for case in (0, 1) for _, answer in journal.answers(case)]
+    [stopped] = [answer for answer in answers if answer["status"] == "interrupted"]
+    assert stopped["parts"]["in_company"]["status"] == "crashed"
 
 
 def test_a_case_of_a_single_pair_is_not_tried_again(workers, journal):
@@ -635,6 +642,15 @@ def test_an_instrument_that_ends_its_worker_costs_itself_alone(workers, journal,
     rest = DIAGNOSIS[DIAGNOSIS.index(instrument) + 1 :]
     assert [asked for _, _, asked in diagnoses(workers)] == [DIAGNOSIS, *([rest] if rest else [])]
     assert workers.open == 0
+
+
+def test_a_trace_that_ends_its_worker_costs_no_other_trace(workers, journal):
+    workers.fatal = {"trace"}
+    run(cases_of(2, device="cuda"), journal, diagnose=True)
+    for case in (0, 1):
+        parts = [answer["parts"] for _, answer in journal.answers(case)]
+        lost = [part["trace"]["evidence"]["worker"] for part in parts if "trace" in part]
+        assert lost == ["crashed"]
 
 
 def test_the_watcher_is_told_the_diagnosis_too(workers, journal):

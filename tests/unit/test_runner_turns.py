@@ -14,7 +14,9 @@ from builders import make_case, make_probe_info, make_way
 from dlprof.gate.in_turns import Player, alternate
 from dlprof.journal import Journal
 from dlprof.plan import Path
-from dlprof.runner import Interpreter, Runner, Settings
+from dlprof.runner import Runner
+from dlprof.settings import Settings
+from dlprof.standby import Interpreter
 from dlprof.turns import Stop
 
 pytestmark = pytest.mark.unit
@@ -53,7 +55,7 @@ class Side:
         )  # fmt: skip
         interpreters = {"": Interpreter(sys.executable, {})}
         self.runner = Runner(interpreters, cases(), settings, self.journal, Quiet())
-        self.runner.later_rounds = ("host_time",)
+        self.runner.asker.later_rounds = ("host_time",)
 
     def player(self, order=(0, 1)):
         return Player(self.runner.turns(1, order, CPU), BOTH)
@@ -136,7 +138,7 @@ def stopped_at(stops, count, error):
 def test_what_had_come_of_both_sides_is_kept_where_the_user_stops_them(side):
     base, head = side(), side()
     for one in (base, head):
-        one.runner.later_rounds = ("host_time", "values")
+        one.runner.asker.later_rounds = ("host_time", "values")
     first = Player(stopped_at(base.runner.turns(1, [0, 1], CPU), 3, KeyboardInterrupt), BOTH)
     with pytest.raises(KeyboardInterrupt):
         alternate(first, head.player())
@@ -147,8 +149,8 @@ def test_what_had_come_of_both_sides_is_kept_where_the_user_stops_them(side):
 
 def test_a_round_that_is_closed_ends_its_worker(side):
     head, workers = side(), []
-    given = head.runner._worker
-    head.runner._worker = lambda case: workers.append(given(case)) or workers[0]
+    given = head.runner.asker.worker
+    head.runner.asker.worker = lambda case: workers.append(given(case)) or workers[0]
     round_ = head.runner.turns(1, [0], CPU)
     while next(round_).series != "host time":
         pass

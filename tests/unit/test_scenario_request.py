@@ -11,12 +11,12 @@ from scenario_builders import make_scenario
 
 from dlprof.errors import BadInterpreter, ScenarioError, UsageError
 from dlprof.request import request_from
-from dlprof.runner import Settings
 from dlprof.scenario.estimate import IMPORT_S, START_S, duration_text, estimate
 from dlprof.scenario.pairs import pairs, parse
 from dlprof.scenario.record import Environment
 from dlprof.scenario.request import MOST_CASES, axes_of, check_count, count, settings_of, sweep
 from dlprof.scenario.settle import settle
+from dlprof.settings import Settings
 
 pytestmark = pytest.mark.unit
 

@@ -9,8 +9,8 @@ from builders import make_case
 
 from dlprof import trips
 from dlprof.interpreter import Outcome
-from dlprof.runner import Interpreter
 from dlprof.settings import Settings
+from dlprof.standby import Interpreter
 from dlprof.trips import Attempt
 
 pytestmark = pytest.mark.unit
