@@ -43,6 +43,8 @@ SECRET = re.compile(
 PACKAGES = re.compile(r"(?:site|dist)-packages/(?P<rest>\S*)")
 PART = r"[^\s/\\'\"`<>|:;,()\[\]{}]"
 PATH = re.compile(rf"(?:(?<![\w/.~>-])|(?<=-[LI]))(?:file://)?/(?:{PART}+/)+{PART}*")
+IN_TRACEBACK = re.compile(r'(?<=File ")(?:file://)?/[^"\n]*/[^"/\n]*(?=")')
+"""A path between quotes may have blanks."""
 WINDOWS = re.compile(rf"\b[A-Za-z]:\\(?:{PART}+\\)*{PART}*")
 HOME = re.compile(rf"(?:/home|/Users|/export/home)/{PART}+|/root(?=/|\b)")
 MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
@@ -82,6 +84,7 @@ class Redactor:
             text = self._words(rf"{re.escape(home)}(?![\w-]|\.\w)", "~", text)
         text = self._sub(HOME, lambda _: "~", text)
         text = self._sub(re.compile(rf"~(?:/{PART}*)+"), _shortened, text)
+        text = self._sub(IN_TRACEBACK, _shortened, text)
         text = self._sub(PATH, _shortened, text)
         text = self._sub(WINDOWS, lambda _: "<path>", text)
         for host in _longest_first(here.hosts):

@@ -19,7 +19,8 @@ def effect(subject: Subject) -> Effect:
     by_address = mapping(mapping(evidence["changed"])[kind]).get("same_address") is True
     show = _one_address if by_address else SHOWN[kind]
     symptom = f"{subject.code} {changed.CHANGES[kind].does}"
-    return Effect(symptom, show(subject, subject.create_by(evidence)))
+    body = show(subject, subject.create_by(evidence))
+    return Effect(symptom, body, array=subject.array_text)
 
 
 def _seen(subject: Subject) -> tuple[Mapping[str, Any], str]:

@@ -37,7 +37,7 @@ def host_bounce(subject: Subject, other: Subject | None, _: FindingRecord) -> Ef
         return Effect(symptom, _race(subject, other, thresholds.LEAST_RATIO), TIMER)
     body = block(
         TIMED,
-        subject.create(),
+        subject.create_as_seen(),
         subject.function("convert"),
         "times = timed(convert), timed(lambda: " + subject.source("values") + ")",
         'print("the conversion takes %.1f us, a copy of x to the host %.1f us" % times)',
@@ -52,10 +52,10 @@ def asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -> Eff
     ratio = thresholds.ASYMMETRIC_RATIO / HYSTERESIS
     body = block(
         TIMED,
-        subject.create(),
+        subject.create_as_seen(),
         subject.function("there"),
         "there_us = timed(there)",
-        back.create(),
+        back.create_as_seen(),
         back.function("back"),
         "back_us = timed(back)",
         'print(f"there: {there_us:.2f} us, back: {back_us:.2f} us")',
@@ -71,7 +71,7 @@ def in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     use, use_before = (subject.converted("use", y) for y in ("y", "converted"))
     share = thresholds.LOOP_SHARE / HYSTERESIS
     body = block(
-        subject.create(),
+        subject.create_as_seen(),
         subject.function("convert"),
         f"def inside():\n{inside(block('y = convert()', use))}",
         "converted = convert()",
@@ -89,7 +89,7 @@ def in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
 def _race(subject: Subject, fast: Subject, ratio: float) -> str:
     return block(
         TIMED,
-        subject.create(),
+        subject.create_as_seen(),
         subject.function("slow"),
         fast.function("fast"),
         "times = timed(slow), timed(fast)",

@@ -11,10 +11,12 @@ class Effect:
 
     With a ``child`` the conversion runs in a process of its own, that ends with exit code 1, or
     dies, where the problem is there; ``body`` then runs it. ``imports`` are lines that import from
-    the standard library; those of ``from`` are kept only where their names are used.
+    the standard library; those of ``from`` are kept only where their names are used. ``array`` says
+    what ``x`` is where it is not the array of the case.
     """
 
     symptom: str
     body: str
     imports: tuple[str, ...] = ()
     child: str = ""
+    array: str = ""

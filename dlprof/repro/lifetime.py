@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from dlprof.errors import NoReproducer
 from dlprof.repro.crash import in_child
 from dlprof.repro.effect import Effect
 from dlprof.repro.lines import block, inside
@@ -22,8 +25,9 @@ def dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     subject = subject.as_made(evidence)
     values, create = subject.converted("values"), subject.create_by(evidence)
     fill = subject.source("write") if subject.writable else ""
-    used = subject.source("use") if subject.has("source", "use") else "x"
-    again = block("x = make()", fill, f"others.append({'x' if fill else used})")
+    if not (fill or subject.has("source", "use")):
+        raise NoReproducer("its arrays cannot be written, and others hold the same values")
+    again = block("x = make()", fill, f"others.append({'x' if fill else subject.source('use')})")
     child = block(
         f"def make():\n{inside(block(create, 'return x'))}\n",
         "x = make()",
@@ -37,7 +41,8 @@ def dangling(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
         'print(changed, "of", before.size, "values of y changed after x was dropped")',
         "return changed > 0",
     )
-    return in_child(f"{subject.code} does not keep x alive", child, imports=("import gc",))
+    effect = in_child(f"{subject.code} does not keep x alive", child, imports=("import gc",))
+    return replace(effect, array=subject.array_text)
 
 
 def unsafe_copy(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect:
@@ -68,7 +73,7 @@ def unsafe_copy(subject: Subject, _: Subject | None, finding: FindingRecord) -> 
     )
     only = WHERE.get(str(finding.evidence.get("only_where")), "")
     symptom = f"{subject.code} still reads x after it has returned{only}"
-    return Effect(symptom, body, ("from time import perf_counter",))
+    return Effect(symptom, body, ("from time import perf_counter",), array=subject.array_text)
 
 
 def _torn_subject(

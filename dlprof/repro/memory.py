@@ -22,6 +22,9 @@ LEAST = {
 }
 """Less of it for each conversion is left by what keeps nothing; see ``dlprof.worker.growth``."""
 
+CLEAR_BYTES = 64 * 1024.0
+"""So much of it for each conversion stands out of what a process's memory does by itself."""
+
 STATUS = """\
 def status(name):
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -56,7 +59,8 @@ def amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
         f"return arrays > {AMPLIFIED:g}",
     )
     imports = ("import ctypes", "import gc", "from pathlib import Path")
-    return Effect(f"{subject.code} needs more memory than one copy", body, imports)
+    symptom = f"{subject.code} needs more memory than one copy"
+    return Effect(symptom, body, imports, array=subject.array_text)
 
 
 def _widening(subject: Subject) -> float:
@@ -102,12 +106,16 @@ def retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
         f'print(f"each conversion left {{left:.1f}} {unit} behind")',
         f"return left > {kept / 2:.4g}",
     )
-    return Effect(f"{subject.code} leaves {unit} behind", body, ("import gc", *imports))
+    symptom = f"{subject.code} leaves {unit} behind"
+    return Effect(symptom, body, ("import gc", *imports), array=subject.array_text)
 
 
 def _most(evidence: dict[str, object]) -> tuple[str, float]:
-    """What grew, and by how much at each conversion: references are the clearest, bytes noisy."""
-    for name in METERS:
+    """What grew, and by how much at each conversion: references are the clearest, bytes noisy
+    unless they are many.
+    """
+    clear = (number(evidence.get("bytes_per_conversion")) or 0.0) >= CLEAR_BYTES
+    for name in ("bytes_per_conversion", *METERS) if clear else METERS:
         kept = number(evidence.get(name)) or 0.0
         if kept >= LEAST[name] and math.isfinite(kept):
             return name, kept

@@ -14,7 +14,7 @@ from dlprof.errors import NoReproducer
 from dlprof.repro.effect import Effect
 from dlprof.repro.effects import EFFECTS
 from dlprof.repro.lines import WIDTH, block, folded, inside
-from dlprof.repro.setup import bound, modules, names, needed, needed_names, setup_of
+from dlprof.repro.setup import bound, made, modules, names, needed, needed_names, setup_of
 from dlprof.repro.subject import Subject, subject
 from dlprof.rules.known import mapping
 from dlprof.session import FindingRecord, Session
@@ -135,7 +135,7 @@ def _parts(effect: Effect, subjects: Sequence[Subject], session: Session) -> lis
         key=lambda line: (line.startswith("from"), line),
     )
     return [
-        _head(effect.symptom, subjects, session),
+        _head(effect, subjects, session),
         f"{block(*imports)}\n",
         *([f"{block(*environment)}\n"] if environment else []),
         *(f"\n{function.rstrip()}\n" for function in functions),
@@ -143,10 +143,12 @@ def _parts(effect: Effect, subjects: Sequence[Subject], session: Session) -> lis
     ]
 
 
-def _head(symptom: str, subjects: Sequence[Subject], session: Session) -> str:
-    array = f"x: {subjects[0].array_text}. {_seen_with(session, subjects)}"
+def _head(effect: Effect, subjects: Sequence[Subject], session: Session) -> str:
+    x = effect.array or subjects[0].array_text
+    array = f"x: {x}. {_seen_with(session, subjects)}"
     details = "\n".join(fill(_in_docstring(line), WIDTH) for line in (array, EXITS))
-    return HEAD.format(symptom=fill(_in_docstring(symptom), WIDTH - 4), details=details)
+    symptom = fill(_in_docstring(effect.symptom), WIDTH - 4)
+    return HEAD.format(symptom=symptom, details=details)
 
 
 def _in_docstring(text: str) -> str:
@@ -165,12 +167,23 @@ def _function(name: str, body: str, subjects: Sequence[Subject], session: Sessio
     """A function that imports what its body uses, tells the versions, and does it."""
     setup = setup_of(subjects)
     known = modules(setup, subjects)
-    text = folded(needed(setup, names(body) | set(known.values())))
+    own = made(body) - {"x"}
+    _check_names(own, setup, subjects)
+    text = folded(needed(setup, (names(body) - own) | set(known.values())))
     told = [", ".join(_version(*one) for one in known.items())]
     told += [f'"{library}", {METADATA}("{library}")' for library in _libraries(session, known)]
     end = ", flush=True" if name == "convert" else ""  # it may die with what it had to say
     lines = block(*(folded(f"print({one}{end})") for one in told if one))
     return f"def {name}():\n" + inside(block(text, f"{lines}\n" if known else "", body))
+
+
+def _check_names(own: set[str], setup: str, subjects: Sequence[Subject]) -> None:
+    """Raise :class:`NoReproducer` where a conversion uses a name that the script gives away."""
+    taken = own & bound(setup) & {name for one in subjects for name in names(one.code)}
+    if taken:
+        raise NoReproducer(
+            f"the script has another use for {min(taken)!r}, a name of the conversion"
+        )
 
 
 def _version(module: str, alias: str) -> str:

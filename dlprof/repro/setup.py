@@ -82,9 +82,22 @@ def names(text: str) -> set[str]:
     return _names(ast.parse(text))
 
 
-def bound(line: str) -> set[str]:
-    """The names that an import makes."""
-    return {name for statement in ast.parse(line).body for name in _bound(statement)}
+def bound(text: str) -> set[str]:
+    """The names that the imports, definitions and assignments of a text make."""
+    return {name for statement in ast.parse(text).body for name in _bound(statement)}
+
+
+def made(text: str) -> set[str]:
+    """The names that a text gives to something, its functions and their arguments included."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+    return found
 
 
 def _names(tree: ast.AST) -> set[str]:

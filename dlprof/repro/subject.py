@@ -31,6 +31,8 @@ class Subject:
     recipe: Recipe
     own_code: str = ""
     """The conversion of an array of another shape, where the shape stands in it."""
+    own_shape: tuple[int, ...] | None = None
+    """Of the array that an instrument made, where it was another than the case's."""
 
     @property
     def code(self) -> str:
@@ -39,12 +41,13 @@ class Subject:
 
     def as_made(self, evidence: Any) -> Subject:
         """The conversion of the array that :meth:`create_by` makes."""
-        code = mapping(evidence).get("code")
+        code, shape = (mapping(evidence).get(name) for name in ("code", "created_shape"))
+        one = replace(self, own_shape=_shape(shape))
         if not isinstance(code, str):
-            return self
+            return one
         _check(code)
         _check_expression(code)
-        return replace(self, own_code=code)
+        return replace(one, own_code=code)
 
     @property
     def array_text(self) -> str:
@@ -52,7 +55,8 @@ class Subject:
         case = self.result.case
         layout = "" if case.layout == "C" else f", layout {case.layout}"
         device = "" if case.device == "cpu" else f", on {case.device}"
-        return f"{case.dtype} {shape_text(case.shape)} of {case.producer}{layout}{device}"
+        shape = case.shape if self.own_shape is None else self.own_shape
+        return f"{case.dtype} {shape_text(shape)} of {case.producer}{layout}{device}"
 
     def create(self, word: str | None = None) -> str:
         """Text that makes ``x`` as it was in a process in which the result was ``word``.
@@ -66,6 +70,12 @@ class Subject:
             layout = "aligned" if alignment >= ALIGNED_BYTES else "sliced"
         texts = self.recipe.create
         return self._made(texts.get(layout, texts.get(self.result.case.layout)))
+
+    def create_as_seen(self) -> str:
+        """Text that makes ``x`` where the result is what it was, if its alignment decides on it."""
+        owned, looked = self.result.ownership, self.result.alignment
+        decides = owned is not None and looked is not None and looked.verdict == "dependent"
+        return self.create(owned.verdict if decides and owned else None)
 
     def create_as(self, layout: str) -> str:
         """Text that makes ``x`` in another layout; a recipe leaves out what is that of its own."""
@@ -140,7 +150,8 @@ class Subject:
     def _made(self, text: str | None) -> str:
         if not text:
             raise NoReproducer("the session does not say how the array was made")
-        return plain(text)
+        made = plain(text)
+        return "" if made == "x = x" else made  # a setup of the user's own has made it
 
 
 def subject(result: Result) -> Subject:
@@ -155,6 +166,11 @@ def subject(result: Result) -> Subject:
         _check(text)
     _check_expression(result.case.code)
     return Subject(result, recipe)
+
+
+def _shape(told: Any) -> tuple[int, ...] | None:
+    known = isinstance(told, list) and all(type(length) is int for length in told)
+    return tuple(told) if known else None
 
 
 def _texts(recipe: Recipe) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dlprof.errors import NoReproducer
 from dlprof.repro import reproducer
@@ -27,17 +27,27 @@ class Also:
 
     code: str
     ran: Ran | str
+    of: str = ""
+    """Whose arrays it takes, where the finding's are those of several frameworks."""
 
 
-def others(session: Session, finding: FindingRecord) -> list[tuple[str, FindingRecord]]:
-    """The other calls of a finding, and the finding as it would be of each of them alone."""
-    found: dict[str, int] = {}
+def others(session: Session, finding: FindingRecord) -> list[tuple[Also, FindingRecord]]:
+    """The other calls of a finding, and the finding as it would be of each of them alone.
+
+    The same words are another call where they convert another framework's arrays.
+    """
+    found: dict[tuple[str, str], int] = {}
     for index in finding.results:
         if 0 <= index < len(session.results):
-            found.setdefault(session.results[index].case.code, index)
+            case = session.results[index].case
+            found.setdefault((case.producer, case.code), index)
+    several = len({producer for producer, _ in found}) > 1
     return [
-        (text, finding.model_copy(update={"results": [index]}))
-        for text, index in list(found.items())[1:]
+        (
+            Also(text, "", producer if several else ""),
+            finding.model_copy(update={"results": [index]}),
+        )
+        for (producer, text), index in list(found.items())[1:]
     ]
 
 
@@ -50,19 +60,20 @@ def tried(
     """What the script of each other call does; ``run`` runs one."""
     begun = clock()
     found: list[Also] = []
-    for text, alone in others(session, finding):
+    for other, alone in others(session, finding):
         if len(found) >= MOST:
-            found.append(Also(text, MANY))
+            ran: Ran | str = MANY
         elif clock() - begun > BUDGET_S:
-            found.append(Also(text, LATE))
+            ran = LATE
         else:
-            found.append(Also(text, _ran(session, alone, run)))
+            ran = _ran(session, alone, run)
+        found.append(replace(other, ran=ran))
     return found
 
 
 def untried(session: Session, finding: FindingRecord) -> list[Also]:
     """The other calls by name."""
-    return [Also(text, "") for text, _ in others(session, finding)]
+    return [other for other, _ in others(session, finding)]
 
 
 def _ran(session: Session, alone: FindingRecord, run: Callable[[str], Ran]) -> Ran | str:
@@ -86,8 +97,9 @@ def told(found: Sequence[Also]) -> str:
 
 
 def _line(one: Also) -> str:
+    call = code(one.code) + (f" of {prose(one.of, 40)}" if one.of else "")
     if isinstance(one.ran, str):
-        return f"- {code(one.code)}" + (f": {prose(one.ran, 200)}" if one.ran else "")
+        return f"- {call}" + (f": {prose(one.ran, 200)}" if one.ran else "")
     said = SAID.get(one.ran.verdict, f"**not reproduced** ({prose(one.ran.verdict, 100)})")
     saw = prose(one.ran.told, 200)
-    return f"- {code(one.code)}: {said}" + (f": {saw}" if saw else "")
+    return f"- {call}: {said}" + (f": {saw}" if saw else "")

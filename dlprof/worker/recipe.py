@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.probes.base import ArraySpec, Import, Probe
-from dlprof.worker.subject import result_device
+from dlprof.worker.subject import OneArray, result_device
 
 ALIGNMENTS = ("aligned", "sliced")
 CONTIGUOUS = ("C", *ALIGNMENTS)
@@ -44,6 +44,8 @@ def measure(producer: Probe, consumer: Probe, import_: Import, spec: ArraySpec) 
 
 def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
     """By layout: that of the case, and for a contiguous array those that fix its alignment."""
+    if isinstance(producer, OneArray):  # its setup has made the array
+        return {spec.layout: f"x = {producer.array_name}"}
     layouts = dict.fromkeys((spec.layout, *(ALIGNMENTS if spec.layout in CONTIGUOUS else ())))
     specs = {layout: replace(spec, layout=layout) for layout in layouts}
     found = _kept({name: partial(producer.create, spec) for name, spec in specs.items()})

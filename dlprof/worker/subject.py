@@ -82,9 +82,14 @@ class Subject:
         spec = replace(self.spec, shape=(elements,))
         return replace(self, spec=spec, code=compose(self.export, self.import_, spec))
 
-    def made(self) -> dict[str, str]:
-        """Evidence of how the array was made; and of the code, where the shape stands in it."""
-        found = {"create": self.producer.create(self.spec)}
+    def made(self) -> dict[str, Any]:
+        """Evidence of how the array was made, and of the code where the shape stands in it; empty
+        for a user's own array, of which there is one.
+        """
+        if self.is_one_array:
+            return {}
+        created = self.producer.create(self.spec)
+        found: dict[str, Any] = {"create": created, "created_shape": list(self.spec.shape)}
         if self.code != compose(self.export, self.import_):
             found["code"] = self.code
         return found

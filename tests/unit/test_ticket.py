@@ -12,6 +12,7 @@ from dlprof.errors import UsageError
 from dlprof.redact import Redactor, Surroundings
 from dlprof.repro import Reproducer, reproducer
 from dlprof.rules import RULES
+from dlprof.rules.layout import NO_WAY_OUT
 from dlprof.ticket import LIMIT, Ran, also, run, ticket
 from dlprof.ticket import write as writing
 from dlprof.ticket.markdown import code, fenced, prose, publishing
@@ -412,6 +413,17 @@ def test_other_calls_are_named_where_nothing_is_run():
     assert "The same was found of these calls.\n\n- `numpy.array(x, ndmin=1)`\n- " in text
 
 
+def test_the_same_words_are_another_call_where_they_convert_other_arrays():
+    session = several(3)
+    first, second, *rest = session.results
+    changes = {"producer": "torch", "code": first.case.code}
+    second = second.model_copy(update={"case": second.case.model_copy(update=changes)})
+    session = session.model_copy(update={"results": [first, second, *rest]})
+    told = also.told(also.untried(session, session.findings[0]))
+    assert f"- `{first.case.code}` of torch\n" in told
+    assert "- `numpy.array(x, ndmin=2)` of numpy" in told
+
+
 def test_other_calls_are_tried_for_a_while_and_not_for_ever():
     session = several(20)
     found = also.tried(session, session.findings[0], Answers())
@@ -454,6 +466,11 @@ def test_memory_that_gives_a_view_is_shown_in_code():
     part = text[text.index("## What to do meanwhile") :]
     assert "memory[(64 - memory.ctypes.data) % 128:]" in part
     assert "Such an array" not in made("DLP017", evidence={"cause": "layout"})
+
+
+def test_memory_for_a_view_that_is_not_advised_is_not_shown():
+    evidence = {"view_alignment_bytes": 64, "cause": "alignment"}
+    assert "Such an array" not in made("DLP017", evidence=evidence, advice=NO_WAY_OUT)
 
 
 def test_of_a_call_that_changes_its_source_the_ticket_expects_that_it_does_not():
