@@ -33,6 +33,8 @@ from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.measure import Task, gate
 from dlprof.merge import DIAGNOSIS
 from dlprof.reports.comparison import Names
+from dlprof.scenario import expectation
+from dlprof.scenario.expectation import TIMED
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import read, validated
 from dlprof.scenario.request import Sweep
@@ -124,6 +126,7 @@ def measure(
         wanted.refuse(error, None if asked.second is not None else path)
         raise
     _check_looked_for(criteria, head)
+    _check_expected(criteria, scenario)
     check_repeated(criteria.floors)
     kept = kept_in(asked.output)
     aside = set_aside(kept)
@@ -157,6 +160,16 @@ def measure(
             typer.echo(f"sessions: {' '.join(map(str, kept.written()))}", err=True)
     if found.interrupted:
         raise _interrupted(asked, kept)
+
+
+def _check_expected(criteria: Criteria, scenario: Scenario) -> None:
+    """Raises :class:`UsageError` for what is expected and takes times to tell, without any."""
+    timed = [text for text in scenario.expect if expectation.parse(text).what in TIMED]
+    if timed and not criteria.times:
+        raise UsageError(
+            f"the scenario expects {timed[0]!r}, which takes times to tell, and --fail-on has none "
+            "judged: add ready to it"
+        )
 
 
 def _sides(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dlprof.clean import clean
+from dlprof.compare.apart import apart
 from dlprof.compare.decision import UNSURE
 from dlprof.compare.floors import REPEATED, Floor
 from dlprof.compare.match import Key, Pair, asked_for, key, match
@@ -15,9 +16,16 @@ from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Compariso
 from dlprof.compare.statistic import STATEFUL_BYTES, Sample
 from dlprof.compare.surroundings import Difference, differences, refusal, untrusted
 from dlprof.compare.times import DEFAULT_SETTINGS, Settings, Work, judge
-from dlprof.compare.verdicts import UNTAKEN, Change, changes, kept_differs, looked_at
+from dlprof.compare.verdicts import (
+    UNTAKEN,
+    Change,
+    changes,
+    kept_differs,
+    looked_at,
+    not_looked_at,
+)
 from dlprof.errors import UsageError
-from dlprof.rules.known import Known
+from dlprof.rules.known import Known, mapping
 from dlprof.session import Header, Result, Session, Verdict
 
 
@@ -41,14 +49,16 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
     tried = tried_of(base.results), tried_of(head.results)
     for work, time in zip(works, judged, strict=True):
         times[work.place].append(time)
+    names = apart([(pair.case, pair.environment) for pair in matched.pairs])
     return Comparison(
         base=_header(base),
         head=_header(head),
         cases=tuple(
             replace(
                 _compared(pair, times[place], base, head, settings.in_turns),
-                changes=_changes(pair, tried),
+                changes=(*_changes(pair, tried), *_unlooked(pair, head)),
                 judged=bool(settings.own_floors.get(key(pair.case), settings.floors)),
+                apart=names[place],
             )
             for place, pair in enumerate(matched.pairs)
         ),
@@ -236,6 +246,14 @@ def _changes(pair: Pair, tried: tuple[Tried, Tried]) -> tuple[Change, ...]:
     return changes(pair.base, pair.head, looks)
 
 
+def _unlooked(pair: Pair, head: Header) -> tuple[Change, ...]:
+    """What BASE knows of a case, and a HEAD that was stopped did not come to look at."""
+    if pair.base is None or pair.head is None or head.complete:
+        return ()
+    asked = mapping(head.request.get("settings")).get("diagnose", True)
+    return not_looked_at(pair.base, pair.head) if asked else ()
+
+
 def _compared(
     pair: Pair, times: Sequence[Time], base: Header, head: Header, one_scenario: bool
 ) -> Compared:
@@ -246,7 +264,7 @@ def _compared(
         times=tuple(times),
         environment=pair.environment,
         looked_at=looked_at(old, new) if old and new else frozenset(),
-        asked=one_scenario or asked_for(head if new is None else base, pair.case),
+        asked=one_scenario or asked_for(head if new is None else base, pair.case, pair.environment),
         statuses=(old.status if old else None, new.status if new else None),
         reasons=(old.reason if old else None, new.reason if new else None),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -58,34 +58,42 @@ def code_key(case: CaseRecord) -> Key:
 
 def match(base: Iterable[Result], head: Iterable[Result]) -> Matched:
     """Match by the names of the ways, and what is left by code. A case that a session has twice
-    is matched with nothing: which of them is meant cannot be told.
+    is matched with nothing: which of them is meant cannot be told. The only environment of one side
+    is that of a side that names none.
     """
-    bases, twice = _unique(base)
-    heads, twice_too = _unique(head)
+    sides = list(base), list(head)
+    named = not _is_one_place(*sides)
+    bases, twice = _unique(sides[0], named)
+    heads, twice_too = _unique(sides[1], named)
     ambiguous = {*twice, *twice_too}
     for name in ambiguous:
         bases.pop(name, None)
         heads.pop(name, None)
-    renamed = _renamed(bases, heads)
+    renamed = _renamed(bases, heads, named)
     pairs = [Pair(found, heads.get(renamed.get(name, name))) for name, found in bases.items()]
     taken = {renamed.get(name, name) for name in bases}
     pairs += [Pair(None, found) for name, found in heads.items() if name not in taken]
     return Matched(tuple(pairs), tuple(sorted(ambiguous, key=repr)))
 
 
-def _unique(results: Iterable[Result]) -> tuple[dict[Key, Result], set[Key]]:
+def _is_one_place(base: Sequence[Result], head: Sequence[Result]) -> bool:
+    places = [{result.environment or "" for result in side} for side in (base, head)]
+    return {""} in places and all(len(names) <= 1 for names in places)
+
+
+def _unique(results: Iterable[Result], named: bool) -> tuple[dict[Key, Result], set[Key]]:
     found: dict[Key, Result] = {}
     twice: set[Key] = set()
     for result in results:
-        name = (*key(result.case), *_where(result))
+        name = (*key(result.case), *(_where(result) if named else ()))
         if name in found:
             twice.add(name)
         found[name] = result
     return found, twice
 
 
-def _by_code(result: Result) -> Key:
-    return (*code_key(result.case), *_where(result))
+def _by_code(result: Result, named: bool) -> Key:
+    return (*code_key(result.case), *(_where(result) if named else ()))
 
 
 def _where(result: Result) -> Key:
@@ -93,23 +101,25 @@ def _where(result: Result) -> Key:
     return (result.environment,) if result.environment else ()
 
 
-def _renamed(bases: Mapping[Key, Result], heads: Mapping[Key, Result]) -> dict[Key, Key]:
+def _renamed(
+    bases: Mapping[Key, Result], heads: Mapping[Key, Result], named: bool
+) -> dict[Key, Key]:
     """Cases of BASE that HEAD has under other names, where only one case can be meant."""
     lost = [name for name in bases if name not in heads]
     fresh = [name for name in heads if name not in bases]
-    codes = Counter(_by_code(bases[name]) for name in lost)
+    codes = Counter(_by_code(bases[name], named) for name in lost)
     by_code: dict[Key, list[Key]] = {}
     for name in fresh:
-        by_code.setdefault(_by_code(heads[name]), []).append(name)
+        by_code.setdefault(_by_code(heads[name], named), []).append(name)
     found = {}
     for name in lost:
-        code = _by_code(bases[name])
+        code = _by_code(bases[name], named)
         if codes[code] == 1 and len(by_code.get(code, ())) == 1:
             found[name] = by_code[code][0]
     return found
 
 
-def asked_for(header: Header, case: CaseRecord) -> bool:
+def asked_for(header: Header, case: CaseRecord, environment: str = "") -> bool:
     """Whether a session set out to measure ``case``: if it did, and has not, the case is gone.
 
     A session that does not say what it was asked for is taken to have been asked. What a scenario
@@ -117,6 +127,8 @@ def asked_for(header: Header, case: CaseRecord) -> bool:
     """
     request = header.request
     axes = request.get("axes")
+    if environment not in _environments(header):
+        return False
     if not _names_pair(request, case) or not _names_way(request.get("globs"), case):
         return False
     if not isinstance(axes, dict):
@@ -130,6 +142,10 @@ def asked_for(header: Header, case: CaseRecord) -> bool:
         return False
     told = [(_told(axes.get(name), _is_text), value) for name, value in texts]
     return all(values is None or value in values for values, value in told)
+
+
+def _environments(header: Header) -> set[str]:
+    return {str(one.get("name", "")) for one in header.environments} or {""}
 
 
 def _names_pair(request: Mapping[str, Any], case: CaseRecord) -> bool:

@@ -158,8 +158,18 @@ def _nothing(comparison: Comparison) -> str:
             return f"{name} holds no case"
     both = [case for case in comparison.cases if all(case.statuses)]
     if not both:
-        return "BASE and HEAD have no case in common: they are of different scenarios"
+        return _nothing_common(comparison.cases)
     return "" if any(map(vanished, comparison.cases)) else _nothing_of(both)
+
+
+def _nothing_common(cases: Sequence[Compared]) -> str:
+    old, new = (
+        {case.environment for case in cases if case.statuses[place] is not None} for place in (0, 1)
+    )
+    if old & new:
+        return "BASE and HEAD have no case in common: they are of different scenarios"
+    names = [", ".join(sorted(filter(None, side))) or "one without a name" for side in (old, new)]
+    return f"BASE and HEAD have no environment in common: {names[0]} and {names[1]}"
 
 
 def _nothing_of(both: Sequence[Compared]) -> str:

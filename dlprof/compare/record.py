@@ -68,6 +68,8 @@ class Compared:
     """Whether a time of it was to be judged; a scenario may take them out."""
     unconfirmed: bool = False
     """Whether one pass called it slower, and the other came to no answer."""
+    apart: str = ""
+    """What tells it from others with the same code, see :func:`dlprof.compare.apart.apart`."""
 
 
 @dataclass(frozen=True)

@@ -59,16 +59,16 @@ class Plan:
 IN_TURNS = Plan(level=PASS_LEVEL)
 
 
-def earliest(plan: Plan, cases: int, planned: bool = False) -> int | None:
+def earliest(plan: Plan, cases: int) -> int | None:
     """Rounds in turns from which on a case could be called SLOWER, of so many; None for never.
 
     That all of n rounds agree has a chance of 1 in 2 to the n, and the first of a family is tested
     at its level over the number of cases (Holm): 8 rounds for up to 5 cases, 12 for up to 54. Where
     the time is used up between two looks, the later is taken then: 9 rounds for up to 6, 11 for up
-    to 27. ``planned`` leaves that out.
+    to 27.
     """
     shares = dict(zip(plan.looks, plan.shares(), strict=True))
-    for rounds in plan.looks if planned else range(plan.looks[0], plan.looks[-1] + 1):
+    for rounds in range(plan.looks[0], plan.looks[-1] + 1):
         share = shares[next(look for look in plan.looks if look >= rounds)]
         if cases * 0.5**rounds <= share * plan.level:
             return rounds

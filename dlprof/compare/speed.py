@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dlprof.compare.process import Side
 from dlprof.compare.surroundings import differences
-from dlprof.session import Header
+from dlprof.session import Header, Reference
 
 MOST = 1.25
 """A machine that is more than so many times as fast as another is another machine: caches, memory
@@ -67,16 +68,29 @@ def why_unknown(before: Header, after: Header) -> str | None:
     """Why the references do not tell how fast the machine was; None where they do."""
     if any(one.kind == "python" for one in differences(before, after)):
         return "The reference costs are of different Pythons"
-    base, head = before.references, after.references
+    base, head = _common(before, after)
     for name, side in (("BASE", base), ("HEAD", head)):
         if not side:
             return f"{name} has no reference costs"
-        if len(side) < LEAST_PROCESSES:
-            rounds = f"{len(side)} round{'' if len(side) == 1 else 's'}"
+        count = len({one.round for one in side})
+        if count < LEAST_PROCESSES:
+            rounds = f"{count} round{'' if count == 1 else 's'}"
             return f"{name} has reference costs of {rounds}, and {LEAST_PROCESSES} are needed"
     if {one.memcpy_bytes for one in base} != {one.memcpy_bytes for one in head}:
         return "BASE and HEAD timed a memcpy of different sizes"
     return None
+
+
+def _common(before: Header, after: Header) -> tuple[Sequence[Reference], Sequence[Reference]]:
+    """The reference costs of the environments that both have: one is another Python as a rule. All,
+    where neither has several.
+    """
+    sides = before.references, after.references
+    old, new = ({one.environment for one in side} for side in sides)
+    if len(old) <= 1 and len(new) <= 1:
+        return sides
+    base, head = ([one for one in side if one.environment in old & new] for side in sides)
+    return base, head
 
 
 def _notable(ratio: float) -> float:
@@ -87,7 +101,7 @@ def speed(before: Header, after: Header) -> Speed | None:
     """How fast the machine was; None where it cannot be told, see :func:`why_unknown`."""
     if why_unknown(before, after) is not None:
         return None
-    base, head = before.references, after.references
+    base, head = _common(before, after)
     ratios = {
         name: statistics.median(getattr(one, name) for one in head)
         / statistics.median(getattr(one, name) for one in base)

@@ -6,7 +6,7 @@ A change for the worse is a regression whatever the time says. What was not look
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +17,9 @@ from dlprof.rules.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.session import Result, Verdict
 
 WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
+
+VARIES = "varies"
+"""The verdict of processes that disagree."""
 
 UNTAKEN = "skipped"
 """The status that says nothing about the conversion: the run ended before it."""
@@ -128,15 +131,20 @@ def _of_measures(before: Known, after: Known) -> Iterator[Change]:
     base, head = before.result, after.result
     crashes = {change.what: change for change in _crashes(base, head)}
     yield from crashes.values()
+    told = []
     for what, scale in SCALES.items():
         if what in crashes or (what == "ownership" and _by_address(before, after)):
             continue
         used = _PROMISED_COPY if what == "ownership" and head.case.promise == "copy" else scale
         change = _on_scale(what, used, base, head)
         if change is not None:
-            yield change
+            told.append(change)
+    yield from told
     yield from _device(before, after)
-    yield from _peak(before, after)
+    if "peak_memory" not in crashes:
+        yield from _peak(before, after)
+    if not any(change.what == "ownership" and change.direction == WORSE for change in told):
+        yield from _alignment(before, after)
     if after.loses_read_only != before.loses_read_only and before.writable and after.writable:
         words = {False: "kept", True: "lost"}
         direction = WORSE if after.loses_read_only else BETTER
@@ -167,6 +175,19 @@ def crashed_in(result: Result, what: str) -> bool:
     )
 
 
+def not_looked_at(base: Result, head: Result) -> tuple[Change, ...]:
+    """Instruments of the diagnosis that have an answer in BASE, and were not asked in HEAD."""
+    if base.status not in MEASURED or head.status not in MEASURED:
+        return ()
+    return tuple(
+        Change(what, old.verdict, "not looked at", LOST)
+        for what in DIAGNOSIS
+        if (old := getattr(base, what)) is not None
+        and old.verdict != "unknown"
+        and getattr(head, what) is None
+    )
+
+
 def answers(result: Result, what: str) -> bool:
     """Whether this measure of a result, one of :data:`SCALES` or ``peak_memory``, has an answer."""
     scale = SCALES.get(what, {"ok": None})
@@ -186,7 +207,7 @@ def _on_scale(
     what: str, scale: Mapping[str, tuple[int, str]], base: Result, head: Result
 ) -> Change | None:
     old, new = getattr(base, what), getattr(head, what)
-    if old is None or new is None or old.verdict == new.verdict:
+    if old is None or new is None or old.verdict == new.verdict != VARIES:
         return None
     before = [word for word, _ in seen(old) if word in scale]
     after = [word for word, _ in seen(new) if word in scale]
@@ -195,12 +216,42 @@ def _on_scale(
     if not after:
         return Change(what, old.verdict, new.verdict, LOST)
     # Where the processes disagree the worst of them counts: a user may meet it.
-    worst = max(after, key=scale.__getitem__)
-    gap = scale[worst][0] - max(scale[word][0] for word in before)
-    direction = WORSE if gap > 0 else BETTER if gap < 0 else OTHER
-    severity = scale[worst][1] if gap > 0 else "info"
+    worst, worst_before = (max(words, key=scale.__getitem__) for words in (after, before))
+    gap = scale[worst][0] - scale[worst_before][0]
+    if old.verdict == new.verdict:  # they disagreed before
+        told = [f"{VARIES} (at worst {word})" for word in (worst_before, worst)]
+        return _gap(what, told, gap, scale[worst][1], worst) if gap else None
     others = "" if worst == new.verdict else worst
-    return Change(what, old.verdict, new.verdict, direction, severity, others)
+    return _gap(what, (old.verdict, new.verdict), gap, scale[worst][1], others)
+
+
+def _gap(what: str, words: Sequence[str], gap: int, severity: str, worst: str) -> Change:
+    direction = WORSE if gap > 0 else BETTER if gap < 0 else OTHER
+    return Change(what, words[0], words[1], direction, severity if gap > 0 else "info", worst)
+
+
+ADDRESSES = {
+    frozenset({"view"}): "a view at any address",
+    frozenset({"copy"}): "a copy at any address",
+    frozenset({"view", "copy"}): "a view or a copy, by the address",
+}
+
+
+def _alignment(before: Known, after: Known) -> Iterator[Change]:
+    """What depends on the address in HEAD and did not in BASE: that a process met one where nothing
+    changed is chance.
+    """
+    if after.result.alignment is None:  # another shape of the path tells it
+        return
+    old, new = before.words_by_address, after.words_by_address
+    if old == new or old not in ADDRESSES or new not in ADDRESSES:
+        return
+    bad = "view" if after.result.case.promise == "copy" else "copy"
+    worse, better = bad in new and bad not in old, bad in old and bad not in new
+    if worse or better:
+        severity = "info" if better else "error" if bad == "view" else "warning"
+        words = ADDRESSES[old], ADDRESSES[new]
+        yield Change("alignment", *words, WORSE if worse else BETTER, severity)
 
 
 def _device(before: Known, after: Known) -> Iterator[Change]:
@@ -214,6 +265,8 @@ def _device(before: Known, after: Known) -> Iterator[Change]:
 
 def _peak(before: Known, after: Known) -> Iterator[Change]:
     old, new = before.peak_arrays, after.peak_arrays
+    if old is not None and new is None and after.result.peak_memory is not None:
+        yield Change("peak memory", f"{old:.3g} arrays", "unknown", LOST)
     if old is None or new is None:
         return
     words = f"{old:.3g} arrays", f"{new:.3g} arrays"

@@ -10,7 +10,7 @@ from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.match import Key, key
 from dlprof.compare.outcome import outcome
 from dlprof.compare.record import GONE, INVALID, Compared, Comparison, Time
-from dlprof.compare.verdicts import LOST, Change
+from dlprof.compare.verdicts import CRASHED, LOST, Change
 
 
 def flagged(comparison: Comparison, criteria: Criteria) -> frozenset[Key]:
@@ -57,7 +57,8 @@ def _judged(case: Compared, again: Compared | None, criteria: Criteria, stopped:
     judged = tuple(_time(time, times, why_not) for time in case.times)
     if crash:
         # It failed once, so that it is no pass whatever --unsure says.
-        reason = f"{crash[0].after} in one of two passes"
+        what = "" if crash[0].what == "status" else f"{crash[0].what.replace('_', ' ')}: "
+        reason = f"{what}{crash[0].after} in one of two passes"
         judged = tuple(replace(time, word=INVALID, reason=reason) for time in judged)
     words = [(old.word, new.word) for old, new in zip(case.times, judged, strict=True)]
     return replace(
@@ -73,23 +74,28 @@ def _late(case: Compared, again: Compared | None, criteria: Criteria) -> Iterato
     """Verdicts that only the second pass saw worse: nobody can be sure of those either."""
     before = {change.what for change in case.changes}
     for change in again.changes if again else ():
-        if change.what not in before and change.what != "status" and criteria.fails(change):
+        if change.what not in before and not _is_crash(change) and criteria.fails(change):
             after = f"{change.after} (in the second pass only)"
             yield replace(change, after=after, direction=LOST, severity="info")
 
 
 def _only_again(case: Compared, again: Compared | None, criteria: Criteria) -> list[Change]:
-    """Failing changes of status, a crash as a rule, that only the second pass saw."""
+    """Failing changes of status and crashes in the diagnosis that only the second pass saw."""
     before = {change.what for change in case.changes}
     return [
         change
         for change in (again.changes if again else ())
-        if change.what == "status" and "status" not in before and criteria.fails(change)
+        if _is_crash(change) and change.what not in before and criteria.fails(change)
     ]
 
 
+def _is_crash(change: Change) -> bool:
+    """Whether the conversion fails, or an instrument that looks at it."""
+    return change.what == "status" or change.after == CRASHED
+
+
 def _unconfirmed(old: Change, new: Change) -> bool:
-    return old.what == "status" and new != old
+    return _is_crash(old) and new != old
 
 
 def _time(time: Time, again: Mapping[str, Time], why_not: str) -> Time:

@@ -85,7 +85,8 @@ def nothing_flagged() -> bool:
 class Reserve:
     """Time that is kept back from ``at`` on, where something is ``flagged`` by then.
 
-    From ``half`` on only cases that seem to be slower by enough are measured; None for never.
+    From ``half`` on, and the first look, only cases that seem to be slower by enough are measured;
+    None for never.
     """
 
     at: Deadline
@@ -169,8 +170,9 @@ class _Loop:
         return bool(self.course.slower().any()) or self.reserve.flagged()
 
     def _is_half_over(self) -> bool:
+        """Not before the first look: without one, nothing is known of what would be given up."""
         half = self.reserve.half
-        return not self.late and half is not None and half.passed
+        return not self.late and self.looked > 0 and half is not None and half.passed
 
     def _give_up(self) -> None:
         """Sort out the open cases that more rounds are not spent on."""

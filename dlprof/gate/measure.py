@@ -14,10 +14,10 @@ from dlprof.compare.outcome import outcome
 from dlprof.compare.record import Comparison
 from dlprof.compare.sequential import IN_TURNS, Plan, earliest
 from dlprof.compare.times import Settings
+from dlprof.compare.verdicts import CRASHED_IN_COMPANY
 from dlprof.gate.confirm import confirmed, flagged
 from dlprof.gate.kept import Kept
 from dlprof.gate.loop import BUDGET, STOPPED, Deadline, Ran, Reserve, run
-from dlprof.gate.loop import HALF as HALF_OVER
 from dlprof.gate.side import TIMERS, Named, Side, opened
 from dlprof.gate.suite import Suite
 from dlprof.gate.words import imports_text, measured_text, speed_text
@@ -87,7 +87,8 @@ def gate(task: Task) -> Gated:
     # One round shows a verdict again, and that much is measured however late it is.
     anew = _worse(first, task.criteria) if until.passed else cases
     if anew and not ran.interrupted:
-        second, again, _ = _pass(task, "-again", anew, until)
+        beside_others = any(_crashes_in_company(first, name) for name in anew)
+        second, again, _ = _pass(task, "-again", None if beside_others else anew, until)
     stopped = ran.interrupted or (again is not None and again.interrupted)
     found = confirmed(first, second, cases, task.criteria, stopped)
     told = (
@@ -112,8 +113,9 @@ def _sightless(task: Task, ran: Ran, stopped: bool) -> str:
     times = len(ran.course.words)
     if isinstance(task.base, Session) or not task.criteria.times:
         return ""
-    rounds = earliest(ran.course.plan, times, planned=ran.stopped == HALF_OVER)
-    if ran.stopped not in (BUDGET, HALF_OVER) or rounds is None or ran.looked >= rounds:
+    rounds = earliest(ran.course.plan, times)
+    # At half of the time whatever looks slower is measured on.
+    if ran.stopped != BUDGET or rounds is None or ran.looked >= rounds:
         return ""
     came = (
         f"and the last look was after {ran.looked}"
@@ -123,6 +125,16 @@ def _sightless(task: Task, ran: Ran, stopped: bool) -> str:
     return (
         f"none of {times:,} times can be called slower before {rounds} rounds, {came}: give it "
         "more with --budget, or fewer conversions"
+    )
+
+
+def _crashes_in_company(found: Comparison, name: Key) -> bool:
+    """Whether a case crashed after others in one process: alone it would not show that again."""
+    return any(
+        change.after == CRASHED_IN_COMPANY
+        for case in found.cases
+        if key(case.case) == name
+        for change in case.changes
     )
 
 

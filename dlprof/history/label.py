@@ -30,16 +30,24 @@ def label_for(
 ) -> Label:
     """The label of a session: what was given, what CI says, or the commit that is checked out.
 
-    An empty one means none. The commit that is checked out in ``folder`` (by default the current
-    one) is not taken for a session that is older than the commit: it was measured before.
+    An empty one means none. The commit that CI builds, or that is checked out in ``folder`` (by
+    default the current one), is not taken for a session that is older: it was measured before.
     """
     if given is not None:
         return Label(given.strip(), "--label") if given.strip() else Label()
     variables = os.environ if variables is None else variables
     for name in COMMITS:
-        if variables.get(name, "").strip():
-            return Label(variables[name].strip(), name)
+        commit = variables.get(name, "").strip()
+        if commit:
+            return _of_ci(created, folder or Path.cwd(), commit, name)
     return _of_git(created, folder or Path.cwd())
+
+
+def _of_ci(created: datetime, folder: Path, commit: str, name: str) -> Label:
+    """Its time is known where the repository is there."""
+    told = _git(folder, "show", "--no-patch", "--format=%ct", "--end-of-options", commit).strip()
+    older = told.isdigit() and created.timestamp() < int(told)
+    return Label() if older else Label(commit, name)
 
 
 def _of_git(created: datetime, folder: Path) -> Label:

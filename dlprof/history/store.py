@@ -138,12 +138,8 @@ def _whole(entries: Mapping[str, Entry]) -> list[Entry]:
 def _begun(entry: Entry) -> tuple[object, ...]:
     """What a session and the same one, finished with ``--resume``, have in common."""
     session = entry.session
-    return (
-        entry.created,
-        session.seed,
-        repr(session.request.get("pairs")),
-        machine_of(session.environment),
-    )
+    asked = [repr(session.request.get(name)) for name in ("pairs", "axes", "globs", "python")]
+    return (entry.created, session.seed, *asked, machine_of(session.environment))
 
 
 def _time(name: str) -> tuple[str, str]:

@@ -13,7 +13,6 @@ from dlprof.clean import clean
 from dlprof.compare.floors import Floor
 from dlprof.compare.sequential import LOOKS
 from dlprof.gate.calibrate import Calibrated
-from dlprof.gate.measure import HALF
 from dlprof.gate.noise import LARGEST_FLOOR, CaseNoise, Noise
 from dlprof.gate.power import SIZES
 from dlprof.quantity import plain_time
@@ -131,19 +130,18 @@ def _noisy(case: CaseNoise) -> str:
 
 
 def _rounds_text(found: Calibrated) -> str:
-    """The rounds of a gate, or that one of equal code gives up before it has looked at all."""
+    """The rounds of a gate, or that it is over before it has looked at all."""
     time_text = duration_text(found.noise.budget_s)
-    needed_s = LOOKS[0] * found.round_s / HALF
+    needed_s = LOOKS[0] * found.round_s
     if needed_s <= found.noise.budget_s:
         return (
             f"In {time_text} a gate has time for {found.noise.gate_rounds} rounds, "
             "the later ones of what is not decided by then."
         )
     return (
-        f"{time_text} are too little: at nearly half of it a gate gives up what does not seem "
-        f"slower, and has no time for the {LOOKS[0]} rounds before its first look by then. It "
-        f"would call nothing the same. Give it {duration_text(needed_s)} with --budget, or fewer "
-        f"cases. What follows is of {LOOKS[0]} rounds."
+        f"{time_text} are too little: a gate has no time for the {LOOKS[0]} rounds before its "
+        f"first look, and would call nothing the same. Give it {duration_text(needed_s)} with "
+        f"--budget, or fewer cases. What follows is of {LOOKS[0]} rounds."
     )
 
 

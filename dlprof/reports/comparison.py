@@ -19,6 +19,7 @@ from dlprof.quantity import plain_time
 from dlprof.reports.comparison_text import (
     answers,
     array_of,
+    code_of,
     is_by_verdicts,
     left_out_texts,
     name_of,
@@ -122,7 +123,7 @@ def _table(comparison: Comparison, rows: Sequence[tuple[Compared, Time]]) -> Tab
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
     for case, time in rows:
-        path = name_of(case) + (f" [{clean(time.measure)}]" if several else "")
+        path = code_of(case) + (f" [{clean(time.measure)}]" if several else "")
         if not headed:
             path += f"\n  {array_of(case)}"
         word = (

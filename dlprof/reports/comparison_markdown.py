@@ -15,8 +15,8 @@ from dlprof.reports.comparison import ORDER, Names
 from dlprof.reports.comparison_text import (
     answers,
     array_of,
+    code_of,
     left_out_texts,
-    name_of,
     ratio_text,
     shows_times,
 )
@@ -61,7 +61,8 @@ def _changes(cases: Sequence[Compared]) -> Iterator[str]:
 def _change(case: Compared, change: Change) -> str:
     words = {WORSE: change.severity, BETTER: "better"}
     word = words.get(change.direction, "changed")
-    return f"- **{prose(word)}** {code(name_of(case))}: {prose(str(change))}"
+    which = f" ({prose(case.apart)})" if case.apart else ""
+    return f"- **{prose(word)}** {code(code_of(case))}{which}: {prose(str(change))}"
 
 
 def _times(cases: Sequence[Compared]) -> Iterator[str]:
@@ -77,7 +78,7 @@ def _times(cases: Sequence[Compared]) -> Iterator[str]:
 
 
 def _row(case: Compared, time: Time, several: bool) -> list[str]:
-    path = code(name_of(case)) + (f" {prose(array_of(case))}" if several else "")
+    path = code(code_of(case)) + (f" {prose(array_of(case))}" if several else "")
     if time.measure != "ready":
         path += f" {prose(time.measure)}"
     times = [_time(time.base_ns), _time(time.head_ns), ratio_text(time)]

@@ -26,8 +26,13 @@ def key_text(key: Key) -> str:
     return clean(" ".join(map(str, key)))
 
 
-def name_of(case: Compared) -> str:
+def code_of(case: Compared) -> str:
     return clean(case.case.code)
+
+
+def name_of(case: Compared) -> str:
+    """The code, and what tells it from others of the same: ``numpy.asarray(x) (jax → numpy)``."""
+    return code_of(case) + (f" ({clean(case.apart)})" if case.apart else "")
 
 
 def array_of(case: Compared) -> str:
@@ -161,10 +166,10 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
         if time.word in (SAME, FASTER)
     ]
     floors = floors_text(comparison.floors)
-    if not outcome.times or not (comparison.words() or outcome.untold):
+    if outcome.untold and outcome.times:
+        return f"Not known whether HEAD is slower: {outcome.untold}."
+    if not outcome.times or not judged:
         return _no_worse(comparison, outcome)
-    if outcome.untold or not judged:
-        return f"Not known whether HEAD is slower: {outcome.untold or 'no time could be judged'}."
     if outcome.code():
         return f"No regression was found, but not every case could be judged ({floors})."
     own = [(case, time) for case, time in judged if has_own_floor(comparison, time)]

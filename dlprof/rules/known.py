@@ -193,6 +193,14 @@ class Known:
         return words | {str(word) for one in lists if isinstance(one, list) for word in one}
 
     @property
+    def words_by_address(self) -> frozenset[str]:
+        """What the instrument *alignment* saw at either place, if each place has one answer."""
+        if self.tried is None or self.tried.verdict not in ("dependent", "independent"):
+            return frozenset()
+        looks = (mapping(self.tried.evidence.get(place)) for place in PLACES)
+        return frozenset(str(look.get("verdict")) for look in looks)
+
+    @property
     def tried_breach(self) -> bool:
         """Whether it is documented to copy, and was a view when it was looked at apart."""
         return self.promise == "copy" and "view" in self.tried_words

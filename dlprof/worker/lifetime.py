@@ -1,9 +1,9 @@
 """Lifetime: does the result outlive its source, and does everything go when it is dropped?
 
-At a size of its own, whatever the case's: the source and every intermediate are dropped while
-the result lives, the memory is used again for other values, and the result is read once more. Proof
-of a dangling result: its values changed (or the process died of reading them, which is why this
-runs when all times are taken, and says where it is). Then the conversion is repeated with its results
+At a size of its own, whatever the case's: the source and every intermediate are dropped while the
+result lives, the memory is used again for other values, and the result is read once more. Proof of
+a dangling result: its values changed (or the process died of reading them, which is why this runs
+when all times are taken, and says where it is). Then the conversion is repeated with its results
 dropped: memory, Python objects or references to the source that go on growing are retained; see
 :mod:`dlprof.worker.growth`. It cannot tell where no values can be read.
 """

@@ -26,13 +26,12 @@ def test_a_case_that_needs_too_large_a_floor_is_too_noisy_to_gate():
     ("round_s", "said"),
     [
         (1.0, "In 5 min a gate has time for 8 rounds, the later ones of what is not decided"),
-        (16.8, "In 5 min a gate has time for 8 rounds"),
+        (37.5, "In 5 min a gate has time for 8 rounds"),
         (
-            20.0,
+            44.0,
             (
-                "5 min are too little: at nearly half of it a gate gives up what does not seem "
-                "slower, and has no time for the 8 rounds before its first look by then. It would "
-                "call nothing the same. Give it 6 min with --budget, or fewer cases."
+                "5 min are too little: a gate has no time for the 8 rounds before its first look, "
+                "and would call nothing the same. Give it 6 min with --budget, or fewer cases."
             ),
         ),
     ],

@@ -134,3 +134,19 @@ def test_a_session_of_other_ways_was_not_asked(globs, asked):
 def test_what_a_glob_of_the_scenario_means_was_asked_for_also_where_it_was_not_there(pairs, asked):
     request = {**REQUEST, "pairs": [["torch", "jax"]], "scenario": {"pairs": pairs}}
     assert asked_for(make_header(request=request), result("a").case) is asked
+
+
+def placed(*names):
+    return [result(name).model_copy(update={"environment": "ours"}) for name in names]
+
+
+def test_the_only_environment_of_one_side_is_that_of_a_side_without_names():
+    assert sides(match(placed("a"), [result("a")])) == [("a", "a")]
+    assert sides(match([result("a")], placed("a"))) == [("a", "a")]
+
+
+def test_what_was_measured_in_an_environment_that_is_not_asked_for_is_not_gone():
+    header = make_header(environments=[{"name": "new"}])
+    assert asked_for(header, result("a").case, "new")
+    assert not asked_for(header, result("a").case, "old")
+    assert not asked_for(make_header(), result("a").case, "old")

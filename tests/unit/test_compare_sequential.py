@@ -92,10 +92,5 @@ def test_from_the_earliest_round_on_a_case_can_be_called_slower_and_not_before(c
     assert rounds == LOOKS[0] or not is_called_slower(cases, rounds - 1)
 
 
-@pytest.mark.parametrize(("cases", "rounds"), [(5, 8), (6, 12), (54, 12), (55, 16)])
-def test_the_earliest_planned_look_is_one_of_the_plan(cases, rounds):
-    assert earliest(IN_TURNS, cases, planned=True) == rounds
-
-
 def test_of_very_many_cases_none_can_ever_be_called_slower_in_few_rounds():
     assert earliest(Plan((8, 12), level=0.1), 10**6) is None

@@ -97,3 +97,18 @@ def test_slower_code_on_a_slower_machine_is_found():
     found, result = compared(suite(), suite(slower, seed=9), speed=Speed(1.15, 1.15, 1.15))
     assert only_words(found)["c"] == "SLOWER"
     assert result.code() == 1
+
+
+def of_environment(name, **changes):
+    return [one.model_copy(update={"environment": name}) for one in references(**changes)]
+
+
+def test_the_speed_is_that_of_the_environments_that_both_sides_have():
+    head = [*of_environment("a", call=1.1, python=1.1, memcpy=1.1), *of_environment("b", call=5.0)]
+    found = speed(header(of_environment("a")), header(head))
+    assert found == Speed(*[pytest.approx(1.1)] * 3)
+
+
+def test_rounds_are_counted_and_not_the_environments_of_each():
+    both = [*of_environment("a", count=2), *of_environment("b", count=2)]
+    assert "of 2 rounds" in why_unknown(header(both), header(both))

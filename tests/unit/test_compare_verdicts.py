@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import make_result
 
-from dlprof.compare.verdicts import changes, kept_differs
+from dlprof.compare.verdicts import changes, kept_differs, not_looked_at
 from dlprof.session import Verdict
 
 pytestmark = pytest.mark.unit
@@ -176,3 +176,55 @@ def test_a_copy_by_address_where_base_never_copies_is_worse():
     new = {"ownership": verdict("copy"), "alignment": BY_ADDRESS}
     assert change(old, new)[1] == "worse"
     assert change({**old, "alignment": None}, new)[1] == "worse"
+
+
+def disagreeing(*words):
+    processes = [verdict(word) for word in words]
+    return {"ownership": verdict("varies", processes=processes)}
+
+
+def test_of_processes_that_disagreed_before_and_still_do_the_worst_counts():
+    old, new = disagreeing("view", "unknown"), disagreeing("copy", "unknown")
+    told = "ownership: varies (at worst view), now varies (at worst copy)"
+    assert change(old, new) == (told, "worse", "warning")
+    assert change(new, old)[1] == "better"
+    assert changes(make_result(**old), make_result(**old)) == ()
+
+
+def test_peak_memory_that_can_no_longer_be_told_is_not_known():
+    known = {"peak_memory": verdict("ok", arrays=1.0)}
+    assert change(known, {"peak_memory": verdict("unknown")})[1] == "lost"
+    assert changes(make_result(**known), make_result()) == ()
+
+
+def looked(aligned, sliced, word=None):
+    places = {"aligned": verdict(aligned), "sliced": verdict(sliced)}
+    word = word or ("independent" if aligned == sliced else "dependent")
+    return {"alignment": verdict(word, **places), "ownership": verdict("view")}
+
+
+def test_a_view_that_only_some_addresses_have_now_is_worse_whatever_the_processes_met():
+    told = "alignment: a view at any address, now a view or a copy, by the address"
+    assert change(looked("view", "view"), looked("view", "copy")) == (told, "worse", "warning")
+    assert change(looked("view", "copy"), looked("view", "view"))[1] == "better"
+
+
+def test_what_gives_several_answers_at_one_address_changes_by_chance():
+    assert (
+        changes(
+            make_result(**looked("view", "view")),
+            make_result(**looked("view", "copy", "inconstant")),
+        )
+        == ()
+    )
+
+
+def test_a_diagnosis_that_was_stopped_leaves_open_what_was_known():
+    base = make_result(lifetime=verdict("safe"), ordering=verdict("unknown"))
+    stopped = make_result(lifetime=None, early_write=None)
+    found = not_looked_at(base, stopped)
+    assert [(str(one), one.direction) for one in found] == [
+        ("early_write: safe, now not looked at", "lost"),
+        ("lifetime: safe, now not looked at", "lost"),
+    ]
+    assert not_looked_at(base, make_result(status="crashed")) == ()

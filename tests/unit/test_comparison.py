@@ -596,3 +596,32 @@ def test_measured_in_turns_less_can_be_told():
         timed(ns=medians(20, 1000.0 * ratio, seed=seed)) for seed, ratio in enumerate((1, 1.05))
     ]
     assert only(compared([results[0]], [results[1]], in_turns=True)[0]).word == "SLOWER"
+
+
+def test_a_head_that_was_stopped_before_its_diagnosis_is_no_pass():
+    head = suite(seed=9, lifetime=None)
+    assert compared(suite(), head)[1].code() == 0
+    for asked, code in ((None, 3), ({"diagnose": True}, 3), ({"diagnose": False}, 0)):
+        header = {"complete": False, "request": {"settings": asked} if asked else {}}
+        assert compared(suite(), head, head_header=header)[1].code() == code
+
+
+def in_environment(name, results):
+    return [result.model_copy(update={"environment": name}) for result in results]
+
+
+def test_an_environment_that_head_was_not_asked_for_is_not_gone():
+    places = [{"name": "a"}, {"name": "new"}]
+    base = [*in_environment("a", suite(names="ab")), *in_environment("old", suite(names="ab"))]
+    head = [
+        *in_environment("a", suite(names="ab", seed=9)),
+        *in_environment("new", suite(names="ab", seed=9)),
+    ]
+    _, found = compared(base, head, head_header={"environments": places})
+    assert (found.gone, len(found.unsure)) == ((), 2)
+
+
+def test_sides_without_a_common_environment_are_no_different_scenarios():
+    base, head = in_environment("old", suite()), in_environment("new", suite(seed=9))
+    _, found = compared(base, head)
+    assert found.nothing == "BASE and HEAD have no environment in common: old and new"

@@ -12,6 +12,7 @@ from builders import make_result
 from comparison_builders import compared, medians, suite, timed
 from rich.cells import cell_len
 
+from dlprof.compare.match import key
 from dlprof.reports import comparison_json
 from dlprof.reports.comparison import Names, render
 from dlprof.reports.comparison_text import answers, ratio_text
@@ -267,3 +268,35 @@ def test_a_gate_says_whether_more_time_would_tell(spreads, said):
     ]
     found, outcome = compared(*sides, in_turns=True)
     assert said in " ".join(answers(replace(found, measured_here=True), outcome))
+
+
+def of_pair(producer, results, code="numpy.asarray(x)"):
+    return [
+        one.model_copy(
+            update={
+                "case": one.case.model_copy(update={"producer": producer, "code": code}),
+            }
+        )
+        for one in results
+    ]
+
+
+def test_the_answer_tells_conversions_of_the_same_code_apart():
+    base = [*of_pair("jax", suite(names="a")), *of_pair("torch", suite(names="a", seed=5))]
+    head = [
+        *of_pair("jax", suite({"a": 1.3}, names="a", seed=9)),
+        *of_pair("torch", suite(names="a", seed=15)),
+    ]
+    found, result = compared(base, head, "ready")
+    (first, *_) = answers(found, result)
+    assert first.startswith("HEAD is slower: numpy.asarray(x) (jax → numpy) takes 1.")
+
+
+def test_what_is_new_beside_cases_without_times_leaves_no_doubt():
+    found, result = compared(
+        [timed("a"), timed("b", status="unsupported", host_time=None, ready_time=None, rounds=[])],
+        [timed("a"), timed("b")],
+        own_floors={key(timed("a").case): ()},
+    )
+    assert result.code() == 0
+    assert answers(found, result)[0].startswith("HEAD is not worse: the verdicts of 2 cases")

@@ -8,9 +8,11 @@ import pytest
 from comparison_builders import compared, only_words, suite
 
 from dlprof.compare.criteria import Criteria
+from dlprof.compare.match import key
 from dlprof.compare.outcome import outcome
 from dlprof.gate.confirm import confirmed, flagged
 from dlprof.reports.comparison_text import answers
+from dlprof.session import Verdict
 
 pytestmark = pytest.mark.unit
 
@@ -146,3 +148,23 @@ def test_a_crash_in_one_of_two_passes_is_no_pass_where_only_verdicts_are_judged(
     crash = {"status": "crashed", "reason": "killed by SIGSEGV"}
     _, result = judged(passed(**crash), passed(seed=5), replace(CRITERIA, times=False))
     assert result.code(unsure=0) == 3
+
+
+CRASH = {"verdict": "unknown", "evidence": {"reason": "killed by SIGSEGV", "worker": "crashed"}}
+SAFE = {"verdict": "safe", "evidence": {}}
+
+
+def with_lifetime(found, seed=0):
+    base, head = (suite(None, 16, number) for number in (seed, seed + 100))
+    base = [one.model_copy(update={"lifetime": Verdict.model_validate(SAFE)}) for one in base]
+    head = [one.model_copy(update={"lifetime": Verdict.model_validate(found)}) for one in head]
+    return compared(base, head, in_turns=True)[0]
+
+
+@pytest.mark.parametrize("order", [(CRASH, SAFE), (SAFE, CRASH)], ids=["first", "second"])
+def test_a_crash_in_the_diagnosis_of_one_pass_only_is_no_pass_whatever_unsure_says(order):
+    first, second = (with_lifetime(found, seed) for found, seed in zip(order, (0, 5), strict=True))
+    cases = frozenset(key(case.case) for case in first.cases)
+    found = outcome(confirmed(first, second, cases, CRITERIA), CRITERIA)
+    assert len(found.invalid) == 8
+    assert found.code(unsure=0) == 3

@@ -192,6 +192,14 @@ def test_at_half_of_the_time_it_stops_if_nothing_is_slower():
     assert (ran.rounds, ran.stopped) == (10, HALF)
 
 
+def test_half_of_the_time_ends_nothing_before_the_first_look():
+    turns = FakeTurns([1.0, 1.12], [0.01, 0.01], round_s=10.0)
+    half = Deadline.after(45.0, turns.clock)
+    ran = run(turns, 2, Deadline.after(100.0, turns.clock), Reserve(half, half=half))
+    assert ran.looked == 8
+    assert words(ran) == ["SAME", "SLOWER"]
+
+
 def test_no_round_begins_after_the_budget():
     turns = FakeTurns([1.0], [0.3], round_s=10.0)
     ran = run(turns, 1, Deadline.after(55.0, turns.clock))

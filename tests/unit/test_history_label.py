@@ -73,3 +73,11 @@ def test_without_a_repository_there_is_no_label(tmp_path):
 def test_without_git_there_is_no_label(repository, monkeypatch):
     monkeypatch.setenv("PATH", "")
     assert label_for(LATER, None, repository[0], {}) == Label()
+
+
+@pytest.mark.parametrize(("hours", "known"), [(1, True), (-1, False)])
+def test_the_commit_of_ci_is_no_label_of_what_was_measured_before_it(repository, hours, known):
+    folder, commit = repository
+    created = COMMITTED + timedelta(hours=hours)
+    expected = Label(commit, "GITHUB_SHA") if known else Label()
+    assert label_for(created, None, folder, {"GITHUB_SHA": commit}) == expected

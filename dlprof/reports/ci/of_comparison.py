@@ -17,11 +17,11 @@ from dlprof.reports.ci.remark import Remark, distinct, fingerprint
 from dlprof.reports.comparison_text import (
     answers,
     array_of,
+    code_of,
     floor_text,
     has_own_floor,
     key_text,
     left_out_texts,
-    name_of,
     ratio_text,
 )
 
@@ -200,7 +200,7 @@ def _check(comparison: Comparison, judged: _Judged) -> Check:
     said = clean(f"{judged.kind}: {judged.why}") if judged.kind else ""
     return Check(
         array_of(case),
-        name_of(case),
+        code_of(case),
         judged.outcome,
         judged.kind,
         said,
@@ -228,6 +228,6 @@ def _remark(judged: _Judged) -> Remark:
         "error" if judged.outcome in (FAILED, ERROR) else "warning",
         clean(judged.why),
         fingerprint(rule, *pair, way.form, way.dtype, way.layout, way.device, case.environment),
-        subject=name_of(case),
+        subject=code_of(case),
         array=array_of(case),
     )
