@@ -35,7 +35,7 @@ DIRECT = (
 )
 """Ways from device to device, and two by the host. A diagnosis of all others too, some 320, would
 take more than the time there is."""
-LIMIT = ("--timeout", "15")
+LIMIT = ("--timeout", "30")
 """A case that hangs must not take the time of all others."""
 TRIPS = ("--no-diagnose", "--rounds", "2")
 """Round trips come last, and a diagnosis might leave no time for them."""

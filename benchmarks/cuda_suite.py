@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -115,7 +116,20 @@ def surroundings(suite: Suite, site: Path) -> dict[str, str]:
         "XDG_STATE_HOME": str(suite.file("state")),
         # JAX would take three quarters of the device's memory for itself.
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        # Each worker would compile the same for some seconds.
+        "JAX_COMPILATION_CACHE_DIR": str(suite.file("jax")),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        **toolkit(),
     }
+
+
+def toolkit() -> dict[str, str]:
+    """Where the compiler is that Numba needs, unless somebody has said so."""
+    if os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH"):
+        return {}
+    nvcc = shutil.which("nvcc")
+    folder = Path(nvcc).resolve().parents[1] if nvcc else Path("/usr/local/cuda")
+    return {"CUDA_HOME": str(folder)} if (folder / "nvvm").is_dir() else {}
 
 
 def pack(folder: Path, archive: Path) -> None:

@@ -13,7 +13,7 @@ from dlprof.clean import clean, first_line
 from dlprof.quantity import plain_time
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import Row, suspected
-from dlprof.rules.known import mapping, number, waits
+from dlprof.rules.known import Known, mapping, number, waits
 from dlprof.session import FindingRecord, Result, Session, Verdict
 
 WAITS_NOT = ("synchronous", "stream-ordered", "unordered")
@@ -108,7 +108,9 @@ def _not(wanted: str) -> Objection:
         if found is None or found.verdict == "unknown":
             return f"not known whether view or copy: {_reason(found)}"
         if found.verdict == wanted:
-            return None
+            others = Known(0, result, result.alignment).words_by_address - {wanted}
+            where = ", ".join(sorted(others & {"view", "copy"}))
+            return f"a {where} where the source begins elsewhere" if where else None
         if found.verdict == "varies":
             return f"a {wanted} in some processes only: {_reason(found)}"
         return f"a {found.verdict}"
@@ -136,7 +138,10 @@ def _unsafe(row: Row) -> str | None:
     if row.changed:
         return f"does not keep {', '.join(row.changed)}"
     if row.promise_broken:
-        is_ = "view where it begins elsewhere" if row.owner == row.promise else row.owner
+        is_ = {
+            row.promise: "view where it begins elsewhere",
+            "varies": f"{'view' if row.promise == 'copy' else 'copy'} in some processes",
+        }.get(row.owner, row.owner)
         return f"documented as a {row.promise}, and is a {is_}"
     if row.suspect:
         return "a finding says that it is wrong or unsafe"

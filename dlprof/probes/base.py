@@ -345,6 +345,9 @@ class Probe:
         """
         return None
 
+    def give_back(self, device: str) -> None:
+        """Free what the framework was told to free and has put off, so that others may have it."""
+
     def memory_in_use(self, device: str) -> int | None:
         """Bytes that the framework's own allocator has handed out; None where it does not say."""
         return None

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_SLEEP = (
+    "cupy_sleep = cupy.RawKernel("
+    "'extern \"C\" __global__ void s(long n) {while (n--) __nanosleep(1000);}', 's')"
+)
+"""A kernel that takes about a microsecond for each of ``n``."""
+
+
 class CuPy(Probe):
     name = "cupy"
     aliases = ("cp",)
@@ -172,9 +179,13 @@ class CuPy(Probe):
             "memory": "cupy.get_default_memory_pool().used_bytes()",
         }
 
+    def queue_setup(self, spec: ArraySpec) -> str:
+        return _SLEEP
+
     def enqueue(self, spec: ArraySpec) -> str | None:
-        step = "~y" if spec.dtype == "bool" else "y + 1"  # y + 1 would be integers
-        return f"y = x\nfor _ in range(work): y = {step}"
+        step = "~x" if spec.dtype == "bool" else "x + 1"  # x + 1 would be integers
+        # One kernel: no more than about a thousand wait in a queue.
+        return f"cupy_sleep((1,), (1,), (work * 500,))\ny = {step}"
 
     def current_stream(self, device: str) -> int | None:
         import cupy

@@ -241,7 +241,8 @@ _CREATE = {
 # On the CPU one compiled loop, because JAX blocks the caller with more than 32 calls in flight;
 # with arithmetic beside the cosine, because XLA counts only that and runs what it finds cheap in
 # the caller's thread. On CUDA one call for each unit, because XLA asks the device at each turn
-# of a loop whether to go on, which blocks the caller.
+# of a loop whether to go on, which blocks the caller; and of 32 calls, which is all that may wait
+# there too, each is of many products, so that 3 ms or more are in each.
 _QUEUE_SETUP = {
     "cpu": """\
 @jax.jit
@@ -250,17 +251,16 @@ def jax_queue(x, work):
     return jnp.where(z[0] > 4, jnp.zeros_like(x), x)
 """,
     "cuda": """\
-jax_start = jax.device_put(jnp.ones((2048, 2048)), next(iter(x.devices())))
-jax_queue = jax.jit(lambda z: jnp.cos(z @ z))
+jax_many = jax.jit(lambda z: [z := jnp.cos(z @ z) for _ in range(64)][-1])
 jax_end = jax.jit(lambda x, z: jnp.where(z[0, 0] > 4, jnp.zeros_like(x), x))
 """,
 }
 _ENQUEUE = {
     "cpu": "y = jax_queue(x, work)\n",
     "cuda": """\
-jax_load = jax_start
+jax_load = jnp.ones((2048, 2048), device=jax.devices('cuda')[0])
 for _ in range(work):
-    jax_load = jax_queue(jax_load)
+    jax_load = jax_many(jax_load)
 y = jax_end(x, jax_load)
 """,
 }

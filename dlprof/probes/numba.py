@@ -47,8 +47,11 @@ _CUDA_SETUP = """\
 import numba.cuda
 @numba.cuda.jit
 def kernel(x): pass
+"""
+_INCREASE = """\
 @numba.cuda.jit
-def increase(x):
+def increase(x, work):
+    for _ in range(work): numba.cuda.nanosleep(500_000)
     for i in range(numba.cuda.grid(1), x.size, numba.cuda.gridsize(1)): x[i] += 1
 """
 
@@ -162,7 +165,7 @@ class Numba(Probe):
         if spec.dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
             raise Unsupported(f"Numba's arrays are described by NumPy, which has no {spec.dtype}")
         if spec.device == "cuda":
-            return _CUDA_SETUP + _CREATE_CUDA[spec.layout](spec)
+            return "import numba.cuda\n" + _CREATE_CUDA[spec.layout](spec)
         if spec.dtype == "float16":
             raise Unsupported("Numba compiles no float16 for the CPU")
         return _CREATE[spec.layout](spec)
@@ -231,23 +234,34 @@ class Numba(Probe):
         launch = f"stencil[({columns}, {rows}), ({_BLOCK}, {_BLOCK})]"
         return Use(f"{launch}({{x}}, {{weights}}, {{output}})", others, _CUDA_STENCIL)
 
+    def queue_setup(self, spec: ArraySpec) -> str:
+        return _INCREASE if spec.device == "cuda" else ""
+
     def enqueue(self, spec: ArraySpec) -> str | None:
         if spec.device != "cuda":
             return None  # compiled functions have run when they return
         return (
             "y = numba.cuda.device_array_like(x)\n"
             "y.copy_to_device(x)\n"
-            "for _ in range(work): increase[1024, 256](y.ravel(order='A'))"
+            "increase[1024, 256](y.ravel(order='A'), work)"
         )
+
+    def give_back(self, device: str) -> None:
+        if device == "cuda":
+            import numba.cuda
+
+            numba.cuda.current_context().deallocations.clear()
 
     def current_stream(self, device: str) -> int | None:
         if device != "cuda":
             return None
         import numba.cuda
 
-        # This variable turns Numba's handle 0 into the per-thread default stream, which is 2.
-        if int(os.environ.get("NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM") or 0):
-            return 2
+        # These turn Numba's handle 0 into the per-thread default stream, which is 2: the first in
+        # numba.cuda, the second where numba-cuda is built on CUDA's own bindings.
+        for name in ("NUMBA", "CUDA_PYTHON"):
+            if os.environ.get(f"{name}_CUDA_PER_THREAD_DEFAULT_STREAM") not in (None, "", "0"):
+                return 2
         return int(numba.cuda.default_stream().handle)
 
 

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dlprof.clean import clean, first_line
 from dlprof.environments import environments_of
 from dlprof.quantity import plain_time, size_text
-from dlprof.reports import command, placement, race
+from dlprof.reports import command, placement
 from dlprof.reports.answer import answers
 from dlprof.reports.circumstances import foreign_text, packages, processes_text
 from dlprof.reports.findings import pairs_text
+from dlprof.reports.footnotes import footnotes
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import Column, measures_of, varying
 from dlprof.session import FindingRecord, Header
@@ -128,7 +129,7 @@ def _paths(rows: Sequence[Row]) -> Iterator[str]:
     )
     if len(measured) > MOST_ROWS:
         yield f"… and {len(measured) - MOST_ROWS:,} more in the session file"
-    yield from (prose(note) for note in race.notes(measured))
+    yield from (prose(note) for note in footnotes(measured))
 
 
 def _loops(rows: Sequence[Row]) -> Iterator[str]:

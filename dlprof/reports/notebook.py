@@ -11,6 +11,7 @@ from html import escape
 from dlprof.clean import clean
 from dlprof.reports import command
 from dlprof.reports.answer import answers
+from dlprof.reports.footnotes import footnotes
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import Column, measures_of, varying
@@ -60,6 +61,7 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
     lines = "".join(_line(row, columns) for row in measured[:MOST_ROWS])
     yield f"<table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table>"
     yield _more(len(measured) - MOST_ROWS, "paths")
+    yield from (f"<p>{_text(note)}</p>" for note in footnotes(measured))
 
 
 def _line(row: Row, columns: Sequence[Column]) -> str:

@@ -9,7 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from dlprof.clean import clean, first_line
-from dlprof.quantity import is_narrow, loop_time_text, plain_time, ratio_text
+from dlprof.quantity import (
+    is_narrow,
+    loop_time_text,
+    plain_time,
+    process_medians,
+    times_text,
+)
 from dlprof.reports.answer import listed
 from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row
@@ -55,6 +61,8 @@ def _answer(rows: Sequence[Row], where: str) -> str:
     kinds = _by_kind(rows)
     if _TOLD in kinds:
         text = _costliest(max(kinds[_TOLD], key=_part))
+    elif _DISTURBED in kinds:
+        text = f"{_BY_OTHERS}, so whether hoisting pays is not known."
     elif _UNSURE in kinds:
         text = "the processes do not agree, so whether hoisting pays is not known."
     elif _ALIKE in kinds:
@@ -74,6 +82,10 @@ def _answer(rows: Sequence[Row], where: str) -> str:
 
 
 _TOLD, _UNSURE, _ALIKE, _PART, _SINGLE = "told", "unsure", "alike", "part", "single"
+_DISTURBED = "disturbed"
+_BY_OTHERS = "other programs may have made the times of these loops"
+MARK = "?"
+"""Behind the time of a loop that other programs may have made."""
 
 
 def _by_kind(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -86,6 +98,8 @@ def _by_kind(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def _kind(row: Row, found: Placement, share: Share) -> str:
+    if any(is_disturbed(one) for one in (found.in_loop, found.hoisted)):
+        return _DISTURBED
     if _pays_from(found) is not None:
         return _TOLD
     if share.ci95 is None:
@@ -147,11 +161,18 @@ def cell(title: str) -> Callable[[Row], str]:
         if title == "share":
             return part_text(found.share)
         if title == "pays from":
-            pays = _pays_from(found)
+            disturbed = any(is_disturbed(one) for one in (found.in_loop, found.hoisted))
+            pays = None if disturbed else _pays_from(found)
             return "-" if pays is None else f"{pays:,}"
-        return loop_time_text(getattr(found, title.replace("-", "_")))
+        measure = getattr(found, title.replace("-", "_"))
+        return loop_time_text(measure) + (MARK if is_disturbed(measure) else "")
 
     return text
+
+
+def is_disturbed(measure: TimeMeasure | None) -> bool:
+    """Whether the time of a loop may be that of other programs."""
+    return measure is not None and measure.is_disturbed
 
 
 def share_text(share: Share | None) -> str:
@@ -159,12 +180,12 @@ def share_text(share: Share | None) -> str:
     if share is None:
         return "-"
     if share.ci95 is None:
-        return f"~{100 * share.median:.0f} %"
+        return f"~{round(100 * share.median)} %"
     if share.half is None or not share.is_known:
         return "?"
     half = 100 * share.half
     shown = "<1" if half < 0.5 else f"{half:.0f}"  # noqa: PLR2004 - no interval is of nothing
-    return f"{100 * share.median:.0f} ±{shown} %"
+    return f"{round(100 * share.median)} ±{shown} %"
 
 
 def part_text(share: Share | None) -> str:
@@ -197,6 +218,7 @@ _NOT_TOLD = {
     _ALIKE: "Not told apart, inside the loop and before it",
     _SINGLE: "One process has no interval, so that from where on hoisting pays is unknown",
     _UNSURE: "The processes do not agree on its part of the loop",
+    _DISTURBED: f"{MARK} Other programs may have made these times",
 }
 
 
@@ -228,10 +250,30 @@ def _implicit(rows: Sequence[Row]) -> list[str]:
         return [f"Handed x itself, {consumer} refuses: {reason}"] if reason else []
     first = times[0]
     text = f"Handed x itself, {consumer} takes {loop_time_text(first.implicit)} per iteration"
-    hoisted = min((_median(one.hoisted) for one in times if one.hoisted), default=0.0)
-    if hoisted > 0:
-        text += f", {ratio_text(_median(first.implicit) / hoisted)} times the best hoisted loop"
-    return [f"{text}."]
+    hoisted = [one.hoisted for one in times if one.hoisted and one.hoisted.median_ns > 0]
+    best = min(hoisted, key=_median, default=None)
+    return [f"{text}{_beside_hoisted(first.implicit, best)}."]
+
+
+def _beside_hoisted(implicit: TimeMeasure | None, hoisted: TimeMeasure | None) -> str:
+    """How many times the best hoisted loop it takes, where the two can be told apart."""
+    if implicit is None or hoisted is None:
+        return ""
+    longer, shorter = sorted((implicit, hoisted), key=_median, reverse=True)
+    told = _times(longer, shorter)
+    if not told:
+        return ", which cannot be told from the best hoisted loop"
+    if longer is implicit:
+        return f", {told} times the best hoisted loop"
+    return f"; the best hoisted loop takes {told} times as long"
+
+
+def _times(longer: TimeMeasure, shorter: TimeMeasure) -> str:
+    """Empty where the intervals overlap, or there are none."""
+    ends = longer.ci95_ns, shorter.ci95_ns
+    if all(ends) and ends[0] and ends[1] and ends[0][0] <= ends[1][1]:
+        return ""
+    return times_text(longer, shorter, process_medians(longer), process_medians(shorter))
 
 
 def _refusal(rows: Sequence[Row]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dlprof.quantity import brief_text, plain_time, ratio_text
+from dlprof.quantity import brief_text, plain_time, ratio_text, times_text
 from dlprof.reports import trip_answer, trips_in_a_row
 from dlprof.reports.answer import KINDS, slower
 from dlprof.reports.cell_text import told_speed, why_not_known
@@ -46,6 +46,17 @@ class Trip:
         return self.there.is_known and slower(self.back, self.there)
 
     @property
+    def times(self) -> str:
+        """``3.3``: how many times as long the slower direction takes; ``at least 3.3`` where its
+        processes differ much. Empty where they leave no number.
+        """
+        there, back = self.there, self.back
+        if there.ready is None or back.ready is None:
+            return ratio_text(self.ratio)
+        medians = there.process_medians_ns, back.process_medians_ns
+        return times_text(there.ready, back.ready, *medians)
+
+    @property
     def trip_ns(self) -> float:
         return self.there.cost_ns + self.back.cost_ns
 
@@ -81,7 +92,8 @@ def text(trip: Trip, made: Sequence[InARow] = ()) -> str:
 
     ``made`` are the trips in a row of the session; those of this pair and array are told.
     """
-    ratio = f"{ratio_text(trip.ratio)} times as long as back" if trip.differs else "not told apart"
+    longer = f"{trip.times} times as long as back" if trip.times else "longer than back"
+    ratio = longer if trip.differs else "not told apart"
     lines = [
         f"{trip.there.frameworks} and back, {trip.array}: {ratio}",
         f"    there {_side(trip.there)}",
@@ -121,7 +133,8 @@ def _lopsided(rows: Sequence[Row]) -> str:
     waits = [trip for trip in found if "waits" in trip.there.loaded + trip.back.loaded]
     text = (
         f"Of {len(found)} round trips, {len(lopsided)} cost more in one direction. The most"
-        f" lopsided is {_directions(worst)}, {ratio_text(worst.ratio)} times; {_why(worst)}."
+        f" lopsided is {_directions(worst)}{f', {worst.times} times' if worst.times else ''};"
+        f" {_why(worst)}."
     )
     if waits:
         text += (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dlprof.quantity import plain_time, ratio_text
+from dlprof.quantity import brief_text, times_text
 from dlprof.reports.answer import slower
 from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row
@@ -75,9 +75,8 @@ def answer(rows: Sequence[Row]) -> str:
         worst = max(differing, key=lambda line: _ratio(line) or 0.0)
         slow, fast = _ends(worst)
         text += (
-            f" Most of all {worst.code}: {plain_time(slow.cost_ns)} in {slow.environment},"
-            f" {plain_time(fast.cost_ns)} in {fast.environment},"
-            f" {ratio_text(slow.cost_ns / fast.cost_ns)} times."
+            f" Most of all {worst.code}: {_brief(slow)} in {slow.environment},"
+            f" {_brief(fast)} in {fast.environment}{_times(slow, fast)}."
         )
     return text
 
@@ -128,6 +127,19 @@ def _ratio(line: Line) -> float | None:
         if not long or not short or min(long) <= UNREPEATED * max(short):
             return None
     return slow.cost_ns / fast.cost_ns
+
+
+def _brief(row: Row) -> str:
+    return brief_text(row.ready, row.process_medians_ns) if row.ready is not None else "-"
+
+
+def _times(slow: Row, fast: Row) -> str:
+    """How many times as long; nothing where the processes leave no number."""
+    if slow.ready is None or fast.ready is None:
+        return ""
+    medians = slow.process_medians_ns, fast.process_medians_ns
+    told = times_text(slow.ready, fast.ready, *medians)
+    return f", {told} times" if told else ""
 
 
 def _is_repeated(line: Line) -> bool:

@@ -14,12 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from dlprof.clean import first_line
+from dlprof.probes.base import DTYPES
 from dlprof.quantity import size_text, time_text
-from dlprof.reports import circumstances, findings, first_call, ingest, placement, race, steps
+from dlprof.reports import circumstances, findings, first_call, ingest, placement, steps
 from dlprof.reports.answer import answers, listed
 from dlprof.reports.cell_text import (
-    WHY_DISTURBED,
-    WHY_SCATTERED,
     device_text,
     fault_text,
     kept_text,
@@ -27,6 +26,7 @@ from dlprof.reports.cell_text import (
     owner_text,
     speed_text,
 )
+from dlprof.reports.footnotes import footnotes
 from dlprof.reports.row import Row, suspected
 from dlprof.session import Header
 
@@ -138,11 +138,16 @@ def _heading(header: Header, rows: Sequence[Row]) -> Text:
         fixed = [column.cell(rows[0]) for column in COLUMNS if _is_fixed(column, rows)]
         size = (
             f" ({size_text(rows[0].size_bytes)})"
-            if len({row.size_bytes for row in rows}) == 1
+            if len({row.size_bytes for row in rows}) == 1 and _is_size_known(rows[0])
             else ""
         )
         text.append(("  ".join(fixed) + size).lstrip() + "\n", style="bold")
     return text.append_text(circumstances.compose(header))
+
+
+def _is_size_known(row: Row) -> bool:
+    """An array without bytes has no elements; else the dtype is one that dlprof does not know."""
+    return row.size_bytes > 0 or row.dtype in DTYPES
 
 
 def _is_fixed(column: Column, rows: Sequence[Row]) -> bool:
@@ -235,7 +240,7 @@ def _only(group: Sequence[Row], rows: Sequence[Row]) -> str:
 
 
 def _notes(measured: Sequence[Row]) -> list[RenderableType]:
-    lines: dict[str, None] = dict.fromkeys(_footnotes(measured))
+    lines: dict[str, None] = dict.fromkeys(footnotes(measured))
     for row in measured:
         if row.status != "ok":
             lines[f"{row.code}: {row.status}: {first_line(row.reason)}"] = None
@@ -251,27 +256,6 @@ def _notes(measured: Sequence[Row]) -> list[RenderableType]:
     if len(lines) > MOST_REASONS:
         shown.append(Text(f"… and {len(lines) - MOST_REASONS:,} more notes in the session file"))
     return [Text(), *shown] if shown else []
-
-
-def _footnotes(measured: Sequence[Row]) -> list[str]:
-    """What the star of a result means, of which paths, where it means several things; which times
-    are disturbed or scattered; and what a mark of torn copies means.
-    """
-    paths: dict[str, list[str]] = {}
-    for row in measured:
-        if row.depends:
-            paths.setdefault(row.depends, []).append(row.code)
-    disturbed = [row.code for row in measured if row.disturbed]
-    scattered = [row.code for row in measured if row.scattered and not row.disturbed]
-    lines = [
-        f"{why}: {listed(codes)}"
-        for why, codes in ((WHY_DISTURBED, disturbed), (WHY_SCATTERED, scattered))
-        if codes
-    ]
-    lines += race.notes(measured)
-    if len(paths) == 1:
-        return [*(f"* {depends}" for depends in paths), *lines]
-    return [*(f"* {depends}: {listed(codes)}" for depends, codes in paths.items()), *lines]
 
 
 def _needs(row: Row, measured: Sequence[Row]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dlprof import changed
+from dlprof.errors import NoReproducer
 from dlprof.repro.effect import Effect
 from dlprof.repro.lines import block
 from dlprof.repro.subject import Subject
@@ -16,6 +17,8 @@ def effect(subject: Subject) -> Effect:
     """The worst of what the call was seen to change, at an array of the size that was looked at."""
     evidence, kind = _seen(subject)
     subject = subject.as_made(evidence)
+    if subject.is_own and kind == changed.EARLIER_RESULT:
+        raise NoReproducer("it takes two arrays, and the setup of your own makes one")
     by_address = mapping(mapping(evidence["changed"])[kind]).get("same_address") is True
     show = _one_address if by_address else SHOWN[kind]
     symptom = f"{subject.code} {changed.CHANGES[kind].does}"
@@ -37,7 +40,8 @@ def _source(subject: Subject, create: str) -> str:
         create,
         f"before = {subject.source('values')}",
         subject.convert(),
-        f"changed = int((before != {subject.source('values')}).sum())",
+        f"after = {subject.source('values')}",
+        f"changed = {subject.differing('before', 'after')}",
         'print(changed, "of", before.size, "values of x were changed by the call")',
         "return changed > 0",
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dlprof.repro.effect import Effect
 from dlprof.repro.lines import block, inside
 from dlprof.repro.sharing import compared
@@ -16,6 +18,7 @@ def timed(function):
     return min(Timer(function).repeat(5, calls)) / calls * 1e6
 """
 GAP_US = thresholds.SLOW_GAP_NS / 2 / 1e3
+NAMES_USED = re.compile(r"\bused\b")
 HYSTERESIS = 2
 """A time that a rule calls longer from so many times on is gone only below half of that."""
 
@@ -50,6 +53,7 @@ def asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -> Eff
     """One direction costs many times the other."""
     back = compared(other)
     ratio = thresholds.ASYMMETRIC_RATIO / HYSTERESIS
+    gap_us = thresholds.ASYMMETRIC_GAP_NS / HYSTERESIS / 1e3
     body = block(
         TIMED,
         subject.create_as_seen(),
@@ -59,7 +63,7 @@ def asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -> Eff
         back.function("back"),
         "back_us = timed(back)",
         'print(f"there: {there_us:.2f} us, back: {back_us:.2f} us")',
-        f"return there_us > {ratio:g} * back_us + {GAP_US:g}",
+        f"return there_us > {ratio:g} * back_us and there_us - back_us > {gap_us:g}",
     )
     there = f"{subject.result.case.producer} to {subject.result.case.consumer}"
     symptom = f"from {there}, {subject.code} takes many times as long as {back.code} back"
@@ -68,8 +72,13 @@ def asymmetric(subject: Subject, other: Subject | None, _: FindingRecord) -> Eff
 
 def in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """A loop with the conversion inside, beside one with the conversion before it."""
-    use, use_before = (subject.converted("use", y) for y in ("y", "converted"))
+    wait = subject.wait_for_result("used")
+    name = "used = " if NAMES_USED.search(wait) else ""
+    use, use_before = (
+        block(f"{name}{subject.converted('use', y)}", wait) for y in ("y", "converted")
+    )
     share = thresholds.LOOP_SHARE / HYSTERESIS
+    gap_us = thresholds.LOOP_GAP_NS / HYSTERESIS / 1e3
     body = block(
         subject.create_as_seen(),
         subject.function("convert"),
@@ -81,7 +90,8 @@ def in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
         "turns = [[Timer(way).timeit(calls) for way in (inside, before)] for _ in range(25)]",
         "times = tuple(min(found) / calls * 1e6 for found in zip(*turns))",
         'print("one turn: %.2f us with the conversion inside, %.2f us with it before" % times)',
-        f"return times[0] - times[1] > {share:g} * times[0]",
+        "part = times[0] - times[1]",
+        f"return part > {share:g} * times[0] and part > {gap_us:g}",
     )
     return Effect(f"{subject.code} takes a good part of a loop", body, TIMER)
 

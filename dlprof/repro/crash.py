@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from dlprof.errors import NoReproducer
@@ -11,9 +12,12 @@ from dlprof.repro.subject import Subject
 from dlprof.session import FindingRecord
 
 CONVERSIONS = 100
-LIMIT_S = 60
-SHORT_S = 10
-"""A conversion that gave no answer within a shorter limit is not waited for as long."""
+ENOUGH_S = 20
+"""A slow conversion is repeated for so long, and no longer."""
+LIMIT_S = 300
+"""For the whole process, its imports and the array included."""
+SHORTEST_S, LONGEST_S = 10, 600
+"""Of a conversion that gave no answer within its limit, the limits that a script sets it."""
 SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]{2,9})\b")
 LATE = re.compile(r"no answer within ([0-9]{1,6}(?:\.[0-9]{1,6})?(?:e\+[0-9]{1,2})?) s")
 
@@ -25,19 +29,44 @@ def crash(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect
             "the process was lost in an instrument, which converts in ways of its own; alone, the"
             " conversion came back"
         )
-    child = block(
+    reason = f"{subject.result.reason or ''} {finding.summary}"
+    killed, late = SIGNAL.search(reason), LATE.search(reason)
+    if late:
+        limit_s = math.ceil(min(max(float(late[1]), SHORTEST_S), LONGEST_S))
+        child = _answering(subject, _once(subject, limit_s))
+        symptom = f"{subject.code} gives no answer within {limit_s} s"
+        run = _started(limit_s + LIMIT_S)
+        return in_child(symptom, child, run, ("import signal",))
+    how = f"kills the process{f' ({killed[1]})' if killed else ''}"
+    child = _answering(subject, _again(subject))
+    return in_child(f"{subject.code} {how}", child, imports=("from time import perf_counter",))
+
+
+def _answering(subject: Subject, conversions: str) -> str:
+    """Make the array and convert it; a refusal is an answer."""
+    return block(
         subject.create(),
-        "try:",
-        inside(f"for _ in range({CONVERSIONS}):\n{inside(subject.discarded())}"),
+        f"try:\n{inside(conversions)}",
         "except (BufferError, RuntimeError, ValueError) as refusal:  # this is an answer",
         '    print("it refuses:", refusal)',
         "return False",
     )
-    reason = f"{subject.result.reason or ''} {finding.summary}"
-    killed, late = SIGNAL.search(reason), LATE.search(reason)
-    how = "never returns" if late else f"kills the process{f' ({killed[1]})' if killed else ''}"
-    limit_s = min(max(float(late[1]), SHORT_S), LIMIT_S) if late else LIMIT_S
-    return in_child(f"{subject.code} {how}", child, _patient(limit_s))
+
+
+def _once(subject: Subject, limit_s: int) -> str:
+    return block(
+        f"signal.alarm({limit_s})  # ends the process if there is no answer by then",
+        subject.discarded(),
+        "signal.alarm(0)",
+    )
+
+
+def _again(subject: Subject) -> str:
+    turn = block(subject.discarded(), "if perf_counter() > end:\n    break")
+    return block(
+        f"end = perf_counter() + {ENOUGH_S}",
+        f"for _ in range({CONVERSIONS}):\n{inside(turn)}",
+    )
 
 
 def in_child(symptom: str, child: str, run: str = "", imports: tuple[str, ...] = ()) -> Effect:
@@ -53,12 +82,3 @@ def in_child(symptom: str, child: str, run: str = "", imports: tuple[str, ...] =
 
 def _started(limit_s: float) -> str:
     return f'child = subprocess.run([sys.executable, __file__, "convert"], timeout={limit_s:g})'
-
-
-def _patient(limit_s: float) -> str:
-    """Start the child, where no answer in time is the problem itself."""
-    return block(
-        f"try:\n{inside(_started(limit_s))}",
-        "except subprocess.TimeoutExpired:",
-        f'    print("no answer within {limit_s:g} s")\n    return True',
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import fill
 
 from dlprof import versions
@@ -65,7 +65,7 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     if show is None:
         raise NoReproducer(f"this dlprof has no reproducer for {clean(finding.rule, 40)}")
     subjects = _subjects(session, finding)
-    _check_own(subjects[0], finding, session)
+    _check_own(subjects[0], finding)
     session = seen_from(session, finding.results)
     try:
         effect = show(subjects[0], subjects[1] if len(subjects) > 1 else None, finding)
@@ -91,15 +91,17 @@ OWN_CODE = "code:"
 """How the source of probes begins that are made of a user's own text."""
 
 
-def _check_own(one: Subject, finding: FindingRecord, session: Session) -> None:
+def _is_own(session: Session) -> bool:
+    files = session.request.get("probe_files")
+    return isinstance(files, list | tuple) and any(str(one).startswith(OWN_CODE) for one in files)
+
+
+def _check_own(one: Subject, finding: FindingRecord) -> None:
     """Raise :class:`NoReproducer` where a user's own setup makes the source, and what it makes
     cannot be exchanged, or made again.
     """
-    case = one.result.case
-    named = case.source != "x" and finding.rule in OF_X
-    files = session.request.get("probe_files")
-    own = isinstance(files, list | tuple) and any(str(one).startswith(OWN_CODE) for one in files)
-    if named or (own and finding.rule in MADE_ANEW):
+    named = one.result.case.source != "x" and finding.rule in OF_X
+    if named or (one.is_own and finding.rule in MADE_ANEW):
         raise NoReproducer(
             "the source is made by a setup of your own, and the script would need others like it"
         )
@@ -110,7 +112,8 @@ def _subjects(session: Session, finding: FindingRecord) -> list[Subject]:
     indices = [*finding.results[:1], *(() if finding.against is None else (finding.against,))]
     if not finding.results or not all(0 <= index < len(session.results) for index in indices):
         raise NoReproducer("the finding names no result of the session")
-    return [subject(session.results[index]) for index in indices]
+    own = _is_own(session)
+    return [replace(subject(session.results[index]), is_own=own) for index in indices]
 
 
 def _parts(effect: Effect, subjects: Sequence[Subject], session: Session) -> list[str]:

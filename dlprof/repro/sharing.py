@@ -99,7 +99,8 @@ def layout_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Ef
 def read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The result lets memory be written that its owner calls read-only."""
     flags, asked = _flags(subject)
-    before, shown = _by_address(subject) if _is_not_written(subject) else _by_write(subject)
+    unwritten = subject.is_own or _is_not_written(subject)
+    before, shown = _by_address(subject) if unwritten else _by_write(subject)
     body = block(
         subject.create("view"),
         subject.convert(),

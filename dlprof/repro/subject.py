@@ -31,6 +31,8 @@ class Subject:
     recipe: Recipe
     own_code: str = ""
     """The conversion of an array of another shape, where the shape stands in it."""
+    is_own: bool = False
+    """Whether a setup of the user's own makes the source: its values may be NaN, or all ones."""
     own_shape: tuple[int, ...] | None = None
     """Of the array that an instrument made, where it was another than the case's."""
 
@@ -102,13 +104,22 @@ class Subject:
         values = self.converted("values", y)
         return values if self.has("source", "shape") else f"({values}).ravel()"
 
+    def differing(self, before: str, after: str) -> str:
+        """An expression of how many values of two arrays differ, by their names."""
+        if not self.is_own:
+            return f"int(({before} != {after}).sum())"
+        both_nan = f"({before} != {before}) & ({after} != {after})"
+        return f"int((({before} != {after}) & ~({both_nan})).sum())"
+
     def has(self, side: str, idiom: str) -> bool:
         """Whether ``source`` or ``result`` knows an idiom."""
         return idiom in (self.recipe.source if side == "source" else self.recipe.result)
 
     @property
     def writable(self) -> bool:
-        """Whether the producer can be told to write the source."""
+        """Whether a write to the source shows, and the producer can be told to do it."""
+        if self.is_own:
+            return False
         return self.has("source", "write") and self.result.case.layout not in CANNOT_BE_WRITTEN
 
     def wait_for_source(self, x: str = "y") -> str:

@@ -34,7 +34,8 @@ def wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effe
     body = block(
         subject.create(),
         subject.convert(),
-        f"wrong = int(({subject.source('values')} != {subject.values_like_source()}).sum())",
+        f"values = {subject.source('values')}, {subject.values_like_source()}",
+        f"wrong = {subject.differing('values[0]', 'values[1]')}",
         'print(wrong, "values of y differ from those of x")',
         "return wrong > 0",
     )

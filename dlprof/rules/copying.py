@@ -9,7 +9,7 @@ from dlprof.rules import alignment, thresholds, traced, words
 from dlprof.rules.known import Known, mapping, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import is_known, longer_by_itself, surely_saved_ns
+from dlprof.rules.timing import compared, is_known, longer_by_itself, surely_saved_ns
 
 HOST_PROTOCOL = "numpy"
 """The protocol of a host array in between."""
@@ -32,7 +32,7 @@ def avoidable_copy(survey: Survey) -> Iterator[Claim]:
             f"{words.codes(ranked)} {words.several(ranked, 'copies', 'copy')} although another path"
             f" from {worst.pair_text} is a view{words.of_first(ranked)}: {words.time(worst)}"
             f" against {words.time(view)}",
-            {"cost_ns": saved, "copy_ns": worst.modes_ns[0], "view_ns": view.modes_ns[1]},
+            {"cost_ns": saved or None, **compared(("copy", worst), ("view", view))},
             words.instead_of(worst, view, f"is a view{survey.where(view)}"),
             against=view,
         )

@@ -11,7 +11,7 @@ from dlprof.rules.alignment import aligned_as
 from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import is_known, longer_by_itself, surely_saved_ns
+from dlprof.rules.timing import compared, is_known, longer_by_itself, surely_saved_ns
 from dlprof.session import Result
 
 
@@ -31,7 +31,7 @@ def slow_path(survey: Survey) -> Iterator[Claim]:
             ranked,
             f"{words.codes(ranked)}, {kind}{words.several(ranked, '', ' each')},"
             f" {_as_long(ranked, words.longer_text(worst, best, _than(survey, best)))}",
-            {"cost_ns": saved, "slow_ns": worst.modes_ns[0], "fast_ns": best.modes_ns[1]},
+            {"cost_ns": saved or None, **compared(("slow", worst), ("fast", best))},
             words.instead_of(worst, best, f"is {kind} too{survey.where(best)}"),
             against=best,
         )
@@ -114,14 +114,14 @@ def asymmetric(survey: Survey) -> Iterator[Claim]:
     ]
     for found in by(slow, lambda both: both[0].pair).values():
         case, back = max(found, key=lambda both: both[0].cost_ns / both[1].cost_ns)
-        cases = [case, back, *(one for both in found for one in both if both[0] is not case)]
+        cases = [case, *(there for there, _ in found if there is not case)]
         yield Claim(
             "info",
             cases,
             f"from {case.pair_text} costs {words.time(case)} at best ({_kind(case)}), back"
             f" {words.time(back)} ({_kind(back)}){words.longer_text(case, back, '')}"
             f"{words.where(case, cases)}",
-            {"there_ns": case.modes_ns[0], "back_ns": back.modes_ns[1]},
+            compared(("there", case), ("back", back)),
             f"Fastest there: {words.code(case)}{'' if survey.safe(case) else UNSAFE};"
             f" back: {words.code(back)}.",
             against=back,

@@ -6,6 +6,7 @@ import statistics
 
 from dlprof.quantity import repeated
 from dlprof.rules import thresholds
+from dlprof.rules.known import Known
 from dlprof.session import TimeMeasure
 
 
@@ -45,6 +46,15 @@ def longer_by_itself(
     """The same of two times of which both are known, which is what may be told of paths."""
     known = is_known(longer) and is_known(shorter)
     return known and clearly_longer(longer, shorter, ratio, gap_ns)
+
+
+def compared(longer: tuple[str, Known], shorter: tuple[str, Known]) -> dict[str, float]:
+    """Evidence: the times that are compared, by name; of one that falls into modes which it is."""
+    found = {}
+    for place, mode, (name, case) in ((0, "fastest", longer), (1, "slowest", shorter)):
+        several = case.modes_ns[0] != case.modes_ns[1]
+        found[f"{name}_{mode}_mode_ns" if several else f"{name}_ns"] = case.modes_ns[place]
+    return found
 
 
 def is_known(measure: TimeMeasure | None) -> bool:

@@ -27,12 +27,29 @@ UNTOUCHED = (
     f" `y` may continue to be used just like arrays created in other ways” ({SEMANTICS})."
 )
 
+NO_NORM = "No specification promises a view of arrays that are handed over in this way."
+SPEC = "https://nvidia.github.io/numba-cuda/user/cuda_array_interface.html"
+ARRAY_INTERFACE = "https://numpy.org/doc/stable/reference/arrays.interface.html"
+BUFFER = "https://docs.python.org/3/c-api/buffer.html"
+KEPT_ALIVE = {
+    "cuda-array-interface": "The result keeps its source alive, or its documentation says that it"
+    " does not. The specification leaves it to the user: “The User code must preserve the lifetime"
+    f" of the object owning the data” ([CUDA Array Interface, lifetime management]({SPEC})).",
+    "array-interface": "“A reference to the object exposing the array interface must be stored by"
+    " the new object if the memory area is to be secured”"
+    f" ([array interface protocol]({ARRAY_INTERFACE})).",
+    "buffer": "The result holds the buffer of its source, which keeps the memory alive until it is"
+    f" released ([buffer protocol]({BUFFER})).",
+}
+"""By protocol: who keeps the memory of a view alive, where that is not DLPack's deleter."""
+BY_DLPACK = ("dlpack", "dlpack-capsule")
+
 EXPECTED = {
     "DLP001": "The call returns without waiting for the work, and orders it instead. " + ORDERED,
     "DLP002": "The call waits for the work on its source at most. " + ORDERED,
     "DLP003": "Whoever uses the result sees its values. " + ORDERED,
-    "DLP004": "The result is a view: another way between the same frameworks gives one."
-    f" {ZERO_COPY}",
+    "DLP004": "The result is a view, which shows later writes to its source: another way between"
+    f" the same frameworks gives one. {ZERO_COPY}",
     "DLP005": "A copy needs the memory of one array at its peak, a view none.",
     "DLP006": f"Source and result are on the device, and the data stay there. {ZERO_COPY}",
     "DLP007": SAME,
@@ -115,8 +132,22 @@ def expected(finding: FindingRecord, result: Result) -> str:
     if finding.rule == "DLP008" and changed.first(Known(0, result).changed):
         return UNTOUCHED
     found = EXPECTED.get(finding.rule, "See the rule's page.")
+    if result.case.protocol not in BY_DLPACK:
+        found = _without_dlpack(finding.rule, result.case.protocol, found)
     said = SAID_OF_TIME.get(result.case.consumer) if finding.rule == "DLP020" else None
     return f"{found} {said}" if said else found
+
+
+def _without_dlpack(rule: str, protocol: str, text: str) -> str:
+    """What is expected of arrays that are handed over otherwise: what DLPack promises is none."""
+    if rule == "DLP010":
+        return "Nothing stays behind when the result is dropped."
+    if rule == "DLP011":
+        return KEPT_ALIVE.get(protocol, "The memory lives as long as the result.")
+    if rule == "DLP009":
+        return "The result of a read-only array cannot be written, or is a copy."
+    norm = NO_NORM if rule in ("DLP004", "DLP017") else ""
+    return " ".join(filter(None, (text.replace(ZERO_COPY, "").strip(), norm)))
 
 
 def _documented(result: Result) -> str:

@@ -30,11 +30,17 @@ WORDS = {
     "streams": "on which streams",
     "waits": "what it waits for besides",
     "slow_ns": "the slow path, per call",
+    "slow_fastest_mode_ns": "the slow path, per call in its fastest mode",
     "fast_ns": "the fastest path that gives the same, per call",
+    "fast_slowest_mode_ns": "the fastest path that gives the same, per call in its slowest mode",
     "copy_ns": "the copy, per call",
+    "copy_fastest_mode_ns": "the copy, per call in its fastest mode",
     "view_ns": "the view, per call",
-    "there_ns": "there, at best",
-    "back_ns": "back, at best",
+    "view_slowest_mode_ns": "the view, per call in its slowest mode",
+    "there_ns": "there, by the best path",
+    "there_fastest_mode_ns": "there, by the best path in its fastest mode",
+    "back_ns": "back, by the best path",
+    "back_slowest_mode_ns": "back, by the best path in its slowest mode",
     "host_ns": "until the call returns",
     "ready_ns": "until the values are there",
     "documented": "the documentation says",
@@ -43,7 +49,7 @@ WORDS = {
     "peak_arrays": "memory at the peak, in arrays",
     "refused_ns": "time of the refused request",
     "size_bytes": "size at which it was seen",
-    "bytes_per_conversion": "bytes left by each conversion",
+    "bytes_per_conversion": "memory left by each conversion",
     "references_per_conversion": "references to the source left by each conversion",
     "objects_per_conversion": "blocks of Python's memory left by each conversion",
     "conversions": "conversions that were counted",
@@ -77,7 +83,8 @@ def measured(results: Sequence[Result], other: Result | None, session: Session) 
 def _foot(results: Sequence[Result], session: Session) -> str:
     """What the times are; of intervals, ranges and modes only where there are some."""
     shown = [text for result in results if (text := _cost(row_of(result)))]
-    rounds = f"{session.rounds} fresh process{'es' if session.rounds != 1 else ''}"
+    most = "" if session.complete else "up to "
+    rounds = f"{most}{session.rounds} fresh process{'es' if session.rounds != 1 else ''}"
     told = [f"Times are per call, until the result's values are there, from {rounds}."]
     told += [meaning for mark, meaning in FORMS.items() if any(mark in text for text in shown)]
     return " ".join(told) if shown else f"No time was measured; {rounds}."
@@ -129,6 +136,7 @@ def _fact(name: str, value: object) -> str:
     if name in WORDS and isinstance(value, bool | str):
         return f"{WORDS[name]}: {public(str(value)).lower()}"
     word, _, unit = name.rpartition("_")
+    unit = "bytes" if name == "bytes_per_conversion" else unit
     amount = number(value)
     if amount is not None and unit in UNITS and amount >= 0:
         return f"{WORDS.get(name, word.replace('_', ' '))}: {UNITS[unit](amount)}"

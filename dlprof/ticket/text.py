@@ -89,7 +89,10 @@ def title(
     parts = re.split(f"({'|'.join(named)})", said[:LONGEST_TITLE]) if named else [said]
     line = "".join(code(part) if part in codes else _spaced(part) for part in parts)
     calls = f", and {more} other call{'' if more == 1 else 's'}" if more else ""
-    return f"{line} (x of {prose(results[0].case.producer, 60)}{calls})" if results else line
+    if not results:
+        return line
+    case = results[0].case
+    return f"{line} ({prose(case.source, 40)} of {prose(case.producer, 60)}{calls})"
 
 
 def _spaced(part: str) -> str:
@@ -105,8 +108,8 @@ def _what(finding: FindingRecord, results: Sequence[Result]) -> str:
         case = results[0].case
         array = f"{case.dtype} {'x'.join(map(str, case.shape)) or 'scalar'}"
         where = (
-            f"`x` is an array of {prose(case.producer, 60)} ({prose(array, 90)}, layout"
-            f" {prose(case.layout, 40)}, on {prose(case.device, 40)}), handed over to"
+            f"{code(case.source)} is an array of {prose(case.producer, 60)} ({prose(array, 90)},"
+            f" layout {prose(case.layout, 40)}, on {prose(case.device, 40)}), handed over to"
             f" {prose(case.consumer, 60)}. The call:\n\n{fenced(case.code, 'python')}"
         )
     return "\n\n".join(filter(None, (f"{prose(finding.summary)}.", where, why)))

@@ -96,12 +96,16 @@ def measure(
     series = _series(bench, subject.convert, spin_ns, round(budget_s * 1e9))
     if min(len(samples) for samples in series.values()) < MIN_SAMPLES:
         return _unknown(SLOW, spin_ns, sample.host_ns)
-    empty = [bench.run(_nothing, spin_ns, cold=False).device_ns for _ in range(MIN_SAMPLES)]
+    empty = {
+        name: [bench.run(_nothing, spin_ns, cold=name == "cold").device_ns for _ in samples]
+        for name, samples in (("warm", range(MIN_SAMPLES)), ("cold", range(MIN_SAMPLES)))
+    }
+    spread_ns = max(max(pairs) - min(pairs) for pairs in empty.values())
     return {
         "verdict": "ok",
         "reason": None,
-        **{name: _estimate(samples, empty) for name, samples in series.items()},
-        "resolution_ns": max(EVENT_RESOLUTION_NS, max(empty) - min(empty)),
+        **{name: _estimate(samples, empty[name]) for name, samples in series.items()},
+        "resolution_ns": max(EVENT_RESOLUTION_NS, spread_ns),
         "spin_ns": spin_ns,
         "host_ns": round(statistics.median(one.host_ns for one in series["warm"])),
     }

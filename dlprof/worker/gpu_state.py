@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +49,10 @@ def read(own_pids: Collection[int] = ()) -> Reading:
         return f"NVML cannot be used: {error}"
     try:
         ours = {os.getpid(), os.getppid(), *own_pids}
-        count = _ask(nvml, nvml.nvmlDeviceGetCount) or 0
+        count = _ask(nvml, "nvmlDeviceGetCount") or 0
         return [_gpu(nvml, index, ours) for index in range(count)]
     finally:
-        _ask(nvml, nvml.nvmlShutdown)
+        _ask(nvml, "nvmlShutdown")
 
 
 def trouble(before: Reading, after: Reading, uuid: str = "") -> str | None:
@@ -93,37 +93,38 @@ def _complaints(gpu: dict[str, Any]) -> Iterator[str]:
 
 
 def _gpu(nvml: Any, index: int, ours: Collection[int]) -> dict[str, Any]:
-    handle = _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
-    milliwatts = _ask(nvml, nvml.nvmlDeviceGetPowerUsage, handle)
+    handle = _ask(nvml, "nvmlDeviceGetHandleByIndex", index)
+    milliwatts = _ask(nvml, "nvmlDeviceGetPowerUsage", handle)
     return {
         "index": index,
-        "name": _text(_ask(nvml, nvml.nvmlDeviceGetName, handle)),
-        "uuid": _text(_ask(nvml, nvml.nvmlDeviceGetUUID, handle)),
-        "sm_clock_mhz": _ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM),
-        "sm_clock_max_mhz": _ask(nvml, nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_SM),
-        "memory_clock_mhz": _ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_MEM),
+        "name": _text(_ask(nvml, "nvmlDeviceGetName", handle)),
+        "uuid": _text(_ask(nvml, "nvmlDeviceGetUUID", handle)),
+        "sm_clock_mhz": _ask(nvml, "nvmlDeviceGetClockInfo", handle, nvml.NVML_CLOCK_SM),
+        "sm_clock_max_mhz": _ask(nvml, "nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_SM),
+        "memory_clock_mhz": _ask(nvml, "nvmlDeviceGetClockInfo", handle, nvml.NVML_CLOCK_MEM),
         "memory_clock_max_mhz": _ask(
-            nvml, nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_MEM
+            nvml, "nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_MEM
         ),
         "throttle_reasons": _throttle_reasons(nvml, handle),
-        "temperature_c": _ask(
-            nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU
-        ),
+        "temperature_c": _ask(nvml, "nvmlDeviceGetTemperature", handle, nvml.NVML_TEMPERATURE_GPU),
         "power_w": None if milliwatts is None else milliwatts / 1_000,
         "other_processes": _other_processes(nvml, handle, ours),
-        "driver_version": _text(_ask(nvml, nvml.nvmlSystemGetDriverVersion)),
+        "driver_version": _text(_ask(nvml, "nvmlSystemGetDriverVersion")),
     }
 
 
 def _throttle_reasons(nvml: Any, handle: Any) -> list[str] | None:
-    bits = _ask(nvml, nvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle)
+    # The name changed with version 12 of the package, the bits did not.
+    names = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+    answers = (_ask(nvml, name, handle) for name in names)
+    bits = next((found for found in answers if found is not None), None)
     if bits is None:
         return None
     return [words for bit, words in THROTTLE_REASONS.items() if bits & bit]
 
 
 def _other_processes(nvml: Any, handle: Any, ours: Collection[int]) -> int | None:
-    processes = _ask(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
+    processes = _ask(nvml, "nvmlDeviceGetComputeRunningProcesses", handle)
     if processes is None:
         return None
     pids = [process.pid for process in processes]
@@ -144,11 +145,11 @@ def _exists_here(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-def _ask(nvml: Any, question: Callable[..., Any], *arguments: Any) -> Any:
-    """Return NVML's answer; None where it has none."""
+def _ask(nvml: Any, question: str, *arguments: Any) -> Any:
+    """Return NVML's answer; None where it has none, or no longer knows the question."""
     try:
-        return question(*arguments)
-    except nvml.NVMLError:
+        return getattr(nvml, question)(*arguments)
+    except (AttributeError, nvml.NVMLError):
         return None
 
 

@@ -101,6 +101,7 @@ def _changed_after_drop(subject: Subject, gpu: Gpu | None, listener: Listener) -
     listener.stage(AFTER_DROP)
     del namespace["x"]
     gc.collect()
+    subject.producer.give_back(subject.spec.device)
     kept = _churn(subject, gpu)
     after = subject.consumer.to_numpy(result).tobytes()
     listener.stage("lifetime release")

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from dlprof.probes.base import WHOLE_LAYOUTS, Probe
 from dlprof.worker import memory
@@ -94,8 +95,23 @@ def own_sides(subject: Subject, gpu: Gpu) -> tuple[Side, Side] | None:
 
 
 def _own_side(probe: Probe, gpu: Gpu) -> Side:
-    stream = gpu.new_stream(blocking=False)
+    stream = stream_for(gpu, probe.name)
     return Side(probe, None if probe.on_stream(stream) is None else stream)
+
+
+_streams: WeakKeyDictionary[Gpu, dict[str, int]] = WeakKeyDictionary()
+
+
+def stream_for(gpu: Gpu, use: str) -> int:
+    """A non-blocking stream, the same for each use.
+
+    A device has few queues (``CUDA_DEVICE_MAX_CONNECTIONS``, 8 by default), and streams that share
+    one wait for each other: with a new stream for each case work would seem ordered that is not.
+    """
+    streams = _streams.setdefault(gpu, {})
+    if use not in streams:
+        streams[use] = gpu.new_stream(blocking=False)
+    return streams[use]
 
 
 def load_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Side]) -> Load:
@@ -125,8 +141,7 @@ def load_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Sid
 def _enqueue(
     subject: Subject, text: str, gpu: Gpu | None, side: Side, namespace: dict[str, Any]
 ) -> Callable[[int], Any]:
-    setup = subject.producer.queue_setup(subject.spec)
-    exec(compile(setup, "<queue setup>", "exec"), namespace)  # noqa: S102 - the probe's own text
+    _prepare(subject.producer.queue_setup(subject.spec), namespace)
     code = compile(text, "<enqueue>", "exec")
 
     def enqueue(work: int) -> Any:
@@ -145,6 +160,25 @@ def _enqueue(
     return spin
 
 
+_prepared: dict[str, dict[str, Any]] = {}
+
+
+def _prepare(setup: str, namespace: dict[str, Any]) -> None:
+    """Run a queue's setup; once per process if it says nothing of ``x``: what it compiles may take
+    seconds, and functions that knew ``x`` would keep it alive.
+    """
+    code = compile(setup, "<queue setup>", "exec")
+    if "x" in code.co_names:
+        exec(code, namespace)  # noqa: S102 - the probe's own text
+        return
+    if setup not in _prepared:
+        without = {name: value for name, value in namespace.items() if name != "x"}
+        before = set(without)
+        exec(code, without)  # noqa: S102 - the probe's own text
+        _prepared[setup] = {name: without[name] for name in without.keys() - before}
+    namespace |= _prepared[setup]
+
+
 def _ready(
     subject: Subject, gpu: Gpu | None, side: Side, namespace: dict[str, Any]
 ) -> tuple[Callable[[Any], None] | None, str]:
@@ -161,13 +195,11 @@ def _ready(
 
 
 def _by_event(gpu: Gpu, stream: int) -> Callable[[Any], None]:
-    event, waiting = gpu.event(), gpu.new_stream(blocking=False)
+    event = gpu.event()
 
     def ready(_result: Any) -> None:
         gpu.record(event, stream)
-        # A stream that does nothing else waits: the device layer has no wait for an event.
-        gpu.wait_event(waiting, event)
-        gpu.synchronize(waiting)
+        gpu.synchronize_event(event)
 
     return ready
 
@@ -216,7 +248,7 @@ def _probe_unrelated(
 
 
 def _unrelated(gpu: Gpu) -> Callable[[int], Callable[[], None]]:
-    stream = gpu.new_stream(blocking=False)
+    stream = stream_for(gpu, "unrelated work")
 
     def queue(duration_ns: int) -> Callable[[], None]:
         gpu.spin(stream, duration_ns)

@@ -167,6 +167,8 @@ def measure_load(load: Load, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str
     _warm(load)
     unit_ns, queueing = calibrate(load, lengths_ns[0])
     works = [max(1, round(length / unit_ns)) for length in lengths_ns]
+    if len(set(works)) < len(works):  # a unit is longer than what lies between the lengths
+        works = [works[0] + step for step in range(len(works))]
     if queueing > QUEUEING_SHARE:
         return _untimed(load, min(works[-1], MOST_WORK), RUNS_IT)
     points = _long_enough(load, works)
@@ -316,6 +318,7 @@ def _point(load: Load, work: int) -> Point:
     begin = load.clock()
     load.finish(array)
     queued_ns = load.clock() - begin
+    del array  # to free it behind queued work may wait for that
     array = load.enqueue(work)
     begin = load.clock()
     result = load.convert(array)

@@ -93,7 +93,9 @@ def test_device_time_of_a_copy_is_what_nvbench_says(
         record_property(name, number)
     print(size, seen)  # the number itself, whether it fits or not
     truth = copies_ns[size] - nothing_ns
-    assert seen["dlprof_cold_ns"] == pytest.approx(truth, rel=0.03), seen
+    # Of a copy of some microseconds 3 % is less than events resolve.
+    within = pytest.approx(truth, rel=0.03, abs=found["resolution_ns"])
+    assert seen["dlprof_cold_ns"] == within, seen
 
 
 def test_nvbench_and_device_time_agree_that_a_view_takes_nothing(nothing_ns, stream):

@@ -164,6 +164,9 @@ class SimulatedDevice:
         start, _ = self.queue(stream, 0)
         self._stream(stream).busy_until_ns = max(start, event.passed_ns or 0)
 
+    def synchronize_event(self, event: Event) -> None:
+        self.now_ns = max(self.now_ns, event.passed_ns or 0)
+
     def _stream(self, handle: int | None) -> Stream:
         return self._streams[handle or LEGACY_STREAM]
 

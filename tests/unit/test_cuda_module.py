@@ -18,9 +18,9 @@ NO_DRIVER = "there is no CUDA driver: libcuda.so.1 cannot be loaded"
 
 @pytest.fixture(autouse=True)
 def forget_devices():
-    cuda.open_gpu.cache_clear()
+    cuda._opened.cache_clear()
     yield
-    cuda.open_gpu.cache_clear()
+    cuda._opened.cache_clear()
 
 
 def driver(monkeypatch, *, status=0, devices=0, words=b"no CUDA-capable device is detected"):

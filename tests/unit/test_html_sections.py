@@ -98,6 +98,15 @@ def test_an_innocent_session_is_not_called_right():
     assert "no rule found anything" in found.text
 
 
+def test_findings_worth_knowing_are_told_in_the_headline():
+    made = FindingRecord(rule="DLP018", name="", severity="info", results=[0], summary="")
+    found = headline_of(alone(case()).model_copy(update={"findings": [made]}))
+    assert found.verdict == "clear"
+    assert found.text.endswith(
+        "no rule found anything wrong or unsafe in 1 measured case; 1 finding worth knowing"
+    )
+
+
 def test_the_answer_stands_under_the_headline_of_one_array():
     lead = headline_of(alone(case())).lead
     assert lead == ("Cheapest that is safe: numpy.from_dlpack(x), a view, 2.00 ±0.04 us.",)

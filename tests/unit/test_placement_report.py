@@ -8,7 +8,7 @@ from builders import make_header, make_measure, make_row
 from dlprof.reports import markdown
 from dlprof.reports.placement import answers, part_text, share_text
 from dlprof.reports.terminal import render
-from dlprof.session import Placement, Share
+from dlprof.session import Placement, ProcessSamples, Share
 
 pytestmark = pytest.mark.unit
 
@@ -210,3 +210,25 @@ def test_a_path_of_one_process_does_not_silence_those_of_three():
     assert "One process has no interval, so that from where on hoisting pays is unknown: g(x)" in (
         shown
     )
+
+
+def disturbed(row):
+    """The same loops, with half of each sample in the hands of other programs."""
+    process = {"round": 0, "loops": 1, "samples_ns": [1.0], "disturbed": 1.0}
+    found = row.placement
+    loud = found.in_loop.model_copy(update={"processes": [ProcessSamples(**process)]})
+    return make_row(row.code, placement=found.model_copy(update={"in_loop": loud}))
+
+
+def test_loops_that_other_programs_may_have_made_are_marked_and_claim_nothing():
+    row = disturbed(looped("f(x)"))
+    (answer,) = told(row)
+    assert "other programs may have made the times of these loops" in answer
+    assert " us? " in text(row)
+    assert "? Other programs may have made these times: f(x)." in " ".join(text(row).split())
+    assert "Hoisting pays" not in text(row)
+
+
+def test_what_cannot_be_told_from_the_best_hoisted_loop_has_no_ratio():
+    alike = make_measure(111 * US, ci95_ns=(100 * US, 120 * US))
+    assert "which cannot be told from the best hoisted loop" in text(looped("f(x)", implicit=alike))

@@ -53,10 +53,10 @@ def test_a_shape_that_is_none_leaves_the_one_of_the_case(told):
 def test_values_that_are_wrong_with_no_queue_are_no_race():
     spec = ArraySpec((1024,), "float32", "C", "cuda")
     text = text_of("DLP003", Torch(), CuPy(), spec, code="cupy.from_dlpack(x)")
-    before, after = text.split("z = convert(y)  # nothing is queued now")
-    assert before.count("wrong = int(") == 1
-    assert "always = int(" in after
-    assert "return wrong > always or ready < queue / 2" in after
+    asked = "int((convert(y).get() != expected).sum())  # no race"
+    wait = "torch.cuda.current_stream().synchronize()"
+    assert text.index("wrong = int(") < text.rindex(wait) < text.index(f"always = {asked}")
+    assert "return wrong > always or ready < queue / 2" in text
 
 
 def test_memory_that_cannot_be_written_has_no_script_for_what_is_read_after_its_end():

@@ -155,7 +155,8 @@ def test_modes_are_told_as_modes_and_their_ratio_as_the_least():
         "fast(x) is a view too: 5.0 | 6.0 | 20 us instead of 60 | 200 | 600 us,"
         " at least 3.0 times as fast."
     )
-    assert (finding.evidence["slow_ns"], finding.evidence["fast_ns"]) == (60 * US, 20 * US)
+    ends = (finding.evidence[f"{name}_mode_ns"] for name in ("slow_fastest", "fast_slowest"))
+    assert tuple(ends) == (60 * US, 20 * US)
     assert finding.evidence["cost_ns"] == 40 * US
 
 
@@ -292,7 +293,7 @@ def test_a_direction_that_costs_many_times_the_other_is_told():
         "DLP013", path("there(x)", 500 * US, "copy", case=THERE), path("back(x)", case=BACK)
     )
     assert finding.severity == "info"
-    assert finding.results == (0, 1)
+    assert (finding.results, finding.against) == ((0,), 1)
     assert (
         "from a to b costs 500 us at best (a copy), back 5.0 us (a view): 100 times"
         in finding.summary

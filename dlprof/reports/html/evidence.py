@@ -63,7 +63,8 @@ def _number(key: str, value: float) -> str:
         return plain_time(value)
     if _seconds(key):
         return f"{int(value):,} s" if value == int(value) else f"{significant(value, 3)} s"
-    if key.endswith("_bytes") and 0 <= value < MOST_BYTES:
+    in_bytes = key.endswith("_bytes") or key == "bytes_per_conversion"
+    if in_bytes and 0 <= value < MOST_BYTES:
         return size_text(int(value))
     if value == int(value) and abs(value) < MOST_BYTES:
         return str(int(value))

@@ -52,10 +52,13 @@ def headline(session: Session, everything: Sequence[Entry]) -> Headline:
     if unseen == len(measured):
         text = f"{subject}: nothing is left behind to look at in {number(unseen, 'measured case')}"
         return Headline("nothing", text, lead)
+    known = len(session.findings)
+    wasteful = ", unsafe or wasteful" if not known else " or unsafe"
     text = (
-        f"{subject}: no rule found anything wrong, unsafe or wasteful in"
+        f"{subject}: no rule found anything wrong{wasteful} in"
         f" {number(len(measured), 'measured case')}"
     )
+    text += f"; {number(known, 'finding')} worth knowing" if known else ""
     return Headline("clear", text + (f"; nothing to look at in {unseen:,}" if unseen else ""), lead)
 
 

@@ -71,9 +71,12 @@ def _ends(entry: Entry) -> tuple[str, str]:
 
 
 def said(found: Iterable[Map]) -> tuple[str, str]:
-    """What the cases of the squares may be called, and why no more than that."""
+    """What the cases of the squares may be called, and why no more than that: a square may say that
+    its case is not even that.
+    """
     squares = [one for map_ in found for _, line in map_.lines for one in line if one is not None]
-    return called(one.entry.row.unlooked for one in squares if one.entry and one.entry.row.safe)
+    safe = [one.entry.row.unlooked for one in squares if one.entry and one.entry.row.safe]
+    return called(safe) if safe else ("measured", "")
 
 
 def square(group: Sequence[Entry]) -> Square:

@@ -99,6 +99,9 @@ class DeviceOfThreads:
     def wait_event(self, stream, event):
         self._put(stream, _nothing, [event.work])
 
+    def synchronize_event(self, event):
+        _wait(event.work)
+
     def synchronize(self, stream):
         for work in [self._streams[stream].last, *self._ahead(stream)]:
             _wait(work)

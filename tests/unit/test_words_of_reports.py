@@ -1,0 +1,86 @@
+"""Sentences that are true only of some sessions are said of those alone."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_result, make_session
+from repro_builders import finding_of, session_of
+from rule_builders import verdict
+
+from dlprof.claims.claim import are_copies, are_safe, are_views
+from dlprof.reports import markdown, notebook, placement
+from dlprof.reports.html import pair_map
+from dlprof.reports.result_row import rows_of
+from dlprof.reports.terminal import render
+from dlprof.session import Share
+from dlprof.ticket.expected import expected
+from dlprof.ticket.measured import how_sure
+
+pytestmark = pytest.mark.unit
+
+PLACES = {"aligned": verdict("view"), "sliced": verdict("copy")}
+BY_ADDRESS = verdict("dependent", **PLACES)
+
+
+@pytest.mark.parametrize(("seen", "judge"), [("view", are_views), ("copy", are_copies)])
+def test_what_the_address_decides_is_no_proof_of_an_assertion(seen, judge):
+    assert judge(make_session(make_result(ownership=verdict(seen)))).holds
+    found = judge(make_session(make_result(ownership=verdict(seen), alignment=BY_ADDRESS)))
+    other = {"view": "copy", "copy": "view"}[seen]
+    assert [one.said for one in found.complaints] == [
+        f"a {other} where the source begins elsewhere"
+    ]
+
+
+def test_processes_that_disagree_are_told_in_words():
+    owned = verdict("varies", processes=[verdict("view"), verdict("copy")])
+    case = {"promise": "copy"}
+    found = are_safe(make_session(make_result(ownership=owned, alignment=BY_ADDRESS, case=case)))
+    assert "is a varies" not in found.complaints[0].said
+
+
+@pytest.mark.parametrize("rule", ["DLP004", "DLP009", "DLP010", "DLP011", "DLP017"])
+def test_arrays_that_are_handed_over_otherwise_owe_nothing_to_dlpack(rule):
+    result = session_of(rule).results[0]
+    assert "DLPack" in expected(finding_of(rule), result)
+    for protocol in ("numpy", "array-interface", "cuda-array-interface", "buffer", "native"):
+        case = result.case.model_copy(update={"protocol": protocol})
+        told = expected(finding_of(rule), result.model_copy(update={"case": case}))
+        assert told
+        assert "DLPack" not in told
+        assert "dlpack" not in told
+
+
+def test_memory_that_is_left_has_a_unit_that_can_be_read():
+    finding = finding_of("DLP010", evidence={"bytes_per_conversion": 65536.0})
+    told = how_sure(finding, [], make_session())
+    assert "memory left by each conversion: 64 KiB" in told
+
+
+def shares(median):
+    return Share.model_validate({"median": median, "ci95": (median - 0.04, median + 0.04)})
+
+
+@pytest.mark.parametrize("median", [-0.003, -0.0, 0.003])
+def test_a_share_of_nothing_has_no_sign(median):
+    assert placement.share_text(shares(median)).startswith("0 ±")
+
+
+def test_markdown_and_notebook_explain_the_star_of_a_table():
+    session = make_session(make_result(alignment=BY_ADDRESS))
+    note = "* a view of a source at a multiple of 64 bytes"
+    assert note in notebook.render(session)
+    assert note.lstrip("* ") in " ".join(
+        markdown.render(session, rows_of(session.results)).split()
+    ).replace("\\", "")
+
+
+def test_an_array_whose_dtype_nobody_knows_has_no_size():
+    unknown = make_session(make_result(case={"dtype": "longdouble"}))
+    empty = make_session(make_result(case={"shape": (0, 4)}))
+    assert "(0 B)" not in render(unknown, rows_of(unknown.results))
+    assert "(0 B)" in render(empty, rows_of(empty.results))
+
+
+def test_a_map_without_a_safe_square_promises_none():
+    assert pair_map.said([]) == ("measured", "")
