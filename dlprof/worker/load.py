@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SPIN_UNIT_NS = 100_000
 OTHER_BYTE = b"\xa5"
+MOST_STREAMS = 8
+BESIDE_NS = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -90,28 +92,48 @@ def own_sides(subject: Subject, gpu: Gpu) -> tuple[Side, Side] | None:
     if subject.producer.name == subject.consumer.name:
         consumer = Side(subject.consumer, producer.stream)
     else:
-        consumer = _own_side(subject.consumer, gpu)
+        consumer = _own_side(subject.consumer, gpu, producer.stream)
     return None if producer.stream is consumer.stream is None else (producer, consumer)
 
 
-def _own_side(probe: Probe, gpu: Gpu) -> Side:
-    stream = stream_for(gpu, probe.name)
-    return Side(probe, None if probe.on_stream(stream) is None else stream)
+def _own_side(probe: Probe, gpu: Gpu, beside: int | None = None) -> Side:
+    stream = stream_for(gpu, probe.name, beside)
+    able = stream is not None and probe.on_stream(stream) is not None
+    return Side(probe, stream if able else None)
 
 
 _streams: WeakKeyDictionary[Gpu, dict[str, int]] = WeakKeyDictionary()
 
 
-def stream_for(gpu: Gpu, use: str) -> int:
-    """A non-blocking stream, the same for each use.
+def stream_for(gpu: Gpu, use: str, *beside: int | None) -> int | None:
+    """A non-blocking stream, the same for each use, on which work runs beside that of others.
 
     A device has few queues (``CUDA_DEVICE_MAX_CONNECTIONS``, 8 by default), and streams that share
-    one wait for each other: with a new stream for each case work would seem ordered that is not.
+    one wait for each other: work would seem ordered, or waited for, that is not. None if none of
+    :data:`MOST_STREAMS` is free of all ``beside``.
     """
     streams = _streams.setdefault(gpu, {})
-    if use not in streams:
-        streams[use] = gpu.new_stream(blocking=False)
-    return streams[use]
+    others = [stream for stream in beside if stream is not None]
+    for _ in range(MOST_STREAMS):
+        stream = streams[use] if use in streams else gpu.new_stream(blocking=False)
+        streams[use] = stream
+        if all(_runs_beside(gpu, stream, other) for other in others):
+            return stream
+        del streams[use]
+    return None
+
+
+def _runs_beside(gpu: Gpu, stream: int, other: int) -> bool:
+    """Whether what is queued on a stream is done before a spin that another one began with."""
+    mark, end = gpu.event(), gpu.event()
+    gpu.synchronize_device()
+    gpu.spin(other, BESIDE_NS)
+    gpu.record(end, other)
+    gpu.record(mark, stream)
+    gpu.synchronize_event(mark)
+    beside = not gpu.is_done(end)
+    gpu.synchronize_device()
+    return beside
 
 
 def load_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Side]) -> Load:
@@ -133,7 +155,11 @@ def load_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Sid
         is_right=producer.on(lambda seen, array: _is_right(subject, seen, array)),
         spoil=producer.on(lambda array: _spoil(subject, array, gpu)),
         clock=time.perf_counter_ns if gpu is None else gpu.host_ns,
-        unrelated=_probe_unrelated(subject, namespace) if gpu is None else _unrelated(gpu),
+        unrelated=(
+            _probe_unrelated(subject, namespace)
+            if gpu is None
+            else _unrelated(gpu, *_handles(subject, sides))
+        ),
         witness=witness,
     )
 
@@ -247,8 +273,18 @@ def _probe_unrelated(
     return queue
 
 
-def _unrelated(gpu: Gpu) -> Callable[[int], Callable[[], None]]:
-    stream = stream_for(gpu, "unrelated work")
+def _handles(subject: Subject, sides: tuple[Side, Side]) -> list[int | None]:
+    """The streams of those sides that are on the device."""
+    devices = subject.spec.device, subject.result_device
+    return [
+        side.handle("cuda") for side, device in zip(sides, devices, strict=True) if device == "cuda"
+    ]
+
+
+def _unrelated(gpu: Gpu, *handles: int | None) -> Callable[[int], Callable[[], None]]:
+    stream = stream_for(gpu, "unrelated work", *handles)
+    if stream is None:  # what runs beside nothing tells nothing, which is seen by its end
+        return lambda _: lambda: None
 
     def queue(duration_ns: int) -> Callable[[], None]:
         gpu.spin(stream, duration_ns)

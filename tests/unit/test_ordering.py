@@ -13,7 +13,7 @@ from simulated_device import STREAM_KINDS, Behaviour, FakeFramework, SimulatedDe
 
 from dlprof.worker import ordering
 from dlprof.worker.cuda import LEGACY_STREAM
-from dlprof.worker.load import SPIN_UNIT_NS, default_sides, load_of, own_sides
+from dlprof.worker.load import SPIN_UNIT_NS, default_sides, load_of, own_sides, stream_for
 from dlprof.worker.ordering import LENGTHS_NS, Fit, Slopes, fit, grows, judge
 
 pytestmark = pytest.mark.unit
@@ -335,6 +335,31 @@ class TestBothStreams:
         found = ordering.measure(case, device)
         assert found["verdict"] == "synchronous"
         assert "producer finishes its work" in found["evidence"]["reason"]
+
+
+class OneQueue(SimulatedDevice):
+    """All non-blocking streams share a queue of the device, but for the first few."""
+
+    def __init__(self, free):
+        super().__init__()
+        self.free = free
+
+    def new_stream(self, *, blocking):
+        if len(self._streams) >= self.free:
+            return max(self._streams)
+        return super().new_stream(blocking=blocking)
+
+
+def test_streams_that_share_a_queue_are_not_taken_for_apart():
+    device = OneQueue(free=4)
+    first, second = stream_for(device, "a"), stream_for(device, "b")
+    assert stream_for(device, "a") == first
+    assert stream_for(device, "b", first) == second != first
+    assert stream_for(device, "c", first, second) is None
+
+
+def test_without_a_free_queue_nobody_knows_whether_the_whole_device_is_waited_for():
+    assert on_default_streams(OneQueue(free=2), order="device")["verdict"] == "unknown"
 
 
 # With noise
