@@ -12,6 +12,7 @@ from pathlib import Path
 import typer
 
 from dlprof import session as sessions
+from dlprof.clean import clean
 from dlprof.cli import options
 from dlprof.cli.comparing import tell
 from dlprof.cli.comparison_wanted import ComparisonWanted
@@ -21,7 +22,7 @@ from dlprof.cli.sweeping import Given, check_count, count, prepared
 from dlprof.cli.typed import typed
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.decision import FAMILY_LEVEL
-from dlprof.compare.floors import REPEATED, Floor, own_floors
+from dlprof.compare.floors import REPEATED, Floor, idle, own_floors
 from dlprof.compare.sequential import IN_TURNS
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import SCALES
@@ -32,6 +33,7 @@ from dlprof.gate.cases import cases_of, without_turns
 from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.measure import Task, gate
 from dlprof.merge import DIAGNOSIS
+from dlprof.reports.answer import listed
 from dlprof.reports.comparison import Names
 from dlprof.scenario import expectation
 from dlprof.scenario.expectation import TIMED
@@ -145,6 +147,7 @@ def measure(
             told=(
                 *(without_turns(head) if settings.in_turns else ()),
                 *_undiagnosed(head),
+                *_idle_floors(head),
                 *_noise_text(known, head, settings, budget_s(asked)),
             ),
         )
@@ -294,6 +297,14 @@ def _undiagnosed(head: Sweep) -> tuple[str, ...]:
         return ()
     left = sorted(set(SCALES) & set(DIAGNOSIS))
     return (f"Without a diagnosis nothing was compared of: {', '.join(left)}.",)
+
+
+def _idle_floors(head: Sweep) -> tuple[str, ...]:
+    """Floors of the scenario that are nobody's: a glob with a fault, or what is not installed."""
+    scenario = head.request.scenario
+    globs = idle(scenario.floors, cases_of(head)) if scenario else []
+    named = listed([clean(repr(glob)) for glob in globs])
+    return (f"No conversion has the floor that the scenario sets for {named}.",) if globs else ()
 
 
 def _noise_text(

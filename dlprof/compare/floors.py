@@ -77,6 +77,12 @@ class FloorRule:
         return found
 
 
+def idle(rules: Sequence[FloorRule], cases: Iterable[CaseRecord]) -> list[str]:
+    """The globs of the rules that name none of the cases."""
+    records = list(cases)
+    return [rule.case for rule in rules if not any(rule.matches(case) for case in records)]
+
+
 def own_floors(
     rules: Sequence[FloorRule], cases: Iterable[CaseRecord], floors: Sequence[Floor]
 ) -> dict[Key, tuple[Floor, ...]]:

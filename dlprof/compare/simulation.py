@@ -6,7 +6,7 @@ sides, rounds); both sides have the same code. ``sd`` is the spread from process
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -79,6 +79,35 @@ def correlated(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
     return found
 
 
+def own_rounds(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
+    """Every case of a side resembles itself in the round before: half of what was stays."""
+    fresh = normal(chance, shape, sd)
+    found = fresh.copy()
+    for round_ in range(1, shape[-1]):
+        found[..., round_] = 0.5 * found[..., round_ - 1] + np.sqrt(0.75) * fresh[..., round_]
+    return found
+
+
+def spells(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
+    """A side is slower by 20 %, all cases alike, in one round of 13, for four rounds on average."""
+    repeats, _, sides, rounds = shape
+    drawn = chance.random((repeats, 1, sides, rounds))
+    slow = drawn < 0.02 / 0.27
+    for round_ in range(1, rounds):
+        now = drawn[..., round_]
+        slow[..., round_] = np.where(slow[..., round_ - 1], now > 0.25, now < 0.02)  # noqa: PLR2004
+    found: Floats = normal(chance, shape, sd) + 0.2 * slow
+    return found
+
+
+def first_is_slower(chance: np.random.Generator, shape: Shape, sd: float) -> Floats:
+    """The side that goes first in a round takes 1 % longer; the sides take turns in that."""
+    second = np.arange(shape[-1]) % 2
+    later = np.stack([second, 1 - second])[: shape[2]]
+    found: Floats = normal(chance, shape, sd) - 0.01 * later
+    return found
+
+
 COPIES = ("far states",)
 """Noises that only copies have."""
 
@@ -90,6 +119,9 @@ NOISES: Mapping[str, Noise] = {
     "two states": two_states,
     "far states": far_states,
     "correlated rounds": correlated,
+    "rounds of a side": own_rounds,
+    "spells of a side": spells,
+    "first is slower": first_is_slower,
 }
 
 
@@ -189,6 +221,20 @@ def suites(noise: Noise, seed: int, repeats: int, cases: int, rounds: int, sd: f
     """Both sides measured in turns."""
     found = noise(np.random.default_rng(seed), (repeats, cases, 2, rounds), sd)
     return Suites(found[:, :, 0], found[:, :, 1])
+
+
+ENVIRONMENT_SD = 0.007
+"""Two environments with the same files differed by up to 1.5 % on single views, in every round
+alike (docs/results/gate-noise.md)."""
+
+
+def of_environments(
+    passes: Sequence[Suites], seed: int, sd: float = ENVIRONMENT_SD
+) -> list[Suites]:
+    """The same passes, of a HEAD whose environment makes each case longer or shorter throughout."""
+    shape = (*passes[0].base.shape[:2], 1)
+    own = np.random.default_rng(seed).normal(0.0, sd, shape)
+    return [Suites(one.base, one.head + own) for one in passes]
 
 
 def suites_apart(

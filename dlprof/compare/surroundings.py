@@ -111,8 +111,12 @@ def untrusted(header: Header) -> str | None:
 def _machine(base: dict[str, Any], head: dict[str, Any]) -> Iterator[Difference]:
     for name in MACHINE:
         yield from _differ(name, base.get(name), head.get(name), "machine")
-    if any(isinstance(side.get("gpus"), str) for side in (base, head)):
-        return  # why nobody could name them: their number is told above
+    told = (side.get("gpus") for side in (base, head))
+    unnamed = [reason for reason in told if isinstance(reason, str)]
+    if unnamed:  # why nobody could name them; their number is told above
+        if base.get("cuda_devices") or head.get("cuda_devices"):
+            yield Difference("names and clocks of the GPUs", "compared", unnamed[0], "setting")
+        return
     ours, theirs = _gpus(base), _gpus(head)
     for index in range(max(len(ours), len(theirs))):
         for name in GPU:

@@ -1,10 +1,10 @@
 """When to measure another round, and when it is enough.
 
-A case is measured until it is decided, or given up: one that more rounds would not decide, and from
-nearly half of the time on every one that does not seem to be slower by enough. Where the
-time is used up between two looks, the later one is taken of the rounds that there are, with its own
-share of the level. How many rounds those are is the clock's doing, and depends on what was found
-only where another case is flagged: a pass of equal code that flags any has erred already.
+A case is measured until it is decided, or given up: one that more rounds would not decide, and
+where a round would end beyond half of the time every one that does not seem to be slower by enough.
+Where the time is used up between two looks, the later one is taken of the rounds that there are,
+with its own share of the level. How many rounds those are is the clock's doing, and depends on what
+was found only where another case is flagged: a pass of equal code that flags any has erred already.
 """
 
 from __future__ import annotations
@@ -53,7 +53,11 @@ class Deadline:
 
     @property
     def passed(self) -> bool:
-        return self.at_s is not None and self.clock() >= self.at_s
+        return self.is_within(0.0)
+
+    def is_within(self, seconds: float) -> bool:
+        """Whether it will have passed in so many seconds."""
+        return self.at_s is not None and self.clock() + seconds >= self.at_s
 
     def later(self, by_s: float) -> Deadline:
         """The same, by so much later."""
@@ -85,8 +89,8 @@ def nothing_flagged() -> bool:
 class Reserve:
     """Time that is kept back from ``at`` on, where something is ``flagged`` by then.
 
-    From ``half`` on, and the first look, only cases that seem to be slower by enough are measured;
-    None for never.
+    After the first look no round of other cases than those that seem to be slower by enough begins
+    that would end beyond ``half``; None for never.
     """
 
     at: Deadline
@@ -124,6 +128,8 @@ class _Loop:
     looked: int = 0
     given_up: frozenset[int] = frozenset()
     late: bool = False
+    round_s: float = 0.0
+    """What the last round took."""
 
     def until_done(self) -> str:
         """Measure; returns why it stopped."""
@@ -163,8 +169,10 @@ class _Loop:
         return None
 
     def _round(self) -> None:
+        begun = self.deadline.clock()
         self.turns.measure(self.rounds, self._worth_measuring())
         self.rounds += 1
+        self.round_s = self.deadline.clock() - begun
 
     def _flagged(self) -> bool:
         return bool(self.course.slower().any()) or self.reserve.flagged()
@@ -172,7 +180,8 @@ class _Loop:
     def _is_half_over(self) -> bool:
         """Not before the first look: without one, nothing is known of what would be given up."""
         half = self.reserve.half
-        return not self.late and self.looked > 0 and half is not None and half.passed
+        looked = self.looked > 0
+        return not self.late and looked and half is not None and half.is_within(self.round_s)
 
     def _give_up(self) -> None:
         """Sort out the open cases that more rounds are not spent on."""

@@ -321,6 +321,14 @@ def test_a_verdict_that_the_scenario_does_not_look_for_is_refused_before_anythin
     )
 
 
+def test_a_floor_that_fits_no_conversion_is_named(tmp_path, scenario, python):
+    with scenario.open("a", encoding="utf-8") as file:
+        file.write('[[floor]]\ncase = "*vieuw*"\ntimes = false\n')
+    done = gate(tmp_path, scenario, python("old"), python("new"), "--fail-on", "error")
+    told = " ".join(done.out.split())
+    assert "No conversion has the floor that the scenario sets for '*vieuw*'." in told
+
+
 def test_what_takes_times_to_tell_cannot_be_expected_without_any(tmp_path, scenario, python):
     with scenario.open("a", encoding="utf-8") as file:
         file.write('expect = ["no error", "no warning"]\n')

@@ -30,7 +30,7 @@ STEP = math.log(1.05)
 PLAN = IN_TURNS
 
 every_noise = pytest.mark.parametrize("noise", NOISES)
-every_view_noise = pytest.mark.parametrize("noise", ["normal", "heavy tails", "transients", "drift", "correlated rounds"])  # fmt: skip
+every_view_noise = pytest.mark.parametrize("noise", ["normal", "heavy tails", "transients", "drift", "correlated rounds", "rounds of a side", "first is slower"])  # fmt: skip
 
 
 def alarms(words):
@@ -54,7 +54,7 @@ def repeat(suites, place):
     return simulation.Suites(suites.base[place : place + 1], suites.head[place : place + 1])
 
 
-def both_passes(noise, sd, slowed=None, count=SUITES):
+def both_passes(noise, sd, slowed=None, count=SUITES, environments=False):
     """Which cases both passes call slower, of each of ``count`` gates; the share flagged at first."""
     found, flagged = [], []
     for seed in range(count // CHUNK):
@@ -62,6 +62,8 @@ def both_passes(noise, sd, slowed=None, count=SUITES):
             simulation.suites(NOISES[noise], 2 * seed + again, CHUNK, CASES, PLAN.looks[-1], sd)
             for again in (0, 1)
         ]
+        if environments:
+            passes = simulation.of_environments(passes, seed)
         if slowed:
             passes = [one.slowed(0, slowed) for one in passes]
         course, _ = simulation.gate(passes[0], PLAN, STEP)
@@ -75,6 +77,12 @@ def both_passes(noise, sd, slowed=None, count=SUITES):
 @every_noise
 def test_a_gate_of_equal_code_raises_at_most_one_false_alarm_in_a_hundred(noise):
     found, flagged = both_passes(noise, VIEW_SD)
+    assert flagged <= PASS_LEVEL
+    assert found.any(axis=-1).mean() <= MOST_ALARMS
+
+
+def test_environments_that_differ_as_much_as_any_did_raise_no_more():
+    found, flagged = both_passes("normal", VIEW_SD, environments=True)
     assert flagged <= PASS_LEVEL
     assert found.any(axis=-1).mean() <= MOST_ALARMS
 

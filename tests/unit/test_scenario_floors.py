@@ -8,7 +8,7 @@ from comparison_builders import compared, only_words, suite, timed
 from scenario_builders import make_scenario
 
 from dlprof.cli.comparing import rules_of
-from dlprof.compare.floors import DEFAULT, Floor, FloorRule, own_floors
+from dlprof.compare.floors import DEFAULT, Floor, FloorRule, idle, own_floors
 from dlprof.compare.match import key
 from dlprof.errors import ScenarioError
 from dlprof.reports import comparison as terminal
@@ -32,6 +32,11 @@ def test_a_rule_names_cases_by_code_path_or_pair(glob):
 
 def test_a_case_that_no_rule_names_has_the_floor_of_all():
     assert own_floors([FloorRule("jax->*", relative=0.2)], [case()], DEFAULT) == {}
+
+
+def test_rules_that_name_no_case_are_told():
+    rules = [FloorRule("*from_dlpac*"), FloorRule("*from_dlpck*"), FloorRule("jax->*")]
+    assert idle(rules, iter([case()])) == ["*from_dlpck*", "jax->*"]
 
 
 def test_what_a_rule_does_not_say_is_as_for_all_cases():
