@@ -80,11 +80,11 @@ class Redactor:
         text = self._sub(TOKEN, lambda _: "<secret>", text)
         text = self._sub(LOGIN, lambda _: "<login>@", text)
         text = self._sub(MAIL, lambda _: "<mail>", text)
+        text = self._sub(IN_TRACEBACK, _shortened, text)
         for home in _longest_first(here.homes):
             text = self._words(rf"{re.escape(home)}(?![\w-]|\.\w)", "~", text)
         text = self._sub(HOME, lambda _: "~", text)
         text = self._sub(re.compile(rf"~(?:/{PART}*)+"), _shortened, text)
-        text = self._sub(IN_TRACEBACK, _shortened, text)
         text = self._sub(PATH, _shortened, text)
         text = self._sub(WINDOWS, lambda _: "<path>", text)
         for host in _longest_first(here.hosts):

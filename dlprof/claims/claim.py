@@ -108,14 +108,22 @@ def _not(wanted: str) -> Objection:
         if found is None or found.verdict == "unknown":
             return f"not known whether view or copy: {_reason(found)}"
         if found.verdict == wanted:
-            others = Known(0, result, result.alignment).words_by_address - {wanted}
-            where = ", ".join(sorted(others & {"view", "copy"}))
-            return f"a {where} where the source begins elsewhere" if where else None
+            return _elsewhere(result, wanted)
         if found.verdict == "varies":
             return f"a {wanted} in some processes only: {_reason(found)}"
         return f"a {found.verdict}"
 
     return objection
+
+
+def _elsewhere(result: Result, wanted: str) -> str | None:
+    """What the next array would give, where the producer's arrays begin at any address."""
+    others = Known(0, result, result.alignment).words_by_address & {"view", "copy"} - {wanted}
+    recipe = result.recipe
+    anywhere = result.case.layout == "C" and recipe is not None and "aligned" in recipe.create
+    if not (others and anywhere):
+        return None
+    return f"a {min(others)} where the source begins elsewhere, as the next one may"
 
 
 def _waits(result: Result) -> str | None:

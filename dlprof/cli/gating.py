@@ -166,8 +166,11 @@ def measure(
 
 
 def _check_expected(criteria: Criteria, scenario: Scenario) -> None:
-    """Raises :class:`UsageError` for what is expected and takes times to tell, without any."""
-    timed = [text for text in scenario.expect if expectation.parse(text).what in TIMED]
+    """Raises :class:`UsageError` for what is expected not to be found, takes times to tell, and
+    has none: it would never be checked.
+    """
+    expected = [(text, expectation.parse(text)) for text in scenario.expect]
+    timed = [text for text, one in expected if one.absent and one.what in TIMED]
     if timed and not criteria.times:
         raise UsageError(
             f"the scenario expects {timed[0]!r}, which takes times to tell, and --fail-on has none "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from dlprof.axes import shape_text
 from dlprof.session import CaseRecord
@@ -12,12 +12,13 @@ def apart(cases: Sequence[tuple[CaseRecord, str]]) -> list[str]:
     """Of each case, with its environment, what others of the same code have otherwise: ``jax →
     numpy, 4x4``; empty for one whose code no other has.
     """
-    groups: dict[str, list[Mapping[str, str]]] = {}
     told = [_parts(case, environment) for case, environment in cases]
+    groups: dict[str, list[Mapping[str, str]]] = {}
     for (case, _), parts in zip(cases, told, strict=True):
         groups.setdefault(case.code, []).append(parts)
+    differing = {code: _differing(group) for code, group in groups.items()}
     return [
-        ", ".join(_differing(parts, groups[case.code]))
+        ", ".join(parts[name] for name in differing[case.code] if parts[name])
         for (case, _), parts in zip(cases, told, strict=True)
     ]
 
@@ -33,7 +34,6 @@ def _parts(case: CaseRecord, environment: str) -> Mapping[str, str]:
     }
 
 
-def _differing(parts: Mapping[str, str], group: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    for name, text in parts.items():
-        if text and len({other[name] for other in group}) > 1:
-            yield text
+def _differing(group: Sequence[Mapping[str, str]]) -> list[str]:
+    """The names of the parts that are not the same in all of a group."""
+    return [name for name in group[0] if len({parts[name] for parts in group}) > 1]

@@ -55,7 +55,7 @@ def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS)
         head=_header(head),
         cases=tuple(
             replace(
-                _compared(pair, times[place], base, head, settings.in_turns),
+                _compared(pair, times[place], (base, head), settings.in_turns, matched.named),
                 changes=(*_changes(pair, tried), *_unlooked(pair, head)),
                 judged=bool(settings.own_floors.get(key(pair.case), settings.floors)),
                 apart=names[place],
@@ -255,16 +255,24 @@ def _unlooked(pair: Pair, head: Header) -> tuple[Change, ...]:
 
 
 def _compared(
-    pair: Pair, times: Sequence[Time], base: Header, head: Header, one_scenario: bool
+    pair: Pair,
+    times: Sequence[Time],
+    headers: tuple[Header, Header],
+    one_scenario: bool,
+    named: bool,
 ) -> Compared:
-    """``one_scenario``: both sides were asked for all cases, also of frameworks that one lacks."""
+    """``one_scenario``: both sides were asked for all cases, also of frameworks that one lacks.
+    ``named``: environments are told apart by their names.
+    """
     old, new = pair.base, pair.head
+    environment = pair.environment if named else None
+    lacking = headers[1 if new is None else 0]
     return Compared(
         case=pair.case,
         times=tuple(times),
-        environment=pair.environment,
+        environment=environment or "",
         looked_at=looked_at(old, new) if old and new else frozenset(),
-        asked=one_scenario or asked_for(head if new is None else base, pair.case, pair.environment),
+        asked=one_scenario or asked_for(lacking, pair.case, environment),
         statuses=(old.status if old else None, new.status if new else None),
         reasons=(old.reason if old else None, new.reason if new else None),
     )

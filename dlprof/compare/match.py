@@ -42,6 +42,8 @@ class Matched:
 
     pairs: tuple[Pair, ...]
     ambiguous: tuple[Key, ...] = ()
+    named: bool = True
+    """Whether environments were told apart by their names."""
 
 
 def key(case: CaseRecord) -> Key:
@@ -73,7 +75,7 @@ def match(base: Iterable[Result], head: Iterable[Result]) -> Matched:
     pairs = [Pair(found, heads.get(renamed.get(name, name))) for name, found in bases.items()]
     taken = {renamed.get(name, name) for name in bases}
     pairs += [Pair(None, found) for name, found in heads.items() if name not in taken]
-    return Matched(tuple(pairs), tuple(sorted(ambiguous, key=repr)))
+    return Matched(tuple(pairs), tuple(sorted(ambiguous, key=repr)), named)
 
 
 def _is_one_place(base: Sequence[Result], head: Sequence[Result]) -> bool:
@@ -119,15 +121,17 @@ def _renamed(
     return found
 
 
-def asked_for(header: Header, case: CaseRecord, environment: str = "") -> bool:
+def asked_for(header: Header, case: CaseRecord, environment: str | None = None) -> bool:
     """Whether a session set out to measure ``case``: if it did, and has not, the case is gone.
+
+    ``environment`` is where; None where that does not matter.
 
     A session that does not say what it was asked for is taken to have been asked. What a scenario
     asked for with a glob, as ``torch->*``, is asked for also where a framework was not there.
     """
     request = header.request
     axes = request.get("axes")
-    if environment not in _environments(header):
+    if environment is not None and environment not in _environments(header):
         return False
     if not _names_pair(request, case) or not _names_way(request.get("globs"), case):
         return False

@@ -69,6 +69,8 @@ def why_unknown(before: Header, after: Header) -> str | None:
     if any(one.kind == "python" for one in differences(before, after)):
         return "The reference costs are of different Pythons"
     base, head = _common(before, after)
+    if before.references and after.references and not (base or head):
+        return "BASE and HEAD have reference costs of no common environment"
     for name, side in (("BASE", base), ("HEAD", head)):
         if not side:
             return f"{name} has no reference costs"

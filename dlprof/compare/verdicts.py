@@ -241,8 +241,8 @@ def _alignment(before: Known, after: Known) -> Iterator[Change]:
     """What depends on the address in HEAD and did not in BASE: that a process met one where nothing
     changed is chance.
     """
-    if after.result.alignment is None:  # another shape of the path tells it
-        return
+    if after.result.alignment is None or after.result.case.layout != "C":
+        return  # another shape of the path tells it, or this one is where it was asked to be
     old, new = before.words_by_address, after.words_by_address
     if old == new or old not in ADDRESSES or new not in ADDRESSES:
         return

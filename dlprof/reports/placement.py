@@ -78,7 +78,9 @@ def _answer(rows: Sequence[Row], where: str) -> str:
         text = "one process has no interval, so whether hoisting pays is not known."
     else:
         text = "no loop with the conversion in it was compared with one that has it before."
-    return " ".join([f"With {use_text(rows[0])}{where}: {text}", *_implicit(rows)])
+    marked = _DISTURBED in kinds and _TOLD in kinds
+    note = [f"{MARK} marks times that other programs may have made."] if marked else []
+    return " ".join([f"With {use_text(rows[0])}{where}: {text}", *_implicit(rows), *note])
 
 
 _TOLD, _UNSURE, _ALIKE, _PART, _SINGLE = "told", "unsure", "alike", "part", "single"
@@ -158,10 +160,10 @@ def cell(title: str) -> Callable[[Row], str]:
 
     def text(row: Row) -> str:
         found = row.placement or Placement(use=None)
+        disturbed = any(is_disturbed(one) for one in (found.in_loop, found.hoisted))
         if title == "share":
-            return part_text(found.share)
+            return MARK if disturbed else part_text(found.share)
         if title == "pays from":
-            disturbed = any(is_disturbed(one) for one in (found.in_loop, found.hoisted))
             pays = None if disturbed else _pays_from(found)
             return "-" if pays is None else f"{pays:,}"
         measure = getattr(found, title.replace("-", "_"))
@@ -249,7 +251,8 @@ def _implicit(rows: Sequence[Row]) -> list[str]:
         reason = _refused(rows, "implicit")
         return [f"Handed x itself, {consumer} refuses: {reason}"] if reason else []
     first = times[0]
-    text = f"Handed x itself, {consumer} takes {loop_time_text(first.implicit)} per iteration"
+    taken = loop_time_text(first.implicit) + (MARK if is_disturbed(first.implicit) else "")
+    text = f"Handed x itself, {consumer} takes {taken} per iteration"
     hoisted = [one.hoisted for one in times if one.hoisted and one.hoisted.median_ns > 0]
     best = min(hoisted, key=_median, default=None)
     return [f"{text}{_beside_hoisted(first.implicit, best)}."]
@@ -257,7 +260,7 @@ def _implicit(rows: Sequence[Row]) -> list[str]:
 
 def _beside_hoisted(implicit: TimeMeasure | None, hoisted: TimeMeasure | None) -> str:
     """How many times the best hoisted loop it takes, where the two can be told apart."""
-    if implicit is None or hoisted is None:
+    if implicit is None or hoisted is None or is_disturbed(implicit) or is_disturbed(hoisted):
         return ""
     longer, shorter = sorted((implicit, hoisted), key=_median, reverse=True)
     told = _times(longer, shorter)

@@ -14,11 +14,14 @@ from dlprof.session import FindingRecord
 CONVERSIONS = 100
 ENOUGH_S = 20
 """A slow conversion is repeated for so long, and no longer."""
-LIMIT_S = 300
-"""For the whole process, its imports and the array included."""
-SHORTEST_S, LONGEST_S = 10, 600
-"""Of a conversion that gave no answer within its limit, the limits that a script sets it."""
+LIMIT_S = 150
+"""For the whole process, its imports and the array included: a ticket waits a little longer."""
+IMPORTS_S = 60
+"""Of it for imports and the array, where the conversion has a limit of its own."""
+SHORTEST_S, LONGEST_S = 10, 90
+"""Of that limit; one that was longer for dlprof is too long for a script."""
 SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]{2,9})\b")
+CLOCK = "from time import perf_counter"
 LATE = re.compile(r"no answer within ([0-9]{1,6}(?:\.[0-9]{1,6})?(?:e\+[0-9]{1,2})?) s")
 
 
@@ -32,14 +35,16 @@ def crash(subject: Subject, _: Subject | None, finding: FindingRecord) -> Effect
     reason = f"{subject.result.reason or ''} {finding.summary}"
     killed, late = SIGNAL.search(reason), LATE.search(reason)
     if late:
-        limit_s = math.ceil(min(max(float(late[1]), SHORTEST_S), LONGEST_S))
-        child = _answering(subject, _once(subject, limit_s))
-        symptom = f"{subject.code} gives no answer within {limit_s} s"
-        run = _started(limit_s + LIMIT_S)
-        return in_child(symptom, child, run, ("import signal",))
+        limit_s = math.ceil(max(float(late[1]), SHORTEST_S))
+        if limit_s > LONGEST_S:
+            raise NoReproducer(f"it would have to wait {limit_s:,} s for an answer, as dlprof did")
+        child = _answering(subject, _again(subject, limit_s))
+        symptom = f"{subject.code} gives no answer within {late[1]} s"
+        run = _started(limit_s + IMPORTS_S)
+        return in_child(symptom, child, run, ("import signal", CLOCK))
     how = f"kills the process{f' ({killed[1]})' if killed else ''}"
     child = _answering(subject, _again(subject))
-    return in_child(f"{subject.code} {how}", child, imports=("from time import perf_counter",))
+    return in_child(f"{subject.code} {how}", child, imports=(CLOCK,))
 
 
 def _answering(subject: Subject, conversions: str) -> str:
@@ -53,19 +58,18 @@ def _answering(subject: Subject, conversions: str) -> str:
     )
 
 
-def _once(subject: Subject, limit_s: int) -> str:
-    return block(
-        f"signal.alarm({limit_s})  # ends the process if there is no answer by then",
+def _again(subject: Subject, limit_s: int = 0) -> str:
+    """Conversions one after the other; each has ``limit_s``, where there is one."""
+    alarm = f"signal.alarm({limit_s})  # ends the process if there is no answer by then"
+    turn = block(
+        alarm if limit_s else "",
         subject.discarded(),
-        "signal.alarm(0)",
+        "if perf_counter() > end:\n    break",
     )
-
-
-def _again(subject: Subject) -> str:
-    turn = block(subject.discarded(), "if perf_counter() > end:\n    break")
     return block(
         f"end = perf_counter() + {ENOUGH_S}",
         f"for _ in range({CONVERSIONS}):\n{inside(turn)}",
+        "signal.alarm(0)" if limit_s else "",
     )
 
 

@@ -126,6 +126,8 @@ def _parts(effect: Effect, subjects: Sequence[Subject], session: Session) -> lis
         ]
     else:
         functions = [_function("problem", body, subjects, session)]
+    given = {name for line in effect.imports for name in bound(line)}
+    _check_names(given, setup_of(subjects), subjects)
     environment = [
         f'os.environ.setdefault("{name}", "{value}")' for name, value in _variables(session).items()
     ]

@@ -83,8 +83,13 @@ def names(text: str) -> set[str]:
 
 
 def bound(text: str) -> set[str]:
-    """The names that the imports, definitions and assignments of a text make."""
-    return {name for statement in ast.parse(text).body for name in _bound(statement)}
+    """The names that the statements of a text make, those within loops and the like included."""
+    statements = ast.parse(text).body
+    found = {name for statement in statements for name in _bound(statement)}
+    nodes = _of_this_scope(ast.Module(statements, []))
+    return found | {
+        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
 
 
 def made(text: str) -> set[str]:

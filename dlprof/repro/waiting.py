@@ -9,10 +9,10 @@ from dlprof.repro.subject import Subject
 from dlprof.rules import thresholds
 from dlprof.session import FindingRecord
 
-QUEUE_S = 0.1
+QUEUE_S = 0.05
 """Long beside what else may hold the host up. JAX lets no more than 32 calls wait in a queue."""
-MOST_WORK = "1 << 24"
-"""Where no work is queued, since it runs at once or is too short, more of it makes no queue."""
+LIMIT_S = 60
+"""Where work runs at once, or is too short, no amount of it makes a queue."""
 CLOCK = ("from time import perf_counter",)
 MEDIAN = "from statistics import median"
 
@@ -125,8 +125,8 @@ def _queue(subject: Subject, behind: str, function: str) -> str:
         _queued(plain(texts["enqueue"])),
         FUNCTIONS[function].replace("{code}", subject.code),
         f"{function}(queued(1))  # the first use may compile",
-        "work, queue = 1, 0",
-        f"while queue < {QUEUE_S} and work < {MOST_WORK}:\n{inside(grow)}",
+        f"work, queue, end = 1, 0, perf_counter() + {LIMIT_S}",
+        f"while queue < {QUEUE_S} and perf_counter() < end:\n{inside(grow)}",
         f'assert queue >= {QUEUE_S}, "no work could be queued"',
     )
 

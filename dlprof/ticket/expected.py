@@ -127,27 +127,47 @@ def expected(finding: FindingRecord, result: Result) -> str:
     """Markdown: what should be, with its source."""
     if finding.rule == "DLP018":
         return _documented(result)
-    if finding.rule == "DLP001" and finding.severity == "info":
-        return UNAVOIDABLE
-    if finding.rule == "DLP008" and changed.first(Known(0, result).changed):
-        return UNTOUCHED
     found = EXPECTED.get(finding.rule, "See the rule's page.")
+    if finding.rule == "DLP001" and finding.severity == "info":
+        found = UNAVOIDABLE
+    if finding.rule == "DLP008" and changed.first(Known(0, result).changed):
+        found = UNTOUCHED
     if result.case.protocol not in BY_DLPACK:
         found = _without_dlpack(finding.rule, result.case.protocol, found)
     said = SAID_OF_TIME.get(result.case.consumer) if finding.rule == "DLP020" else None
     return f"{found} {said}" if said else found
 
 
+WITHOUT_DLPACK = {
+    "DLP001": "The call returns without waiting for the work, and orders it instead.",
+    "DLP002": "The call waits for the work on its source at most.",
+    "DLP003": "Whoever uses the result sees its values.",
+    "DLP007": "The result has the dtype of the source.",
+    "DLP008": "The result has the shape and the values of the source.",
+    "DLP009": "The result of a read-only array cannot be written, or is a copy.",
+    "DLP010": "Nothing stays behind when the result is dropped.",
+    "DLP016": "The call returns or raises an error.",
+    "DLP020": "The result is a view, which shows every write to the source, or a copy, which shows"
+    " none. A call that returns before it is must say that the source may not be written until"
+    " then, and how to wait for it.",
+}
+"""What is expected of arrays that are handed over otherwise: what DLPack promises is none."""
+UNTOUCHED_ALONE = (
+    "A conversion reads its source and makes a result. Source and earlier results stay as they are,"
+    " and each result has the values that its source has at the time of the call."
+)
+
+
 def _without_dlpack(rule: str, protocol: str, text: str) -> str:
-    """What is expected of arrays that are handed over otherwise: what DLPack promises is none."""
-    if rule == "DLP010":
-        return "Nothing stays behind when the result is dropped."
     if rule == "DLP011":
         return KEPT_ALIVE.get(protocol, "The memory lives as long as the result.")
-    if rule == "DLP009":
-        return "The result of a read-only array cannot be written, or is a copy."
+    if text == UNAVOIDABLE:
+        return UNAVOIDABLE.partition(" On a device:")[0]
+    if text == UNTOUCHED:
+        return UNTOUCHED_ALONE
     norm = NO_NORM if rule in ("DLP004", "DLP017") else ""
-    return " ".join(filter(None, (text.replace(ZERO_COPY, "").strip(), norm)))
+    found = WITHOUT_DLPACK.get(rule) or text.replace(ZERO_COPY, "").strip()
+    return " ".join(filter(None, (found, norm)))
 
 
 def _documented(result: Result) -> str:

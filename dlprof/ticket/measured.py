@@ -70,7 +70,8 @@ FORMS = {
 
 def measured(results: Sequence[Result], other: Result | None, session: Session) -> str:
     """One line for each case of the finding, and one for the case it is compared with."""
-    lines = [_line(result) for result in _distinct(results)[:MOST_CASES]]
+    several = len({result.case.producer for result in results}) > 1
+    lines = [_line(result, several) for result in _distinct(results)[:MOST_CASES]]
     more = len(_distinct(results)) - MOST_CASES
     lines += [f"- … and {more:,} more"] if more > 0 else []
     if other is not None:
@@ -94,11 +95,13 @@ def _distinct(results: Sequence[Result]) -> list[Result]:
     found: dict[tuple[object, ...], Result] = {}
     for result in results:
         case = result.case
-        found.setdefault((case.code, case.shape, case.dtype, case.layout), result)
+        array = case.producer, case.shape, case.dtype, case.layout
+        found.setdefault((case.code, *array), result)
     return list(found.values())
 
 
-def _line(result: Result) -> str:
+def _line(result: Result, several: bool = False) -> str:
+    """``several``: the producer is named, since the arrays are those of more than one."""
     row = row_of(result)
     facts = [
         _cost(row),
@@ -109,7 +112,8 @@ def _line(result: Result) -> str:
         f"changed: {', '.join(row.changed)}" if row.changed else "",
         "" if row.status == "ok" else f"{row.status}: {first_line(public(result.reason or ''))}",
     ]
-    array = f"{row.dtype} {shape_text(result.case.shape)} {row.layout}"
+    of = f"{result.case.producer} " if several else ""
+    array = f"{of}{row.dtype} {shape_text(result.case.shape)} {row.layout}"
     told = prose("; ".join(fact for fact in facts if fact), 600)
     return f"- {code(result.case.code)} of {prose(array, 150)}: {told}"
 

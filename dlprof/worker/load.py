@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -194,15 +195,23 @@ def _prepare(setup: str, namespace: dict[str, Any]) -> None:
     seconds, and functions that knew ``x`` would keep it alive.
     """
     code = compile(setup, "<queue setup>", "exec")
-    if "x" in code.co_names:
+    if {"x", "work"} & _names(code):
         exec(code, namespace)  # noqa: S102 - the probe's own text
         return
     if setup not in _prepared:
-        without = {name: value for name, value in namespace.items() if name != "x"}
-        before = set(without)
-        exec(code, without)  # noqa: S102 - the probe's own text
-        _prepared[setup] = {name: without[name] for name in without.keys() - before}
+        before = {name: value for name, value in namespace.items() if name != "x"}
+        after = dict(before)
+        exec(code, after)  # noqa: S102 - the probe's own text
+        _prepared[setup] = {
+            name: value for name, value in after.items() if value is not before.get(name)
+        }
     namespace |= _prepared[setup]
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that are not a function's own, those of functions within included."""
+    inner = (_names(one) for one in code.co_consts if isinstance(one, CodeType))
+    return set(code.co_names).union(*inner)
 
 
 def _ready(

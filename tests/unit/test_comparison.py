@@ -625,3 +625,10 @@ def test_sides_without_a_common_environment_are_no_different_scenarios():
     base, head = in_environment("old", suite()), in_environment("new", suite(seed=9))
     _, found = compared(base, head)
     assert found.nothing == "BASE and HEAD have no environment in common: old and new"
+
+
+def test_a_case_that_is_gone_is_gone_also_where_one_side_names_its_only_environment():
+    base = in_environment("ours", suite(names="ab"))
+    header = {"environments": [{"name": "ours"}]}
+    _, found = compared(base, suite(names="a", seed=9), base_header=header)
+    assert ([case.case.import_ for case in found.gone], found.code()) == (["b"], 1)

@@ -26,6 +26,7 @@ def redacted(text):
         ("File /home/ada/work/probe.py", "File <path>/probe.py"),
         ("/srv/people/ada", "~"),
         ('File "/mnt/My Project/of us/x.py", line 3', 'File "<path>/x.py", line 3'),
+        ('File "/home/ada/My Project/of us/x.py"', 'File "<path>/x.py"'),
         ("in /home/somebody/else/x.py:3", "in <path>/x.py:3"),
         ("/Users/bob/a.py", "<path>/a.py"),
         ("/root/.cache/x", "<path>/x"),

@@ -321,7 +321,13 @@ def test_a_process_that_was_lost_in_an_instrument_is_no_crash_of_the_conversion(
         text_of("DLP016", status="ok", reason=None)
 
 
-def test_a_long_limit_is_a_hang():
+def test_nobody_waits_for_a_script_as_long_as_for_a_large_array():
     reason = "no answer within 1e+03 s during first call"
-    text = text_of("DLP016", status="timeout", reason=reason)
-    assert "gives no answer within 600 s" in text
+    with pytest.raises(NoReproducer, match="wait 1,000 s"):
+        text_of("DLP016", status="timeout", reason=reason)
+
+
+def test_each_conversion_of_a_script_for_a_hang_has_the_limit_that_it_had():
+    text = text_of("DLP016", status="timeout", reason="no answer within 60 s during host_time")
+    assert "gives no answer within 60 s." in text
+    assert text.index("for _ in range(100)") < text.index("signal.alarm(60)")
