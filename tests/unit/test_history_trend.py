@@ -218,6 +218,16 @@ def test_a_session_of_other_environments_lacks_nothing():
     assert [each.series.missing for each in trends([alone, *one])] == [0, 0]
 
 
+def test_a_session_of_the_same_environment_without_a_case_lacks_it():
+    request = {"pairs": [["torch", "numpy"]]}
+    environments = [{**machine(), "name": name} for name in ("old", "new")]
+    held = [result("a").model_copy(update={"environment": name}) for name in ("old", "new")]
+    first = entry(0, *held, environments=environments, request=request)
+    later = entry(1, held[1], environments=environments, request=request)
+    missing = {each.series.environment: each.series.missing for each in trends([first, later])}
+    assert missing == {"old": 1, "new": 0}
+
+
 def test_a_session_that_holds_a_case_twice_does_not_lack_it():
     request = {"pairs": [["torch", "numpy"]]}
     twice = entry(1, result("a", seed=1), result("a", seed=2), request=request)
