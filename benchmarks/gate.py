@@ -48,6 +48,8 @@ from gate_suite import COPIES, ROOT, VIEWS, Conversion
 from gate_summary import CAUGHT, COPIED, EQUAL, FORETOLD, INSTALLED, KINDS, SLOWER, summary
 from gate_tools import TOOLS, Options, Planted, foretold
 
+from dlprof.gate.measure import HALF
+
 TURN_SHARES = "turn_shares"
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 DISTRIBUTIONS = (
@@ -203,6 +205,7 @@ def played(
         "load_before": load_before,
         "load": os.getloadavg()[0],
         "options": _written(options),
+        "half": HALF,
         **asdict(said),
     }
 
