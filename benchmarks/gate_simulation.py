@@ -28,6 +28,8 @@ CHUNK = 500
 """Suites at a time: memory stays below 1 GB."""
 STEP = float(np.log(1.05))
 SLOWDOWNS = (1.05, 1.10)
+ENVIRONMENT_SDS = (simulation.ENVIRONMENT_SD, 2 * simulation.ENVIRONMENT_SD)
+"""By how much two environments differ, in all rounds and both passes alike."""
 ROUNDS = (3, 5, 7, 10, 15, 20)
 
 
@@ -40,7 +42,12 @@ def main() -> None:
     )
     print(columns)
     for name in simulation.NOISES:
-        print(f"{name:<19}{gate_row(name, given)}")
+        print(f"{name:<19}{gate_row(name, given)}", flush=True)
+    for sd in ENVIRONMENT_SDS:
+        name = f"environments {sd:.1%}"
+        print(f"{name:<19}{gate_row('normal', given, sd)}", flush=True)
+    if given.in_turns:
+        return
     print("\ntwo finished sessions; SLOWER / UNSURE / SAME of one case, in percent")
     print("noise              rounds  false alarm    +0 %            +5 %            +10 %")
     for name in simulation.NOISES:
@@ -56,6 +63,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=10_000)
     parser.add_argument("--sd", type=float, default=simulation.VIEW_SD)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--in-turns", action="store_true", help="the first table alone")
     return parser.parse_args()
 
 
@@ -68,14 +76,15 @@ def chunks(
         yield make(simulation.NOISES[name], seed, size, CASES, rounds, given.sd)
 
 
-def gate_row(name: str, given: argparse.Namespace) -> str:
+def gate_row(name: str, given: argparse.Namespace, environment_sd: float = 0.0) -> str:
     flagged, alarms, same, rounds = [], [], [], []
     caught: dict[float, list[np.ndarray]] = {ratio: [] for ratio in SLOWDOWNS}
     passed = []
     again = argparse.Namespace(**{**vars(given), "seed": given.seed + 1_000_000})
     most = IN_TURNS.looks[-1]
     passes = [chunks(simulation.suites, name, most, one) for one in (given, again)]
-    for first, second in zip(*passes, strict=True):
+    for number, pair in enumerate(zip(*passes, strict=True)):
+        first, second = simulation.of_environments(pair, number, environment_sd)
         course, used = simulation.gate(first, IN_TURNS, STEP)
         flagged.append(course.slower().any(-1))
         alarms.append(both(course, second).any(-1))
