@@ -174,10 +174,12 @@ def decode(content: bytes) -> Entry:
     import pyarrow.parquet
 
     try:
-        file = pyarrow.parquet.ParquetFile(io.BytesIO(content))
+        # No thread of Arrow reads ahead, and none reads through a Python object: one that lives on
+        # at the end aborts the process now and then (apache/arrow, issues 34314 and 50482).
+        file = pyarrow.parquet.ParquetFile(pa.BufferReader(content), pre_buffer=False)
         metadata = dict(file.schema_arrow.metadata or {})
         _check_major(metadata)
-        texts = file.read(columns=["result"]).column("result").to_pylist()
+        texts = file.read(columns=["result"], use_threads=False).column("result").to_pylist()
         return _decoded(metadata, texts)
     except (pa.ArrowException, *DAMAGE) as error:
         raise Foreign(f"it is damaged: {_first(error)}") from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
@@ -436,3 +438,24 @@ def test_of_those_who_begin_a_history_at_once_at_most_one_is_the_first(tmp_path)
     first = []
     first += [done.first for done in add(Slow(), [entry(0, result())])]
     assert first == [True, False]
+
+
+THREADS = """
+import os, sys
+from pathlib import Path
+from dlprof.history.entry import decode
+content = Path(sys.argv[1]).read_bytes()
+import pyarrow.parquet
+before = len(os.listdir("/proc/self/task"))
+assert decode(content).session.results
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+def test_reading_leaves_no_thread_behind_that_could_abort_the_process_at_its_end(tmp_path):
+    path = tmp_path / "entry.parquet"
+    path.write_bytes(encode(entry(0, result())))
+    done = subprocess.run(
+        [sys.executable, "-c", THREADS, str(path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "0"
