@@ -23,10 +23,18 @@ from dlprof.cli.typed import typed
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.decision import FAMILY_LEVEL
 from dlprof.compare.floors import REPEATED, Floor, idle, own_floors
+from dlprof.compare.outcome import REGRESSION
 from dlprof.compare.sequential import IN_TURNS
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import SCALES
-from dlprof.errors import BadInterpreter, Interrupted, Unmeasured, Unsure, UsageError
+from dlprof.errors import (
+    BadInterpreter,
+    Interrupted,
+    Regression,
+    Unmeasured,
+    Unsure,
+    UsageError,
+)
 from dlprof.gate import noise
 from dlprof.gate.baseline import check
 from dlprof.gate.cases import cases_of, without_turns
@@ -125,8 +133,11 @@ def measure(
         if known is not None:
             noise.check(known, head)
     except (Unsure, Unmeasured, BadInterpreter) as error:
-        wanted.refuse(error, None if asked.second is not None else path)
-        raise
+        # What cannot be compared is unsure, and --unsure says what becomes of that; never a pass.
+        fails = unsure == REGRESSION and isinstance(error, Unsure)
+        told = Regression(str(error)) if fails else error
+        wanted.refuse(told, None if asked.second is not None else path)
+        raise told from None
     _check_looked_for(criteria, head)
     _check_expected(criteria, scenario)
     check_repeated(criteria.floors)

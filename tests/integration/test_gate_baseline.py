@@ -168,6 +168,18 @@ def test_a_baseline_that_makes_no_sense_is_told_before_anything_is_measured(
     assert not list(tmp_path.glob("dlprof/*.json"))
 
 
+@pytest.mark.parametrize(("unsure", "code"), [("pass", 3), ("fail", 1)])
+def test_what_cannot_be_compared_is_a_failure_where_what_is_unsure_is_one(
+    tmp_path, scenario, baseline, measured, unsure, code
+):
+    elsewhere = baseline(environment={**measured["environment"], "cpu": "another"})
+    junit = tmp_path / "told.xml"
+    done = gate(tmp_path, scenario, elsewhere, "--unsure", unsure, "--junit", junit)
+    assert done.code == code, done.err
+    assert "different machines" in done.sentence()
+    assert "<error" in junit.read_text(encoding="utf-8")
+
+
 def test_other_seeds_and_rounds_are_no_obstacle(tmp_path, scenario, baseline):
     done = gate(tmp_path, scenario, baseline(seed=99), "--budget", 0, "--seed", 3)
     assert done.code == 3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlprof.clean import clean
-from dlprof.compare.outcome import NOT_KNOWN
+from dlprof.compare.outcome import NOT_KNOWN, REGRESSION
 from dlprof.reports.ci.check import ERROR, Check
 from dlprof.reports.ci.of_comparison import INCOMPARABLE, NOTHING, WHOLE
 from dlprof.reports.ci.remark import Remark, fingerprint
@@ -24,7 +24,7 @@ class Refusal:
 
     @property
     def kind(self) -> str:
-        return INCOMPARABLE if self.code == NOT_KNOWN else NOTHING
+        return INCOMPARABLE if self.code in (NOT_KNOWN, REGRESSION) else NOTHING
 
 
 def check(refusal: Refusal) -> Check:
