@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
+import os
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
@@ -438,6 +442,34 @@ def test_of_those_who_begin_a_history_at_once_at_most_one_is_the_first(tmp_path)
     first = []
     first += [done.first for done in add(Slow(), [entry(0, result())])]
     assert first == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("where", "number", "words"),
+    [
+        ("mkdir", errno.EACCES, "Permission denied"),
+        ("mkdir", errno.EROFS, "Read-only file system"),
+        ("mkstemp", errno.EACCES, "Permission denied"),
+        ("fsync", errno.ENOSPC, "No space left on device"),
+        ("fsync", errno.EDQUOT, "Disk quota exceeded"),
+    ],
+)
+def test_a_folder_that_takes_no_file_is_told_and_has_what_it_had(
+    tmp_path, monkeypatch, where, number, words
+):
+    place = folder_at(parse(str(tmp_path / "history")))
+    add(place, [entry(0, result())])
+
+    def refuse(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        owner = {"mkdir": Path, "mkstemp": tempfile, "fsync": os}[where]
+        patch.setattr(owner, where, refuse)
+        with pytest.raises(HistoryError, match=f"cannot add to the history .*: {words}"):
+            add(place, [entry(1, result())])
+    assert len(read(place).entries) == 1
+    assert not [path for path in (tmp_path / "history").iterdir() if path.suffix == ".partial"]
 
 
 THREADS = """
