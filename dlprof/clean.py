@@ -20,6 +20,16 @@ def clean(text: str, longest: int = LONGEST) -> str:
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
+def obeyed_by_nobody(text: str) -> str:
+    """One line without what GitHub's runner takes for a command: ``::name::`` at its beginning, and
+    ``##[name]`` anywhere.
+    """
+    begun = text.lstrip()
+    if begun.startswith("::"):
+        text = text.replace("::", ": :", 1)
+    return text.replace("##[", "## [")
+
+
 def first_line(text: str | None) -> str:
     """The first line of a reason, cleaned, with a mark if there are more.
 

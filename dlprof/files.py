@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from dlprof.errors import UsageError
 
 STDIN = Path("/dev/stdin")
 OPEN = ("/dev/fd/", "/proc/self/fd/")
@@ -14,6 +19,25 @@ KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
 )
+
+
+def at_home(path: Path) -> Path:
+    """The path with ``~`` as the user's home; as it is where that is nobody's."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
+@contextmanager
+def temporary_folder(what: str) -> Iterator[str]:
+    """A folder that is gone afterwards, in which ``what`` is done. Raises :class:`UsageError`."""
+    try:
+        made = tempfile.TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise UsageError(f"there is no folder in which {what}: {error.strerror}") from None
+    with made as folder:
+        yield folder
 
 
 def special(path: Path) -> str:

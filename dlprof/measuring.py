@@ -105,6 +105,7 @@ class Measurement:
         self._digests: tuple[str, ...] = ()
         self._earlier_s = 0.0
         self._earlier_foreign: float | None = None
+        self._replaces = self.resumed is None and sessions.is_session(self.path)
         self._known: Mapping[int, sessions.Result] = {}
         self._unplanned: Sequence[sessions.Result] = ()
         if self.resumed is not None:
@@ -305,6 +306,8 @@ class Measurement:
         return header.model_copy(update=found)
 
     def save(self) -> None:
+        if self._replaces and not self._has_measured():
+            return  # what stands there was measured, and nothing is yet that could take its place
         begun = time.monotonic()
         sessions.write(self.path, self.header(), self.results())
         if not files.special(self.path):

@@ -275,6 +275,9 @@ def load(path: str | os.PathLike[str]) -> Session:
         raise SessionError(f"{path} is not a dlprof session: it is not UTF-8 text") from None
     except ValueError as error:  # a null byte in the name
         raise SessionError(f"cannot read the session {str(path)!r}: {error}") from None
+    except MemoryError:
+        why = "it needs more memory than there is"
+        raise SessionError(f"cannot read the session {path}: {why}") from None
     return parse(text, str(path))
 
 

@@ -36,7 +36,8 @@ def state_folder() -> Path:
     try:
         return Path.home() / ".local" / "state" / "dlprof"
     except RuntimeError:  # no HOME, and no entry for the user
-        return Path(tempfile.gettempdir()) / "dlprof"
+        # Others write there, too: what is in their folder is not this user's.
+        return Path(tempfile.gettempdir()) / f"dlprof-{os.getuid()}"
 
 
 KEPT_SESSIONS = 19

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dlprof import steps
+from dlprof import files, steps
 from dlprof.errors import UsageError
 from dlprof.plan import Axes
 from dlprof.steps.model import UNITS
@@ -89,7 +89,7 @@ def default_axes(model: str | None, named: bool) -> Axes:
 
 
 def _model_path(model: str, folder: Path | None) -> str:
-    path = (folder or Path()) / Path(model).expanduser()
+    path = (folder or Path()) / files.at_home(Path(model))
     if not path.is_file():
         raise UsageError(f"there is no model file {model}")
     return str(path.absolute())

@@ -165,10 +165,10 @@ def _told(error: Exception) -> int:
 
 
 def _shown(error: DlprofError) -> str:
-    """The message, in which names of files and words of frameworks may stand."""
-    from dlprof.clean import clean
+    """The message in one line, in which names of files and words of frameworks may stand."""
+    from dlprof.clean import clean, obeyed_by_nobody
 
-    return "\n".join(clean(line, LONGEST_LINE) for line in str(error).split("\n"))
+    return obeyed_by_nobody(clean(" ".join(str(error).split("\n")), LONGEST_LINE))
 
 
 def _settle_in() -> None:

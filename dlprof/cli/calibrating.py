@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from dlprof import replaced
-from dlprof.cli.distinct import check_distinct
+from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.gating import Asked, budget_s, check_budget, check_repeated, settings_of, sweep_of
 from dlprof.cli.progress import Bar
 from dlprof.cli.show import colour, say, width
@@ -59,4 +59,5 @@ def _target(asked: Asked, path: Path, output: Path | None) -> Path:
     target = output or path.with_suffix(".noise.json")
     replaced.check_writable(target)
     check_distinct({"the noise file": target, "the scenario": path})
+    check_no_session(target)
     return target

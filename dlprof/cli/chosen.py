@@ -105,7 +105,12 @@ def _placements(names: list[str] | None) -> tuple[str, ...]:
 
 def refuse_with_resume(given: Mapping[str, object]) -> None:
     """Raises :class:`UsageError` for options of a new run; ``given`` are values by name."""
-    names = [name for name, value in given.items() if value is not None and value is not False]
+    unset = (None, False)
+    names = [
+        name
+        for name, value in given.items()
+        if value not in unset or (name == "--diagnose" and value is False)
+    ]
     if names:
         raise UsageError(
             f"--resume takes what to measure from the file: leave {', '.join(names)} out"

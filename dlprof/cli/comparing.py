@@ -22,6 +22,7 @@ from dlprof.errors import Interrupted, Regression, Unmeasured, Unsure, UsageErro
 from dlprof.gate.words import speed_text
 from dlprof.reports import comparison as terminal
 from dlprof.reports.comparison_text import headline
+from dlprof.rules.known import number
 from dlprof.session import Header
 
 UNSURE_CODES = {None: NOT_KNOWN, "pass": 0, "fail": REGRESSION}
@@ -96,9 +97,12 @@ def rules_of(header: Header) -> tuple[FloorRule, ...]:
     scenario = header.request.get("scenario")
     written = scenario.get("floors") if isinstance(scenario, dict) else None
     try:
-        return TypeAdapter(tuple[FloorRule, ...]).validate_python(written or ())
+        found = TypeAdapter(tuple[FloorRule, ...]).validate_python(written or ())
     except ValidationError:
         return ()
+    amounts = (amount for rule in found for amount in (rule.relative, rule.absolute_ns))
+    known = [number(amount) for amount in amounts if amount is not None]
+    return found if all(amount is not None and amount >= 0 for amount in known) else ()
 
 
 def _told(found: Comparison, result: Outcome) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dlprof import replaced
-from dlprof.cli.distinct import check_distinct
+from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.github import check_summary, no_commands, tell
 from dlprof.cli.names import given
 from dlprof.cli.place import documentation, place_of, scenario_file
@@ -69,6 +69,7 @@ class ComparisonWanted:
         for target in targets.values():
             if target != STDOUT:
                 replaced.check_writable(Path(target))
+                check_no_session(Path(target))
         if self.github:
             check_summary(targets)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 
+from dlprof import session as sessions
 from dlprof.errors import UsageError
 from dlprof.files import special
 
@@ -21,9 +22,22 @@ def check_distinct(files: Mapping[str, str | Path | None]) -> None:
             raise UsageError(f"{other} and {one} are the same file: {second}")
 
 
+def check_no_session(path: Path) -> None:
+    """Reports replace files, as everywhere; but what was measured is not replaced by a report.
+
+    Raises :class:`UsageError`.
+    """
+    if sessions.is_session(path):
+        raise UsageError(f"cannot write {path}: a session is in it; name another file")
+
+
 def are_one(first: Path, second: Path) -> bool:
     """Whether two names are of one file, also of one that is not there yet."""
     try:
         return first.samefile(second)
     except (OSError, RuntimeError, ValueError):  # one of them is not there yet
+        pass
+    try:
         return first.resolve() == second.resolve()
+    except (OSError, RuntimeError, ValueError):  # a link that leads to itself
+        return first.absolute() == second.absolute()

@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from dlprof.catalog import Catalog, ProbeInfo
+from dlprof.clean import clean, first_line
 from dlprof.cli.show import colour, width
 from dlprof.plan import Axes, Path
 
@@ -30,12 +31,12 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
         )
     lines = text_of(table)
     for source, fault in catalog.faults.items():
-        lines += f"\n{source} cannot be used: {fault}\n"
+        lines += f"\n{clean(source)} cannot be used: {first_line(fault)}\n"
     no_cuda = catalog.interpreter.get("no_cuda")
     lines += f"\nNo CUDA device: {no_cuda}\n" if no_cuda else ""
     for name, found in verified.items():
         if found.get("error"):
-            lines += f"{name}: {found['error']}\n"
+            lines += f"{name}: {first_line(str(found['error']))}\n"
     return (
         lines if verified else lines + "Nothing was imported; --verify imports each in a worker.\n"
     )

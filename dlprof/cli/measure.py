@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from dlprof import measuring
+from dlprof import measuring, steps
 from dlprof import session as sessions
 from dlprof.catalog import Catalog
 from dlprof.cli.fail_on import FailOn
@@ -24,6 +25,9 @@ from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring import Measurement, Request
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import Row, check_measured
+
+OWN_CODE = "code:"
+"""How the source of probes begins that are made of a user's own text."""
 
 
 def measure(
@@ -45,7 +49,7 @@ def measure(
     :class:`Interrupted` where the user stopped it, and :class:`Unsaved` where the session could
     not be written in the end. Expectations of a scenario are checked last.
     """
-    wanted.check(**{"the session": output})
+    wanted.check(**{"the session": output}, **inputs_of(request))
     request = replace(request, command=typed(request.command))
     if fail_on is not None and not request.settings.diagnose:
         _check_asked(fail_on, request, resumed)
@@ -69,9 +73,9 @@ def measure(
     if unsaved is not None:
         raise unsaved
     if stopped:
-        file = shlex.quote(str(path))
-        verb = _resuming((resumed.command if resumed else request.command)[:1])
-        raise Interrupted(f"stopped; finish it with: dlprof {verb} --resume {file}")
+        raise Interrupted(
+            _how_to_finish(measurement, resumed.command if resumed else request.command)
+        )
     check_measured(rows)
     header = measurement.header()
     if fail_on is not None:
@@ -80,6 +84,19 @@ def measure(
     if fail_on is not None:
         fail_on.check_looked_for(measurement.results())
     check_unchecked(header)
+
+
+def inputs_of(request: Request) -> dict[str, Path | None]:
+    """The files that are measured from, by what they are."""
+    scenario = request.scenario.file if request.scenario is not None else ""
+    found: dict[str, Path | None] = {"the scenario": Path(scenario) if scenario else None}
+    for number, source in enumerate(request.probe_files, start=1):
+        if source.startswith(steps.PREFIX):
+            model = json.loads(source.removeprefix(steps.PREFIX))["model"]
+            found[f"the model of step {number}"] = Path(model) if model else None
+        elif not source.startswith(OWN_CODE):
+            found[f"the probe file {number}"] = Path(source)
+    return found
 
 
 def _check_asked(fail_on: FailOn, request: Request, resumed: sessions.Session | None) -> None:
@@ -96,6 +113,13 @@ def _check_asked(fail_on: FailOn, request: Request, resumed: sessions.Session | 
     if fail_on.unlooked():
         with contextlib.suppress(OSError):
             typer.echo(f"dlprof: {fail_on.unlooked()}", err=True)
+
+
+def _how_to_finish(measurement: Measurement, command: Sequence[str]) -> str:
+    if not measurement.saved:
+        return f"stopped before anything was measured; {measurement.path} is as it was"
+    file = shlex.quote(str(measurement.path))
+    return f"stopped; finish it with: dlprof {_resuming(command[:1])} --resume {file}"
 
 
 def _resuming(command: Sequence[str]) -> str:

@@ -43,7 +43,7 @@ def given(what: str, text: str | None) -> None:
 def regular(what: str, text: str) -> Path:
     """The file of this name. Raises :class:`UsageError` where it is none."""
     given(what, text)
-    path = Path(text).expanduser()
+    path = files.at_home(Path(text))
     if path.is_file():
         return path
     if path.exists():

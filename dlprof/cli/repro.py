@@ -24,7 +24,7 @@ def repro(
     It exits with 1 if the problem is there, 0 if it is gone, 125 if it cannot tell: for git bisect.
     """
     from dlprof import session as sessions
-    from dlprof.cli.distinct import check_distinct
+    from dlprof.cli.distinct import check_distinct, check_no_session
     from dlprof.cli.finding import choose, listed
     from dlprof.cli.show import say, width, write
     from dlprof.errors import UsageError
@@ -32,6 +32,8 @@ def repro(
     from dlprof.repro import reproducer
 
     check_distinct({"the session that is read": session, "-o": output})
+    if output is not None:
+        check_no_session(output)
     found = judged(sessions.load(session))
     if finding is None:
         if output is not None:

@@ -20,11 +20,11 @@ Device = Annotated[
 
 def selftest(device: Device = None, python: options.Python = None) -> None:
     """Plant known faults on this machine and say which are found."""
-    import tempfile
     from pathlib import Path
 
     from dlprof.cli.progress import Bar
     from dlprof.errors import FindingsFailed, Interrupted, Unsure, UsageError
+    from dlprof.files import temporary_folder
     from dlprof.reports.selftest import render
     from dlprof.selftest import plants_for, run
 
@@ -32,7 +32,7 @@ def selftest(device: Device = None, python: options.Python = None) -> None:
         raise UsageError(f"there is no device {device!r}: known are cpu and cuda")
     interpreter = options.interpreter(python)
     plants, no_streams = plants_for(interpreter, device)
-    with tempfile.TemporaryDirectory(prefix="dlprof-") as folder, Bar() as bar:
+    with temporary_folder("faults are planted") as folder, Bar() as bar:
         found = run(interpreter, Path(folder), bar, plants)
     typer.echo(render(found, no_streams), nl=False)
     if found.stopped:

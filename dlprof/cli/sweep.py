@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dlprof.cli import names, options
+
+if TYPE_CHECKING:
+    from dlprof.cli.wanted import Wanted
 
 
 def sweep(
@@ -105,6 +109,11 @@ def sweep(
             raise UsageError("name a scenario file, such as: dlprof sweep scenarios/tour.toml")
         sweeping.say_scenarios(Path("scenarios"))
         return
+    if list_ or dry_run:
+        kept = {"-o": output, "--fail-on": fail_on, "--github": github or None}
+        _check_nothing_wanted("--list" if list_ else "--dry-run", wanted, kept)
+        if list_ and dry_run:
+            raise UsageError("--list and --dry-run show different things: give one of them")
     found = sweeping.prepare(scenario, given, python, may_install=not (list_ or dry_run))
     if list_:
         sweeping.say_cases(found)
@@ -122,3 +131,12 @@ def sweep(
         fail_on=allowed,
         catalogs=found.catalogs,
     )
+
+
+def _check_nothing_wanted(option: str, wanted: Wanted, others: Mapping[str, object]) -> None:
+    """Raises :class:`UsageError` for outputs of what is only shown, and not measured."""
+    from dlprof.errors import UsageError
+
+    given = [*wanted.named(), *(name for name, value in others.items() if value is not None)]
+    if given:
+        raise UsageError(f"{option} measures nothing: leave {', '.join(given)} out")

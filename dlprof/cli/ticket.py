@@ -38,7 +38,7 @@ def ticket(
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
     from dlprof import session as sessions
-    from dlprof.cli.distinct import check_distinct
+    from dlprof.cli.distinct import check_distinct, check_no_session
     from dlprof.cli.finding import NONE, choose
     from dlprof.cli.show import say, write
     from dlprof.judging import judged
@@ -49,6 +49,8 @@ def ticket(
     from dlprof.ticket.write import written
 
     check_distinct({"the session that is read": session, "-o": output})
+    if output is not None:
+        check_no_session(output)
     found = judged(sessions.load(session))
     if not found.findings and finding is None:
         say(NONE.format(do="report"))

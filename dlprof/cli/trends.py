@@ -10,7 +10,7 @@ import typer
 
 from dlprof import replaced
 from dlprof.clean import clean
-from dlprof.cli.distinct import check_distinct
+from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.show import colour, say, width, write
 from dlprof.compare.floors import MEASURES
 from dlprof.compare.match import code_key
@@ -105,6 +105,7 @@ def _check_targets(targets: dict[str, str | None]) -> None:
     for target in targets.values():
         if target not in (None, "-"):
             replaced.check_writable(Path(target or ""))
+            check_no_session(Path(target or ""))
 
 
 def _give(target: str, text: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dlprof import replaced
 from dlprof import session as sessions
-from dlprof.cli.distinct import check_distinct
+from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.fail_on import FailOn
 from dlprof.cli.github import check_summary, tell
 from dlprof.cli.names import given
@@ -51,6 +51,10 @@ class Wanted:
     def anything(self) -> bool:
         return bool(self._targets()) or self.github
 
+    def named(self) -> list[str]:
+        """The options that name a file."""
+        return [f"--{name}" for name in self._targets()]
+
     def check(self, **beside: Path | None) -> None:
         """Raises :class:`UsageError` before anything is measured where it could not be written.
 
@@ -69,7 +73,8 @@ class Wanted:
         for name, target in self._targets().items():
             if target != STDOUT:
                 replaced.check_writable(Path(target))
-                _check_no_session(name, Path(target))
+                if name != "json":
+                    check_no_session(Path(target))
         if self.github:
             check_summary(targets)
 
@@ -107,12 +112,6 @@ class Wanted:
 
     def _printed(self) -> list[str]:
         return [f"--{name}" for name, target in self._targets().items() if target == STDOUT]
-
-
-def _check_no_session(name: str, path: Path) -> None:
-    """Reports replace files, as everywhere; but what was measured is not replaced by a report."""
-    if name != "json" and sessions.is_session(path):
-        raise UsageError(f"cannot write {path}: a session is in it; name another file")
 
 
 def _json(target: str, header: Header, results: Results) -> None:

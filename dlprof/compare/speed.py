@@ -50,7 +50,7 @@ class Speed:
     def far(self) -> bool:
         """Whether the machine is too far from what it was to be normalised."""
         ratios = (self.call, self.python, self.memcpy)
-        return any(max(ratio, 1 / ratio) > MOST for ratio in ratios)
+        return any(not 1 / MOST <= ratio <= MOST for ratio in ratios)
 
     def __str__(self) -> str:
         return (
@@ -96,7 +96,7 @@ def _common(before: Header, after: Header) -> tuple[Sequence[Reference], Sequenc
 
 
 def _notable(ratio: float) -> float:
-    return ratio if max(ratio, 1 / ratio) > LEAST else 1.0
+    return 1.0 if 1 / LEAST <= ratio <= LEAST else ratio
 
 
 def speed(before: Header, after: Header) -> Speed | None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from dlprof import replaced
+from dlprof import files, replaced
 from dlprof.catalog import environment
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key, key
@@ -79,6 +79,9 @@ def write(path: Path, noise: Noise) -> None:
 
 def load(path: Path) -> Noise:
     """Read a noise file. Raises :class:`UsageError` with one sentence that says why not."""
+    endless = files.endless(path)
+    if endless:
+        raise UsageError(f"cannot read the noise file {path}: it is {endless}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -100,7 +103,10 @@ def check(noise: Noise, here: Sweep) -> None:
     """Raises :class:`Unsure` where it was measured on another machine, or on none that it names."""
     if not any(noise.environment.get(name) for name in MACHINE):
         raise Unsure("the noise file does not say which machine it is of")
-    then = Header(created="", command=[], seed=0, environment=noise.environment)
+    try:
+        then = Header(created="", command=[], seed=0, environment=noise.environment)
+    except ValidationError:
+        raise UsageError("the noise file's environment is none that dlprof writes") from None
     now = Header(created="", command=[], seed=0, environment=environment(here.catalog, {}))
     machine = [str(one) for one in differences(then, now) if one.kind == "machine"]
     if machine:

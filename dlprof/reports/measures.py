@@ -187,6 +187,10 @@ def _step(*names: str) -> Callable[[Result], Found]:
     return find
 
 
+MOST_BYTES = 1 << 63
+"""More no memory holds, nor a float with its digits."""
+
+
 def peak_arrays(result: Result) -> float | None:
     """Memory at the peak beside the source, in arrays of its size.
 
@@ -194,7 +198,7 @@ def peak_arrays(result: Result) -> float | None:
     """
     size = math.prod(result.case.shape) * DTYPES.get(result.case.dtype, 0)
     seen = number(result.first_call_peak_bytes)
-    if seen is not None and size > 0:
+    if seen is not None and 0 < size <= MOST_BYTES:
         return seen / size
     return number(result.peak_memory.evidence.get("arrays")) if result.peak_memory else None
 

@@ -15,7 +15,7 @@ from dlprof.probes.base import DTYPES, Protocol
 from dlprof.quantity import plain_time
 from dlprof.reports.measures import peak_arrays
 from dlprof.reports.row import A_COPY, A_VIEW, REFUSED, Row, diagnosed
-from dlprof.rules.known import alignments, mapping, seen, waits
+from dlprof.rules.known import alignments, mapping, number, seen, waits
 from dlprof.rules.steady import Look, depends, looks_of, memory_of, owners_of
 from dlprof.rules.timing import is_scattered
 from dlprof.session import (
@@ -56,7 +56,7 @@ def row_of(result: Result) -> Row:
         size_bytes=_size_bytes(result),
         ready=slim(result.ready_time),
         device_ns=_device_ns(result.device_time),
-        device_resolution_ns=_number((result.device_time or {}).get("resolution_ns")) or 0.0,
+        device_resolution_ns=number((result.device_time or {}).get("resolution_ns")) or 0.0,
         # A result that is a view in some processes has no speed of copying.
         gb_per_s=result.copy_cost.gb_per_s if result.copy_cost and _is_copy(result) else None,
         share_of_memcpy=result.copy_cost.share_of_memcpy
@@ -78,7 +78,7 @@ def row_of(result: Result) -> Row:
         depends=_depends(result),
         alignments=_alignments(result),
         page_faults=_page_faults(result),
-        first_ns=_number(result.first_in_process_ns),
+        first_ns=number(result.first_in_process_ns),
         placement=without_samples(result.placement) if result.placement else None,
         step=step_without_samples(result.step) if result.step else None,
         disturbed=_is_disturbed(_timed(result)),
@@ -231,7 +231,7 @@ def _loaded(result: Result) -> str:
 
 
 def _waited(loaded: Mapping[str, Any]) -> str:
-    host_ns, queued_ns = _number(loaded.get("host_ns")), _number(loaded.get("queued_ns"))
+    host_ns, queued_ns = number(loaded.get("host_ns")), number(loaded.get("queued_ns"))
     if host_ns is None:
         return ""
     return f" {plain_time(host_ns) if queued_ns is None else _of(host_ns, queued_ns)}"
@@ -250,7 +250,7 @@ def _kept(result: Result) -> tuple[float, float] | None:
     if result.fresh_source is None or result.fresh_source.verdict != "kept":
         return None
     first, second = (
-        _number(result.fresh_source.evidence.get(name)) for name in ("first_ns", "second_ns")
+        number(result.fresh_source.evidence.get(name)) for name in ("first_ns", "second_ns")
     )
     return None if first is None or second is None else (first, second)
 
@@ -258,15 +258,8 @@ def _kept(result: Result) -> tuple[float, float] | None:
 def _kept_bytes(result: Result) -> float | None:
     """The size of the arrays that were looked at, where it is not that of the case."""
     found = result.fresh_source
-    size = None if found is None else _number(found.evidence.get("size_bytes"))
+    size = None if found is None else number(found.evidence.get("size_bytes"))
     return None if size == _size_bytes(result) else size
-
-
-def _number(thing: Any) -> float | None:
-    """``thing`` if it is a finite number: Python reads NaN from JSON, though JSON knows none."""
-    if isinstance(thing, bool) or not isinstance(thing, (int, float)):
-        return None
-    return thing if math.isfinite(thing) else None
 
 
 def _owner(result: Result) -> str:
@@ -324,4 +317,4 @@ def _side(side: Any) -> str:
 
 def _device_ns(found: dict[str, Any] | None) -> float | None:
     warm = (found or {}).get("warm")
-    return _number(warm.get("median_ns")) if isinstance(warm, dict) else None
+    return number(warm.get("median_ns")) if isinstance(warm, dict) else None

@@ -123,7 +123,8 @@ def _run(header: Header, one: dict[str, Any]) -> Record:
 
 
 def _gpus(found: Any) -> str | None:
-    names = [gpu.get("name") for gpu in found or () if isinstance(gpu, dict)]
+    gpus = found if isinstance(found, list) else []
+    names = [gpu.get("name") for gpu in gpus if isinstance(gpu, dict)]
     return "; ".join(str(name) for name in names if name) or None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dlprof.quantity import brief_text, plain_time, process_medians, ratio_text
 from dlprof.reports import trip_owners, trip_paths
 from dlprof.reports.row import Row
-from dlprof.reports.trips_in_a_row import HALVES, InARow
+from dlprof.reports.trips_in_a_row import HALVES, MOST_TRIPS, InARow
 from dlprof.session import ProcessSamples
 
 FAR = 3.0
@@ -32,7 +32,7 @@ def sentences(trips: Sequence[InARow]) -> list[str]:
     text = (
         f"In a row the dearest trip is {dearest.there.frameworks} and back,"
         f" {_each_text(dearest)} each{_named(dearest)}: {iterations:,} take"
-        f" {plain_time(iterations * each_ns)}."
+        f" {plain_time(float(min(iterations, MOST_TRIPS)) * each_ns)}."
     )
     return [text, *_beside_alone(dearest, each_ns)]
 

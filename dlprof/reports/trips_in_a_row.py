@@ -24,6 +24,8 @@ NOTICED = 0.1
 """A part of the queue that a first trip must take longer, to be called a wait for it."""
 MOST = 0.5
 """What takes this share of the time that the queue adds has waited for it."""
+MOST_TRIPS = 10**15
+"""More nobody makes, whatever a file says."""
 LOADED = {"queued_ns", "there_ns", "back_ns", "others_ns", "wait_ns"}
 HALVES = {"there_ns", "back_ns", "release_ns", "there_call_ns", "back_call_ns"}
 """Those of a run that waits for the result of each half; older sessions have none."""
@@ -88,7 +90,7 @@ def lines(trips: InARow) -> list[str]:
         return [f"{made.iterations:,} trips in a row: not measured: {reason}", *others]
     samples = (one.samples_ns for one in made.idle.processes if one.samples_ns)
     each = time_text(made.idle, [statistics.median(one) for one in samples])
-    whole = plain_time(made.iterations * made.idle.median_ns)
+    whole = plain_time(float(min(made.iterations, MOST_TRIPS)) * made.idle.median_ns)
     line = f"{made.iterations:,} trips in a row take {whole}: {each} each"
     return [
         line,

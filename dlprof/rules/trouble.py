@@ -13,6 +13,7 @@ from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by
 
 DIAGNOSIS = ("ordering", "lifetime", "early_write", "peak_memory")
+LONGEST_REASON = 4000
 LOST = re.compile(r"(?P<how>.+) during (?P<stage>[a-z_ ]+?)(?: \(.*\))?", re.DOTALL)
 """How the parent tells of a worker that is gone, and at which stage."""
 NOT_THE_CONVERSION = ("start", "import", "create")
@@ -72,5 +73,5 @@ def _lost_in_diagnosis(case: Known) -> End | None:
 
 def _parts(reason: str) -> tuple[str, str]:
     """How a worker was lost and at which stage; the stage is empty where the reason tells none."""
-    match = LOST.fullmatch(reason)
+    match = LOST.fullmatch(reason[:LONGEST_REASON])
     return (match["how"], match["stage"]) if match else (reason[:200], "")

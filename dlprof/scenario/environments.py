@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from dlprof import files
 from dlprof.clean import clean
 from dlprof.errors import UsageError
 from dlprof.scenario.model import EnvironmentSpec
@@ -70,7 +71,7 @@ def cache_folder() -> Path:
 
 
 def _named(spec: EnvironmentSpec, scenario: Path) -> str:
-    path = scenario.parent / Path(spec.python or "").expanduser()
+    path = scenario.parent / files.at_home(Path(spec.python or ""))
     if not path.is_file():
         raise UsageError(f"environment {spec.name}: there is no interpreter {spec.python}")
     return str(path.absolute())
@@ -87,7 +88,8 @@ def _make(folder: Path, requirements: Sequence[str], tool: Sequence[str], name: 
     python = str(folder / "bin" / "python")
     if tool == ("pip",):
         create: list[str] = [sys.executable, "-m", "venv", str(folder)]
-        install = [python, "-m", "pip", "install", "--disable-pip-version-check"]
+        quiet = ("--disable-pip-version-check", "--no-input")  # nobody would see what it asks
+        install = [python, "-m", "pip", "install", *quiet]
     else:
         create = [*tool, "venv", "--python", sys.executable, str(folder)]
         install = [*tool, "pip", "install", "--python", python]
@@ -102,7 +104,12 @@ def _make(folder: Path, requirements: Sequence[str], tool: Sequence[str], name: 
 def _run(command: Sequence[str], folder: Path, failure: str) -> None:
     try:
         done = subprocess.run(  # noqa: S603 - what the scenario asks for
-            command, capture_output=True, text=True, errors="replace", check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
         )
     except OSError as error:
         raise UsageError(f"{failure}: {error.strerror}") from None

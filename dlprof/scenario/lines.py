@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]")
+_HEADER = re.compile(r"\s*(\[\[?)([^\[\]]+)\]")
 _KEY = re.compile(r"""\s*["']?([A-Za-z0-9_-]+)["']?\s*(?:=|\.)""")
 _QUOTES = re.compile(r'"""|' + r"'''")
 
@@ -38,7 +38,7 @@ def _lines(text: str) -> Iterator[tuple[Where, int]]:
             continue
         header, key = _HEADER.match(line), _KEY.match(line)
         if header is not None:
-            table = _table(header[1], header[2].strip("\"'"), counts)
+            table = _table(header[1], header[2].strip().strip("\"'"), counts)
             yield table, number
         elif key is not None:
             yield (*table, key[1]), number

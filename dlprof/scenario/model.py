@@ -53,9 +53,11 @@ def _threshold(name: str) -> str:
 
 
 def _distinct(found: Sequence[Any]) -> Any:
-    for index, one in enumerate(found):
-        if one in found[:index]:
+    known: set[str] = set()
+    for one in found:
+        if repr(one) in known:
             raise ValueError(f"{one!r} stands there twice")
+        known.add(repr(one))
     return found
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from dlprof import plan
+from dlprof import files, plan
 from dlprof.axes import parse_dtype, parse_layout, parse_placement, parse_shapes
 from dlprof.catalog import Catalog
 from dlprof.compare.floors import FloorRule
@@ -205,7 +205,7 @@ def _told(path: Path, where: Sequence[str | int], text: str, find: Callable[[str
 
 
 def _probe_file(scenario: Path, place: int, file: str) -> str:
-    path = scenario.parent / Path(file).expanduser()
+    path = scenario.parent / files.at_home(Path(file))
     if not path.is_file():
         raise fault(scenario, ("probes", place), f"there is no probe file {file}")
     return str(path.absolute())

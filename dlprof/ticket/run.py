@@ -6,11 +6,11 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from dlprof.errors import UsageError
+from dlprof.files import temporary_folder
 from dlprof.interpreter import child_environment
 from dlprof.ticket.child import Ended, watch
 
@@ -63,9 +63,12 @@ def run(text: str, python: str, limit_s: float = LIMIT_S) -> Ran:
 
     Raises :class:`UsageError` where the interpreter cannot be started.
     """
-    with tempfile.TemporaryDirectory(prefix="dlprof-") as folder:
+    with temporary_folder("the script is run") as folder:
         script = Path(folder) / "reproducer.py"
-        script.write_text(text, encoding="utf-8")
+        try:
+            script.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"the script cannot be written: {error.strerror}") from None
         ended = _ended([python, str(script)], folder, limit_s)
     out, err = (text.replace(f"{folder}/", "").rstrip() for text in (ended.out, ended.err))
     ran = Ran(ended.code, _cut(out), why=ended.why)

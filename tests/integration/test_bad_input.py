@@ -374,3 +374,44 @@ def test_what_steers_a_terminal_is_escaped_in_a_message(tmp_path):
     assert run.code == 2
     assert "\x1b" not in run.err
     assert "\\x1b" in run.sentence()
+
+
+def test_what_is_measured_from_is_not_replaced(tmp_path):
+    probe = tmp_path / "probe.py"
+    probe.write_text(Path(FAKE).read_text(encoding="utf-8"), encoding="utf-8")
+    words = ("run", "fake", "fake", "--probe", probe, *QUICK)
+    for option in ("-o", "--csv", "--json"):
+        done = dlprof(*words, option, probe, state=tmp_path)
+        assert done.code == 2
+        assert "are the same file" in done.sentence()
+    assert probe.read_text(encoding="utf-8") == Path(FAKE).read_text(encoding="utf-8")
+
+
+def test_a_session_is_replaced_by_no_report_of_any_kind(good, tmp_path):
+    session = tmp_path / "kept.json"
+    session.write_text(Path(good).read_text(encoding="utf-8"), encoding="utf-8")
+    before = session.read_text(encoding="utf-8")
+    for words in (
+        ("compare", good, good, "--markdown", session),
+        ("repro", good, 1, "-o", session),
+        ("ticket", good, "-o", session),
+    ):
+        done = dlprof(*words, state=tmp_path)
+        assert done.code == 2
+        assert "a session is in it" in done.sentence()
+    assert session.read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize("option", ["--python", "--probe"])
+def test_a_home_of_nobody_is_told_in_one_sentence(tmp_path, option):
+    done = dlprof("run", "numpy", "numpy", option, "~no-such-user/x.py", state=tmp_path)
+    assert done.code == 2
+    assert "there is no" in done.sentence()
+
+
+@pytest.mark.parametrize("words", [("--json", "x"), ("--github",), ("-o", "x"), ("--list",)])
+def test_a_plan_that_is_shown_writes_nothing(tmp_path, words):
+    scenario = Path(__file__).parents[2] / "scenarios" / "tour.toml"
+    done = dlprof("sweep", scenario, "--dry-run", *words, state=tmp_path)
+    assert done.code == 2
+    assert words[0] in done.sentence()

@@ -18,6 +18,9 @@ from dlprof.plan import Axes
 from dlprof.settings import Settings
 from dlprof.state import state_folder
 
+sys.path.insert(0, str(Path(__file__).parent.parent / "unit"))
+from builders import make_result, make_session
+
 pytestmark = pytest.mark.integration
 
 
@@ -108,3 +111,21 @@ def test_who_does_not_wait_for_the_reader_of_a_pipe_has_the_session_elsewhere(
     with pytest.raises(Unsaved, match="waited for its reader") as error:
         measurement.run()
     assert content(place_told(error))["complete"] is True
+
+
+def test_an_older_session_stays_until_there_is_something_in_its_place(measurement, monkeypatch):
+    written = content_of_an_older_one(measurement.path)
+    again = Measurement(measurement.request, measurement.catalog, measurement.path, Unwatched())
+    monkeypatch.setattr(measuring.Runner, "run", stop)
+    with pytest.raises(KeyboardInterrupt):
+        again.run()
+    again.close()
+    assert not again.saved
+    assert measurement.path.read_text(encoding="utf-8") == written
+    monkeypatch.undo()
+
+
+def content_of_an_older_one(path) -> str:
+    older = make_session(make_result("older(x)"))
+    sessions.write(path, older, older.results)
+    return path.read_text(encoding="utf-8")
