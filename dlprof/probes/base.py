@@ -88,6 +88,15 @@ LAYOUTS: Mapping[str, str] = {
 CONTIGUOUS = ("C", "aligned", "sliced")
 """Layouts that differ in their alignment only."""
 
+
+def shape_of(elements: int, layout: str) -> tuple[int, ...]:
+    """A shape of about so many elements in which ``layout`` is what it is of larger arrays: column-
+    major order needs two axes, else it is row-major as well. One axis for all others.
+    """
+    rows = math.isqrt(elements)
+    return (rows, elements // rows) if layout == "F" and rows > 1 else (elements,)
+
+
 WHOLE_LAYOUTS = ("C", "aligned", "F", "sliced", "readonly")
 """Layouts whose memory is as many bytes as the array has, beginning at its first element."""
 

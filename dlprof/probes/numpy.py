@@ -117,6 +117,8 @@ class NumPy(Probe):
         return _CREATE[spec.layout](spec)
 
     def pointer(self, array: Any) -> int | None:
+        if not hasattr(array, "ctypes"):  # a scalar: its memory is made when it is asked for
+            return None
         return int(array.__array_interface__["data"][0])
 
     def to_numpy(self, array: Any) -> Any:

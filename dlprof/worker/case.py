@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dlprof.probes.base import DTYPES, ArraySpec, Import, Unsupported
+from dlprof.probes.base import DTYPES, ArraySpec, Import, Unsupported, shape_of
 from dlprof.worker import (
     alignment,
     first_call,
@@ -155,7 +155,7 @@ def _recipe(ways: Ways, request: dict[str, Any], spec: ArraySpec) -> dict[str, A
 
 
 def _of_bytes(spec: ArraySpec, size_bytes: int) -> ArraySpec:
-    return replace(spec, shape=(size_bytes // DTYPES[spec.dtype],))
+    return replace(spec, shape=shape_of(size_bytes // DTYPES[spec.dtype], spec.layout))
 
 
 def _fitting(ways: Ways, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:

@@ -18,7 +18,7 @@ from typing import Any
 from dlprof.probes.base import DTYPES
 from dlprof.probes.capsule import alignment
 from dlprof.worker import room
-from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.subject import Subject, compile_call, lies_within
 
 SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20)
 REPEATS_BYTES = 8 << 20
@@ -248,12 +248,27 @@ def _try_once(subject: Subject, kept: _Kept, value: int | None) -> tuple[str, in
         return "immutable", begins
     subject.wait_for(result)
     address = subject.consumer.pointer(result)
-    if address is not None and address == subject.producer.pointer(source):
+    begins_now = subject.producer.pointer(source)
+    known = address is not None and begins_now is not None
+    if known and lies_within(address or 0, begins_now or 0, subject.spec):
         return "view", begins
     after = subject.consumer.to_numpy(result)
     if not kept.is_like(after, subject.producer.dtype(source) is not None):
         return "other dtype", begins
-    return ("whole" if kept.equal(after) else "torn"), begins
+    if kept.equal(after):
+        return "whole", begins
+    return ("view" if _follows(subject, source, result, value) else "torn"), begins
+
+
+def _follows(subject: Subject, source: Any, result: Any, value: int | None) -> bool:
+    """Whether a result that has been waited for shows a later write: then it is a view, wherever it
+    begins.
+    """
+    if value is None:
+        return False
+    before = subject.consumer.to_numpy(result).copy()
+    subject.producer.write(source, 1 - value)
+    return bool((_words(subject.consumer.to_numpy(result)) != _words(before)).any())
 
 
 def _unknown(reason: str) -> dict[str, Any]:

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dlprof.probes.base import DTYPES
 from dlprof.worker import timer
-from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.subject import Subject, compile_call, lies_within
+
+Call = Callable[..., Any]
 
 MOST = 7
 LARGEST_BYTES = 1 << 18
@@ -90,18 +93,19 @@ def _unknown(reason: str) -> dict[str, Any]:
 def _convert_twice(subject: Subject) -> Pair | None:
     source = subject.make_another()
     call = compile_call(subject.code, {**subject.namespace, "x": source})
-    subject.wait_for(subject.convert())
-    first_ns, first = _once(subject, call)
-    second_ns, second = _once(subject, call)
+    wait = compile_call(subject.wait.format(x="_result") or "None", subject.namespace, "_result")
+    wait(subject.convert())
+    first_ns, first = _once(call, wait)
+    second_ns, second = _once(call, wait)
     at = subject.consumer.pointer(first), subject.consumer.pointer(second)
     source_at = subject.producer.pointer(source)
-    if None in at or source_at is None:
+    if at[0] is None or at[1] is None or source_at is None:
         return None
-    return Pair(first_ns, second_ns, at[0] == source_at, at[0] == at[1])
+    return Pair(first_ns, second_ns, lies_within(at[0], source_at, subject.spec), at[0] == at[1])
 
 
-def _once(subject: Subject, call: Any) -> tuple[int, Any]:
+def _once(call: Call, wait: Call) -> tuple[int, Any]:
     begin = time.perf_counter_ns()
     result = call()
-    subject.wait_for(result)
+    wait(result)
     return time.perf_counter_ns() - begin, result

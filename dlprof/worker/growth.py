@@ -17,8 +17,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-CONVERSIONS = 200
-"""In each run."""
+CONVERSIONS, LEAST_CONVERSIONS = 200, 10
+"""In each run; fewer of large arrays, of which all might be kept."""
+KEPT_BYTES = 512 << 20
+"""So much may be kept in a run."""
 LEAST_RUNS = 2
 MOST_RUNS = 12
 """Where something grows that may be nothing."""
@@ -45,9 +47,17 @@ OBJECTS = Limit(0.1, 0.2, 0.9)
 """Blocks of Python's memory: caches of frameworks fill slowly."""
 
 
-def bytes_limit(size_bytes: int) -> Limit:
-    """Of arrays of ``size_bytes``: one in a whole run, one in twenty conversions, one in two."""
-    shares = (size_bytes / 200, size_bytes / 20, size_bytes / 2)
+def conversions_of(size_bytes: int) -> int:
+    """How many conversions of arrays of this size are in a run."""
+    return min(CONVERSIONS, max(LEAST_CONVERSIONS, KEPT_BYTES // max(size_bytes, 1)))
+
+
+def bytes_limit(size_bytes: int, conversions: int = CONVERSIONS) -> Limit:
+    """Of arrays of ``size_bytes``: one in a whole run of so many conversions, one in twenty
+    conversions (two in a short run), one in two.
+    """
+    nothing = size_bytes / conversions
+    shares = (nothing, max(size_bytes / 20, 2 * nothing), size_bytes / 2)
     return Limit(*(max(share, LEAST_BYTES) for share in shares))
 
 
@@ -63,32 +73,41 @@ def measure(
     allocation. ``size_bytes`` are those of the source.
     """
     counters = [*meters, lambda: sys.getrefcount(source), sys.getallocatedblocks]
-    _grow(convert, counters)
-    least = _grow(convert, counters)
+    conversions = conversions_of(size_bytes)
+
+    def grown() -> list[int]:
+        return _grow(convert, counters, conversions)
+
+    grown()
+    least = grown()
     for run in range(2, MOST_RUNS + 1):
-        least = [min(pair) for pair in zip(least, _grow(convert, counters), strict=True)]
-        found = _per_conversion(least, size_bytes, run)
+        least = [min(pair) for pair in zip(least, grown(), strict=True)]
+        found = _per_conversion(least, size_bytes, run, conversions)
         if not _is_open(found) or max(least[:-2], default=0) > MOST_BYTES:
             break
     return found
 
 
-def _per_conversion(least: Sequence[int], size_bytes: int, runs: int) -> dict[str, float]:
-    *sizes, references, objects = (grown / CONVERSIONS for grown in least)
+def _per_conversion(
+    least: Sequence[int], size_bytes: int, runs: int, conversions: int
+) -> dict[str, float]:
+    *sizes, references, objects = (grown / conversions for grown in least)
     return {
         "bytes_per_conversion": max(sizes, default=0.0),
         "references_per_conversion": references,
         "objects_per_conversion": objects,
-        "conversions": CONVERSIONS,
+        "conversions": conversions,
         "runs": runs,
         "size_bytes": size_bytes,
     }
 
 
-def _grow(convert: Callable[[], Any], counters: Sequence[Callable[[], int]]) -> list[int]:
+def _grow(
+    convert: Callable[[], Any], counters: Sequence[Callable[[], int]], conversions: int
+) -> list[int]:
     gc.collect()
     before = [count() for count in counters]
-    for _ in range(CONVERSIONS):
+    for _ in range(conversions):
         convert()
     gc.collect()
     after = [count() for count in counters]
@@ -131,6 +150,7 @@ def _is_open(found: dict[str, float]) -> bool:
 
 def _limited(evidence: dict[str, Any]) -> Iterator[tuple[float, Limit]]:
     """What grew, with the limits of its kind."""
-    yield evidence["bytes_per_conversion"], bytes_limit(evidence["size_bytes"])
+    conversions = int(evidence.get("conversions", CONVERSIONS))
+    yield evidence["bytes_per_conversion"], bytes_limit(evidence["size_bytes"], conversions)
     yield evidence["references_per_conversion"], REFERENCES
     yield evidence["objects_per_conversion"], OBJECTS

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Probe, Unsupported
-from dlprof.worker import growth, pages
+from dlprof.worker import growth, pages, room
 from dlprof.worker.host_memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import Subject, compile_call
 
@@ -68,6 +68,8 @@ def measure(
     def convert_and_wait() -> None:
         subject.wait_for(convert())  # what is still being made is not retained
 
+    if other.spec.device == "cpu":  # a warm-up and two runs, should all of it be kept
+        room.check_more(3 * growth.conversions_of(other.spec.size_bytes) * other.spec.size_bytes)
     evidence |= growth.measure(convert_and_wait, source, _meters(subject), other.spec.size_bytes)
     if "cuda" in _places(subject) and not _counting(subject):
         evidence["device_counted"] = False

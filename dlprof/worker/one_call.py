@@ -2,7 +2,8 @@
 
 The clock, a loop and a warm-up are nothing beside it, and another process's sample says more than
 a second one of this. The result is kept until values and ownership were looked at, so that such a
-case does not take minutes.
+case does not take minutes: what it takes to give its memory back is not in the time, as it is in
+that of a loop.
 """
 
 from __future__ import annotations

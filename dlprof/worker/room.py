@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from dlprof.probes.base import ArraySpec
@@ -48,7 +49,7 @@ def check_more(needed_bytes: int) -> None:
 def available_bytes() -> int | None:
     """Memory that can be had without swapping, within the control group's limit."""
     found = [size for size in (_meminfo(), _cgroup()) if size is not None]
-    return min(found, default=None)
+    return min((left for left in found if left is not None), default=None)
 
 
 def _meminfo() -> int | None:
@@ -62,18 +63,47 @@ def _meminfo() -> int | None:
     return None
 
 
-def _cgroup(root: Path = Path("/sys/fs/cgroup")) -> int | None:
+ROOT = Path("/sys/fs/cgroup")
+OWN = Path("/proc/self/cgroup")
+V2 = ("memory.max", "memory.current", "inactive_file ")
+V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")
+
+
+def _cgroup(root: Path = ROOT, own: Path = OWN) -> int | None:
+    """What the tightest of the groups leaves that this process is in, from its own to the root."""
+    found = (_left(folder, *names) for folder, names in _groups(root, own))
+    return min((left for left in found if left is not None), default=None)
+
+
+def _groups(root: Path, own: Path) -> Iterator[tuple[Path, tuple[str, str, str]]]:
+    yield root, V2  # a container sees its own group there
     try:
-        limit = (root / "memory.max").read_text(encoding="ascii").strip()
-        used = (root / "memory.current").read_text(encoding="ascii").strip()
-        pages = (root / "memory.stat").read_text(encoding="ascii").splitlines()
+        lines = own.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return
+    for line in lines:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        version, top = (V2, root) if not controllers else (V1, root / "memory")
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        parts = Path(path.lstrip("/")).parts
+        for count in range(len(parts) + 1):
+            yield top.joinpath(*parts[:count]), version
+
+
+def _left(folder: Path, limit: str, used: str, cached: str) -> int | None:
+    try:
+        most, taken = (
+            (folder / name).read_text(encoding="ascii").strip() for name in (limit, used)
+        )
+        pages = (folder / "memory.stat").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    if not (limit.isdigit() and used.isdigit()):
+    if not (most.isdigit() and taken.isdigit()):
         return None
     # Cached files count as used and are given up at once when memory is wanted.
-    cached = sum(int(line.split()[1]) for line in pages if line.startswith("inactive_file "))
-    return int(limit) - int(used) + cached
+    given_up = sum(int(line.split()[1]) for line in pages if line.startswith(cached))
+    return int(most) - int(taken) + given_up
 
 
 def _gib(size_bytes: int) -> str:

@@ -14,6 +14,7 @@ from dlprof.probes.base import (
     Import,
     Probe,
     Unsupported,
+    shape_of,
     written,
 )
 from dlprof.worker import pages
@@ -73,13 +74,14 @@ class Subject:
         return isinstance(self.producer, OneArray)
 
     def of_elements(self, elements: int) -> Subject:
-        """The same conversion of a one-dimensional array, where the producer can make one.
+        """The same conversion of an array of about so many elements, where the producer can make
+        one: of one axis, if that leaves the layout what it is.
 
         ``source`` and ``convert`` are still those of the old array.
         """
         if self.is_one_array:
             return self
-        spec = replace(self.spec, shape=(elements,))
+        spec = replace(self.spec, shape=shape_of(elements, self.spec.layout))
         return replace(self, spec=spec, code=compose(self.export, self.import_, spec))
 
     def made(self) -> dict[str, Any]:
@@ -138,6 +140,16 @@ class Subject:
         """Return when the values of ``result`` are there."""
         if self.wait:
             compile_call(self.wait.format(x="_result"), self.namespace, "_result")(result)
+
+
+def lies_within(address: int, source: int, spec: ArraySpec) -> bool:
+    """Whether a result at ``address`` is a view of the source that begins at ``source``: a copy
+    lies outside its memory, and a view may begin anywhere in it.
+    """
+    size = max(spec.size_bytes, 1)
+    before = size if spec.layout == "reversed" else 0
+    behind = 2 * size if spec.layout == "strided" else size
+    return source - before <= address < source + behind
 
 
 def compose(export: Export, import_: Import, spec: ArraySpec | None = None) -> str:

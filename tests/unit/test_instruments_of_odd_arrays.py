@@ -1,0 +1,112 @@
+"""What instruments say of arrays that are not what most are: column-major, one view in another."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+
+from dlprof.probes.base import LAYOUTS, ArraySpec, shape_of
+from dlprof.probes.numpy import NumPy
+from dlprof.worker import early_write, fresh_source, growth, room
+from dlprof.worker.own_code import OwnCode, Side, probes
+from dlprof.worker.subject import lies_within
+from dlprof.worker.ways import Ways
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("elements", [1, 3, 4, 1000, 65537])
+def test_a_smaller_array_is_in_memory_as_the_large_one_is(layout, elements):
+    shape = shape_of(elements, layout)
+    assert elements / 2 < numpy.prod(shape) <= elements
+    if layout == "F" and elements > 3:
+        namespace = {"numpy": numpy}
+        exec(NumPy().create(ArraySpec(shape, "float32", "F")), namespace)
+        assert namespace["x"].flags.f_contiguous
+        assert not namespace["x"].flags.c_contiguous
+
+
+@pytest.mark.parametrize(
+    ("layout", "address", "inside"),
+    [
+        ("C", 1000, True),
+        ("C", 1099, True),
+        ("C", 1100, False),
+        ("C", 999, False),
+        ("reversed", 901, True),
+        ("strided", 1199, True),
+        ("strided", 1200, False),
+    ],
+)
+def test_a_view_begins_anywhere_in_the_memory_of_its_source(layout, address, inside):
+    assert lies_within(address, 1000, ArraySpec((100,), "uint8", layout)) is inside
+
+
+def own(setup, import_):
+    """The subject of a user's own conversion of NumPy's ``x``."""
+    side = Side("numpy", "numpy", ("dlprof.probes.numpy", "NumPy"))
+    code = OwnCode(f"import numpy\n{setup}", "x", "{x}", import_, "buffer", side, side)
+    [probe] = probes(code.reference(), lambda *_: NumPy())
+    namespace = {}
+    exec(code.setup, namespace)
+    x = namespace["x"]
+    ways = Ways(probe, probe, probe.exports[0], probe.imports[0], namespace)
+    return ways.subject(ArraySpec(x.shape, str(x.dtype), "C"))
+
+
+BACKWARDS = ["{x}[..., ::-1]", "{x}[::-1]", "{x}[1:]", "numpy.flip({x})"]
+
+
+@pytest.mark.parametrize("import_", BACKWARDS)
+@pytest.mark.parametrize("values", ["zeros", "ones"])
+def test_a_view_of_a_constant_array_that_begins_elsewhere_is_not_torn(import_, values):
+    subject = own(f"x = numpy.{values}((48, 64, 3), 'uint8')", import_)
+    found = early_write.measure(subject)
+    assert found["verdict"] == "unknown"
+    assert found["evidence"]["moot"]
+
+
+@pytest.mark.parametrize("import_", BACKWARDS)
+def test_a_view_that_begins_elsewhere_is_not_kept(import_):
+    subject = own("x = numpy.arange(48.0)", import_)
+    assert fresh_source.measure(subject, 0)["verdict"] == "not kept"
+
+
+def test_a_scalar_has_no_address_that_lasts():
+    assert NumPy().pointer(numpy.float32(1)) is None
+    assert NumPy().pointer(numpy.ones(1)) is not None
+
+
+@pytest.mark.parametrize(("size", "count"), [(64 << 10, 200), (8 << 20, 64), (64 << 20, 10)])
+def test_of_large_arrays_fewer_are_kept_in_a_run(size, count):
+    assert growth.conversions_of(size) == count
+    limit = growth.bytes_limit(size, count)
+    assert limit.nothing < limit.retained <= limit.plain <= size
+
+
+def group(folder, limit, used, names=("memory.max", "memory.current")):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(names, (limit, used), strict=True):
+        (folder / name).write_text(f"{text}\n")
+    (folder / "memory.stat").write_text("inactive_file 5\ntotal_inactive_file 7\n")
+
+
+def test_the_tightest_of_nested_control_groups_counts(tmp_path):
+    own_file = tmp_path / "cgroup"
+    own_file.write_text("0::/slurm/job/step\n")
+    group(tmp_path / "slurm" / "job", 1000, 400)
+    group(tmp_path / "slurm" / "job" / "step", "max", 100)
+    assert room._cgroup(tmp_path, own_file) == 605
+
+
+def test_a_control_group_of_the_first_version_counts_too(tmp_path):
+    own_file = tmp_path / "cgroup"
+    own_file.write_text("4:cpu,cpuacct:/a\n3:memory:/a/b\n")
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    group(tmp_path / "memory" / "a" / "b", 1000, 400, names)
+    assert room._cgroup(tmp_path, own_file) == 607
+
+
+def test_without_a_control_group_nobody_limits(tmp_path):
+    assert room._cgroup(tmp_path, tmp_path / "none") is None
