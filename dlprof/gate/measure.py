@@ -20,6 +20,7 @@ from dlprof.gate.kept import Kept
 from dlprof.gate.loop import BUDGET, STOPPED, Deadline, Ran, Reserve, run
 from dlprof.gate.side import TIMERS, Named, Side, opened
 from dlprof.gate.suite import Suite
+from dlprof.gate.unmet import agreed, of_unmet
 from dlprof.gate.words import imports_text, measured_text, speed_text
 from dlprof.instruments import EVERY_ROUND
 from dlprof.measuring import Measurement
@@ -81,16 +82,18 @@ def gate(task: Task) -> Gated:
     reserve = Reserve(_until(task, begun, FIRST_SHARE), half=_until(task, begun, HALF))
     first, ran, suite = _pass(task, "", None, until, reserve)
     cases = flagged(first, task.criteria)
+    unmet = of_unmet(first)
     second, again = None, None
     # The diagnosis is in no budget, and takes no time from the second pass.
     until = until.later(suite.diagnosis_s)
     # One round shows a verdict again, and that much is measured however late it is.
-    anew = _worse(first, task.criteria) if until.passed else cases
+    anew = unmet | (_worse(first, task.criteria) if until.passed else cases)
     if anew and not ran.interrupted:
         beside_others = any(_crashes_in_company(first, name) for name in anew)
         second, again, _ = _pass(task, "-again", None if beside_others else anew, until)
     stopped = ran.interrupted or (again is not None and again.interrupted)
     found = confirmed(first, second, cases, task.criteria, stopped)
+    found = agreed(found, second, stopped)
     told = (
         measured_text(
             ran,
