@@ -6,9 +6,11 @@ functions that judge real ones. Prints, for suites of 16 cases,
 - gates that measure in turns (looks after 8, 12, 16, 24, 32, 48 and 64 rounds, and a second pass):
   suites in which the first pass flags anything, false alarms after both, what is called of a case
   that is slower by 5 and by 10 %, and rounds of the first pass;
-- two finished sessions of 3 to 20 rounds: the same.
+- two finished sessions of 3 to 20 rounds: the same;
+- gates against a baseline of 10 and 20 rounds, both passes with the same BASE: the same, what is
+  caught with a fifth of the suites.
 
-    python benchmarks/gate_simulation.py [--repeats 10000] [--sd 0.012]
+    python benchmarks/gate_simulation.py [--repeats 10000] [--sd 0.012] [--tables turns sessions]
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from functools import partial
 import numpy as np
 
 from dlprof.compare import decision, simulation
-from dlprof.compare.sequential import IN_TURNS, Course
+from dlprof.compare.sequential import IN_TURNS, Course, Plan
 from dlprof.history.simulation import SESSION_SD
 
 CASES = 16
@@ -31,11 +33,19 @@ SLOWDOWNS = (1.05, 1.10)
 ENVIRONMENT_SDS = (simulation.ENVIRONMENT_SD, 2 * simulation.ENVIRONMENT_SD)
 """By how much two environments differ, in all rounds and both passes alike."""
 ROUNDS = (3, 5, 7, 10, 15, 20)
+BASE_ROUNDS = (10, 20)
+SESSION_SDS = (0.01, SESSION_SD, 2**0.5 * SESSION_SD)
 
 
 def main() -> None:
     given = arguments()
-    print(f"{given.repeats:,} suites of {CASES} cases, sd {given.sd:.2%} between processes\n")
+    print(f"{given.repeats:,} suites of {CASES} cases, sd {given.sd:.2%} between processes")
+    for name in given.tables:
+        print()
+        TABLES[name](given)
+
+
+def turns(given: argparse.Namespace) -> None:
     print("measured in turns, stopped as soon as all is decided")
     columns = (
         "noise              flagged  false alarm  all same  rounds  +5 %: caught  passed  +10 %"
@@ -46,9 +56,10 @@ def main() -> None:
     for sd in ENVIRONMENT_SDS:
         name = f"environments {sd:.1%}"
         print(f"{name:<19}{gate_row('normal', given, sd)}", flush=True)
-    if given.in_turns:
-        return
-    print("\ntwo finished sessions; SLOWER / UNSURE / SAME of one case, in percent")
+
+
+def sessions(given: argparse.Namespace) -> None:
+    print("two finished sessions; SLOWER / UNSURE / SAME of one case, in percent")
     print("noise              rounds  false alarm    +0 %            +5 %            +10 %")
     for name in simulation.NOISES:
         for rounds in ROUNDS:
@@ -58,12 +69,25 @@ def main() -> None:
         print(f"{'normal':<19}{rounds:>6}  {session_row('normal', rounds, given, SESSION_SD)}")
 
 
+def baseline(given: argparse.Namespace) -> None:
+    print("against a baseline; sessions of a case differ by so much besides")
+    print("noise              besides  rounds  flagged  false alarm   +5 %  +10 %  +20 %")
+    rows = [*((name, 0.0) for name in simulation.NOISES), *(("normal", sd) for sd in SESSION_SDS)]
+    for name, sd in rows:
+        for rounds in BASE_ROUNDS:
+            row = baseline_row(name, rounds, given, sd)
+            print(f"{name:<19}{sd:>7.1%}{rounds:>8}  {row}", flush=True)
+
+
+TABLES = {"turns": turns, "sessions": sessions, "baseline": baseline}
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--repeats", type=int, default=10_000)
     parser.add_argument("--sd", type=float, default=simulation.VIEW_SD)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--in-turns", action="store_true", help="the first table alone")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
     return parser.parse_args()
 
 
@@ -131,6 +155,25 @@ def session_row(name: str, rounds: int, given: argparse.Namespace, session_sd: f
     for words in seen.values():
         text += "   " + shares(np.concatenate(words))
     return text
+
+
+def baseline_row(name: str, rounds: int, given: argparse.Namespace, session_sd: float) -> str:
+    seen: dict[float, list[np.ndarray]] = {ratio: [] for ratio in (*SLOWDOWNS, 1.20)}
+    flagged, alarms = [], []
+    for number, begin in enumerate(range(0, given.repeats, CHUNK)):
+        size = (min(CHUNK, given.repeats - begin), CASES, 2, IN_TURNS.looks[-1])
+        seed = given.seed * 1000 + number
+        noise = simulation.NOISES[name]
+        passes = simulation.passes_after(noise, seed, size, rounds, given.sd, session_sd)
+        copies = name in simulation.COPIES
+        first, both_ = simulation.both_against(passes, Plan(), STEP, copies)
+        flagged.append(first.any(-1))
+        alarms.append(both_.any(-1))
+        for ratio, found in seen.items() if 5 * begin < given.repeats else ():
+            slowed = [one.slowed(0, ratio) for one in passes]
+            found.append(simulation.both_against(slowed, Plan(), STEP, copies)[1][:, 0])
+    caught = "".join(f"{np.concatenate(found).mean():>7.1%}" for found in seen.values())
+    return f"{np.concatenate(flagged).mean():>7.2%}{np.concatenate(alarms).mean():>13.2%}{caught}"
 
 
 def shares(words: np.ndarray) -> str:

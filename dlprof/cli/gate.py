@@ -63,7 +63,7 @@ def gate(
             "--budget",
             min=0,
             metavar="SECONDS",
-            help="Start no further round after this time. Default: 300.",
+            help="Start no round that would end later. Default: 300.",
             rich_help_panel=options.MEASURING,
         ),
     ] = None,

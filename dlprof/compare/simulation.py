@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlprof.compare import statistic
-from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL, UNSURE, Test, decide, prove
+from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL, UNSURE, Proof, Test, decide, prove
 from dlprof.compare.drift import common_shift
 from dlprof.compare.outlook import LEANING, rounds_for
 from dlprof.compare.ranks import Floats, Ranks, ranks, reaches
@@ -206,15 +206,21 @@ def sessions(suites: Suites, step: float, copies: bool = False) -> NDArray[np.st
 
     ``copies`` are cases that run in states; few processes of such tell nothing.
     """
-    test: Test = suites.apart()
-    size = suites.rounds, suites.rounds
+    proof = _of_sessions(suites, suites.rounds, step, copies)
+    return np.full(suites.base.shape[:2], UNSURE) if proof is None else decide(proof)
+
+
+def _of_sessions(suites: Suites, rounds: int, step: float, copies: bool) -> Proof | None:
+    """What so many rounds of HEAD prove; None for few processes of copies."""
+    few = Suites(suites.base, suites.head[..., :rounds])
+    test: Test = few.apart()
     least = statistic.APART
-    if not reaches(size, FAMILY_LEVEL / suites.base.shape[1]):
+    if not reaches((suites.rounds, rounds), FAMILY_LEVEL / suites.base.shape[1]):
         if copies:
-            return np.full(suites.base.shape[:2], UNSURE)
-        test, least = student(suites.base, suites.head, statistic.VIEW_SD), statistic.STATE
+            return None
+        test, least = student(few.base, few.head, statistic.VIEW_SD), statistic.STATE
     common = common_shift(test.location)[..., None]
-    return decide(prove(test, step, common, least))
+    return prove(test, step, common, least)
 
 
 def suites(noise: Noise, seed: int, repeats: int, cases: int, rounds: int, sd: float) -> Suites:
@@ -254,3 +260,57 @@ def suites_apart(
     found = noise(chance, (repeats, cases, 1, 2 * rounds), sd)[:, :, 0]
     own = chance.normal(0.0, session_sd, (2, repeats, cases, 1)) if session_sd else (0.0, 0.0)
     return Suites(found[..., :rounds] + own[0], found[..., rounds:] + own[1])
+
+
+def passes_after(
+    noise: Noise,
+    seed: int,
+    size: Shape,
+    base_rounds: int,
+    sd: float,
+    session_sd: float = 0.0,
+) -> list[Suites]:
+    """Two passes of HEAD, one after the other, with the finished session of BASE that both share.
+
+    ``size`` is (repeats, cases, passes, rounds). BASE and HEAD differ by ``session_sd`` besides,
+    both passes alike: they are of one hour.
+    """
+    repeats, cases, passes, rounds = size
+    chance = np.random.default_rng(seed)
+    found = noise(chance, (repeats, cases, 1, base_rounds + passes * rounds), sd)[:, :, 0]
+    own = chance.normal(0.0, session_sd, (2, repeats, cases, 1)) if session_sd else (0.0, 0.0)
+    base = found[..., :base_rounds] + own[0]
+    heads = np.split(found[..., base_rounds:] + own[1], passes, axis=-1)
+    return [Suites(base, head) for head in heads]
+
+
+def against(suites: Suites, plan: Plan, step: float, copies: bool = False) -> Course:
+    """What one pass of a gate says against a finished BASE. None gives up: it would only end."""
+    course = begin(plan, suites.base.shape[:2])
+    for rounds in plan.looks:
+        going = np.flatnonzero(course.open.any(axis=-1))
+        if rounds > suites.head.shape[-1] or not going.size:
+            break
+        proof = _of_sessions(suites.of(going), rounds, step, copies)
+        if proof is None:
+            course = replace(course, looks_done=course.looks_done + 1)
+            continue
+        seen = look(replace(course, words=course.words[going]), proof)
+        words = course.words.copy()
+        words[going] = seen.words
+        course = replace(seen, words=words)
+    return course
+
+
+def both_against(
+    passes: Sequence[Suites], plan: Plan, step: float, copies: bool = False
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """What the first of two such passes calls slower, and what both do; the second is of that."""
+    first, again = passes
+    flagged = against(first, plan, step, copies).slower()
+    found = np.zeros_like(flagged)
+    for place in np.flatnonzero(flagged.any(axis=-1)):
+        cases = np.flatnonzero(flagged[place])
+        base, head = (side[place : place + 1, cases] for side in (again.base, again.head))
+        found[place, cases] = against(Suites(base, head), plan, step, copies).slower()[0]
+    return flagged, found

@@ -42,7 +42,7 @@ class Turns(Protocol):
 
 @dataclass(frozen=True)
 class Deadline:
-    """Until when rounds may begin; ``at_s`` None is for ever. ``clock`` is in seconds."""
+    """When rounds are to be over; ``at_s`` None is never. ``clock`` is in seconds."""
 
     at_s: float | None = None
     clock: Callable[[], float] = time.monotonic
@@ -68,13 +68,15 @@ class Deadline:
 class Ran:
     """How far it came: the words, rounds a side, and why it stopped.
 
-    ``looked`` is the number of rounds at the last look; 0 where none was taken.
+    ``looked`` is the number of rounds at the last look; 0 where none was taken. ``last_s`` is what
+    the last round took.
     """
 
     course: Course
     rounds: int
     stopped: str
     looked: int = 0
+    last_s: float = 0.0
 
     @property
     def interrupted(self) -> bool:
@@ -107,7 +109,8 @@ def run(
 ) -> Ran:
     """Measure until every case is decided or given up, no look is left, or the time is used up.
 
-    At least one round is measured, whatever the deadline says. Ctrl-C ends it in order. Where there
+    At least one round is measured, whatever the deadline says, and no later one begins that would
+    end beyond it if it took as long as the one before. Ctrl-C ends it in order. Where there
     is a ``reserve``, no round begins in its time once there is something to measure again.
     """
     loop = _Loop(turns, deadline, begin(plan or Plan(), cases), reserve or Reserve(deadline))
@@ -115,7 +118,7 @@ def run(
         stopped = loop.until_done()
     except KeyboardInterrupt:
         stopped = STOPPED
-    return Ran(loop.course, loop.rounds, stopped, loop.looked)
+    return Ran(loop.course, loop.rounds, stopped, loop.looked, loop.round_s)
 
 
 @dataclass
@@ -158,7 +161,7 @@ class _Loop:
         while self.rounds < rounds:
             if not self._worth_measuring():
                 return HALF if self.late and self.given_up else SETTLED
-            if self.deadline.passed or (self.reserve.at.passed and self._flagged()):
+            if self._is_over() or (self.reserve.at.passed and self._flagged()):
                 return BUDGET
             if self._is_half_over():
                 self.late = True
@@ -173,6 +176,12 @@ class _Loop:
         self.turns.measure(self.rounds, self._worth_measuring())
         self.rounds += 1
         self.round_s = self.deadline.clock() - begun
+
+    def _is_over(self) -> bool:
+        """Whether another round would end beyond the deadline; the first, which looks at what each
+        conversion is, takes longer than any, and says nothing of the second.
+        """
+        return self.deadline.is_within(self.round_s if self.rounds > 1 else 0.0)
 
     def _flagged(self) -> bool:
         return bool(self.course.slower().any()) or self.reserve.flagged()

@@ -200,17 +200,23 @@ def test_half_of_the_time_ends_nothing_before_the_first_look():
     assert words(ran) == ["SAME", "SLOWER"]
 
 
-def test_no_round_begins_after_the_budget():
+def test_no_round_begins_that_would_end_beyond_the_budget():
     turns = FakeTurns([1.0], [0.3], round_s=10.0)
     ran = run(turns, 1, Deadline.after(55.0, turns.clock))
-    assert (ran.rounds, ran.stopped) == (6, BUDGET)
+    assert (ran.rounds, ran.stopped) == (5, BUDGET)
     assert words(ran) == ["UNSURE"]
+
+
+def test_the_length_of_the_first_round_says_nothing_of_the_second():
+    turns = FakeTurns([1.0], [0.3], round_s=10.0)
+    ran = run(turns, 1, Deadline.after(15.0, turns.clock))
+    assert (ran.rounds, ran.stopped, ran.last_s) == (2, BUDGET, 10.0)
 
 
 def within(rounds, ratio=1.05, sd=0.02, seed=1):
     """One case, and time for so many rounds."""
     turns = FakeTurns([ratio], [sd], round_s=10.0, seed=seed)
-    return run(turns, 1, Deadline.after(10.0 * rounds - 5.0, turns.clock))
+    return run(turns, 1, Deadline.after(10.0 * rounds + 5.0, turns.clock))
 
 
 def test_rounds_after_the_last_look_are_looked_at_when_the_time_is_used_up():
@@ -230,7 +236,7 @@ def test_what_the_end_of_the_time_decides_is_decided():
 
 def test_where_only_what_is_refused_is_left_the_end_of_the_time_left_nothing_open():
     turns = FakeTurns([1.0, 1.0], [0.03, 0.03], refused=[1], round_s=10.0, seed=5)
-    ran = run(turns, 2, Deadline.after(105.0, turns.clock))
+    ran = run(turns, 2, Deadline.after(115.0, turns.clock))
     assert (ran.looked, words(ran), ran.stopped) == (11, ["SAME", "UNSURE"], SETTLED)
 
 
@@ -240,7 +246,7 @@ def test_the_look_at_the_end_has_the_share_of_one():
     assert ran.course.spent == pytest.approx(sum(IN_TURNS.shares()[:2]))
 
 
-@pytest.mark.parametrize("rounds", [1, LOOKS[0] - 1])
+@pytest.mark.parametrize("rounds", [2, LOOKS[0] - 1])
 def test_fewer_rounds_than_the_first_look_takes_are_not_looked_at(rounds):
     ran = within(rounds, ratio=2.0)
     assert (ran.rounds, ran.looked, words(ran)) == (rounds, 0, ["UNSURE"])
@@ -293,7 +299,7 @@ def test_a_word_does_not_change_once_it_is_given():
 def test_time_kept_back_is_used_where_there_is_nothing_to_measure_again():
     turns = FakeTurns([1.045], [0.06], round_s=10.0)
     reserve = Reserve(Deadline.after(119.0, turns.clock))
-    ran = run(turns, 1, Deadline.after(170.0, turns.clock), reserve)
+    ran = run(turns, 1, Deadline.after(175.0, turns.clock), reserve)
     assert (ran.rounds, ran.stopped) == (17, BUDGET)
 
 

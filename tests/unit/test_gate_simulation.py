@@ -16,7 +16,7 @@ from comparison_builders import compared, only_words, timed
 
 from dlprof.compare import simulation
 from dlprof.compare.decision import SAME, SLOWER, prove
-from dlprof.compare.sequential import IN_TURNS, PASS_LEVEL, Course, begin, look
+from dlprof.compare.sequential import IN_TURNS, PASS_LEVEL, Course, Plan, begin, look
 from dlprof.compare.simulation import COPIES, NOISES, VIEW_SD
 from dlprof.history.simulation import SESSION_SD
 
@@ -112,6 +112,34 @@ def test_sessions_that_differ_by_more_than_their_processes_raise_no_more(rounds)
     make = partial(simulation.suites_apart, session_sd=SESSION_SD)
     judge = lambda one: alarms(simulation.sessions(one, STEP))  # noqa: E731
     assert rate(make, "normal", rounds, judge) <= MOST_ALARMS
+
+
+def baseline_alarms(noise, session_sd=0.0, count=2000, base_rounds=10):
+    size = (CHUNK, CASES, 2, PLAN.looks[-1])
+    found = []
+    for seed in range(count // CHUNK):
+        passes = simulation.passes_after(
+            NOISES[noise], seed, size, base_rounds, VIEW_SD, session_sd
+        )
+        _, both = simulation.both_against(passes, Plan(), STEP, noise in COPIES)
+        found.append(both.any(axis=-1))
+    return float(np.mean(found))
+
+
+@every_noise
+def test_a_gate_against_a_baseline_of_equal_code_raises_no_more(noise):
+    assert baseline_alarms(noise) <= MOST_ALARMS
+
+
+def test_a_baseline_that_differs_as_sessions_do_raises_no_more():
+    assert baseline_alarms("normal", SESSION_SD, SUITES) <= MOST_ALARMS
+
+
+def test_a_gate_against_a_baseline_catches_what_is_slower_by_a_fifth():
+    size = (CHUNK, CASES, 2, PLAN.looks[-1])
+    passes = simulation.passes_after(NOISES["normal"], 1, size, 10, VIEW_SD, SESSION_SD)
+    slowed = [one.slowed(0, 1.2) for one in passes]
+    assert simulation.both_against(slowed, Plan(), STEP)[1][:, 0].mean() >= 0.99
 
 
 @pytest.mark.parametrize("cases", [1, 5])
