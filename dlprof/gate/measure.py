@@ -91,13 +91,13 @@ def gate(task: Task) -> Gated:
     until = until.later(suite.diagnosis_s)
     # One round shows a verdict again, and that much is measured however late it is.
     late = until.is_within(ran.last_s)
-    anew = unmet | (_worse(first, task.criteria) if late else cases)
+    anew = _worse(first, task.criteria) if late else cases | unmet
     if anew and not ran.interrupted:
         beside_others = any(_crashes_in_company(first, name) for name in anew)
         second, again, _ = _pass(task, "-again", None if beside_others else anew, until)
     stopped = ran.interrupted or (again is not None and again.interrupted)
     found = confirmed(first, second, cases, task.criteria, stopped)
-    found = agreed(found, second, stopped)
+    found = agreed(found, second, stopped, again.rounds if again else 0)
     told = (
         measured_text(
             ran,

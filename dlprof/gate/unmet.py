@@ -1,4 +1,7 @@
-"""What is expected of HEAD and not met fails only where two passes agree, as a slowdown does."""
+"""What is expected of HEAD, takes times to tell and is not met fails only where two passes agree.
+
+What takes none is what it is, and fails at once.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import replace
 
 from dlprof.compare.match import Key, key
 from dlprof.compare.record import Comparison
-from dlprof.scenario.expectation import MET, MISSED, UNKNOWN, parse
+from dlprof.scenario.expectation import MET, MISSED, TIMED, UNKNOWN, parse
 from dlprof.session import ExpectationRecord
 
 
@@ -14,7 +17,7 @@ def of_unmet(first: Comparison) -> frozenset[Key]:
     """The cases that are measured again for what is not met: those of HEAD that it is about, and
     the other direction, which some rules compare them with.
     """
-    patterns = [parse(one.text).pair for one in first.head.expectations if one.verdict == MISSED]
+    patterns = [parse(one.text).pair for one in first.head.expectations if _by_times(one)]
     found = set()
     for case in first.cases:
         pair = (case.case.producer, case.case.consumer)
@@ -24,26 +27,40 @@ def of_unmet(first: Comparison) -> frozenset[Key]:
     return frozenset(found)
 
 
-def agreed(first: Comparison, second: Comparison | None, stopped: bool = False) -> Comparison:
+def agreed(
+    first: Comparison, second: Comparison | None, stopped: bool = False, rounds: int = 2
+) -> Comparison:
     """The first pass, with what the second makes of each expectation that is not met.
 
-    ``second`` is None where there was none; where it was ``stopped`` it says nothing.
+    ``second`` is None where there was none, and of so many ``rounds``, of which one tells nothing
+    of times; where it was ``stopped`` it says nothing. What there is no case of to measure again is
+    left.
     """
+    if not of_unmet(first):
+        return first
     again = {one.text: one for one in (second.head.expectations if second else ())}
-    expectations = [_judged(one, again.get(one.text), stopped) for one in first.head.expectations]
+    expectations = [
+        _judged(one, again.get(one.text), stopped, rounds) for one in first.head.expectations
+    ]
     head = first.head.model_copy(update={"expectations": expectations})
     return replace(first, head=head)
 
 
+def _by_times(one: ExpectationRecord) -> bool:
+    return one.verdict == MISSED and parse(one.text).what in TIMED
+
+
 def _judged(
-    one: ExpectationRecord, again: ExpectationRecord | None, stopped: bool
+    one: ExpectationRecord, again: ExpectationRecord | None, stopped: bool, rounds: int
 ) -> ExpectationRecord:
-    if one.verdict != MISSED or (again is not None and again.verdict == MISSED and not stopped):
+    if not _by_times(one):
         return one
     if stopped:
         seen = "and it was stopped before it was measured again"
-    elif again is None:
+    elif again is None or rounds == 1:
         seen = "and there was no time to measure it again"
+    elif again.verdict == MISSED:
+        return one
     else:
         seen = "met in the second" if again.verdict == MET else f"in the second: {again.reason}"
     reason = f"not met in the first pass, {seen}"

@@ -250,7 +250,7 @@ def _try_once(subject: Subject, kept: _Kept, value: int | None) -> tuple[str, in
     address = subject.consumer.pointer(result)
     begins_now = subject.producer.pointer(source)
     known = address is not None and begins_now is not None
-    if known and lies_within(address or 0, begins_now or 0, subject.spec):
+    if known and lies_within(address or 0, begins_now or 0, source, subject.spec):
         return "view", begins
     after = subject.consumer.to_numpy(result)
     if not kept.is_like(after, subject.producer.dtype(source) is not None):

@@ -101,7 +101,9 @@ def _convert_twice(subject: Subject) -> Pair | None:
     source_at = subject.producer.pointer(source)
     if at[0] is None or at[1] is None or source_at is None:
         return None
-    return Pair(first_ns, second_ns, lies_within(at[0], source_at, subject.spec), at[0] == at[1])
+    return Pair(
+        first_ns, second_ns, lies_within(at[0], source_at, source, subject.spec), at[0] == at[1]
+    )
 
 
 def _once(call: Call, wait: Call) -> tuple[int, Any]:

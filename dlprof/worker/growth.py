@@ -17,10 +17,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-CONVERSIONS, LEAST_CONVERSIONS = 200, 10
-"""In each run; fewer of large arrays, of which all might be kept."""
-KEPT_BYTES = 512 << 20
-"""So much may be kept in a run."""
+CONVERSIONS = 200
+"""In each run, unless so many bytes stay behind before that:"""
+KEPT_BYTES = 256 << 20
 LEAST_RUNS = 2
 MOST_RUNS = 12
 """Where something grows that may be nothing."""
@@ -47,17 +46,19 @@ OBJECTS = Limit(0.1, 0.2, 0.9)
 """Blocks of Python's memory: caches of frameworks fill slowly."""
 
 
-def conversions_of(size_bytes: int) -> int:
-    """How many conversions of arrays of this size are in a run."""
-    return min(CONVERSIONS, max(LEAST_CONVERSIONS, KEPT_BYTES // max(size_bytes, 1)))
+def piece_of(size_bytes: int) -> int:
+    """How many conversions of arrays of this size to make before looking at what stays behind."""
+    return min(CONVERSIONS, max(1, KEPT_BYTES // max(size_bytes, 1)))
 
 
-def bytes_limit(size_bytes: int, conversions: int = CONVERSIONS) -> Limit:
-    """Of arrays of ``size_bytes``: one in a whole run of so many conversions, one in twenty
-    conversions (two in a short run), one in two.
-    """
-    nothing = size_bytes / conversions
-    shares = (nothing, max(size_bytes / 20, 2 * nothing), size_bytes / 2)
+def most_kept(size_bytes: int) -> int:
+    """Bytes that a warm-up and two runs keep if every result stays behind."""
+    return 3 * min(CONVERSIONS * size_bytes, KEPT_BYTES + piece_of(size_bytes) * size_bytes)
+
+
+def bytes_limit(size_bytes: int) -> Limit:
+    """Of arrays of ``size_bytes``: one in a whole run, one in twenty conversions, one in two."""
+    shares = (size_bytes / 200, size_bytes / 20, size_bytes / 2)
     return Limit(*(max(share, LEAST_BYTES) for share in shares))
 
 
@@ -73,25 +74,25 @@ def measure(
     allocation. ``size_bytes`` are those of the source.
     """
     counters = [*meters, lambda: sys.getrefcount(source), sys.getallocatedblocks]
-    conversions = conversions_of(size_bytes)
 
-    def grown() -> list[int]:
-        return _grow(convert, counters, conversions)
+    def grown() -> tuple[list[float], int]:
+        return _grow(convert, counters, piece_of(size_bytes))
 
     grown()
-    least = grown()
+    least, _ = grown()
     for run in range(2, MOST_RUNS + 1):
-        least = [min(pair) for pair in zip(least, grown(), strict=True)]
-        found = _per_conversion(least, size_bytes, run, conversions)
-        if not _is_open(found) or max(least[:-2], default=0) > MOST_BYTES:
+        now, conversions = grown()
+        least = [min(pair) for pair in zip(least, now, strict=True)]
+        found = _evidence(least, size_bytes, run, conversions)
+        if not _is_open(found) or found["bytes_per_conversion"] * conversions > MOST_BYTES:
             break
     return found
 
 
-def _per_conversion(
-    least: Sequence[int], size_bytes: int, runs: int, conversions: int
+def _evidence(
+    least: Sequence[float], size_bytes: int, runs: int, conversions: int
 ) -> dict[str, float]:
-    *sizes, references, objects = (grown / conversions for grown in least)
+    *sizes, references, objects = least
     return {
         "bytes_per_conversion": max(sizes, default=0.0),
         "references_per_conversion": references,
@@ -103,15 +104,31 @@ def _per_conversion(
 
 
 def _grow(
-    convert: Callable[[], Any], counters: Sequence[Callable[[], int]], conversions: int
-) -> list[int]:
+    convert: Callable[[], Any], counters: Sequence[Callable[[], int]], piece: int
+) -> tuple[list[float], int]:
+    """What each counter grew by for each conversion, and of how many. All but the last two count
+    bytes.
+    """
     gc.collect()
     before = [count() for count in counters]
-    for _ in range(conversions):
-        convert()
+    bytes_in_use = list(zip(counters[:-2], before[:-2], strict=True))
+    done = 0
+    while done < CONVERSIONS:
+        number = min(piece, CONVERSIONS - done)
+        for _ in range(number):
+            convert()
+        done += number
+        if done < CONVERSIONS and _is_much(bytes_in_use):
+            gc.collect()  # what is garbage only does not stay behind
+            if _is_much(bytes_in_use):
+                break
     gc.collect()
     after = [count() for count in counters]
-    return [b - a for a, b in zip(before, after, strict=True)]
+    return [(b - a) / done for a, b in zip(before, after, strict=True)], done
+
+
+def _is_much(bytes_in_use: Sequence[tuple[Callable[[], int], int]]) -> bool:
+    return any(count() - before > KEPT_BYTES for count, before in bytes_in_use)
 
 
 def judge(evidence: dict[str, Any]) -> str:
@@ -150,7 +167,6 @@ def _is_open(found: dict[str, float]) -> bool:
 
 def _limited(evidence: dict[str, Any]) -> Iterator[tuple[float, Limit]]:
     """What grew, with the limits of its kind."""
-    conversions = int(evidence.get("conversions", CONVERSIONS))
-    yield evidence["bytes_per_conversion"], bytes_limit(evidence["size_bytes"], conversions)
+    yield evidence["bytes_per_conversion"], bytes_limit(evidence["size_bytes"])
     yield evidence["references_per_conversion"], REFERENCES
     yield evidence["objects_per_conversion"], OBJECTS

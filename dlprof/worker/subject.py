@@ -142,14 +142,29 @@ class Subject:
             compile_call(self.wait.format(x="_result"), self.namespace, "_result")(result)
 
 
-def lies_within(address: int, source: int, spec: ArraySpec) -> bool:
-    """Whether a result at ``address`` is a view of the source that begins at ``source``: a copy
-    lies outside its memory, and a view may begin anywhere in it.
+def lies_within(address: int, begin: int, source: Any, spec: ArraySpec) -> bool:
+    """Whether a result at ``address`` is a view of ``source``, whose first element is at ``begin``:
+    a copy lies outside its memory, and a view may begin anywhere in it.
     """
-    size = max(spec.size_bytes, 1)
-    before = size if spec.layout == "reversed" else 0
-    behind = 2 * size if spec.layout == "strided" else size
-    return source - before <= address < source + behind
+    low, high = _span(source) or (0, max(spec.size_bytes, 1))
+    return begin + low <= address < begin + high
+
+
+def _span(source: Any) -> tuple[int, int] | None:
+    """The first and the last byte of an array, and one, from its first element, by its strides;
+    None where it has none, as what is contiguous has.
+    """
+    try:
+        if hasattr(source, "element_size"):
+            strides, size = source.stride(), source.element_size()
+            strides = [step * size for step in strides]
+        else:
+            strides, size = source.strides, source.itemsize
+        ends = [(count - 1) * step for count, step in zip(source.shape, strides, strict=True)]
+        empty = 0 in source.shape
+    except (AttributeError, TypeError, ValueError):
+        return None
+    return (0, 1) if empty else (sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends) + size)
 
 
 def compose(export: Export, import_: Import, spec: ArraySpec | None = None) -> str:

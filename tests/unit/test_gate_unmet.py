@@ -59,8 +59,19 @@ def test_what_is_not_met_is_measured_again_with_its_other_direction():
     everything = frozenset(key(case.case) for case in passed("met").cases)
     pair = passed("met").cases[0].case
     there, back = f"{pair.producer}->{pair.consumer}", f"{pair.consumer}->{pair.producer}"
-    for text in (f"no DLP013 on {there}", f"no DLP013 on {back}", "no error"):
+    for text in (f"no DLP013 on {there}", f"no DLP013 on {back}", "no info"):
         assert of_unmet(passed("not met", text)) == everything
+
+
+def test_what_takes_no_times_to_tell_is_not_measured_again():
+    first = passed("not met", "no error")
+    assert not of_unmet(first)
+    assert agreed(first, None).head.expectations == first.head.expectations
+
+
+def test_one_round_confirms_nothing_that_takes_times_to_tell():
+    found = agreed(passed("not met"), passed("not met"), rounds=1)
+    assert found.head.expectations[0].verdict == "not checked"
 
 
 def test_what_is_met_or_of_another_pair_is_not_measured_again():

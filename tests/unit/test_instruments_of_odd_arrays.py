@@ -8,6 +8,7 @@ import pytest
 from dlprof.probes.base import LAYOUTS, ArraySpec, shape_of
 from dlprof.probes.numpy import NumPy
 from dlprof.worker import early_write, fresh_source, growth, room
+from dlprof.worker.host_memory import malloc_meter, resident_bytes
 from dlprof.worker.own_code import OwnCode, Side, probes
 from dlprof.worker.subject import lies_within
 from dlprof.worker.ways import Ways
@@ -27,20 +28,29 @@ def test_a_smaller_array_is_in_memory_as_the_large_one_is(layout, elements):
         assert not namespace["x"].flags.c_contiguous
 
 
+SPEC = ArraySpec((100,), "uint8", "C")
+BYTES = numpy.zeros(400, "uint8")
+
+
 @pytest.mark.parametrize(
-    ("layout", "address", "inside"),
+    ("source", "address", "inside"),
     [
-        ("C", 1000, True),
-        ("C", 1099, True),
-        ("C", 1100, False),
-        ("C", 999, False),
-        ("reversed", 901, True),
-        ("strided", 1199, True),
-        ("strided", 1200, False),
+        (BYTES[:100], 1000, True),
+        (BYTES[:100], 1099, True),
+        (BYTES[:100], 1100, False),
+        (BYTES[:100], 999, False),
+        (BYTES[:100][::-1], 901, True),
+        (BYTES[:100][::-1], 1001, False),
+        (BYTES[:200:2], 1198, True),
+        (BYTES[:200:2], 1199, False),
+        (numpy.broadcast_to(BYTES[:10], (10, 10)), 1009, True),
+        (numpy.broadcast_to(BYTES[:10], (10, 10)), 1010, False),
+        (b"no strides", 1099, True),
+        (b"no strides", 1100, False),
     ],
 )
-def test_a_view_begins_anywhere_in_the_memory_of_its_source(layout, address, inside):
-    assert lies_within(address, 1000, ArraySpec((100,), "uint8", layout)) is inside
+def test_a_view_begins_anywhere_in_the_memory_of_its_source(source, address, inside):
+    assert lies_within(address, 1000, source, SPEC) is inside
 
 
 def own(setup, import_):
@@ -78,11 +88,28 @@ def test_a_scalar_has_no_address_that_lasts():
     assert NumPy().pointer(numpy.ones(1)) is not None
 
 
-@pytest.mark.parametrize(("size", "count"), [(64 << 10, 200), (8 << 20, 64), (64 << 20, 10)])
-def test_of_large_arrays_fewer_are_kept_in_a_run(size, count):
-    assert growth.conversions_of(size) == count
-    limit = growth.bytes_limit(size, count)
-    assert limit.nothing < limit.retained <= limit.plain <= size
+@pytest.mark.parametrize("size", [64 << 10, 8 << 20, 64 << 20])
+@pytest.mark.parametrize("own", [numpy.asarray, numpy.copy])
+def test_of_large_arrays_nothing_stays_behind_either(size, own):
+    source = numpy.zeros(size // 64, "uint8")  # the conversions do not depend on what is claimed
+    meters = [malloc_meter(), resident_bytes]
+    found = growth.measure(lambda: own(source), source, meters, size)
+    assert growth.judge(found) == "nothing"
+    assert found["conversions"] == growth.CONVERSIONS
+
+
+def test_of_large_arrays_that_stay_behind_no_more_are_kept_than_needed():
+    kept = []
+    in_use = [0]
+
+    def convert():
+        kept.append(bytearray(8))
+        in_use[0] += 64 << 20
+
+    found = growth.measure(convert, object(), [lambda: in_use[0]], 64 << 20)
+    assert growth.judge(found) == "retained"
+    assert found["bytes_per_conversion"] == 64 << 20
+    assert in_use[0] <= growth.most_kept(64 << 20) < 2 << 30
 
 
 def group(folder, limit, used, names=("memory.max", "memory.current")):
