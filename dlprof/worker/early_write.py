@@ -249,20 +249,22 @@ def _try_once(subject: Subject, kept: _Kept, value: int | None) -> tuple[str, in
     subject.wait_for(result)
     address = subject.consumer.pointer(result)
     begins_now = subject.producer.pointer(source)
-    known = address is not None and begins_now is not None
-    if known and lies_within(address or 0, begins_now or 0, source, subject.spec):
+    located = address is not None and begins_now is not None
+    if located and lies_within(address or 0, begins_now or 0, source, subject.spec):
         return "view", begins
     after = subject.consumer.to_numpy(result)
     if not kept.is_like(after, subject.producer.dtype(source) is not None):
         return "other dtype", begins
     if kept.equal(after):
         return "whole", begins
-    return ("view" if _follows(subject, source, result, value) else "torn"), begins
+    # What lies elsewhere is a copy, whatever it shows later: it may still be read.
+    follows = not located and _follows(subject, source, result, value)
+    return ("view" if follows else "torn"), begins
 
 
 def _follows(subject: Subject, source: Any, result: Any, value: int | None) -> bool:
-    """Whether a result that has been waited for shows a later write: then it is a view, wherever it
-    begins.
+    """Whether a result that has been waited for, and of which nobody knows where it is, shows a
+    later write: then it is a view.
     """
     if value is None:
         return False

@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 CONVERSIONS = 200
-"""In each run, unless so many bytes stay behind before that:"""
+"""In each run."""
 KEPT_BYTES = 256 << 20
+"""A run ends as soon as so much stays behind."""
 LEAST_RUNS = 2
 MOST_RUNS = 12
 """Where something grows that may be nothing."""

@@ -49,7 +49,7 @@ def check_more(needed_bytes: int) -> None:
 def available_bytes() -> int | None:
     """Memory that can be had without swapping, within the control group's limit."""
     found = [size for size in (_meminfo(), _cgroup()) if size is not None]
-    return min((left for left in found if left is not None), default=None)
+    return min(found, default=None)
 
 
 def _meminfo() -> int | None:
