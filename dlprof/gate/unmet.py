@@ -57,8 +57,10 @@ def _judged(
         return one
     if stopped:
         seen = "and it was stopped before it was measured again"
-    elif again is None or rounds == 1:
+    elif again is None:
         seen = "and there was no time to measure it again"
+    elif rounds == 1:
+        seen = "and the one round that was measured again tells nothing of times"
     elif again.verdict == MISSED:
         return one
     else:
