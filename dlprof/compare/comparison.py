@@ -197,7 +197,6 @@ def sample_of(base: Result, head: Result, floor: Floor, settings: Settings) -> S
         settings.speed.normalised(sides[1], stateful) if settings.speed else sides[1],
         stateful=stateful,
         in_turns=settings.in_turns,
-        floor_sd=settings.floor_sds.get(key(head.case)),
     )
 
 

@@ -20,10 +20,11 @@ from dlprof.errors import UsageError
 from dlprof.rules.finding import SEVERITIES
 
 UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-WORDS = tuple(
-    word for scale in SCALES.values() for word, (badness, _) in scale.items() if badness > 0
+WORDS = (
+    *(word for scale in SCALES.values() for word, (badness, _) in scale.items() if badness > 0),
+    "view",
 )
-"""The verdicts that a change can be for the worse to."""
+"""The verdicts that a change can be for the worse to: a view, of what is documented to copy."""
 
 _AMOUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(%|[a-z]*)")
 

@@ -16,6 +16,8 @@ from dlprof.session import ExpectationRecord
 
 BROKEN = ("crashed", "timeout")
 
+NO_VERDICT = "no verdict is known on both sides"
+
 DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
 
 
@@ -26,8 +28,9 @@ class Outcome:
     So are what HEAD's scenario expects of it: a regression what it does not do (``unmet``), a doubt
     what could not be checked. ``blind`` are verdicts that the criteria name and that nothing looked
     for on both sides, ``ambiguous`` cases that a side holds more than once. ``untold`` says why no
-    slowdown could have been seen, ``nothing`` why there was nothing to compare; both are empty
-    where that is not so. ``times`` is whether times were to be judged.
+    slowdown could have been seen (where only verdicts are judged: no change of them), ``nothing``
+    why there was nothing to compare; both are empty where that is not so. ``times`` is whether
+    times were to be judged.
     """
 
     slower: tuple[Compared, ...] = ()
@@ -51,7 +54,7 @@ class Outcome:
         """The exit code; ``unsure`` is that of a case that is only UNSURE.
 
         What is INVALID, named or expected and not looked for, or ambiguous was not compared, and of
-        what is ``untold`` no time was: no setting makes a pass of it.
+        what is ``untold`` nothing was: no setting makes a pass of it.
         """
         if self.nothing:
             return NOTHING
@@ -78,7 +81,7 @@ def outcome(comparison: Comparison, criteria: Criteria) -> Outcome:
         unchecked=_expected(comparison, UNKNOWN),
         blind=criteria.blind(frozenset().union(*(case.looked_at for case in cases))),
         ambiguous=comparison.ambiguous,
-        untold=comparison.sightless or (_untold(comparison) if criteria.times else ""),
+        untold=comparison.sightless or _untold(comparison, criteria),
         times=criteria.times,
     )
 
@@ -90,6 +93,15 @@ def _expected(comparison: Comparison, verdict: str) -> tuple[ExpectationRecord, 
 def vanished(case: Compared) -> bool:
     """Whether BASE has the case and HEAD was asked for it and does not have it."""
     return case.statuses[0] in TIMED and case.statuses[1] is None and case.asked
+
+
+def is_unasked(case: Compared) -> bool:
+    """Whether BASE has an answer for the case, or tried, and HEAD was not asked for it."""
+    return (
+        case.statuses[0] in (*TIMED, *BROKEN, UNTAKEN)
+        and case.statuses[1] is None
+        and not case.asked
+    )
 
 
 def _worse(comparison: Comparison, criteria: Criteria) -> Iterator[tuple[Compared, Change]]:
@@ -111,20 +123,24 @@ def _is_invalid(case: Compared, criteria: Criteria) -> bool:
 
 def _is_unknown(case: Compared) -> bool:
     """Whether HEAD has no answer, and BASE none that would make a regression of it: it crashes or
-    hangs, HEAD did not come to it, or does not have it; or it refuses what BASE did not come to.
+    hangs, HEAD did not come to it or was not asked for it; or it refuses what BASE did not come to.
     """
     base, head = case.statuses
     if base is None:
         return head in BROKEN
     if head is None:
-        return case.asked and base in (*BROKEN, UNTAKEN)
+        return is_unasked(case) or (case.asked and base in (*BROKEN, UNTAKEN))
     if base == UNTAKEN:
         return head in (*BROKEN, "unsupported")
     return head in (*BROKEN, UNTAKEN)
 
 
-def _untold(comparison: Comparison) -> str:
-    """Why no slowdown could have been seen, whatever --unsure makes of a case that is UNSURE."""
+def _untold(comparison: Comparison, criteria: Criteria) -> str:
+    """Why nothing could have been seen, whatever --unsure makes of a case that is UNSURE: no
+    slowdown, or no change of verdict where only these are asked for.
+    """
+    if not criteria.times:
+        return "" if any(case.looked_at for case in comparison.cases) else NO_VERDICT
     wanted = any(case.judged and set(case.statuses) <= set(TIMED) for case in comparison.cases)
     if wanted and not {SAME, FASTER, SLOWER} & set(comparison.words()):
         return "no time could be judged"
@@ -140,8 +156,7 @@ def _is_unsure(case: Compared, criteria: Criteria) -> bool:
     if any(change.direction == LOST for change in case.changes):
         return True
     base, head = case.statuses
-    lost = base in (*TIMED, *BROKEN, UNTAKEN) and head is None
-    if (lost and not vanished(case)) or (base == UNTAKEN and head in (*TIMED, UNTAKEN)):
+    if base == UNTAKEN and head in (*TIMED, UNTAKEN):
         return True
     return criteria.times and (_has(case, UNSURE) or (_has(case, GONE) and not case.changes))
 
@@ -174,12 +189,23 @@ def _nothing_common(cases: Sequence[Compared]) -> str:
 
 def _nothing_of(both: Sequence[Compared]) -> str:
     """The same, of the cases that both sides have."""
-    if not any(case.changes or set(case.statuses) & set(TIMED) for case in both):
-        return "no case that both have was measured in either"
     for place, name in enumerate(("BASE", "HEAD")):
         if all(case.statuses[place] == UNTAKEN for case in both):
             return f"{name} came to no case: {first_line(both[0].reasons[place])}"
-    refused = all(case.statuses[0] == "unsupported" for case in both)
-    if refused and not any(change.worse for case in both for change in case.changes):
-        return f"BASE refuses every case: {first_line(both[0].reasons[0])}"
-    return ""
+    if any(_is_compared(case) for case in both):
+        return ""
+    base, head = (any(case.statuses[place] in TIMED for case in both) for place in range(2))
+    if not base and not head:
+        return "no case that both have was measured in either"
+    if base:
+        return "no case was measured on both sides"
+    word, reason = both[0].statuses[0], first_line(both[0].reasons[0])
+    if all(case.statuses[0] == "unsupported" for case in both):
+        return f"BASE refuses every case: {reason}"
+    return f"BASE measured no case that HEAD has: {word}: {reason}"
+
+
+def _is_compared(case: Compared) -> bool:
+    """Whether both sides measured it, in one of two passes at least, or HEAD is the worse."""
+    measured = set(case.statuses) <= set(TIMED) or case.failed_once
+    return measured or any(change.worse for change in case.changes)

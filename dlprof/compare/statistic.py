@@ -46,15 +46,12 @@ class Sample:
     """One measure of one case on both sides.
 
     ``in_turns`` where the samples of a round were taken in turns; not for two finished sessions.
-    ``floor_sd`` is the spread of the process medians, in logarithms, that a calibration found for
-    this case on this machine; it takes the place of :data:`VIEW_SD`.
     """
 
     base: Side
     head: Side
     stateful: bool = False
     in_turns: bool = False
-    floor_sd: float | None = None
 
 
 @dataclass(frozen=True)
@@ -133,12 +130,11 @@ def _few(sample: Sample, base: Side, head: Side, level: float, note: str) -> Tes
     needed = least_rounds(level)
     if count < LEAST:
         return Refusal("one process on a side: nothing was repeated", needed)
-    if sample.stateful and sample.floor_sd is None:
+    if sample.stateful:
         return Refusal(
             f"copies of this size run in states: {count} processes a side tell nothing", needed
         )
-    floor, least = (VIEW_SD, STATE) if sample.floor_sd is None else (sample.floor_sd, 0.0)
-    return Tested(student(logs(base), logs(head), floor), base, head, note, least)
+    return Tested(student(logs(base), logs(head), VIEW_SD), base, head, note, STATE)
 
 
 def least_rounds(level: float) -> int:

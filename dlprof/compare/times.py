@@ -36,9 +36,9 @@ class Settings:
     """How to judge.
 
     ``floors`` one per measure; ``own_floors`` for single cases in their place (by
-    :func:`~dlprof.compare.match.key`); ``floor_sds`` are the spreads that a calibration found;
-    ``in_turns`` as in :class:`~dlprof.compare.statistic.Sample`. ``decided`` are the words, by case
-    and measure, of one who has looked more than once (:mod:`dlprof.compare.turns`).
+    :func:`~dlprof.compare.match.key`); ``in_turns`` as in
+    :class:`~dlprof.compare.statistic.Sample`. ``decided`` are the words, by case and measure, of
+    one who has looked more than once (:mod:`dlprof.compare.turns`).
     ``speed`` is what the machine took longer for HEAD, as a ratio; see ``normalise``.
     ``across_pythons`` says that two versions of Python are what is compared.
     """
@@ -47,7 +47,6 @@ class Settings:
     own_floors: Mapping[Key, tuple[Floor, ...]] = field(
         default_factory=lambda: MappingProxyType({})
     )
-    floor_sds: Mapping[Key, float] = field(default_factory=lambda: MappingProxyType({}))
     in_turns: bool = False
     decided: Mapping[tuple[Key, str], str] = field(default_factory=lambda: MappingProxyType({}))
     speed: Speed | None = None

@@ -65,7 +65,7 @@ CRASHED = "crashed"
 class Change:
     """``what`` was ``before`` in BASE and is ``after`` in HEAD.
 
-    ``worst`` is the worst word of HEAD's processes, where they disagree.
+    ``worst`` is the worst word of HEAD's processes, where they disagree or may by the address.
     """
 
     what: str
@@ -100,6 +100,8 @@ def changes(
 
 def looked_at(base: Result, head: Result) -> frozenset[str]:
     """The measures of :data:`SCALES` of which both sides know a verdict."""
+    if base.status not in MEASURED or head.status not in MEASURED:
+        return frozenset()
     return frozenset(what for what in SCALES if _is_known(base, what) and _is_known(head, what))
 
 
@@ -249,9 +251,13 @@ def _alignment(before: Known, after: Known) -> Iterator[Change]:
     bad = "view" if after.result.case.promise == "copy" else "copy"
     worse, better = bad in new and bad not in old, bad in old and bad not in new
     if worse or better:
-        severity = "info" if better else "error" if bad == "view" else "warning"
+        severity = "error" if bad == "view" else "warning"
         words = ADDRESSES[old], ADDRESSES[new]
-        yield Change("alignment", *words, WORSE if worse else BETTER, severity)
+        yield (
+            Change("alignment", *words, WORSE, severity, bad)
+            if worse
+            else Change("alignment", *words, BETTER)
+        )
 
 
 def _device(before: Known, after: Known) -> Iterator[Change]:

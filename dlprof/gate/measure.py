@@ -30,7 +30,7 @@ from dlprof.session import Session
 FIRST_SHARE = 0.75
 """Of the budget, for the first pass where something is flagged: it is to be measured again. In
 15 of 16 gates with two views that were slower the second pass had decided both after 8 rounds, and
-after 12 in the other (docs/results/gates.md)."""
+after 12 in the other (docs/results/gates-earlier.md)."""
 
 WHOLE = 0.98
 """Of the budget, for all rounds: the rest is for files and reports."""

@@ -10,7 +10,7 @@ from dlprof.compare.beyond import beyond
 from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key
-from dlprof.compare.outcome import NOT_KNOWN, Outcome
+from dlprof.compare.outcome import NOT_KNOWN, Outcome, is_unasked
 from dlprof.compare.record import TIMED, Compared, Comparison, Time
 from dlprof.quantity import plain_time
 from dlprof.reports.answer import listed
@@ -108,7 +108,7 @@ def answers(comparison: Comparison, outcome: Outcome) -> list[str]:
     elif not found:
         found.append(_innocent(comparison, outcome))
     elif outcome.untold:
-        found.append(f"Not known whether anything is slower: {outcome.untold}.")
+        found.append(f"Not known whether anything is {sought(outcome)}: {outcome.untold}.")
     if comparison.invalid is not None and not outcome.times:
         found.append(f"Nor could times have been judged: {clean(comparison.invalid)}.")
     found += [
@@ -166,8 +166,8 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
         if time.word in (SAME, FASTER)
     ]
     floors = floors_text(comparison.floors)
-    if outcome.untold and outcome.times:
-        return f"Not known whether HEAD is slower: {outcome.untold}."
+    if outcome.untold:
+        return f"Not known whether HEAD is {sought(outcome)}: {outcome.untold}."
     if not outcome.times or not judged:
         return _no_worse(comparison, outcome)
     if outcome.code():
@@ -185,9 +185,14 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
     return f"{lead}: {'; '.join(parts)}, or faster."
 
 
+def sought(outcome: Outcome) -> str:
+    """What a regression would be in one word."""
+    return "slower" if outcome.times else "worse"
+
+
 def _no_worse(comparison: Comparison, outcome: Outcome) -> str:
     """Of one who asked for verdicts only."""
-    both = sum(all(case.statuses) for case in comparison.cases)
+    both = sum(bool(case.looked_at) for case in comparison.cases)
     which = "1 case" if both == 1 else f"{both:,} cases"
     if outcome.code():
         return f"No verdict of {which} is worse, but not everything could be compared."
@@ -265,6 +270,9 @@ def _common(comparison: Comparison) -> Iterable[str]:
 
 def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
     yield from _unsure(comparison, outcome)
+    unasked = [name_of(case) for case in outcome.invalid if is_unasked(case)]
+    if unasked:
+        yield f"Not compared, since HEAD was not asked for it: {listed(unasked)}."
     if outcome.blind:
         yield (
             f"Nothing looked for {listed(list(outcome.blind))} on both sides, which --fail-on "

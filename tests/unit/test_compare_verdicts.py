@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import make_result
 
+from dlprof.compare.criteria import parse
 from dlprof.compare.verdicts import changes, kept_differs, not_looked_at
 from dlprof.session import Verdict
 
@@ -207,6 +208,21 @@ def test_a_view_that_only_some_addresses_have_now_is_worse_whatever_the_processe
     told = "alignment: a view at any address, now a view or a copy, by the address"
     assert change(looked("view", "view"), looked("view", "copy")) == (told, "worse", "warning")
     assert change(looked("view", "copy"), looked("view", "view"))[1] == "better"
+
+
+def test_a_copy_that_some_addresses_have_now_fails_who_asks_for_copies():
+    sides = [make_result(**looked("view", sliced)) for sliced in ("view", "copy")]
+    (found,) = changes(*sides)
+    assert parse(["copy"]).fails(found)
+    assert not parse(["dangling"]).fails(found)
+
+
+def test_a_promised_copy_that_is_a_view_now_fails_who_asks_for_views():
+    sides = [
+        make_result(case={"promise": "copy"}, ownership=verdict(word)) for word in ("copy", "view")
+    ]
+    (found,) = changes(*sides)
+    assert parse(["view"]).fails(found)
 
 
 def test_what_gives_several_answers_at_one_address_changes_by_chance():

@@ -19,6 +19,7 @@ from dlprof.compare.process import time_ns
 from dlprof.errors import UsageError
 from dlprof.reports import comparison_json
 from dlprof.reports.comparison import render
+from dlprof.reports.comparison_text import answers
 from dlprof.session import ProcessSamples
 
 pytestmark = pytest.mark.unit
@@ -156,13 +157,6 @@ def test_measured_in_turns_a_drift_from_block_to_block_is_no_difference():
     head = [v * f for v, f in zip(medians(16, seed=1), walk, strict=True)]
     found, _ = compared([timed(ns=base)], [timed(ns=head)], in_turns=True)
     assert only(found).word == "SAME"
-
-
-def test_a_calibrated_spread_takes_the_place_of_the_assumed_one():
-    base, head = timed(ns=medians(4)), timed(ns=medians(4, seed=1, around_ns=1500.0))
-    sds = {key(base.case): 0.01}
-    assert only(compared([base], [head])[0]).word == "UNSURE"
-    assert only(compared([base], [head], floor_sds=sds)[0]).word == "SLOWER"
 
 
 def test_a_case_can_have_a_floor_of_its_own():
@@ -309,11 +303,13 @@ def test_a_case_that_vanished_is_a_regression():
     assert result.code() == REGRESSION
 
 
-def test_a_case_that_head_was_not_asked_for_is_unsure():
+def test_a_case_that_head_was_not_asked_for_is_no_regression_and_never_a_pass():
     asked = {"request": {"pairs": [["jax", "numpy"]]}}
     found, result = compared(suite(), suite(seed=50, names="abcdefg"), head_header=asked)
     assert words(found)["h"] == "GONE"
-    assert result.code() == NOT_KNOWN
+    assert (result.gone, result.code(), result.code(DONE)) == ((), NOT_KNOWN, NOT_KNOWN)
+    (case,) = result.invalid
+    assert f"since HEAD was not asked for it: {case.case.code}" in " ".join(answers(found, result))
 
 
 def test_a_case_that_crashes_is_a_regression_whatever_is_asked_for():
@@ -505,6 +501,51 @@ def test_nothing_to_compare_is_told_and_never_passes(base, head, reason):
     assert result.code() == result.code(DONE) == NOTHING
 
 
+@pytest.mark.parametrize("base", ["crashed", "timeout", "unsupported"])
+@pytest.mark.parametrize("head", ["ok", "unsupported"])
+@pytest.mark.parametrize("criteria", [(), ("warning",), ("copy",)])
+def test_where_base_measured_no_case_nothing_passes(base, head, criteria):
+    broken = [timed(name, status=base, reason="SIGSEGV") for name in "ab"]
+    _, result = compared(broken, [timed(name, status=head) for name in "ab"], *criteria)
+    assert result.nothing
+    assert result.code(DONE) == NOTHING
+
+
+def test_why_base_measured_nothing_is_told():
+    broken = [timed(name, status="crashed", reason="SIGSEGV") for name in "ab"]
+    _, result = compared(broken, suite(names="ab"))
+    assert result.nothing == "BASE measured no case that HEAD has: crashed: SIGSEGV"
+
+
+def test_where_each_side_measured_what_the_other_did_not_come_to_nothing_was_compared():
+    untaken = {"status": "skipped", "reason": "it was stopped"}
+    _, result = compared([timed("a"), timed("b", **untaken)], [timed("a", **untaken), timed("b")])
+    assert (result.nothing, result.code(DONE)) == ("no case was measured on both sides", NOTHING)
+
+
+def test_a_crash_of_what_base_refuses_is_a_regression_also_where_nothing_was_measured():
+    _, result = compared([timed(status="unsupported")], [timed(status="crashed")])
+    assert result.code(DONE) == REGRESSION
+
+
+@pytest.mark.parametrize("criteria", ["warning", "info"])
+def test_who_asks_for_verdicts_of_which_no_side_knows_any_gets_no_pass(criteria):
+    names = ("ownership", "values", "ordering", "lifetime", "early_write")
+    sides = [suite(seed=seed, **dict.fromkeys(names)) for seed in (0, 50)]
+    found, result = compared(*sides, criteria)
+    assert result.code() == result.code(DONE) == NOT_KNOWN
+    assert answers(found, result)[0] == (
+        "Not known whether HEAD is worse: no verdict is known on both sides."
+    )
+
+
+def test_what_a_crashed_side_knew_before_is_not_compared():
+    """--fail-on copy must not take it for looked at."""
+    crashed = suite(names="b", status="crashed", ownership={"verdict": "view", "evidence": {}})
+    sides = [[*suite(names="a", seed=seed, ownership=None), *crashed] for seed in (0, 50)]
+    assert compared(*sides, "copy")[1].blind == ("copy",)
+
+
 @pytest.mark.parametrize("status", ["ok", "unsupported"])
 def test_a_case_that_is_gone_is_a_regression_whatever_becomes_of_the_others(status):
     base = [timed("a"), timed("b", status="unsupported", reason="no")]
@@ -618,7 +659,7 @@ def test_an_environment_that_head_was_not_asked_for_is_not_gone():
         *in_environment("new", suite(names="ab", seed=9)),
     ]
     _, found = compared(base, head, head_header={"environments": places})
-    assert (found.gone, len(found.unsure)) == ((), 2)
+    assert (found.gone, len(found.invalid)) == ((), 2)
 
 
 def test_sides_without_a_common_environment_are_no_different_scenarios():

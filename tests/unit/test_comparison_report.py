@@ -299,4 +299,4 @@ def test_what_is_new_beside_cases_without_times_leaves_no_doubt():
         own_floors={key(timed("a").case): ()},
     )
     assert result.code() == 0
-    assert answers(found, result)[0].startswith("HEAD is not worse: the verdicts of 2 cases")
+    assert answers(found, result)[0].startswith("HEAD is not worse: the verdicts of 1 case were")

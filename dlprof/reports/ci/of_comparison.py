@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dlprof.clean import clean, first_line
 from dlprof.compare.decision import SLOWER, UNSURE
 from dlprof.compare.match import Key
-from dlprof.compare.outcome import NOT_KNOWN, REGRESSION, Outcome
+from dlprof.compare.outcome import NOT_KNOWN, REGRESSION, Outcome, is_unasked
 from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
 from dlprof.compare.verdicts import LOST, Change
 from dlprof.reports.ci import of_expectations
@@ -23,6 +23,7 @@ from dlprof.reports.comparison_text import (
     key_text,
     left_out_texts,
     ratio_text,
+    sought,
 )
 
 WHOLE, LEFT_OUT = "BASE and HEAD", "LEFT OUT"
@@ -124,7 +125,7 @@ def _incomparable(
     if comparison.invalid is not None and judged:
         return INCOMPARABLE, clean(f"The times cannot be compared: {comparison.invalid}.")
     if outcome.untold and doubt.invalid != SKIPPED:
-        return UNTOLD, clean(f"Not known whether HEAD is slower: {outcome.untold}.")
+        return UNTOLD, clean(f"Not known whether HEAD is {sought(outcome)}: {outcome.untold}.")
     return None
 
 
@@ -179,6 +180,8 @@ def _slower(case: Compared) -> str:
 
 def _because(case: Compared, word: str) -> str:
     """Why a case is in doubt: its times with that word, or verdicts that are not known any more."""
+    if is_unasked(case):
+        return "BASE has it, and HEAD was not asked for it"
     found = [_phrase(time) for time in case.times if time.word in (word, GONE)]
     found += [str(change) for change in case.changes if change.direction == LOST]
     return "; ".join(dict.fromkeys(found)) or f"HEAD has no answer for it{_reason(case)}"
