@@ -14,7 +14,7 @@ from dlprof.session import Session
 ROUNDS = 3
 """Processes that must agree: whether a conversion copies can depend on the process."""
 
-Shape = str | Sequence[int]
+Shape = str | int | Sequence[int]
 Words = str | Iterable[str]
 Value = TypeVar("Value")
 
@@ -101,7 +101,8 @@ class Assertions:
         from dlprof.claims.claim import without_findings
         from dlprof.cli.fail_on import parse
 
-        words = [*_words(rules), *([severity] if severity else [])]
+        _check_texts(severity=severity)
+        words = [*_words("rules", rules), *([] if severity is None else [severity])]
         fails = _plainly(parse, words or ["warning"], "assert_no_finding")
         named = ", ".join(words or ["warning"])
         wanted = asked_for(producer, consumer, **asked)
@@ -159,19 +160,20 @@ def asked_for(  # noqa: PLR0913 - as many as axes
 ) -> Asked:
     """The same request for the same arguments, however they are written."""
     __tracebackhide__ = True
+    _check_texts(producer=producer, consumer=consumer, dtype=dtype, layout=layout, device=device)
     if path is not None and not path:
         raise UsageError("path is empty: leave it out for every way")
-    files = [probes] if isinstance(probes, str | os.PathLike) else probes
+    files = [probes] if isinstance(probes, str | os.PathLike) else _list("probes", probes)
     return Asked(
         producer,
         consumer,
-        tuple(_words(path or ())),
+        tuple(_words("path", path or ())),
         _plainly(_lengths, shape),
         dtype,
         layout,
         device,
-        None if python is None else str(os.fspath(python)),
-        tuple(str(os.fspath(file)) for file in files),
+        None if python is None else _file("python", python),
+        tuple(_file("probes", file) for file in files),
     )
 
 
@@ -188,16 +190,46 @@ def _lengths(shape: Shape | None) -> tuple[int, ...] | None:
     __tracebackhide__ = True
     from dlprof.axes import parse_shapes
 
+    if shape is None or (isinstance(shape, int) and not isinstance(shape, bool)):
+        return None if shape is None else (shape,)
+    if isinstance(shape, bytes) or not isinstance(shape, Iterable):
+        raise UsageError(f"shape is 64, (64, 64) or '64x64', not {shape!r}")
     if not isinstance(shape, str):
-        return None if shape is None else tuple(shape)
+        return tuple(shape)
     shapes = list(parse_shapes(shape))
     if len(shapes) != 1:
         raise UsageError(f"an assertion is on one shape, and {shape!r} has {len(shapes)}")
     return shapes[0]
 
 
-def _words(words: Words) -> list[str]:
-    return [words] if isinstance(words, str) else list(words)
+def _words(name: str, words: Words) -> list[str]:
+    __tracebackhide__ = True
+    found = [words] if isinstance(words, str) else _list(name, words)
+    for word in found:
+        _check_texts(**{name: word})
+    return found
+
+
+def _list(name: str, values: Iterable[Value]) -> list[Value]:
+    __tracebackhide__ = True
+    if isinstance(values, bytes) or not isinstance(values, Iterable):
+        raise UsageError(f"{name} is a text or several, not {values!r}")
+    return list(values)
+
+
+def _file(name: str, path: str | os.PathLike[str]) -> str:
+    __tracebackhide__ = True
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError(f"{name} is a file, not {path!r}")
+    return str(os.fspath(path))
+
+
+def _check_texts(**words: object) -> None:
+    """Raises :class:`UsageError` for what is no text; None is what is left out."""
+    __tracebackhide__ = True
+    for name, word in words.items():
+        if word is not None and not isinstance(word, str):
+            raise UsageError(f"{name} is a text, not {word!r}")
 
 
 def _measured(asked: Asked, diagnose: bool, file: Path) -> tuple[Session, Path] | DlprofError:

@@ -71,6 +71,8 @@ class ComparisonWanted:
                 replaced.check_writable(Path(target))
                 check_no_session(Path(target))
         if self.github:
+            for what, file in beside.items():
+                check_summary({what: str(file or "-")})
             check_summary(targets)
 
     def give(self, found: Concluded) -> None:

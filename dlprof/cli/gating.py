@@ -48,7 +48,7 @@ from dlprof.scenario.expectation import TIMED
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import read, validated
 from dlprof.scenario.request import Sweep
-from dlprof.session import Session
+from dlprof.session import Session, is_session
 
 BUDGET_S = 300.0
 HOW = (
@@ -83,6 +83,8 @@ class Asked:
 
     def scenario(self) -> tuple[Scenario, Path]:
         """The scenario of a file, or that of a pair of frameworks."""
+        if not self.first:
+            raise UsageError("the scenario has an empty name")
         if self.second is None:
             path = Path(self.first)
             return read(path), path
@@ -120,10 +122,27 @@ def _may_be_a_file(name: str) -> bool:
     return not name or name == "-" or bool(Path(name).suffix) or Path(name).exists()
 
 
+def check_not_both(asked: Asked) -> None:
+    """Raises :class:`UsageError` for two session files beside what is to be measured."""
+    files = [name for name in (asked.first, asked.second or "") if is_session(Path(name))]
+    named = {
+        "--baseline": asked.baseline,
+        "--base-python": asked.base_python,
+        "--head-python": asked.head_python,
+    }
+    if files:
+        which = ", ".join(name for name, value in named.items() if value)
+        raise UsageError(
+            f"{files[0]} is a session, and two sessions are compared as they are: leave {which} "
+            "out, or name a scenario"
+        )
+
+
 def measure(
     asked: Asked, given: Given, criteria: Criteria, unsure: int, wanted: ComparisonWanted
 ) -> None:
     """Measure both sides, tell, and raise what the exit code says."""
+    check_not_both(asked)
     _check(asked)
     _check_files(asked, wanted)
     scenario, path = asked.scenario()

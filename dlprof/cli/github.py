@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from dlprof.cli.distinct import check_distinct
+from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.show import say
 from dlprof.errors import UsageError
 from dlprof.reports.ci import github
@@ -41,6 +41,7 @@ def check_summary(outputs: Mapping[str, str]) -> None:
     name = os.environ.get(SUMMARY)
     if name:
         check_distinct({"the summary of the step": name, **outputs})
+        check_no_session(Path(name))
         _append(Path(name), "")
 
 

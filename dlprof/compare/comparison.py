@@ -22,6 +22,7 @@ from dlprof.compare.verdicts import (
     changes,
     kept_differs,
     looked_at,
+    lost,
     not_looked_at,
 )
 from dlprof.errors import UsageError
@@ -197,6 +198,7 @@ def sample_of(base: Result, head: Result, floor: Floor, settings: Settings) -> S
         settings.speed.normalised(sides[1], stateful) if settings.speed else sides[1],
         stateful=stateful,
         in_turns=settings.in_turns,
+        open_=settings.speed.doubt(stateful) if settings.speed else (0.0, 0.0),
     )
 
 
@@ -271,6 +273,7 @@ def _compared(
         times=tuple(times),
         environment=environment or "",
         looked_at=looked_at(old, new) if old and new else frozenset(),
+        lost=lost(old, new) if old and new else frozenset(),
         asked=one_scenario or asked_for(lacking, pair.case, environment),
         statuses=(old.status if old else None, new.status if new else None),
         reasons=(old.reason if old else None, new.reason if new else None),

@@ -51,6 +51,10 @@ class Criteria:
             )
         )
 
+    def names_any_of(self, measures: Collection[str]) -> bool:
+        """Whether a verdict that is named is one of these measures."""
+        return any(not self.words.isdisjoint(SCALES[what]) for what in measures)
+
     def fails(self, change: Change) -> bool:
         """Whether a change of verdict is a regression.
 

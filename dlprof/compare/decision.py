@@ -53,18 +53,23 @@ class Proof:
 
 
 def prove(
-    test: Test, step: Floats | float, common: Floats | float = 0.0, least: float = 0.0
+    test: Test,
+    step: Floats | float,
+    common: Floats | float = 0.0,
+    least: float = 0.0,
+    open_: tuple[float, float] = (0.0, 0.0),
 ) -> Proof:
     """The three questions asked of a test; see :func:`decide`.
 
     All in logarithms: ``step`` is the floor. ``common`` is a shift that all cases of two sessions
     share: it may be the machine's, so a case must be slower with and without it. ``least`` is what
-    so few processes must differ by to be called different at all.
+    so few processes must differ by to be called different at all. ``open_`` is what the machine may
+    have had a part in by itself, from 0 or below to 0 or above.
 
     What is nearer to the whole floor than to nothing takes more proof that it is the same: of cases
     that are slower by the floor, one in forty comes out surely below it by chance.
     """
-    up, down = np.maximum(common, 0.0), np.minimum(common, 0.0)
+    up, down = np.maximum(common, open_[1]), np.minimum(common, open_[0])
     half = MARGIN * np.asarray(step)
     margin = np.maximum(half, least)
     within = np.maximum(test.p_below(step + down), test.p_above(-np.asarray(step) + up))

@@ -11,7 +11,7 @@ from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.match import Key
 from dlprof.compare.record import GONE, INVALID, TIMED, Compared, Comparison
 from dlprof.compare.verdicts import LOST, UNTAKEN, Change
-from dlprof.scenario.expectation import MISSED, UNKNOWN
+from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session import ExpectationRecord
 
 BROKEN = ("crashed", "timeout")
@@ -27,10 +27,10 @@ class Outcome:
 
     So are what HEAD's scenario expects of it: a regression what it does not do (``unmet``), a doubt
     what could not be checked. ``blind`` are verdicts that the criteria name and that nothing looked
-    for on both sides, ``ambiguous`` cases that a side holds more than once. ``untold`` says why no
-    slowdown could have been seen (where only verdicts are judged: no change of them), ``nothing``
-    why there was nothing to compare; both are empty where that is not so. ``times`` is whether
-    times were to be judged.
+    for on both sides, ``lost`` cases in which HEAD did not look for one of them, ``ambiguous``
+    cases that a side holds more than once. ``untold`` says why no slowdown could have been seen
+    (where only verdicts are judged: no change of them), ``nothing`` why there was nothing to
+    compare; both are empty where that is not so. ``times`` is whether times were to be judged.
     """
 
     slower: tuple[Compared, ...] = ()
@@ -41,6 +41,7 @@ class Outcome:
     unmet: tuple[ExpectationRecord, ...] = ()
     unchecked: tuple[ExpectationRecord, ...] = ()
     blind: tuple[str, ...] = ()
+    lost: tuple[Compared, ...] = ()
     ambiguous: tuple[Key, ...] = ()
     untold: str = ""
     nothing: str = ""
@@ -60,7 +61,8 @@ class Outcome:
             return NOTHING
         if self.regression:
             return REGRESSION
-        if self.invalid or self.blind or self.ambiguous or self.untold or self.unchecked:
+        doubts = (self.invalid, self.blind, self.lost, self.ambiguous, self.untold, self.unchecked)
+        if any(doubts):
             return unsure or NOT_KNOWN
         return unsure if self.unsure else DONE
 
@@ -77,17 +79,16 @@ def outcome(comparison: Comparison, criteria: Criteria) -> Outcome:
         gone=tuple(case for case in cases if vanished(case)),
         unsure=tuple(case for case in cases if _is_unsure(case, criteria)),
         invalid=tuple(case for case in cases if _is_invalid(case, criteria)),
-        unmet=_expected(comparison, MISSED),
-        unchecked=_expected(comparison, UNKNOWN),
+        unmet=tuple(one for one in comparison.head.expectations if one.verdict == MISSED),
+        unchecked=tuple(
+            one for one in comparison.head.expectations if one.verdict not in (MET, MISSED)
+        ),
         blind=criteria.blind(frozenset().union(*(case.looked_at for case in cases))),
+        lost=tuple(case for case in cases if criteria.names_any_of(case.lost)),
         ambiguous=comparison.ambiguous,
         untold=comparison.sightless or _untold(comparison, criteria),
         times=criteria.times,
     )
-
-
-def _expected(comparison: Comparison, verdict: str) -> tuple[ExpectationRecord, ...]:
-    return tuple(one for one in comparison.head.expectations if one.verdict == verdict)
 
 
 def vanished(case: Compared) -> bool:

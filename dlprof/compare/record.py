@@ -51,7 +51,8 @@ class Compared:
     """One case on both sides. ``reasons`` are what a side says of a status that is not ok.
 
     ``environment`` is where the sides measured it, if they have several. ``looked_at`` are the
-    measures of :data:`~dlprof.compare.verdicts.SCALES` that both know.
+    measures of :data:`~dlprof.compare.verdicts.SCALES` that both know, ``lost`` those that BASE
+    knows and HEAD did not look at.
     """
 
     case: CaseRecord
@@ -61,6 +62,7 @@ class Compared:
     statuses: tuple[str | None, str | None] = (None, None)
     reasons: tuple[str | None, str | None] = (None, None)
     looked_at: frozenset[str] = frozenset()
+    lost: frozenset[str] = frozenset()
     environment: str = ""
     failed_once: bool = False
     """Whether one of two passes refused it or crashed, and the other did not."""

@@ -4,17 +4,26 @@ A virtual machine, or one with a governor, is not equally fast on two days. Refe
 measured in both sessions (:mod:`dlprof.worker.reference`), and HEAD's times are divided by what
 they took longer: those of large copies by the memcpy's ratio, all others by the mean of those
 of an empty call and of a piece of Python.
+
+What the references leave open counts as uncertain: where their rounds or their kinds disagree, and
+beside other programs. There an empty call took 22 ns in one session and 25 ns in the next, when
+views took 497 and 501; 36 ns were seen, too.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
 
 from dlprof.compare.process import Side
+from dlprof.compare.ranks import ranks
 from dlprof.compare.surroundings import differences
+from dlprof.machine import NOTABLE_CORES
 from dlprof.session import Header, Reference
 
 MOST = 1.25
@@ -28,13 +37,31 @@ LEAST_PROCESSES = 3
 """References of fewer rounds may have been disturbed by anything."""
 
 
+RANGE_LEVEL = 0.05
+"""Of the interval of each ratio; the whole range of rounds that are too few for it."""
+
+MOST_LOG = 700.0
+LARGE = 100.0
+
+COSTS = MappingProxyType({"call": "empty_call_ns", "python": "python_ns", "memcpy": "memcpy_ns"})
+INSTRUCTIONS, COPIES = ("call", "python"), ("memcpy",)
+
+Range = tuple[float, float]
+
+
 @dataclass(frozen=True)
 class Speed:
-    """HEAD's reference costs over BASE's: above 1 the machine was slower for HEAD."""
+    """HEAD's reference costs over BASE's: above 1 the machine was slower for HEAD.
+
+    ``ranges`` are the lowest and the highest ratio that the rounds leave open of each. ``loaded``
+    where other programs ran beside: conversions may not have met what the references met.
+    """
 
     call: float
     python: float
     memcpy: float
+    ranges: Mapping[str, Range] = field(default_factory=dict)
+    loaded: bool = False
 
     @property
     def instructions(self) -> float:
@@ -53,15 +80,33 @@ class Speed:
         return any(not 1 / MOST <= ratio <= MOST for ratio in ratios)
 
     def __str__(self) -> str:
-        return (
-            f"an empty call took {self.call:.2f}, Python {self.python:.2f} and a memcpy "
-            f"{self.memcpy:.2f} times as long as for BASE"
+        call, python, memcpy = (
+            f"{ratio:.2f}" if ratio < LARGE else f"{ratio:.3g}"
+            for ratio in (self.call, self.python, self.memcpy)
         )
+        costs = f"an empty call took {call}, Python {python} and a memcpy {memcpy} times"
+        return f"{costs} as long as for BASE"
 
     def normalised(self, side: Side, copies: bool) -> Side:
-        """HEAD's processes as the machine of BASE would have run them."""
+        """HEAD's processes as the machine of BASE would have run them; as they are of another."""
         ratio = self.copies if copies else self.instructions
-        return tuple(process.times(1 / ratio) for process in side)
+        return side if self.far else tuple(process.times(1 / ratio) for process in side)
+
+    def open(self, copies: bool) -> Range:
+        """The lowest and the highest ratio that times may have to be divided by."""
+        ratio = self.copies if copies else self.instructions
+        if ratio == 1.0 or self.far:
+            return ratio, ratio
+        names = COPIES if copies else INSTRUCTIONS
+        ends = [ratio, *(end for name in names for end in self.ranges.get(name, ()))]
+        ends += [1.0] * self.loaded
+        return min(ends), max(ends)
+
+    def doubt(self, copies: bool) -> Range:
+        """The same against what they are divided by, in logarithms: 0 or below, and 0 or above."""
+        ratio = self.copies if copies else self.instructions
+        low, high = self.open(copies)
+        return (0.0, 0.0) if low == high else (math.log(low / ratio), math.log(high / ratio))
 
 
 def why_unknown(before: Header, after: Header) -> str | None:
@@ -104,9 +149,24 @@ def speed(before: Header, after: Header) -> Speed | None:
     if why_unknown(before, after) is not None:
         return None
     base, head = _common(before, after)
-    ratios = {
-        name: statistics.median(getattr(one, name) for one in head)
-        / statistics.median(getattr(one, name) for one in base)
-        for name in ("empty_call_ns", "python_ns", "memcpy_ns")
+    sides = {
+        name: tuple([float(getattr(one, cost)) for one in side] for side in (base, head))
+        for name, cost in COSTS.items()
     }
-    return Speed(ratios["empty_call_ns"], ratios["python_ns"], ratios["memcpy_ns"])
+    return Speed(
+        **{
+            name: statistics.median(new) / statistics.median(old)
+            for name, (old, new) in sides.items()
+        },
+        ranges={name: _range(old, new) for name, (old, new) in sides.items()},
+        loaded=any((one.foreign_cores or 0.0) > NOTABLE_CORES for one in (before, after)),
+    )
+
+
+def _range(base: Iterable[float], head: Iterable[float]) -> Range:
+    """What the rounds leave open of a ratio, by Mann and Whitney's test."""
+    test = ranks(np.log(list(base)), np.log(list(head)))
+    low, high = (float(end) for end in test.interval(RANGE_LEVEL))
+    if math.isinf(low):
+        low, high = float(test.ordered[0]), float(test.ordered[-1])
+    return math.exp(max(low, -MOST_LOG)), math.exp(min(high, MOST_LOG))

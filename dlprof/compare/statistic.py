@@ -46,12 +46,15 @@ class Sample:
     """One measure of one case on both sides.
 
     ``in_turns`` where the samples of a round were taken in turns; not for two finished sessions.
+    ``open_`` is what the speed of the machine leaves open of their ratio, in logarithms: the least
+    (0 or below) and the most (0 or above) that it may have added to HEAD.
     """
 
     base: Side
     head: Side
     stateful: bool = False
     in_turns: bool = False
+    open_: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,15 @@ def looked_at(base: Result, head: Result) -> frozenset[str]:
     return frozenset(what for what in SCALES if _is_known(base, what) and _is_known(head, what))
 
 
+def lost(base: Result, head: Result) -> frozenset[str]:
+    """The measures of :data:`SCALES` that BASE knows and HEAD, which was measured, has none of."""
+    if base.status not in MEASURED or head.status not in MEASURED:
+        return frozenset()
+    return frozenset(
+        what for what in SCALES if _is_known(base, what) and getattr(head, what) is None
+    )
+
+
 def _is_known(result: Result, what: str) -> bool:
     found = getattr(result, what)
     return found is not None and any(word in SCALES[what] for word, _ in seen(found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -83,12 +84,18 @@ def load(path: Path) -> Noise:
     if endless:
         raise UsageError(f"cannot read the noise file {path}: it is {endless}")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"cannot read the noise file {path}: {error.strerror}") from None
     except (ValueError, RecursionError):
         raise UsageError(f"{path} is no noise file: it is not JSON") from None
     schema = content.get("schema") if isinstance(content, dict) else None
+    if isinstance(schema, str) and re.fullmatch(
+        r"dlprof\.noise/([2-9]|[1-9]\d{1,8})(\.\d+)?", schema
+    ):
+        raise UsageError(
+            f"{path} was written by a newer dlprof ({schema}); this one reads {SCHEMA}"
+        )
     if not (isinstance(schema, str) and schema.split(".")[:2] == SCHEMA.split(".")):
         raise UsageError(f"{path} is no noise file: it has no schema {SCHEMA!r}")
     try:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from dlprof.compare.record import Comparison
-from dlprof.compare.speed import why_unknown
+from dlprof.compare.speed import Speed, why_unknown
 from dlprof.gate.loop import Ran
 from dlprof.scenario.estimate import duration_text
 
@@ -65,7 +65,15 @@ def speed_text(found: Comparison) -> Iterator[str]:
     elif speed.instructions == speed.copies == 1.0:
         yield f"Nothing was normalised: {speed}."
     else:
+        beside = ", beside other programs, which conversions may not have met" * speed.loaded
         yield (
-            f"The speed of the machine changed: {speed}. HEAD's times were divided by "
-            f"{speed.instructions:.2f}, those of copies from 64 KiB on by {speed.copies:.2f}."
+            f"The reference costs changed: {speed}{beside}. HEAD's times were divided by "
+            f"{_divided(speed, False)}, those of copies from 64 KiB on by {_divided(speed, True)}."
         )
+
+
+def _divided(speed: Speed, copies: bool) -> str:
+    """``1.10 (1.05 to 1.12 is open)``."""
+    ratio = speed.copies if copies else speed.instructions
+    low, high = (f"{end:.2f}" for end in speed.open(copies))
+    return f"{ratio:.2f}" + (f" ({low} to {high} is open)" if low != high else "")

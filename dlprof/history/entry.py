@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -32,6 +32,9 @@ SCHEMA = f"dlprof.history/{MAJOR}"
 NAME = re.compile(r"dlprof-(\d{1,6})-(\d{8}T\d{6}\.\d{6}Z)-([0-9a-f]{32})\.parquet")
 VERDICTS = ("ownership", "ordering", "values", "lifetime", "early_write")
 SHORT = 60
+
+DIGEST = "dlprof.digest"
+TOLD = ("dlprof.header", "dlprof.label", "dlprof.id")
 
 
 DAMAGE = (OSError, ValueError, KeyError, TypeError, RecursionError, DlprofError)
@@ -131,10 +134,19 @@ def encode(entry: Entry) -> bytes:
         "dlprof.added_by": __version__,
     }
     rows = [_row(entry, result) for result in entry.session.results]
+    metadata[DIGEST] = _digest(metadata, [row["result"] for row in rows])
     table = pa.Table.from_pylist(rows, schema=columns()).replace_schema_metadata(metadata)
     file = io.BytesIO()
     pyarrow.parquet.write_table(table, file, compression="zstd")
     return file.getvalue()
+
+
+def _digest(metadata: Mapping[str, str], results: Iterable[str]) -> str:
+    """Of all that is read again: a disk that changes a bit may leave a file that can be read."""
+    digest = hashlib.sha256()
+    for text in (*(metadata[name] for name in TOLD), *results):
+        digest.update(text.encode("utf-8", "backslashreplace") + b"\n")
+    return digest.hexdigest()
 
 
 def _row(entry: Entry, result: Result) -> dict[str, Any]:
@@ -180,9 +192,21 @@ def decode(content: bytes) -> Entry:
         metadata = dict(file.schema_arrow.metadata or {})
         _check_major(metadata)
         texts = file.read(columns=["result"], use_threads=False).column("result").to_pylist()
-        return _decoded(metadata, texts)
+        found = _decoded(metadata, texts)
+        _check_digest(metadata, texts)
     except (pa.ArrowException, *DAMAGE) as error:
         raise Foreign(f"it is damaged: {_first(error)}") from None
+    return found
+
+
+def _check_digest(metadata: Mapping[bytes, bytes], results: list[Any]) -> None:
+    told = {
+        name.decode("utf-8", "replace"): text.decode("utf-8", "replace")
+        for name, text in metadata.items()
+    }
+    # A dlprof of before it was kept wrote none.
+    if DIGEST in told and told[DIGEST] != _digest(told, results):
+        raise Foreign("it is damaged: what is in it is not what was written")
 
 
 def _check_major(metadata: Mapping[bytes, bytes]) -> None:

@@ -130,7 +130,7 @@ def _regressions(outcome: Outcome) -> Iterable[str]:
         worst = max(outcome.slower, key=_worst_ratio)
         more = len(outcome.slower) - 1
         rest = f", and {more} more" if more else ""
-        times = " ".join(_phrase(time) for time in worst.times if time.word == SLOWER)
+        times = " and ".join(_phrase(time) for time in worst.times if time.word == SLOWER)
         yield f"HEAD is slower: {name_of(worst)} takes {times}{rest}."
     if outcome.worse:
         said = [f"{name_of(case)} ({clean(str(change))})" for case, change in outcome.worse]
@@ -273,6 +273,10 @@ def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
     unasked = [name_of(case) for case in outcome.invalid if is_unasked(case)]
     if unasked:
         yield f"Not compared, since HEAD was not asked for it: {listed(unasked)}."
+    if outcome.lost:
+        what = listed(sorted({what for case in outcome.lost for what in case.lost}))
+        names = listed([name_of(case) for case in outcome.lost])
+        yield f"Not compared, since HEAD did not look at it: {what} of {names}."
     if outcome.blind:
         yield (
             f"Nothing looked for {listed(list(outcome.blind))} on both sides, which --fail-on "
@@ -296,7 +300,10 @@ def _unsure(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
         return
     if known:
         which = "" if len(known) == len(unsure) else f" for {len(known):,} of them"
-        text += f" About {max(known)} rounds a side would tell{which}: --rounds {max(known)}."
+        text += (
+            f" About {max(known)} rounds a side would tell{which}: measure both sides with "
+            f"--rounds {max(known)}."
+        )
     if any(time.noisy for time in unsure):
         text += " Some are too noisy here for any number of rounds worth taking."
     yield text

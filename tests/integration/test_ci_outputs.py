@@ -186,6 +186,14 @@ def test_the_summary_is_no_output(tmp_path, sides):
     assert done.sentence() == said
 
 
+def test_the_summary_is_no_session(tmp_path, sides):
+    before = sides[0].read_bytes()
+    done = dlprof("gate", *sides, "--github", state=tmp_path, GITHUB_STEP_SUMMARY=str(sides[0]))
+    said = f"dlprof: BASE and the summary of the step are the same file: {sides[0]}"
+    assert (done.code, sides[0].read_bytes()) == (2, before)
+    assert done.sentence() in (said, said.replace("BASE and", "the summary of the step and"))
+
+
 def test_a_summary_that_cannot_be_written_is_told_first(tmp_path, sides):
     missing = tmp_path / "no" / "summary.md"
     done = dlprof("gate", *sides, "--github", state=tmp_path, GITHUB_STEP_SUMMARY=str(missing))

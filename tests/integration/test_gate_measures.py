@@ -274,6 +274,14 @@ def test_a_pair_needs_no_scenario(tmp_path, python):
         (("a.json", "b.json", "--budget", "3"), "leave --budget out"),
         (("a.json", "b.json", "--budget", "0"), "leave --budget out"),
         (
+            ("{session}", "b.json", "--baseline", "b.json"),
+            "is a session, and two sessions are compared as they are: leave --baseline out",
+        ),
+        (
+            ("{session}", "b.json", "--base-python", "{old}", "--head-python", "{old}"),
+            "leave --base-python, --head-python out",
+        ),
+        (
             ("{scenario}", "--base-python", "{old}", "--head-python", "{old}", "-o", "a.json"),
             "folder",
         ),
@@ -283,7 +291,9 @@ def test_a_pair_needs_no_scenario(tmp_path, python):
 def test_a_command_line_that_makes_no_sense_is_told_in_one_sentence(
     tmp_path, scenario, python, words, said
 ):
-    names = {"scenario": scenario, "old": python("old")}
+    session = tmp_path / "session.json"
+    session.write_text('{"schema": "dlprof.session/1"}', encoding="utf-8")
+    names = {"scenario": scenario, "old": python("old"), "session": session}
     done = dlprof("gate", *(word.format(**names) for word in words), state=tmp_path)
     assert done.code == 2
     assert said in done.sentence()

@@ -35,8 +35,9 @@ def test_what_was_expected_of_base_only_says_nothing_of_head():
     assert judged(head_header=expecting("met"))[1].code() == DONE
 
 
-def test_what_could_not_be_checked_is_no_pass_whatever_becomes_of_unsure():
-    found, result = judged(head_header=expecting("not checked", "one process only"))
+@pytest.mark.parametrize("verdict", ["not checked", "a word of a later dlprof"])
+def test_what_could_not_be_checked_is_no_pass_whatever_becomes_of_unsure(verdict):
+    found, result = judged(head_header=expecting(verdict, "one process only"))
     assert [result.code(unsure) for unsure in (NOT_KNOWN, DONE, REGRESSION)] == [3, 3, 1]
     assert "no error (one process only)" in " ".join(answers(found, result))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dlprof.compare.comparison import compare
+from dlprof.compare.floors import Floor
 from dlprof.compare.match import key
 from dlprof.compare.outcome import DONE, NOT_KNOWN, NOTHING, REGRESSION
 from dlprof.compare.process import time_ns
@@ -160,8 +162,6 @@ def test_measured_in_turns_a_drift_from_block_to_block_is_no_difference():
 
 
 def test_a_case_can_have_a_floor_of_its_own():
-    from dlprof.compare.floors import Floor
-
     floors = {key(suite()[2].case): (Floor("ready", 0.5),)}
     found, _ = compared(suite(), suite({"c": 1.12}, seed=50), own_floors=floors)
     assert words(found)["c"] == "SAME"
@@ -537,6 +537,25 @@ def test_who_asks_for_verdicts_of_which_no_side_knows_any_gets_no_pass(criteria)
     assert answers(found, result)[0] == (
         "Not known whether HEAD is worse: no verdict is known on both sides."
     )
+
+
+def test_a_case_in_which_head_did_not_look_for_what_is_named_is_no_pass():
+    head = [*suite(names="a", seed=50), *suite(names="b", seed=50, ownership=None)]
+    found, result = compared(suite(names="ab"), head, "copy")
+    assert (result.blind, result.code(), result.code(DONE)) == ((), NOT_KNOWN, NOT_KNOWN)
+    assert "HEAD did not look at it: ownership of numpy.b(x)." in " ".join(answers(found, result))
+    assert compared(suite(names="ab"), head, "wrong")[1].code() == DONE
+
+
+def test_a_floor_that_is_next_to_nothing_is_no_error():
+    floor = Floor("ready", 0.0, 5e-324)
+    found, _ = compared(suite(count=4), suite(count=4, seed=50), floors=(floor,))
+    assert set(words(found).values()) == {"UNSURE"}
+
+
+def test_several_measures_that_are_slower_are_told_together():
+    found, result = compared(suite(names="a"), suite({"a": 1.5}, 10, 50, "a"), "ready:5%,host:5%")
+    assert re.search(r"times as long \(ready\) and 1\.5.* \(host\)\.", answers(found, result)[0])
 
 
 def test_what_a_crashed_side_knew_before_is_not_compared():

@@ -99,7 +99,9 @@ def test_it_answers_that_head_is_worse():
 def test_it_answers_that_it_does_not_know_and_what_would_help():
     found = flat(suite(count=3), suite(count=3, seed=50))
     assert "No regression was found, but not every case" in found or "Not known whether" in found
-    assert re.search(r"About \d+ rounds a side would tell.*: --rounds \d+\.", found)
+    assert re.search(
+        r"About \d+ rounds a side would tell.*: measure both sides with --rounds \d+\.", found
+    )
 
 
 def test_it_answers_that_machines_differ():

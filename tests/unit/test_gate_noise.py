@@ -122,8 +122,9 @@ def test_keys_of_a_newer_minor_are_no_obstacle(tmp_path):
         ("", "not JSON"),
         ("[]", "no schema"),
         ('{"schema": "dlprof.session/1"}', "no schema"),
-        ('{"schema": "dlprof.noise/2"}', "no schema"),
-        ('{"schema": "dlprof.noise/10"}', "no schema"),
+        ('{"schema": "dlprof.noise/2"}', "was written by a newer dlprof"),
+        ('{"schema": "dlprof.noise/10.1"}', "was written by a newer dlprof"),
+        ('\ufeff{"schema": "dlprof.noise/1"}', "created"),
         ('{"schema": "dlprof.noise/1"}', "created"),
     ],
 )

@@ -383,6 +383,31 @@ def test_a_newer_session_is_told():
         decode(content)
 
 
+@pytest.mark.parametrize("name", ["dlprof.header", "dlprof.label"])
+def test_an_entry_that_can_be_read_and_is_not_what_was_written_is_damaged(name):
+    text = pq.read_schema(io.BytesIO(ENCODED)).metadata[name.encode()]
+    changed = (
+        text.replace(b"0", b"1", 1) if name == "dlprof.header" else text.replace(b"t", b"u", 1)
+    )
+    with pytest.raises(Foreign, match=r"what is in it is not what was written|damaged"):
+        decode(damaged(entry(0, result()), **{name: changed}))
+
+
+def test_a_result_with_another_number_than_was_written_is_damaged():
+    table = pq.read_table(io.BytesIO(ENCODED))
+    texts = [text.replace("0", "1", 1) for text in table.column("result").to_pylist()]
+    place = table.column_names.index("result")
+    file = io.BytesIO()
+    pq.write_table(table.set_column(place, "result", [texts]), file)
+    with pytest.raises(Foreign, match="not what was written"):
+        decode(file.getvalue())
+
+
+def test_an_entry_of_before_there_was_a_digest_is_read():
+    found = entry(0, result())
+    assert decode(damaged(found, **{"dlprof.digest": None})) == found
+
+
 def test_a_session_without_results_is_not_added():
     with pytest.raises(Unmeasured, match="holds no results"):
         entry(0)

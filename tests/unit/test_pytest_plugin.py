@@ -184,7 +184,14 @@ def test_a_word_that_is_neither_is_refused(run):
     [
         ('assert_view("a", "b", shape="1..4")', "an assertion is on one shape, and '1..4' has 3"),
         ('assert_view("a", "b", shape="x")', "shape 'x' is not like 4096x4096, *"),
-        ('assert_view("a", "b", shape=4)', "TypeError: 'int' object is not iterable"),
+        ('assert_view("a", "b", shape=4.5)', "shape is 64, (64, 64) or '64x64', not 4.5"),
+        ('assert_view("a", "b", dtype=["float32"])', "dtype is a text, not ['float32']"),
+        ('assert_view("a", "b", path=5)', "path is a text or several, not 5"),
+        ('assert_view("a", "b", path=[5])', "path is a text, not 5"),
+        ('assert_view("a", "b", python=5)', "python is a file, not 5"),
+        ('assert_view("a", "b", probes=5)', "probes is a text or several, not 5"),
+        ('assert_view("a", "b", shape=b"64")', "shape is 64, (64, 64) or '64x64', not b'64'"),
+        ('assert_no_finding("a", "b", severity=5)', "severity is a text, not 5"),
         ('measure("a", "b", shape="x")', "shape 'x' is not like 4096x4096, *"),
         ('assert_view("a", "b", shap="4")', "unexpected keyword argument 'shap'"),
         (
@@ -196,7 +203,8 @@ def test_a_word_that_is_neither_is_refused(run):
 def test_what_makes_no_sense_is_told_at_the_line_of_the_test(run, measured, call, words):
     done = run(call)
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines([f">       dlprof.{call.replace('[', '[[]')}", f"E  *{words}"])
+    call, words = (text.replace("[", "[[]") for text in (call, words))
+    done.stdout.fnmatch_lines([f">       dlprof.{call}", f"E  *{words}"])
     places = [line for line in done.outlines if re.match(r"\S+\.py:\d+: ", line)]
     assert [place.partition(":")[0] for place in places] == [
         "test_what_makes_no_sense_is_told_at_the_line_of_the_test.py"

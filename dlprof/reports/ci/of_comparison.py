@@ -133,7 +133,12 @@ def _judged(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator
     """Each case with what it comes to: regressions first, then doubts."""
     slower, gone, unsure, invalid = (
         {id(case) for case in cases}
-        for cases in (outcome.slower, outcome.gone, outcome.unsure, outcome.invalid)
+        for cases in (
+            outcome.slower,
+            outcome.gone,
+            outcome.unsure,
+            (*outcome.invalid, *outcome.lost),
+        )
     )
     worse: dict[int, list[Change]] = {}
     for case, change in outcome.worse:
@@ -184,6 +189,7 @@ def _because(case: Compared, word: str) -> str:
         return "BASE has it, and HEAD was not asked for it"
     found = [_phrase(time) for time in case.times if time.word in (word, GONE)]
     found += [str(change) for change in case.changes if change.direction == LOST]
+    found += [f"HEAD did not look at {what}" for what in sorted(case.lost)]
     return "; ".join(dict.fromkeys(found)) or f"HEAD has no answer for it{_reason(case)}"
 
 
