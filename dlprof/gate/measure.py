@@ -21,7 +21,7 @@ from dlprof.gate.loop import BUDGET, STOPPED, Deadline, Ran, Reserve, run
 from dlprof.gate.side import TIMERS, Named, Side, opened
 from dlprof.gate.suite import Suite
 from dlprof.gate.unmet import agreed, of_unmet
-from dlprof.gate.words import imports_text, measured_text, speed_text
+from dlprof.gate.words import columns_text, imports_text, measured_text, speed_text
 from dlprof.instruments import EVERY_ROUND
 from dlprof.measuring import Measurement
 from dlprof.scenario.request import Sweep
@@ -106,7 +106,7 @@ def gate(task: Task) -> Gated:
             isinstance(task.base, Session),
             bool(suite.entries),
         ),
-        *(speed_text(first) if isinstance(task.base, Session) else ()),
+        *(speed_text(first) if isinstance(task.base, Session) else columns_text(found)),
         *imports_text(suite.importing),
         *task.told,
     )

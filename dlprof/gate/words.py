@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from dlprof.compare.record import Comparison
+from dlprof.compare.record import Comparison, Time
 from dlprof.compare.speed import Speed, why_unknown
 from dlprof.gate.loop import Ran
 from dlprof.scenario.estimate import duration_text
@@ -22,6 +22,28 @@ def measured_text(
         ended = f": {second.stopped}" if judged or second.interrupted else ""
         text += f" What was flagged was measured again, {_rounds(second)}{ended}."
     return f"{text} {duration_text(wall_s)} in all."
+
+
+FAR_COLUMNS = 1.1
+"""A ratio that differs so much from that of the columns beside it looks like an error."""
+
+
+def columns_text(found: Comparison) -> Iterator[str]:
+    """Why a ratio of samples taken in turns is not that of the medians beside it."""
+    far = sum(_is_far(time) for case in found.cases for time in case.times)
+    if far:
+        yield (
+            "HEAD/BASE compares samples that were taken side by side. BASE and HEAD are medians of "
+            f"whole processes, whose ratio is another one by more than 10 % for {far:,} of the "
+            "times."
+        )
+
+
+def _is_far(time: Time) -> bool:
+    if not (time.ratio and time.base_ns and time.head_ns):
+        return False
+    apart = time.head_ns / time.base_ns / time.ratio
+    return not 1 / FAR_COLUMNS <= apart <= FAR_COLUMNS
 
 
 FAR_IMPORTS, FEW_IMPORTS = 1.4, 3

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from comparison_builders import compared, references, suite
+from comparison_builders import compared, references, suite, timed
 
 from dlprof.compare.sequential import Plan, begin
 from dlprof.compare.speed import Speed
 from dlprof.errors import UsageError
 from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.loop import BUDGET, DECIDED, Ran
-from dlprof.gate.words import imports_text, measured_text, speed_text
+from dlprof.gate.words import columns_text, imports_text, measured_text, speed_text
 
 pytestmark = pytest.mark.unit
 
@@ -100,6 +100,18 @@ def test_imports_that_differ_are_told_with_what_to_do(importing, said):
 )
 def test_imports_that_are_alike_or_few_or_unknown_need_no_word(importing):
     assert not list(imports_text(importing))
+
+
+def test_a_ratio_that_is_not_that_of_the_columns_is_explained():
+    """Rounds that take very different times have a ratio of their own."""
+    walk = [1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0]
+    base = timed(ns=[1000.0 * factor for factor in walk])
+    head = timed(ns=[1000.0 * factor for factor in (*walk[:-1], 1.0)])
+    found, _ = compared([base], [head], in_turns=True)
+    (text,) = columns_text(found)
+    assert "for 1 of the times" in text
+    alike, _ = compared([base], [base.model_copy()], in_turns=True)
+    assert not list(columns_text(alike))
 
 
 @pytest.mark.parametrize(
