@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = "dlprof.session/1"
-BEGIN = b'{"schema": "dlprof.session/'
-"""As :func:`chunks` writes it."""
+BEGIN = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*"schema"\s*:\s*"dlprof\.session/')
+"""As :func:`chunks` writes it, or as another program laid it out anew."""
+BEGIN_BYTES = 200
 MOST_PAIRS = 3
 """Pairs that the line of a session names."""
 
@@ -348,6 +349,6 @@ def is_session(path: Path) -> bool:
         if not path.is_file():  # reading a pipe would wait, and take from it
             return False
         with path.open("rb") as file:
-            return file.read(len(BEGIN)) == BEGIN
+            return BEGIN.match(file.read(BEGIN_BYTES)) is not None
     except OSError:
         return False

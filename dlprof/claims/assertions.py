@@ -206,7 +206,8 @@ def _words(name: str, words: Words) -> list[str]:
     __tracebackhide__ = True
     found = [words] if isinstance(words, str) else _list(name, words)
     for word in found:
-        _check_texts(**{name: word})
+        if not isinstance(word, str):
+            raise UsageError(f"{name} is a text or several, and one is {word!r}")
     return found
 
 

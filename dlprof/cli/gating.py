@@ -130,12 +130,18 @@ def check_not_both(asked: Asked) -> None:
         "--base-python": asked.base_python,
         "--head-python": asked.head_python,
     }
-    if files:
-        which = ", ".join(name for name, value in named.items() if value)
+    if not files:
+        return
+    if asked.second is None and asked.baseline is not None:
         raise UsageError(
-            f"{files[0]} is a session, and two sessions are compared as they are: leave {which} "
-            "out, or name a scenario"
+            f"{files[0]} is a session and no scenario: two sessions are compared by "
+            f"dlprof gate {asked.baseline} {files[0]}"
         )
+    which = ", ".join(name for name, value in named.items() if value)
+    raise UsageError(
+        f"{files[0]} is a session, and two sessions are compared as they are: leave {which} out, "
+        "or name a scenario"
+    )
 
 
 def measure(

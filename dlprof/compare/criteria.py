@@ -51,9 +51,9 @@ class Criteria:
             )
         )
 
-    def names_any_of(self, measures: Collection[str]) -> bool:
-        """Whether a verdict that is named is one of these measures."""
-        return any(not self.words.isdisjoint(SCALES[what]) for what in measures)
+    def measures_of(self, measures: Collection[str]) -> tuple[str, ...]:
+        """Those of these measures that have a verdict which is named."""
+        return tuple(sorted(what for what in measures if not self.words.isdisjoint(SCALES[what])))
 
     def fails(self, change: Change) -> bool:
         """Whether a change of verdict is a regression.

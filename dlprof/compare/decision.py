@@ -76,7 +76,7 @@ def prove(
     return Proof(
         slower=test.p_above(margin + up),
         faster=test.p_below(-margin + down),
-        same=np.where(test.location <= half + up, within, np.minimum(NEARER * within, 1.0)),
+        same=np.where(test.location <= half + down, within, np.minimum(NEARER * within, 1.0)),
     )
 
 

@@ -27,7 +27,7 @@ class Outcome:
 
     So are what HEAD's scenario expects of it: a regression what it does not do (``unmet``), a doubt
     what could not be checked. ``blind`` are verdicts that the criteria name and that nothing looked
-    for on both sides, ``lost`` cases in which HEAD did not look for one of them, ``ambiguous``
+    for on both sides, ``lost`` cases with what of that HEAD did not look at, ``ambiguous``
     cases that a side holds more than once. ``untold`` says why no slowdown could have been seen
     (where only verdicts are judged: no change of them), ``nothing`` why there was nothing to
     compare; both are empty where that is not so. ``times`` is whether times were to be judged.
@@ -41,7 +41,7 @@ class Outcome:
     unmet: tuple[ExpectationRecord, ...] = ()
     unchecked: tuple[ExpectationRecord, ...] = ()
     blind: tuple[str, ...] = ()
-    lost: tuple[Compared, ...] = ()
+    lost: tuple[tuple[Compared, tuple[str, ...]], ...] = ()
     ambiguous: tuple[Key, ...] = ()
     untold: str = ""
     nothing: str = ""
@@ -84,7 +84,7 @@ def outcome(comparison: Comparison, criteria: Criteria) -> Outcome:
             one for one in comparison.head.expectations if one.verdict not in (MET, MISSED)
         ),
         blind=criteria.blind(frozenset().union(*(case.looked_at for case in cases))),
-        lost=tuple(case for case in cases if criteria.names_any_of(case.lost)),
+        lost=tuple((case, named) for case in cases if (named := criteria.measures_of(case.lost))),
         ambiguous=comparison.ambiguous,
         untold=comparison.sightless or _untold(comparison, criteria),
         times=criteria.times,
@@ -140,12 +140,11 @@ def _untold(comparison: Comparison, criteria: Criteria) -> str:
     """Why nothing could have been seen, whatever --unsure makes of a case that is UNSURE: no
     slowdown, or no change of verdict where only these are asked for.
     """
-    if not criteria.times:
-        return "" if any(case.looked_at for case in comparison.cases) else NO_VERDICT
-    wanted = any(case.judged and set(case.statuses) <= set(TIMED) for case in comparison.cases)
-    if wanted and not {SAME, FASTER, SLOWER} & set(comparison.words()):
-        return "no time could be judged"
-    return ""
+    cases = comparison.cases
+    if criteria.times and any(case.judged and set(case.statuses) <= set(TIMED) for case in cases):
+        return "" if {SAME, FASTER, SLOWER} & set(comparison.words()) else "no time could be judged"
+    told = any(case.looked_at or case.failed_once or vanished(case) for case in cases)
+    return "" if told or any(_worse(comparison, criteria)) else NO_VERDICT
 
 
 def _has(case: Compared, word: str) -> bool:
@@ -202,7 +201,7 @@ def _nothing_of(both: Sequence[Compared]) -> str:
         return "no case was measured on both sides"
     word, reason = both[0].statuses[0], first_line(both[0].reasons[0])
     if all(case.statuses[0] == "unsupported" for case in both):
-        return f"BASE refuses every case: {reason}"
+        return f"BASE refuses every case that HEAD has: {reason}"
     return f"BASE measured no case that HEAD has: {word}: {reason}"
 
 

@@ -67,7 +67,7 @@ def _is_above(test: Tested | Refusal, shift: float, level: float) -> bool:
 def _is_by_enough(test: Tested | Refusal, work: Work) -> bool:
     least = test.least if isinstance(test, Tested) else 0.0
     level = SURELY if work.sample.stateful else LIKELY
-    return _is_above(test, max(MARGIN * work.step, least), level)
+    return _is_above(test, max(MARGIN * work.step, least) + work.sample.open_[1], level)
 
 
 def _rounds(test: Tested | Refusal, work: Work) -> float:
@@ -82,7 +82,11 @@ def _rounds(test: Tested | Refusal, work: Work) -> float:
         # What one mode says is not all there is to say; few rounds may have few in one mode.
         return 0.0 if rounds < ENOUGH else float("inf")
     low, high = (float(end) for end in test.test.interval(SAME_LEVEL))
-    return float(rounds_for(len(test.head), np.asarray(high - low), work.step))
+    down, up = work.sample.open_
+    room = work.step - (up - down) / 2
+    if room <= 0:  # no round makes the machine's speed better known than its references do
+        return 0.0 if rounds < ENOUGH else float("inf")
+    return float(rounds_for(len(test.head), np.asarray(high - low), room))
 
 
 def rounds_for(rounds: int, width: Floats, step: float) -> Floats:

@@ -25,7 +25,8 @@ class Time:
     ``ratio`` is HEAD's time over BASE's, ``interval`` its 95 % interval, and ``corrected`` the
     interval at the level of one case of the suite, of which the lower end decides on SLOWER. None
     where there is none. ``rounds`` is about how many would tell, where that is known;
-    ``noisy`` if that is too many. ``shifted`` if what all cases share leaves it open. ``beyond``
+    ``noisy`` if that is too many. ``shifted`` if what all cases share leaves it open, ``open_`` if
+    what the reference costs cannot tell of the machine does. ``beyond``
     if it is slower than was asked for, and within a floor that a calibration raised.
     """
 
@@ -42,6 +43,7 @@ class Time:
     note: str = ""
     rounds: int | None = None
     shifted: bool = False
+    open_: bool = False
     noisy: bool = False
     beyond: bool = False
 

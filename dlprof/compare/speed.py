@@ -37,8 +37,8 @@ LEAST_PROCESSES = 3
 """References of fewer rounds may have been disturbed by anything."""
 
 
-RANGE_LEVEL = 0.05
-"""Of the interval of each ratio; the whole range of rounds that are too few for it."""
+RANGE_LEVEL = 0.025
+"""Both ends of a 95 % interval of each ratio; the whole range of rounds that are too few for it."""
 
 MOST_LOG = 700.0
 LARGE = 100.0
@@ -93,14 +93,17 @@ class Speed:
         return side if self.far else tuple(process.times(1 / ratio) for process in side)
 
     def open(self, copies: bool) -> Range:
-        """The lowest and the highest ratio that times may have to be divided by."""
+        """The lowest and the highest ratio that times may have to be divided by; what is next to
+        nothing is nothing here, too.
+        """
         ratio = self.copies if copies else self.instructions
-        if ratio == 1.0 or self.far:
+        if self.far:
             return ratio, ratio
         names = COPIES if copies else INSTRUCTIONS
         ends = [ratio, *(end for name in names for end in self.ranges.get(name, ()))]
         ends += [1.0] * self.loaded
-        return min(ends), max(ends)
+        low, high = min(ends), max(ends)
+        return (1.0, 1.0) if _notable(low) == _notable(high) == 1.0 else (low, high)
 
     def doubt(self, copies: bool) -> Range:
         """The same against what they are divided by, in logarithms: 0 or below, and 0 or above."""
@@ -169,4 +172,5 @@ def _range(base: Iterable[float], head: Iterable[float]) -> Range:
     low, high = (float(end) for end in test.interval(RANGE_LEVEL))
     if math.isinf(low):
         low, high = float(test.ordered[0]), float(test.ordered[-1])
-    return math.exp(max(low, -MOST_LOG)), math.exp(min(high, MOST_LOG))
+    low, high = (math.exp(min(max(end, -MOST_LOG), MOST_LOG)) for end in (low, high))
+    return low, high

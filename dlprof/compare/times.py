@@ -153,9 +153,9 @@ class Bench:
             return replace(found, reason="it may be otherwise in other modes")
         low, high = _ends(test)
         direction = "slower" if low > 0 else "faster" if high < 0 else ""
-        if _is_open(low, high, work):
+        if self._is_open(work, test):
             told = "but the reference costs leave open how fast the machine was"
-            return replace(found, reason=f"{direction or 'the same'}, {told}")
+            return replace(found, reason=f"{direction or 'the same'}, {told}", open_=True)
         if self._shifted(low, high, work.step):
             reason = f"{direction or 'the same'}, but all cases have shifted: machine or code"
             return replace(found, reason=reason, shifted=True)
@@ -166,6 +166,18 @@ class Bench:
         count += _astray(test, direction)
         rounds = self._rounds(work, test)
         return replace(found, reason=f"{reason}: {count}", rounds=rounds, noisy=rounds is None)
+
+    def _is_open(self, work: Work, test: Tested) -> bool:
+        """Whether it had another word if the speed of the machine were known; what all cases share
+        may be that speed, too.
+        """
+        down, up = work.sample.open_
+        if down == up == 0.0:
+            return False
+        common = 0.0 if down <= self.common <= up else self.common
+        proof = prove(test.test, work.step, common, test.least)
+        told = min(float(proof.slower), float(proof.faster)) <= self.level
+        return told or (test.whole and float(proof.same) <= SAME_LEVEL)
 
     def _shifted(self, low: float, high: float, step: float) -> bool:
         """Whether what all cases share, if it is not next to nothing, is what leaves it open."""
@@ -190,15 +202,6 @@ class Bench:
         least, most = (LOOKS[0], LOOKS[-1]) if in_turns else (least_rounds(self.level), MOST_ROUNDS)
         needed = max(math.ceil(now * wide**2), least, now + 1)
         return needed if needed <= most else None
-
-
-def _is_open(low: float, high: float, work: Work) -> bool:
-    """Whether it is what the speed of the machine leaves open that does so."""
-    down, up = work.sample.open_
-    if up - down < NOTABLE_SHARE * work.step:
-        return False
-    inside = -work.step < low and high < work.step
-    return inside or (low > 0 and up > 0) or (high < 0 and down < 0)
 
 
 def _ends(test: Tested) -> tuple[float, float]:

@@ -84,7 +84,7 @@ def speed_text(found: Comparison) -> Iterator[str]:
     if speed is None:
         why = why_unknown(found.base, found.head)
         yield f"{why}, so nothing was normalised: a slower machine is not told apart."
-    elif speed.instructions == speed.copies == 1.0:
+    elif all(speed.open(copies) == (1.0, 1.0) for copies in (False, True)):
         yield f"Nothing was normalised: {speed}."
     else:
         beside = ", beside other programs, which conversions may not have met" * speed.loaded

@@ -42,6 +42,10 @@ def content(comparison: Comparison, outcome: Outcome, exit_code: int) -> dict[st
         "counts": {word: words.count(word) for word in dict.fromkeys(words)},
         "expectations": [one.model_dump() for one in comparison.head.expectations],
         "not_looked_for": list(outcome.blind),
+        "not_looked_at": [
+            {"case": case.case.model_dump(by_alias=True), "measures": list(named)}
+            for case, named in outcome.lost
+        ],
         "regression": outcome.regression,
         "exit_code": exit_code,
         "answers": answers(comparison, outcome),

@@ -10,7 +10,7 @@ from dlprof.compare.beyond import beyond
 from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key
-from dlprof.compare.outcome import NOT_KNOWN, Outcome, is_unasked
+from dlprof.compare.outcome import NO_VERDICT, NOT_KNOWN, Outcome, is_unasked
 from dlprof.compare.record import TIMED, Compared, Comparison, Time
 from dlprof.quantity import plain_time
 from dlprof.reports.answer import listed
@@ -187,7 +187,7 @@ def _innocent(comparison: Comparison, outcome: Outcome) -> str:
 
 def sought(outcome: Outcome) -> str:
     """What a regression would be in one word."""
-    return "slower" if outcome.times else "worse"
+    return "slower" if outcome.times and outcome.untold != NO_VERDICT else "worse"
 
 
 def _no_worse(comparison: Comparison, outcome: Outcome) -> str:
@@ -274,8 +274,8 @@ def _doubts(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
     if unasked:
         yield f"Not compared, since HEAD was not asked for it: {listed(unasked)}."
     if outcome.lost:
-        what = listed(sorted({what for case in outcome.lost for what in case.lost}))
-        names = listed([name_of(case) for case in outcome.lost])
+        what = listed(sorted({one for _, named in outcome.lost for one in named}))
+        names = listed([name_of(case) for case, _ in outcome.lost])
         yield f"Not compared, since HEAD did not look at it: {what} of {names}."
     if outcome.blind:
         yield (
@@ -310,7 +310,9 @@ def _unsure(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
 
 
 def _whether_time_helps(unsure: Sequence[Time]) -> str:
-    open_ = [time for time in unsure if not time.beyond]
+    open_ = [time for time in unsure if not time.beyond and not time.open_]
+    if not open_ and any(time.open_ for time in unsure):
+        return " More time would not tell how fast the machine was: measure both sides in turns."
     noisy = sum(time.noisy for time in open_)
     if noisy == len(open_):
         return " No time worth taking would tell: they are too noisy here." if noisy else ""

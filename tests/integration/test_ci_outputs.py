@@ -192,6 +192,11 @@ def test_the_summary_is_no_session(tmp_path, sides):
     said = f"dlprof: BASE and the summary of the step are the same file: {sides[0]}"
     assert (done.code, sides[0].read_bytes()) == (2, before)
     assert done.sentence() in (said, said.replace("BASE and", "the summary of the step and"))
+    other = tmp_path / "other.json"
+    other.write_bytes(before)
+    done = dlprof("gate", *sides, "--github", state=tmp_path, GITHUB_STEP_SUMMARY=str(other))
+    assert (done.code, other.read_bytes()) == (2, before)
+    assert "a session is in it" in done.sentence()
 
 
 def test_a_summary_that_cannot_be_written_is_told_first(tmp_path, sides):

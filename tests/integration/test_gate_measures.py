@@ -196,7 +196,10 @@ def test_a_base_that_can_load_nothing_is_no_pass(tmp_path, scenario, python):
     broken = python("old", DLPROF_TEST_BREAK="import")
     done = gate(tmp_path, scenario, broken, python("new"), "--unsure", "pass", "--budget", 0)
     assert done.code == 4, done.out + done.err
-    assert "Nothing to compare: BASE refuses every case: ImportError: libnothing.so" in done.err
+    assert (
+        "Nothing to compare: BASE refuses every case that HEAD has: ImportError: libnothing.so"
+        in done.err
+    )
 
 
 def test_a_crash_beside_other_conversions_is_seen_again_beside_them(tmp_path, scenario, python):
@@ -277,6 +280,7 @@ def test_a_pair_needs_no_scenario(tmp_path, python):
             ("{session}", "b.json", "--baseline", "b.json"),
             "is a session, and two sessions are compared as they are: leave --baseline out",
         ),
+        (("{session}", "--baseline", "b.json"), "compared by dlprof gate b.json"),
         (
             ("{session}", "b.json", "--base-python", "{old}", "--head-python", "{old}"),
             "leave --base-python, --head-python out",

@@ -121,3 +121,12 @@ def test_a_slowdown_must_exceed_both_floors():
     assert floor.step(1e6) == pytest.approx(math.log(1.05))
     assert floor.step(1000.0) == pytest.approx(math.log(1.2))
     assert floor.step(0.0) == math.inf
+
+
+@pytest.mark.parametrize("shift", [-0.06, -0.03, 0.0, 0.026, 0.03, 0.045, 0.06])
+@pytest.mark.parametrize("open_", [(0.0, 0.015), (-0.015, 0.0), (-0.02, 0.02)])
+def test_what_is_left_open_of_the_machine_makes_no_word_easier_to_get(shift, open_):
+    known = prove(shifted(shift), STEP)
+    left = prove(shifted(shift), STEP, open_=open_)
+    for name in ("slower", "faster", "same"):
+        assert getattr(left, name) >= getattr(known, name)

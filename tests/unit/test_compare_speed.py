@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from builders import make_header
 from comparison_builders import compared, only_words, references, suite
@@ -9,6 +11,7 @@ from comparison_builders import compared, only_words, references, suite
 from dlprof.compare.process import Process
 from dlprof.compare.speed import Speed, speed, why_unknown
 from dlprof.gate.words import speed_text
+from dlprof.reports.comparison_text import answers
 
 pytestmark = pytest.mark.unit
 
@@ -135,6 +138,39 @@ def test_references_whose_rounds_disagree_make_no_regression_of_equal_times():
 def test_references_whose_rounds_disagree_hide_no_slowdown():
     found, _ = judged(noisy(1, 1, 1, 1, 1), noisy(1.08, 1, 1.08, 1.08, 1), SLOWER_BY_EIGHT)
     assert "SAME" not in only_words(found).values()
+
+
+@pytest.mark.parametrize(
+    ("call", "python"), [(1.24, 0.82), (0.82, 1.24)], ids=["call slower", "python slower"]
+)
+def test_kinds_that_contradict_each_other_leave_open_what_lies_between(call, python):
+    found, result = judged(references(), references(call, python), {"c": 1.15})
+    assert only_words(found)["c"] == "UNSURE"
+    assert result.code() == 3
+
+
+def test_what_is_next_to_nothing_in_every_round_leaves_nothing_open():
+    machine = speed(header(references()), header(noisy(0.99, 1.0, 1.01, 1.0, 1.01)))
+    assert machine.open(copies=False) == (1.0, 1.0)
+
+
+def test_more_time_is_not_advised_where_the_speed_of_the_machine_is_not_known():
+    found, result = judged(references(), references(1.15, 1.15), foreign_cores=1.0)
+    told = " ".join(answers(replace(found, measured_here=True), result))
+    assert "More time would not tell how fast the machine was" in told
+    assert "More time may tell" not in told
+
+
+def test_a_slowdown_below_what_two_sessions_differ_by_is_no_fault_of_the_references():
+    found, _ = judged(references(), references(0.99, 0.97), {"c": 1.05})
+    (time,) = next(case.times for case in found.cases if case.case.import_ == "c")
+    assert "reference costs" not in time.reason
+
+
+def test_references_of_impossible_times_are_no_error():
+    base = [replace_(one, python_ns=1e-320) for one in references()]
+    head = [replace_(one, python_ns=1e308) for one in references()]
+    assert speed(header(base), header(head)).far
 
 
 def test_references_whose_kinds_disagree_leave_open_what_lies_between():

@@ -355,7 +355,7 @@ def test_what_was_left_out_on_both_sides_is_unsure():
 def test_nothing_was_compared_where_base_refuses_everything():
     refused = [timed(n, status="unsupported", reason="ImportError: no torch") for n in "ab"]
     _, result = compared(refused, suite(names="ab"))
-    assert result.nothing == "BASE refuses every case: ImportError: no torch"
+    assert result.nothing == "BASE refuses every case that HEAD has: ImportError: no torch"
 
 
 def test_what_base_refused_and_head_crashes_of_is_a_regression():
@@ -545,6 +545,30 @@ def test_a_case_in_which_head_did_not_look_for_what_is_named_is_no_pass():
     assert (result.blind, result.code(), result.code(DONE)) == ((), NOT_KNOWN, NOT_KNOWN)
     assert "HEAD did not look at it: ownership of numpy.b(x)." in " ".join(answers(found, result))
     assert compared(suite(names="ab"), head, "wrong")[1].code() == DONE
+
+
+def test_what_head_did_not_look_at_is_told_only_of_what_is_named():
+    known = {"ownership": {"verdict": "view"}, "values": {"verdict": "ok"}}
+    head = suite(seed=50, ownership=None, values=None)
+    _, result = compared(suite(**known), head, "copy", "ready:5%")
+    assert {named for _, named in result.lost} == {("ownership",)}
+    assert not compared(suite(**known), head, "ready:5%")[1].lost
+
+
+def test_a_crash_is_a_regression_and_nothing_is_left_to_know():
+    base, head = timed(), timed(status="crashed", reason="SIGSEGV")
+    found, result = compared([base], [head], "error")
+    assert (result.code(), result.untold) == (REGRESSION, "")
+    assert len(answers(found, result)) == 1
+
+
+def test_where_no_time_is_judged_and_no_verdict_known_nothing_passes():
+    """The scenario may take the times of all cases out."""
+    names = ("ownership", "values", "ordering", "lifetime", "early_write")
+    sides = [suite(seed=seed, names="a", **dict.fromkeys(names)) for seed in (0, 50)]
+    found, result = compared(*sides, own_floors={key(sides[0][0].case): ()})
+    assert result.code(DONE) == NOT_KNOWN
+    assert answers(found, result)[0].startswith("Not known whether HEAD is worse: no verdict")
 
 
 def test_a_floor_that_is_next_to_nothing_is_no_error():

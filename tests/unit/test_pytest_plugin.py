@@ -187,7 +187,11 @@ def test_a_word_that_is_neither_is_refused(run):
         ('assert_view("a", "b", shape=4.5)', "shape is 64, (64, 64) or '64x64', not 4.5"),
         ('assert_view("a", "b", dtype=["float32"])', "dtype is a text, not ['float32']"),
         ('assert_view("a", "b", path=5)', "path is a text or several, not 5"),
-        ('assert_view("a", "b", path=[5])', "path is a text, not 5"),
+        ('assert_view("a", "b", path=[5])', "path is a text or several, and one is 5"),
+        (
+            'assert_no_finding("a", "b", rules=[None])',
+            "rules is a text or several, and one is None",
+        ),
         ('assert_view("a", "b", python=5)', "python is a file, not 5"),
         ('assert_view("a", "b", probes=5)', "probes is a text or several, not 5"),
         ('assert_view("a", "b", shape=b"64")', "shape is 64, (64, 64) or '64x64', not b'64'"),

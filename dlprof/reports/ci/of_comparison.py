@@ -137,12 +137,13 @@ def _judged(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator
             outcome.slower,
             outcome.gone,
             outcome.unsure,
-            (*outcome.invalid, *outcome.lost),
+            outcome.invalid,
         )
     )
     worse: dict[int, list[Change]] = {}
     for case, change in outcome.worse:
         worse.setdefault(id(case), []).append(change)
+    lost = {id(case): named for case, named in outcome.lost}
     for case in comparison.cases:
         place = id(case)
         if place in worse:
@@ -158,6 +159,9 @@ def _judged(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator
         elif place in invalid:
             kind = UNSURE if case.unconfirmed and not _has(case, INVALID) else INVALID
             yield _Judged(case, doubt.invalid, kind, _because(case, kind))
+        elif place in lost:
+            said = "; ".join(f"HEAD did not look at {what}" for what in lost[place])
+            yield _Judged(case, doubt.invalid, INVALID, said)
         elif place in unsure:
             yield _Judged(case, doubt.unsure, UNSURE, _because(case, UNSURE))
         else:
@@ -189,7 +193,6 @@ def _because(case: Compared, word: str) -> str:
         return "BASE has it, and HEAD was not asked for it"
     found = [_phrase(time) for time in case.times if time.word in (word, GONE)]
     found += [str(change) for change in case.changes if change.direction == LOST]
-    found += [f"HEAD did not look at {what}" for what in sorted(case.lost)]
     return "; ".join(dict.fromkeys(found)) or f"HEAD has no answer for it{_reason(case)}"
 
 
