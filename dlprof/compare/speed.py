@@ -5,9 +5,10 @@ measured in both sessions (:mod:`dlprof.worker.reference`), and HEAD's times are
 they took longer: those of large copies by the memcpy's ratio, all others by the mean of those
 of an empty call and of a piece of Python.
 
-What the references leave open counts as uncertain: where their rounds or their kinds disagree, and
-beside other programs. There an empty call took 22 ns in one session and 25 ns in the next, when
-views took 497 and 501; 36 ns were seen, too.
+What the references do not prove to have changed is not divided by, and what they leave open counts
+as uncertain: where their kinds contradict each other, how much it is, and beside other programs.
+There an empty call took 22 ns in one session and 25 ns in the next, when views took 497 and 501;
+36 ns were seen, too.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ MOST_LOG = 700.0
 LARGE = 100.0
 
 COSTS = MappingProxyType({"call": "empty_call_ns", "python": "python_ns", "memcpy": "memcpy_ns"})
-INSTRUCTIONS, COPIES = ("call", "python"), ("memcpy",)
+BOTH = "instructions"
+"""The range of the mean of an empty call and of Python, round by round."""
 
 Range = tuple[float, float]
 
@@ -66,12 +68,19 @@ class Speed:
     @property
     def instructions(self) -> float:
         """What times are divided by that are spent on instructions rather than on memory."""
-        return _notable(math.sqrt(self.call * self.python))
+        return self._proven(math.sqrt(self.call * self.python), BOTH)
 
     @property
     def copies(self) -> float:
         """What times of large copies are divided by."""
-        return _notable(self.memcpy)
+        return self._proven(self.memcpy, "memcpy")
+
+    def _proven(self, ratio: float, name: str) -> float:
+        """1 where the rounds do not prove that anything changed: an empty call takes 22 ns in one
+        process and 27 in the next.
+        """
+        low, high = self.ranges.get(name, (ratio, ratio))
+        return 1.0 if low <= 1.0 <= high else _notable(ratio)
 
     @property
     def far(self) -> bool:
@@ -99,11 +108,20 @@ class Speed:
         ratio = self.copies if copies else self.instructions
         if self.far:
             return ratio, ratio
-        names = COPIES if copies else INSTRUCTIONS
-        ends = [ratio, *(end for name in names for end in self.ranges.get(name, ()))]
-        ends += [1.0] * self.loaded
+        if copies or self._agree:
+            name = "memcpy" if copies else BOTH
+            known = [] if ratio == 1.0 else [*self.ranges.get(name, ())]
+        else:
+            known = [*self.ranges["call"], *self.ranges["python"]]
+        ends = [ratio, *known, *([1.0] * self.loaded)]
         low, high = min(ends), max(ends)
         return (1.0, 1.0) if _notable(low) == _notable(high) == 1.0 else (low, high)
+
+    @property
+    def _agree(self) -> bool:
+        """Whether a call and Python may have changed alike."""
+        ranges = [self.ranges.get(name, (0.0, math.inf)) for name in ("call", "python")]
+        return max(low for low, _ in ranges) <= min(high for _, high in ranges)
 
     def doubt(self, copies: bool) -> Range:
         """The same against what they are divided by, in logarithms: 0 or below, and 0 or above."""
@@ -161,9 +179,17 @@ def speed(before: Header, after: Header) -> Speed | None:
             name: statistics.median(new) / statistics.median(old)
             for name, (old, new) in sides.items()
         },
-        ranges={name: _range(old, new) for name, (old, new) in sides.items()},
+        ranges={
+            **{name: _range(old, new) for name, (old, new) in sides.items()},
+            BOTH: _range(*(_means(sides["call"][n], sides["python"][n]) for n in range(2))),
+        },
         loaded=any((one.foreign_cores or 0.0) > NOTABLE_CORES for one in (before, after)),
     )
+
+
+def _means(calls: Iterable[float], pythons: Iterable[float]) -> list[float]:
+    # Of roots, since the product of two short times may be none.
+    return [math.sqrt(one) * math.sqrt(other) for one, other in zip(calls, pythons, strict=True)]
 
 
 def _range(base: Iterable[float], head: Iterable[float]) -> Range:

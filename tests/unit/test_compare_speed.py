@@ -127,8 +127,15 @@ def judged(base, head, slower=None, **header):
     return compared(suite(), suite(slower, seed=9), speed=machine, **headers)
 
 
-def test_references_whose_rounds_disagree_make_no_regression_of_equal_times():
+def test_references_whose_rounds_disagree_prove_no_other_speed():
     found, result = judged(noisy(1, 1, 1, 1, 1), noisy(0.87, 1, 0.87, 0.87, 1))
+    assert found.speed.open(copies=False) == (1.0, 1.0)
+    assert set(only_words(found).values()) == {"SAME"}
+    assert result.code() == 0
+
+
+def test_references_that_changed_beside_other_programs_make_no_regression_of_equal_times():
+    found, result = judged(references(), noisy(0.87, 0.86, 0.88, 0.87, 0.87), foreign_cores=1.0)
     assert set(only_words(found).values()) == {"UNSURE"}
     assert result.code() == 3
     reasons = {time.reason for case in found.cases for time in case.times}
