@@ -190,8 +190,10 @@ def _lengths(shape: Shape | None) -> tuple[int, ...] | None:
     __tracebackhide__ = True
     from dlprof.axes import parse_shapes
 
-    if shape is None or (isinstance(shape, int) and not isinstance(shape, bool)):
-        return None if shape is None else (shape,)
+    if shape is None:
+        return None
+    if isinstance(shape, int) and not isinstance(shape, bool):
+        return (shape,)
     if isinstance(shape, bytes) or not isinstance(shape, Iterable):
         raise UsageError(f"shape is 64, (64, 64) or '64x64', not {shape!r}")
     if not isinstance(shape, str):

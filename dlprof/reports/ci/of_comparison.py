@@ -133,12 +133,7 @@ def _judged(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator
     """Each case with what it comes to: regressions first, then doubts."""
     slower, gone, unsure, invalid = (
         {id(case) for case in cases}
-        for cases in (
-            outcome.slower,
-            outcome.gone,
-            outcome.unsure,
-            outcome.invalid,
-        )
+        for cases in (outcome.slower, outcome.gone, outcome.unsure, outcome.invalid)
     )
     worse: dict[int, list[Change]] = {}
     for case, change in outcome.worse:
