@@ -32,6 +32,7 @@ test-cuda:
 lint: $(VENV)/.developing
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 
 types: $(VENV)/.developing
 	$(BIN)/mypy

@@ -21,8 +21,8 @@ from duel import Duel, Way, dlprof_round, duel
 from outcome import duration_text
 from rigorous import PROCESSES, Rigorous, spread
 
-from dlprof.journal import Journal
-from dlprof.measuring import inspect_interpreter
+from dlprof.measuring.measuring import inspect_interpreter
+from dlprof.session.journal import Journal
 
 TURNS = 8
 DEFAULT_ROUNDS = 3

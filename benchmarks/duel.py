@@ -11,18 +11,18 @@ from typing import Any
 
 from rigorous import Rigorous
 
-from dlprof import plan
 from dlprof.api import Silent
-from dlprof.catalog import Catalog
-from dlprof.journal import Journal
-from dlprof.merge import merge
-from dlprof.plan import Axes, Case
+from dlprof.plan import pairing
+from dlprof.plan.catalog import Catalog
+from dlprof.plan.pairing import Axes, Case
+from dlprof.plan.settings import Settings
 from dlprof.probes import BUILTIN
 from dlprof.probes.base import ArraySpec
-from dlprof.runner import Runner
-from dlprof.session import TimeMeasure
-from dlprof.settings import Settings
-from dlprof.standby import Interpreter
+from dlprof.runner.rounds import Runner
+from dlprof.runner.standby import Interpreter
+from dlprof.session.journal import Journal
+from dlprof.session.merge import merge
+from dlprof.session.model import TimeMeasure
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def duel(catalog: Catalog, way: Way) -> Duel:
     """Nothing measured yet."""
     pair = catalog.installed(way.producer), catalog.installed(way.consumer)
     axes = Axes(shapes=(way.shape,), layouts=(way.layout,), device="cpu")
-    (case,) = (case for case in plan.cases([pair], catalog, axes) if case.path.code == way.code)
+    (case,) = (case for case in pairing.cases([pair], catalog, axes) if case.path.code == way.code)
     probes = {probe.name: probe() for probe in BUILTIN}
     producer, consumer = probes[way.producer], probes[way.consumer]
     (door,) = (door for door in consumer.imports if door.name == case.path.import_.name)

@@ -113,9 +113,9 @@ def dlprof(planted: Planted, folder: Path, options: Options) -> Said:
 def _rounds(kept: Path) -> dict[str, Any]:
     """What each process and round found, to a ten-thousandth; None where a round has no process."""
     # Here, since the other tools run this file in each of their processes.
-    from dlprof import session as sessions
     from dlprof.compare.process import processes
     from dlprof.compare.turn import in_turns
+    from dlprof.session import model as sessions
 
     sides = {
         path.stem: {

@@ -26,8 +26,8 @@ import outcome
 
 RENDER = """
 import sys, time
-from dlprof import session
-from dlprof.judging import find
+from dlprof.session import model
+from dlprof.rules.judging import find
 loaded = session.load(sys.argv[1])
 loaded = loaded.model_copy(update={"findings": find(loaded.results)})
 begun = time.perf_counter()

@@ -15,7 +15,7 @@ from pathlib import Path
 import outcome
 
 from dlprof.api import Silent
-from dlprof.selftest import Outcome, run
+from dlprof.measuring.selftest import Outcome, run
 
 RUNS = 20
 

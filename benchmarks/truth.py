@@ -20,11 +20,11 @@ from typing import Any
 
 import outcome
 
-from dlprof import session
 from dlprof.api import Silent
-from dlprof.measuring import Measurement, Request, inspect_interpreter
-from dlprof.plan import Axes
-from dlprof.settings import Settings
+from dlprof.measuring.measuring import Measurement, Request, inspect_interpreter
+from dlprof.plan.pairing import Axes
+from dlprof.plan.settings import Settings
+from dlprof.session import model
 
 FRAMEWORKS = ("numpy", "torch", "tensorflow", "jax", "onnxruntime")
 SHAPES = ((1,), (4096, 4096))
@@ -93,7 +93,7 @@ def _dlprof(producer: str, consumer: str, shapes: Any) -> dict[Key, str | None]:
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "session.json"
         Measurement(request, inspect_interpreter(sys.executable), kept, Silent()).run()
-        results = session.load(kept).results
+        results = model.load(kept).results
     return {
         (result.case.code, result.case.shape, result.case.layout): result.ownership.verdict
         if result.status == "ok" and result.ownership

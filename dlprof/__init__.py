@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dlprof._version import __version__
+
 if TYPE_CHECKING:
     from dlprof.api import measure, run
     from dlprof.errors import DlprofError
-    from dlprof.session import Session, load
-
-__version__ = "0.1.0"
+    from dlprof.session.model import Session, load
 
 __all__ = ["DlprofError", "Session", "__version__", "load", "measure", "run"]
 
 _HOMES = {
     "DlprofError": "dlprof.errors",
-    "Session": "dlprof.session",
-    "load": "dlprof.session",
+    "Session": "dlprof.session.model",
+    "load": "dlprof.session.model",
     "measure": "dlprof.api",
     "run": "dlprof.api",
 }

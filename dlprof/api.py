@@ -10,22 +10,22 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlprof import measuring
-from dlprof.asker import Watcher
-from dlprof.axes import shape_text
 from dlprof.cli import options
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.measuring import Measurement, Request, inspect_interpreter
-from dlprof.own_code import Asked, request_for
-from dlprof.plan import Axes
+from dlprof.measuring import measuring
+from dlprof.measuring.measuring import Measurement, Request, inspect_interpreter
+from dlprof.measuring.own_code import Asked, request_for
+from dlprof.plan.axes import shape_text
+from dlprof.plan.pairing import Axes
+from dlprof.plan.settings import Settings
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import check_measured
-from dlprof.session import Session
-from dlprof.settings import Settings
+from dlprof.runner.asker import Watcher
+from dlprof.session.model import Session
 
 if TYPE_CHECKING:
-    from dlprof.catalog import Catalog
-    from dlprof.plan import Case
+    from dlprof.plan.catalog import Catalog
+    from dlprof.plan.pairing import Case
 
 MOST_ROUNDS = 1000
 LEAST_LIMIT_S = 0.1
@@ -136,7 +136,7 @@ def measure(  # noqa: PLR0913 - as many as options of the command line
 
 
 class Silent:
-    """A :class:`dlprof.asker.Watcher` that says nothing."""
+    """A :class:`dlprof.runner.asker.Watcher` that says nothing."""
 
     def start(self, total: int) -> None: ...
     def case(self, case: Case, round_: int, stage: str) -> None: ...
@@ -165,7 +165,7 @@ def _measure(
 def _watcher(progress: bool) -> AbstractContextManager[Watcher]:
     if not progress:
         return nullcontext(Silent())
-    from dlprof.cli.progress import Bar
+    from dlprof.measuring.progress import Bar
 
     return Bar()
 

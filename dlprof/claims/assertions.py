@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageError
-from dlprof.session import Session
+from dlprof.session.model import Session
 
 ROUNDS = 3
 """Processes that must agree: whether a conversion copies can depend on the process."""
@@ -99,7 +99,7 @@ class Assertions:
         """
         __tracebackhide__ = True
         from dlprof.claims.claim import without_findings
-        from dlprof.cli.fail_on import parse
+        from dlprof.rules.fail_on import parse
 
         _check_texts(severity=severity)
         words = [*_words("rules", rules), *([] if severity is None else [severity])]
@@ -188,7 +188,7 @@ def _plainly(read: Callable[..., Value], *words: Any) -> Value:
 
 def _lengths(shape: Shape | None) -> tuple[int, ...] | None:
     __tracebackhide__ = True
-    from dlprof.axes import parse_shapes
+    from dlprof.plan.axes import parse_shapes
 
     if shape is None:
         return None
@@ -238,7 +238,7 @@ def _check_texts(**words: object) -> None:
 def _measured(asked: Asked, diagnose: bool, file: Path) -> tuple[Session, Path] | DlprofError:
     """The session and its file, or why there is none."""
     from dlprof.api import run
-    from dlprof.place import NO_PATH
+    from dlprof.runner.place import NO_PATH
 
     try:
         session = run(

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from dlprof.clean import clean, first_line
-from dlprof.quantity import plain_time
+from dlprof.analysis.known import Known, mapping, number, waits
+from dlprof.analysis.quantity import plain_time
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import Row, suspected
-from dlprof.rules.known import Known, mapping, number, waits
-from dlprof.session import FindingRecord, Result, Session, Verdict
+from dlprof.session.model import FindingRecord, Result, Session, Verdict
+from dlprof.text.clean import clean, first_line
 
 WAITS_NOT = ("synchronous", "stream-ordered", "unordered")
 """``synchronous``: the producer's work is done before the conversion starts."""

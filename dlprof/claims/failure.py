@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dlprof.axes import shape_text
 from dlprof.claims.claim import Judged
-from dlprof.clean import clean
-from dlprof.session import FindingRecord, Session
+from dlprof.plan.axes import shape_text
+from dlprof.session.model import FindingRecord, Session
+from dlprof.text.clean import clean
 
 MOST_WAYS = 12
 MOST_FINDINGS = 6

@@ -15,7 +15,7 @@ import typer
 
 from dlprof.cli import streams
 from dlprof.errors import DlprofError, Interrupted, UsageError
-from dlprof.interrupts import stop_in_order
+from dlprof.session.interrupts import stop_in_order
 
 LONGEST_LINE = 2000
 
@@ -40,7 +40,7 @@ def _options(
     ),
 ) -> None:
     if version:
-        from dlprof import __version__
+        from dlprof._version import __version__
 
         typer.echo(f"dlprof {__version__}")
         raise typer.Exit
@@ -166,7 +166,7 @@ def _told(error: Exception) -> int:
 
 def _shown(error: DlprofError) -> str:
     """The message in one line, in which names of files and words of frameworks may stand."""
-    from dlprof.clean import clean, obeyed_by_nobody
+    from dlprof.text.clean import clean, obeyed_by_nobody
 
     return obeyed_by_nobody(clean(" ".join(str(error).split("\n")), LONGEST_LINE))
 

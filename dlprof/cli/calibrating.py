@@ -7,10 +7,8 @@ from pathlib import Path
 
 import typer
 
-from dlprof import replaced
 from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.gating import Asked, budget_s, check_budget, check_repeated, settings_of, sweep_of
-from dlprof.cli.progress import Bar
 from dlprof.cli.show import colour, say, width
 from dlprof.cli.sweeping import Given
 from dlprof.compare.criteria import Criteria
@@ -21,7 +19,9 @@ from dlprof.gate.calibrate import LEAST_ROUNDS, calibrate
 from dlprof.gate.cases import cases_of
 from dlprof.gate.kept import kept_in
 from dlprof.gate.measure import Task
+from dlprof.measuring.progress import Bar
 from dlprof.reports import calibration
+from dlprof.session import replaced
 
 
 def measure(asked: Asked, given: Given, criteria: Criteria, output: Path | None) -> None:

@@ -9,12 +9,12 @@ from dataclasses import replace
 from itertools import product
 from typing import TypeVar
 
-from dlprof.axes import parse_dtype, parse_layout, parse_placement, parse_shapes, split
-from dlprof.catalog import Catalog
 from dlprof.cli import names
 from dlprof.errors import UsageError
-from dlprof.plan import Axes
-from dlprof.settings import LONGEST_S, Settings
+from dlprof.plan.axes import parse_dtype, parse_layout, parse_placement, parse_shapes, split
+from dlprof.plan.catalog import Catalog
+from dlprof.plan.pairing import Axes
+from dlprof.plan.settings import LONGEST_S, Settings
 from dlprof.worker.statement import FaultyStatement, check_setup
 
 Value = TypeVar("Value")

@@ -8,22 +8,22 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from dlprof import files
-from dlprof import session as sessions
+from dlprof.analysis.known import number
 from dlprof.cli.comparison_wanted import ComparisonWanted, Concluded
 from dlprof.compare.comparison import compare
-from dlprof.compare.criteria import Criteria, parse
-from dlprof.compare.floors import FloorRule, own_floors
+from dlprof.compare.criteria import Criteria, own_floors, parse
 from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, Outcome, outcome
 from dlprof.compare.record import Comparison
 from dlprof.compare.speed import speed
 from dlprof.compare.times import Settings
 from dlprof.errors import Interrupted, Regression, Unmeasured, Unsure, UsageError
 from dlprof.gate.words import speed_text
+from dlprof.plan.floors import FloorRule
 from dlprof.reports import comparison as terminal
 from dlprof.reports.comparison_text import headline
-from dlprof.rules.known import number
-from dlprof.session import Header
+from dlprof.session import files
+from dlprof.session import model as sessions
+from dlprof.session.model import Header
 
 UNSURE_CODES = {None: NOT_KNOWN, "pass": 0, "fail": REGRESSION}
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dlprof import replaced
 from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.github import check_summary, no_commands, tell
 from dlprof.cli.names import given
@@ -17,6 +16,7 @@ from dlprof.compare.record import Comparison
 from dlprof.errors import DlprofError, UsageError
 from dlprof.reports import comparison as terminal
 from dlprof.reports.ci.of_refusal import Refusal
+from dlprof.session import replaced
 
 STDOUT = "-"
 

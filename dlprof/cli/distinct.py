@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 
-from dlprof import session as sessions
 from dlprof.errors import UsageError
-from dlprof.files import special
+from dlprof.session import model as sessions
+from dlprof.session.files import special
 
 
 def check_distinct(files: Mapping[str, str | Path | None]) -> None:

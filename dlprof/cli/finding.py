@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from dlprof.clean import clean
 from dlprof.errors import UsageError
 from dlprof.reports.terminal import printed
 from dlprof.rules import RULES
-from dlprof.session import FindingRecord, Session
+from dlprof.session.model import FindingRecord, Session
+from dlprof.text.clean import clean
 
 NONE = "There are no findings in this session, and so there is nothing to {do}.\n"
 

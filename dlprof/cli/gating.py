@@ -11,18 +11,14 @@ from pathlib import Path
 
 import typer
 
-from dlprof import session as sessions
-from dlprof.clean import clean
 from dlprof.cli import options
 from dlprof.cli.comparing import tell
 from dlprof.cli.comparison_wanted import ComparisonWanted
 from dlprof.cli.distinct import are_one
-from dlprof.cli.progress import Bar
 from dlprof.cli.sweeping import Given, check_count, count, prepared
 from dlprof.cli.typed import typed
-from dlprof.compare.criteria import Criteria
+from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.decision import FAMILY_LEVEL
-from dlprof.compare.floors import REPEATED, Floor, idle, own_floors
 from dlprof.compare.outcome import REGRESSION
 from dlprof.compare.sequential import IN_TURNS
 from dlprof.compare.times import Settings
@@ -40,7 +36,8 @@ from dlprof.gate.baseline import check
 from dlprof.gate.cases import cases_of, without_turns
 from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.measure import Task, gate
-from dlprof.merge import DIAGNOSIS
+from dlprof.measuring.progress import Bar
+from dlprof.plan.floors import REPEATED, Floor, idle
 from dlprof.reports.answer import listed
 from dlprof.reports.comparison import Names
 from dlprof.scenario import expectation
@@ -48,7 +45,10 @@ from dlprof.scenario.expectation import TIMED
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import read, validated
 from dlprof.scenario.request import Sweep
-from dlprof.session import Session, is_session
+from dlprof.session import model as sessions
+from dlprof.session.merge import DIAGNOSIS
+from dlprof.session.model import Session, is_session
+from dlprof.text.clean import clean
 
 BUDGET_S = 300.0
 HOW = (

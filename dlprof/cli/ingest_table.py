@@ -16,7 +16,7 @@ from dlprof.reports.terminal import (
     reasons,
     unmeasured_text,
 )
-from dlprof.session import Header
+from dlprof.session.model import Header
 
 
 def show_ingest(header: Header, rows: Sequence[Row]) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dlprof import session as sessions
-from dlprof.clean import clean
 from dlprof.cli.show import say
 from dlprof.errors import DlprofError, UsageError
-from dlprof.files import STDIN
 from dlprof.history.address import Address, given
 from dlprof.history.entry import Entry, entry_of, moment
 from dlprof.history.folder import folder_at
 from dlprof.history.label import label_for
 from dlprof.history.store import Added, add
 from dlprof.reports.history_text import label_text
+from dlprof.session import model as sessions
+from dlprof.session.files import STDIN
+from dlprof.text.clean import clean
 
 
 def keep(files: Sequence[Path], to: str | None, label: str | None) -> None:

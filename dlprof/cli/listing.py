@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from dlprof.catalog import Catalog, ProbeInfo
-from dlprof.clean import clean, first_line
 from dlprof.cli.show import colour, width
-from dlprof.plan import Axes, Path
+from dlprof.plan.catalog import Catalog, ProbeInfo
+from dlprof.plan.pairing import Axes, Path
+from dlprof.text.clean import clean, first_line
 
 
 def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:

@@ -32,14 +32,15 @@ def matrix(
     github: options.Github = False,
 ) -> None:
     """Measure every installed framework with every other."""
-    from dlprof.cli.fail_on import parse
     from dlprof.cli.matrix_table import show_matrix
     from dlprof.cli.measure import measure
     from dlprof.cli.starting import started
     from dlprof.cli.wanted import Wanted
     from dlprof.errors import Unmeasured
-    from dlprof.measuring import Request, pairs_of
-    from dlprof.plan import Axes
+    from dlprof.measuring.measuring import Request
+    from dlprof.plan.catalog import pairs_of
+    from dlprof.plan.pairing import Axes
+    from dlprof.rules.fail_on import parse
 
     allowed = parse(fail_on) if fail_on else None
     wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)

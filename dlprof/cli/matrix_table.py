@@ -20,7 +20,7 @@ from dlprof.reports.matrix import (
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
 from dlprof.reports.tour import answer
-from dlprof.session import Header
+from dlprof.session.model import Header
 
 GAP = 2
 MOST_CODES = 64

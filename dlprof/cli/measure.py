@@ -11,20 +11,21 @@ from pathlib import Path
 
 import typer
 
-from dlprof import measuring, steps
-from dlprof import session as sessions
-from dlprof.catalog import Catalog
-from dlprof.cli.fail_on import FailOn
+from dlprof import inference
 from dlprof.cli.github import no_commands
-from dlprof.cli.progress import Bar
 from dlprof.cli.scenario_report import check_missed, check_unchecked, shown_as
 from dlprof.cli.show import Show, show_table
 from dlprof.cli.typed import typed
 from dlprof.cli.wanted import Wanted
 from dlprof.errors import Interrupted, Unsaved
-from dlprof.measuring import Measurement, Request
+from dlprof.measuring import measuring
+from dlprof.measuring.measuring import Measurement, Request
+from dlprof.measuring.progress import Bar
+from dlprof.plan.catalog import Catalog
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import Row, check_measured
+from dlprof.rules.fail_on import FailOn
+from dlprof.session import model as sessions
 
 OWN_CODE = "code:"
 """How the source of probes begins that are made of a user's own text."""
@@ -91,8 +92,8 @@ def inputs_of(request: Request) -> dict[str, Path | None]:
     scenario = request.scenario.file if request.scenario is not None else ""
     found: dict[str, Path | None] = {"the scenario": Path(scenario) if scenario else None}
     for number, source in enumerate(request.probe_files, start=1):
-        if source.startswith(steps.PREFIX):
-            model = json.loads(source.removeprefix(steps.PREFIX))["model"]
+        if source.startswith(inference.PREFIX):
+            model = json.loads(source.removeprefix(inference.PREFIX))["model"]
             found[f"the model of step {number}"] = Path(model) if model else None
         elif not source.startswith(OWN_CODE):
             found[f"the probe file {number}"] = Path(source)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from dlprof import files
 from dlprof.errors import UsageError
+from dlprof.session import files
 
 STANDARD = Path("-")
 """Stdin or stdout, as elsewhere."""

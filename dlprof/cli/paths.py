@@ -17,16 +17,16 @@ def paths(
     probe: options.ProbeFiles = None,
 ) -> None:
     """List the ways from one framework to another as code, without running them."""
-    from dlprof import plan
     from dlprof.cli.listing import paths_text
     from dlprof.cli.show import say
     from dlprof.errors import UsageError
-    from dlprof.measuring import inspect_interpreter
+    from dlprof.measuring.measuring import inspect_interpreter
+    from dlprof.plan import pairing
 
     if device not in (None, "cpu", "cuda"):
         raise UsageError(f"there is no device {device!r}: known are cpu and cuda")
     catalog = inspect_interpreter(options.interpreter(python), options.probe_files(probe))
     pair = catalog.named(producer), catalog.named(consumer)
     devices = [device] if device else [name for name in ("cpu", "cuda") if name in pair[0].devices]
-    found = {name: plan.paths(*pair, name) for name in devices}
+    found = {name: pairing.paths(*pair, name) for name in devices}
     say(paths_text(pair[0].name, pair[1].name, found))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import metadata
 from pathlib import Path
 
-from dlprof.clean import clean
-from dlprof.rules.known import mapping
-from dlprof.session import Header
+from dlprof.analysis.known import mapping
+from dlprof.session.model import Header
+from dlprof.text.clean import clean
 
 NOWHERE = "dlprof"
 """Where a report points to if nothing better is there; no such file may exist."""

@@ -24,8 +24,8 @@ def probes(
     """List the frameworks: installed or not, devices, ways out and in."""
     from dlprof.cli.listing import probes_text
     from dlprof.cli.show import say
-    from dlprof.measuring import inspect_interpreter
-    from dlprof.verify import verify_all
+    from dlprof.measuring.measuring import inspect_interpreter
+    from dlprof.runner.verify import verify_all
 
     catalog = inspect_interpreter(options.interpreter(python), options.probe_files(probe))
     verified = verify_all(catalog) if verify else {}

@@ -30,15 +30,15 @@ def report(
     ] = None,
 ) -> None:
     """Print the report of a session again, or write it in another form."""
-    from dlprof import session as sessions
-    from dlprof.cli.fail_on import parse
     from dlprof.cli.scenario_report import shown_as
     from dlprof.cli.wanted import Wanted
     from dlprof.errors import UsageError
-    from dlprof.judging import judged
     from dlprof.reports.result_row import rows_of
     from dlprof.reports.row import check_measured
+    from dlprof.rules.fail_on import parse
+    from dlprof.rules.judging import judged
     from dlprof.rules.looked import instruments_of
+    from dlprof.session import model as sessions
 
     allowed = parse(fail_on) if fail_on else None
     if history is not None:

@@ -23,13 +23,13 @@ def repro(
 
     It exits with 1 if the problem is there, 0 if it is gone, 125 if it cannot tell: for git bisect.
     """
-    from dlprof import session as sessions
     from dlprof.cli.distinct import check_distinct, check_no_session
     from dlprof.cli.finding import choose, listed
     from dlprof.cli.show import say, width, write
     from dlprof.errors import UsageError
-    from dlprof.judging import judged
-    from dlprof.repro import reproducer
+    from dlprof.evidence.repro import reproducer
+    from dlprof.rules.judging import judged
+    from dlprof.session import model as sessions
 
     check_distinct({"the session that is read": session, "-o": output})
     if output is not None:

@@ -8,7 +8,7 @@ from dlprof.cli.show import say, width
 from dlprof.reports import round_trip, trips_in_a_row
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
-from dlprof.session import Header
+from dlprof.session.model import Header
 
 MOST_TRIPS = 24
 

@@ -53,7 +53,7 @@ def run(
     """
     from dlprof.cli.starting import Starting
     from dlprof.errors import UsageError
-    from dlprof.plan import Axes
+    from dlprof.plan.pairing import Axes
 
     files_wanted: tuple[Any, ...] = (
         json,
@@ -110,7 +110,7 @@ def run(
         # These imports take as long as the interpreter needs to answer.
         from dlprof.cli.measure import measure
         from dlprof.cli.wanted import Wanted
-        from dlprof.measuring import Request
+        from dlprof.measuring.measuring import Request
 
         wanted = Wanted(*files_wanted)
         catalog = starting.catalog()
@@ -129,7 +129,7 @@ def run(
 def _allowed(fail_on: list[str] | None) -> Any:
     if not fail_on:
         return None
-    from dlprof.cli.fail_on import parse
+    from dlprof.rules.fail_on import parse
 
     return parse(fail_on)
 

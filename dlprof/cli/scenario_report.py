@@ -7,19 +7,19 @@ from typing import Any
 
 from rich.text import Text
 
+from dlprof.analysis.known import mapping
 from dlprof.cli.ingest_table import ingest_answer, show_ingest
 from dlprof.cli.matrix_table import matrix_answer, show_grids, show_matrix
 from dlprof.cli.round_trip_table import round_trip_answer, show_round_trips
 from dlprof.cli.show import Show, say, show_table, width
 from dlprof.cli.side_by_side_table import show_side_by_side
-from dlprof.environments import environments_of
 from dlprof.errors import DlprofError, ExpectationsMissed, ExpectationsUnknown
 from dlprof.reports import placement, scenario
 from dlprof.reports.row import Row
 from dlprof.reports.terminal import printed
-from dlprof.rules.known import mapping
 from dlprof.scenario.expectation import MISSED, UNKNOWN
-from dlprof.session import Header
+from dlprof.session.environments import environments_of
+from dlprof.session.model import Header
 
 Answer = Callable[[Header, Sequence[Row]], str]
 

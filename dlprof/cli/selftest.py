@@ -22,11 +22,11 @@ def selftest(device: Device = None, python: options.Python = None) -> None:
     """Plant known faults on this machine and say which are found."""
     from pathlib import Path
 
-    from dlprof.cli.progress import Bar
     from dlprof.errors import FindingsFailed, Interrupted, Unsure, UsageError
-    from dlprof.files import temporary_folder
+    from dlprof.measuring.progress import Bar
+    from dlprof.measuring.selftest import plants_for, run
     from dlprof.reports.selftest import render
-    from dlprof.selftest import plants_for, run
+    from dlprof.session.files import temporary_folder
 
     if device not in (None, "cpu", "cuda"):
         raise UsageError(f"there is no device {device!r}: known are cpu and cuda")

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dlprof import replaced
 from dlprof.cli.names import STANDARD
+from dlprof.session import replaced
 
 if TYPE_CHECKING:
     from dlprof.reports.row import Row
-    from dlprof.session import Header
+    from dlprof.session.model import Header
 
 Show = Callable[["Header", Sequence["Row"]], None]
 

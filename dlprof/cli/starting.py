@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager, nullcontext
 
-from dlprof.catalog import Catalog
-from dlprof.clean import clean
-from dlprof.inspecting import Inspection
+from dlprof.plan.catalog import Catalog
+from dlprof.runner.inspecting import Inspection
+from dlprof.text.clean import clean
 
 
 class Starting(Inspection):
-    """As :class:`dlprof.inspecting.Inspection`; who waits for it is told so on a terminal."""
+    """An inspection that tells a user on a terminal what he waits for."""
 
     def catalog(self) -> Catalog:
         with _said(f"starting {self.python}"):

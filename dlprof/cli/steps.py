@@ -58,12 +58,12 @@ def steps(
 
     Example: dlprof steps onnxruntime --model net.onnx --shape 1x3x224x224
     """
-    from dlprof import step_request
-    from dlprof.axes import split
     from dlprof.cli.measure import finish, measure
     from dlprof.cli.starting import started
     from dlprof.cli.wanted import Wanted
-    from dlprof.measuring import Request
+    from dlprof.measuring.measuring import Request
+    from dlprof.plan import step_request
+    from dlprof.plan.axes import split
 
     wanted = Wanted(json, html, csv, parquet, markdown)
     if resume is not None:

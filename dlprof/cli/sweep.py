@@ -75,11 +75,11 @@ def sweep(
     Example: dlprof sweep scenarios/round-trip.toml --dry-run
     """
     from dlprof.cli import sweeping
-    from dlprof.cli.fail_on import parse
     from dlprof.cli.measure import finish, measure
     from dlprof.cli.scenario_report import show_scenario
     from dlprof.cli.wanted import Wanted
     from dlprof.errors import UsageError
+    from dlprof.rules.fail_on import parse
 
     allowed = parse(fail_on) if fail_on else None
     wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)

@@ -11,25 +11,25 @@ from typing import Any
 
 import typer
 
-from dlprof.axes import shape_text, split
-from dlprof.catalog import Catalog
+from dlprof.analysis.quantity import size_text
 from dlprof.cli import options
 from dlprof.cli.show import say
 from dlprof.cli.starting import started
 from dlprof.errors import ScenarioError, UsageError
-from dlprof.place import Place, place_of
-from dlprof.plan import Case
+from dlprof.plan.axes import shape_text, split
+from dlprof.plan.catalog import Catalog
+from dlprof.plan.pairing import Case
+from dlprof.plan.scenario_record import Environment
+from dlprof.plan.settings import Settings, sample_ns_for
 from dlprof.probes.base import DTYPES
-from dlprof.quantity import size_text
 from dlprof.reports.scenario import origin_lines
+from dlprof.runner.place import Place, place_of
 from dlprof.scenario.environments import environment, is_made
 from dlprof.scenario.estimate import Estimate, duration_text, estimate
 from dlprof.scenario.model import EnvironmentSpec, Scenario
 from dlprof.scenario.read import fault, read
-from dlprof.scenario.record import Environment
 from dlprof.scenario.request import MOST_CASES, Sweep, check_count, count, sweep
 from dlprof.scenario.settle import settle
-from dlprof.settings import Settings, sample_ns_for
 from dlprof.worker import room
 
 __all__ = ["Given", "check_count", "count", "prepare", "say_cases", "say_plan", "say_scenarios"]

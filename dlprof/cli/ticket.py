@@ -37,16 +37,16 @@ def ticket(
     output: options.Text = None,
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
-    from dlprof import session as sessions
     from dlprof.cli.distinct import check_distinct, check_no_session
     from dlprof.cli.finding import NONE, choose
     from dlprof.cli.show import say, write
-    from dlprof.judging import judged
-    from dlprof.measuring import state_folder
-    from dlprof.provenance import is_ours
-    from dlprof.redact import Redactor, surroundings
-    from dlprof.ticket.markdown import publishing
-    from dlprof.ticket.write import written
+    from dlprof.evidence.redact import Redactor, surroundings
+    from dlprof.evidence.ticket.markdown import publishing
+    from dlprof.evidence.ticket.write import written
+    from dlprof.measuring.measuring import state_folder
+    from dlprof.rules.judging import judged
+    from dlprof.session import model as sessions
+    from dlprof.session.provenance import is_ours
 
     check_distinct({"the session that is read": session, "-o": output})
     if output is not None:

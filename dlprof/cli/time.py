@@ -45,10 +45,10 @@ def time(
 
     Example: dlprof time -s "import torch; x = torch.rand(4096, 4096)" "x.numpy()"
     """
-    from dlprof.cli.fail_on import parse
     from dlprof.cli.measure import measure
     from dlprof.cli.wanted import Wanted
-    from dlprof.own_code import Asked, request_for
+    from dlprof.measuring.own_code import Asked, request_for
+    from dlprof.rules.fail_on import parse
 
     allowed = parse(fail_on) if fail_on else None
     wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)

@@ -8,11 +8,8 @@ from pathlib import Path
 
 import typer
 
-from dlprof import replaced
-from dlprof.clean import clean
 from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.show import colour, say, width, write
-from dlprof.compare.floors import MEASURES
 from dlprof.compare.match import code_key
 from dlprof.errors import DlprofError, HistoryError, Unmeasured, UsageError
 from dlprof.history.address import Address, given
@@ -23,10 +20,13 @@ from dlprof.history.machine import recognised
 from dlprof.history.series import series_of
 from dlprof.history.store import History, read
 from dlprof.history.trend import Trend, chosen, trends_of
+from dlprof.plan.floors import MEASURES
 from dlprof.reports import history as terminal
 from dlprof.reports import history_json
 from dlprof.reports.sparkline import BARS, DIGITS
-from dlprof.session import Session
+from dlprof.session import replaced
+from dlprof.session.model import Session
+from dlprof.text.clean import clean
 
 READY = "ready"
 

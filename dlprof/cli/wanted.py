@@ -8,17 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dlprof import replaced
-from dlprof import session as sessions
 from dlprof.cli.distinct import check_distinct, check_no_session
-from dlprof.cli.fail_on import FailOn
 from dlprof.cli.github import check_summary, tell
 from dlprof.cli.names import given
 from dlprof.cli.place import documentation, place_of, scenario_file
 from dlprof.cli.show import say
-from dlprof.collector import paused
 from dlprof.errors import UsageError
-from dlprof.session import Header, Result
+from dlprof.rules.fail_on import FailOn
+from dlprof.session import model as sessions
+from dlprof.session import replaced
+from dlprof.session.collector import paused
+from dlprof.session.model import Header, Result
 
 if TYPE_CHECKING:  # what reads a history loads NumPy
     from dlprof.history.trend import Trend

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from dlprof.axes import shape_text
-from dlprof.session import CaseRecord
+from dlprof.plan.axes import shape_text
+from dlprof.session.model import CaseRecord
 
 
 def apart(cases: Sequence[tuple[CaseRecord, str]]) -> list[str]:

@@ -10,8 +10,8 @@ import math
 from dataclasses import replace
 
 from dlprof.compare.decision import MARGIN, SAME, UNSURE
-from dlprof.compare.floors import Floor
 from dlprof.compare.record import Time
+from dlprof.plan.floors import Floor
 
 
 def beyond(time: Time, floor: Floor) -> bool:

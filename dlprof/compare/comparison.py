@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.clean import clean
+from dlprof.analysis.known import Known, mapping
 from dlprof.compare.apart import apart
 from dlprof.compare.decision import UNSURE
-from dlprof.compare.floors import REPEATED, Floor
 from dlprof.compare.match import Key, Pair, asked_for, key, match
 from dlprof.compare.process import median_ns, processes, steady
 from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
@@ -26,8 +25,9 @@ from dlprof.compare.verdicts import (
     not_looked_at,
 )
 from dlprof.errors import UsageError
-from dlprof.rules.known import Known, mapping
-from dlprof.session import Header, Result, Session, Verdict
+from dlprof.plan.floors import REPEATED, Floor
+from dlprof.session.model import Header, Result, Session, Verdict
+from dlprof.text.clean import clean
 
 
 def compare(base: Session, head: Session, settings: Settings = DEFAULT_SETTINGS) -> Comparison:

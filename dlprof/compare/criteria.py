@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.compare.floors import DEFAULT, MEASURES, Floor
+from dlprof.compare.match import Key, key
 from dlprof.compare.verdicts import CRASHED, SCALES, Change
 from dlprof.errors import UsageError
+from dlprof.plan.floors import DEFAULT, MEASURES, Floor, FloorRule
 from dlprof.rules.finding import SEVERITIES
+from dlprof.session.model import CaseRecord
 
 UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 WORDS = (
@@ -157,3 +159,24 @@ def _unknown(word: str, known: Sequence[str], what: str) -> UsageError:
     near = difflib.get_close_matches(word, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(dict.fromkeys(known))}"
     return UsageError(f"--fail-on knows no {what} {word!r}: {hint}")
+
+
+def own_floors(
+    rules: Sequence[FloorRule], cases: Iterable[CaseRecord], floors: Sequence[Floor]
+) -> dict[Key, tuple[Floor, ...]]:
+    """The floors of the cases that a rule names; of several rules the last counts.
+
+    None for a case of which no time is to be judged.
+    """
+    found: dict[Key, tuple[Floor, ...]] = {}
+    for case in cases:
+        own = {floor.measure: floor for floor in floors}
+        for rule in rules:
+            if rule.matches(case) and not rule.times:
+                own.clear()
+            elif rule.matches(case):
+                general = next((f for f in floors if f.measure == rule.measure), None)
+                own[rule.measure] = rule.over(general or Floor(rule.measure))
+        if tuple(own.values()) != tuple(floors):
+            found[key(case)] = tuple(own.values())
+    return found

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from dlprof.analysis.known import mapping
 from dlprof.errors import UsageError
-from dlprof.rules.known import mapping
 from dlprof.scenario.pairs import parse
-from dlprof.session import CaseRecord, Header, Result
+from dlprof.session.model import CaseRecord, Header, Result
 
 Key = tuple[Any, ...]
 
@@ -169,7 +169,7 @@ def _matches(pattern: str, pair: tuple[str, str]) -> bool:
 
 
 def _names_way(globs: Any, case: CaseRecord) -> bool:
-    """As :func:`dlprof.plan.matches`, for code whose dtype and shape are filled in."""
+    """As :func:`dlprof.plan.pairing.matches`, for code whose dtype and shape are filled in."""
     told = _told(globs, _is_text)
     if not told:
         return True

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dlprof.clean import first_line
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.match import Key
 from dlprof.compare.record import GONE, INVALID, TIMED, Compared, Comparison
 from dlprof.compare.verdicts import LOST, UNTAKEN, Change
 from dlprof.scenario.expectation import MET, MISSED
-from dlprof.session import ExpectationRecord
+from dlprof.session.model import ExpectationRecord
+from dlprof.text.clean import first_line
 
 BROKEN = ("crashed", "timeout")
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dlprof import stats
+from dlprof.analysis.known import mapping, number
 from dlprof.compare.ranks import Floats
-from dlprof.rules.known import mapping, number
-from dlprof.session import ProcessSamples, Result, TimeMeasure
+from dlprof.session import stats
+from dlprof.session.model import ProcessSamples, Result, TimeMeasure
 
 MANY_CALLS = 100
 """A sample that is the mean of so many calls holds whatever the conversion does now and then."""
@@ -128,7 +128,7 @@ LEAST_SHARED = 2
 
 
 def modes_of(base: Side, head: Side) -> tuple[Alike, ...]:
-    """The modes of :func:`dlprof.stats.find_modes` over both sides.
+    """The modes of :func:`dlprof.session.stats.find_modes` over both sides.
 
     They are far apart, and with another number of page faults per call. States without a cause that
     can be seen are left to the test.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key
 from dlprof.compare.speed import Speed
 from dlprof.compare.surroundings import Difference
 from dlprof.compare.verdicts import Change
-from dlprof.session import CaseRecord, Header
+from dlprof.plan.floors import Floor
+from dlprof.session.model import CaseRecord, Header
 
 INVALID, NEW, GONE = "INVALID", "NEW", "GONE"
 """The words that no statistic gives; the others are in :mod:`dlprof.compare.decision`."""

@@ -24,8 +24,8 @@ import numpy as np
 from dlprof.compare.process import Side
 from dlprof.compare.ranks import ranks
 from dlprof.compare.surroundings import differences
-from dlprof.machine import NOTABLE_CORES
-from dlprof.session import Header, Reference
+from dlprof.session.machine import NOTABLE_CORES
+from dlprof.session.model import Header, Reference
 
 MOST = 1.25
 """A machine that is more than so many times as fast as another is another machine: caches, memory

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dlprof.machine import NOTABLE_CORES
-from dlprof.rules.known import mapping, number
-from dlprof.session import Header
+from dlprof.analysis.known import mapping, number
+from dlprof.session.machine import NOTABLE_CORES
+from dlprof.session.model import Header
 
 MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
 GPU = ("name", "sm_clock_max_mhz", "memory_clock_max_mhz")

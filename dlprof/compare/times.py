@@ -12,7 +12,6 @@ import numpy as np
 from dlprof.compare.beyond import doubted
 from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL, UNSURE, Proof, decide, prove
 from dlprof.compare.drift import common_shift
-from dlprof.compare.floors import DEFAULT, Floor
 from dlprof.compare.match import Key
 from dlprof.compare.process import median_ns
 from dlprof.compare.ranks import Floats
@@ -20,6 +19,7 @@ from dlprof.compare.record import Time
 from dlprof.compare.sequential import LOOKS
 from dlprof.compare.speed import Speed
 from dlprof.compare.statistic import APART, Refusal, Sample, Tested, least_rounds, tested
+from dlprof.plan.floors import DEFAULT, Floor
 
 MOST_ROUNDS = 100
 """More rounds are not advised: what they would tell is not worth the time."""

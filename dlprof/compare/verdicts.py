@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from dlprof.instruments import DIAGNOSIS
-from dlprof.rules.known import Known, number, seen
+from dlprof.analysis.known import Known, number, seen
+from dlprof.plan.instruments import DIAGNOSIS
 from dlprof.rules.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
-from dlprof.session import Result, Verdict
+from dlprof.session.model import Result, Verdict
 
 WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
 

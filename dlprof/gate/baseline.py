@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dlprof.catalog import environment
 from dlprof.compare.match import key
 from dlprof.compare.record import TIMED
 from dlprof.compare.sequential import LOOKS
 from dlprof.compare.surroundings import differences, refusal
 from dlprof.errors import Unmeasured, Unsure, UsageError
 from dlprof.gate.cases import cases_of, settings_of
+from dlprof.plan.catalog import environment
 from dlprof.scenario.request import Sweep
-from dlprof.session import Header, Session
+from dlprof.session.model import Header, Session
 
 TOLD = "take a new baseline with: dlprof sweep SCENARIO --rounds 10 -o FILE"
 

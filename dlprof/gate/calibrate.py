@@ -18,8 +18,8 @@ from dlprof.gate.measure import HALF, Task, side_of
 from dlprof.gate.noise import CaseNoise, Noise
 from dlprof.gate.power import Round, lasting, modes_of, power, rounds_of, spread
 from dlprof.gate.suite import Suite
-from dlprof.measuring import now
-from dlprof.session import CaseRecord, Mode
+from dlprof.measuring.measuring import now
+from dlprof.session.model import CaseRecord, Mode
 
 LEAST_ROUNDS = LOOKS[0]
 MOST_ROUNDS = LOOKS[-1]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dlprof.place import place_of
-from dlprof.plan import Case
+from dlprof.plan.pairing import Case
+from dlprof.plan.settings import OWN_PROCESS_BYTES, Settings, sample_ns_for
+from dlprof.runner.place import place_of
 from dlprof.scenario.request import Sweep
-from dlprof.session import CaseRecord
-from dlprof.settings import OWN_PROCESS_BYTES, Settings, sample_ns_for
+from dlprof.session.model import CaseRecord
 
 NO_TURNS = (
     "Arrays of 1 GiB or more took no turns: their sides were measured one after the other, round by"

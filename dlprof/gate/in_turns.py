@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from dlprof.turns import SERIES, Round, Stop
+from dlprof.plan.turns import SERIES, Round, Stop
 
 Position = tuple[int, int]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dlprof.errors import UsageError
-from dlprof.state import default_path
+from dlprof.session.state import default_path
 
 NAMES = ("base", "head", "base-again", "head-again")
 

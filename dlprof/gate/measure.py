@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
-from dlprof.asker import Watcher
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.match import Key, key
 from dlprof.compare.outcome import outcome
@@ -22,10 +21,11 @@ from dlprof.gate.side import TIMERS, Named, Side, opened
 from dlprof.gate.suite import Suite
 from dlprof.gate.unmet import agreed, of_unmet
 from dlprof.gate.words import columns_text, imports_text, measured_text, speed_text
-from dlprof.instruments import EVERY_ROUND
-from dlprof.measuring import Measurement
+from dlprof.measuring.measuring import Measurement
+from dlprof.plan.instruments import EVERY_ROUND
+from dlprof.runner.asker import Watcher
 from dlprof.scenario.request import Sweep
-from dlprof.session import Session
+from dlprof.session.model import Session
 
 FIRST_SHARE = 0.75
 """Of the budget, for the first pass where something is flagged: it is to be measured again. In

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from dlprof import files, replaced
-from dlprof.catalog import environment
-from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key, key
 from dlprof.compare.surroundings import MACHINE, differences
 from dlprof.errors import Unsure, UsageError
+from dlprof.plan.catalog import environment
+from dlprof.plan.floors import Floor
 from dlprof.scenario.request import Sweep
-from dlprof.session import CaseRecord, Header, Mode, Model
+from dlprof.session import files, replaced
+from dlprof.session.model import CaseRecord, Header, Mode, Model
 
 SCHEMA = "dlprof.noise/1"
 

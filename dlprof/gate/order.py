@@ -6,9 +6,9 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 
 from dlprof.compare.match import Key
-from dlprof.groups import shuffle
-from dlprof.plan import Case
-from dlprof.settings import OWN_PROCESS_BYTES
+from dlprof.plan.groups import shuffle
+from dlprof.plan.pairing import Case
+from dlprof.plan.settings import OWN_PROCESS_BYTES
 
 Pair = tuple[int | None, int | None]
 """The numbers of a case on both sides; None where one does not measure it."""

@@ -15,9 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dlprof import stats
 from dlprof.compare.decision import SAME, SLOWER, UNSURE
-from dlprof.compare.floors import Floor
 from dlprof.compare.outlook import outlook
 from dlprof.compare.process import Process, Side, median_ns
 from dlprof.compare.sequential import Plan, begin
@@ -26,6 +24,8 @@ from dlprof.compare.statistic import Sample
 from dlprof.compare.times import Work
 from dlprof.compare.turn import difference
 from dlprof.compare.turns import after
+from dlprof.plan.floors import Floor
+from dlprof.session import stats
 
 SIZES = (0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0)
 """Slowdowns that are tried: 0.05 is 5 %."""

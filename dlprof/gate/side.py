@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from dlprof.asker import Watcher
 from dlprof.compare.match import Key, key
-from dlprof.measuring import Measurement
-from dlprof.plan import Case
-from dlprof.runner import Runner
-from dlprof.session import Result, Session
+from dlprof.measuring.measuring import Measurement
+from dlprof.plan.pairing import Case
+from dlprof.runner.asker import Watcher
+from dlprof.runner.rounds import Runner
+from dlprof.session.model import Result, Session
 
 TIMERS: tuple[str, ...] = ("host_time", "ready_time", "device_time")
 """What later rounds measure: what a case is was seen in the first."""

@@ -7,10 +7,8 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dlprof.asker import Watcher
 from dlprof.compare.comparison import compare, path_of, sample_of
 from dlprof.compare.criteria import Criteria
-from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key, key, match
 from dlprof.compare.record import Comparison
 from dlprof.compare.sequential import LOOKS
@@ -22,7 +20,9 @@ from dlprof.gate.in_turns import Player, alternate
 from dlprof.gate.loop import Ran
 from dlprof.gate.order import in_order, large_of, paired
 from dlprof.gate.side import Side
-from dlprof.session import Result, Session
+from dlprof.plan.floors import Floor
+from dlprof.runner.asker import Watcher
+from dlprof.session.model import Result, Session
 
 
 @dataclass(frozen=True)

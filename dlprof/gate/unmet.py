@@ -10,7 +10,7 @@ from dataclasses import replace
 from dlprof.compare.match import Key, key
 from dlprof.compare.record import Comparison
 from dlprof.scenario.expectation import MET, MISSED, TIMED, UNKNOWN, parse
-from dlprof.session import ExpectationRecord
+from dlprof.session.model import ExpectationRecord
 
 
 def of_unmet(first: Comparison) -> frozenset[Key]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from dlprof.clean import clean
 from dlprof.errors import HistoryError, UsageError
+from dlprof.text.clean import clean
 
 VARIABLE = "DLPROF_HISTORY"
 LOCAL = ("file", "local")

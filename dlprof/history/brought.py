@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from dlprof.compare.surroundings import Difference, differences
 from dlprof.compare.verdicts import kept_differs
 from dlprof.history.series import Point
-from dlprof.session import Result
+from dlprof.session.model import Result
 
 UNTOLD = ("seed", "rounds", "schema")
 """Settings that change no time."""

@@ -17,15 +17,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dlprof import __version__
-from dlprof.axes import shape_text
-from dlprof.clean import clean
+from dlprof._version import __version__
 from dlprof.compare.process import median_ns, processes
-from dlprof.environments import environment_of
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.history.label import Label
 from dlprof.history.reduced import reduced
-from dlprof.session import Header, Result, Session, check_schema
+from dlprof.plan.axes import shape_text
+from dlprof.session.environments import environment_of
+from dlprof.session.model import Header, Result, Session, check_schema
+from dlprof.text.clean import clean
 
 MAJOR = 1
 SCHEMA = f"dlprof.history/{MAJOR}"

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
-from dlprof import files
 from dlprof.errors import HistoryError
 from dlprof.history.address import Address
-from dlprof.replaced import NEW_MODE
+from dlprof.session import files
+from dlprof.session.replaced import NEW_MODE
 
 SUFFIX = ".parquet"
 DRIVERS = {

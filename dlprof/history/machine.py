@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dlprof.clean import clean
+from dlprof.analysis.known import mapping
 from dlprof.compare.surroundings import GPU, MACHINE
-from dlprof.rules.known import mapping
+from dlprof.text.clean import clean
 
 RENEWED = "platform"
 """Holds the version of the kernel: an update is a change of version, and may bring a step. It makes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dlprof.analysis.known import mapping
 from dlprof.compare.process import time_ns
-from dlprof.rules.known import mapping
-from dlprof.session import ProcessSamples, Result, TimeMeasure
-from dlprof.slim import slim
+from dlprof.session.model import ProcessSamples, Result, TimeMeasure
+from dlprof.session.slim import slim
 
 
 def reduced(result: Result) -> Result:

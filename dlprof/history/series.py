@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dlprof import stats
+from dlprof.analysis.known import Known
 from dlprof.compare.comparison import path_of, tried_of
 from dlprof.compare.match import Key, asked_for, code_key
 from dlprof.compare.process import Side, median_ns, processes, steady
@@ -15,8 +15,8 @@ from dlprof.compare.statistic import STATEFUL_BYTES
 from dlprof.compare.surroundings import untrusted
 from dlprof.history.entry import Entry
 from dlprof.history.machine import Machine, machine_of, recognised
-from dlprof.rules.known import Known
-from dlprof.session import CaseRecord, Header, Result, Verdict
+from dlprof.session import stats
+from dlprof.session.model import CaseRecord, Header, Result, Verdict
 
 
 @dataclass(frozen=True)

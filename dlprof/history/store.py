@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dlprof.clean import clean
 from dlprof.errors import HistoryError
 from dlprof.history.entry import MAJOR as OURS
 from dlprof.history.entry import NAME, SCHEMA, Entry, Foreign, Newer, decode, encode
 from dlprof.history.folder import Folder
 from dlprof.history.machine import machine_of
+from dlprof.text.clean import clean
 
 
 @dataclass(frozen=True)

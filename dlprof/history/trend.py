@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dlprof.compare.decision import FAMILY_LEVEL
-from dlprof.compare.floors import Floor
 from dlprof.compare.process import logs, median_ns
 from dlprof.history.brought import Brought, brought
 from dlprof.history.series import Point, Series
 from dlprof.history.steps import Step, find_steps
 from dlprof.history.verdicts import VerdictStep, verdict_steps
-from dlprof.stats import differ
+from dlprof.plan.floors import Floor
+from dlprof.session.stats import differ
 
 SHARED_BY = 0.9
 LEAST_SHARED = 4

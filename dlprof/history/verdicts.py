@@ -23,7 +23,7 @@ from dlprof.compare.verdicts import (
 )
 from dlprof.history.brought import Brought, brought
 from dlprof.history.series import Point
-from dlprof.session import Result, Verdict
+from dlprof.session.model import Result, Verdict
 
 STATUS = "status"
 PEAK = "peak_memory"

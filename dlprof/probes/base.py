@@ -44,7 +44,7 @@ class Protocol(str, enum.Enum):
     NATIVE = "native"
     """A framework's own door: the import names the framework whose arrays it takes."""
     STEP = "step"
-    """No hand-over: a model runs on the array, see ``dlprof.steps``."""
+    """No hand-over: a model runs on the array, see ``dlprof.inference``."""
 
 
 class Unsupported(Exception):

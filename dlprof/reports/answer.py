@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
-from dlprof.quantity import brief_text, times_text
+from dlprof.analysis.quantity import brief_text, times_text
 from dlprof.reports import race
 from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row, trusted

@@ -8,19 +8,19 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dlprof.axes import shape_text
-from dlprof.clean import clean
-from dlprof.compare.floors import Floor
+from dlprof.analysis.quantity import plain_time
 from dlprof.compare.sequential import LOOKS
 from dlprof.gate.calibrate import Calibrated
 from dlprof.gate.noise import LARGEST_FLOOR, CaseNoise, Noise
 from dlprof.gate.power import SIZES
-from dlprof.quantity import plain_time
+from dlprof.plan.axes import shape_text
+from dlprof.plan.floors import Floor
 from dlprof.reports.answer import listed
 from dlprof.reports.comparison_text import floor_text
 from dlprof.reports.terminal import printed
 from dlprof.scenario.estimate import duration_text
-from dlprof.session import CaseRecord, Mode
+from dlprof.session.model import CaseRecord, Mode
+from dlprof.text.clean import clean
 
 
 def render(

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from dlprof.quantity import bound_text, is_range, plain_time, ratio_text, size_text, time_text
+from dlprof.analysis.quantity import (
+    bound_text,
+    is_range,
+    plain_time,
+    ratio_text,
+    size_text,
+    time_text,
+)
 from dlprof.reports.row import Row
 from dlprof.rules import thresholds
 

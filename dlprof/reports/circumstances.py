@@ -7,10 +7,10 @@ from typing import Any
 
 from rich.text import Text
 
-from dlprof.clean import clean
-from dlprof.machine import NOTABLE_CORES
-from dlprof.session import Header
-from dlprof.versions import used
+from dlprof.analysis.versions import used
+from dlprof.session.machine import NOTABLE_CORES
+from dlprof.session.model import Header
+from dlprof.text.clean import clean
 
 MOST_PACKAGES = 12
 

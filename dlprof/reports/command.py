@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from dlprof.clean import clean
-from dlprof.session import Header
+from dlprof.session.model import Header
+from dlprof.text.clean import clean
 
 LONGEST = 2000
 

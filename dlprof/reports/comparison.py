@@ -9,13 +9,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dlprof.clean import clean
+from dlprof.analysis.quantity import plain_time
 from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
 from dlprof.compare.outcome import Outcome
 from dlprof.compare.record import GONE, INVALID, NEW, Compared, Comparison, Time
 from dlprof.compare.surroundings import Difference
 from dlprof.compare.verdicts import BETTER, LOST, WORSE, Change
-from dlprof.quantity import plain_time
 from dlprof.reports.comparison_text import (
     answers,
     array_of,
@@ -28,7 +27,8 @@ from dlprof.reports.comparison_text import (
     slower_than_general,
 )
 from dlprof.reports.terminal import printed
-from dlprof.session import Header
+from dlprof.session.model import Header
+from dlprof.text.clean import clean
 
 MOST_ROWS = 60
 MOST_LINES = 12

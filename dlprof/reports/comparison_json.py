@@ -6,14 +6,14 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from dlprof import json_text
 from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL
-from dlprof.compare.floors import Floor
 from dlprof.compare.outcome import Outcome
 from dlprof.compare.record import Compared, Comparison, Time
 from dlprof.compare.verdicts import Change
+from dlprof.plan.floors import Floor
 from dlprof.reports.comparison_text import answers, has_own_floor
-from dlprof.session import Header
+from dlprof.session.model import Header
+from dlprof.text import json_text
 
 SCHEMA = "dlprof.comparison/1"
 

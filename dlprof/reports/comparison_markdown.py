@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from dlprof.analysis.quantity import plain_time
 from dlprof.compare.outcome import Outcome
 from dlprof.compare.record import Compared, Comparison, Time
 from dlprof.compare.verdicts import BETTER, WORSE, Change
-from dlprof.quantity import plain_time
 from dlprof.reports.comparison import ORDER, Names
 from dlprof.reports.comparison_text import (
     answers,
@@ -21,7 +21,7 @@ from dlprof.reports.comparison_text import (
     shows_times,
 )
 from dlprof.reports.markdown import code, prose, table
-from dlprof.session import Header
+from dlprof.session.model import Header
 
 MOST_ROWS = 200
 MOST_LINES = 50

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from dlprof.axes import shape_text
-from dlprof.clean import clean
+from dlprof.analysis.quantity import plain_time
 from dlprof.compare.beyond import beyond
 from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
-from dlprof.compare.floors import Floor
 from dlprof.compare.match import Key
 from dlprof.compare.outcome import NO_VERDICT, NOT_KNOWN, Outcome, is_unasked
 from dlprof.compare.record import TIMED, Compared, Comparison, Time
-from dlprof.quantity import plain_time
+from dlprof.plan.axes import shape_text
+from dlprof.plan.floors import Floor
 from dlprof.reports.answer import listed
-from dlprof.session import ExpectationRecord
+from dlprof.session.model import ExpectationRecord
+from dlprof.text.clean import clean
 
 FINE = 0.1
 """Narrower intervals are shown to a tenth of a percent."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dlprof.reports.tidy import COLUMNS, records
-from dlprof.session import Header, Result
+from dlprof.session.model import Header, Result
 
 NAMES = tuple(column.name for column in COLUMNS)
 FORMULA = ("=", "+", "-", "@")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from dlprof.quantity import plain_time
+from dlprof.analysis.quantity import plain_time
 from dlprof.reports.row import Row
 
 MOST = 4

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dlprof.clean import clean
 from dlprof.reports.measures import MEASURES, MISSING, Found, Measure
 from dlprof.reports.tidy import COLUMNS, LONGEST, Record, case_record, rules_by_case
-from dlprof.session import Result, Session
+from dlprof.session.model import Result, Session
+from dlprof.text.clean import clean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,12 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from dlprof.clean import clean
+from dlprof.analysis.quantity import plain_time
 from dlprof.compare.match import code_key
 from dlprof.history.machine import Machine
 from dlprof.history.store import History
 from dlprof.history.trend import Trend
-from dlprof.quantity import plain_time
 from dlprof.reports.history_text import (
     Told,
     array_of,
@@ -27,6 +26,7 @@ from dlprof.reports.history_text import (
 )
 from dlprof.reports.sparkline import BARS, sparkline
 from dlprof.reports.terminal import printed
+from dlprof.text.clean import clean
 
 MOST_ROWS = 60
 MOST_STEPS = 30

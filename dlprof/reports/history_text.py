@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dlprof.axes import shape_text
-from dlprof.clean import clean
+from dlprof.analysis.quantity import plain_time
 from dlprof.history.brought import Brought
 from dlprof.history.series import Series
 from dlprof.history.trend import TimeStep, Trend
 from dlprof.history.verdicts import VerdictStep
-from dlprof.quantity import plain_time
+from dlprof.plan.axes import shape_text
+from dlprof.text.clean import clean
 
 LONGEST_LABEL = 40
 HASH, COMMIT = 40, 12

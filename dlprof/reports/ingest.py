@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dlprof.quantity import plain_time, significant, size_text
+from dlprof.analysis.quantity import plain_time, significant, size_text
 from dlprof.reports.answer import listed
 from dlprof.reports.cell_text import in_modes, told_speed, told_time
 from dlprof.reports.row import Row

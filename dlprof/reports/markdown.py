@@ -10,9 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from dlprof.clean import clean, first_line
-from dlprof.environments import environments_of
-from dlprof.quantity import plain_time, size_text
+from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.reports import command, placement
 from dlprof.reports.answer import answers
 from dlprof.reports.circumstances import foreign_text, packages, processes_text
@@ -20,7 +18,9 @@ from dlprof.reports.findings import pairs_text
 from dlprof.reports.footnotes import footnotes
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import Column, measures_of, varying
-from dlprof.session import FindingRecord, Header
+from dlprof.session.environments import environments_of
+from dlprof.session.model import FindingRecord, Header
+from dlprof.text.clean import clean, first_line
 
 MOST_ROWS = 200
 MOST_FINDINGS = 50

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlprof.probes.base import DTYPES
-from dlprof.session import Placement, Result, TimeMeasure, Verdict
+from dlprof.session.model import Placement, Result, TimeMeasure, Verdict
 
 LARGEST = 1e300
 """What is larger is not a number that anybody measured."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from dlprof.clean import clean
 from dlprof.reports import command
 from dlprof.reports.answer import answers
 from dlprof.reports.footnotes import footnotes
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import Column, measures_of, varying
-from dlprof.session import FindingRecord, Session
+from dlprof.session.model import FindingRecord, Session
+from dlprof.text.clean import clean
 
 MOST_ROWS = 30
 MOST_LOST = 10

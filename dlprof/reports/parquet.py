@@ -7,7 +7,7 @@ from itertools import islice
 from typing import IO, Any
 
 from dlprof.reports.tidy import COLUMNS, VERSION, records
-from dlprof.session import Header, Result
+from dlprof.session.model import Header, Result
 
 ROWS_AT_ONCE = 20_000
 """Rows of a row group: all of a long run would not fit into memory."""

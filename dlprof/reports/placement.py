@@ -8,8 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dlprof.clean import clean, first_line
-from dlprof.quantity import (
+from dlprof.analysis.quantity import (
     is_narrow,
     loop_time_text,
     plain_time,
@@ -19,7 +18,8 @@ from dlprof.quantity import (
 from dlprof.reports.answer import listed
 from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row
-from dlprof.session import Placement, Share, TimeMeasure
+from dlprof.session.model import Placement, Share, TimeMeasure
+from dlprof.text.clean import clean, first_line
 
 MOST_ROWS = 30
 ITERATIONS = 1000

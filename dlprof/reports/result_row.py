@@ -7,25 +7,25 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dlprof.axes import shape_text
-from dlprof.changed import CHANGES, lost
-from dlprof.clean import clean, first_line
-from dlprof.collector import paused
+from dlprof.analysis.changed import CHANGES, lost
+from dlprof.analysis.known import alignments, mapping, number, seen, waits
+from dlprof.analysis.quantity import plain_time
+from dlprof.plan.axes import shape_text
 from dlprof.probes.base import DTYPES, Protocol
-from dlprof.quantity import plain_time
 from dlprof.reports.measures import peak_arrays
 from dlprof.reports.row import A_COPY, A_VIEW, REFUSED, Row, diagnosed
-from dlprof.rules.known import alignments, mapping, number, seen, waits
 from dlprof.rules.steady import Look, depends, looks_of, memory_of, owners_of
 from dlprof.rules.timing import is_scattered
-from dlprof.session import (
+from dlprof.session.collector import paused
+from dlprof.session.model import (
     CaseRecord,
     ProcessSamples,
     Result,
     TimeMeasure,
     Verdict,
 )
-from dlprof.slim import step_without_samples, without_samples
+from dlprof.session.slim import step_without_samples, without_samples
+from dlprof.text.clean import clean, first_line
 
 LONGEST_NAME = 60
 

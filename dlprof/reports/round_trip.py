@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dlprof.quantity import brief_text, plain_time, ratio_text, times_text
+from dlprof.analysis.quantity import brief_text, plain_time, ratio_text, times_text
 from dlprof.reports import trip_answer, trips_in_a_row
 from dlprof.reports.answer import KINDS, slower
 from dlprof.reports.cell_text import told_speed, why_not_known
 from dlprof.reports.row import Row
 from dlprof.reports.trip_paths import key_of, ranked, unsafe_text, way_back
 from dlprof.reports.trips_in_a_row import InARow
-from dlprof.session import RoundTrip
+from dlprof.session.model import RoundTrip
 
 TRIPS = 100
 

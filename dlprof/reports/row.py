@@ -6,19 +6,19 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.clean import clean
+from dlprof.analysis.known import says_no_copy
+from dlprof.analysis.quantity import plain_time
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import Protocol
-from dlprof.quantity import plain_time
 from dlprof.reports.race import DOUBT, RACE, may_race, racing_of
-from dlprof.rules.known import says_no_copy
 from dlprof.rules.steady import Look
-from dlprof.session import (
+from dlprof.session.model import (
     FindingRecord,
     Placement,
     TimeMeasure,
 )
-from dlprof.step_record import Step
+from dlprof.session.step_record import Step
+from dlprof.text.clean import clean
 
 A_VIEW, A_COPY, REFUSED = "a view", "a copy", "refused"
 

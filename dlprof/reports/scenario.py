@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dlprof.clean import clean
-from dlprof.rules.known import mapping
-from dlprof.session import Header
+from dlprof.analysis.known import mapping
+from dlprof.session.model import Header
+from dlprof.text.clean import clean
 
 ORIGINS = {
     "file": "from the file",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from dlprof.clean import clean
-from dlprof.quantity import plain_time
-from dlprof.selftest import STOPPED, Outcome, Selftest
+from dlprof.analysis.quantity import plain_time
+from dlprof.measuring.selftest import STOPPED, Outcome, Selftest
 from dlprof.synthetic.device.faults import NOT_PLANTED as NOT_ON_DEVICE
 from dlprof.synthetic.faults import NOT_PLANTED
+from dlprof.text.clean import clean
 
 LONGEST_REASON = 200
 COLUMNS = 80

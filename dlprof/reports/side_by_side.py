@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dlprof.quantity import brief_text, times_text
+from dlprof.analysis.known import mapping
+from dlprof.analysis.quantity import brief_text, times_text
 from dlprof.reports.answer import slower
 from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row
-from dlprof.rules.known import mapping
-from dlprof.session import Header
+from dlprof.session.model import Header
 
 MOST_PACKAGES = 12
 LEAST_PROCESSES = 3

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dlprof.axes import shape_text
-from dlprof.quantity import plain_time
+from dlprof.analysis.quantity import plain_time
+from dlprof.inference.base import FRESH
+from dlprof.plan.axes import shape_text
 from dlprof.reports.row import Row
 from dlprof.reports.steps import (
     after_calls,
@@ -17,8 +18,7 @@ from dlprof.reports.steps import (
     signed,
     tells,
 )
-from dlprof.session import Share
-from dlprof.steps.base import FRESH
+from dlprof.session.model import Share
 
 WORDS = {1: "next", 2: "second", 3: "third"}
 

@@ -13,9 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from dlprof.clean import first_line
+from dlprof.analysis.quantity import size_text, time_text
 from dlprof.probes.base import DTYPES
-from dlprof.quantity import size_text, time_text
 from dlprof.reports import circumstances, findings, first_call, ingest, placement, steps
 from dlprof.reports.answer import answers, listed
 from dlprof.reports.cell_text import (
@@ -28,7 +27,8 @@ from dlprof.reports.cell_text import (
 )
 from dlprof.reports.footnotes import footnotes
 from dlprof.reports.row import Row, suspected
-from dlprof.session import Header
+from dlprof.session.model import Header
+from dlprof.text.clean import first_line
 
 MOST_ROWS = 60
 MOST_REASONS = 12

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from dlprof.axes import shape_text
-from dlprof.clean import clean
+from dlprof.plan.axes import shape_text
 from dlprof.probes.base import DTYPES
 from dlprof.reports.measures import MEASURES, Found, Measure
-from dlprof.session import FindingRecord, Header, Result
+from dlprof.session.model import FindingRecord, Header, Result
+from dlprof.text.clean import clean
 
 VERSION = "dlprof.table/1"
 LONGEST = 2000

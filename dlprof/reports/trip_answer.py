@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from dlprof.quantity import brief_text, plain_time, process_medians, ratio_text
+from dlprof.analysis.quantity import brief_text, plain_time, process_medians, ratio_text
 from dlprof.reports import trip_owners, trip_paths
 from dlprof.reports.row import Row
 from dlprof.reports.trips_in_a_row import HALVES, MOST_TRIPS, InARow
-from dlprof.session import ProcessSamples
+from dlprof.session.model import ProcessSamples
 
 FAR = 3.0
 """From this ratio on, either way, a trip is called far from what its halves take alone."""

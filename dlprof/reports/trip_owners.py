@@ -6,9 +6,9 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dlprof.quantity import plain_time, range_text
+from dlprof.analysis.quantity import plain_time, range_text
 from dlprof.reports.row import Row
-from dlprof.session import RoundTrip, TripProcess, WayLook
+from dlprof.session.model import RoundTrip, TripProcess, WayLook
 
 KINDS = ("view", "copy")
 MOST_ALIGNMENT = 4096

@@ -6,13 +6,13 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dlprof.clean import clean, first_line
-from dlprof.quantity import plain_time, time_text
+from dlprof.analysis.quantity import plain_time, time_text
 from dlprof.reports import trip_owners, trip_paths
 from dlprof.reports.cell_text import why_not_known
 from dlprof.reports.race import RACE
 from dlprof.reports.row import Row
-from dlprof.session import RoundTrip
+from dlprof.session.model import RoundTrip
+from dlprof.text.clean import clean, first_line
 
 FAR_MORE = 3.0
 """From this ratio on a trip is called far more than an idle one."""

@@ -24,7 +24,7 @@ from dlprof.rules import (
 from dlprof.rules.finding import SEVERITIES, Finding, worst_first
 from dlprof.rules.rule import Rule
 from dlprof.rules.survey import surveys
-from dlprof.session import Result
+from dlprof.session.model import Result
 
 __all__ = ["NEEDS", "RULES", "SEVERITIES", "Finding", "Rule", "findings"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dlprof.analysis.known import Known
 from dlprof.rules import words
-from dlprof.rules.known import Known
 from dlprof.rules.survey import Survey, by
 
 Advise = Callable[[Known], tuple[str, str]]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dlprof import changed
+from dlprof.analysis import changed
+from dlprof.analysis.known import Known
 from dlprof.rules import words
 from dlprof.rules.advice import for_each_producer, none_instead
-from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
 

@@ -7,9 +7,9 @@ from itertools import accumulate
 from operator import mul
 from typing import NamedTuple
 
+from dlprof.analysis.known import PLACES, Known, alignments, mapping, number
 from dlprof.probes.base import CONTIGUOUS, DTYPES
 from dlprof.rules import thresholds
-from dlprof.rules.known import PLACES, Known, alignments, mapping, number
 
 WORDS = ("copy", "view")
 

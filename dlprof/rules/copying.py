@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from dlprof.analysis.known import Known, mapping, number
 from dlprof.probes.base import DTYPES
 from dlprof.rules import alignment, thresholds, traced, words
-from dlprof.rules.known import Known, mapping, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
 from dlprof.rules.timing import compared, is_known, longer_by_itself, surely_saved_ns

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dlprof.axes import shape_text
+from dlprof.analysis.known import Known, mapping
+from dlprof.plan.axes import shape_text
 from dlprof.rules import words
 from dlprof.rules.advice import for_each_producer, none_instead
 from dlprof.rules.aftermath import aftermath
-from dlprof.rules.known import Known, mapping
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
-from dlprof.session import Result
+from dlprof.session.model import Result
 
 PAIR = 2
 NOT_WRITE = "Do not write the result; copy it where it has to be written."

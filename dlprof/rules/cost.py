@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dlprof.quantity import loop_time_text
+from dlprof.analysis.known import Known
+from dlprof.analysis.quantity import loop_time_text
 from dlprof.rules import thresholds, words
 from dlprof.rules.alignment import aligned_as
-from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
 from dlprof.rules.timing import compared, is_known, longer_by_itself, surely_saved_ns
-from dlprof.session import Result
+from dlprof.session.model import Result
 
 
 def slow_path(survey: Survey) -> Iterator[Claim]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from dlprof.analysis.known import Known, number
 from dlprof.rules import words
-from dlprof.rules.known import Known, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from dlprof.analysis.known import Known
 from dlprof.rules import alignment, thresholds, words
 from dlprof.rules.copying import saved_ns
-from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
 from dlprof.rules.timing import longer_by_itself

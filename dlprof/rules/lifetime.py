@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from dlprof.quantity import size_text
+from dlprof.analysis.known import Known, number
+from dlprof.analysis.quantity import size_text
 from dlprof.rules import words
 from dlprof.rules.advice import Advise, for_each_producer
-from dlprof.rules.known import Known, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from dlprof.probes.base import Protocol
 from dlprof.rules import NEEDS, Rule
-from dlprof.session import Result, Verdict
+from dlprof.session.model import Result, Verdict
 
 NO_CONVERSION = "a conversion: rules say nothing of steps"
 

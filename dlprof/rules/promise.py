@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from dlprof.analysis.known import Known
 from dlprof.rules import alignment, words
 from dlprof.rules.advice import for_each_producer
-from dlprof.rules.known import Known
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups
 

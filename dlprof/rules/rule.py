@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dlprof.analysis.known import Known
 from dlprof.rules.finding import Finding
-from dlprof.rules.known import Known
 from dlprof.rules.survey import Survey
-from dlprof.session import Result
+from dlprof.session.model import Result
 
 
 @dataclass(frozen=True)

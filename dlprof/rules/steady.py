@@ -8,11 +8,11 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dlprof.analysis.known import PLACES, alignments, mapping, number, seen
 from dlprof.probes.base import CONTIGUOUS
 from dlprof.rules import thresholds
 from dlprof.rules.alignment import WORDS
-from dlprof.rules.known import PLACES, alignments, mapping, number, seen
-from dlprof.session import Result
+from dlprof.session.model import Result
 
 Looks = tuple[tuple[str, float | None], ...]
 """``view`` or ``copy``, and the bytes that divide the source's address; None if not known."""

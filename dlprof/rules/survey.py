@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from dlprof.analysis.known import PLACES, Known
 from dlprof.probes.base import Protocol
 from dlprof.rules import alignment
-from dlprof.rules.known import PLACES, Known
 from dlprof.rules.steady import Look, Steady, depends, looks_of, memory_of, owners_of
-from dlprof.session import Result
+from dlprof.session.model import Result
 
 Thing = TypeVar("Thing")
 Key = TypeVar("Key", bound=Hashable)

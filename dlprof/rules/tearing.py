@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
-from dlprof.quantity import size_text
+from dlprof.analysis.known import PLACES, Evidence, Known, mapping, number, seen
+from dlprof.analysis.quantity import size_text
 from dlprof.rules import thresholds, words
-from dlprof.rules.known import PLACES, Evidence, Known, mapping, number, seen
 from dlprof.rules.lifetime import instead, or_else
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, groups

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import statistics
 
-from dlprof.quantity import repeated
+from dlprof.analysis.known import Known
+from dlprof.analysis.quantity import repeated
 from dlprof.rules import thresholds
-from dlprof.rules.known import Known
-from dlprof.session import TimeMeasure
+from dlprof.session.model import TimeMeasure
 
 
 def clearly_longer(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dlprof.clean import clean
-from dlprof.quantity import plain_time, size_text
-from dlprof.rules.known import mapping, number
-from dlprof.session import Result
+from dlprof.analysis.known import mapping, number
+from dlprof.analysis.quantity import plain_time, size_text
+from dlprof.session.model import Result
+from dlprof.text.clean import clean
 
 MOST_CALLS = 3
 LONGEST_NAME = 60

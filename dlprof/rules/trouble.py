@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from dlprof.analysis.known import Known
 from dlprof.rules import words
-from dlprof.rules.known import Known
 from dlprof.rules.lifetime import is_dangling
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by

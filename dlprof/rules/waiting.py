@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from dlprof.quantity import plain_time
+from dlprof.analysis.known import WAITS, Known, mapping, number
+from dlprof.analysis.quantity import plain_time
 from dlprof.rules import thresholds, traced, words
-from dlprof.rules.known import WAITS, Known, mapping, number
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
 from dlprof.rules.timing import clearly_longer, is_known

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dlprof.axes import shape_text
-from dlprof.quantity import brief_text, is_wide, plain_time, process_medians, times_text
-from dlprof.rules.known import Known
+from dlprof.analysis.known import Known
+from dlprof.analysis.quantity import brief_text, is_wide, plain_time, process_medians, times_text
+from dlprof.plan.axes import shape_text
 from dlprof.rules.timing import is_known
-from dlprof.session import TimeMeasure
+from dlprof.session.model import TimeMeasure
 
 MOST_NAMED = 3
 LONGEST_CODE = 160

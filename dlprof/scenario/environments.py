@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dlprof import files
-from dlprof.clean import clean
 from dlprof.errors import UsageError
+from dlprof.plan.scenario_record import Environment
 from dlprof.scenario.model import EnvironmentSpec
-from dlprof.scenario.record import Environment
+from dlprof.session import files
+from dlprof.text.clean import clean
 
 FORMAT = 1
 """Part of the name of what is kept: to be counted up where it is made in another way."""

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dlprof.plan import Case
+from dlprof.plan.pairing import Case
+from dlprof.plan.settings import OWN_PROCESS_BYTES, Settings, process_of
 from dlprof.probes.base import DTYPES
-from dlprof.settings import OWN_PROCESS_BYTES, Settings, process_of
 
 TIMERS = 2.4
 """Two timers, and what the rest of a round takes in parts of one timer."""

@@ -6,16 +6,16 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.catalog import Catalog
 from dlprof.errors import UsageError
+from dlprof.plan.catalog import Catalog
 from dlprof.rules import NEEDS, RULES
 from dlprof.rules.cost import lacks_direction
 from dlprof.rules.finding import SEVERITIES
 from dlprof.rules.looked import has_looked
 from dlprof.scenario.pairs import PairPattern, named
 from dlprof.scenario.pairs import parse as parse_pair
-from dlprof.session import ExpectationRecord, FindingRecord, Result
-from dlprof.slim import slim
+from dlprof.session.model import ExpectationRecord, FindingRecord, Result
+from dlprof.session.slim import slim
 
 ANY = PairPattern("*", "*")
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from dlprof.catalog import Catalog
 from dlprof.errors import UsageError
+from dlprof.plan.catalog import Catalog
 
 WILD = frozenset("*?[")
 

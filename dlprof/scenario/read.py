@@ -12,13 +12,13 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dlprof import files
-from dlprof.clean import clean
 from dlprof.errors import ScenarioError
 from dlprof.rules import NEEDS
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.lines import line_of
 from dlprof.scenario.model import EnvironmentSpec, FloorSpec, Part, Scenario, StepSpec
+from dlprof.session import files
+from dlprof.text.clean import clean
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -7,26 +7,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from dlprof import files, plan
-from dlprof.axes import parse_dtype, parse_layout, parse_placement, parse_shapes
-from dlprof.catalog import Catalog
-from dlprof.compare.floors import FloorRule
 from dlprof.errors import BadInterpreter, MissingFramework, Unmeasured, UsageError
-from dlprof.measuring import pairs_of
-from dlprof.omissions import not_paired
-from dlprof.place import installed_pairs
-from dlprof.plan import Axes
-from dlprof.request import Request
+from dlprof.plan import pairing
+from dlprof.plan.axes import parse_dtype, parse_layout, parse_placement, parse_shapes
+from dlprof.plan.catalog import Catalog, pairs_of
+from dlprof.plan.floors import FloorRule
+from dlprof.plan.omissions import not_paired
+from dlprof.plan.pairing import Axes
+from dlprof.plan.request import Request
+from dlprof.plan.scenario_record import Environment, ScenarioRecord
+from dlprof.plan.settings import Settings
+from dlprof.plan.step_request import Asked, asked, check_distinct
+from dlprof.runner.place import installed_pairs
 from dlprof.scenario.check import check
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.expectation import resolve
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.pairs import WILD, named, pairs, parse
 from dlprof.scenario.read import fault
-from dlprof.scenario.record import Environment, ScenarioRecord
 from dlprof.scenario.settle import Origins
-from dlprof.settings import Settings
-from dlprof.step_request import Asked, asked, check_distinct
+from dlprof.session import files
 
 Inspect = Callable[[Environment, tuple[str, ...]], Catalog]
 Found = TypeVar("Found")
@@ -155,10 +155,10 @@ def count(found: Sweep) -> int:
     for catalog in found.catalogs.values():
         try:
             here, _ = installed_pairs(request.pairs, catalog)
-            targets = plan.targets(here, catalog, request.axes)
+            targets = pairing.targets(here, catalog, request.axes)
         except (MissingFramework, Unmeasured):
             continue
-        cases += plan.count(targets, request.axes, request.globs)
+        cases += pairing.count(targets, request.axes, request.globs)
     return cases
 
 

@@ -12,7 +12,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from dlprof import steps
+from dlprof import inference
 from dlprof.probes import ALL
 from dlprof.probes.base import Probe
 from dlprof.worker import own_code
@@ -39,8 +39,8 @@ def load(source: str) -> list[Probe]:
         return [*probes(), *on_device.probes()]
     if source.startswith(own_code.PREFIX):
         return own_code.probes(source, find)
-    if source.startswith(steps.PREFIX):
-        return [steps.load(source)]
+    if source.startswith(inference.PREFIX):
+        return [inference.load(source)]
     if source.startswith("file:"):
         return _from_module(_load_file(source.removeprefix("file:")), source)
     return [_checked(_load_entry(source.removeprefix("entry:")), source)]

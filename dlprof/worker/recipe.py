@@ -21,7 +21,7 @@ in the next, these tell which is which."""
 
 
 def measure(producer: Probe, consumer: Probe, import_: Import, spec: ArraySpec) -> dict[str, Any]:
-    """The texts of a case; see :class:`dlprof.session.Recipe`.
+    """The texts of a case; see :class:`dlprof.session.model.Recipe`.
 
     What a probe does not say, or refuses to say of this array, is left out.
     """

@@ -11,7 +11,7 @@ from hostile import BITES, session_of
 from html_builders import full_session
 
 from dlprof.reports.html import render
-from dlprof.session import parse
+from dlprof.session.model import parse
 
 pytestmark = pytest.mark.browser
 

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from dlprof import session as sessions
 from dlprof.api import Silent
-from dlprof.selftest import run
+from dlprof.measuring.selftest import run
+from dlprof.session import model as sessions
 from dlprof.synthetic.device.faults import PLANTS
 from dlprof.worker.cuda import CudaUnavailable, open_gpu
 

@@ -22,7 +22,7 @@ from command_line import (
 )
 
 from dlprof.errors import SessionError
-from dlprof.session import load
+from dlprof.session.model import load
 from dlprof.worker.cuda import driver_devices
 
 pytestmark = pytest.mark.integration

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from command_line import FAKE, PROBE_FILES, QUICK, Finished, by_import, content, dlprof
 
-from dlprof import inspecting
 from dlprof.errors import UsageError
-from dlprof.measuring import Measurement, Request, inspect_interpreter
-from dlprof.plan import Axes
-from dlprof.settings import Settings
+from dlprof.measuring.measuring import Measurement, Request, inspect_interpreter
+from dlprof.plan.pairing import Axes
+from dlprof.plan.settings import Settings
+from dlprof.runner import inspecting
 
 pytestmark = pytest.mark.integration
 
@@ -448,7 +448,7 @@ def test_an_import_that_hangs_has_a_limit_of_its_own(tmp_path, probe_file):
         "class Bad(Fake):\n    name = 'bad'\n    aliases = ()\n    setup = 'import time\\ntime.sleep(3600)'"
     )
     limited = (
-        "import dlprof.interpreter as i, dlprof.standby as s; i.IMPORT_LIMIT_S = s.QUIET_LIMIT_S = 1.0;"
+        "import dlprof.runner.interpreter as i, dlprof.runner.standby as s; i.IMPORT_LIMIT_S = s.QUIET_LIMIT_S = 1.0;"
         "from dlprof.cli import main; main()"
     )
     only = ("--path", "array->view")

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from command_line import COMMAND, FAKE, PROBE_FILES, QUICK, by_import, content, dlprof
 
-from dlprof import inspecting
 from dlprof.errors import BadInterpreter, UsageError
-from dlprof.interpreter import MAIN, Worker, child_environment
-from dlprof.measuring import inspect_interpreter
+from dlprof.measuring.measuring import inspect_interpreter
+from dlprof.runner import inspecting
+from dlprof.runner.interpreter import MAIN, Worker, child_environment
 
 pytestmark = pytest.mark.integration
 

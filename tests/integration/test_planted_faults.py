@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import dlprof
-from dlprof import session as sessions
 from dlprof.api import Silent
-from dlprof.repro import reproducer
-from dlprof.selftest import run
-from dlprof.session import FindingRecord
+from dlprof.evidence.repro import reproducer
+from dlprof.measuring.selftest import run
+from dlprof.session import model as sessions
+from dlprof.session.model import FindingRecord
 from dlprof.synthetic.faults import PLANTS
 
 pytestmark = pytest.mark.integration

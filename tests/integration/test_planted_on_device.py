@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from dlprof import session as sessions
 from dlprof.api import Silent
+from dlprof.measuring.selftest import plants_for, run
 from dlprof.reports.selftest import render
-from dlprof.selftest import plants_for, run
+from dlprof.session import model as sessions
 from dlprof.synthetic.device.faults import PLANTS
 from dlprof.synthetic.faults import PLANTS as HOST_PLANTS
 

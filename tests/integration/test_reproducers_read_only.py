@@ -8,9 +8,9 @@ import sys
 import pytest
 from command_line import dlprof
 
-from dlprof import session as sessions
-from dlprof.repro import reproducer
-from dlprof.session import FindingRecord
+from dlprof.evidence.repro import reproducer
+from dlprof.session import model as sessions
+from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.integration
 

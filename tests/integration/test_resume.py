@@ -23,9 +23,9 @@ from command_line import (
     wait_until,
 )
 
-from dlprof import measuring
 from dlprof.errors import UsageError
-from dlprof.interrupts import uninterrupted
+from dlprof.measuring import measuring
+from dlprof.session.interrupts import uninterrupted
 
 pytestmark = pytest.mark.integration
 

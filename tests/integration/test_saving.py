@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from command_line import FAKE, content
 
-from dlprof import measuring, provenance
-from dlprof import session as sessions
 from dlprof.errors import Unsaved, UsageError
-from dlprof.measuring import Measurement, Request, inspect_interpreter
-from dlprof.plan import Axes
-from dlprof.settings import Settings
-from dlprof.state import state_folder
+from dlprof.measuring import measuring
+from dlprof.measuring.measuring import Measurement, Request, inspect_interpreter
+from dlprof.plan.pairing import Axes
+from dlprof.plan.settings import Settings
+from dlprof.session import model as sessions
+from dlprof.session import provenance
+from dlprof.session.state import state_folder
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "unit"))
 from builders import make_result, make_session

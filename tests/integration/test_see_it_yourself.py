@@ -11,7 +11,7 @@ from command_line import LIMIT_S, PROBE_FILES, dlprof, environment
 
 from dlprof.reports.html import cards
 from dlprof.reports.html.entry import entries
-from dlprof.session import load
+from dlprof.session.model import load
 
 pytestmark = pytest.mark.integration
 

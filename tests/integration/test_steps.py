@@ -12,9 +12,9 @@ import numpy
 import pytest
 from command_line import content, dlprof
 
+from dlprof.inference.model import ONNX_BASE64, TORCH, UNITS
+from dlprof.inference.torch_tensorrt import TorchTensorRTSteps
 from dlprof.probes.base import ArraySpec
-from dlprof.steps.model import ONNX_BASE64, TORCH, UNITS
-from dlprof.steps.torch_tensorrt import TorchTensorRTSteps
 
 onnx = pytest.importorskip("onnx")
 helper, FLOAT, INT64 = onnx.helper, onnx.TensorProto.FLOAT, onnx.TensorProto.INT64

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from dlprof.catalog import Catalog, ProbeInfo, Way
-from dlprof.plan import Case, Path
+from dlprof.plan.catalog import Catalog, ProbeInfo, Way
+from dlprof.plan.pairing import Case, Path
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.numpy import NumPy
 from dlprof.reports.result_row import row_of
 from dlprof.reports.row import Row
-from dlprof.session import Header, Result, Session, TimeMeasure
+from dlprof.session.model import Header, Result, Session, TimeMeasure
 from dlprof.worker.subject import Subject, namespace_for, prepare
 
 ANY_DEVICE = ("cpu", "cuda")

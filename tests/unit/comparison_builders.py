@@ -9,7 +9,7 @@ from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import parse
 from dlprof.compare.outcome import outcome
 from dlprof.compare.times import Settings
-from dlprof.session import Reference
+from dlprof.session.model import Reference
 
 QUIET = 0.01
 """Spread of process medians on a quiet machine."""

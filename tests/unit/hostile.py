@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html_builders import alone, case, lost
 
-from dlprof.session import FindingRecord, Session
+from dlprof.session.model import FindingRecord, Session
 
 BITES = (
     "</script><script>alert(1)</script>",

@@ -8,7 +8,7 @@ from rule_builders import ordered, path, spread, varying, verdict
 from dlprof.probes.base import ArraySpec, Export, Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.rules import RULES
-from dlprof.session import FindingRecord
+from dlprof.session.model import FindingRecord
 from dlprof.worker import recipe
 
 MS = 1e6

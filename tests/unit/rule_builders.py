@@ -5,7 +5,7 @@ from __future__ import annotations
 from builders import make_measure, make_record
 
 from dlprof.rules import findings
-from dlprof.session import Result
+from dlprof.session.model import Result
 
 US = 1_000.0
 MS = 1_000_000.0

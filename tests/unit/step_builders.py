@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from builders import make_measure, make_record, make_result
 
+from dlprof.inference.base import FRESH, Allocated, Steps, strategy
 from dlprof.probes.base import CPU, ArraySpec
 from dlprof.probes.numpy import NumPy
-from dlprof.steps.base import FRESH, Allocated, Steps, strategy
 from dlprof.worker.step.subject import prepare
 
 MODEL = """

@@ -9,7 +9,7 @@ from builders import lost_row, make_measure, make_result, make_row, timed
 
 from dlprof.reports.answer import answers, slower
 from dlprof.reports.result_row import row_of
-from dlprof.session import ProcessSamples
+from dlprof.session.model import ProcessSamples
 
 pytestmark = pytest.mark.unit
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dlprof.axes import MOST_AXES, parse_dtype, parse_layout, parse_shape, shape_text, split
 from dlprof.errors import UsageError
+from dlprof.plan.axes import MOST_AXES, parse_dtype, parse_layout, parse_shape, shape_text, split
 from dlprof.probes.base import DTYPES, LAYOUTS
 
 pytestmark = pytest.mark.unit

@@ -7,8 +7,8 @@ import re
 import pytest
 from builders import make_catalog, make_probe_info
 
-from dlprof.catalog import Way, catalog_from, environment
 from dlprof.errors import MissingFramework, UsageError
+from dlprof.plan.catalog import Way, catalog_from, environment
 
 pytestmark = pytest.mark.unit
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from builders import make_result, make_session
 
-from dlprof.cli.fail_on import parse
 from dlprof.reports.ci.check import ERROR, FAILED, PASSED, SKIPPED
 from dlprof.reports.ci.of_session import checks, measured_to_the_end, remarks
-from dlprof.session import FindingRecord
+from dlprof.rules.fail_on import parse
+from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.unit
 

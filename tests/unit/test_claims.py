@@ -8,7 +8,7 @@ from rule_builders import MS, ordered, path, varying, verdict
 
 from dlprof.claims import failure
 from dlprof.claims.claim import are_copies, are_safe, are_views, do_not_wait, without_findings
-from dlprof.session import FindingRecord
+from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.unit
 

@@ -7,8 +7,8 @@ import json
 import pytest
 from comparison_builders import compared, only_words, suite
 
-from dlprof.compare.floors import Floor
 from dlprof.compare.match import key
+from dlprof.plan.floors import Floor
 from dlprof.reports import comparison as terminal
 from dlprof.reports import comparison_json
 from dlprof.reports.ci import junit, of_comparison

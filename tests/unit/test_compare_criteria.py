@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.compare.criteria import WORDS, Criteria, parse
-from dlprof.compare.floors import MEASURES, Floor
 from dlprof.compare.verdicts import CRASHED, Change
 from dlprof.errors import UsageError
+from dlprof.plan.floors import MEASURES, Floor
 
 pytestmark = pytest.mark.unit
 

@@ -10,8 +10,8 @@ import pytest
 from dlprof.compare.correct import holm
 from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE, Proof, decide, prove
 from dlprof.compare.drift import MOST, common_shift
-from dlprof.compare.floors import Floor
 from dlprof.compare.ranks import ranks
+from dlprof.plan.floors import Floor
 
 pytestmark = pytest.mark.unit
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from dlprof.compare import simulation
-from dlprof.compare.floors import Floor
 from dlprof.compare.process import Process
 from dlprof.compare.sequential import IN_TURNS, Plan, begin
 from dlprof.compare.statistic import Sample
 from dlprof.compare.times import Settings, Work, judge
 from dlprof.compare.turns import after
+from dlprof.plan.floors import Floor
 
 pytestmark = pytest.mark.unit
 

@@ -7,7 +7,7 @@ from builders import make_result
 
 from dlprof.compare.criteria import parse
 from dlprof.compare.verdicts import changes, kept_differs, not_looked_at
-from dlprof.session import Verdict
+from dlprof.session.model import Verdict
 
 pytestmark = pytest.mark.unit
 

@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dlprof.compare.comparison import compare
-from dlprof.compare.floors import Floor
 from dlprof.compare.match import key
 from dlprof.compare.outcome import DONE, NOT_KNOWN, NOTHING, REGRESSION
 from dlprof.compare.process import time_ns
 from dlprof.errors import UsageError
+from dlprof.plan.floors import Floor
 from dlprof.reports import comparison_json
 from dlprof.reports.comparison import render
 from dlprof.reports.comparison_text import answers
-from dlprof.session import ProcessSamples
+from dlprof.session.model import ProcessSamples
 
 pytestmark = pytest.mark.unit
 

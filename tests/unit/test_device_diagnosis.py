@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from planted_on_device import NOT_SIMULATED, cases_of, put_in_place, result_of
 
+from dlprof.measuring.selftest import judge
 from dlprof.rules import findings
-from dlprof.selftest import judge
 from dlprof.synthetic.device.faults import PLANTS
 
 pytestmark = pytest.mark.unit

@@ -8,10 +8,10 @@ from html_builders import alone, case
 from step_builders import fresh_result
 
 from dlprof.cli.scenario_report import show_scenario
-from dlprof.environments import environment_of, environments_of, seen_from
 from dlprof.reports import markdown
 from dlprof.reports.html import environment as page
 from dlprof.reports.result_row import row_of
+from dlprof.session.environments import environment_of, environments_of, seen_from
 
 pytestmark = pytest.mark.unit
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from builders import make_result
 
-from dlprof.cli.fail_on import parse
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
-from dlprof.instruments import ALIGNMENT, DIAGNOSIS
+from dlprof.plan.instruments import ALIGNMENT, DIAGNOSIS
 from dlprof.rules import NEEDS
-from dlprof.session import FindingRecord
+from dlprof.rules.fail_on import parse
+from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.unit
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from repro_builders import session_of
 from rule_builders import varying, verdict
 
-from dlprof import session as sessions
 from dlprof.cli.finding import listed
 from dlprof.cli.scenario_report import shown_as
 from dlprof.cli.show import show_table
@@ -23,11 +22,12 @@ from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import parse
 from dlprof.compare.outcome import outcome
 from dlprof.errors import DlprofError
-from dlprof.judging import judged
+from dlprof.evidence.ticket import write as writing
 from dlprof.reports import comparison, comparison_json, delimited, markdown, notebook, parquet
 from dlprof.reports.html import page
 from dlprof.reports.result_row import row_of
-from dlprof.ticket import write as writing
+from dlprof.rules.judging import judged
+from dlprof.session import model as sessions
 
 pytestmark = pytest.mark.unit
 

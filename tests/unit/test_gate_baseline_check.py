@@ -12,11 +12,11 @@ from scenario_builders import make_scenario
 
 from dlprof.errors import Unsure
 from dlprof.gate.baseline import check
-from dlprof.measuring import Measurement
-from dlprof.scenario.record import Environment
+from dlprof.measuring.measuring import Measurement
+from dlprof.plan.scenario_record import Environment
+from dlprof.plan.settings import FEW_PATHS
 from dlprof.scenario.request import sweep
 from dlprof.scenario.settle import settle
-from dlprof.settings import FEW_PATHS
 
 pytestmark = pytest.mark.unit
 

@@ -9,7 +9,7 @@ from builders import make_catalog, make_probe_info
 from scenario_builders import make_scenario
 
 from dlprof.gate.cases import without_turns
-from dlprof.scenario.record import Environment
+from dlprof.plan.scenario_record import Environment
 from dlprof.scenario.request import sweep
 from dlprof.scenario.settle import settle
 

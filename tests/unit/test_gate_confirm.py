@@ -12,7 +12,7 @@ from dlprof.compare.match import key
 from dlprof.compare.outcome import outcome
 from dlprof.gate.confirm import confirmed, flagged
 from dlprof.reports.comparison_text import answers
-from dlprof.session import Verdict
+from dlprof.session.model import Verdict
 
 pytestmark = pytest.mark.unit
 

@@ -7,7 +7,7 @@ from builders import make_case
 
 from dlprof.gate.in_turns import Player, alternate
 from dlprof.gate.order import in_order, large_of, paired
-from dlprof.turns import Stop
+from dlprof.plan.turns import Stop
 
 pytestmark = pytest.mark.unit
 

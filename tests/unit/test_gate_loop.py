@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from dlprof.compare import statistic
-from dlprof.compare.floors import Floor
 from dlprof.compare.process import Process
 from dlprof.compare.sequential import IN_TURNS, LOOKS
 from dlprof.compare.statistic import Sample
@@ -22,6 +21,7 @@ from dlprof.gate.loop import (
     Deadline,
     Reserve,
 )
+from dlprof.plan.floors import Floor
 
 pytestmark = pytest.mark.unit
 

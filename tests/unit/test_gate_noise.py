@@ -7,11 +7,11 @@ import json
 import pytest
 from builders import make_record
 
-from dlprof.compare.floors import Floor
 from dlprof.compare.match import key
 from dlprof.errors import UsageError
 from dlprof.gate.noise import CaseNoise, Noise, Terms, load, raised, said, write
-from dlprof.session import CaseRecord
+from dlprof.plan.floors import Floor
+from dlprof.session.model import CaseRecord
 
 pytestmark = pytest.mark.unit
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dlprof.compare.floors import Floor
 from dlprof.compare.process import Process
 from dlprof.compare.sequential import IN_TURNS, LOOKS
 from dlprof.gate import power as played
 from dlprof.gate.power import rounds_of, spread
+from dlprof.plan.floors import Floor
 
 pytestmark = pytest.mark.unit
 

@@ -29,7 +29,7 @@ from dlprof.history.entry import SCHEMA, Foreign, decode, encode, entry_of
 from dlprof.history.folder import RemoteFolder, folder_at
 from dlprof.history.label import Label
 from dlprof.history.store import add, read
-from dlprof.session import parse as parse_session
+from dlprof.session.model import parse as parse_session
 
 pytestmark = pytest.mark.unit
 

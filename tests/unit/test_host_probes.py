@@ -6,7 +6,7 @@ import numpy
 import pytest
 from builders import make_catalog, make_probe_info
 
-from dlprof.measuring import pairs_of
+from dlprof.plan.catalog import pairs_of
 from dlprof.probes import ALL, BUILTIN
 from dlprof.probes.base import (
     CPU,

@@ -10,7 +10,7 @@ from builders import make_record
 from html_builders import US, alone, case
 from rule_builders import owned
 
-from dlprof.plan import choose
+from dlprof.plan.pairing import choose
 from dlprof.reports.html import again
 from dlprof.reports.html.entry import entries
 from dlprof.worker.own_code import OwnCode, Side

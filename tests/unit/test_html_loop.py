@@ -8,7 +8,7 @@ from html_builders import US, alone, case
 
 from dlprof.reports.html import loop
 from dlprof.reports.html.entry import entries
-from dlprof.session import Placement, Share
+from dlprof.session.model import Placement, Share
 
 pytestmark = pytest.mark.unit
 

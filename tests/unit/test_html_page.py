@@ -9,9 +9,9 @@ from builders import make_measure, make_session
 from html_builders import US, alone, case, full_session, lost
 from reading import Page
 
-from dlprof.judging import find
 from dlprof.reports.html import render
-from dlprof.session import Result
+from dlprof.rules.judging import find
+from dlprof.session.model import Result
 
 pytestmark = pytest.mark.unit
 

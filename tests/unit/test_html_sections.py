@@ -29,7 +29,7 @@ from dlprof.reports.html.headline import headline
 from dlprof.reports.html.meaning import MEANINGS, meaning
 from dlprof.reports.html.page import render
 from dlprof.rules import RULES
-from dlprof.session import FindingRecord, parse
+from dlprof.session.model import FindingRecord, parse
 
 pytestmark = pytest.mark.unit
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from dlprof import inspecting
-from dlprof.inspecting import UNMEASURED, Inspection
+from dlprof.runner import inspecting
+from dlprof.runner.inspecting import UNMEASURED, Inspection
 
 pytestmark = pytest.mark.unit
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dlprof.interpreter import Worker
+from dlprof.runner.interpreter import Worker
 
 pytestmark = pytest.mark.unit
 

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from dlprof.interrupts import held
+from dlprof.session.interrupts import held
 
 pytestmark = pytest.mark.unit
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.errors import UsageError
-from dlprof.journal import Journal
+from dlprof.session.journal import Journal
 
 pytestmark = pytest.mark.unit
 

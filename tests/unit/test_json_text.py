@@ -10,10 +10,10 @@ from builders import make_result, make_session
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlprof import session as sessions
 from dlprof.errors import SessionError
-from dlprof.json_text import DEEPEST, NotJson, dump, read
-from dlprof.session import Verdict
+from dlprof.session import model as sessions
+from dlprof.session.model import Verdict
+from dlprof.text.json_text import DEEPEST, NotJson, dump, read
 
 pytestmark = pytest.mark.unit
 

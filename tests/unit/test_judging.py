@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import make_header, make_result
 
-from dlprof import judging
+from dlprof.rules import judging
 
 pytestmark = pytest.mark.unit
 

@@ -6,14 +6,14 @@ import pytest
 from builders import make_header, make_measure, make_result
 from rule_builders import MS, US, found, ordered, path, spread, verdict
 
-from dlprof.quantity import times_text
+from dlprof.analysis.known import Known
+from dlprof.analysis.quantity import times_text
 from dlprof.reports.answer import answers
 from dlprof.reports.cell_text import told_time
 from dlprof.reports.result_row import row_of
 from dlprof.reports.terminal import render
 from dlprof.rules.copying import saved_ns
-from dlprof.rules.known import Known
-from dlprof.session import ProcessSamples
+from dlprof.session.model import ProcessSamples
 
 pytestmark = pytest.mark.unit
 

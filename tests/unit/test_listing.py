@@ -6,7 +6,7 @@ import pytest
 from builders import make_catalog, make_probe_info, make_way
 
 from dlprof.cli.listing import paths_text, probes_text
-from dlprof.plan import paths
+from dlprof.plan.pairing import paths
 
 pytestmark = pytest.mark.unit
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dlprof.interpreter import Worker
+from dlprof.runner.interpreter import Worker
 
 pytestmark = pytest.mark.unit
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from dlprof.machine import Usage, foreign_cores, oom_kills, processor_s, usage
+from dlprof.session.machine import Usage, foreign_cores, oom_kills, processor_s, usage
 
 pytestmark = pytest.mark.unit
 

@@ -11,8 +11,8 @@ from hostile_text import texts
 from hypothesis import given
 from markdown_it import MarkdownIt
 
-from dlprof.clean import clean
 from dlprof.reports.markdown import MOST_ROWS, code, prose, render, table
+from dlprof.text.clean import clean
 
 pytestmark = pytest.mark.unit
 

@@ -7,8 +7,8 @@ from builders import make_answer, make_record, make_timing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlprof.merge import agree, merge, unmerge
-from dlprof.session import Result
+from dlprof.session.merge import agree, merge, unmerge
+from dlprof.session.model import Result
 
 pytestmark = pytest.mark.unit
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from builders import make_measure, make_record
 
-from dlprof import merge_placement
-from dlprof.merge import merge, unmerge
-from dlprof.session import Share
+from dlprof.session import merge_placement
+from dlprof.session.merge import merge, unmerge
+from dlprof.session.model import Share
 
 pytestmark = pytest.mark.unit
 

@@ -6,11 +6,11 @@ import pytest
 from builders import make_answer, make_timing
 from step_builders import step_case, step_result
 
-from dlprof.merge import merge, unmerge
 from dlprof.probes.base import Protocol
 from dlprof.rules import findings
-from dlprof.session import Result
-from dlprof.stats import mean_interval
+from dlprof.session.merge import merge, unmerge
+from dlprof.session.model import Result
+from dlprof.session.stats import mean_interval
 
 pytestmark = pytest.mark.unit
 

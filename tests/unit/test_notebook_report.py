@@ -9,7 +9,7 @@ from builders import make_result, make_session
 from hostile_text import texts
 from hypothesis import given
 
-from dlprof.clean import clean
+from dlprof.text.clean import clean
 
 pytestmark = pytest.mark.unit
 

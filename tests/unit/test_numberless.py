@@ -14,7 +14,7 @@ from dlprof.reports.html import page, unmeasured
 from dlprof.reports.html.entry import entries
 from dlprof.reports.html.headline import headline
 from dlprof.reports.result_row import row_of
-from dlprof.session import chunks, parse
+from dlprof.session.model import chunks, parse
 
 pytestmark = pytest.mark.unit
 

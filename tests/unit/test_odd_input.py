@@ -7,19 +7,19 @@ import time
 import pytest
 from builders import make_result, make_session
 
-from dlprof.clean import obeyed_by_nobody
 from dlprof.cli import _shown
 from dlprof.cli.comparing import rules_of
 from dlprof.cli.distinct import are_one
 from dlprof.compare.speed import Speed
 from dlprof.errors import UsageError
-from dlprof.files import at_home, temporary_folder
 from dlprof.gate import noise
 from dlprof.reports import delimited
 from dlprof.reports.measures import peak_arrays
 from dlprof.reports.result_row import row_of
 from dlprof.scenario.lines import line_of
 from dlprof.scenario.model import _distinct
+from dlprof.session.files import at_home, temporary_folder
+from dlprof.text.clean import obeyed_by_nobody
 
 pytestmark = pytest.mark.unit
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from dlprof.omissions import not_paired, not_run, without_path
-from dlprof.settings import Settings
+from dlprof.plan.omissions import not_paired, not_run, without_path
+from dlprof.plan.settings import Settings
 
 pytestmark = pytest.mark.unit
 

@@ -7,9 +7,9 @@ import sys
 import pytest
 from builders import make_case
 
-from dlprof import interpreter
-from dlprof.interpreter import Worker
-from dlprof.settings import OWN_PROCESS_BYTES, Settings, process_of
+from dlprof.plan.settings import OWN_PROCESS_BYTES, Settings, process_of
+from dlprof.runner import interpreter
+from dlprof.runner.interpreter import Worker
 
 pytestmark = pytest.mark.unit
 

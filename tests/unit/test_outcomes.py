@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dlprof.instruments import DIAGNOSIS
-from dlprof.interpreter import Outcome
-from dlprof.outcomes import take_over
+from dlprof.plan.instruments import DIAGNOSIS
+from dlprof.runner.interpreter import Outcome
+from dlprof.runner.outcomes import take_over
 
 pytestmark = pytest.mark.unit
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from builders import make_catalog, make_probe_info, make_subject, make_way
 
-from dlprof import plan
-from dlprof.merge import merge
-from dlprof.plan import Axes
+from dlprof.plan import pairing
+from dlprof.plan.pairing import Axes
 from dlprof.probes.base import ArraySpec, Unsupported
+from dlprof.session.merge import merge
 from dlprof.worker import early_write, fresh_source, lifetime, loading, peak_memory, phases, values
 from dlprof.worker.own_code import OwnCode, Side, read
 
@@ -84,7 +84,7 @@ def test_braces_of_the_users_own_are_left_alone():
     text = "numpy.array({x}, dtype='{{dtype}} {{shape}}'.format(dtype='float32', shape='').strip())"
     assert subject(import_=text).convert().shape == (3, 4)
     way, source = make_way(code=text), make_way(array="a")
-    path = plan.Path(source, way, "array-interface", "")
+    path = pairing.Path(source, way, "array-interface", "")
     assert path.written("float32", (3, 4)) == (
         "numpy.array(a, dtype='{dtype} {shape}'.format(dtype='float32', shape='').strip())"
     )
@@ -159,7 +159,7 @@ def make_catalog_case():
     probe = make_probe_info(
         source="code:{}", exports=[export], imports=[make_way("statement", code="f({x})")]
     )
-    (case,) = plan.cases([(probe, probe)], make_catalog(probe), Axes(device="cpu"))
+    (case,) = pairing.cases([(probe, probe)], make_catalog(probe), Axes(device="cpu"))
     return case
 
 
@@ -171,5 +171,5 @@ def test_a_case_shows_the_users_own_text():
 def test_the_device_is_where_the_setup_made_the_array():
     case = make_catalog_case()
     pairs = [(case.producer, case.consumer)]
-    found = plan.targets(pairs, make_catalog(), plan.Axes(device="cpu"))
+    found = pairing.targets(pairs, make_catalog(), pairing.Axes(device="cpu"))
     assert found.device_reasons == "on cpu: where the setup made the array"

@@ -7,11 +7,11 @@ from builders import make_measure
 from html_builders import alone
 from rule_builders import path, varying, verdict
 
-from dlprof.owner_times import by_process, owner_times_text
+from dlprof.analysis.owner_times import by_process, owner_times_text
+from dlprof.evidence.ticket.measured import measured
 from dlprof.reports.html.cards import cards
 from dlprof.reports.html.entry import entries
-from dlprof.ticket.measured import measured
-from dlprof.witness import witnesses
+from dlprof.rules.witness import witnesses
 
 pytestmark = pytest.mark.unit
 

@@ -6,8 +6,8 @@ import pytest
 from builders import make_catalog, make_probe_info
 
 from dlprof.errors import MissingFramework, Unmeasured
-from dlprof.place import place_of
-from dlprof.plan import Axes, count, targets
+from dlprof.plan.pairing import Axes, count, targets
+from dlprof.runner.place import place_of
 
 pytestmark = pytest.mark.unit
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dlprof.axes import PLACEMENTS
+from dlprof.plan.axes import PLACEMENTS
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
 from dlprof.worker import others, placement, room, timer
 from dlprof.worker.declared import FaultyProbe

@@ -8,7 +8,7 @@ from builders import make_header, make_measure, make_row
 from dlprof.reports import markdown
 from dlprof.reports.placement import answers, part_text, share_text
 from dlprof.reports.terminal import render
-from dlprof.session import Placement, ProcessSamples, Share
+from dlprof.session.model import Placement, ProcessSamples, Share
 
 pytestmark = pytest.mark.unit
 

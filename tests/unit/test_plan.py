@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from builders import make_catalog, make_probe_info, make_way
 
-from dlprof import plan
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.plan import Axes, Path, cases, choose, choose_device, paths, targets
+from dlprof.plan import pairing
+from dlprof.plan.pairing import Axes, Path, cases, choose, choose_device, paths, targets
 
 pytestmark = pytest.mark.unit
 
@@ -259,11 +259,11 @@ class TestGlobs:
         ],
     )
     def test_a_path_is_found_by_its_name_its_code_and_its_code_for_an_array(self, glob):
-        assert plan.matches(self.path(), glob)
+        assert pairing.matches(self.path(), glob)
 
     @pytest.mark.parametrize("glob", ["frombuffer", "torch.frombuffer(x)", "*asarray*"])
     def test_it_is_found_by_nothing_else(self, glob):
-        assert not plan.matches(self.path(), glob)
+        assert not pairing.matches(self.path(), glob)
 
 
 @pytest.mark.parametrize("turned", [False, True])

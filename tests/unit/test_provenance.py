@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from html_builders import full_session
 
-from dlprof import files, provenance
-from dlprof import session as sessions
 from dlprof.reports.html.embedded import embed, in_script
+from dlprof.session import files, provenance
+from dlprof.session import model as sessions
 
 pytestmark = pytest.mark.unit
 

@@ -95,7 +95,7 @@ def imported(path):
 @pytest.mark.parametrize("path", INSIDE, ids=named)
 def test_what_runs_in_the_measured_interpreter_imports_the_standard_library_alone(path):
     for name in imported(path):
-        own = name.startswith(("dlprof.probes.", "dlprof.steps", "dlprof.worker."))
+        own = name.startswith(("dlprof.probes.", "dlprof.inference", "dlprof.worker."))
         assert own or name.partition(".")[0] in sys.stdlib_module_names, name
 
 

@@ -10,7 +10,7 @@ from builders import make_measure
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dlprof.quantity import (
+from dlprof.analysis.quantity import (
     bound_text,
     brief_text,
     plain_time,

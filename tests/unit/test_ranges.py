@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlprof.axes import parse_shape, parse_shapes
 from dlprof.errors import UsageError
+from dlprof.plan.axes import parse_shape, parse_shapes
 
 pytestmark = pytest.mark.unit
 

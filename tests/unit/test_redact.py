@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dlprof.redact import Redactor, Surroundings, surroundings
+from dlprof.evidence.redact import Redactor, Surroundings, surroundings
 
 pytestmark = pytest.mark.unit
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.errors import NoReproducer
-from dlprof.repro.lines import BODY_WIDTH, block, double_quoted, folded, plain
-from dlprof.repro.setup import needed, needed_names
+from dlprof.evidence.repro.lines import BODY_WIDTH, block, double_quoted, folded, plain
+from dlprof.evidence.repro.setup import needed, needed_names
 
 pytestmark = pytest.mark.unit
 

@@ -12,6 +12,7 @@ from repro_builders import finding_of, recipe_of, session_of
 from rule_builders import path, verdict
 
 from dlprof.errors import NoReproducer
+from dlprof.evidence.repro import EFFECTS, reproducer
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.cupy import CuPy
 from dlprof.probes.host import Array, Mmap
@@ -20,7 +21,6 @@ from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.onnxruntime import OnnxRuntime
 from dlprof.probes.torch import Torch
-from dlprof.repro import EFFECTS, reproducer
 from dlprof.rules import RULES
 
 pytestmark = pytest.mark.unit

@@ -8,12 +8,12 @@ from repro_builders import case_of, finding_of, recipe_of, session_of
 from rule_builders import path, verdict
 
 from dlprof.errors import NoReproducer
+from dlprof.evidence.repro import reproducer
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.cupy import CuPy
 from dlprof.probes.host import Bytes
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.torch import Torch
-from dlprof.repro import reproducer
 from dlprof.worker import recipe
 from dlprof.worker.own_code import OwnCode, Side, probes
 

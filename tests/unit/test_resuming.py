@@ -7,13 +7,14 @@ from contextlib import closing
 import pytest
 from builders import make_case, make_catalog, make_probe_info, make_result, make_session
 
-from dlprof import references, resuming
-from dlprof.catalog import environment
 from dlprof.errors import UsageError
-from dlprof.journal import Journal
-from dlprof.plan import Axes
-from dlprof.request import Request, request_from
-from dlprof.session import Reference, RoundTrip
+from dlprof.measuring import resuming
+from dlprof.plan.catalog import environment
+from dlprof.plan.pairing import Axes
+from dlprof.plan.request import Request, request_from
+from dlprof.runner import references
+from dlprof.session.journal import Journal
+from dlprof.session.model import Reference, RoundTrip
 
 pytestmark = pytest.mark.unit
 

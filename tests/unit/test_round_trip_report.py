@@ -17,7 +17,7 @@ from dlprof.reports.trips_in_a_row import (
     of,
     waits,
 )
-from dlprof.session import RoundTrip
+from dlprof.session.model import RoundTrip
 
 pytestmark = pytest.mark.unit
 

@@ -10,7 +10,7 @@ from builders import make_header, make_measure, make_result, make_row
 from dlprof.reports.result_row import row_of, rows_of
 from dlprof.reports.row import suspected
 from dlprof.reports.terminal import render
-from dlprof.session import FindingRecord
+from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.unit
 

@@ -17,8 +17,8 @@ from dlprof.rules import RULES, findings
 from dlprof.rules.finding import SEVERITIES, Finding, worst_first
 from dlprof.rules.pages import index, page
 from dlprof.scenario.expectation import TIMED
-from dlprof.session import Result
-from dlprof.slim import slim
+from dlprof.session.model import Result
+from dlprof.session.slim import slim
 
 pytestmark = pytest.mark.unit
 

@@ -7,13 +7,13 @@ import pytest
 from builders import make_answer, make_record
 from rule_builders import MS, US, found, once, owned, path, rules, spread, varying, verdict
 
-from dlprof.merge import merge
+from dlprof.analysis.known import Known
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.numpy import NumPy
 from dlprof.rules import thresholds
 from dlprof.rules.alignment import strides_bytes
-from dlprof.rules.known import Known
-from dlprof.session import Verdict
+from dlprof.session.merge import merge
+from dlprof.session.model import Verdict
 
 pytestmark = pytest.mark.unit
 

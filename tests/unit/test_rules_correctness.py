@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rule_builders import US, found, owned, path, rules, spread, verdict
 
-from dlprof.session import Verdict
+from dlprof.session.model import Verdict
 
 pytestmark = pytest.mark.unit
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from builders import make_header, make_result
 
-from dlprof.judging import find, own_thresholds
 from dlprof.rules import findings, thresholds
+from dlprof.rules.judging import find, own_thresholds
 
 pytestmark = pytest.mark.unit
 

@@ -9,15 +9,15 @@ from types import SimpleNamespace
 import pytest
 from builders import make_answer, make_case, make_record
 
-from dlprof import runner, standby
-from dlprof.instruments import ALIGNMENT, DIAGNOSIS, EVERY_ROUND, FIRST_ROUND
-from dlprof.interpreter import Outcome
-from dlprof.journal import Journal
-from dlprof.merge import merge
-from dlprof.runner import Runner
-from dlprof.session import Company
-from dlprof.settings import Settings, sample_ns_for
-from dlprof.standby import Interpreter
+from dlprof.plan.instruments import ALIGNMENT, DIAGNOSIS, EVERY_ROUND, FIRST_ROUND
+from dlprof.plan.settings import Settings, sample_ns_for
+from dlprof.runner import rounds, standby
+from dlprof.runner.interpreter import Outcome
+from dlprof.runner.rounds import Runner
+from dlprof.runner.standby import Interpreter
+from dlprof.session.journal import Journal
+from dlprof.session.merge import merge
+from dlprof.session.model import Company
 
 pytestmark = pytest.mark.unit
 
@@ -159,7 +159,7 @@ class Watched:
 def workers(monkeypatch):
     workers = Workers()
     monkeypatch.setattr(standby, "Worker", workers)
-    monkeypatch.setattr(runner, "time", SimpleNamespace(monotonic=lambda: workers.clock_s))
+    monkeypatch.setattr(rounds, "time", SimpleNamespace(monotonic=lambda: workers.clock_s))
     return workers
 
 

@@ -12,12 +12,12 @@ import pytest
 from builders import make_case, make_probe_info, make_way
 
 from dlprof.gate.in_turns import Player, alternate
-from dlprof.journal import Journal
-from dlprof.plan import Path
-from dlprof.runner import Runner
-from dlprof.settings import Settings
-from dlprof.standby import Interpreter
-from dlprof.turns import Stop
+from dlprof.plan.pairing import Path
+from dlprof.plan.settings import Settings
+from dlprof.plan.turns import Stop
+from dlprof.runner.rounds import Runner
+from dlprof.runner.standby import Interpreter
+from dlprof.session.journal import Journal
 
 pytestmark = pytest.mark.unit
 

@@ -7,7 +7,7 @@ from builders import make_catalog, make_probe_info, make_result
 
 from dlprof.errors import UsageError
 from dlprof.scenario.expectation import check, parse, resolve
-from dlprof.session import FindingRecord
+from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.unit
 

@@ -8,12 +8,13 @@ from comparison_builders import compared, only_words, suite, timed
 from scenario_builders import make_scenario
 
 from dlprof.cli.comparing import rules_of
-from dlprof.compare.floors import DEFAULT, Floor, FloorRule, idle, own_floors
+from dlprof.compare.criteria import own_floors
 from dlprof.compare.match import key
 from dlprof.errors import ScenarioError
+from dlprof.plan.floors import DEFAULT, Floor, FloorRule, idle
 from dlprof.reports import comparison as terminal
 from dlprof.reports.comparison_text import answers
-from dlprof.session import CaseRecord, Header
+from dlprof.session.model import CaseRecord, Header
 
 pytestmark = pytest.mark.unit
 

@@ -10,13 +10,13 @@ from builders import make_case, make_catalog, make_probe_info, make_way
 from scenario_builders import make_scenario
 
 from dlprof.errors import BadInterpreter, ScenarioError, UsageError
-from dlprof.request import request_from
+from dlprof.plan.request import request_from
+from dlprof.plan.scenario_record import Environment
+from dlprof.plan.settings import Settings
 from dlprof.scenario.estimate import IMPORT_S, START_S, duration_text, estimate
 from dlprof.scenario.pairs import pairs, parse
-from dlprof.scenario.record import Environment
 from dlprof.scenario.request import MOST_CASES, axes_of, check_count, count, settings_of, sweep
 from dlprof.scenario.settle import settle
-from dlprof.settings import Settings
 
 pytestmark = pytest.mark.unit
 

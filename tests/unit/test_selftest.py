@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from builders import make_catalog, make_header, make_probe_info, make_result
 
-from dlprof import session as sessions
+from dlprof.measuring.selftest import STOPPED, Outcome, Selftest, judge, run, why_no_streams
 from dlprof.reports.selftest import render
 from dlprof.rules import RULES, Finding
-from dlprof.selftest import STOPPED, Outcome, Selftest, judge, run, why_no_streams
-from dlprof.session import Verdict
+from dlprof.session import model as sessions
+from dlprof.session.model import Verdict
 from dlprof.synthetic import ways
 from dlprof.synthetic.device.faults import PLANTS as DEVICE_PLANTS
 from dlprof.synthetic.faults import NOT_PLANTED, PLANTS, Plant
@@ -144,7 +144,7 @@ def test_a_device_without_cuda_core_says_what_to_install():
     ],
 )
 def test_a_device_is_tried_before_anything_is_planted_there(monkeypatch, verified, reason):
-    monkeypatch.setattr("dlprof.verify.verify", lambda catalog, probe: verified)
+    monkeypatch.setattr("dlprof.runner.verify.verify", lambda catalog, probe: verified)
     probe = make_probe_info("synthetic-cuda", devices=("cuda",))
     assert why_no_streams(make_catalog(probe, no_cuda=None)) == reason
 
@@ -204,8 +204,8 @@ def test_a_selftest_that_is_stopped_keeps_what_was_measured(monkeypatch, tmp_pat
     def measure(plants, catalog, path, watcher):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dlprof.selftest._measure", measure)
-    monkeypatch.setattr("dlprof.selftest.inspect_interpreter", lambda *_: make_catalog())
+    monkeypatch.setattr("dlprof.measuring.selftest._measure", measure)
+    monkeypatch.setattr("dlprof.measuring.selftest.inspect_interpreter", lambda *_: make_catalog())
     found = run("python", tmp_path, None, PLANTS)
     assert found.stopped
     assert len(found.unmeasured) == len(PLANTS)
@@ -223,9 +223,9 @@ def test_a_plant_is_missed_only_if_it_is_missed_twice(monkeypatch, tmp_path, at,
     def findings(results):
         return [finding("DLP010", "warning", 0)] if results and len(measured) >= at else []
 
-    monkeypatch.setattr("dlprof.selftest._measure", measure)
-    monkeypatch.setattr("dlprof.selftest.findings", findings)
-    monkeypatch.setattr("dlprof.selftest.inspect_interpreter", lambda *_: make_catalog())
+    monkeypatch.setattr("dlprof.measuring.selftest._measure", measure)
+    monkeypatch.setattr("dlprof.measuring.selftest.findings", findings)
+    monkeypatch.setattr("dlprof.measuring.selftest.inspect_interpreter", lambda *_: make_catalog())
     (found,) = run("python", tmp_path, None, [LEAK]).outcomes
     assert found.missed is missed
     assert len(measured) == min(at, 2)

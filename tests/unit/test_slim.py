@@ -6,8 +6,8 @@ import pytest
 from builders import make_result
 from repro_builders import recipe_of
 
-from dlprof.session import Verdict
-from dlprof.slim import without_texts
+from dlprof.session.model import Verdict
+from dlprof.session.slim import without_texts
 
 pytestmark = pytest.mark.unit
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dlprof.standby import Interpreter, Standby
+from dlprof.runner.standby import Interpreter, Standby
 
 pytestmark = pytest.mark.unit
 
@@ -116,7 +116,7 @@ def test_an_import_that_fails_is_told_and_the_worker_serves_on(standby, settled)
 
 
 def test_a_slow_import_is_waited_for_once_and_goes_on(standby, monkeypatch):
-    monkeypatch.setattr("dlprof.standby.QUIET_LIMIT_S", 0.0)
+    monkeypatch.setattr("dlprof.runner.standby.QUIET_LIMIT_S", 0.0)
     worker = begun(standby)
     standby.settle()
     standby.settle()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.errors import UsageError
-from dlprof.own_code import Asked
+from dlprof.measuring.own_code import Asked
 from dlprof.worker import statement
 from dlprof.worker.statement import Cut, FaultyStatement
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlprof.stats import MODE_GAP, differ, estimate, find_modes, student_interval
+from dlprof.session.stats import MODE_GAP, differ, estimate, find_modes, student_interval
 
 pytestmark = pytest.mark.unit
 

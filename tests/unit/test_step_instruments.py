@@ -6,8 +6,8 @@ import numpy
 import pytest
 from step_builders import Counting, NumPySteps, make_steps
 
+from dlprof.inference.base import FRESH
 from dlprof.probes.base import ArraySpec, Unsupported
-from dlprof.steps.base import FRESH
 from dlprof.worker.step import allocations, latency, reuse, shape_change, versus
 from dlprof.worker.step.case import values
 from dlprof.worker.step.subject import as_globals, prepare

@@ -6,11 +6,11 @@ import ast
 
 import pytest
 
-from dlprof import steps
-from dlprof.axes import shape_text
+from dlprof import inference
 from dlprof.errors import UsageError
+from dlprof.plan.axes import shape_text
+from dlprof.plan.step_request import Asked, asked, check_distinct, default_axes, framework
 from dlprof.probes.base import ArraySpec
-from dlprof.step_request import Asked, asked, check_distinct, default_axes, framework
 from dlprof.worker import loading
 
 pytestmark = pytest.mark.unit
@@ -90,7 +90,7 @@ def test_the_source_of_a_step_gives_it_again():
     )
 
 
-@pytest.mark.parametrize("kind", steps.KNOWN.values(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", inference.KNOWN.values(), ids=lambda kind: kind.name)
 def test_every_strategy_is_python_that_sets_an_output(kind):
     for way in kind().imports:
         tree = ast.parse(f"{way.setup}\n{way.code.format(x='x')}")
@@ -102,7 +102,7 @@ def test_every_strategy_is_python_that_sets_an_output(kind):
         assert "y" in stored
 
 
-@pytest.mark.parametrize("kind", steps.KNOWN.values(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", inference.KNOWN.values(), ids=lambda kind: kind.name)
 @pytest.mark.parametrize("file", ["", "/a/b's.model"])
 def test_input_and_model_are_made_by_python(kind, file):
     found = kind()
@@ -111,7 +111,7 @@ def test_input_and_model_are_made_by_python(kind, file):
         ast.parse("\n".join((found.setup, found.create(spec, 1), found.load(spec))))
 
 
-@pytest.mark.parametrize("kind", steps.KNOWN.values(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", inference.KNOWN.values(), ids=lambda kind: kind.name)
 def test_every_framework_has_an_output_for_each_call_and_codes_of_its_own(kind):
     codes = [way.code for way in kind().imports]
     assert kind().imports[0].name == "fresh"

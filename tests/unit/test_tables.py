@@ -18,12 +18,12 @@ from hypothesis import given
 from rule_builders import ordered, verdict
 from step_builders import make_step
 
-from dlprof.clean import clean
 from dlprof.reports import delimited, parquet
 from dlprof.reports.frame import kinds, to_frame
 from dlprof.reports.measures import MEASURES
 from dlprof.reports.tidy import COLUMNS, LONGEST, records
-from dlprof.session import Session
+from dlprof.session.model import Session
+from dlprof.text.clean import clean
 
 pytestmark = pytest.mark.unit
 

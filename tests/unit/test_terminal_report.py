@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from dlprof.reports.result_row import row_of
 from dlprof.reports.terminal import render, unmeasured_text
-from dlprof.session import ProcessSamples
+from dlprof.session.model import ProcessSamples
 
 pytestmark = pytest.mark.unit
 

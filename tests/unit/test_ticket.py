@@ -9,13 +9,13 @@ from repro_builders import finding_of, session_of
 from rule_builders import verdict
 
 from dlprof.errors import UsageError
-from dlprof.redact import Redactor, Surroundings
-from dlprof.repro import Reproducer, reproducer
+from dlprof.evidence.redact import Redactor, Surroundings
+from dlprof.evidence.repro import Reproducer, reproducer
+from dlprof.evidence.ticket import LIMIT, Ran, also, run, ticket
+from dlprof.evidence.ticket import write as writing
+from dlprof.evidence.ticket.markdown import code, fenced, prose, publishing
 from dlprof.rules import RULES
 from dlprof.rules.layout import NO_WAY_OUT
-from dlprof.ticket import LIMIT, Ran, also, run, ticket
-from dlprof.ticket import write as writing
-from dlprof.ticket.markdown import code, fenced, prose, publishing
 
 pytestmark = pytest.mark.unit
 

@@ -7,11 +7,11 @@ import contextlib
 import pytest
 from builders import make_case
 
-from dlprof import trips
-from dlprof.interpreter import Outcome
-from dlprof.settings import Settings
-from dlprof.standby import Interpreter
-from dlprof.trips import Attempt
+from dlprof.plan.settings import Settings
+from dlprof.runner import trips
+from dlprof.runner.interpreter import Outcome
+from dlprof.runner.standby import Interpreter
+from dlprof.runner.trips import Attempt
 
 pytestmark = pytest.mark.unit
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from repro_builders import finding_of, session_of
 
+from dlprof.analysis.versions import libraries_of, used
+from dlprof.evidence.repro import reproducer
+from dlprof.evidence.ticket import surroundings
 from dlprof.probes.base import Probe
 from dlprof.probes.jax import Jax
 from dlprof.reports.circumstances import packages
 from dlprof.reports.html import environment
-from dlprof.repro import reproducer
-from dlprof.ticket import surroundings
-from dlprof.versions import libraries_of, used
 from dlprof.worker.inspect import describe
 
 pytestmark = pytest.mark.unit

@@ -8,7 +8,7 @@ from repro_builders import finding_of
 from rule_builders import varying, verdict
 
 from dlprof.rules import RULES
-from dlprof.witness import MOST, ONCE, witnesses
+from dlprof.rules.witness import MOST, ONCE, witnesses
 
 pytestmark = pytest.mark.unit
 

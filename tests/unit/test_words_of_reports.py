@@ -8,14 +8,14 @@ from repro_builders import finding_of, session_of
 from rule_builders import verdict
 
 from dlprof.claims.claim import are_copies, are_safe, are_views
+from dlprof.evidence.ticket.expected import expected
+from dlprof.evidence.ticket.measured import how_sure
 from dlprof.reports import markdown, notebook, placement
 from dlprof.reports.html import pair_map
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.terminal import render
 from dlprof.rules import RULES
-from dlprof.session import Share
-from dlprof.ticket.expected import expected
-from dlprof.ticket.measured import how_sure
+from dlprof.session.model import Share
 
 pytestmark = pytest.mark.unit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dlprof.clean import clean
+from dlprof.text.clean import clean
 
 PASSED, FAILED, ERROR, SKIPPED = "passed", "failed", "error", "skipped"
 """ERROR is a check that came to no answer, and must not pass for that; SKIPPED is one that may."""

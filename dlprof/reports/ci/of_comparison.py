@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dlprof.clean import clean, first_line
 from dlprof.compare.decision import SLOWER, UNSURE
 from dlprof.compare.match import Key
 from dlprof.compare.outcome import NOT_KNOWN, REGRESSION, Outcome, is_unasked
@@ -25,6 +24,7 @@ from dlprof.reports.comparison_text import (
     ratio_text,
     sought,
 )
+from dlprof.text.clean import clean, first_line
 
 WHOLE, LEFT_OUT = "BASE and HEAD", "LEFT OUT"
 INCOMPARABLE, WORSE, NOTHING, BLIND = "INCOMPARABLE", "WORSE", "NOTHING", "BLIND"

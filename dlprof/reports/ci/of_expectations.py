@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dlprof.clean import clean
 from dlprof.reports.ci.check import ERROR, FAILED, Check
 from dlprof.reports.ci.remark import Remark, fingerprint
 from dlprof.scenario.expectation import MET, MISSED
-from dlprof.session import ExpectationRecord, Header
+from dlprof.session.model import ExpectationRecord, Header
+from dlprof.text.clean import clean
 
 SUITE, RULE = "expectations", "expectation"
 

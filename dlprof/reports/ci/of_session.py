@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
-from dlprof.clean import clean, first_line
 from dlprof.reports import command
 from dlprof.reports.cell_text import told_time
 from dlprof.reports.ci import of_expectations
@@ -14,7 +13,8 @@ from dlprof.reports.ci.check import ERROR, FAILED, SKIPPED, Check, lines_of
 from dlprof.reports.ci.remark import Remark, distinct, fingerprint
 from dlprof.reports.result_row import row_of, rows_of
 from dlprof.reports.row import Row
-from dlprof.session import FindingRecord, Header, Result
+from dlprof.session.model import FindingRecord, Header, Result
+from dlprof.text.clean import clean, first_line
 
 Fails = Callable[[FindingRecord], bool]
 """Whether ``--fail-on`` allows a finding."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from dlprof import __version__
+from dlprof._version import __version__
 from dlprof.reports.ci.remark import Remark
 from dlprof.rules import RULES
 from dlprof.rules.pages import index, page, section

@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from dlprof.analysis.known import alignments, mapping, seen
 from dlprof.reports.html.entry import Entry
-from dlprof.rules.known import alignments, mapping, seen
 from dlprof.rules.thresholds import ALIGNED_BYTES
-from dlprof.session import CaseRecord, Session
+from dlprof.session.model import CaseRecord, Session
 from dlprof.worker import own_code
 
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]*")

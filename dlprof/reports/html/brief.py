@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dlprof.clean import clean
 from dlprof.reports.html.cards import MOST_CARDS, named, severity_of
 from dlprof.reports.html.entry import Entry
-from dlprof.session import FindingRecord, Session
+from dlprof.session.model import FindingRecord, Session
+from dlprof.text.clean import clean
 
 MOST_LINES = 1000
 LONGEST = 200

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from dlprof.clean import clean
+from dlprof.analysis.owner_times import owner_times_text
+from dlprof.analysis.quantity import time_text
 from dlprof.errors import NoReproducer
-from dlprof.owner_times import owner_times_text
-from dlprof.quantity import time_text
+from dlprof.evidence.repro import reproducer
+from dlprof.evidence.ticket.expected import expected
 from dlprof.reports.cell_text import fault_text
 from dlprof.reports.html import again, evidence, rule_page
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.figure import array_text
 from dlprof.reports.html.meaning import meaning
 from dlprof.reports.html.told import coded, markdown
-from dlprof.repro import reproducer
 from dlprof.rules import SEVERITIES
-from dlprof.session import FindingRecord, Session
-from dlprof.ticket.expected import expected
-from dlprof.witness import witnesses
+from dlprof.rules.witness import witnesses
+from dlprof.session.model import FindingRecord, Session
+from dlprof.text.clean import clean
 
 LONGEST = 1200
 FEW = 5

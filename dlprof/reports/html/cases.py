@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from operator import attrgetter
 from statistics import median
 
-from dlprof.quantity import plain_time, time_text
+from dlprof.analysis.quantity import plain_time, time_text
 from dlprof.reports.cell_text import device_text, fault_text, speed_text
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.shares import outlasts
 from dlprof.reports.row import Row
-from dlprof.session import Result
+from dlprof.session.model import Result
 
 OPEN_ROWS = 60
 """A table of more rows is folded, unless it is the only one and not much longer."""

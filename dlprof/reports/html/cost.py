@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dlprof.quantity import plain_time, size_text, time_text
+from dlprof.analysis.quantity import plain_time, size_text, time_text
 from dlprof.reports.html import interval
 from dlprof.reports.html.entry import Entry, choose, chosen_text, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
@@ -19,7 +19,7 @@ from dlprof.reports.html.theme import (
     owner_shape,
     time_axis,
 )
-from dlprof.session import FindingRecord
+from dlprof.session.model import FindingRecord
 
 MOST = 24
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dlprof.session import Session
+from dlprof.session.model import Session
 
 Thin = Callable[[list[float]], list[float]]
 

@@ -8,7 +8,7 @@ from itertools import compress
 
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import Row, suspected
-from dlprof.session import FindingRecord, Result, Session
+from dlprof.session.model import FindingRecord, Result, Session
 
 MOST_OF_A_FINDING = 3
 LONGEST_LABEL = 44

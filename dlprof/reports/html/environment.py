@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dlprof.clean import clean
-from dlprof.environments import environments_of
-from dlprof.machine import NOTABLE_CORES
-from dlprof.quantity import significant
+from dlprof.analysis.known import mapping
+from dlprof.analysis.quantity import significant
+from dlprof.analysis.versions import used
 from dlprof.reports import command
 from dlprof.reports.html.evidence import name_text, value_text
-from dlprof.rules.known import mapping
-from dlprof.session import Session
-from dlprof.versions import used
+from dlprof.session.environments import environments_of
+from dlprof.session.machine import NOTABLE_CORES
+from dlprof.session.model import Session
+from dlprof.text.clean import clean
 
 LONGEST = 2000
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dlprof.clean import clean
-from dlprof.quantity import plain_time, significant, size_text
-from dlprof.rules.known import number
-from dlprof.ticket.measured import WORDS
+from dlprof.analysis.known import number
+from dlprof.analysis.quantity import plain_time, significant, size_text
+from dlprof.evidence.ticket.measured import WORDS
+from dlprof.text.clean import clean
 
 MOST_ITEMS = 12
 DEEPEST = 3

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from dlprof.clean import clean
 from dlprof.reports.answer import answers
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.meaning import UNSAFE, WRONG, meaning
 from dlprof.rules import SEVERITIES
-from dlprof.session import FindingRecord, Session
+from dlprof.session.model import FindingRecord, Session
+from dlprof.text.clean import clean
 
 LONGEST = 600
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dlprof.analysis.quantity import plain_time
 from dlprof.history.trend import Trend
-from dlprof.quantity import plain_time
 from dlprof.reports.history import answer
 from dlprof.reports.history_text import (
     Told,

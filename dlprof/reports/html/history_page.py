@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dlprof.clean import clean
 from dlprof.history.entry import Entry
 from dlprof.history.store import History
 from dlprof.history.trend import Trend
@@ -13,6 +12,7 @@ from dlprof.reports.history import heading
 from dlprof.reports.history_text import label_text, when_text
 from dlprof.reports.html.history import past
 from dlprof.reports.html.page import assets, template
+from dlprof.text.clean import clean
 
 MOST_SESSIONS = 500
 

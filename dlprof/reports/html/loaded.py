@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dlprof.quantity import plain_time
+from dlprof.analysis.known import Known
+from dlprof.analysis.quantity import plain_time
 from dlprof.reports.html.entry import Entry, choose, chosen_text, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
 from dlprof.reports.html.rows import WIDTH, Rows, drawn, y_axis
 from dlprof.reports.html.svg import chart
 from dlprof.reports.html.theme import COLOURS, span, time_axis
-from dlprof.rules.known import Known
-from dlprof.session import FindingRecord
+from dlprof.session.model import FindingRecord
 
 MOST = 16
 KINDS = ("idle", "loaded", "queued work")

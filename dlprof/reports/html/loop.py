@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dlprof.quantity import time_text
+from dlprof.analysis.quantity import time_text
 from dlprof.reports import placement
 from dlprof.reports.html import interval
 from dlprof.reports.html.entry import Entry, choose, chosen_text, label_lines
@@ -14,7 +14,7 @@ from dlprof.reports.html.rows import WIDTH, Rows, arrow_marks, drawn, y_axis
 from dlprof.reports.html.size import IN_MODES
 from dlprof.reports.html.svg import chart
 from dlprof.reports.html.theme import COLOURS, time_axis
-from dlprof.session import FindingRecord, TimeMeasure
+from dlprof.session.model import FindingRecord, TimeMeasure
 
 MOST = 16
 MOST_SENTENCES = 6

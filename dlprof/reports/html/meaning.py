@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dlprof.clean import clean
-from dlprof.session import FindingRecord
+from dlprof.session.model import FindingRecord
+from dlprof.text.clean import clean
 
 WRONG, UNSAFE = "wrong", "unsafe"
 SLOW, WAITING = "slow for no reason", "waiting for no reason"

@@ -13,8 +13,6 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from dlprof.clean import clean
-from dlprof.collector import paused
 from dlprof.history.trend import Trend
 from dlprof.reports.answer import answers
 from dlprof.reports.html import (
@@ -38,7 +36,9 @@ from dlprof.reports.html.entry import Entry, entries
 from dlprof.reports.html.figure import Figure
 from dlprof.reports.html.headline import headline, subject_text
 from dlprof.reports.html.told import coded
-from dlprof.session import Session
+from dlprof.session.collector import paused
+from dlprof.session.model import Session
+from dlprof.text.clean import clean
 
 FEW_ANSWERS = 6
 FEW_CARDS = 8

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dlprof.quantity import plain_time, time_text
+from dlprof.analysis.quantity import plain_time, time_text
 from dlprof.reports.html.entry import Entry, choose, chosen_text, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
 from dlprof.reports.html.rows import Rows, drawn, y_axis
 from dlprof.reports.html.shares import DIFFERENT, PARTS, UNKNOWN, differs, parts, waiting_ns
 from dlprof.reports.html.svg import chart
 from dlprof.reports.html.theme import COLOURS
-from dlprof.session import FindingRecord
+from dlprof.session.model import FindingRecord
 
 MOST = 16
 BAR = 12

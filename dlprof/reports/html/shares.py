@@ -6,7 +6,7 @@ Parts that contradict the time until the values are there are told apart from th
 from __future__ import annotations
 
 from dlprof.reports.html.entry import Entry
-from dlprof.session import Phases
+from dlprof.session.model import Phases
 
 PARTS = ("export", "import", "release", "waiting")
 UNKNOWN = "unknown"

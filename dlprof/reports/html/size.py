@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dlprof.quantity import plain_time, size_text, time_text
+from dlprof.analysis.quantity import plain_time, size_text, time_text
 from dlprof.reports.html import interval
 from dlprof.reports.html.entry import Entry, choose, short
 from dlprof.reports.html.figure import Figure, figure
@@ -22,7 +22,7 @@ from dlprof.reports.html.theme import (
     spaced,
     time_axis,
 )
-from dlprof.session import FindingRecord
+from dlprof.session.model import FindingRecord
 
 MOST_FIGURES = 3
 MOST_PATHS = 14

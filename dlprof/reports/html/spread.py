@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from dlprof.quantity import plain_time, range_text, time_text
+from dlprof.analysis.quantity import plain_time, range_text, time_text
 from dlprof.reports.html.entry import Entry, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
 from dlprof.reports.html.rows import WIDTH, Rows, drawn, y_axis
@@ -19,7 +19,7 @@ from dlprof.reports.html.theme import (
     span,
     ticks,
 )
-from dlprof.session import FindingRecord, ProcessSamples
+from dlprof.session.model import FindingRecord, ProcessSamples
 
 MOST = 12
 LINE_PIXELS = 9

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dlprof.clean import clean
-from dlprof.quantity import plain_time
+from dlprof.analysis.known import mapping, number
+from dlprof.analysis.quantity import plain_time
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.evidence import value_text
-from dlprof.rules.known import mapping, number
+from dlprof.text.clean import clean
 
 WHOLE = ("export", "import")
 ALIGNED = "aligned to "

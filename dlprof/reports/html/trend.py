@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dlprof.clean import clean
+from dlprof.analysis.quantity import plain_time
 from dlprof.history.series import Point
 from dlprof.history.trend import TimeStep, Trend
 from dlprof.history.verdicts import VerdictStep
-from dlprof.quantity import plain_time
 from dlprof.reports.history_text import (
     array_of,
     label_text,
@@ -31,6 +30,7 @@ from dlprof.reports.html.theme import (
     span,
     ticks,
 )
+from dlprof.text.clean import clean
 
 MOST_FIGURES = 12
 MOST_DOTS = 1000

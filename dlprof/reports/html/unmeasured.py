@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dlprof.clean import clean, first_line
 from dlprof.reports import race
 from dlprof.reports.cell_text import WHY_DISTURBED, WHY_SCATTERED, kept_text, modes_text
 from dlprof.reports.html.entry import Entry
-from dlprof.session import Session, Verdict
+from dlprof.session.model import Session, Verdict
+from dlprof.text.clean import clean, first_line
 
 VERDICTS = (
     "ownership",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dlprof.inference.base import Steps
 from dlprof.probes.base import ArraySpec, Import, Unsupported
-from dlprof.steps.base import Steps
 from dlprof.worker import gpu_state, room
 from dlprof.worker.declared import FaultyProbe
 from dlprof.worker.step import allocations, latency, reuse, shape_change, versus

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from dlprof.inference.base import FRESH, Steps
 from dlprof.probes.base import ArraySpec, Import, Unsupported
-from dlprof.steps.base import FRESH, Steps
 from dlprof.worker import timer
 
 OTHER_SEED = 1

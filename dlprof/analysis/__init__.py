@@ -1,0 +1,1 @@
+"""What results say, in one place for rules, reports and comparisons."""

@@ -1,0 +1,315 @@
+"""What is known of one case: evidence has no fixed form, and much is not measured."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dlprof.probes.base import ANY_DEVICE, DTYPES
+from dlprof.session.measured import ALIGNMENT, ALIGNMENTS
+from dlprof.session.model import Result, TimeMeasure, Verdict
+
+Evidence = Mapping[str, Any]
+
+PLACES = ("aligned", "sliced")
+"""Where the instrument *alignment* looked."""
+WAITS = ("host-sync", "device-sync")
+
+
+def number(thing: Any) -> float | None:
+    """``thing`` if it is a finite number."""
+    if isinstance(thing, bool) or not isinstance(thing, int | float):
+        return None
+    try:
+        return float(thing) if math.isfinite(thing) else None
+    except OverflowError:  # a whole number that no float can hold
+        return None
+
+
+def mapping(thing: Any) -> Evidence:
+    """``thing`` if it is a mapping, else an empty one."""
+    return thing if isinstance(thing, Mapping) else {}
+
+
+def seen(verdict: Verdict | None) -> tuple[tuple[str, Evidence], ...]:
+    """Every verdict with its evidence: several where the processes disagreed, none if unknown."""
+    if verdict is None:
+        return ()
+    if verdict.verdict != "varies":
+        return ((verdict.verdict, verdict.evidence),)
+    processes = verdict.evidence.get("processes")
+    return tuple(
+        (str(mapping(process).get("verdict")), mapping(mapping(process).get("evidence")))
+        for process in (processes if isinstance(processes, list) else [])
+    )
+
+
+def alignments(evidence: Mapping[str, object]) -> tuple[float, ...]:
+    """Bytes that divide the source's address, of each process that saw the same of *ownership*."""
+    several = evidence.get(ALIGNMENTS)
+    found = several if isinstance(several, list) else [evidence.get(ALIGNMENT)]
+    return tuple(size for one in found if (size := number(one)) is not None)
+
+
+def waits(ordering: Verdict | None) -> str | None:
+    """The word of :data:`WAITS` for what a call waits for, if it is known to wait.
+
+    One whose wrong values proved a race may wait all the same: it reads first, and waits then.
+    """
+    if ordering is None:
+        return None
+    racing = ordering.verdict == "unordered"
+    word = ordering.evidence.get("waits") if racing else ordering.verdict
+    return word if word in WAITS else None
+
+
+NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
+"""As the array API standard writes it."""
+
+
+def says_no_copy(code: str) -> bool:
+    """Whether the code itself asks for no copy, whatever a copy before it makes of the whole."""
+    return NO_COPY.search(code) is not None
+
+
+@dataclass(frozen=True)
+class Known:
+    """One case of the session: ``index`` is its place there."""
+
+    index: int
+    result: Result
+    tried: Verdict | None = None
+    """What the instrument *alignment* saw of the path, at whichever shape it looked."""
+
+    @property
+    def code(self) -> str:
+        return self.result.case.code
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.result.case.producer, self.result.case.consumer
+
+    @property
+    def pair_text(self) -> str:
+        return f"{self.result.case.producer} to {self.result.case.consumer}"
+
+    @property
+    def way_in(self) -> tuple[str, str]:
+        """The consumer and its import: most causes are there."""
+        return self.result.case.consumer, self.result.case.import_
+
+    @cached_property
+    def path(self) -> tuple[str, ...]:
+        """The conversion, whatever the shape: what the diagnosis knows."""
+        case = self.result.case
+        return (*self.pair, case.export, case.import_, case.dtype, case.layout, case.device)
+
+    @cached_property
+    def spec(self) -> tuple[Any, ...]:
+        """The array that was converted."""
+        case = self.result.case
+        return case.shape, case.dtype, case.layout, case.device
+
+    @property
+    def size_bytes(self) -> int:
+        """0 where the dtype is not known."""
+        case = self.result.case
+        return math.prod(case.shape) * DTYPES.get(case.dtype, 0)
+
+    @property
+    def array(self) -> tuple[Any, ...]:
+        """The array and its pair: cases with the same can be compared."""
+        return (*self.pair, *self.spec)
+
+    @cached_property
+    def ready(self) -> TimeMeasure | None:
+        """The time per call, with its processes, if it is to be trusted."""
+        ready, host = self.result.ready_time, self.result.host_time
+        if self.result.status != "ok" or ready is None:
+            return None
+        if ready.same_as == "host_time" and host is not None and not ready.processes:
+            return ready.model_copy(update={"processes": host.processes})
+        return ready
+
+    @property
+    def cost_ns(self) -> float:
+        return self.ready.median_ns if self.ready is not None else math.inf
+
+    @property
+    def modes_ns(self) -> tuple[float, float]:
+        """The time in its fastest and in its slowest mode: twice :attr:`cost_ns` without modes."""
+        return self.ready.modes_ns if self.ready is not None else (math.inf, math.inf)
+
+    @property
+    def owner(self) -> str | None:
+        return self.result.ownership.verdict if self.result.ownership else None
+
+    @cached_property
+    def owners(self) -> tuple[tuple[str, Evidence], ...]:
+        return seen(self.result.ownership)
+
+    @property
+    def promise(self) -> str | None:
+        return self.result.case.promise
+
+    @property
+    def forbids_copy(self) -> bool:
+        """Whether documentation or code ask for no copy: it is nothing to offer as one."""
+        return self.promise == "view" or says_no_copy(self.code)
+
+    @property
+    def ends_whole(self) -> bool:
+        """Whether the consumer has nothing to wait for: its calls return when all is done."""
+        return self.ready is not None and self.ready.same_as == "host_time"
+
+    @property
+    def torn(self) -> bool:
+        """Whether a process saw the copy change with a write after the call had returned."""
+        return any(word == "unsafe" for word, _ in seen(self.result.early_write))
+
+    @cached_property
+    def breaches(self) -> int:
+        """In how many processes the documentation's word was not kept."""
+        broken = {"copy": "view", "view": "copy"}.get(self.promise or "")
+        # A view of another device's memory cannot be made, whatever is promised of one's own.
+        return sum(
+            word == broken and (word == "view" or _stays(evidence, self.result.case.device))
+            for word, evidence in self.owners
+        )
+
+    @cached_property
+    def tried_words(self) -> set[str]:
+        """What the instrument *alignment* saw where looks differ: views, copies, refusals."""
+        found = self.tried
+        if found is None or found.verdict not in ("dependent", "inconstant"):
+            return set()
+        looks = mapping(found.evidence.get("looks"))
+        words = {str(mapping(found.evidence.get(place)).get("verdict")) for place in PLACES}
+        lists = (looks.get(place) for place in PLACES)
+        return words | {str(word) for one in lists if isinstance(one, list) for word in one}
+
+    @property
+    def words_by_address(self) -> frozenset[str]:
+        """What the instrument *alignment* saw at either place, if each place has one answer."""
+        if self.tried is None or self.tried.verdict not in ("dependent", "independent"):
+            return frozenset()
+        looks = (mapping(self.tried.evidence.get(place)) for place in PLACES)
+        return frozenset(str(look.get("verdict")) for look in looks)
+
+    @property
+    def tried_breach(self) -> bool:
+        """Whether it is documented to copy, and was a view when it was looked at apart."""
+        return self.promise == "copy" and "view" in self.tried_words
+
+    @property
+    def copies_elsewhere(self) -> bool:
+        """Whether it was a copy when it was looked at apart, whatever it is here."""
+        return "copy" in self.tried_words
+
+    @cached_property
+    def result_device(self) -> str | None:
+        """Where every process found the result; None where that is not known."""
+        devices = {str(evidence.get("result_device")) for _, evidence in self.owners}
+        device = devices.pop() if len(devices) == 1 else ""
+        return device if device in ANY_DEVICE else None
+
+    @property
+    def stays(self) -> bool:
+        """Whether the result is known to be on the device of the source."""
+        return self.result_device == self.result.case.device
+
+    @cached_property
+    def changed(self) -> Evidence:
+        """What did not survive the conversion."""
+        wrong = [evidence for word, evidence in seen(self.result.values) if word == "wrong"]
+        return mapping(wrong[0].get("changed")) if wrong else {}
+
+    @property
+    def right(self) -> bool:
+        return self.result.values is not None and self.result.values.verdict == "ok"
+
+    @cached_property
+    def writable(self) -> Evidence:
+        """``source`` and ``result``: true, false, or unknown."""
+        return next((mapping(evidence.get("writable")) for _, evidence in self._values()), {})
+
+    def _values(self) -> Iterator[tuple[str, Evidence]]:
+        yield from seen(self.result.values)
+
+    @property
+    def loses_read_only(self) -> bool:
+        lost = self.writable.get("source") is False and self.writable.get("result") is True
+        return lost and self.owner == "view"
+
+    @property
+    def keeps_read_only(self) -> bool:
+        kept = self.writable.get("source") is False and self.writable.get("result") is False
+        return kept and self.owner == "view"
+
+    @property
+    def order(self) -> str | None:
+        return self.result.ordering.verdict if self.result.ordering else None
+
+    @property
+    def waits(self) -> str | None:
+        """The word of :data:`WAITS` for what the call waits for, also where it is a race."""
+        return waits(self.result.ordering)
+
+    @property
+    def loaded(self) -> tuple[float, float] | None:
+        """The call's host time behind the longest queue, and the length of that queue."""
+        found = mapping(self.result.ordering.evidence.get("loaded")) if self.result.ordering else {}
+        host, queued = number(found.get("host_ns")), number(found.get("queued_ns"))
+        return None if host is None or queued is None or queued <= 0 else (host, queued)
+
+    @property
+    def peak_arrays(self) -> float | None:
+        peak = self.result.peak_memory
+        return number(peak.evidence.get("arrays")) if peak and peak.verdict == "ok" else None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the loop timed what the framework keeps: a new array costs more."""
+        return _is(self.result.fresh_source, "kept")
+
+    @cached_property
+    def alignments(self) -> tuple[float, ...]:
+        """Bytes that divide the source's addresses, the least first; empty where a process does not
+        know.
+        """
+        found = [alignments(evidence) for _, evidence in self.owners]
+        return tuple(sorted({size for sizes in found for size in sizes})) if all(found) else ()
+
+    @property
+    def harmful(self) -> bool:
+        """Whether the diagnosis found something that no wait for the result mends."""
+        lost = _is(self.result.lifetime, "dangling", "retained")
+        return lost or self.order == "unordered"
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the diagnosis tried to look for such a thing, and could not tell; or the process
+        died of it.
+        """
+        died = any(map(_crashed, (self.result.early_write, self.result.peak_memory)))
+        return died or _is(self.result.lifetime, "unknown") or self.order == "unknown"
+
+
+def _stays(evidence: Evidence, device: str) -> bool:
+    return evidence.get("result_device") == device
+
+
+def _crashed(verdict: Verdict | None) -> bool:
+    return (
+        _is(verdict, "unknown")
+        and verdict is not None
+        and verdict.evidence.get("worker") == "crashed"
+    )
+
+
+def _is(verdict: Verdict | None, *words: str) -> bool:
+    return verdict is not None and verdict.verdict in words

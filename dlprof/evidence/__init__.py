@@ -1,0 +1,1 @@
+"""A finding made public: reproducers, tickets, redaction."""

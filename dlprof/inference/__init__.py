@@ -1,0 +1,43 @@
+"""Steps of inference: frameworks that run a model, and what they do with its output's memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import PurePath
+
+from dlprof.inference.base import Steps
+from dlprof.inference.onnxruntime import OnnxRuntimeSteps
+from dlprof.inference.torch import TorchSteps
+from dlprof.inference.torch_tensorrt import TorchTensorRTSteps
+
+PREFIX = "step:"
+"""Of a source of probes: it and JSON name a framework and a model."""
+
+KNOWN: Mapping[str, type[Steps]] = {
+    kind.name: kind for kind in (TorchSteps, OnnxRuntimeSteps, TorchTensorRTSteps)
+}
+
+
+def reference(framework: str, model_file: str = "", threads: int = 0) -> str:
+    """The source of the steps of ``framework``, as :func:`dlprof.worker.loading.load` takes it."""
+    return PREFIX + json.dumps({"framework": framework, "model": model_file, "threads": threads})
+
+
+def name_of(framework: str, model_file: str = "") -> str:
+    """What the steps are called: ``torch``, or ``onnxruntime:net.onnx`` with a model's file."""
+    return f"{framework}:{PurePath(model_file).name}" if model_file else framework
+
+
+def load(source: str) -> Steps:
+    """The steps of a source that :func:`reference` wrote."""
+    fields = json.loads(source.removeprefix(PREFIX))
+    kind = KNOWN[fields["framework"]]
+    members = {
+        "name": name_of(kind.name, fields["model"]),
+        "aliases": (),
+        "model_file": fields["model"],
+        "threads": fields["threads"],
+    }
+    found: Steps = type(kind.__name__, (kind,), members)()
+    return found

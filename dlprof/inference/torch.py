@@ -1,0 +1,132 @@
+"""Steps of PyTorch: ``out=``, a copied output, two buffers, and CUDA graphs.
+
+A model of one's own is a Python file that defines ``model``, called with the input. What takes no
+``out=`` refuses the strategies that hand it one, in its own words.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dlprof.inference.base import FRESH, Allocated, Steps, strategy
+from dlprof.inference.model import TORCH
+from dlprof.probes.base import ANY_DEVICE, ArraySpec, Import, Unsupported
+from dlprof.probes.torch import Torch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BUFFER = "buffer = torch.empty_like(output)"
+GRAPH = """\
+source, stream = torch.empty_like(x), torch.cuda.Stream()
+source.copy_(x)
+stream.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(stream):
+    model(source)
+torch.cuda.current_stream().wait_stream(stream)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    buffer = model(source)"""
+
+
+class TorchSteps(Steps):
+    framework = Torch()
+    name = Torch.name
+    aliases: ClassVar[tuple[str, ...]] = Torch.aliases
+    module = Torch.module
+    distributions: ClassVar[tuple[str, ...]] = Torch.distributions
+    devices: ClassVar[tuple[str, ...]] = ANY_DEVICE
+    suffix = ".py"
+    setup = "import itertools\nimport runpy\nimport torch\ntorch.set_grad_enabled(False)"
+    imports: ClassVar[tuple[Import, ...]] = (
+        strategy(FRESH, "y = model({x})"),
+        strategy("persistent", "y = model({x}, out=buffer)", BUFFER),
+        strategy("copied", "y = buffer.copy_(model({x}))", BUFFER),
+        strategy(
+            "two-buffers",
+            "y = model({x}, out=next(buffers))",
+            "buffers = itertools.cycle((torch.empty_like(output), torch.empty_like(output)))",
+        ),
+        strategy(
+            "ahead",
+            "y = model({x}, out=following); following = torch.empty_like(y)",
+            "following = torch.empty_like(output)",
+        ),
+        strategy("cuda-graph", "source.copy_({x}); graph.replay(); y = buffer", GRAPH),
+    )
+
+    def create(self, spec: ArraySpec, seed: int = 0) -> str:
+        values = f"torch.randn({spec.shape}, generator=torch.Generator().manual_seed({seed}))"
+        if "int" in spec.dtype or spec.dtype == "bool":
+            values = f"({values} > 0)"
+        return f"x = {values}.to('{spec.device}', torch.{spec.dtype})"
+
+    def load(self, spec: ArraySpec) -> str:
+        threads = f"torch.set_num_threads({self.threads})\n" if self.threads else ""
+        if not self.model_file:
+            return threads + TORCH
+        return (
+            f"{threads}model = runpy.run_path({self.model_file!r}).get('model')\n"
+            "if isinstance(model, torch.nn.Module):\n"
+            "    model = model.eval().to(x.device)"
+        )
+
+    def check(self, namespace: dict[str, Any]) -> None:
+        if not callable(namespace.get("model")):
+            raise Unsupported(f"{Path(self.model_file).name} defines no model that can be called")
+
+    def check_output(self, output: Any) -> None:
+        """Raise :class:`Unsupported` for an output that is no single tensor."""
+        import torch
+
+        if not isinstance(output, torch.Tensor):
+            raise Unsupported(
+                f"the model gives a {type(output).__name__}; a step of one tensor can be measured"
+            )
+
+    def check_strategy(self, name: str, device: str) -> None:
+        from dlprof.worker.cuda import driver_devices
+
+        if name == "cuda-graph" and device == "cpu":
+            found = driver_devices()
+            why = found if isinstance(found, str) else "the input is on the host"
+            raise Unsupported(f"a CUDA graph needs an input on a CUDA device: {why}")
+
+    def read(self, name: str) -> str:
+        return "float(y.sum())"
+
+    def count(self, device: str, run: Callable[[], None]) -> Allocated:
+        return _count_cuda(run) if device == "cuda" else _count_host(run)
+
+
+def _count_host(run: Callable[[], None]) -> Allocated:
+    import torch
+
+    with torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True
+    ) as profiler:
+        run()
+    with tempfile.TemporaryDirectory(prefix="dlprof-") as folder:
+        path = Path(folder, "trace.json")
+        profiler.export_chrome_trace(str(path))
+        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    sizes = [event["args"]["Bytes"] for event in events if event.get("name") == "[memory]"]
+    taken = [size for size in sizes if size > 0]
+    return Allocated(len(taken), sum(taken), "torch.profiler")
+
+
+def _count_cuda(run: Callable[[], None]) -> Allocated:
+    import torch
+
+    def seen() -> tuple[int, int]:
+        stats = torch.cuda.memory_stats()
+        return stats["allocation.all.allocated"], stats["allocated_bytes.all.allocated"]
+
+    before = seen()
+    run()
+    torch.cuda.synchronize()
+    after = seen()
+    return Allocated(after[0] - before[0], after[1] - before[1], "torch.cuda.memory_stats")

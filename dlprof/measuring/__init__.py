@@ -1,0 +1,1 @@
+"""From a request to a judged session: the way that every verb takes."""

@@ -1,0 +1,123 @@
+"""A user's own conversion, without a probe: from its text to a request like any other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dlprof.errors import Unmeasured, UsageError
+from dlprof.measuring.measuring import Request, inspect_interpreter
+from dlprof.plan.catalog import Catalog
+from dlprof.plan.pairing import Axes
+from dlprof.plan.settings import Settings
+from dlprof.probes.base import ANY_DEVICE
+from dlprof.runner.interpreter import Outcome, Worker
+from dlprof.worker.own_code import OwnCode, Side
+from dlprof.worker.statement import FaultyStatement, check_setup, check_source, normal, parse
+
+WHERE = {"start": "the start", "import": "the setup", "statement": "the statement"}
+NOBODY = {"name": "unknown", "module": "builtins", "probe": None}
+"""The consumer of a statement that gave nothing: the measurement says why."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the user typed. ``source`` is the name of the array, None where it is to be found."""
+
+    statement: str
+    setup: str = ""
+    source: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The source as Python reads it."""
+        return None if self.source is None else normal(self.source)
+
+    def check(self) -> None:
+        """Raise :class:`UsageError` for text that is not Python."""
+        try:
+            check_setup(self.setup)
+            tree = parse(self.statement)
+            if self.name is not None:
+                check_source(tree, self.name)
+        except FaultyStatement as fault:
+            raise UsageError(str(fault)) from None
+
+
+def request_for(
+    asked: Asked, settings: Settings, python: str, probe_files: tuple[str, ...] = ()
+) -> tuple[Request, Catalog]:
+    """Recognise a conversion; what to measure, and the catalog with its probes.
+
+    Raises :class:`UsageError` for text that makes no sense, and :class:`Unmeasured` where the setup
+    fails.
+    """
+    asked.check()
+    found = _recognise(asked, settings, python, probe_files)
+    own = _own_code(asked, found)
+    seen = found["source"]
+    request = Request(
+        pairs=((own.producer.name, own.consumer.name),),
+        axes=Axes((tuple(seen["shape"]),), (seen["dtype"],), (seen["layout"],), seen["device"]),
+        settings=settings,
+        python=python,
+        probe_files=(*probe_files, own.reference()),
+        command=("time", asked.statement),
+    )
+    return request, inspect_interpreter(python, request.probe_files)
+
+
+def _recognise(
+    asked: Asked, settings: Settings, python: str, probe_files: tuple[str, ...]
+) -> dict[str, Any]:
+    variables: dict[str, str] = {}
+    for probe in inspect_interpreter(python, probe_files).probes:
+        variables |= probe.variables
+    request = {
+        "do": "recognise",
+        "statement": asked.statement,
+        "setup": asked.setup,
+        "source": asked.name,
+        "sources": [f"file:{Path(path).absolute()}" for path in probe_files],
+    }
+    with Worker(python, variables) as worker:
+        outcome = worker.ask(request, settings.limit_s)
+    _check(outcome)
+    return outcome.parts
+
+
+def _check(outcome: Outcome) -> None:
+    fault = outcome.parts.get("fault")
+    if isinstance(fault, dict):
+        reason = " ".join(str(fault["reason"]).split())
+        kind = UsageError if fault["exit"] == UsageError.exit_code else Unmeasured
+        raise kind(reason if kind is UsageError else f"nothing could be measured: {reason}")
+    if "source" not in outcome.parts or "cut" not in outcome.parts:
+        reason = outcome.reason or outcome.status
+        for stage, words in WHERE.items():
+            reason = reason.removesuffix(f" during {stage}") + (
+                f" during {words}" if reason.endswith(f" during {stage}") else ""
+            )
+        raise Unmeasured(f"nothing could be measured: {reason}")
+    seen = outcome.parts["source"]
+    if seen["device"] not in ANY_DEVICE:
+        raise Unmeasured(
+            f"{seen['name']} is on the device {seen['device']!r}, and dlprof knows cpu and cuda"
+        )
+
+
+def _own_code(asked: Asked, found: dict[str, Any]) -> OwnCode:
+    result = found.get("result") or {"side": NOBODY, "array": False, "device": ""}
+    device = result["device"] if result["device"] in ANY_DEVICE else ""
+    return OwnCode(
+        setup=asked.setup,
+        source=found["source"]["name"],
+        export=found["cut"]["export"],
+        import_=found["cut"]["import_"],
+        protocol=found.get("protocol", "native"),
+        producer=Side(**found["source"]["side"]),
+        consumer=Side(**result["side"]),
+        result_device=device,
+        returns_array=result["array"],
+    )

@@ -1,0 +1,257 @@
+"""Plant known faults on this machine and see whether they are found; plant nothing and see nothing.
+
+The synthetic framework (:mod:`dlprof.synthetic`) is measured like any other, by the same workers,
+instruments and rules: on the host, where its queues are threads, and on a CUDA device, where they
+are streams. A fault counts as found only by its own rule on its own way in. A control counts as
+clean if nothing worse than an info is found of it. What could not be measured is neither.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+
+from dlprof.errors import MissingDevice
+from dlprof.measuring.measuring import SYNTHETIC, Measurement, Request, inspect_interpreter
+from dlprof.plan.catalog import Catalog
+from dlprof.plan.pairing import Axes
+from dlprof.plan.settings import Settings
+from dlprof.rules import Finding, findings
+from dlprof.runner.asker import Watcher
+from dlprof.runner.verify import why_unusable
+from dlprof.session import model as sessions
+from dlprof.session.model import Result
+from dlprof.synthetic.device.faults import PLANTS as DEVICE_PLANTS
+from dlprof.synthetic.faults import PLANTS, Plant
+
+SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=5.0, largest_bytes=1 << 20)
+CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)
+"""Each process makes a context and compiles the spin kernel, which takes longer than to measure."""
+ALARMS = ("warning", "error")
+NOT_MEASURED = ("unsupported", "invalid", "skipped")
+STOPPED = "the selftest was stopped"
+NOT_ASKED = "only the host was asked for"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found of one plant: rule ids of its warnings and errors, and whether that is right.
+
+    ``missed`` says that the planted rule was not among them, ``false_alarms`` are those of a
+    control. ``reason`` says why some of it was not measured; where that leaves the question open,
+    it is ``unmeasured``.
+    """
+
+    plant: Plant
+    found: tuple[str, ...]
+    reason: str | None = None
+
+    @property
+    def unmeasured(self) -> bool:
+        answered = self.false_alarms if self.plant.rule is None else self.is_found
+        return self.reason is not None and not answered
+
+    @property
+    def missed(self) -> bool:
+        return self.plant.rule is not None and not self.is_found and not self.unmeasured
+
+    @property
+    def false_alarms(self) -> tuple[str, ...]:
+        return self.found if self.plant.rule is None else ()
+
+    @property
+    def is_found(self) -> bool:
+        return self.plant.rule in self.found
+
+
+@dataclass(frozen=True)
+class Selftest:
+    """All outcomes, and what this machine's timers can tell apart."""
+
+    outcomes: tuple[Outcome, ...]
+    resolution_ns: float | None
+    noise: float | None
+    """Half width of the interval of the innocent view's time, relative to the time."""
+    stopped: bool = False
+    """Whether the user did not wait for the end; what was not measured by then is unmeasured."""
+
+    @property
+    def passed(self) -> bool:
+        return not any(outcome.missed or outcome.false_alarms for outcome in self.outcomes)
+
+    @property
+    def unmeasured(self) -> tuple[Outcome, ...]:
+        return tuple(outcome for outcome in self.outcomes if outcome.unmeasured)
+
+
+def run(python: str, folder: Path, watcher: Watcher, plants: Sequence[Plant] = PLANTS) -> Selftest:
+    """Measure every plant under ``python``; the sessions stay in ``folder``.
+
+    A plant that was missed is measured once more: where other programs take most of the processors,
+    the smallest are within what processes differ by. Where the user stops it, what was measured by
+    then is judged.
+    """
+    catalog = inspect_interpreter(python, (SYNTHETIC,))
+    outcomes: list[Outcome] = []
+    results: list[Result] = []
+    stopped = False
+    for number, group in enumerate(_groups(plants)):
+        path = folder / f"selftest-{number}.json"
+        try:
+            if not stopped:
+                _measure(group, catalog, path, watcher)
+        except KeyboardInterrupt:
+            stopped = True
+        found = sessions.load(path).results if path.exists() else []
+        judged = list(judge(group, found, findings(found), stopped))
+        results += found
+        missed = [outcome.plant for outcome in judged if outcome.missed]
+        if missed and not stopped:
+            again = folder / f"selftest-{number}-again.json"
+            try:
+                _measure(missed, catalog, again, watcher)
+            except KeyboardInterrupt:
+                stopped = True
+            judged = _with_second(judged, missed, again)
+        outcomes += judged
+    order = {plant.consumer: index for index, plant in enumerate(plants)}
+    outcomes.sort(key=lambda outcome: order[outcome.plant.consumer])
+    return Selftest(tuple(outcomes), resolution_ns(results), noise(results), stopped)
+
+
+def _with_second(first: Sequence[Outcome], missed: Sequence[Plant], path: Path) -> list[Outcome]:
+    """The outcomes, with those of the plants that were found when they were measured again."""
+    results = sessions.load(path).results if path.exists() else []
+    second = {one.plant: one for one in judge(missed, results, findings(results))}
+    return [
+        second[one.plant] if one.missed and second[one.plant].is_found else one for one in first
+    ]
+
+
+def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str | None]:
+    """What to plant, and why nothing on a device where that is so.
+
+    On the host, and on a CUDA device where there is one; ``device`` asks for one of them alone.
+    Raises :class:`MissingDevice` where it cannot be had.
+    """
+    if device == "cpu":
+        return PLANTS, NOT_ASKED
+    no_streams = why_no_streams(inspect_interpreter(python, (SYNTHETIC,)))
+    if device == "cuda":
+        if no_streams:
+            raise MissingDevice(f"cuda cannot be measured: {no_streams}")
+        return DEVICE_PLANTS, None
+    return (PLANTS if no_streams else (*PLANTS, *DEVICE_PLANTS)), no_streams
+
+
+def why_no_streams(catalog: Catalog) -> str | None:
+    """Why nothing can be planted on a device in this interpreter; None if it can."""
+    no_cuda = catalog.interpreter.get("no_cuda")
+    if no_cuda:
+        return str(no_cuda)
+    probe = catalog.named("synthetic-cuda")
+    if not probe.found:
+        return f"{probe.requirement} is not installed: {catalog.install_command(probe)}"
+    return why_unusable(catalog, probe, "cuda")
+
+
+def judge(
+    plants: Sequence[Plant],
+    results: Sequence[Result],
+    found: Sequence[Finding],
+    stopped: bool = False,
+) -> Iterator[Outcome]:
+    """The outcome of each plant from the findings of its session, which may have been stopped."""
+    for plant in plants:
+        wanted = {
+            index
+            for index, result in enumerate(results)
+            if plant.consumer in (result.case.consumer, result.case.producer)
+        }
+        rules = {
+            finding.rule
+            for finding in found
+            if wanted & set(finding.results)
+            and (finding.severity in ALARMS or finding.rule == plant.rule)
+        }
+        measured = [results[index] for index in sorted(wanted)]
+        reason = _why_not_measured(measured)
+        if stopped and not (measured and all(_is_finished(plant, one) for one in measured)):
+            reason = STOPPED
+        yield Outcome(plant, tuple(sorted(rules)), reason)
+
+
+def _is_finished(plant: Plant, result: Result) -> bool:
+    """Whether all rounds and the diagnosis of a case were measured, or nothing more can be."""
+    if result.status != "ok":
+        return result.status != "skipped"
+    settings = _settings(plant)
+    diagnosed = not settings.diagnose or result.ordering is not None or result.lifetime is not None
+    return len(result.rounds) >= settings.rounds and diagnosed and result.interrupted is None
+
+
+def _why_not_measured(results: Sequence[Result]) -> str | None:
+    left = [result for result in results if result.status in NOT_MEASURED]
+    return f"{left[0].status}: {left[0].reason or 'no reason given'}" if left else None
+
+
+def resolution_ns(results: Sequence[Result]) -> float | None:
+    """Median of what the phases' timer cannot tell from nothing, in ns."""
+    known = [
+        result.phases.resolution_ns
+        for result in results
+        if result.phases is not None and result.phases.resolution_ns is not None
+    ]
+    return statistics.median(known) if known else None
+
+
+def noise(results: Sequence[Result]) -> float | None:
+    """Median half width of the intervals of innocent views, relative to their times."""
+    widths = [
+        (measure.ci95_ns[1] - measure.ci95_ns[0]) / 2 / measure.median_ns
+        for result in results
+        if result.case.import_ == "view"
+        and (measure := result.host_time) is not None
+        and measure.ci95_ns is not None
+    ]
+    return statistics.median(widths) if widths else None
+
+
+def _groups(plants: Sequence[Plant]) -> list[list[Plant]]:
+    """Plants that can be measured in one run: those on the same arrays, in the same loops."""
+
+    def arrays(plant: Plant) -> tuple[object, ...]:
+        return plant.device, plant.shape, plant.dtypes, plant.layouts, plant.placements
+
+    return [list(group) for _, group in groupby(sorted(plants, key=arrays), key=arrays)]
+
+
+def _settings(plant: Plant) -> Settings:
+    """In loops only the loops are looked at: the ways themselves are diagnosed elsewhere."""
+    settings = SETTINGS if plant.device == "cpu" else CUDA_SETTINGS
+    alone = plant.placements == settings.placements
+    return replace(settings, placements=plant.placements, diagnose=alone)
+
+
+def _measure(plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Watcher) -> None:
+    pairs = [(plant.producer, plant.consumer) for plant in plants]
+    pairs += [(plant.consumer, plant.producer) for plant in plants if plant.name == "asymmetric"]
+    request = Request(
+        pairs=tuple(pairs),
+        axes=Axes(
+            shapes=(plants[0].shape,),
+            dtypes=plants[0].dtypes,
+            layouts=plants[0].layouts,
+            device=plants[0].device,
+        ),
+        settings=_settings(plants[0]),
+        python=catalog.python,
+        probe_files=(SYNTHETIC,),
+        command=("selftest",),
+    )
+    with closing(Measurement(request, catalog, path, watcher)) as measurement:
+        measurement.run()

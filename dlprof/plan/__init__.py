@@ -1,0 +1,1 @@
+"""From a request to cases: axes, paths, settings. Nothing is started here."""

@@ -1,0 +1,181 @@
+"""The probes of one interpreter, as the parent knows them: declarations, never code."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import platform
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+from dlprof._version import __version__
+from dlprof.errors import MissingFramework, UsageError
+
+ASKED_FOR = ("code:", "file:", "step:")
+"""Sources of probes that the user named."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """An export or an import, as declared (see ``dlprof.probes.base``)."""
+
+    name: str
+    protocols: tuple[str, ...]
+    code: str
+    devices: tuple[str, ...]
+    promise: str | None
+    note: str
+    producers: tuple[str, ...] = ()
+    setup: str = ""
+    array: str = "x"
+    """The name of the source in what is shown; a user's own code may call it otherwise."""
+
+
+@dataclass(frozen=True)
+class ProbeInfo:
+    """One framework: what its probe declares, and what is installed."""
+
+    source: str
+    name: str
+    aliases: tuple[str, ...]
+    module: str
+    found: bool
+    version: str | None
+    distribution: str | None
+    requirement: str
+    variables: dict[str, str]
+    devices: tuple[str, ...]
+    exports: tuple[Way, ...]
+    imports: tuple[Way, ...]
+    c_exchange_api: bool | None = None
+    """Whether the array type has it, as far as the installed files say."""
+    also: dict[str, str] = field(default_factory=dict)
+    """Version of each further distribution that does its work."""
+
+    @property
+    def reference(self) -> tuple[str, str]:
+        """What a worker needs to find the probe."""
+        return self.source, self.name
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All probes of an interpreter, and what is known of it and its machine.
+
+    ``faults`` says of each source of probes that could not be loaded, why.
+    """
+
+    python: str
+    interpreter: dict[str, Any]
+    probes: tuple[ProbeInfo, ...]
+    faults: dict[str, str]
+
+    def named(self, word: str) -> ProbeInfo:
+        """The probe of a name or alias. Raises :class:`UsageError` with the nearest one."""
+        for probe in self.probes:
+            if word.lower() in (probe.name.lower(), *(alias.lower() for alias in probe.aliases)):
+                return probe
+        known = [name for probe in self.probes for name in (probe.name, *probe.aliases)]
+        near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
+        raise UsageError(f"there is no framework {word!r}: {hint}")
+
+    def installed(self, word: str) -> ProbeInfo:
+        """As :meth:`named`; raises :class:`MissingFramework` with the pip command."""
+        probe = self.named(word)
+        if not probe.found:
+            raise MissingFramework(f"{probe.name} is not installed: {self.install_command(probe)}")
+        return probe
+
+    def install_command(self, probe: ProbeInfo) -> str:
+        """What to type so that the measured interpreter has the framework."""
+        pip = "pip" if same_interpreter(self.python) else f"{self.python} -m pip"
+        return f"{pip} install {probe.requirement}"
+
+    def packages(self) -> dict[str, str]:
+        """Version of every distribution that was found, and of the libraries of frameworks."""
+        found: dict[str, str] = {}
+        for probe in self.probes:
+            if probe.distribution and probe.version:
+                found |= {probe.distribution: probe.version, **probe.also}
+        return found
+
+    def libraries(self) -> dict[str, str]:
+        """For each distribution that does a framework's work, the framework's name."""
+        return {name: probe.name for probe in self.probes if probe.version for name in probe.also}
+
+
+def catalog_from(python: str, answer: dict[str, Any]) -> Catalog:
+    """Make the catalog from a worker's ``inspect`` answer.
+
+    A probe file, or a user's own code, stands before probes of the same name that are installed.
+    Raises :class:`UsageError` where two others claim one name.
+    """
+    probes = tuple(_probe(entry) for entry in answer["probes"])
+    named = {probe.name for probe in probes if probe.source.startswith(ASKED_FOR)}
+    probes = tuple(
+        probe for probe in probes if probe.source.startswith(ASKED_FOR) or probe.name not in named
+    )
+    seen: dict[str, ProbeInfo] = {}
+    for probe in probes:
+        for word in {probe.name.lower(), *(alias.lower() for alias in probe.aliases)}:
+            if word in seen:
+                raise UsageError(
+                    f"two probes are named {word!r}: {seen[word].source} and {probe.source}"
+                )
+            seen[word] = probe
+    return Catalog(python, answer["interpreter"], probes, answer["faults"])
+
+
+def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
+    """The session's record of the measured interpreter."""
+    return {
+        **catalog.interpreter,
+        "dlprof": __version__,
+        "parent_python": platform.python_version(),
+        "gpus": catalog.interpreter.get("gpus", []),
+        "packages": catalog.packages(),
+        "libraries": catalog.libraries(),
+        "variables": variables,
+    }
+
+
+def _probe(entry: dict[str, Any]) -> ProbeInfo:
+    plain = {**entry, "aliases": tuple(entry["aliases"]), "devices": tuple(entry["devices"])}
+    plain["exports"] = tuple(_way(way) for way in entry["exports"])
+    plain["imports"] = tuple(_way(way) for way in entry["imports"])
+    return ProbeInfo(**plain)
+
+
+def _way(entry: dict[str, Any]) -> Way:
+    return Way(
+        name=entry["name"],
+        protocols=tuple(entry["protocols"]),
+        code=entry["code"],
+        devices=tuple(entry["devices"]),
+        promise=entry["promise"],
+        note=entry["note"],
+        producers=tuple(entry.get("producers", ())),
+        setup=entry.get("setup", ""),
+        array=entry.get("array", "x"),
+    )
+
+
+def pairs_of(catalog: Catalog, device: str) -> tuple[tuple[str, str], ...]:
+    """Every pair of installed frameworks that can own arrays on ``device`` (``auto``: any here).
+
+    Host memory that takes nothing in is no framework.
+    """
+    no_cuda = bool(catalog.interpreter.get("no_cuda"))
+    usable = {"cpu": {"cpu"}, "cuda": {"cuda"}}.get(device, {"cpu"} if no_cuda else {"cpu", "cuda"})
+    able = [
+        probe.name
+        for probe in catalog.probes
+        if probe.found and probe.imports and usable & set(probe.devices)
+    ]
+    return tuple((producer, consumer) for producer in able for consumer in able)
+
+
+def same_interpreter(python: str) -> bool:
+    return os.path.abspath(python) == os.path.abspath(sys.executable)  # noqa: PTH100 - resolving would leave the venv

@@ -1,0 +1,302 @@
+"""From a request to cases: pair exports with imports, and spread them over the axes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+from typing import Any
+
+from dlprof.errors import MissingDevice, Unmeasured, UsageError
+from dlprof.plan.catalog import Catalog, ProbeInfo, Way
+from dlprof.probes.base import DTYPES, Protocol, written
+
+
+@dataclass(frozen=True)
+class Path:
+    """An export and an import that speak the same protocol.
+
+    ``code`` is what a user would type, with ``{dtype}`` and ``{shape}`` where those stand in it.
+    """
+
+    export: Way
+    import_: Way
+    protocol: str
+    code: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.export.name}->{self.import_.name}"
+
+    def written(self, dtype: str, shape: tuple[int, ...]) -> str:
+        """The code for an array of this dtype and shape."""
+        exported = written(self.export.code, self.export.array, dtype, shape)
+        return written(self.import_.code, exported, dtype, shape)
+
+    @property
+    def promise(self) -> str | None:
+        """What the documentation of both halves together promises: "copy", "view" or nothing.
+
+        One half that copies makes the whole a copy; a view needs two.
+        """
+        halves = [_promise(self.export), _promise(self.import_)]
+        if "copy" in halves:
+            return "copy"
+        return "view" if halves == ["view", "view"] else None
+
+
+def _promise(way: Way) -> str | None:
+    return "view" if way.code == "{x}" else way.promise
+
+
+@dataclass(frozen=True)
+class Case:
+    """A path with a shape, dtype, layout and device."""
+
+    producer: ProbeInfo
+    consumer: ProbeInfo
+    path: Path
+    shape: tuple[int, ...]
+    dtype: str
+    layout: str
+    device: str
+    environment: str = ""
+    """The name of the interpreter, where a scenario has several."""
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        return self.producer.name, self.consumer.name
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is a step of inference, and converts nothing; see ``dlprof.inference``."""
+        return self.path.protocol == Protocol.STEP
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all elements; 0 for a dtype that is not known."""
+        return math.prod(self.shape) * DTYPES.get(self.dtype, 0)
+
+    @property
+    def code(self) -> str:
+        """What a user would type for this array."""
+        return self.path.written(self.dtype, tuple(self.shape))
+
+    def record(self) -> dict[str, Any]:
+        """The case in the session's words."""
+        return {
+            "producer": self.producer.name,
+            "export": self.path.export.name,
+            "consumer": self.consumer.name,
+            "import": self.path.import_.name,
+            "protocol": self.path.protocol,
+            "code": self.code,
+            "shape": self.shape,
+            "dtype": self.dtype,
+            "layout": self.layout,
+            "device": self.device,
+            "promise": self.path.promise,
+            "setup": self.path.import_.setup,
+            "source": self.path.export.array,
+        }
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What to spread each path over; ``device`` may be ``auto``.
+
+    Where there are ``devices``, they are several, and ``device`` counts for nothing.
+    """
+
+    shapes: tuple[tuple[int, ...], ...] = ((1024, 1024),)
+    dtypes: tuple[str, ...] = ("float32",)
+    layouts: tuple[str, ...] = ("C",)
+    device: str = "auto"
+    devices: tuple[str, ...] = ()
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return self.devices or (self.device,)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def paths(producer: ProbeInfo, consumer: ProbeInfo, device: str) -> list[Path]:
+    """Every export with every import that speaks its protocol, for a source array on ``device``.
+
+    Paths with the same code are one path: one with a promise, and then the protocol that the import
+    names first; a path whose code is the bare array converts nothing and is none.
+    """
+    found: dict[str, Path] = {}
+    for export, import_ in product(producer.exports, consumer.imports):
+        if device not in export.devices or device not in import_.devices:
+            continue
+        if import_.producers and producer.name not in import_.producers:
+            continue
+        code = written(import_.code, written(export.code, export.array))
+        for protocol in export.protocols:
+            if protocol not in import_.protocols or code == export.array:
+                continue
+            path = Path(export, import_, protocol, code)
+            if code not in found or _rank(path) < _rank(found[code]):
+                found[code] = path
+    return list(found.values())
+
+
+def _rank(path: Path) -> tuple[bool, int]:
+    return path.promise is None, path.import_.protocols.index(path.protocol)
+
+
+def choose(found: Iterable[Path], globs: Sequence[str]) -> list[Path]:
+    """The paths that any glob matches, by name (``tensor->from_dlpack``) or by code."""
+    if not globs:
+        return list(found)
+    return [path for path in found if any(matches(path, glob) for glob in globs)]
+
+
+def matches(path: Path, glob: str) -> bool:
+    """Whether ``glob`` matches the path's name or its code, or is its code for some array."""
+    text = re.escape(path.code).replace(r"\{dtype\}", ".+").replace(r"\{shape\}", ".+")
+    return (
+        fnmatchcase(path.name, glob)
+        or fnmatchcase(path.code, glob)
+        or re.fullmatch(text, glob) is not None
+    )
+
+
+def unmatched(found: Targets, globs: Sequence[str]) -> list[str]:
+    """The globs that match no path of any target."""
+    known = [
+        path
+        for target in found.found
+        for path in paths(target.producer, target.consumer, target.device)
+    ]
+    return [glob for glob in globs if not any(matches(path, glob) for path in known)]
+
+
+def choose_device(
+    producer: ProbeInfo, consumer: ProbeInfo, catalog: Catalog, asked: str
+) -> tuple[str, str]:
+    """The device of the source array, and why.
+
+    cuda where both frameworks can own arrays there and this machine has one, else cpu, else the
+    only device the producer has. Raises :class:`Unmeasured` where ``asked`` cannot be had:
+    :class:`MissingDevice` where the machine lacks it.
+    """
+    no_cuda = catalog.interpreter.get("no_cuda")
+    if asked == "cuda" and no_cuda:
+        raise MissingDevice(f"cuda cannot be measured: {no_cuda}")
+    if no_cuda and "cpu" not in consumer.devices:
+        raise MissingDevice(f"{consumer.name} has arrays on cuda only, and {no_cuda}")
+    if asked != "auto":
+        if asked not in producer.devices:
+            raise Unmeasured(f"{producer.name} has no arrays on {asked}")
+        own = producer.source.startswith("code:")
+        return asked, "where the setup made the array" if own else "asked for"
+    if "cuda" in producer.devices and "cuda" in consumer.devices and not no_cuda:
+        return "cuda", "both frameworks can use it"
+    if "cpu" not in producer.devices:
+        if no_cuda:
+            raise MissingDevice(f"{producer.name} has arrays on cuda only, and {no_cuda}")
+        return "cuda", f"{producer.name} has arrays nowhere else"
+    if no_cuda:
+        return "cpu", no_cuda
+    only_cpu = " and ".join(
+        probe.name for probe in (producer, consumer) if "cuda" not in probe.devices
+    )
+    return "cpu", f"{only_cpu} cannot own arrays on cuda"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A pair on a device, and why there."""
+
+    producer: ProbeInfo
+    consumer: ProbeInfo
+    device: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Where pairs are measured, and in words which cannot be measured where, of ``nowhere``."""
+
+    found: tuple[Target, ...]
+    refused: tuple[str, ...] = ()
+    nowhere: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def device_reasons(self) -> str:
+        """Which device was chosen and why; several pairs may have chosen differently."""
+        reasons = (f"on {target.device}: {target.reason}" for target in self.found)
+        return "; ".join(dict.fromkeys(reasons))
+
+
+def targets(pairs: Iterable[tuple[ProbeInfo, ProbeInfo]], catalog: Catalog, axes: Axes) -> Targets:
+    """Each pair on each device that was asked for.
+
+    One that cannot be measured there is left out. Raises :class:`Unmeasured` where that is all.
+    """
+    found: dict[tuple[int, str], Target] = {}
+    refused: dict[str, Unmeasured] = {}
+    nowhere: dict[tuple[str, str], None] = {}
+    for (number, (producer, consumer)), asked in product(enumerate(pairs), axes.asked):
+        try:
+            device, reason = choose_device(producer, consumer, catalog, asked)
+        except Unmeasured as error:
+            refused.setdefault(f"{producer.name} → {consumer.name}: {error}", error)
+            nowhere[producer.name, consumer.name] = None
+            continue
+        found.setdefault((number, device), Target(producer, consumer, device, reason))
+    if refused and not found:
+        raise next(iter(refused.values()))
+    return Targets(tuple(found.values()), tuple(refused), tuple(nowhere))
+
+
+def cases(
+    pairs: Iterable[tuple[ProbeInfo, ProbeInfo]],
+    catalog: Catalog,
+    axes: Axes,
+    globs: Sequence[str] = (),
+    environment: str = "",
+) -> list[Case]:
+    """All cases, in a fixed order. Raises :class:`UsageError` where the globs match no path."""
+    found = list(_cases(targets(pairs, catalog, axes), axes, globs, environment))
+    if not found:
+        raise UsageError(
+            f"no path matches {', '.join(globs)}; 'dlprof paths PRODUCER CONSUMER' lists them"
+            if globs
+            else "the frameworks share no protocol on this device"
+        )
+    return found
+
+
+def count(found: Targets, axes: Axes, globs: Sequence[str]) -> int:
+    """How many cases there would be, without making them."""
+    arrays = len(axes.shapes) * len(axes.dtypes) * len(axes.layouts)
+    return arrays * sum(len(_chosen(target, globs)) for target in found.found)
+
+
+def _cases(found: Targets, axes: Axes, globs: Sequence[str], environment: str) -> Iterator[Case]:
+    for target in found.found:
+        chosen = _chosen(target, globs)
+        for shape, dtype, layout in product(axes.shapes, axes.dtypes, axes.layouts):
+            for path in chosen:
+                yield Case(
+                    target.producer,
+                    target.consumer,
+                    path,
+                    shape,
+                    dtype,
+                    layout,
+                    target.device,
+                    environment,
+                )
+
+
+def _chosen(target: Target, globs: Sequence[str]) -> list[Path]:
+    return choose(paths(target.producer, target.consumer, target.device), globs)

@@ -1,0 +1,113 @@
+"""Steps of inference, from what the user named to a request like any other."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dlprof import inference
+from dlprof.errors import UsageError
+from dlprof.inference.model import UNITS
+from dlprof.plan.pairing import Axes
+from dlprof.session import files
+
+DEFAULT_SHAPES = ((1, UNITS), (1024, UNITS), (16384, UNITS))
+"""Inputs of the built-in model: one row, and outputs of 256 KiB and 4 MiB."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A framework, and the file of a model; the built-in one where there is none.
+
+    ``threads`` is how many it may use on the host; 0 leaves it the choice.
+    """
+
+    framework: str
+    model: str = ""
+    threads: int = 0
+
+    @property
+    def name(self) -> str:
+        return inference.name_of(self.framework, self.model)
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """A step converts nothing: its framework stands on both sides."""
+        return self.name, self.name
+
+    @property
+    def source(self) -> str:
+        return inference.reference(self.framework, self.model, self.threads)
+
+
+def asked(
+    words: Iterable[str], model: str | None, threads: int = 0, folder: Path | None = None
+) -> tuple[Asked, ...]:
+    """What frameworks of these names and a model come to; without names, those that can run it.
+
+    A relative model begins at ``folder``. Raises :class:`UsageError`.
+    """
+    path = _model_path(model, folder) if model is not None else ""
+    named = [framework(word) for word in words]
+    for name in named:
+        _check_suffix(name, path)
+    found = named or [name for name in inference.KNOWN if _takes(name, path)]
+    if not found:
+        raise UsageError(f"the model {path} is neither {_suffixes()}, so no framework can run it")
+    return tuple(dict.fromkeys(Asked(name, path, threads) for name in found))
+
+
+def framework(word: str) -> str:
+    """The framework of a name or alias. Raises :class:`UsageError` with the nearest one."""
+    names = {
+        alias.lower(): name
+        for name, kind in inference.KNOWN.items()
+        for alias in (name, *kind.aliases)
+    }
+    if word.lower() in names:
+        return names[word.lower()]
+    near = difflib.get_close_matches(word.lower(), names, n=1)
+    known = f"known are {', '.join(inference.KNOWN)}"
+    hint = f"did you mean {names[near[0]]!r}?" if near else known
+    raise UsageError(f"dlprof measures no steps of {word!r}: {hint}")
+
+
+def check_distinct(wanted: Sequence[Asked]) -> None:
+    """Raises :class:`UsageError` where two different steps would be told by one name."""
+    for index, one in enumerate(wanted):
+        if any(one.name == other.name for other in wanted[:index]):
+            raise UsageError(f"two steps are called {one.name}: give their model files other names")
+
+
+def default_axes(model: str | None, named: bool) -> Axes:
+    """The axes of steps where the user says nothing; ``named`` is whether he gives a shape.
+
+    Raises :class:`UsageError` for a model of one's own without a shape.
+    """
+    if model is not None and not named:
+        raise UsageError("name the shape of the model's input, such as --shape 1x3x224x224")
+    return Axes(shapes=DEFAULT_SHAPES)
+
+
+def _model_path(model: str, folder: Path | None) -> str:
+    path = (folder or Path()) / files.at_home(Path(model))
+    if not path.is_file():
+        raise UsageError(f"there is no model file {model}")
+    return str(path.absolute())
+
+
+def _takes(name: str, path: str) -> bool:
+    return not path or Path(path).suffix.lower() == inference.KNOWN[name].suffix
+
+
+def _check_suffix(name: str, path: str) -> None:
+    if not _takes(name, path):
+        raise UsageError(
+            f"{name} runs models in {inference.KNOWN[name].suffix} files, and not {Path(path).name}"
+        )
+
+
+def _suffixes() -> str:
+    return " nor ".join(dict.fromkeys(kind.suffix for kind in inference.KNOWN.values()))

@@ -1,0 +1,112 @@
+"""``--fail-on RULE|SEVERITY``: which findings end in exit code 1."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
+from dlprof.plan.axes import split
+from dlprof.probes.base import Protocol
+from dlprof.rules import NEEDS, RULES
+from dlprof.rules.finding import SEVERITIES
+from dlprof.rules.looked import NO_CONVERSION, lack
+from dlprof.session.model import FindingRecord, Result
+
+
+@dataclass(frozen=True)
+class FailOn:
+    """Rule ids, and severities with all that are worse."""
+
+    rules: frozenset[str]
+    severities: frozenset[str]
+
+    def fails(self, finding: FindingRecord) -> bool:
+        """Whether such a finding is not allowed."""
+        return finding.rule in self.rules or finding.severity in self.severities
+
+    @property
+    def blind(self) -> tuple[str, ...]:
+        """The rules named that find nothing without the diagnosis."""
+        return tuple(rule for rule in NEEDS if rule in self.rules)
+
+    def check_asked(self, left_out_by: str, add: str = "add --diagnose") -> None:
+        """Raise :class:`UsageError` where a rule is named that a run without the diagnosis cannot
+        find, which ``left_out_by`` leaves out; ``add`` says what helps.
+        """
+        if self.blind:
+            named = ", ".join(self.blind)
+            need = "needs" if len(self.blind) == 1 else "need"
+            raise UsageError(
+                f"--fail-on {named} {need} the diagnosis, which {left_out_by} leaves out; {add}"
+            )
+
+    def unlooked(self) -> str:
+        """Without the diagnosis: which findings of the severities nobody looked for, in words;
+        empty where no severity is named.
+        """
+        if not self.severities:
+            return ""
+        return f"--fail-on: there is no diagnosis, so nothing looks for {', '.join(NEEDS)}"
+
+    def check_looked_for(self, results: Iterable[Result]) -> None:
+        """Raise :class:`FindingsUnknown` for a rule named that could look at no result, and for a
+        severity where none could.
+        """
+        lost = self.unseen(results)
+        if lost:
+            raise FindingsUnknown(
+                f"--fail-on: nothing looked for {', '.join(lost)}: not measured:"
+                f" {'; '.join(dict.fromkeys(lost.values()))}"
+            )
+
+    def unseen(self, results: Iterable[Result]) -> dict[str, str]:
+        """What was named and could look at no result, with what it would need, in words."""
+        if not self.rules:  # for which all results are needed at once
+            return self._unseen_severity(results)
+        results = list(results)
+        return self._unseen_severity(results) | {
+            rule.id: missing
+            for rule in RULES
+            if rule.id in self.rules and (missing := lack(rule, results))
+        }
+
+    def _unseen_severity(self, results: Iterable[Result]) -> dict[str, str]:
+        """The severity that was named, where there are steps alone."""
+        if not self.severities:
+            return {}
+        kinds = {result.case.protocol == Protocol.STEP for result in results}
+        named = [word for word in SEVERITIES if word in self.severities][-1]
+        return {named: NO_CONVERSION} if kinds == {True} else {}
+
+    def check(self, findings: Iterable[FindingRecord]) -> None:
+        """Raise :class:`FindingsFailed` if there is a finding that is not allowed."""
+        found = [finding for finding in findings if self.fails(finding)]
+        if found:
+            names = ", ".join(dict.fromkeys(f"{f.rule} {f.name}" for f in found))
+            raise FindingsFailed(f"--fail-on: found {names}")
+
+
+def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:
+    """``DLP001``, ``host-sync`` or ``warning``, repeated or with commas. Raises UsageError.
+
+    ``where`` names the option or the function that they were given to.
+    """
+    rules: set[str] = set()
+    severities: set[str] = set()
+    names = {word.lower(): rule.id for rule in RULES for word in (rule.id, rule.name)}
+    if any(not text.strip(" ,") for text in texts):
+        # An empty variable of a CI job must not let everything pass.
+        raise UsageError(f"{where} is empty: name a rule or a severity, or leave it out")
+    for text in split(texts):
+        word = text.strip().lower()
+        if word in names:
+            rules.add(names[word])
+        elif word in SEVERITIES:
+            severities |= set(SEVERITIES[: SEVERITIES.index(word) + 1])
+        else:
+            near = difflib.get_close_matches(word, [*names, *SEVERITIES], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "name a rule or a severity"
+            raise UsageError(f"{where} knows no {text!r}: {hint}")
+    return FailOn(frozenset(rules), frozenset(severities))

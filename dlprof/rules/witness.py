@@ -1,0 +1,239 @@
+"""What the instrument behind a finding saw, process by process: how sure its claim is, in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from dlprof.analysis.changed import first
+from dlprof.analysis.known import alignments, mapping, number, seen
+from dlprof.analysis.owner_times import by_process, medians_ns
+from dlprof.analysis.quantity import plain_time, size_text
+from dlprof.session.measured import ALIGNMENT
+from dlprof.session.model import FindingRecord, Result
+from dlprof.text.clean import clean, first_line
+
+LONGEST = 300
+MOST = 12
+OF_TIMES = ("DLP004", "DLP012", "DLP013", "DLP017")
+"""Rules that claim that one time is longer than another."""
+SIZE = re.compile("[0-9]{1,18}")
+DIAGNOSIS = ("ordering", "lifetime", "early_write", "peak_memory")
+ONCE = "seen once, in a process of its own, at the first shape of each path"
+DROPPED = "the source was dropped, its memory used again, and the result read once more"
+COMPARED = "shape and dtype and, where these agree, every element were compared"
+AFTERMATH = (
+    "new arrays were converted one after the other; the sources, and the results that were held,"
+    " were read before and after"
+)
+SHOWS = {True: "shows", False: "does not show"}
+ADDRESS = {True: "at the same address", False: "at another address"}
+
+
+def witnesses(
+    finding: FindingRecord, results: Sequence[Result], against: Result | None = None
+) -> list[str]:
+    """One line for each witness of the finding's clearest case.
+
+    ``against`` is the case that it is compared with: their times stand side by side.
+    """
+    if not results:
+        return []
+    tell = INSTRUMENTS.get(finding.rule)
+    told = [clean(line, LONGEST) for line in (tell(results[0]) if tell else ())]
+    more = len(told) - MOST
+    if more > 0:
+        told = [*told[:MOST], f"and {more:,} more processes"]
+    if against is None or finding.rule not in OF_TIMES:
+        return told
+    return [*told, *_side_by_side(results[0], against)]
+
+
+def _side_by_side(result: Result, against: Result) -> list[str]:
+    """The medians of each process that timed both: a load of the machine slows both alike."""
+    these, those = (medians_ns(one) for one in (result, against))
+    both = [
+        f"{plain_time(these[round_])} against {plain_time(those[round_])}"
+        for round_ in sorted(these.keys() & those.keys())
+    ]
+    more = len(both) - MOST
+    if len(both) <= 1:
+        return []
+    rest = f" and {more:,} more" if more > 0 else ""
+    return [f"round by round, in fresh processes: {', '.join(both[:MOST])}{rest}"]
+
+
+def _ownership(result: Result) -> list[str]:
+    """Every process looks; of processes that agree the session keeps what the first one saw."""
+    verdict = result.ownership
+    if verdict is None:
+        return []
+    told = [_look(word, mapping(evidence)) for word, evidence in seen(verdict)]
+    if verdict.verdict == "varies":
+        took = [time for _, time in by_process(result)] or [None] * len(told)
+        return [
+            f"process {place} of {len(told)}: {one}"
+            + (f"; {plain_time(ns)} per call" if ns else "")
+            for place, (one, ns) in enumerate(zip(told, took, strict=True), 1)
+        ]
+    count = len(result.rounds)
+    if count <= 1:
+        return [f"in one process: {one}" for one in told]
+    in_all = _in_all(verdict.evidence)
+    return [
+        f"the same verdict in {count} fresh processes{in_all}; in the first: {one}" for one in told
+    ]
+
+
+def _in_all(evidence: Mapping[str, object]) -> str:
+    """Where the arrays of several processes began, where that was not the same."""
+    known = [f"{size:.0f}" for size in alignments(evidence) if size]
+    if len(known) < 2:  # noqa: PLR2004 - several
+        return ""
+    return f", of sources at multiples of {', '.join(known[:-1])} and {known[-1]} bytes"
+
+
+def _look(word: str, evidence: Mapping[str, object]) -> str:
+    writes = evidence.get("source_write_shows"), evidence.get("result_write_shows")
+    facts = [
+        *_writes(*writes),
+        ADDRESS[same] if isinstance(same := evidence.get("same_address"), bool) else "",
+        _alignment(evidence),
+    ]
+    told = "; ".join(filter(None, facts))
+    return f"a {word}" + (f": {told}" if told else "")
+
+
+def _writes(of_source: object, of_result: object) -> list[str]:
+    if of_source is of_result and isinstance(of_source, bool):
+        how = "a write to either shows" if of_source else "a write to neither shows"
+        return [f"{how} in the other"]
+    return [
+        f"a write to {one} {SHOWS[shows]} in {other}"
+        for one, other, shows in (
+            ("the source", "the result", of_source),
+            ("the result", "the source", of_result),
+        )
+        if isinstance(shows, bool)
+    ]
+
+
+def _alignment(evidence: Mapping[str, object]) -> str:
+    known = number(evidence.get(ALIGNMENT))
+    return f"the source began at a multiple of {known:.0f} bytes" if known else ""
+
+
+def _ownership_by_address(result: Result) -> list[str]:
+    """What every process saw, and what was tried of memory that begins elsewhere."""
+    found = result.alignment
+    if found is None or found.verdict != "dependent":
+        return _ownership(result)
+    looks = [mapping(found.evidence.get(place)) for place in ("aligned", "sliced")]
+    tried = [
+        f"{look.get('verdict')} of a source at a multiple of {known:.0f} bytes"
+        for look in looks
+        if (known := number(look.get("alignment_bytes"))) and look.get("verdict")
+    ]
+    return (
+        [*_ownership(result), f"tried once more: {', '.join(tried)}"]
+        if tried
+        else _ownership(result)
+    )
+
+
+def _lifetime(result: Result) -> list[str]:
+    evidence = mapping(result.lifetime.evidence) if result.lifetime else {}
+    if evidence.get("changed_after_drop") is True:
+        return [f"{DROPPED}: its values had changed ({ONCE})"]
+    if isinstance(evidence.get("reason"), str):
+        return [f"{evidence['reason']} ({ONCE})"]
+    return []
+
+
+def _retained(result: Result) -> list[str]:
+    evidence = mapping(result.lifetime.evidence) if result.lifetime else {}
+    count = number(evidence.get("conversions"))
+    if count is None:
+        return []
+    many = number(evidence.get("runs")) or 2
+    runs = f"counted over {many:.0f} runs of {count:.0f} conversions each, after one to warm up"
+    return [f"{runs}; the smallest growth counts ({ONCE})"]
+
+
+SOURCES = {"sizes_bytes": "", "unaligned_bytes": " of a source that is not aligned"}
+
+
+def _early_write(result: Result) -> list[str]:
+    told = []
+    for word, evidence in seen(result.early_write):
+        looks = [
+            f"{', '.join(f'{_size(size)} {what}' for size, what in sizes.items())}{where}"
+            for name, where in SOURCES.items()
+            if (sizes := mapping(mapping(evidence).get(name)))
+        ]
+        if looks:
+            told.append(f"written right after the call: {'; '.join(looks)} ({ONCE})")
+        elif word:
+            told.append(f"{word} ({ONCE})")
+    return told
+
+
+def _size(size: object) -> str:
+    return size_text(int(str(size))) if SIZE.fullmatch(str(size)) else str(size)
+
+
+def _values(result: Result) -> list[str]:
+    if result.values is None:
+        return []
+    looks = seen(result.values)
+    words = [word for word, _ in looks]
+    besides = any(first(mapping(evidence.get("changed"))) for _, evidence in looks)
+    how = AFTERMATH if besides else COMPARED
+    if len(words) > 1:
+        return [f"{how} in {len(words)} processes: {', '.join(words)}"]
+    return [f"{how} in one process, the first"]
+
+
+def _read_only(result: Result) -> list[str]:
+    return ["both sides were asked whether they can be written", *_ownership(result)]
+
+
+def _ordering(result: Result) -> list[str]:
+    return [f"work of known length was queued before the call ({ONCE})"] if result.ordering else []
+
+
+def _peak(result: Result) -> list[str]:
+    return [f"memory was watched during the call ({ONCE})"] if result.peak_memory else []
+
+
+def _handshake(result: Result) -> list[str]:
+    count = len(result.handshake)
+    return [f"recorded in one process, {count} steps: see Handshake"] if count else []
+
+
+def _end(result: Result) -> list[str]:
+    if result.status != "ok":
+        return [f"{result.status}: {first_line(result.reason)}"]
+    verdicts = (getattr(result, name) for name in DIAGNOSIS)
+    reasons = (str(one.evidence.get("reason", "")) for one in verdicts if one is not None)
+    return [f"{first_line(reason)} ({ONCE})" for reason in reasons if " during " in reason]
+
+
+INSTRUMENTS: Mapping[str, Callable[[Result], list[str]]] = {
+    "DLP001": _ordering,
+    "DLP002": _ordering,
+    "DLP003": _ordering,
+    "DLP004": _ownership,
+    "DLP005": _peak,
+    "DLP007": _values,
+    "DLP008": _values,
+    "DLP009": _read_only,
+    "DLP010": _retained,
+    "DLP011": _lifetime,
+    "DLP015": _handshake,
+    "DLP016": _end,
+    "DLP017": _ownership_by_address,
+    "DLP018": _ownership_by_address,
+    "DLP020": _early_write,
+}
+"""The instrument that proves the claim of a rule; rules on times alone have none."""

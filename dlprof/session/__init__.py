@@ -1,0 +1,1 @@
+"""The session: its model, its file, and how answers of workers become results."""

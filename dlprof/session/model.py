@@ -1,0 +1,355 @@
+"""The session: what one run measured, and its file, the stable contract ``dlprof.session/1``.
+
+Additive changes keep the version; a newer major is refused. Times are in ns, sizes in bytes.
+Unknown keys of a newer minor are kept when a file is read and written again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from dlprof.errors import SessionError
+from dlprof.session import files, numberless, replaced
+from dlprof.session.collector import paused
+from dlprof.session.measured import Mode as Mode  # noqa: PLC0414 - callers find these here
+from dlprof.session.measured import Model as Model  # noqa: PLC0414
+from dlprof.session.measured import ProcessSamples as ProcessSamples  # noqa: PLC0414
+from dlprof.session.measured import Share as Share  # noqa: PLC0414
+from dlprof.session.measured import TimeMeasure as TimeMeasure  # noqa: PLC0414
+from dlprof.session.measured import Verdict as Verdict  # noqa: PLC0414
+from dlprof.session.run_record import Reference as Reference  # noqa: PLC0414
+from dlprof.session.run_record import RoundTrip as RoundTrip  # noqa: PLC0414
+from dlprof.session.run_record import TripProcess as TripProcess  # noqa: PLC0414
+from dlprof.session.run_record import WayLook as WayLook  # noqa: PLC0414
+from dlprof.session.step_record import Step
+from dlprof.text import json_text
+from dlprof.text.clean import clean
+from dlprof.text.json_text import Free
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = "dlprof.session/1"
+BEGIN = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*"schema"\s*:\s*"dlprof\.session/')
+"""As :func:`chunks` writes it, or as another program laid it out anew."""
+BEGIN_BYTES = 200
+MOST_PAIRS = 3
+"""Pairs that the line of a session names."""
+
+Status = Literal["ok", "unsupported", "crashed", "timeout", "invalid", "skipped"]
+
+
+class CaseRecord(Model):
+    """Which conversion of which array; ``code`` is what a user would type."""
+
+    producer: str
+    export: str
+    consumer: str
+    import_: str = Field(alias="import")
+    protocol: str
+    code: str
+    shape: tuple[Annotated[int, Field(ge=0)], ...]
+    dtype: str
+    layout: str
+    device: str
+    promise: str | None = None
+    setup: str = ""
+    source: str = "x"
+    """The name of the source in ``code``."""
+
+    @property
+    def path(self) -> str:
+        return f"{self.export}->{self.import_}"
+
+    @property
+    def form(self) -> str:
+        """The code, the same for every shape."""
+        return self.code.replace(str(tuple(self.shape)), "{shape}") if self.shape else self.code
+
+
+class Phases(Model):
+    export_ns: float | None
+    import_ns: float | None
+    release_ns: float | None
+    resolution_ns: float | None = None
+
+
+class CopyCost(Model):
+    """Bandwidth counts the array's bytes once. GB/s are 1e9 bytes per second."""
+
+    size_bytes: int
+    gb_per_s: float | None
+    memcpy_gb_per_s: float | None = None
+    share_of_memcpy: float | None = None
+
+
+class Recipe(Model):
+    """Source text of a case: what a script needs that does without dlprof.
+
+    ``create`` makes the array ``x``, by layout: that of the case, and for a contiguous one those
+    that fix its alignment. ``source`` and ``result`` hold the idioms of producer and consumer on
+    an array ``{x}`` (see ``dlprof.probes.base.Probe.idioms``), with ``wait`` and ``use``.
+    ``queue`` holds ``setup``, ``enqueue`` and ``unrelated`` of a producer that queues work.
+    """
+
+    modules: list[str] = []
+    setup: list[str] = []
+    create: dict[str, str] = {}
+    source: dict[str, str] = {}
+    result: dict[str, str] = {}
+    queue: dict[str, str] = {}
+
+
+class Placement(Model):
+    """Time per iteration of a loop that uses the result, by where the conversion stands.
+
+    ``use`` is the operation in the loop; ``share`` the conversion's part of an iteration.
+    ``break_even_iterations``: from how many on converting before the loop takes less time.
+    ``refused`` says why a placement has no time.
+    """
+
+    use: str | None
+    in_loop: TimeMeasure | None = None
+    hoisted: TimeMeasure | None = None
+    implicit: TimeMeasure | None = None
+    share: Share | None = None
+    break_even_iterations: int | None = None
+    refused: dict[str, str] = {}
+
+
+class Company(Model):
+    """What became of a case beside others, of which it was tried again alone.
+
+    ``rounds`` are all in which that was so; ``status`` and ``reason`` are those of the first crash,
+    or where there was none of the first.
+    """
+
+    status: Status
+    reason: str
+    rounds: list[int]
+
+
+class Result(Model):
+    case: CaseRecord
+    status: Status
+    reason: str | None = None
+    host_time: TimeMeasure | None = None
+    ready_time: TimeMeasure | None = None
+    first_call_ns: float | None = None
+    first_call_cases_before: int | None = None
+    first_call_peak_bytes: int | None = None
+    create_ns: float | None = None
+    phases: Phases | None = None
+    device_time: dict[str, Free] | None = None
+    ownership: Verdict | None = None
+    ordering: Verdict | None = None
+    values: Verdict | None = None
+    fresh_source: Verdict | None = None
+    alignment: Verdict | None = None
+    lifetime: Verdict | None = None
+    early_write: Verdict | None = None
+    peak_memory: Verdict | None = None
+    trace: Verdict | None = None
+    copy_cost: CopyCost | None = None
+    recipe: Recipe | None = None
+    placement: Placement | None = None
+    step: Step | None = None
+    handshake: list[dict[str, Free]] = []
+    notes: list[str] = []
+    interrupted: str | None = None
+    in_company: Company | None = None
+    output: str | None = None
+    rounds: list[int] = []
+    environment: str | None = None
+    """Which of the session's ``environments`` it was measured in, where there are several."""
+
+    @property
+    def first_in_process_ns(self) -> float | None:
+        """The first call where it was the first conversion of its process, else None."""
+        return None if self.first_call_cases_before else self.first_call_ns
+
+
+class FindingRecord(Model):
+    """A rule's claim about the results with these indices; see ``dlprof.rules``."""
+
+    rule: str
+    name: str
+    severity: str
+    results: list[int]
+    summary: str
+    evidence: dict[str, Free] = {}
+    advice: str = ""
+    against: int | None = None
+    """The result that the first of ``results`` is compared with, if it is with one."""
+
+
+class ExpectationRecord(Model):
+    """``verdict`` is ``met``, ``not met`` or, with a reason, ``not checked``."""
+
+    text: str
+    verdict: str
+    reason: str = ""
+
+
+class Header(Model):
+    """All of a session but its results."""
+
+    schema_: str = Field(default=SCHEMA, alias="schema")
+    created: str
+    command: list[str]
+    seed: int
+    request: dict[str, Free] = {}
+    environment: dict[str, Free]
+    environments: list[dict[str, Free]] = []
+    """Each with its ``name``, where there are several; ``environment`` is then the first."""
+    device_choice: str | None = None
+    rounds: int = 1
+    complete: bool = True
+    left_out: list[str] = []
+    """What was not measured although it could have been, and why."""
+    wall_s: float | None = None
+    foreign_cores: float | None = None
+    """Cores that other processes kept busy on average while this ran."""
+    references: list[Reference] = []
+    """How fast the machine was, by round; none where it was not measured."""
+    findings: list[FindingRecord] = []
+    expectations: list[ExpectationRecord] = []
+    """What the scenario expects to be found, and whether it was."""
+    round_trips: list[RoundTrip] = []
+    """Trips there and back, where they were asked for."""
+
+
+class Session(Header):
+    results: list[Result]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each case, with units in the names of the columns; see docs/tables.md."""
+        from dlprof.reports.frame import to_frame
+
+        return to_frame(self)
+
+    def to_html(self) -> str:
+        """The report as one HTML page that needs nothing else."""
+        from dlprof.reports.html import render
+
+        return render(self)
+
+    def __repr__(self) -> str:
+        """What it is, in a line: the whole of it would fill screens."""
+        counts: dict[str, int] = {}
+        for result in self.results:
+            counts[result.status] = counts.get(result.status, 0) + 1
+        pairs = dict.fromkeys(f"{r.case.producer} → {r.case.consumer}" for r in self.results)
+        shown = [*pairs][:MOST_PAIRS]
+        more = f" and {len(pairs) - len(shown):,} more" if len(pairs) > len(shown) else ""
+        cases = ", ".join(f"{n:,} {status}" for status, n in counts.items()) or "no cases"
+        findings = f"{len(self.findings):,} finding{'' if len(self.findings) == 1 else 's'}"
+        return clean(f"<Session {', '.join(shown)}{more}: {cases}; {findings}; {self.created}>")
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        from dlprof.reports.notebook import render
+
+        return render(self)
+
+
+def load(path: str | os.PathLike[str]) -> Session:
+    """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
+    if not os.fspath(path):
+        raise SessionError("the name of the session is empty")
+    path = Path(path)
+    try:
+        endless = files.endless(path)
+        if endless:
+            hint = "; as - it is read from stdin" if endless == "a pipe" else ""
+            raise SessionError(f"cannot read the session {path}: it is {endless}{hint}")
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SessionError(f"cannot read the session {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SessionError(f"{path} is not a dlprof session: it is not UTF-8 text") from None
+    except ValueError as error:  # a null byte in the name
+        raise SessionError(f"cannot read the session {str(path)!r}: {error}") from None
+    except MemoryError:
+        why = "it needs more memory than there is"
+        raise SessionError(f"cannot read the session {path}: {why}") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, name: str) -> Session:
+    """Read a session from ``text``; ``name`` is for messages."""
+    with paused():
+        return _parse(text, name)
+
+
+def _parse(text: str, name: str) -> Session:
+    try:
+        content = json_text.read(text)
+    except json_text.NotJson as error:
+        hint = "is truncated" if text.lstrip().startswith('{"schema": "dlprof.') else "is not JSON"
+        raise SessionError(f"{name} {hint} and cannot be read as a session: {error}") from None
+    check_schema(content, name)
+    try:
+        return numberless.validated(Session, content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"]) or "top level"
+        said = first["msg"].removeprefix("Value error, ")
+        raise SessionError(f"{name} is not a valid session: {where}: {said}") from None
+
+
+def check_schema(content: Any, name: str) -> None:
+    """Raise :class:`SessionError` for a foreign file or a newer major version."""
+    schema = content.get("schema") if isinstance(content, dict) else None
+    match = (
+        re.fullmatch(r"dlprof\.session/(\d{1,9})(\.\d{1,9})?", schema)
+        if isinstance(schema, str)
+        else None
+    )
+    if match is None:
+        raise SessionError(f"{name} is not a dlprof session: it has no schema {SCHEMA!r}")
+    if int(match[1]) > int(SCHEMA.rpartition("/")[2]):
+        raise SessionError(
+            f"{name} was written by a newer dlprof ({schema}); this one reads {SCHEMA}"
+        )
+
+
+def dump_line(result: Result) -> str:
+    """One result as one line of JSON."""
+    return json_text.dump(result.model_dump(by_alias=True))
+
+
+def write(path: Path, header: Header, results: Iterable[Result]) -> None:
+    """Write a session file atomically, one result at a time: memory does not grow with it."""
+    with replaced.atomic(path) as file:
+        for chunk in chunks(header, results):
+            file.write(chunk)
+
+
+def chunks(header: Header, results: Iterable[Result]) -> Iterator[str]:
+    """The text of a session file, piece by piece."""
+    head = header.model_dump(by_alias=True, exclude={"results"})
+    yield json_text.dump(head)[:-1] + ', "results": ['
+    separator = "\n"
+    for result in results:
+        yield separator + dump_line(result)
+        separator = ",\n"
+    yield "\n]}\n"
+
+
+def is_session(path: Path) -> bool:
+    """Whether the file there begins as a session does; a file that cannot be read is none."""
+    try:
+        if not path.is_file():  # reading a pipe would wait, and take from it
+            return False
+        with path.open("rb") as file:
+            return BEGIN.match(file.read(BEGIN_BYTES)) is not None
+    except OSError:
+        return False

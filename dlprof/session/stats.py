@@ -1,0 +1,138 @@
+"""Estimates and intervals from process medians.
+
+The independent sample is the process, not the loop iteration: an interval over the iterations of
+one process is narrow around a biased value.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from dlprof.session.interrupts import held
+
+MODE_GAP = 1.3
+"""Neighbouring process medians further apart than this ratio belong to different modes."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """``median_ns`` of the process medians with a 95 % confidence interval.
+
+    The interval is Student's on the logarithms of the process medians (times are skewed, and
+    their errors are proportional), widened where needed to hold the median, which it is shown
+    with: the mean of seven and more processes in two heaps lies between the heaps. It is None
+    for one process, where nothing independent was repeated, and where the processes fall into
+    several modes, over which nothing may be averaged.
+    """
+
+    median_ns: float
+    ci95_ns: tuple[float, float] | None
+    modes: tuple[tuple[int, ...], ...]
+
+
+def estimate(
+    medians_ns: Sequence[float], page_faults: Sequence[float | None] | None = None
+) -> Estimate:
+    """The estimate from one median per process; raises ValueError for none.
+
+    With several modes it is that of the mode most processes are in; where several hold as many,
+    of the mode of the median process, the slower of two: nothing is averaged over modes, and no
+    extreme stands for a few processes of which each is in a mode of its own.
+    ``page_faults`` are per call, one per process; see :func:`find_modes`.
+    """
+    if not medians_ns:
+        raise ValueError("no process to estimate from")
+    modes = find_modes(medians_ns, page_faults)
+    median = statistics.median(medians_ns[index] for index in _typical(modes))
+    interval = student_interval(medians_ns) if len(modes) == 1 else None
+    if interval is not None:
+        interval = min(interval[0], median), max(interval[1], median)
+    return Estimate(median, interval, modes)
+
+
+def _typical(modes: Sequence[Sequence[int]]) -> Sequence[int]:
+    """The mode that stands for all; ``modes`` are sorted, fastest first."""
+    most = max(map(len, modes))
+    largest = [mode for mode in modes if len(mode) == most]
+    if len(largest) == 1:
+        return largest[0]
+    places = [mode for mode in modes for _ in mode]
+    return places[len(places) // 2]
+
+
+def student_interval(medians_ns: Sequence[float]) -> tuple[float, float] | None:
+    """95 % interval in ns; None for fewer than two values, for one that is not positive, and
+    where it would reach beyond what a float can hold.
+    """
+    if len(medians_ns) < 2 or min(medians_ns) <= 0:  # noqa: PLR2004 - two make a spread
+        return None
+    logs = [math.log(value) for value in medians_ns]
+    centre = statistics.fmean(logs)
+    error = statistics.stdev(logs) / math.sqrt(len(logs))
+    reach = _quantile(len(logs) - 1) * error
+    try:
+        return math.exp(centre - reach), math.exp(centre + reach)
+    except OverflowError:
+        return None
+
+
+@functools.cache
+def _quantile(freedom: int) -> float:
+    """Student's 97.5 % point."""
+    with held():
+        from scipy.special import stdtrit  # a tenth of the start-up cost of scipy.stats
+
+    return float(stdtrit(freedom, 0.975))
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Student's 95 % interval of values that may be negative, such as differences, widened where
+    needed to hold their median; None for fewer than two.
+    """
+    if len(values) < 2:  # noqa: PLR2004 - two make a spread
+        return None
+    centre, median = statistics.fmean(values), statistics.median(values)
+    error = statistics.stdev(values) / math.sqrt(len(values))
+    reach = _quantile(len(values) - 1) * error
+    return min(centre - reach, median), max(centre + reach, median)
+
+
+def find_modes(
+    medians_ns: Sequence[float],
+    page_faults: Sequence[float | None] | None = None,
+    gap: float = MODE_GAP,
+) -> tuple[tuple[int, ...], ...]:
+    """Indices of the processes of each mode, fastest mode first.
+
+    A split needs a ratio above ``gap`` between neighbouring medians and a cause that can be seen:
+    ``page_faults`` per call that differ. Without the cause it is noise, and noise belongs into the
+    interval.
+    """
+    faults = page_faults or [None] * len(medians_ns)
+
+    def place(index: int) -> tuple[float, float]:
+        # Equal medians are ordered too, so that the order of the processes is no cause.
+        fault = faults[index]
+        return medians_ns[index], -1.0 if fault is None else fault
+
+    order = sorted(range(len(medians_ns)), key=place)
+    modes: list[list[int]] = [[order[0]]]
+    for before, after in pairwise(order):
+        far = medians_ns[after] > gap * medians_ns[before]
+        if far and differ(faults[before], faults[after]):
+            modes.append([])
+        modes[-1].append(after)
+    return tuple(tuple(mode) for mode in modes)
+
+
+def differ(few: float | None, many: float | None) -> bool:
+    """Whether page faults per call are of two kinds: eight more, and twice as many."""
+    if few is None or many is None:
+        return False
+    low, high = sorted((few, many))
+    return high - low >= 8 and high >= 2 * low  # noqa: PLR2004 - see the docstring

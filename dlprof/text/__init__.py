@@ -1,0 +1,1 @@
+"""What several layers write and read: units, quantities, JSON, text from outside."""
