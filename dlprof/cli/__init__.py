@@ -23,6 +23,12 @@ FORBIDDEN = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 """What asking whether a file is there may raise: in a folder that may not be searched, or of a name
 that is too long, pathlib does not say no."""
 
+REMOVED_OPTIONS = {
+    "--sarif": "use --junit FILE, or --github for annotations",
+    "--gitlab": "use --junit FILE, which GitLab reads",
+}
+"""Options that dlprof no longer has, and what to use instead."""
+
 app = typer.Typer(
     name="dlprof",
     help="Measure conversions of tensors between frameworks: what they cost, view or copy.",
@@ -156,6 +162,9 @@ def _told(error: Exception) -> int:
         raise UsageError(f"cannot look at {error.filename}: {error.strerror}") from None
     if not hasattr(error, "format_message"):
         raise error
+    removed = str(getattr(error, "option_name", None))
+    if removed in REMOVED_OPTIONS:
+        raise UsageError(f"{removed} was removed: {REMOVED_OPTIONS[removed]}") from None
     message, context = str(error.format_message()), getattr(error, "ctx", None)
     if message:  # without words at all the help was printed
         words = message[0].lower() + message[1:].rstrip(".").replace("Input should", "it should")

@@ -13,8 +13,6 @@ def compare(
     json: options.ComparisonJson = None,
     markdown: options.Markdown = None,
     junit: options.Junit = None,
-    sarif: options.Sarif = None,
-    gitlab: options.Gitlab = None,
     github: options.Github = False,
 ) -> None:
     """Compare two sessions: is HEAD slower than BASE, or worse?
@@ -25,6 +23,6 @@ def compare(
     from dlprof.cli.comparison_wanted import ComparisonWanted
 
     criteria = criteria_from(fail_on)
-    wanted = ComparisonWanted(json, markdown, junit, sarif, gitlab, github)
+    wanted = ComparisonWanted(json, markdown, junit, github)
     unsure = unsure_code(None) if fail_on else None
     show(base, head, criteria, unsure, wanted, across_pythons)

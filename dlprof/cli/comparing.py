@@ -67,7 +67,7 @@ def show(
     )
     found = compare(before, after, settings)
     found = replace(found, told=tuple(speed_text(found)))
-    tell(found, criteria, unsure, terminal.Names(str(base), str(head)), wanted, head)
+    tell(found, criteria, unsure, terminal.Names(str(base), str(head)), wanted)
 
 
 def tell(
@@ -76,18 +76,16 @@ def tell(
     unsure: int | None,
     names: terminal.Names,
     wanted: ComparisonWanted,
-    head: Path | None = None,
     stopped: bool = False,
 ) -> None:
     """Print a comparison, and raise what its exit code says; see :func:`show`.
 
-    ``head`` is the file of HEAD, if it was read from one. Of a gate that was ``stopped`` the caller
-    says so.
+    The caller says that a gate was ``stopped``.
     """
     result = outcome(found, criteria)
     code = _told(found, result) if unsure is None else result.code(unsure)
     code = Interrupted.exit_code if stopped else code
-    wanted.give(Concluded(found, result, code, unsure, names, head))
+    wanted.give(Concluded(found, result, code, unsure, names))
     if not stopped:
         _fail(found, result, code)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.github import check_summary, no_commands, tell
 from dlprof.cli.names import given
-from dlprof.cli.place import documentation, place_of, scenario_file
+from dlprof.cli.place import scenario_file
 from dlprof.cli.show import colour, say, width, write
 from dlprof.compare.outcome import Outcome
 from dlprof.compare.record import Comparison
@@ -26,7 +26,6 @@ class Concluded:
     """A comparison with what it comes to.
 
     ``code`` is the exit code, and ``unsure`` that of a doubt; None for one who only wants to see.
-    ``head`` is the file of HEAD, if it is one.
     """
 
     comparison: Comparison
@@ -34,7 +33,6 @@ class Concluded:
     code: int
     unsure: int | None
     names: terminal.Names
-    head: Path | None = None
     verb: str = "compare"
 
 
@@ -45,8 +43,6 @@ class ComparisonWanted:
     json: str | None = None
     markdown: str | None = None
     junit: str | None = None
-    sarif: str | None = None
-    gitlab: str | None = None
     github: bool = False
     verb: str = "compare"
 
@@ -110,8 +106,6 @@ class ComparisonWanted:
             "--json": self.json,
             "--markdown": self.markdown,
             "--junit": self.junit,
-            "--sarif": self.sarif,
-            "--gitlab": self.gitlab,
         }
         return {name: target for name, target in named.items() if target is not None}
 
@@ -139,26 +133,6 @@ def _junit(found: Concluded) -> str:
     return junit.render(f"dlprof {found.verb}", checks, found.comparison.head.created)
 
 
-def _sarif(found: Concluded) -> str:
-    from dlprof.reports.ci import of_comparison, sarif
-
-    remarks = of_comparison.remarks(
-        found.comparison, found.outcome, of_comparison.doubts(found.unsure)
-    )
-    nothing = found.outcome.nothing or found.outcome.untold
-    successful = not nothing and found.comparison.invalid is None
-    return sarif.render(remarks, _place(found), successful, documentation())
-
-
-def _gitlab(found: Concluded) -> str:
-    from dlprof.reports.ci import gitlab, of_comparison
-
-    doubt = of_comparison.doubts(found.unsure)
-    return gitlab.render(
-        of_comparison.remarks(found.comparison, found.outcome, doubt), _place(found)
-    )
-
-
 def _github(found: Concluded) -> None:
     from dlprof.reports.ci import of_comparison
 
@@ -167,14 +141,8 @@ def _github(found: Concluded) -> None:
     tell(remarks, _markdown(found), scenario_file(found.comparison.head))
 
 
-def _place(found: Concluded) -> str:
-    return place_of(found.comparison.head, found.head)
-
-
 WRITERS: dict[str, Callable[[Concluded], str]] = {
     "--json": _json,
     "--markdown": _markdown,
     "--junit": _junit,
-    "--sarif": _sarif,
-    "--gitlab": _gitlab,
 }

@@ -104,8 +104,6 @@ def gate(
     json: options.ComparisonJson = None,
     markdown: options.Markdown = None,
     junit: options.Junit = None,
-    sarif: options.Sarif = None,
-    gitlab: options.Gitlab = None,
     github: options.Github = False,
 ) -> None:
     """Fail if HEAD is slower than BASE, or worse: exit code 1. See docs/gate.md.
@@ -122,7 +120,7 @@ def gate(
     from dlprof.cli.gating import Asked, check_files_only, measure
     from dlprof.cli.sweeping import Given
 
-    wanted = ComparisonWanted(json, markdown, junit, sarif, gitlab, github, "gate")
+    wanted = ComparisonWanted(json, markdown, junit, github, "gate")
     criteria, code = criteria_from(fail_on), unsure_code(unsure)
     given = Given(shape, dtype, layout, device, path, None, None, timeout, seed, False, None, probe)
     asked = Asked(

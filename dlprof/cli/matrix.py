@@ -27,8 +27,6 @@ def matrix(
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
     junit: options.Junit = None,
-    sarif: options.Sarif = None,
-    gitlab: options.Gitlab = None,
     github: options.Github = False,
 ) -> None:
     """Measure every installed framework with every other."""
@@ -43,7 +41,7 @@ def matrix(
     from dlprof.rules.fail_on import parse
 
     allowed = parse(fail_on) if fail_on else None
-    wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)
+    wanted = Wanted(json, html, csv, parquet, markdown, junit, github)
     axes = options.axes_from(shape, dtype, layout, device, Axes())
     interpreter = options.interpreter(python)
     files = options.probe_files(probe)

@@ -148,4 +148,4 @@ def _print(
     if not wanted.printed:
         with no_commands(wanted.github):
             show(header, rows)
-    wanted.give(header, measurement.results, fail_on, measurement.path)
+    wanted.give(header, measurement.results, fail_on)

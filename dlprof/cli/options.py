@@ -292,24 +292,6 @@ Junit = Annotated[
         rich_help_panel=OUTPUT,
     ),
 ]
-Sarif = Annotated[
-    str | None,
-    typer.Option(
-        "--sarif",
-        metavar="FILE|-",
-        help="Write SARIF 2.1.0, for code scanning.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Gitlab = Annotated[
-    str | None,
-    typer.Option(
-        "--gitlab",
-        metavar="FILE|-",
-        help="Write a code quality report of GitLab.",
-        rich_help_panel=OUTPUT,
-    ),
-]
 Github = Annotated[
     bool,
     typer.Option(

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dlprof.cli.github import tell
-from dlprof.cli.place import below, documentation, place_of_file
-from dlprof.reports.ci import gitlab, junit, of_refusal, sarif
+from dlprof.cli.place import below
+from dlprof.reports.ci import junit, of_refusal
 from dlprof.reports.ci.of_refusal import Refusal
 
 Writer = Callable[[Refusal, str, Path | None], str]
@@ -25,15 +25,6 @@ def _junit(refusal: Refusal, verb: str, _file: Path | None) -> str:
     return junit.render(f"dlprof {verb}", [of_refusal.check(refusal)])
 
 
-def _sarif(refusal: Refusal, _verb: str, file: Path | None) -> str:
-    remarks = [of_refusal.remark(refusal)]
-    return sarif.render(remarks, place_of_file(file), False, documentation())
-
-
-def _gitlab(refusal: Refusal, _verb: str, file: Path | None) -> str:
-    return gitlab.render([of_refusal.remark(refusal)], place_of_file(file))
-
-
 def github(refusal: Refusal, file: Path | None) -> None:
     """The annotation, and the summary of the step."""
     place = None if file is None else below(str(file))
@@ -44,6 +35,4 @@ WRITERS: dict[str, Writer] = {
     "--json": _json,
     "--markdown": _markdown,
     "--junit": _junit,
-    "--sarif": _sarif,
-    "--gitlab": _gitlab,
 }

@@ -17,8 +17,6 @@ def report(
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
     junit: options.Junit = None,
-    sarif: options.Sarif = None,
-    gitlab: options.Gitlab = None,
     github: options.Github = False,
     history: Annotated[
         str | None,
@@ -44,7 +42,7 @@ def report(
     if history is not None:
         from dlprof.cli.trends import trends_with
 
-    wanted = Wanted(None, html, csv, parquet, markdown, junit, sarif, gitlab, github)
+    wanted = Wanted(None, html, csv, parquet, markdown, junit, github)
     wanted.check(**{"the session that is read": session})
     if history is not None and html is None:
         raise UsageError("--history adds a section to --html FILE: give both")
@@ -52,7 +50,7 @@ def report(
     trends = () if history is None else trends_with(found, history)
     if not wanted.anything:
         shown_as(found)(found, rows_of(found.results))
-    wanted.give(found, lambda: found.results, allowed, session, trends)
+    wanted.give(found, lambda: found.results, allowed, trends)
     if allowed is not None:
         if allowed.unlooked() and not instruments_of(found.results):
             typer.echo(f"dlprof: {allowed.unlooked()}", err=True)

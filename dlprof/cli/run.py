@@ -42,8 +42,6 @@ def run(
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
     junit: options.Junit = None,
-    sarif: options.Sarif = None,
-    gitlab: options.Gitlab = None,
     github: options.Github = False,
     resume: options.Resume = None,
 ) -> None:
@@ -62,8 +60,6 @@ def run(
         parquet,
         markdown,
         junit,
-        sarif,
-        gitlab,
         github,
     )
     if resume is not None:

@@ -63,8 +63,6 @@ def sweep(
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
     junit: options.Junit = None,
-    sarif: options.Sarif = None,
-    gitlab: options.Gitlab = None,
     github: options.Github = False,
     resume: options.Resume = None,
 ) -> None:
@@ -82,7 +80,7 @@ def sweep(
     from dlprof.rules.fail_on import parse
 
     allowed = parse(fail_on) if fail_on else None
-    wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)
+    wanted = Wanted(json, html, csv, parquet, markdown, junit, github)
     given = sweeping.Given(
         shape,
         dtype,

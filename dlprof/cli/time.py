@@ -37,8 +37,6 @@ def time(
     parquet: options.Parquet = None,
     markdown: options.Markdown = None,
     junit: options.Junit = None,
-    sarif: options.Sarif = None,
-    gitlab: options.Gitlab = None,
     github: options.Github = False,
 ) -> None:
     """Measure a conversion of your own.
@@ -51,7 +49,7 @@ def time(
     from dlprof.rules.fail_on import parse
 
     allowed = parse(fail_on) if fail_on else None
-    wanted = Wanted(json, html, csv, parquet, markdown, junit, sarif, gitlab, github)
+    wanted = Wanted(json, html, csv, parquet, markdown, junit, github)
     wanted.check()
     request, catalog = request_for(
         Asked(statement, "\n".join(setup or ()), source),

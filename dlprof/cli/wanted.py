@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.github import check_summary, tell
 from dlprof.cli.names import given
-from dlprof.cli.place import documentation, place_of, scenario_file
+from dlprof.cli.place import scenario_file
 from dlprof.cli.show import say
 from dlprof.errors import UsageError
 from dlprof.rules.fail_on import FailOn
@@ -38,8 +38,6 @@ class Wanted:
     parquet: str | None = None
     markdown: str | None = None
     junit: str | None = None
-    sarif: str | None = None
-    gitlab: str | None = None
     github: bool = False
 
     @property
@@ -83,13 +81,11 @@ class Wanted:
         header: Header,
         results: Results,
         fail_on: FailOn | None = None,
-        session: Path | None = None,
         trends: Sequence[Trend] = (),
     ) -> None:
         """Print or write what is wanted. Raises :class:`UsageError` for what cannot be written.
 
-        ``fail_on`` says which findings fail, ``session`` is the file that holds it all, and
-        ``trends`` go into the page.
+        ``fail_on`` says which findings fail; ``trends`` go into the page.
         """
         writers: dict[str, Callable[[str, Header, Results], None]] = {
             "json": _json,
@@ -98,8 +94,6 @@ class Wanted:
             "parquet": _parquet,
             "markdown": _markdown,
             "junit": partial(_junit, fail_on),
-            "sarif": partial(_sarif, fail_on, session),
-            "gitlab": partial(_gitlab, fail_on, session),
         }
         for name, target in self._targets().items():
             writers[name](target, header, results)
@@ -161,25 +155,6 @@ def _junit(fail_on: FailOn | None, target: str, header: Header, results: Results
 
 def _unseen(fail_on: FailOn | None, results: Results) -> Mapping[str, str]:
     return {} if fail_on is None else fail_on.unseen(results())
-
-
-def _sarif(
-    fail_on: FailOn | None, session: Path | None, target: str, header: Header, results: Results
-) -> None:
-    from dlprof.reports.ci import of_session, sarif
-
-    found = of_session.remarks(header, results(), _unseen(fail_on, results))
-    successful = of_session.measured_to_the_end(header, found)
-    _put(target, [sarif.render(found, place_of(header, session), successful, documentation())])
-
-
-def _gitlab(
-    fail_on: FailOn | None, session: Path | None, target: str, header: Header, results: Results
-) -> None:
-    from dlprof.reports.ci import gitlab, of_session
-
-    found = of_session.remarks(header, results(), _unseen(fail_on, results))
-    _put(target, [gitlab.render(found, place_of(header, session))])
 
 
 def _github(fail_on: FailOn | None, header: Header, results: Results) -> None:

@@ -35,13 +35,11 @@ def failures(file):
 def test_the_action_fails_and_annotates(tmp_path, gated):
     inputs, code = gated
     command = str(this_dlprof(tmp_path))
-    ran = run_action({**inputs, "sarif": "s.sarif", "dlprof": command}, tmp_path)
+    ran = run_action({**inputs, "dlprof": command}, tmp_path)
     assert (ran.code, ran.output) == (code, f"exit-code={code}\n"), ran.err
     assert ("::error title=dlprof%3A slower::" in ran.out) == bool(code)
     assert ran.summary.startswith("## dlprof: BASE and HEAD")
     assert failures(tmp_path / "dlprof-junit.xml") == code
-    results = json.loads((tmp_path / "s.sarif").read_text("utf-8"))["runs"][0]["results"]
-    assert len(results) == code
 
 
 def test_the_job_fails_and_leaves_its_reports(tmp_path, gated):
@@ -51,7 +49,6 @@ def test_the_job_fails_and_leaves_its_reports(tmp_path, gated):
     assert all((tmp_path / name).is_file() for name in JOB["artifacts"]["paths"])
     reports = JOB["artifacts"]["reports"]
     assert failures(tmp_path / reports["junit"]) == code
-    assert len(json.loads((tmp_path / reports["codequality"]).read_text("utf-8"))) == code
 
 
 SPUN = Path(__file__).parent.parent / "probe_files" / "spun.py"
@@ -94,9 +91,6 @@ def test_two_interpreters_are_measured_by_a_scenario(tmp_path, run):
     if run is run_action:
         told = "::error file=spun.toml,line=1,title=dlprof%3A worse::spun(view(x)): ownership"
         assert told in ran.out
-    else:
-        (issue,) = json.loads((tmp_path / "dlprof-codequality.json").read_text("utf-8"))
-        assert issue["location"]["path"] == "spun.toml"
 
 
 def test_a_baseline_of_another_machine_is_no_pass(tmp_path, gated):

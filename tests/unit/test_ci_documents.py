@@ -45,7 +45,7 @@ EXAMPLES = [yaml.load(block, Loader) for block in blocks(CI, "yaml")]
 
 def test_the_workflows_use_inputs_that_there_are():
     used = [step["with"] for step in steps(EXAMPLES) if "dlprof" in step["uses"]]
-    assert len(used) == 2
+    assert used
     for inputs in used:
         assert set(inputs) <= set(ACTION["inputs"])
         assert ("scenario" in inputs) != ("base" in inputs)

@@ -1,26 +1,22 @@
-"""JUnit, annotations, code quality and SARIF: their readers read them, whatever the text."""
+"""JUnit and annotations: their readers read them, whatever the text."""
 
 from __future__ import annotations
 
-import json
 import re
 from xml.etree import ElementTree as ET
 
-import jsonschema
 import pytest
 from comparison_builders import compared, suite, with_code
 from hostile import BITES, session_of
 from hostile_text import NASTY, texts
 from hypothesis import given
 from junitparser import JUnitXml
-from sarif_schema import SARIF
 
-from dlprof.reports.ci import github, gitlab, junit, of_comparison, of_session, sarif
+from dlprof.reports.ci import github, junit, of_comparison, of_session
 from dlprof.reports.ci.check import ERROR, FAILED, SKIPPED, Check, lines_of
-from dlprof.reports.ci.remark import Remark, fingerprint
+from dlprof.reports.ci.remark import Remark
 from dlprof.reports.comparison import Names
 from dlprof.reports.comparison_markdown import render as comparison_markdown
-from dlprof.rules import RULES
 
 pytestmark = pytest.mark.unit
 
@@ -179,104 +175,6 @@ def test_a_summary_that_does_not_fit_is_cut_at_a_line_and_says_so():
     assert found.endswith("line\n\n… and more that a summary of GitHub has no room for\n")
     assert github.room("short\n", 0) == "short\n"
     assert github.room("no room\n", 1 << 20) == ""
-
-
-# GitLab
-
-
-def test_code_quality_has_what_gitlab_asks_for():
-    (issue,) = json.loads(gitlab.render([remark(advice="g(x) instead.")], "a.toml"))
-    assert issue == {
-        "description": "f(x) is slow g(x) instead.",
-        "check_name": "DLP012",
-        "fingerprint": "a" * 64,
-        "severity": "major",
-        "location": {"path": "a.toml", "lines": {"begin": 1}},
-    }
-
-
-def test_no_remark_is_an_empty_report():
-    assert json.loads(gitlab.render([], "a.toml")) == []
-
-
-@every_evil
-def test_code_quality_of_a_hostile_session_keeps_to_its_form(evil):
-    found = json.loads(gitlab.render(said_in(evil), "a.toml"))
-    assert len({issue["fingerprint"] for issue in found}) == len(found) >= 1
-    for issue in found:
-        assert issue["severity"] in ("info", "minor", "major", "critical", "blocker")
-        assert issue["description"].isprintable()
-
-
-# SARIF
-
-
-def test_sarif_keeps_to_the_standard():
-    log = json.loads(
-        sarif.render([remark()], "my file.toml", successful=True, docs="https://d.org/")
-    )
-    jsonschema.validate(log, SARIF)
-    (run,) = log["runs"]
-    (result,) = run["results"]
-    rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
-    assert (rule["id"], rule["helpUri"]) == ("DLP012", "https://d.org/rules/DLP012.html")
-    assert "## What to do" in rule["help"]["markdown"]
-    assert result["level"] == "warning"
-    place = result["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"] == "my%20file.toml"
-
-
-def test_sarif_has_all_rules_and_no_address_that_is_not_there():
-    log = json.loads(sarif.render([], "a.toml", successful=True))
-    rules = log["runs"][0]["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == [rule.id for rule in RULES]
-    assert not any("helpUri" in rule for rule in rules)
-
-
-def test_sarif_of_a_comparison_explains_its_words():
-    log = json.loads(
-        sarif.render(of_comparison.remarks(*a_comparison()), "head.json", successful=True)
-    )
-    jsonschema.validate(log, SARIF)
-    (run,) = log["runs"]
-    rule = run["tool"]["driver"]["rules"][run["results"][0]["ruleIndex"]]
-    assert rule["shortDescription"]["text"].startswith("HEAD takes longer than BASE")
-
-
-def test_sarif_doubles_braces_which_would_be_placeholders():
-    remark = Remark("DLP001", "host-sync", "error", "KeyError: {0} of {'a': 1}", fingerprint("x"))
-    (found,) = json.loads(sarif.render([remark], "a.json", successful=True))["runs"][0]["results"]
-    assert found["message"]["text"] == "KeyError: {{0}} of {{'a': 1}}"
-
-
-def test_sarif_has_a_fingerprint_of_its_own_where_github_would_make_one_of_the_line():
-    log = json.loads(
-        sarif.render(of_comparison.remarks(*a_comparison()), "head.json", successful=True)
-    )
-    found = [one["partialFingerprints"] for one in log["runs"][0]["results"]]
-    assert all(one["primaryLocationLineHash"] == one["dlprof/v1"] for one in found)
-    assert len({one["primaryLocationLineHash"] for one in found}) == len(found)
-
-
-def test_sarif_has_a_sentence_for_each_word_of_a_comparison_and_a_run():
-    texts = {text for text in vars(of_comparison).values() if isinstance(text, str)}
-    words = {text.lower() for text in texts if text.isupper()} - {"left out", "new"}
-    assert set(sarif.GATE) == words
-    session = session_of("x").model_copy(update={"complete": False, "results": []})
-    rules = {found.rule for found in of_session.remarks(session, []) if found.rule in sarif.RUN}
-    assert rules == {"nothing-measured", "stopped"}
-
-
-@every_evil
-def test_sarif_of_a_hostile_session_keeps_to_the_standard(evil):
-    log = json.loads(sarif.render(said_in(evil), "a.toml", successful=False))
-    jsonschema.validate(log, SARIF)
-    (run,) = log["runs"]
-    rules = run["tool"]["driver"]["rules"]
-    for result in run["results"]:
-        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
-        assert "](" not in result["message"]["text"]
-    assert run["invocations"] == [{"executionSuccessful": False}]
 
 
 # The summary of a comparison

@@ -60,7 +60,7 @@ POSITIONAL = ("scenario", "base", "head")
 
 @every_way
 def test_the_action_asks_for_what_its_inputs_say(tmp_path, way):
-    inputs = {**WAYS[way], **JUDGED, "sarif": "s.sarif"}
+    inputs = {**WAYS[way], **JUDGED}
     ran = run_action({**inputs, "dlprof": str(recorder(tmp_path))}, tmp_path)
     options, files = expected(inputs)
     words = recorded(tmp_path)
@@ -84,7 +84,6 @@ def test_the_job_asks_for_what_its_variables_say(tmp_path, way, shell):
     assert set(words[1:place]) == {
         *options,
         f"--junit={reports['junit']}",
-        f"--gitlab={reports['codequality']}",
         "--json=dlprof-comparison.json",
     }
     assert words[place + 1 :] == files
