@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 from dlprof._version import __version__
 
 if TYPE_CHECKING:
-    from dlprof.api import measure, run
+    from dlprof.api import Session, load, measure, run
     from dlprof.errors import DlprofError
-    from dlprof.session.model import Session, load
 
 __all__ = ["DlprofError", "Session", "__version__", "load", "measure", "run"]
 
 _HOMES = {
     "DlprofError": "dlprof.errors",
-    "Session": "dlprof.session.model",
-    "load": "dlprof.session.model",
+    "Session": "dlprof.api",
+    "load": "dlprof.api",
     "measure": "dlprof.api",
     "run": "dlprof.api",
 }

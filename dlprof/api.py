@@ -21,9 +21,11 @@ from dlprof.plan.settings import Settings
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import check_measured
 from dlprof.runner.asker import Watcher
-from dlprof.session.model import Session
+from dlprof.session import model
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from dlprof.plan.catalog import Catalog
     from dlprof.plan.pairing import Case
 
@@ -34,6 +36,32 @@ LEAST_LIMIT_S = 0.1
 Shape = str | Sequence[int]
 Words = str | Iterable[str]
 Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+class Session(model.Session):
+    """A session, with its reports; ``dlprof.load`` reads one from a file."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each case, with units in the names of the columns; see docs/tables.md."""
+        from dlprof.reports.frame import to_frame
+
+        return to_frame(self)
+
+    def to_html(self) -> str:
+        """The report as one HTML page that needs nothing else."""
+        from dlprof.reports.html import render
+
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        from dlprof.reports.notebook import render
+
+        return render(self)
+
+
+def load(path: str | os.PathLike[str]) -> Session:
+    """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
+    return Session(**dict(model.load(path)))
 
 
 def run(  # noqa: PLR0913 - as many as options of the command line

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -31,9 +31,6 @@ from dlprof.session.step_record import Step
 from dlprof.text import json_text
 from dlprof.text.clean import clean
 from dlprof.text.json_text import Free
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SCHEMA = "dlprof.session/1"
 BEGIN = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*"schema"\s*:\s*"dlprof\.session/')
@@ -228,18 +225,6 @@ class Header(Model):
 class Session(Header):
     results: list[Result]
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row for each case, with units in the names of the columns; see docs/tables.md."""
-        from dlprof.reports.frame import to_frame
-
-        return to_frame(self)
-
-    def to_html(self) -> str:
-        """The report as one HTML page that needs nothing else."""
-        from dlprof.reports.html import render
-
-        return render(self)
-
     def __repr__(self) -> str:
         """What it is, in a line: the whole of it would fill screens."""
         counts: dict[str, int] = {}
@@ -253,11 +238,6 @@ class Session(Header):
         return clean(f"<Session {', '.join(shown)}{more}: {cases}; {findings}; {self.created}>")
 
     __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        from dlprof.reports.notebook import render
-
-        return render(self)
 
 
 def load(path: str | os.PathLike[str]) -> Session:

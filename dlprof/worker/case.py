@@ -35,32 +35,34 @@ from dlprof.worker.ways import Ways, ways_of
 from dlprof.worker.words import words
 
 if TYPE_CHECKING:
-    from dlprof.worker.serve import Desk
+    from dlprof.worker.state import WorkerState
 
 DIAGNOSIS = {"ordering", "alignment", "peak_memory", "early_write", "lifetime", "trace"}
 """Their answers do not depend on the shape, so that a smaller array serves where one is large."""
 
 READY_TIME = "ready_time"
 
-Measure = Callable[["Desk", dict[str, Any], Answer], tuple[str, str | None]]
+Measure = Callable[["WorkerState", dict[str, Any], Answer], tuple[str, str | None]]
 
 
 def run_case(
-    desk: Desk, request: dict[str, Any], answer: Answer, measure: Measure | None = None
+    state: WorkerState, request: dict[str, Any], answer: Answer, measure: Measure | None = None
 ) -> None:
     """Measure one case; sets ``answer.outcome`` to a status and a reason.
 
     ``measure`` is for what is no conversion.
     """
     before = open_files.count()
-    guarded(desk, answer, lambda: (measure or _measure)(desk, request, answer))
+    guarded(state, answer, lambda: (measure or _measure)(state, request, answer))
     left = open_files.left_open(before)
     if left:
         answer.part("left_open", left)
         answer.failed("conversion", f"it left {left:,} file descriptors open")
 
 
-def guarded(desk: Desk, answer: Answer, measure: Callable[[], tuple[str, str | None]]) -> None:
+def guarded(
+    state: WorkerState, answer: Answer, measure: Callable[[], tuple[str, str | None]]
+) -> None:
     """Call ``measure`` for an outcome; whatever is raised is an outcome too."""
     try:
         answer.outcome = measure()
@@ -81,22 +83,22 @@ def guarded(desk: Desk, answer: Answer, measure: Callable[[], tuple[str, str | N
             answer.failed(READY_TIME, words(stop))
         answer.outcome = ("crashed", f"raised {words(stop)}")
     finally:
-        desk.channel.measuring = False
+        state.channel.measuring = False
     gc.collect()
 
 
-def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
+def _measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
     spec = ArraySpec(
         tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
     )
-    before = desk.cases_before
-    desk.cases_before += 1  # also one that is refused warms what the next one uses
-    ways = ways_of(desk, request, answer)
+    before = state.cases_before
+    state.cases_before += 1  # also one that is refused warms what the next one uses
+    ways = ways_of(state, request, answer)
     if request.get("hold"):
-        desk.channel.hold(answer.identity)
+        state.channel.hold(answer.identity)
     _check_layout(ways.import_, spec)
     if request["instruments"] == ["alignment"]:
-        return _alignment_alone(desk, answer, ways, spec)
+        return _alignment_alone(state, answer, ways, spec)
     spec = _fitting(ways, request, spec)
     answer.stage("create")
     if "recipe" in request["instruments"]:
@@ -107,8 +109,8 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
     subject = ways.subject(spec)
     answer.part("source", {"ns": subject.create_ns})
     answer.stage("first call")
-    desk.channel.forks = 0
-    desk.channel.measuring = True
+    state.channel.forks = 0
+    state.channel.measuring = True
     found, first = first_call.measure(subject, before)
     answer.part("first_call", found)
     none = no_array.reason(subject, first.result)
@@ -121,7 +123,7 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
         once = one_call.serves(first)
     del first
     outcome = watched(Bench(subject, request, answer, ways, none, once))
-    if desk.channel.forks:
+    if state.channel.forks:
         answer.failed("conversion", "it forks the process; each child was ended at once")
     if "host_time" in answer.refusals:
         return "unsupported", answer.refusals["host_time"]
@@ -129,15 +131,15 @@ def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, 
 
 
 def _alignment_alone(
-    desk: Desk, answer: Answer, ways: Ways, spec: ArraySpec
+    state: WorkerState, answer: Answer, ways: Ways, spec: ArraySpec
 ) -> tuple[str, str | None]:
     """The instrument that makes its own arrays, without one of the case."""
     where = result_device(ways.consumer, ways.import_, spec)
     if ways.is_one_array or not alignment.applies(ways.import_, where, spec):
         return "ok", None
     answer.stage("alignment")
-    desk.channel.forks = 0
-    desk.channel.measuring = True
+    state.channel.forks = 0
+    state.channel.measuring = True
     answer.part("alignment", alignment.look(spec, ways.subject))
     return "ok", None
 
@@ -184,21 +186,21 @@ def _forecast(ways: Ways, spec: ArraySpec) -> bool:
     return True
 
 
-def load(desk: Desk, requests: list[dict[str, Any]], answer: Answer) -> None:
+def load(state: WorkerState, requests: list[dict[str, Any]], answer: Answer) -> None:
     """Import what cases need, so that measuring them can begin at once.
 
     What cannot be imported says so when its case is asked for.
     """
     for request in requests:
         with contextlib.suppress(BaseException):
-            ways_of(desk, request, answer)
+            ways_of(state, request, answer)
 
 
-def check_setup(desk: Desk, request: dict[str, Any], answer: Answer) -> None:
+def check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) -> None:
     """Import what a case needs and run the user's setup; sets ``answer.outcome``."""
 
     def run() -> tuple[str, str | None]:
-        ways_of(desk, request, answer)
+        ways_of(state, request, answer)
         return "ok", None
 
-    guarded(desk, answer, run)
+    guarded(state, answer, run)

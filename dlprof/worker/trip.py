@@ -12,23 +12,23 @@ from dlprof.worker.case import guarded
 from dlprof.worker.ways import ways_of
 
 if TYPE_CHECKING:
-    from dlprof.worker.serve import Desk
+    from dlprof.worker.state import WorkerState
 
 
-def run_trip(desk: Desk, request: dict[str, Any], answer: Answer) -> None:
+def run_trip(state: WorkerState, request: dict[str, Any], answer: Answer) -> None:
     """Measure one round trip; sets ``answer.outcome`` to a status and a reason.
 
     The stage ``there`` or ``back`` is the last where that way is what does not work.
     """
-    guarded(desk, answer, lambda: _measure(desk, request, answer))
+    guarded(state, answer, lambda: _measure(state, request, answer))
 
 
-def _measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
+def _measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
     spec = ArraySpec(
         tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
     )
-    ways = ways_of(desk, request, answer)
-    ways_back = ways_of(desk, request["back"], answer)
+    ways = ways_of(state, request, answer)
+    ways_back = ways_of(state, request["back"], answer)
     answer.stage("create")
     room.check(spec)
     there = ways.subject(spec)

@@ -11,7 +11,7 @@ from dlprof.worker.subject import OneArray, Subject, namespace_for, prepare
 
 if TYPE_CHECKING:
     from dlprof.worker.answer import Answer
-    from dlprof.worker.serve import Desk
+    from dlprof.worker.state import WorkerState
 
 
 class Ways(NamedTuple):
@@ -34,19 +34,19 @@ class Ways(NamedTuple):
         )
 
 
-def ways_of(desk: Desk, request: dict[str, Any], answer: Answer) -> Ways:
+def ways_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Ways:
     """What a request names, imported."""
     answer.stage("import")
-    producer = desk.probe(*request["producer"])
-    consumer = desk.probe(*request["consumer"])
+    producer = state.probe(*request["producer"])
+    consumer = state.probe(*request["consumer"])
     export = _named(producer, producer.exports, request["export"])
     import_ = _named(consumer, consumer.imports, request["import"])
     setup = str(request.get("setup", ""))
     key = (producer.name, consumer.name, import_.name, setup)
-    if key not in desk.namespaces:
-        desk.namespaces[key] = namespace_for(producer, consumer, import_, setup, desk.refused)
+    if key not in state.namespaces:
+        state.namespaces[key] = namespace_for(producer, consumer, import_, setup, state.refused)
         gc.freeze()  # the frameworks' own objects would make every collection below slow
-    return Ways(producer, consumer, export, import_, desk.namespaces[key])
+    return Ways(producer, consumer, export, import_, state.namespaces[key])
 
 
 def _named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:

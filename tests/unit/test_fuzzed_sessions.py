@@ -24,6 +24,7 @@ from dlprof.compare.outcome import outcome
 from dlprof.errors import DlprofError
 from dlprof.evidence.ticket import write as writing
 from dlprof.reports import comparison, comparison_json, delimited, markdown, notebook, parquet
+from dlprof.reports.frame import to_frame
 from dlprof.reports.html import page
 from dlprof.reports.result_row import row_of
 from dlprof.rules.judging import judged
@@ -168,7 +169,7 @@ def use(session):
     shown(notebook.render(session))
     shown("".join(delimited.render(session, session.results)))
     parquet.write(io.BytesIO(), session, session.results)
-    session.to_frame()
+    to_frame(session)
     shown(listed(session, 80))
     for number, finding in enumerate(session.findings[:3], 1):
         shown(writing.written(session, number, finding, ours=True, wanted=False, python=None))

@@ -9,6 +9,7 @@ from builders import make_result, make_session
 from hostile_text import texts
 from hypothesis import given
 
+from dlprof.reports import notebook
 from dlprof.text.clean import clean
 
 pytestmark = pytest.mark.unit
@@ -29,7 +30,7 @@ class Page(HTMLParser):
         super().__init__()
         self.tags = set()
         self.text = ""
-        self.html = session._repr_html_()
+        self.html = notebook.render(session)
         self.feed(self.html)
 
     def handle_starttag(self, tag, attrs):

@@ -18,11 +18,11 @@ from hypothesis import given
 from rule_builders import ordered, verdict
 from step_builders import make_step
 
+from dlprof.api import Session
 from dlprof.reports import delimited, parquet
 from dlprof.reports.frame import kinds, to_frame
 from dlprof.reports.measures import MEASURES
 from dlprof.reports.tidy import COLUMNS, LONGEST, records
-from dlprof.session.model import Session
 from dlprof.text.clean import clean
 
 pytestmark = pytest.mark.unit
@@ -270,8 +270,7 @@ def test_what_is_not_known_is_missing_in_the_frame():
 
 
 def test_a_session_gives_its_frame():
-    session = make_session(make_result())
-    assert isinstance(session, Session)
+    session = Session(**dict(make_session(make_result())))
     pd.testing.assert_frame_equal(session.to_frame(), to_frame(session))
 
 

@@ -15,30 +15,30 @@ from dlprof.worker.words import words
 
 if TYPE_CHECKING:
     from dlprof.worker.answer import Answer
-    from dlprof.worker.serve import Desk
+    from dlprof.worker.state import WorkerState
 
 WITH_VERDICT = ("values", "reuse")
 
 
-def measure(desk: Desk, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
+def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
     """Measure one step; a status and a reason."""
     spec = ArraySpec(
         tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
     )
     answer.stage("import")
-    steps, strategy = _found(desk, request)
+    steps, strategy = _found(state, request)
     room.check(spec)
     step = prepare(steps, strategy, spec, answer.stage)
     answer.stage("first step")
     step.first_output()
     step.build()
     step.run()
-    desk.cases_before += 1
+    state.cases_before += 1
     return _watched(step, lambda: _run(step, request, answer), answer)
 
 
-def _found(desk: Desk, request: dict[str, Any]) -> tuple[Steps, Import]:
-    steps = desk.probe(*request["consumer"])
+def _found(state: WorkerState, request: dict[str, Any]) -> tuple[Steps, Import]:
+    steps = state.probe(*request["consumer"])
     if not isinstance(steps, Steps):
         raise FaultyProbe(f"{steps.name} runs no models")
     for strategy in steps.imports:
