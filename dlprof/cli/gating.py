@@ -38,7 +38,6 @@ from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.measure import Task, gate
 from dlprof.measuring.progress import Bar
 from dlprof.plan.floors import REPEATED, Floor, idle
-from dlprof.reports.answer import listed
 from dlprof.reports.comparison import Names
 from dlprof.scenario import expectation
 from dlprof.scenario.expectation import TIMED
@@ -49,6 +48,7 @@ from dlprof.session import model as sessions
 from dlprof.session.merge import DIAGNOSIS
 from dlprof.session.model import Session, is_session
 from dlprof.text.clean import clean
+from dlprof.text.lists import listed
 
 BUDGET_S = 300.0
 HOW = (

@@ -21,11 +21,11 @@ from dlprof.reports.row import Row, suspected
 from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
 from dlprof.reports.tour import answer
 from dlprof.session.model import Header
+from dlprof.text.lists import listed
 
 GAP = 2
 MOST_CODES = 64
 MOST_REASONS = 24
-MOST_NAMED = 3
 
 
 def show_matrix(header: Header, rows: Sequence[Row]) -> None:
@@ -116,5 +116,4 @@ def _reasons(found: Sequence[Grid]) -> str:
 
 def _listed(places: Sequence[str]) -> str:
     distinct = list(dict.fromkeys(places))
-    more = len(distinct) - MOST_NAMED
-    return ", ".join(distinct[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return listed(distinct)

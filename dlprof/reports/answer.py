@@ -14,8 +14,8 @@ from dlprof.rules.alignment import WORDS
 from dlprof.rules.promise import NOT_LOOKED_AT
 from dlprof.rules.steady import Steady
 from dlprof.rules.words import ALIKE
+from dlprof.text.lists import listed
 
-MOST_NAMED = 3
 KINDS = {
     "view": "a view",
     "copy": "a copy",
@@ -159,12 +159,6 @@ def _as_long(worst: Row, best: Row) -> str:
     medians = worst.process_medians_ns, best.process_medians_ns
     times = times_text(worst.ready, best.ready, *medians) if best.is_known else ""
     return brief_text(worst.ready, medians[0]) + (f": {times} times as long" if times else "")
-
-
-def listed(codes: Sequence[str]) -> str:
-    """The first of ``codes``, and how many more there are."""
-    more = len(codes) - MOST_NAMED
-    return ", ".join(codes[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _none_is_safe(measured: Sequence[Row], steady: Steady) -> str:

@@ -15,12 +15,12 @@ from dlprof.gate.noise import LARGEST_FLOOR, CaseNoise, Noise
 from dlprof.gate.power import SIZES
 from dlprof.plan.axes import shape_text
 from dlprof.plan.floors import Floor
-from dlprof.reports.answer import listed
 from dlprof.reports.comparison_text import floor_text
 from dlprof.reports.terminal import printed
 from dlprof.scenario.estimate import duration_text
 from dlprof.session.model import CaseRecord, Mode
 from dlprof.text.clean import clean
+from dlprof.text.lists import listed
 
 
 def render(

@@ -29,10 +29,10 @@ from dlprof.reports.comparison_text import (
 from dlprof.reports.terminal import printed
 from dlprof.session.model import Header
 from dlprof.text.clean import clean
+from dlprof.text.lists import listed
 
 MOST_ROWS = 60
 MOST_LINES = 12
-MOST_NAMED = 3
 ORDER = (SLOWER, GONE, UNSURE, INVALID, FASTER, NEW, SAME)
 STYLES = {SLOWER: "red", GONE: "red", UNSURE: "yellow", INVALID: "yellow", FASTER: "green"}
 DIRECTIONS = (WORSE, LOST, "other", BETTER)
@@ -175,10 +175,7 @@ def _reasons(rows: Sequence[tuple[Compared, Time]]) -> Iterator[RenderableType]:
         return
     yield Text("\nbecause:", style="dim")
     for (word, reason), codes in list(groups.items())[:MOST_LINES]:
-        names = list(dict.fromkeys(codes))
-        named = ", ".join(names[:MOST_NAMED])
-        more = len(names) - MOST_NAMED
-        yield Text(f"{word}: {reason}: {named}" + (f" and {more} more" if more > 0 else ""))
+        yield Text(f"{word}: {reason}: {listed(dict.fromkeys(codes))}")
     if len(groups) > MOST_LINES:
         yield Text(f"… and {len(groups) - MOST_LINES:,} more reasons in the JSON report")
 

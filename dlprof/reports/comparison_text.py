@@ -12,9 +12,9 @@ from dlprof.compare.outcome import NO_VERDICT, NOT_KNOWN, Outcome, is_unasked
 from dlprof.compare.record import TIMED, Compared, Comparison, Time
 from dlprof.plan.axes import shape_text
 from dlprof.plan.floors import Floor
-from dlprof.reports.answer import listed
 from dlprof.session.model import ExpectationRecord
 from dlprof.text.clean import clean
+from dlprof.text.lists import listed
 
 FINE = 0.1
 """Narrower intervals are shown to a tenth of a percent."""

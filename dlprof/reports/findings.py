@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from dlprof.reports.answer import listed
 from dlprof.reports.row import Row
 from dlprof.session.model import FindingRecord
 from dlprof.text.clean import clean
+from dlprof.text.lists import listed
 
 MOST = 12
 ARROW = " → "

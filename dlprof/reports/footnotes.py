@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlprof.reports import race
-from dlprof.reports.answer import listed
 from dlprof.reports.cell_text import WHY_DISTURBED, WHY_SCATTERED
 from dlprof.reports.row import Row
+from dlprof.text.lists import listed
 
 
 def footnotes(measured: Sequence[Row]) -> list[str]:

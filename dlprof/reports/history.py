@@ -27,11 +27,11 @@ from dlprof.reports.history_text import (
 from dlprof.reports.sparkline import BARS, sparkline
 from dlprof.reports.terminal import printed
 from dlprof.text.clean import clean
+from dlprof.text.lists import listed
 
 MOST_ROWS = 60
 MOST_STEPS = 30
 MOST_LINES = 12
-MOST_NAMED = 3
 LINE = 20
 STYLES = {"worse": "red", "better": "green"}
 
@@ -133,10 +133,7 @@ def _lines(title: str, lines: Sequence[str]) -> Iterator[RenderableType]:
 
 
 def _doubt(reason: str, names: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(names))
-    named = ", ".join(distinct[:MOST_NAMED])
-    more = f" and {len(distinct) - MOST_NAMED} more" if len(distinct) > MOST_NAMED else ""
-    return f"{reason}: {named}{more}"
+    return f"{reason}: {listed(dict.fromkeys(names))}"
 
 
 def answer(trends: Sequence[Trend]) -> str:

@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from dlprof.analysis.quantity import plain_time, significant, size_text
-from dlprof.reports.answer import listed
 from dlprof.reports.cell_text import in_modes, told_speed, told_time
 from dlprof.reports.row import Row
+from dlprof.text.lists import listed
 
 MOST_ROWS = 40
 LEAST_BYTES = 1 << 20

@@ -11,9 +11,9 @@ from operator import attrgetter
 from typing import TypeVar
 
 from dlprof.analysis.quantity import brief_text
-from dlprof.reports.answer import listed
 from dlprof.reports.cell_text import DISTURBED, WHY_DISTURBED, WHY_SCATTERED, why_not_known
 from dlprof.reports.row import Row, trusted
+from dlprof.text.lists import listed
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -15,11 +15,11 @@ from dlprof.analysis.quantity import (
     process_medians,
     times_text,
 )
-from dlprof.reports.answer import listed
 from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row
 from dlprof.session.model import Placement, Share, TimeMeasure
 from dlprof.text.clean import clean, first_line
+from dlprof.text.lists import listed
 
 MOST_ROWS = 30
 ITERATIONS = 1000

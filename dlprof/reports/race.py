@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from dlprof.text.lists import listed
+
 if TYPE_CHECKING:
     from dlprof.reports.row import Row
 
@@ -17,7 +19,6 @@ UNSEEN = (
     f"{DOUBT} not seen torn, but others into the framework were, and copies that were whole prove"
     " nothing"
 )
-MOST_NAMED = 3
 
 
 def racing_of(torn: Row) -> tuple[Key, ...]:
@@ -43,7 +44,7 @@ def notes(rows: Iterable[Row]) -> list[str]:
         if text := note(row):
             marked.setdefault(text, {})[row.code] = None
     ordered = sorted(marked.items(), key=lambda one: one[0] == UNSEEN)
-    return [f"{text}: {_listed(codes)}" for text, codes in ordered]
+    return [f"{text}: {listed(codes)}" for text, codes in ordered]
 
 
 def note(row: Row) -> str:
@@ -51,12 +52,6 @@ def note(row: Row) -> str:
     if DOUBT in row.faults:
         return UNSEEN
     return f"{RACE} torn only where {row.torn_where}" if row.torn_where else ""
-
-
-def _listed(codes: Iterable[str]) -> str:
-    found = list(codes)
-    more = len(found) - MOST_NAMED
-    return ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_unlooked_copy(row: Row) -> bool:

@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from dlprof.analysis.quantity import plain_time, significant, time_text
-from dlprof.reports.answer import listed
 from dlprof.reports.placement import share_text
 from dlprof.reports.row import Row
 from dlprof.session.model import Share, TimeMeasure
 from dlprof.session.step_record import ShapeChange, Step
 from dlprof.text.clean import clean, first_line
+from dlprof.text.lists import listed
 
 AHEAD = "ahead"
 ORDINALS = {1: "next", 2: "2nd", 3: "3rd"}

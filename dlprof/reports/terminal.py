@@ -16,7 +16,7 @@ from rich.text import Text
 from dlprof.analysis.quantity import size_text, time_text
 from dlprof.probes.base import DTYPES
 from dlprof.reports import circumstances, findings, first_call, ingest, placement, steps
-from dlprof.reports.answer import answers, listed
+from dlprof.reports.answer import answers
 from dlprof.reports.cell_text import (
     device_text,
     fault_text,
@@ -29,6 +29,7 @@ from dlprof.reports.footnotes import footnotes
 from dlprof.reports.row import Row, suspected
 from dlprof.session.model import Header
 from dlprof.text.clean import first_line
+from dlprof.text.lists import listed
 
 MOST_ROWS = 60
 MOST_REASONS = 12

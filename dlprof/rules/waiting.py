@@ -11,6 +11,7 @@ from dlprof.rules import thresholds, traced, words
 from dlprof.rules.rule import Claim
 from dlprof.rules.survey import Survey, by, groups
 from dlprof.rules.timing import clearly_longer, is_known
+from dlprof.text.lists import listed
 
 WAITED = {
     "host-sync": "the work that is queued on its source",
@@ -80,9 +81,7 @@ def _unavoidable(survey: Survey, cases: Sequence[Known]) -> Claim:
     ranked = sorted(cases, key=_by_idle)
     producer = ranked[0].pair[0]
     consumers = list(dict.fromkeys(case.pair[1] for case in ranked))
-    pairs = f"from {producer} to {', '.join(consumers[: words.MOST_NAMED])}"
-    if len(consumers) > words.MOST_NAMED:
-        pairs += f" and {len(consumers) - words.MOST_NAMED} more"
+    pairs = f"from {producer} to {listed(consumers)}"
     known = [case for case in survey.cases if case.pair in {one.pair for one in ranked}]
     all_wait = all(case.waits for case in known if case.ready is not None)
     which = (

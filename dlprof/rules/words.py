@@ -9,8 +9,8 @@ from dlprof.analysis.quantity import brief_text, is_wide, plain_time, process_me
 from dlprof.plan.axes import shape_text
 from dlprof.rules.timing import is_known
 from dlprof.session.model import TimeMeasure
+from dlprof.text.lists import listed
 
-MOST_NAMED = 3
 LONGEST_CODE = 160
 ALIKE = 1.1
 """Times of a smaller ratio are not compared in words."""
@@ -18,9 +18,7 @@ ALIKE = 1.1
 
 def codes(cases: Sequence[Known]) -> str:
     """The code of the paths, at most three, and how many more there are."""
-    found = list(dict.fromkeys(code(case) for case in cases))
-    more = len(found) - MOST_NAMED
-    return ", ".join(found[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return listed(dict.fromkeys(code(case) for case in cases))
 
 
 def code(case: Known) -> str:

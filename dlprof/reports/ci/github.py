@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from dlprof.reports.answer import listed
 from dlprof.reports.ci.remark import Remark
+from dlprof.text.lists import listed
 
 LEVELS = {"error": "error", "warning": "warning"}
 NOTICE = "notice"
