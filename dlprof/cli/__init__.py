@@ -23,7 +23,7 @@ FORBIDDEN = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
 """What asking whether a file is there may raise: in a folder that may not be searched, or of a name
 that is too long, pathlib does not say no."""
 
-REMOVED_OPTIONS = {
+REMOVED_OPTIONS: dict[str, str] = {
     "--sarif": "use --junit FILE, or --github for annotations",
     "--gitlab": "use --junit FILE, which GitLab reads",
 }

@@ -96,7 +96,7 @@ class ComparisonWanted:
 
         found = Refusal(str(error), error.exit_code)
         for option, target in self._targets().items():
-            text = refusing.WRITERS[option](found, self.verb, file)
+            text = refusing.WRITERS[option](found, self.verb)
             say(text) if target == STDOUT else write(Path(target), text)
         if self.github:
             refusing.github(found, file)

@@ -10,18 +10,18 @@ from dlprof.cli.place import below
 from dlprof.reports.ci import junit, of_refusal
 from dlprof.reports.ci.of_refusal import Refusal
 
-Writer = Callable[[Refusal, str, Path | None], str]
+Writer = Callable[[Refusal, str], str]
 
 
-def _json(refusal: Refusal, _verb: str, _file: Path | None) -> str:
+def _json(refusal: Refusal, _verb: str) -> str:
     return of_refusal.as_json(refusal)
 
 
-def _markdown(refusal: Refusal, _verb: str, _file: Path | None) -> str:
+def _markdown(refusal: Refusal, _verb: str) -> str:
     return of_refusal.markdown(refusal)
 
 
-def _junit(refusal: Refusal, verb: str, _file: Path | None) -> str:
+def _junit(refusal: Refusal, verb: str) -> str:
     return junit.render(f"dlprof {verb}", [of_refusal.check(refusal)])
 
 

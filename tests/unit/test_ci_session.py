@@ -6,7 +6,7 @@ import pytest
 from builders import make_result, make_session
 
 from dlprof.reports.ci.check import ERROR, FAILED, PASSED, SKIPPED
-from dlprof.reports.ci.of_session import checks, measured_to_the_end, remarks
+from dlprof.reports.ci.of_session import checks, remarks
 from dlprof.rules.fail_on import parse
 from dlprof.session.model import FindingRecord
 
@@ -86,13 +86,13 @@ def test_a_session_in_which_nothing_was_measured_is_an_error():
         assert found["the run", "something was measured"] == (ERROR, "nothing-measured")
         said = remarks(session, session.results)
         assert said[0].text == "Nothing could be measured."
-        assert not measured_to_the_end(session, said)
 
 
 def test_a_run_that_was_stopped_is_an_error():
     session = make_session(make_result("f(x)"), complete=False)
     assert outcomes(session)["the run", "it came to its end"] == (ERROR, "stopped")
-    assert not measured_to_the_end(session, remarks(session, session.results))
+    said = remarks(session, session.results)
+    assert "The run was stopped before its end." in [one.text for one in said]
 
 
 def test_a_rule_that_fail_on_names_and_nothing_looked_for_is_an_error():

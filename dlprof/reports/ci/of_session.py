@@ -84,11 +84,6 @@ def title(header: Header) -> str:
     return command.short(header)
 
 
-def measured_to_the_end(header: Header, found: Sequence[Remark]) -> bool:
-    """Whether the run came to its end, and measured something."""
-    return header.complete and all(remark.rule != UNMEASURED for remark in found)
-
-
 def _of_run(header: Header, rows: Sequence[Row]) -> Iterator[Check]:
     measured = any(row.ready is not None or row.host_ns is not None for row in rows)
     said = {remark.rule: remark.text for remark in _of_the_whole(header, measured)}

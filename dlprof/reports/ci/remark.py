@@ -26,12 +26,6 @@ class Remark:
     array: str = ""
     advice: str = ""
 
-    @property
-    def sentence(self) -> str:
-        """What is said, and of what, in one line."""
-        about = "" if self.text.startswith(self.subject) else f"{self.subject}: "
-        return f"{about}{self.text}"
-
 
 def fingerprint(*parts: object) -> str:
     """64 hexadecimal digits that stand for ``parts`` on any machine."""
