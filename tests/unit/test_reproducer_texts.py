@@ -76,12 +76,11 @@ def test_what_cannot_be_shown_lacks_a_text_of_the_framework(written):
         assert any(words in reason for words in lacks), (case, reason)
 
 
-def test_scripts_are_short_and_clean(written):
+def test_scripts_pass_a_linter_and_fit_a_line(written):
     found = sorted(written[0].glob("*.py"))
     assert {path.name.split("_")[1] for path in found} == set(ALL)
     for script in found:
         lines = script.read_text(encoding="utf-8").splitlines()
-        assert len(lines) < 60, script
         assert max(map(len, lines)) <= 88, script
     ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "E,F", "."]
     done = subprocess.run(ruff, cwd=written[0], capture_output=True, text=True, check=False)
@@ -129,9 +128,8 @@ def test_a_race_that_waits_is_shown_in_memory_with_wrong_values():
 
 
 @pytest.mark.parametrize("producer", [Torch, CuPy])
-def test_a_script_for_a_race_that_waits_on_streams_of_its_own_is_short_too(producer):
+def test_a_script_for_a_race_that_waits_on_streams_of_its_own_fits_a_line(producer):
     text = race_script(producer(), {"waits": "device-sync", "streams": "own streams"})
-    assert len(text.splitlines()) < 60
     assert max(map(len, text.splitlines())) <= 88
 
 
@@ -173,7 +171,6 @@ def test_a_finding_of_no_result_is_told_so(indices):
         ("f(x) # \x1b[31m", "cannot be shown"),
         ("f('\ud800')", "cannot be shown"),
         (f"f(x{' ' * 1_000_000})", "too long"),
-        ("x" * 300, "a line of it would have .* too long"),
         ("f(x)\x00", "cannot be shown|not Python"),
     ],
 )
@@ -249,11 +246,12 @@ def test_hostile_source_text_is_refused_in_words(name):
         text_of("DLP018", recipe={**made, name: bad[name]})
 
 
-def test_a_long_setup_is_refused_in_words():
+def test_no_script_is_refused_because_it_is_long():
     made = recipe_of()
     create = {"C": "\n".join(f"x = {number}" for number in range(100))}
-    with pytest.raises(NoReproducer, match="lines"):
-        text_of("DLP018", recipe={**made, "create": create})
+    text = text_of("DLP018", recipe={**made, "create": create}, code=f"f({'x' * 300})")
+    assert "x = 99" in text
+    assert "x" * 300 in text
 
 
 def test_quotes_in_the_conversion_do_not_end_the_docstring():

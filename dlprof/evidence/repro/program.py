@@ -19,8 +19,6 @@ from dlprof.session.environments import seen_from
 from dlprof.session.model import FindingRecord, Session
 from dlprof.text.clean import clean
 
-MOST_LINES = 59
-LONGEST_LINE = 200
 SAFE = re.compile(r"[A-Za-z0-9_.,:/=+-]{1,80}")
 """Names and values of environment variables that may stand in a script."""
 DISTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,40}")
@@ -69,11 +67,10 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     session = seen_from(session, finding.results)
     try:
         effect = show(subjects[0], subjects[1] if len(subjects) > 1 else None, finding)
-        text = _fitting("\n".join(_parts(effect, subjects, session)))
+        text = "\n".join(_parts(effect, subjects, session))
         compile(text, "<reproducer>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise NoReproducer(f"the session's source text is not Python: {error}") from None
-    _check_length(text)
     return Reproducer(effect.symptom, text)
 
 
@@ -216,28 +213,3 @@ def _variables(session: Session) -> dict[str, str]:
         for name, value in found.items()
         if SAFE.fullmatch(str(name)) and SAFE.fullmatch(str(value))
     }
-
-
-def _fitting(text: str) -> str:
-    """The text; without empty lines within functions, if it is too long with them."""
-    lines = text.splitlines(keepends=True)
-    if len(lines) <= MOST_LINES:
-        return text
-    following = [*lines[1:], ""]
-    return "".join(
-        line
-        for line, after in zip(lines, following, strict=True)
-        if line.strip() or not after.startswith(" ")
-    )
-
-
-def _check_length(text: str) -> None:
-    """Raise :class:`NoReproducer` for a script that nobody would read."""
-    lines = text.splitlines()
-    if len(lines) > MOST_LINES:
-        raise NoReproducer(f"it would have {len(lines)} lines, which is too long for a reproducer")
-    longest = max(map(len, lines))
-    if longest > LONGEST_LINE:
-        raise NoReproducer(
-            f"a line of it would have {longest:,} characters, which is too long for a reproducer"
-        )
