@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from dlprof.analysis.known import Known, mapping, number, waits
 from dlprof.analysis.quantity import plain_time
+from dlprof.reports.faults import suspected
 from dlprof.reports.result_row import rows_of
-from dlprof.reports.row import Row, suspected
+from dlprof.reports.row import Row
 from dlprof.session.model import FindingRecord, Result, Session, Verdict
 from dlprof.text.clean import clean, first_line
 

@@ -8,7 +8,8 @@ from rich.console import Group
 
 from dlprof.cli.show import say, width
 from dlprof.reports import ingest
-from dlprof.reports.row import Row, suspected
+from dlprof.reports.faults import suspected
+from dlprof.reports.row import Row
 from dlprof.reports.terminal import (
     circumstances_text,
     findings_text,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dlprof.cli.listing import plain_table, text_of
 from dlprof.cli.show import say, width
+from dlprof.reports.faults import suspected
 from dlprof.reports.matrix import (
     Cell,
     Grid,
@@ -17,7 +18,7 @@ from dlprof.reports.matrix import (
     unlooked,
     word,
 )
-from dlprof.reports.row import Row, suspected
+from dlprof.reports.row import Row
 from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
 from dlprof.reports.tour import answer
 from dlprof.session.model import Header

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from dlprof.cli.show import say, width
 from dlprof.reports import round_trip, trips_in_a_row
-from dlprof.reports.row import Row, suspected
+from dlprof.reports.faults import suspected
+from dlprof.reports.row import Row
 from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
 from dlprof.session.model import Header
 

@@ -9,7 +9,8 @@ from rich.console import Group
 from dlprof.cli.listing import plain_table, text_of
 from dlprof.cli.show import say, width
 from dlprof.reports import placement
-from dlprof.reports.row import Row, suspected
+from dlprof.reports.faults import suspected
+from dlprof.reports.row import Row
 from dlprof.reports.side_by_side import answer, cell, described, lines, names
 from dlprof.reports.terminal import circumstances_text, findings_text, printed, unmeasured_text
 from dlprof.session.model import Header

@@ -213,8 +213,8 @@ class Measurement:
         if not settings.round_trips or self._trips or out_of_time:
             return
         from dlprof.reports import round_trip
+        from dlprof.reports.faults import suspected
         from dlprof.reports.result_row import rows_of
-        from dlprof.reports.row import suspected
         from dlprof.runner import (
             trips,  # few runs ask for trips, and every command imports this module
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
 from dlprof.analysis.quantity import brief_text, times_text
-from dlprof.reports import race
+from dlprof.reports import faults
 from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row, trusted
 from dlprof.reports.trip_paths import is_right, unsafe_text
@@ -117,19 +117,19 @@ def _copy(safe: Sequence[Row], copies: Sequence[Row], steady: Steady) -> Iterato
 
 
 def _unlooked(copy: Row) -> str:
-    return f" ({NOT_LOOKED_AT})" if race.is_unlooked_copy(copy) else ""
+    return f" ({NOT_LOOKED_AT})" if faults.is_unlooked_copy(copy) else ""
 
 
 def _no_copy(copies: Sequence[Row], steady: Steady) -> str:
     """That there is no safe copy; and one that is whole for whoever waits for it, if there is."""
     none = "no measured path is known to be a safe one"
-    late = [row for row in copies if race.only_races(row) and _may_be_offered(row, steady)]
+    late = [row for row in copies if faults.only_races(row) and _may_be_offered(row, steady)]
     late = [row for row in late if not row.disturbed] or late
     late = [row for row in late if row.promise == "copy"] or late
     if not late:
         return f"{none}."
     best = _plainest(sorted(late, key=lambda row: row.cost_ns))
-    how = f"wait for the result before you write x ({race.how_seen(best)})"
+    how = f"wait for the result before you write x ({faults.how_seen(best)})"
     return f"{none}; {best.code}, {told_time(best)}, copies, but {how}."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dlprof.reports import race
+from dlprof.reports import faults
 from dlprof.reports.cell_text import WHY_DISTURBED, WHY_SCATTERED
 from dlprof.reports.row import Row
 from dlprof.text.lists import listed
@@ -25,7 +25,7 @@ def footnotes(measured: Sequence[Row]) -> list[str]:
         for why, codes in ((WHY_DISTURBED, disturbed), (WHY_SCATTERED, scattered))
         if codes
     ]
-    lines += race.notes(measured)
+    lines += faults.notes(measured)
     if len(paths) == 1:
         return [*(f"* {depends}" for depends in paths), *lines]
     return [*(f"* {depends}: {listed(codes)}" for depends, codes in paths.items()), *lines]

@@ -14,9 +14,10 @@ from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.reports import command, placement
 from dlprof.reports.answer import answers
 from dlprof.reports.circumstances import foreign_text, packages, processes_text
+from dlprof.reports.faults import suspected
 from dlprof.reports.findings import pairs_text
 from dlprof.reports.footnotes import footnotes
-from dlprof.reports.row import Row, suspected
+from dlprof.reports.row import Row
 from dlprof.reports.terminal import Column, measures_of, varying
 from dlprof.session.environments import environments_of
 from dlprof.session.model import FindingRecord, Header

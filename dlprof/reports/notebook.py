@@ -10,9 +10,10 @@ from html import escape
 
 from dlprof.reports import command
 from dlprof.reports.answer import answers
+from dlprof.reports.faults import suspected
 from dlprof.reports.footnotes import footnotes
 from dlprof.reports.result_row import rows_of
-from dlprof.reports.row import Row, suspected
+from dlprof.reports.row import Row
 from dlprof.reports.terminal import Column, measures_of, varying
 from dlprof.session.model import FindingRecord, Session
 from dlprof.text.clean import clean

@@ -10,15 +10,12 @@ from dlprof.analysis.known import says_no_copy
 from dlprof.analysis.quantity import plain_time
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import Protocol
-from dlprof.reports.race import DOUBT, RACE, may_race, racing_of
 from dlprof.rules.steady import Look
 from dlprof.session.model import (
-    FindingRecord,
     Placement,
     TimeMeasure,
 )
 from dlprof.session.step_record import Step
-from dlprof.text.clean import clean
 
 A_VIEW, A_COPY, REFUSED = "a view", "a copy", "refused"
 
@@ -184,17 +181,17 @@ def diagnosed(rows: Sequence[Row]) -> list[Row]:
 
     That is how view or copy depends on where the source begins, and what makes a path safe.
     """
-    written = {_way(row) for row in rows if not row.unwritten}
-    depends = {_way(row): row.depends for row in reversed(rows) if row.depends}
-    looked = {_way(row) for row in rows if row.status == "ok" and not row.unlooked}
+    written = {way(row) for row in rows if not row.unwritten}
+    depends = {way(row): row.depends for row in reversed(rows) if row.depends}
+    looked = {way(row) for row in rows if row.status == "ok" and not row.unlooked}
     return [
         replace(
             row,
-            depends=row.depends or depends.get(_way(row), ""),
-            unlooked="" if _way(row) in looked else row.unlooked,
-            unwritten=_way(row) not in written,
+            depends=row.depends or depends.get(way(row), ""),
+            unlooked="" if way(row) in looked else row.unlooked,
+            unwritten=way(row) not in written,
         )
-        if _way(row) in depends or _way(row) in looked or _way(row) in written
+        if way(row) in depends or way(row) in looked or way(row) in written
         else row
         for row in rows
     ]
@@ -206,70 +203,8 @@ def trusted(rows: Iterable[Row]) -> list[Row]:
     return [row for row in safe if not row.unchecked] or safe
 
 
-def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Row]:
-    """The rows, told which of them an error was found of.
-
-    ``rows`` are those of all results of the session, in its order. What was found of a path at
-    one shape holds for all of them: the diagnosis looks at the first only.
-    """
-    findings = list(findings)
-    guilty: dict[tuple[str, ...], dict[str, None]] = {}
-    for finding in findings:
-        for index in finding.results if _is_guilt(finding) else ():
-            if 0 <= index < len(rows):
-                guilty.setdefault(_way(rows[index]), {})[clean(finding.rule, LONGEST_RULE)] = None
-    torn = {
-        _way(rows[index]): clean(str(finding.evidence.get("only_where") or ""), LONGEST_WHERE)
-        for finding in findings
-        if finding.rule == RACE
-        for index in finding.results
-        if 0 <= index < len(rows)
-    }
-    racing = {
-        key
-        for finding in findings
-        if finding.rule == RACE
-        for index in finding.results
-        if 0 <= index < len(rows)
-        for key in racing_of(rows[index])
-    }
-    writable = {
-        _way(rows[index])
-        for finding in findings
-        if finding.rule == READ_ONLY_LOST
-        for index in finding.results
-        if 0 <= index < len(rows)
-    }
-    found = []
-    for row in rows:
-        faults = tuple(guilty.get(_way(row), ()))
-        if RACE not in faults and may_race(row, racing):
-            faults = (*faults, DOUBT)
-        cautions = (READ_ONLY_LOST,) if _way(row) in writable else ()
-        if faults or cautions:
-            row = replace(  # noqa: PLW2901
-                row,
-                suspect=bool(faults),
-                faults=faults,
-                cautions=cautions,
-                torn_where=torn.get(_way(row), ""),
-            )
-        found.append(row)
-    return found
-
-
-def _is_guilt(finding: FindingRecord) -> bool:
-    return finding.severity == "error" or finding.rule == RETAINED
-
-
-RETAINED = "DLP010"
-READ_ONLY_LOST = "DLP009"
-
-LONGEST_RULE = 12
-LONGEST_WHERE = 60
-
-
-def _way(row: Row) -> tuple[str, ...]:
+def way(row: Row) -> tuple[str, ...]:
+    """The path, dtype, layout and device: the same for every shape."""
     return row.pair, row.form or row.code, row.dtype, row.layout, row.device
 
 

@@ -25,8 +25,9 @@ from dlprof.reports.cell_text import (
     owner_text,
     speed_text,
 )
+from dlprof.reports.faults import suspected
 from dlprof.reports.footnotes import footnotes
-from dlprof.reports.row import Row, suspected
+from dlprof.reports.row import Row
 from dlprof.session.model import Header
 from dlprof.text.clean import first_line
 from dlprof.text.lists import listed

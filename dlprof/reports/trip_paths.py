@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from operator import attrgetter
 
-from dlprof.reports.race import RACE
+from dlprof.reports.faults import RACE
 from dlprof.reports.row import Row
 
 Key = tuple[str, ...]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dlprof.analysis.quantity import plain_time, time_text
 from dlprof.reports import trip_owners, trip_paths
 from dlprof.reports.cell_text import why_not_known
-from dlprof.reports.race import RACE
+from dlprof.reports.faults import RACE
 from dlprof.reports.row import Row
 from dlprof.session.model import RoundTrip
 from dlprof.text.clean import clean, first_line

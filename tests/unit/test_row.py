@@ -7,8 +7,8 @@ import math
 import pytest
 from builders import make_header, make_measure, make_result, make_row
 
+from dlprof.reports.faults import suspected
 from dlprof.reports.result_row import row_of, rows_of
-from dlprof.reports.row import suspected
 from dlprof.reports.terminal import render
 from dlprof.session.model import FindingRecord
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
+from dlprof.reports.faults import suspected
 from dlprof.reports.result_row import rows_of
-from dlprof.reports.row import Row, suspected
+from dlprof.reports.row import Row
 from dlprof.session.model import FindingRecord, Result, Session
 
 MOST_OF_A_FINDING = 3

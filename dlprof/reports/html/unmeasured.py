@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dlprof.reports import race
+from dlprof.reports import faults
 from dlprof.reports.cell_text import WHY_DISTURBED, WHY_SCATTERED, kept_text, modes_text
 from dlprof.reports.html.entry import Entry
 from dlprof.session.model import Session, Verdict
@@ -112,7 +112,7 @@ def _notes(entry: Entry) -> Iterable[str]:
         yield WHY_DISTURBED
     elif row.scattered:
         yield WHY_SCATTERED
-    if torn := race.note(row):
+    if torn := faults.note(row):
         yield torn
     if row.ready is not None and row.ready.modes:
         yield f"runs in {len(row.ready.modes)} modes: {modes_text(row)}"

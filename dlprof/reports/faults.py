@@ -1,14 +1,14 @@
-"""Which copies may be torn, since one like them was seen torn; and what is said of them."""
+"""Which paths a finding calls wrong or unsafe; and which copies may be torn as others were."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from dlprof.reports.row import Row, way
+from dlprof.session.model import FindingRecord
+from dlprof.text.clean import clean
 from dlprof.text.lists import listed
-
-if TYPE_CHECKING:
-    from dlprof.reports.row import Row
 
 Key = tuple[str, ...]
 
@@ -19,6 +19,67 @@ UNSEEN = (
     f"{DOUBT} not seen torn, but others into the framework were, and copies that were whole prove"
     " nothing"
 )
+RETAINED = "DLP010"
+READ_ONLY_LOST = "DLP009"
+
+LONGEST_RULE = 12
+LONGEST_WHERE = 60
+
+
+def suspected(rows: Sequence[Row], findings: Iterable[FindingRecord]) -> list[Row]:
+    """The rows, told which of them an error was found of.
+
+    ``rows`` are those of all results of the session, in its order. What was found of a path at
+    one shape holds for all of them: the diagnosis looks at the first only.
+    """
+    findings = list(findings)
+    guilty: dict[tuple[str, ...], dict[str, None]] = {}
+    for finding in findings:
+        for index in finding.results if _is_guilt(finding) else ():
+            if 0 <= index < len(rows):
+                guilty.setdefault(way(rows[index]), {})[clean(finding.rule, LONGEST_RULE)] = None
+    torn = {
+        way(rows[index]): clean(str(finding.evidence.get("only_where") or ""), LONGEST_WHERE)
+        for finding in findings
+        if finding.rule == RACE
+        for index in finding.results
+        if 0 <= index < len(rows)
+    }
+    racing = {
+        key
+        for finding in findings
+        if finding.rule == RACE
+        for index in finding.results
+        if 0 <= index < len(rows)
+        for key in racing_of(rows[index])
+    }
+    writable = {
+        way(rows[index])
+        for finding in findings
+        if finding.rule == READ_ONLY_LOST
+        for index in finding.results
+        if 0 <= index < len(rows)
+    }
+    found = []
+    for row in rows:
+        faults = tuple(guilty.get(way(row), ()))
+        if RACE not in faults and may_race(row, racing):
+            faults = (*faults, DOUBT)
+        cautions = (READ_ONLY_LOST,) if way(row) in writable else ()
+        if faults or cautions:
+            row = replace(  # noqa: PLW2901
+                row,
+                suspect=bool(faults),
+                faults=faults,
+                cautions=cautions,
+                torn_where=torn.get(way(row), ""),
+            )
+        found.append(row)
+    return found
+
+
+def _is_guilt(finding: FindingRecord) -> bool:
+    return finding.severity == "error" or finding.rule == RETAINED
 
 
 def racing_of(torn: Row) -> tuple[Key, ...]:
