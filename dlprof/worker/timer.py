@@ -16,12 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from dlprof.worker import others
-
-if TYPE_CHECKING:
-    from dlprof.worker.turns import Series
 
 MIN_SAMPLE_NS = 1_000_000
 """A sample lasts at least this long: the clock's 60-140 ns are then under 0.02 % of it."""
@@ -88,6 +85,18 @@ class Timing:
     def is_disturbed(self) -> bool:
         """Whether that is so of the median."""
         return 2 * (self.disturbed or 0.0) >= 1
+
+
+class InTurns(Protocol):
+    """Samples a loop in turn with another process; see :mod:`dlprof.worker.turns`."""
+
+    def wait(self, calls: int = 1) -> int:
+        """Wait until it is this process's turn; how many calls a sample shall have at least."""
+
+    def timing(
+        self, loop: Loop, budget_ns: int, off_ns: float, backlog: Backlog, least_ns: int
+    ) -> Timing:
+        """As :func:`sample`, in turns."""
 
 
 @dataclass(frozen=True)
@@ -222,14 +231,14 @@ def sample(
     once_from_ns: int | None = None,
     backlog: Backlog = NO_BACKLOG,
     least_ns: int = MIN_SAMPLE_NS,
-    turns: Series | None = None,
+    turns: InTurns | None = None,
 ) -> Timing:
     """Time ``loop`` for about ``budget_ns``; ``off_ns`` per call is taken off.
 
     At least :data:`MIN_SAMPLES` samples of ``least_ns`` are taken, whatever they cost; but a single
     one of a statement, warm already, that takes ``once_from_ns``. Each begins with nothing left
     behind. Where they are too short or disturbed they are taken again, :data:`TRIES` times in all;
-    but with ``turns`` they are those of :meth:`dlprof.worker.turns.Series.timing`.
+    but with ``turns`` they are those of :meth:`InTurns.timing`.
     """
     with collector_off():
         if once_from_ns is not None:
@@ -313,7 +322,7 @@ def _least_disturbed(measure: Callable[[], tuple[Found, int]]) -> Found:
 _loop_cost: list[float] = []
 
 
-def loop_cost_ns(turns: Series | None = None) -> float:
+def loop_cost_ns(turns: InTurns | None = None) -> float:
     """Cost of one turn of the empty loop, measured once per process."""
     if not _loop_cost:
         timing = sample(compile_loop("pass", {}), budget_ns=20_000_000, turns=turns)
