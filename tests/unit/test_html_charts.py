@@ -10,14 +10,14 @@ import pytest
 from html_builders import MS, US, alone, case, full_session, lost, timed
 from rule_builders import ordered, verdict
 
-from dlprof.reports.html import cost, interval, loaded, phases, shares, size, spread, svg
+from dlprof.reports.html import cost, interval, loaded, phases, shares, size, svg
 from dlprof.reports.html.entry import entries
 from dlprof.reports.html.rows import MARKS, NAME
 from dlprof.reports.html.theme import spaced, span, ticks
 
 pytestmark = pytest.mark.unit
 
-MODULES = (size, cost, phases, loaded, spread)
+MODULES = (size, cost, phases, loaded)
 
 
 def figures(module, session):
@@ -269,27 +269,6 @@ def test_a_producer_that_cannot_be_loaded_has_no_place_there():
     assert figures(loaded, alone(idle)) == []
 
 
-def test_the_spread_shows_those_that_disagree_most():
-    calm = [case(f"numpy.calm{number}(x)") for number in range(spread.MOST)]
-    wild = case("numpy.wild(x)", host_time=timed(2 * US, share=0.3))
-    (found,) = figures(spread, alone(*calm, wild))
-    assert found.lines[0].cells[0] == "numpy.wild(x)"
-    assert "whose processes disagree most" in found.caption
-
-
-def test_the_spread_says_of_what_it_is_a_multiple_and_what_is_reported():
-    noisy = {**timed(160 * US, share=0.5), "ci95_ns": (10 * US, 400 * US)}
-    (found,) = figures(spread, alone(case(host_time=noisy, ready_time=noisy)))
-    assert "1\u00d7 = 160 us" in str(found.picture)
-    assert cell(found, "1\u00d7") == "160 us"
-    assert cell(found, "ready") == "80-240 us"
-    assert "reported" not in found.caption + str(found.picture)
-
-
-def test_samples_of_a_time_that_repeats_another_are_those_of_the_other():
-    assert len(spread.processes(entries(alone(case()))[0])) == 3
-
-
 @pytest.mark.parametrize("values", [[], [0.0], [5.0], [1.0, 1e12], [math.inf, 3.0, -1.0]])
 def test_an_axis_holds_its_values(values):
     low, high = span(values)
@@ -332,8 +311,7 @@ def test_ids_in_pictures_are_their_own():
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.parametrize("module", [cost, spread])
-def test_a_path_whose_processes_disagree_is_not_called_unknown(module):
-    (figure,) = figures(module, alone(case(ownership=verdict("varies"))))
+def test_a_path_whose_processes_disagree_is_not_called_unknown():
+    (figure,) = figures(cost, alone(case(ownership=verdict("varies"))))
     assert "view or copy" in str(figure.picture)
     assert "not known" not in str(figure.picture)

@@ -28,7 +28,6 @@ from dlprof.reports.html import (
     pair_map,
     phases,
     size,
-    spread,
     transcript,
     unmeasured,
 )
@@ -106,9 +105,7 @@ def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
 def _figures(everything: Sequence[Entry], session: Session) -> Iterable[Figure]:
     by_size = size.figures(everything, session.findings)
     first = by_size or cost.figures(everything, session.findings)
-    others = (
-        module.figures(everything, session.findings) for module in (loop, phases, loaded, spread)
-    )
+    others = (module.figures(everything, session.findings) for module in (loop, phases, loaded))
     return chain(first, *others)
 
 
