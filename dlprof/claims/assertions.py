@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from dlprof.claims.claim import Judged
 from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageError
-from dlprof.session.model import Session
+from dlprof.plan.axes import shape_text
+from dlprof.session.model import FindingRecord, Session
+from dlprof.text.clean import clean
 
 ROUNDS = 3
 """Processes that must agree: whether a conversion copies can depend on the process."""
@@ -126,12 +129,11 @@ class Assertions:
         self, claim: str, judge: Callable[[Session], Any], asked: Asked, diagnose: bool = False
     ) -> None:
         __tracebackhide__ = True
-        from dlprof.claims import failure
 
         session, file = self._session(asked, diagnose)
         judged = judge(session)
         if not judged.holds:
-            raise AssertionError(failure.text(claim, judged, session, str(file)))
+            raise AssertionError(text(claim, judged, session, str(file)))
 
     def _session(self, asked: Asked, diagnose: bool) -> tuple[Session, Path]:
         __tracebackhide__ = True
@@ -261,3 +263,61 @@ def _measured(asked: Asked, diagnose: bool, file: Path) -> tuple[Session, Path] 
     idle = [text for text in session.left_out if text.startswith(NO_PATH)]
     # A claim about a way that is not there would hold for those beside it, and say nothing of it.
     return UsageError("; ".join(idle)) if idle else (session, file)
+
+
+MOST_WAYS = 12
+MOST_FINDINGS = 6
+MOST_EVIDENCE = 6
+
+
+def text(claim: str, judged: Judged, session: Session, file: str) -> str:
+    """Several lines; ``claim`` is one sentence, ``file`` the session file."""
+    lines = [f"{_what(session)}: {_headline(claim, judged)}"]
+    lines += [f"  {one.code}: {one.said}" for one in judged.complaints[:MOST_WAYS]]
+    if len(judged.complaints) > MOST_WAYS:
+        lines.append(f"  … and {len(judged.complaints) - MOST_WAYS:,} more ways")
+    if not judged.ways:
+        lines += [f"  unsupported: {reason}" for reason in judged.refused[:MOST_WAYS]]
+    lines += _findings(_about(session.findings, judged))
+    return "\n".join([*lines, f"session: {clean(file)} (dlprof report prints it)"])
+
+
+def _what(session: Session) -> str:
+    if not session.results:
+        return "no case"
+    case = session.results[0].case
+    array = f"{shape_text(case.shape)} {case.dtype} {case.layout} on {case.device}"
+    return clean(f"{case.producer} -> {case.consumer}, {array}")
+
+
+def _headline(claim: str, judged: Judged) -> str:
+    if not judged.ways:
+        return f"{claim}? No way could be measured"
+    return f"{claim}? Not so for {len(judged.complaints)} of {judged.ways}"
+
+
+def _about(findings: Sequence[FindingRecord], judged: Judged) -> list[FindingRecord]:
+    """The findings about the ways that speak against the claim, worst first."""
+    guilty = {complaint.index for complaint in judged.complaints}
+    return [finding for finding in findings if guilty & set(finding.results)]
+
+
+def _findings(findings: Sequence[FindingRecord]) -> Iterator[str]:
+    for finding in findings[:MOST_FINDINGS]:
+        yield clean(f"{finding.severity} {finding.rule} {finding.name}: {finding.summary}")
+        if finding.evidence:
+            yield f"    evidence: {_evidence(finding.evidence)}"
+        if finding.advice:
+            yield f"    {clean(finding.advice)}"
+        yield f"    dlprof explain {clean(finding.rule)} explains it"
+    if len(findings) > MOST_FINDINGS:
+        yield f"… and {len(findings) - MOST_FINDINGS:,} more findings"
+
+
+def _evidence(evidence: dict[str, Any]) -> str:
+    items = list(evidence.items())[:MOST_EVIDENCE]
+    return clean(", ".join(f"{name} {_value(value)}" for name, value in items))
+
+
+def _value(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -5,21 +5,97 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rich.console import Group
 from rich.text import Text
 
 from dlprof.analysis.known import mapping
-from dlprof.cli.ingest_table import ingest_answer, show_ingest
+from dlprof.cli.listing import plain_table, text_of
 from dlprof.cli.matrix_table import matrix_answer, show_grids, show_matrix
-from dlprof.cli.round_trip_table import round_trip_answer, show_round_trips
 from dlprof.cli.show import Show, say, show_table, width
-from dlprof.cli.side_by_side_table import show_side_by_side
 from dlprof.errors import DlprofError, ExpectationsMissed, ExpectationsUnknown
-from dlprof.reports import placement, scenario
+from dlprof.reports import ingest, placement, round_trip, scenario, trips_in_a_row
+from dlprof.reports.faults import suspected
 from dlprof.reports.row import Row
-from dlprof.reports.terminal import printed
+from dlprof.reports.side_by_side import answer, cell, described, lines, names
+from dlprof.reports.terminal import (
+    circumstances_text,
+    findings_text,
+    printed,
+    reasons,
+    unmeasured_text,
+)
 from dlprof.scenario.expectation import MISSED, UNKNOWN
 from dlprof.session.environments import environments_of
 from dlprof.session.model import Header
+from dlprof.text.clean import clean
+
+
+def show_ingest(header: Header, rows: Sequence[Row]) -> None:
+    """A table for each source, what was not measured and why, and the findings."""
+    rows = suspected(rows, header.findings)
+    say(circumstances_text(header, width()))
+    say(printed(Group(*ingest.blocks(rows)), width()))
+    say(printed(Group(*reasons([row for row in rows if row.ready is None], rows)), width()))
+    say(f"\n{unmeasured_text(rows)}")
+    say(findings_text(header, rows, width()))
+
+
+def ingest_answer(header: Header, rows: Sequence[Row]) -> str:
+    """What copies and what does not, and what the copies cost."""
+    return ingest.answer(suspected(rows, header.findings))
+
+
+MOST_TRIPS = 24
+
+
+def round_trip_answer(header: Header, rows: Sequence[Row]) -> str:
+    """Which pair is the most lopsided, and where its time goes."""
+    return round_trip.answer(suspected(rows, header.findings), header.round_trips)
+
+
+def show_round_trips(header: Header, rows: Sequence[Row]) -> None:
+    """A paragraph for each pair and array, the most lopsided first."""
+    rows = suspected(rows, header.findings)
+    found = round_trip.trips(rows)
+    say(f"{circumstances_text(header, width())}\n")
+    made = trips_in_a_row.of(rows, header.round_trips)
+    for trip in found[:MOST_TRIPS]:
+        say(printed(round_trip.text(trip, made), width()))
+    if len(found) > MOST_TRIPS:
+        say(f"… and {len(found) - MOST_TRIPS:,} more in the session file\n")
+    lost = round_trip.one_way(rows)
+    if lost:
+        say(printed(f"no path that is right: {', '.join(lost)}", width()))
+    say(f"\n{unmeasured_text(rows)}")
+    say(findings_text(header, rows, width()))
+
+
+MOST_LINES = 60
+
+
+def show_side_by_side(header: Header, rows: Sequence[Row]) -> None:
+    """A table for each pair and array: paths down, environments across."""
+    rows = suspected(rows, header.findings)
+    for words in described(header):
+        say(printed(clean(words), width()))
+    say(f"{circumstances_text(header, width())}\n")
+    every, found = names(rows), lines(rows)
+    arrays = dict.fromkeys((line.frameworks, line.array) for line in found[:MOST_LINES])
+    for frameworks, array in arrays:
+        table = plain_table(f"{frameworks}  {array}", *every)
+        for line in found[:MOST_LINES]:
+            if (line.frameworks, line.array) == (frameworks, array):
+                table.add_row(line.code, *(cell(line.rows.get(name)) for name in every))
+        say(f"{text_of(table)}\n")
+    if len(found) > MOST_LINES:
+        say(f"… and {len(found) - MOST_LINES:,} more paths in the session file\n")
+    loops = placement.compose(rows)
+    if loops:
+        say(printed(Group(*loops), width()))
+    say(unmeasured_text(rows))
+    say(findings_text(header, rows, width()))
+    say(printed(f"\n{answer(rows)}", width()))
+
 
 Answer = Callable[[Header, Sequence[Row]], str]
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dlprof.analysis.known import Known, mapping
-from dlprof.compare.apart import apart
 from dlprof.compare.decision import UNSURE
 from dlprof.compare.match import Key, Pair, asked_for, key, match
 from dlprof.compare.process import median_ns, processes, steady
@@ -25,8 +24,9 @@ from dlprof.compare.verdicts import (
     not_looked_at,
 )
 from dlprof.errors import UsageError
+from dlprof.plan.axes import shape_text
 from dlprof.plan.floors import REPEATED, Floor
-from dlprof.session.model import Header, Result, Session, Verdict
+from dlprof.session.model import CaseRecord, Header, Result, Session, Verdict
 from dlprof.text.clean import clean
 
 
@@ -278,3 +278,34 @@ def _compared(
         statuses=(old.status if old else None, new.status if new else None),
         reasons=(old.reason if old else None, new.reason if new else None),
     )
+
+
+def apart(cases: Sequence[tuple[CaseRecord, str]]) -> list[str]:
+    """Of each case, with its environment, what others of the same code have otherwise: ``jax →
+    numpy, 4x4``; empty for one whose code no other has.
+    """
+    told = [_parts(case, environment) for case, environment in cases]
+    groups: dict[str, list[Mapping[str, str]]] = {}
+    for (case, _), parts in zip(cases, told, strict=True):
+        groups.setdefault(case.code, []).append(parts)
+    differing = {code: _differing(group) for code, group in groups.items()}
+    return [
+        ", ".join(parts[name] for name in differing[case.code] if parts[name])
+        for (case, _), parts in zip(cases, told, strict=True)
+    ]
+
+
+def _parts(case: CaseRecord, environment: str) -> Mapping[str, str]:
+    return {
+        "environment": environment,
+        "pair": f"{case.producer} → {case.consumer}",
+        "shape": shape_text(case.shape),
+        "dtype": case.dtype,
+        "layout": case.layout,
+        "device": case.device,
+    }
+
+
+def _differing(group: Sequence[Mapping[str, str]]) -> list[str]:
+    """The names of the parts that are not the same in all of a group."""
+    return [name for name in group[0] if len({parts[name] for parts in group}) > 1]

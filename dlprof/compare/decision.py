@@ -14,7 +14,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dlprof.compare.correct import holm
 from dlprof.compare.ranks import Floats
 
 FAMILY_LEVEL = 0.01
@@ -98,3 +97,18 @@ def decide(
     words = np.where(holm(proof.faster) <= faster_level, FASTER, words)
     words = np.where(holm(proof.slower) <= level, SLOWER, words)
     return np.where(proof.same <= same_level, SAME, words)
+
+
+def holm(p: Floats) -> Floats:
+    """Corrected p-values: compare each with the level of the whole family.
+
+    The family is the last axis; NaN counts in it and is never significant.
+    """
+    filled = np.where(np.isnan(p), 1.0, p)
+    order = np.argsort(filled, axis=-1, kind="stable")
+    count = p.shape[-1]
+    stepped = np.take_along_axis(filled, order, axis=-1) * np.arange(count, 0, -1)
+    corrected = np.minimum(np.maximum.accumulate(stepped, axis=-1), 1.0)
+    found = np.empty_like(corrected)
+    np.put_along_axis(found, order, corrected, axis=-1)
+    return found

@@ -73,7 +73,7 @@ class Compared:
     unconfirmed: bool = False
     """Whether one pass called it slower, and the other came to no answer."""
     apart: str = ""
-    """What tells it from others with the same code, see :func:`dlprof.compare.apart.apart`."""
+    """What tells it from others with the same code, see :func:`dlprof.compare.comparison.apart`."""
 
 
 @dataclass(frozen=True)

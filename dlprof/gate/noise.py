@@ -58,7 +58,7 @@ class Noise(Model):
     """What ``dlprof calibrate`` writes. ``sample_ns`` is None in files of before it was kept.
 
     ``gate_rounds`` is what a gate of ``budget_s`` has time for, by
-    :func:`dlprof.gate.fitting.fitting`.
+    :func:`dlprof.gate.calibrate.fitting`.
     """
 
     schema_: str = Field(default=SCHEMA, alias="schema")

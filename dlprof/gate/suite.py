@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,9 +19,11 @@ from dlprof.compare.times import Settings, Work
 from dlprof.gate.confirm import flagged
 from dlprof.gate.in_turns import Player, alternate
 from dlprof.gate.loop import Ran
-from dlprof.gate.order import in_order, large_of, paired
 from dlprof.gate.side import Side
 from dlprof.plan.floors import Floor
+from dlprof.plan.groups import shuffle
+from dlprof.plan.pairing import Case
+from dlprof.plan.settings import OWN_PROCESS_BYTES
 from dlprof.runner.asker import Watcher
 from dlprof.session.model import Result, Session
 
@@ -245,3 +248,34 @@ def _cpu(round_: int) -> int | None:
         return None
     allowed = sorted(os.sched_getaffinity(0))
     return allowed[round_ // 2 % len(allowed)]
+
+
+Pair = tuple[int | None, int | None]
+"""The numbers of a case on both sides; None where one does not measure it."""
+
+
+def paired(
+    base: Mapping[Key, int], head: Mapping[Key, int], names: Mapping[Key, Key]
+) -> list[Pair]:
+    """The numbers of one side and the other; ``names`` are the keys of BASE's cases on HEAD."""
+    bases = {names.get(name, name): number for name, number in base.items()}
+    return [(bases.get(name), head.get(name)) for name in dict.fromkeys([*bases, *head])]
+
+
+def in_order(pairs: Sequence[Pair], large: Collection[Pair], seed: int, round_: int) -> list[Pair]:
+    """At random, and in each round another one first. Those that are ``large`` come last: they have
+    processes of their own, which are started after the one that all others share.
+    """
+    chance = random.Random(f"{seed}:{round_}")  # noqa: S311 - not a secret
+    kinds = [[pair for pair in pairs if (pair in large) is is_large] for is_large in (False, True)]
+    return [pair for kind in kinds if kind for pair in shuffle(kind, chance, seed, round_)]
+
+
+def large_of(pairs: Sequence[Pair], base: Sequence[Case], head: Sequence[Case]) -> set[Pair]:
+    """Those with a process of their own."""
+    return {pair for pair in pairs if _size(pair, base, head) >= OWN_PROCESS_BYTES}
+
+
+def _size(pair: Pair, base: Sequence[Case], head: Sequence[Case]) -> int:
+    both = ((pair[0], base), (pair[1], head))
+    return max(cases[number].size_bytes for number, cases in both if number is not None)

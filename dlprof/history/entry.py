@@ -18,13 +18,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from dlprof._version import __version__
-from dlprof.compare.process import median_ns, processes
+from dlprof.analysis.known import mapping
+from dlprof.compare.process import median_ns, processes, time_ns
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.history.label import Label
-from dlprof.history.reduced import reduced
 from dlprof.plan.axes import shape_text
 from dlprof.session.environments import environment_of
-from dlprof.session.model import Header, Result, Session, check_schema
+from dlprof.session.model import Header, ProcessSamples, Result, Session, TimeMeasure, check_schema
+from dlprof.session.slim import slim
 from dlprof.text.clean import clean
 
 MAJOR = 1
@@ -239,3 +240,32 @@ def _first(error: Exception) -> str:
         return f"{where}: {first['msg']}"
     lines = str(error).strip().splitlines()
     return clean(lines[0] if lines else type(error).__name__, 200)
+
+
+def reduced(result: Result) -> Result:
+    """The result with one sample per process: the value that comparisons take of it.
+
+    :func:`dlprof.compare.process.processes` finds the same in both.
+    """
+    times: dict[str, Any] = {
+        name: _one_sample_each(measure)
+        for name in ("host_time", "ready_time")
+        if (measure := getattr(result, name)) is not None
+    }
+    warm = mapping((result.device_time or {}).get("warm")).get("median_ns")
+    lighter = {
+        **times,
+        "device_time": None if warm is None else {"warm": {"median_ns": warm}},
+        "handshake": [],
+        "placement": None,
+    }
+    return slim(result).model_copy(update=lighter)
+
+
+def _one_sample_each(measure: TimeMeasure) -> TimeMeasure:
+    return measure.model_copy(update={"processes": [_one(one) for one in measure.processes]})
+
+
+def _one(process: ProcessSamples) -> ProcessSamples:
+    samples = [time_ns(process)] if process.samples_ns else []
+    return process.model_copy(update={"samples_ns": samples})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from pydantic_core import ErrorDetails
 from dlprof.errors import ScenarioError
 from dlprof.rules import NEEDS
 from dlprof.scenario.expectation import parse as parse_expectation
-from dlprof.scenario.lines import line_of
 from dlprof.scenario.model import EnvironmentSpec, FloorSpec, Part, Scenario, StepSpec
 from dlprof.session import files
 from dlprof.text.clean import clean
@@ -163,3 +162,50 @@ def _known(where: Sequence[str | int]) -> str:
     fields = tables.get(str(where[0]) if len(where) > 1 else "", Scenario).model_fields
     near = difflib.get_close_matches(str(where[-1]), fields, n=1)
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(fields)}"
+
+
+_HEADER = re.compile(r"\s*(\[\[?)([^\[\]]+)\]")
+_KEY = re.compile(r"""\s*["']?([A-Za-z0-9_-]+)["']?\s*(?:=|\.)""")
+_QUOTES = re.compile(r'"""|' + r"'''")
+
+Where = tuple[str | int, ...]
+
+
+def line_of(text: str, where: Sequence[str | int]) -> int | None:
+    """The line, from 1, of the deepest key of ``where`` that can be found; None if there is none.
+
+    ``where`` is a path such as ``("environment", 1, "python")``: the table, its place among
+    those of the same name, and the key in it.
+    """
+    lines = dict(_lines(text))
+    path = tuple(where)
+    while path:
+        if path in lines:
+            return lines[path]
+        path = path[:-1]
+    return None
+
+
+def _lines(text: str) -> Iterator[tuple[Where, int]]:
+    table: Where = ()
+    counts: dict[str, int] = {}
+    inside = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        quotes = _QUOTES.findall(line)
+        if inside:
+            inside = "" if quotes.count(inside) % 2 else inside
+            continue
+        header, key = _HEADER.match(line), _KEY.match(line)
+        if header is not None:
+            table = _table(header[1], header[2].strip().strip("\"'"), counts)
+            yield table, number
+        elif key is not None:
+            yield (*table, key[1]), number
+        inside = quotes[0] if quotes and quotes.count(quotes[0]) % 2 else ""
+
+
+def _table(bracket: str, name: str, counts: dict[str, int]) -> Where:
+    if bracket == "[":
+        return (name,)
+    counts[name] = counts.get(name, -1) + 1
+    return name, counts[name]

@@ -19,9 +19,8 @@ from dlprof.plan.scenario_record import Environment, ScenarioRecord
 from dlprof.plan.settings import Settings
 from dlprof.plan.step_request import Asked, asked, check_distinct
 from dlprof.runner.place import installed_pairs
-from dlprof.scenario.check import check
+from dlprof.scenario.expectation import ANY, Expectation, resolve
 from dlprof.scenario.expectation import parse as parse_expectation
-from dlprof.scenario.expectation import resolve
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.pairs import WILD, named, pairs, parse
 from dlprof.scenario.read import fault
@@ -209,3 +208,25 @@ def _probe_file(scenario: Path, place: int, file: str) -> str:
     if not path.is_file():
         raise fault(scenario, ("probes", place), f"there is no probe file {file}")
     return str(path.absolute())
+
+
+def check(
+    scenario: Scenario,
+    path: Path,
+    wanted: Sequence[tuple[str, str]],
+    expected: Sequence[Expectation],
+) -> None:
+    """Raises :class:`~dlprof.errors.ScenarioError` for trips that have no way back, and for what
+    is expected of a pair that is not measured.
+
+    ``wanted`` are the pairs, installed or not; ``expected`` is in the catalog's names.
+    """
+    there = {pair for pair in wanted if pair[0] != pair[1]}
+    if scenario.round_trips and not any(pair[::-1] in there for pair in there):
+        told = "no pair is there in both directions, as tf<->cupy would be"
+        raise fault(path, ("round_trips",), told)
+    if any(WILD & set(text) for text in scenario.pairs):
+        return  # what a glob means depends on what is installed
+    for place, one in enumerate(expected):
+        if one.pair != ANY and not any(map(one.pair.matches, wanted)):
+            raise fault(path, ("expect", place), f"{one.pair} is none of the pairs")

@@ -6,7 +6,7 @@ import pytest
 from builders import make_session
 from rule_builders import MS, ordered, path, varying, verdict
 
-from dlprof.claims import failure
+from dlprof.claims import assertions
 from dlprof.claims.claim import are_copies, are_safe, are_views, do_not_wait, without_findings
 from dlprof.session.model import FindingRecord
 
@@ -93,7 +93,7 @@ def test_a_claim_on_nothing_does_not_hold(results):
     judged = [claim(session) for claim in claims]
     judged.append(without_findings(session, (), ("error",)))
     assert not any(one.holds for one in judged)
-    assert "No way could be measured" in failure.text("f", judged[0], session, "s.json")
+    assert "No way could be measured" in assertions.text("f", judged[0], session, "s.json")
 
 
 def test_copies_are_asked_of_what_is_documented_to_copy():
@@ -174,7 +174,7 @@ def test_a_finding_is_looked_for_by_rule_or_severity(rules, severities, holds):
 def test_a_failure_shows_the_ways_the_findings_and_the_file():
     results = [path("f(x)"), path("g(x)", owner="copy")]
     session = make_session(*results, findings=[finding(0, summary="other"), finding(1)])
-    assert failure.text("Every way is a view", are_views(session), session, "/tmp/s.json") == (
+    assert assertions.text("Every way is a view", are_views(session), session, "/tmp/s.json") == (
         "torch -> numpy, 4x4 float32 C on cpu: Every way is a view? Not so for 1 of 2\n"
         "  g(x): a copy\n"
         "warning DLP012 slow-path: f(x) takes 20 ms\n"
@@ -190,7 +190,7 @@ def test_a_failure_with_hostile_text_keeps_to_its_lines():
     results = [path(evil, owner="copy")]
     found = finding(0, summary=evil, advice=evil, evidence={evil: evil}, rule=evil)
     session = make_session(*results, findings=[found])
-    text = failure.text("It is so", are_views(session), session, evil)
+    text = assertions.text("It is so", are_views(session), session, evil)
     assert len(text.splitlines()) == 7
     assert all(line.isprintable() for line in text.splitlines())
 
@@ -198,6 +198,6 @@ def test_a_failure_with_hostile_text_keeps_to_its_lines():
 def test_long_failures_are_cut():
     results = [path(f"f{n}(x)", owner="copy") for n in range(40)]
     session = make_session(*results, findings=[finding(n) for n in range(40)])
-    text = failure.text("Every way is a view", are_views(session), session, "s.json")
+    text = assertions.text("Every way is a view", are_views(session), session, "s.json")
     assert "… and 28 more ways" in text
     assert "… and 34 more findings" in text

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dlprof.compare.correct import holm
-from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE, Proof, decide, prove
+from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE, Proof, decide, holm, prove
 from dlprof.compare.drift import MOST, common_shift
 from dlprof.compare.ranks import ranks
 from dlprof.plan.floors import Floor

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from builders import make_case
 
-from dlprof.plan.diagnosis import diagnosed_paths, standing_for
 from dlprof.plan.settings import Settings
+from dlprof.runner.diagnoser import diagnosed_paths, standing_for
 
 pytestmark = pytest.mark.unit
 

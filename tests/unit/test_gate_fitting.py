@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dlprof.compare.sequential import LOOKS, Plan
-from dlprof.gate.fitting import RoundCost, fitting
+from dlprof.gate.calibrate import RoundCost, fitting
 
 pytestmark = pytest.mark.unit
 

@@ -6,7 +6,7 @@ import pytest
 from builders import make_case
 
 from dlprof.gate.in_turns import Player, alternate
-from dlprof.gate.order import in_order, large_of, paired
+from dlprof.gate.suite import in_order, large_of, paired
 from dlprof.plan.turns import Stop
 
 pytestmark = pytest.mark.unit

@@ -16,8 +16,8 @@ from dlprof.gate import noise
 from dlprof.reports import delimited
 from dlprof.reports.measures import peak_arrays
 from dlprof.reports.result_row import row_of
-from dlprof.scenario.lines import line_of
 from dlprof.scenario.model import _distinct
+from dlprof.scenario.read import line_of
 from dlprof.session.files import at_home, temporary_folder
 from dlprof.text.clean import obeyed_by_nobody
 

@@ -11,9 +11,8 @@ from scenario_builders import LEAST, make_scenario
 
 from dlprof.errors import ScenarioError
 from dlprof.plan.settings import Settings
-from dlprof.scenario.lines import line_of
 from dlprof.scenario.model import Scenario
-from dlprof.scenario.read import parse, read
+from dlprof.scenario.read import line_of, parse, read
 
 pytestmark = pytest.mark.unit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import lost_row, make_header, make_measure, make_row
 
-from dlprof.cli.side_by_side_table import show_side_by_side
+from dlprof.cli.scenario_report import show_side_by_side
 from dlprof.reports.side_by_side import answer, cell, described, lines, names
 from dlprof.session.model import Placement
 

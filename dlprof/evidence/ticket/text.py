@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dlprof._version import __version__
+from dlprof.analysis.known import mapping, number
+from dlprof.analysis.quantity import size_text
+from dlprof.analysis.versions import used
+from dlprof.errors import NoReproducer
 from dlprof.evidence.repro import Reproducer
-from dlprof.evidence.ticket.advised import memory
+from dlprof.evidence.repro.lines import folded
+from dlprof.evidence.repro.subject import subject
 from dlprof.evidence.ticket.also import Also, told
 from dlprof.evidence.ticket.expected import expected
 from dlprof.evidence.ticket.markdown import code, fenced, prose, public
 from dlprof.evidence.ticket.measured import how_sure, measured
 from dlprof.evidence.ticket.run import Ran
-from dlprof.evidence.ticket.surroundings import environment
+from dlprof.rules.layout import NO_WAY_OUT
 from dlprof.rules.pages import section
 from dlprof.session.model import FindingRecord, Result, Session
 
@@ -150,3 +156,58 @@ def fit(text: str) -> str:
         return text
     end = "\n\n… (cut: GitHub takes no more)\n"
     return text[: LIMIT - len(end) - 8] + "\n```\n" + end
+
+
+def memory(finding: FindingRecord, results: Sequence[Result]) -> str:
+    """Markdown: how such an array is made where it is a view, if alignment decides and the
+    producer's probe knows how; else empty, also where the view is advised against.
+    """
+    aligned = number(finding.evidence.get("view_alignment_bytes"))
+    advised = finding.rule == "DLP017" and finding.advice != NO_WAY_OUT
+    if not advised or aligned is None or not results:
+        return ""
+    try:
+        made = folded(subject(results[0]).create_as("aligned"))
+    except NoReproducer:
+        return ""
+    return f"Such an array, made by hand:\n\n{fenced(made, 'python')}"
+
+
+MOST = 12
+
+
+def environment(session: Session, results: Sequence[Result]) -> str:
+    """A list: frameworks, Python, system, processor, memory, GPUs, environment variables."""
+    known = mapping(session.environment)
+    memory = number(known.get("memory_bytes"))
+    lines = [
+        _packages(known, results),
+        f"{known.get('implementation', 'Python')} {known.get('python', '?')}",
+        f"{known.get('platform', 'unknown system')}",
+        f"{known.get('cpu', 'unknown processor')}, {known.get('cores', '?')} cores"
+        + (f", {size_text(round(memory))} memory" if memory and memory > 0 else ""),
+        _gpus(known),
+        ", ".join(
+            f"{name}={value}"
+            for name, value in list(mapping(known.get("variables")).items())[:MOST]
+        ),
+    ]
+    return "\n".join(f"- {prose(line, 400)}" for line in lines if line)
+
+
+def _packages(known: Mapping[str, Any], results: Sequence[Result]) -> str:
+    names = {name for result in results for name in (result.case.producer, result.case.consumer)}
+    modules = {
+        module for result in results if result.recipe for module in result.recipe.modules
+    } | names
+    return ", ".join(f"{name} {version}" for name, version in used(known, modules)[:MOST])
+
+
+def _gpus(known: object) -> str:
+    gpus = mapping(known).get("gpus")
+    if not isinstance(gpus, list) or not gpus:
+        return "no GPU was used" if not mapping(known).get("cuda_devices") else ""
+    return ", ".join(
+        f"{mapping(gpu).get('name', 'GPU')} (driver {mapping(gpu).get('driver_version', '?')})"
+        for gpu in gpus[:MOST]
+    )
