@@ -16,7 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from dlprof.worker.cuda import driver_devices
+from dlprof.device.cuda import driver_devices
 
 STATE = (
     "name,driver_version,memory.total,memory.used,clocks.sm,clocks.mem,temperature.gpu,power.draw"

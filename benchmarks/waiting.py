@@ -20,7 +20,8 @@ from typing import Any
 import outcome
 
 from dlprof.probes.base import ArraySpec, Export, Import, Probe
-from dlprof.worker import loading, ordering
+from dlprof.worker import loading
+from dlprof.worker.instruments import ordering
 from dlprof.worker.subject import Subject, compile_call, compose, namespace_for, prepare
 
 CONSUMERS = ("numpy", "torch", "tensorflow", "onnxruntime", "jax")

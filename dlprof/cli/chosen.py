@@ -15,7 +15,7 @@ from dlprof.plan.axes import parse_dtype, parse_layout, parse_placement, parse_s
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.pairing import Axes
 from dlprof.plan.settings import LONGEST_S, Settings
-from dlprof.worker.statement import FaultyStatement, check_setup
+from dlprof.protocol.statement import FaultyStatement, check_setup
 
 Value = TypeVar("Value")
 

@@ -88,7 +88,7 @@ class TorchSteps(Steps):
             )
 
     def check_strategy(self, name: str, device: str) -> None:
-        from dlprof.worker.cuda import driver_devices
+        from dlprof.device.cuda import driver_devices
 
         if name == "cuda-graph" and device == "cpu":
             found = driver_devices()

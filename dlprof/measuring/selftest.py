@@ -1,6 +1,6 @@
 """Plant known faults on this machine and see whether they are found; plant nothing and see nothing.
 
-The synthetic framework (:mod:`dlprof.synthetic`) is measured like any other, by the same workers,
+The synthetic framework (:mod:`dlprof.selftest`) is measured like any other, by the same workers,
 instruments and rules: on the host, where its queues are threads, and on a CUDA device, where they
 are streams. A fault counts as found only by its own rule on its own way in. A control counts as
 clean if nothing worse than an info is found of it. What could not be measured is neither.
@@ -23,10 +23,10 @@ from dlprof.plan.settings import Settings
 from dlprof.rules import Finding, findings
 from dlprof.runner.asker import Watcher
 from dlprof.runner.verify import why_unusable
+from dlprof.selftest.device.faults import PLANTS as DEVICE_PLANTS
+from dlprof.selftest.faults import PLANTS, Plant
 from dlprof.session import model as sessions
 from dlprof.session.model import Result
-from dlprof.synthetic.device.faults import PLANTS as DEVICE_PLANTS
-from dlprof.synthetic.faults import PLANTS, Plant
 
 SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=5.0, largest_bytes=1 << 20)
 CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)

@@ -11,7 +11,7 @@ from dlprof.session.journal import INTERRUPTED
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
 """What a process dies of that reads memory which is gone."""
 AFTER_DROP = "lifetime after drop"
-"""The stage in which a result is read whose source is gone; see ``dlprof.worker.lifetime``."""
+"""The stage in which a result is read whose source is gone; see the worker's ``lifetime``."""
 
 
 def status_of(outcome: Outcome) -> str:

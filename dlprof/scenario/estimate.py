@@ -19,7 +19,7 @@ ROUND_S = 0.03
 FIRST_S = 0.05
 """What only the first round looks at, and what a framework compiles at the first call."""
 LOOP_NS = 60_000_000
-"""The least time of one loop of a placement, see :mod:`dlprof.worker.placement`."""
+"""The least time of one loop of a placement, see :mod:`dlprof.worker.instruments.placement`."""
 START_S = 1.0
 """A worker starts..."""
 IMPORT_S = 1.5

@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from dlprof.worker.cuda import driver_devices
+from dlprof.device.cuda import driver_devices
 from dlprof.worker.words import words
 
 BUFFER_BYTES = 8 << 20

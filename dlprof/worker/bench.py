@@ -6,28 +6,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from dlprof.device import gpu_state
 from dlprof.probes.base import Unsupported
-from dlprof.worker import (
+from dlprof.worker import host_time, one_call, phases, ready_time, timer
+from dlprof.worker.answer import Answer
+from dlprof.worker.instruments import (
     alignment,
     copy_cost,
     early_write,
     fresh_source,
-    gpu_state,
     handshake,
-    host_time,
     lifetime,
-    one_call,
     ordering,
     ownership,
     peak_memory,
-    phases,
     placement,
-    ready_time,
-    timer,
     trace,
     values,
 )
-from dlprof.worker.answer import Answer
 from dlprof.worker.subject import (
     Subject,
 )
@@ -214,7 +210,7 @@ class Bench:
             return None
         if self.gpu is None:
             return {"verdict": "unknown", "reason": self.no_gpu}
-        from dlprof.worker import device_time
+        from dlprof.worker.instruments import device_time
 
         stream = self.subject.consumer.current_stream("cuda")
         return device_time.measure(self.subject, self.gpu, stream, self.budget_ns / 1e9)
@@ -224,7 +220,7 @@ def gpu_of(subject: Subject) -> tuple[Any, str | None]:
     """The device that a case needs; None with the reason where it needs none or has none."""
     if "cuda" not in (subject.spec.device, subject.result_device):
         return None, None
-    from dlprof.worker.cuda import CudaUnavailable, driver_devices, open_gpu
+    from dlprof.device.cuda import CudaUnavailable, driver_devices, open_gpu
 
     if not isinstance(driver_devices(), int):
         return None, "no CUDA driver"

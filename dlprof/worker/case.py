@@ -13,10 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import DTYPES, ArraySpec, Import, Unsupported, shape_of
-from dlprof.worker import alignment, one_call, peak_memory, recipe, room
+from dlprof.worker import first_call, forecast, no_array, one_call, open_files, room
 from dlprof.worker.answer import Answer
 from dlprof.worker.bench import Bench, watched
 from dlprof.worker.declared import FaultyProbe
+from dlprof.worker.instruments import alignment, peak_memory, recipe
 from dlprof.worker.subject import (
     SetupFailed,
     result_device,
@@ -26,15 +27,6 @@ from dlprof.worker.words import words
 
 if TYPE_CHECKING:
     from dlprof.worker.state import WorkerState
-
-
-import errno
-import math
-import os
-import resource
-
-from dlprof.worker.one_call import OneCall
-from dlprof.worker.subject import Subject
 
 DIAGNOSIS = {"ordering", "alignment", "peak_memory", "early_write", "lifetime", "trace"}
 """Their answers do not depend on the shape, so that a smaller array serves where one is large."""
@@ -51,9 +43,9 @@ def run_case(
 
     ``measure`` is for what is no conversion.
     """
-    before = count()
+    before = open_files.count()
     guarded(state, answer, lambda: (measure or _measure)(state, request, answer))
-    left = left_open(before)
+    left = open_files.left_open(before)
     if left:
         answer.part("left_open", left)
         answer.failed("conversion", f"it left {left:,} file descriptors open")
@@ -110,9 +102,9 @@ def _measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tup
     answer.stage("first call")
     state.channel.forks = 0
     state.channel.measuring = True
-    found, first = measure(subject, before)
+    found, first = first_call.measure(subject, before)
     answer.part("first_call", found)
-    none = reason(subject, first.result)
+    none = no_array.reason(subject, first.result)
     declared, subject = subject, subject if none else subject.placed(first.result)
     once = None
     timed = "host_time" in request["instruments"] and not subject.is_one_array
@@ -180,7 +172,7 @@ def _forecast(ways: Ways, spec: ArraySpec) -> bool:
     if not room.fits(room.COPIES * small.size_bytes):
         room.check(spec)
         return False
-    check(ways.subject(small), spec)
+    forecast.check(ways.subject(small), spec)
     gc.collect()
     return True
 
@@ -203,75 +195,3 @@ def check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) -> 
         return "ok", None
 
     guarded(state, answer, run)
-
-
-def measure(subject: Subject, cases_before: int) -> tuple[dict[str, Any], OneCall]:
-    """Time of one conversion in ns, the wait for its result included; and the call with its result.
-
-    ``peak_bytes`` is the memory that was needed at once meanwhile, for a large array on the host.
-    """
-    before = peak_memory.watch(subject)
-    call = one_call.make(subject)
-    found = {"ns": call.ready.samples_ns[0], "cases_before": cases_before}
-    peak = {} if before is None else {"peak_bytes": peak_memory.watched(before)}
-    return found | peak, call
-
-
-def reason(subject: Subject, result: Any) -> str:
-    """Why a result of the conversion is nothing to look at, in words; empty for an array."""
-    if not subject.import_.returns_array:
-        return ""
-    if getattr(type(result), "__module__", None) != "builtins":
-        return ""
-    try:
-        subject.consumer.dtype(result)
-        subject.consumer.pointer(result)
-    except Exception:  # noqa: BLE001 - a foreign probe: that it cannot tell is the answer
-        kind = type(result).__name__
-        given = "None" if result is None else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
-        return f"the conversion gives {given}, which is no array of {subject.consumer.name}"
-    return ""
-
-
-MANY = 64
-"""More than the frameworks' own threads, pipes and files that are opened once."""
-
-
-def count() -> int:
-    """Open descriptors; the limit where all are taken, so that not even this can be looked up."""
-    try:
-        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names alone, and no object for each
-    except OSError as refusal:
-        if refusal.errno in (errno.EMFILE, errno.ENFILE):
-            return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        return 0
-
-
-def left_open(before: int) -> int:
-    """How many more are open than ``before``, where that is many; else none."""
-    left = count() - before
-    return left if left >= MANY else 0
-
-
-STEP = 0.25
-"""Peaks are rounded up to such a part of an array, beyond :data:`NOISE_ARRAYS`."""
-NOISE_ARRAYS = 0.1
-"""Some megabytes of an array of :data:`peak_memory.SIZE_BYTES`; of a large one they are nothing."""
-
-
-def check(small: Subject, spec: ArraySpec) -> None:
-    """Raises :class:`room.TooLarge` where the arrays that ``spec`` needs do not fit.
-
-    ``small`` is the same path on a small array.
-    """
-    try:
-        made, converted = peak_memory.making_arrays(small), peak_memory.whole_arrays(small)
-    except OSError:
-        room.check(spec)
-        return
-    arrays = max(_rounded(made), 1 + _rounded(converted))
-    room.check(spec, arrays, f", as seen at {peak_memory.SIZE_BYTES >> 20} MiB")
-
-
-def _rounded(arrays: float) -> float:
-    return math.ceil(max(arrays - NOISE_ARRAYS, 0.0) / STEP) * STEP

@@ -199,6 +199,6 @@ class Foreign(Probe):
 
 def device_wait() -> None:
     """Wait for all that the CUDA device has to do: whose stream it is cannot be asked."""
-    from dlprof.worker.cuda import open_gpu
+    from dlprof.device.cuda import open_gpu
 
     open_gpu().synchronize_device()

@@ -21,7 +21,7 @@ from dlprof.worker import memory
 from dlprof.worker.subject import Subject, compile_call
 
 if TYPE_CHECKING:
-    from dlprof.worker.cuda import Gpu
+    from dlprof.device.cuda import Gpu
 
 SPIN_UNIT_NS = 100_000
 OTHER_BYTE = b"\xa5"

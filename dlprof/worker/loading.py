@@ -33,8 +33,8 @@ def load(source: str) -> list[Probe]:
     if source == "builtin":
         return [kind() for kind in ALL]
     if source == "synthetic":
-        from dlprof.synthetic.device import probe as on_device
-        from dlprof.synthetic.probe import probes
+        from dlprof.selftest.device import probe as on_device
+        from dlprof.selftest.probe import probes
 
         return [*probes(), *on_device.probes()]
     if source.startswith(own_code.PREFIX):

@@ -9,7 +9,7 @@ import ctypes
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dlprof.worker.cuda import Gpu
+    from dlprof.device.cuda import Gpu
 
 
 def read(address: int, size_bytes: int, gpu: Gpu | None) -> bytes:

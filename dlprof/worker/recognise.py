@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes import capsule
 from dlprof.probes.base import ANY_DEVICE, DTYPES, Probe, Protocol
-from dlprof.worker import foreign, loading, statement
+from dlprof.protocol import statement
+from dlprof.protocol.statement import Cut, FaultyStatement
+from dlprof.worker import foreign, loading
 from dlprof.worker.foreign import UNKNOWN
-from dlprof.worker.handshake import proxy
-from dlprof.worker.statement import Cut, FaultyStatement
+from dlprof.worker.instruments.handshake import proxy
 from dlprof.worker.subject import compile_call
 from dlprof.worker.words import words
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -21,6 +19,7 @@ from dlprof.probes.base import (
 )
 from dlprof.worker import pages
 from dlprof.worker.declared import FaultyProbe, check_code, check_text
+from dlprof.worker.garbage import rarely_collected
 from dlprof.worker.words import words
 
 Refused = dict[tuple[str, ...], ImportError]
@@ -307,23 +306,3 @@ def _check_alignment(producer: Probe, spec: ArraySpec, array: Any) -> None:
         )
     if spec.layout == "sliced" and pointer % 64 == 0:
         raise Unsupported(f"{producer.name} moved the slice back to a 64-byte boundary")
-
-
-RARELY = 1_000_003
-"""Objects that are made before a collection: a number that nobody else sets."""
-
-
-@contextmanager
-def rarely_collected() -> Iterator[None]:
-    """Hardly a collection inside: TensorFlow 2.21 is imported in 2.1 s instead of 3.0 s so.
-
-    What is run inside may set or switch off the collector itself, and that is left as it is.
-    """
-    before = gc.get_threshold()
-    ours = (RARELY, *before[1:])
-    gc.set_threshold(*ours)
-    try:
-        yield
-    finally:
-        if gc.get_threshold() == ours:
-            gc.set_threshold(*before)

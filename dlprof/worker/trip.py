@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import ArraySpec
-from dlprof.worker import room, round_trip
+from dlprof.worker import room
 from dlprof.worker.answer import Answer
 from dlprof.worker.bench import gpu_of
 from dlprof.worker.case import guarded
+from dlprof.worker.instruments import round_trip
 from dlprof.worker.ways import ways_of
 
 if TYPE_CHECKING:

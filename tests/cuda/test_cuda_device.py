@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from dlprof.worker import device_time
-from dlprof.worker.cuda import (
+from dlprof.device.cuda import (
     LEGACY_STREAM,
     LONGEST_SPIN_NS,
     PER_THREAD_STREAM,
@@ -17,6 +16,7 @@ from dlprof.worker.cuda import (
     CudaUnavailable,
     open_gpu,
 )
+from dlprof.worker.instruments import device_time
 
 pytestmark = pytest.mark.cuda
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dlprof.worker import device_time
-from dlprof.worker.cuda import CudaUnavailable, open_gpu
+from dlprof.device.cuda import CudaUnavailable, open_gpu
+from dlprof.worker.instruments import device_time
 
 pytestmark = pytest.mark.cuda
 

@@ -10,8 +10,8 @@ import statistics
 
 import pytest
 
-from dlprof.worker import device_time
-from dlprof.worker.cuda import PER_THREAD_STREAM, CudaUnavailable, open_gpu
+from dlprof.device.cuda import PER_THREAD_STREAM, CudaUnavailable, open_gpu
+from dlprof.worker.instruments import device_time
 
 pytestmark = pytest.mark.cuda
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from dlprof.worker.cuda import LONGEST_SPIN_NS, CudaUnavailable, open_gpu
+from dlprof.device.cuda import LONGEST_SPIN_NS, CudaUnavailable, open_gpu
 
 pytestmark = pytest.mark.cuda
 
@@ -25,7 +25,7 @@ MS = 1_000_000
 KINDS = ("legacy", "per-thread", "blocking", "non-blocking")
 LEFT_ALONE = """
 import sys
-from dlprof.worker.cuda import LEGACY_STREAM, LONGEST_SPIN_NS, PER_THREAD_STREAM, open_gpu
+from dlprof.device.cuda import LEGACY_STREAM, LONGEST_SPIN_NS, PER_THREAD_STREAM, open_gpu
 gpu = open_gpu()
 streams = [LEGACY_STREAM, PER_THREAD_STREAM] + [gpu.new_stream(blocking=b) for b in (True, False)]
 for stream in streams:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from dlprof.synthetic.device import frameworks, ways
-from dlprof.worker.cuda import CudaUnavailable, open_gpu
+from dlprof.device.cuda import CudaUnavailable, open_gpu
+from dlprof.selftest.device import frameworks, ways
 
 pytestmark = pytest.mark.cuda
 

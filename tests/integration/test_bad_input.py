@@ -21,9 +21,9 @@ from command_line import (
     environment,
 )
 
+from dlprof.device.cuda import driver_devices
 from dlprof.errors import SessionError
 from dlprof.session.model import load
-from dlprof.worker.cuda import driver_devices
 
 pytestmark = pytest.mark.integration
 

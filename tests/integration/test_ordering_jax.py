@@ -12,7 +12,7 @@ from dlprof.probes.jax import Jax
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
-from dlprof.worker import ordering
+from dlprof.worker.instruments import ordering
 from dlprof.worker.subject import namespace_for, prepare
 
 pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]

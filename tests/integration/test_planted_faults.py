@@ -16,9 +16,9 @@ import dlprof
 from dlprof.api import Silent
 from dlprof.evidence.repro import reproducer
 from dlprof.measuring.selftest import run
+from dlprof.selftest.faults import PLANTS
 from dlprof.session import model as sessions
 from dlprof.session.model import FindingRecord
-from dlprof.synthetic.faults import PLANTS
 
 pytestmark = pytest.mark.integration
 

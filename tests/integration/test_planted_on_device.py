@@ -15,9 +15,9 @@ import pytest
 from dlprof.api import Silent
 from dlprof.measuring.selftest import plants_for, run
 from dlprof.reports.selftest import render
+from dlprof.selftest.device.faults import PLANTS
+from dlprof.selftest.faults import PLANTS as HOST_PLANTS
 from dlprof.session import model as sessions
-from dlprof.synthetic.device.faults import PLANTS
-from dlprof.synthetic.faults import PLANTS as HOST_PLANTS
 
 pytestmark = pytest.mark.integration
 

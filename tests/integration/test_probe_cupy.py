@@ -7,10 +7,10 @@ import inspect
 import numpy as np
 import pytest
 
+from dlprof.device.cuda import driver_devices
 from dlprof.probes.base import DTYPES, LAYOUTS, ArraySpec, Unsupported
 from dlprof.probes.cupy import CuPy
 from dlprof.probes.numpy import NumPy
-from dlprof.worker.cuda import driver_devices
 from dlprof.worker.subject import namespace_for
 
 cupy = pytest.importorskip("cupy")

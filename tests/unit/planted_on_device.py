@@ -6,10 +6,10 @@ from builders import make_measure, make_result
 from simulated_device import SimulatedDevice
 
 from dlprof.probes.base import ArraySpec
-from dlprof.synthetic.device import frameworks
-from dlprof.synthetic.device.faults import PLANTS
-from dlprof.synthetic.device.probe import probes
-from dlprof.worker import early_write, handshake, lifetime, ordering, ownership, values
+from dlprof.selftest.device import frameworks
+from dlprof.selftest.device.faults import PLANTS
+from dlprof.selftest.device.probe import probes
+from dlprof.worker.instruments import early_write, handshake, lifetime, ordering, ownership, values
 from dlprof.worker.subject import namespace_for, prepare
 
 SHAPE = (128, 256)

@@ -9,7 +9,7 @@ from dlprof.probes.base import ArraySpec, Export, Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.rules import RULES
 from dlprof.session.model import FindingRecord
-from dlprof.worker import recipe
+from dlprof.worker.instruments import recipe
 
 MS = 1e6
 

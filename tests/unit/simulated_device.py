@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy
 
+from dlprof.device.cuda import LEGACY_STREAM, PER_THREAD_STREAM, GpuProperties
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol
-from dlprof.worker.cuda import LEGACY_STREAM, PER_THREAD_STREAM, GpuProperties
 from dlprof.worker.subject import Subject, compile_call, compose
 
 Value = Callable[[], int]
@@ -95,7 +95,7 @@ class Memory:
 
 
 class SimulatedDevice:
-    """Implements :class:`dlprof.worker.cuda.Gpu` on a fake clock."""
+    """Implements :class:`dlprof.device.cuda.Gpu` on a fake clock."""
 
     properties = GpuProperties("Simulated", "9.0", 50 * 2**20, 2**37, "13.0")
 

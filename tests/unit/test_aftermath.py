@@ -8,7 +8,8 @@ from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import aftermath, values
+from dlprof.worker import aftermath
+from dlprof.worker.instruments import values
 from dlprof.worker.subject import OneArray
 
 pytestmark = pytest.mark.unit

@@ -13,8 +13,8 @@ from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
 from dlprof.reports.result_row import row_of, rows_of
 from dlprof.rules import findings
 from dlprof.rules.steady import Look, Steady, depends, looks_of, owners_of
-from dlprof.worker import alignment
-from dlprof.worker.alignment import judge
+from dlprof.worker.instruments import alignment
+from dlprof.worker.instruments.alignment import judge
 
 pytestmark = pytest.mark.unit
 

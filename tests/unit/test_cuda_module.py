@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dlprof.worker import cuda
+from dlprof.device import cuda
 
 pytestmark = pytest.mark.unit
 
@@ -114,7 +114,7 @@ def test_a_device_is_opened_once(monkeypatch):
 
 def test_importing_the_module_imports_no_cuda():
     code = (
-        "import sys; import dlprof.worker.cuda, dlprof.worker.device_time, dlprof.worker.gpu_state;"
+        "import sys; import dlprof.device.cuda, dlprof.worker.instruments.device_time, dlprof.device.gpu_state;"
         "print([name for name in sys.modules if name.split('.')[0] in"
         " ('cuda', 'pynvml', 'numpy', 'torch', 'cupy', 'numba')])"
     )

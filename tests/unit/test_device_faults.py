@@ -6,13 +6,13 @@ import pytest
 from planted_on_device import PLANTED, PROBES, case_of, put_in_place, times_ns
 
 from dlprof.rules import RULES
-from dlprof.synthetic import faults as on_host
-from dlprof.synthetic.device import frameworks, ways
-from dlprof.synthetic.device.faults import NOT_PLANTED, PLANTS
-from dlprof.synthetic.device.frameworks import USE_NS
-from dlprof.synthetic.device.ways import EARLY_NS, SLOW_NS
-from dlprof.worker import early_write, handshake, lifetime, ordering, ownership, values
+from dlprof.selftest import faults as on_host
+from dlprof.selftest.device import frameworks, ways
+from dlprof.selftest.device.faults import NOT_PLANTED, PLANTS
+from dlprof.selftest.device.frameworks import USE_NS
+from dlprof.selftest.device.ways import EARLY_NS, SLOW_NS
 from dlprof.worker.declared import check_probe
+from dlprof.worker.instruments import early_write, handshake, lifetime, ordering, ownership, values
 from dlprof.worker.load import default_sides, load_of
 
 pytestmark = pytest.mark.unit

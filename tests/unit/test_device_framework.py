@@ -6,10 +6,10 @@ import numpy
 import pytest
 from planted_on_device import put_in_place
 
+from dlprof.device.cuda import LEGACY_STREAM
 from dlprof.probes import capsule
-from dlprof.synthetic.device import frameworks
-from dlprof.synthetic.device.memory import GRAIN_BYTES, Pool
-from dlprof.worker.cuda import LEGACY_STREAM
+from dlprof.selftest.device import frameworks
+from dlprof.selftest.device.memory import GRAIN_BYTES, Pool
 
 pytestmark = pytest.mark.unit
 

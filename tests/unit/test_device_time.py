@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from simulated_device import Behaviour, Costs, FakeFramework, SimulatedDevice, subject
 
-from dlprof.worker import device_time
-from dlprof.worker.cuda import LEGACY_STREAM
+from dlprof.device.cuda import LEGACY_STREAM
+from dlprof.worker.instruments import device_time
 
 pytestmark = pytest.mark.unit
 

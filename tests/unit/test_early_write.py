@@ -10,8 +10,9 @@ from builders import make_subject
 
 from dlprof.probes.base import DTYPES, ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import early_write, room
-from dlprof.worker.early_write import CHANGED, Tried, judge
+from dlprof.worker import room
+from dlprof.worker.instruments import early_write
+from dlprof.worker.instruments.early_write import CHANGED, Tried, judge
 from dlprof.worker.subject import OneArray
 
 pytestmark = pytest.mark.unit

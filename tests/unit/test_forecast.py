@@ -6,7 +6,8 @@ import pytest
 from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
-from dlprof.worker import case, peak_memory, room
+from dlprof.worker import forecast, room
+from dlprof.worker.instruments import peak_memory
 
 pytestmark = pytest.mark.unit
 
@@ -30,10 +31,10 @@ def test_a_case_needs_its_making_or_its_source_and_its_copies(
     monkeypatch.setattr(peak_memory, "whole_arrays", lambda subject: converted)
     available = int(needed * GIB) + room.RESERVE_BYTES
     monkeypatch.setattr(room, "available_bytes", lambda: available)
-    case.check(small, LARGE)
+    forecast.check(small, LARGE)
     monkeypatch.setattr(room, "available_bytes", lambda: available - 1)
     with pytest.raises(room.TooLarge, match="as seen at 40 MiB"):
-        case.check(small, LARGE)
+        forecast.check(small, LARGE)
 
 
 def test_where_the_peak_cannot_be_seen_the_usual_guess_counts(monkeypatch, small):
@@ -43,4 +44,4 @@ def test_where_the_peak_cannot_be_seen_the_usual_guess_counts(monkeypatch, small
     monkeypatch.setattr(peak_memory, "making_arrays", unseen)
     monkeypatch.setattr(room, "available_bytes", lambda: 3 * GIB)
     with pytest.raises(room.TooLarge, match="4 arrays"):
-        case.check(small, LARGE)
+        forecast.check(small, LARGE)

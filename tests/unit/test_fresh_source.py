@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dlprof.worker.fresh_source import Pair, judge
+from dlprof.worker.instruments.fresh_source import Pair, judge
 
 pytestmark = pytest.mark.unit
 

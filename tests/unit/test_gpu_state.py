@@ -9,7 +9,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from dlprof.worker import gpu_state
+from dlprof.device import gpu_state
 
 pytestmark = pytest.mark.unit
 

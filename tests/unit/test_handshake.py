@@ -9,8 +9,8 @@ import pytest
 from builders import make_subject
 
 from dlprof.probes.base import Export, Import, Protocol
-from dlprof.worker import handshake
-from dlprof.worker.handshake import proxy
+from dlprof.worker.instruments import handshake
+from dlprof.worker.instruments.handshake import proxy
 
 pytestmark = pytest.mark.unit
 

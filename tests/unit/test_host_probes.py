@@ -20,8 +20,9 @@ from dlprof.probes.base import (
     Unsupported,
 )
 from dlprof.probes.host import HOST, Array, ByteArray, Bytes, Mmap, Pinned, PyArrow
-from dlprof.worker import early_write, ownership, room, values
+from dlprof.worker import room
 from dlprof.worker.declared import check_probe
+from dlprof.worker.instruments import early_write, ownership, values
 from dlprof.worker.subject import check_source, namespace_for, prepare
 
 pytestmark = pytest.mark.unit

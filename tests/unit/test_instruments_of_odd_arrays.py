@@ -7,8 +7,9 @@ import pytest
 
 from dlprof.probes.base import LAYOUTS, ArraySpec, shape_of
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import early_write, fresh_source, growth, room
+from dlprof.worker import growth, room
 from dlprof.worker.host_memory import malloc_meter, resident_bytes
+from dlprof.worker.instruments import early_write, fresh_source
 from dlprof.worker.own_code import OwnCode, Side, probes
 from dlprof.worker.subject import lies_within
 from dlprof.worker.ways import Ways

@@ -13,9 +13,10 @@ from builders import make_subject
 
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import growth, lifetime
+from dlprof.worker import growth
 from dlprof.worker.growth import CONVERSIONS, MOST_RUNS
-from dlprof.worker.lifetime import SIZE_BYTES
+from dlprof.worker.instruments import lifetime
+from dlprof.worker.instruments.lifetime import SIZE_BYTES
 
 pytestmark = pytest.mark.unit
 

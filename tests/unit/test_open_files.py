@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from dlprof.worker import case
+from dlprof.worker import open_files
 
 pytestmark = pytest.mark.unit
 
@@ -26,15 +26,15 @@ def opened():
 
 
 def test_many_that_are_left_open_are_counted(opened):
-    before = case.count()
-    opened(case.MANY + 3)
-    assert case.left_open(before) == case.MANY + 3
+    before = open_files.count()
+    opened(open_files.MANY + 3)
+    assert open_files.left_open(before) == open_files.MANY + 3
 
 
 def test_a_few_are_those_of_frameworks(opened):
-    before = case.count()
-    opened(case.MANY - 1)
-    assert case.left_open(before) == 0
+    before = open_files.count()
+    opened(open_files.MANY - 1)
+    assert open_files.left_open(before) == 0
 
 
 def test_where_all_are_taken_it_is_the_limit(monkeypatch):
@@ -42,9 +42,9 @@ def test_where_all_are_taken_it_is_the_limit(monkeypatch):
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(os, "listdir", refuse)
-    monkeypatch.setattr(case.resource, "getrlimit", lambda _: (1024, 4096))
-    assert case.count() == 1024
-    assert case.left_open(10) == 1014
+    monkeypatch.setattr(open_files.resource, "getrlimit", lambda _: (1024, 4096))
+    assert open_files.count() == 1024
+    assert open_files.left_open(10) == 1014
 
 
 def test_a_system_that_does_not_tell_blames_nobody(monkeypatch):
@@ -52,4 +52,4 @@ def test_a_system_that_does_not_tell_blames_nobody(monkeypatch):
         raise FileNotFoundError
 
     monkeypatch.setattr(os, "listdir", refuse)
-    assert case.left_open(0) == 0
+    assert open_files.left_open(0) == 0

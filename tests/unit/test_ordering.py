@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated_device import STREAM_KINDS, Behaviour, FakeFramework, SimulatedDevice, pair
 
-from dlprof.worker import ordering
-from dlprof.worker.cuda import LEGACY_STREAM
+from dlprof.device.cuda import LEGACY_STREAM
+from dlprof.worker.instruments import ordering
+from dlprof.worker.instruments.ordering import LENGTHS_NS, Fit, Slopes, fit, grows, judge
 from dlprof.worker.load import SPIN_UNIT_NS, default_sides, load_of, own_sides, stream_for
-from dlprof.worker.ordering import LENGTHS_NS, Fit, Slopes, fit, grows, judge
 
 pytestmark = pytest.mark.unit
 

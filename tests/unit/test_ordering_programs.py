@@ -18,8 +18,8 @@ from simulated_device import (
     stream_of,
 )
 
-from dlprof.worker import ordering
-from dlprof.worker.ordering import SEVERITY
+from dlprof.worker.instruments import ordering
+from dlprof.worker.instruments.ordering import SEVERITY
 
 pytestmark = pytest.mark.unit
 

@@ -9,7 +9,8 @@ from dlprof.plan import pairing
 from dlprof.plan.pairing import Axes
 from dlprof.probes.base import ArraySpec, Unsupported
 from dlprof.session.merge import merge
-from dlprof.worker import early_write, fresh_source, lifetime, loading, peak_memory, phases, values
+from dlprof.worker import loading, phases
+from dlprof.worker.instruments import early_write, fresh_source, lifetime, peak_memory, values
 from dlprof.worker.own_code import OwnCode, Side, read
 
 pytestmark = pytest.mark.unit

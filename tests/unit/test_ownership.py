@@ -10,8 +10,8 @@ from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import ownership
-from dlprof.worker.ownership import judge
+from dlprof.worker.instruments import ownership
+from dlprof.worker.instruments.ownership import judge
 from dlprof.worker.subject import OneArray
 
 pytestmark = pytest.mark.unit

@@ -8,8 +8,9 @@ import pytest
 from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
-from dlprof.worker import peak_memory, room, water_mark
-from dlprof.worker.peak_memory import SIZE_BYTES
+from dlprof.worker import room, water_mark
+from dlprof.worker.instruments import peak_memory
+from dlprof.worker.instruments.peak_memory import SIZE_BYTES
 
 pytestmark = pytest.mark.unit
 

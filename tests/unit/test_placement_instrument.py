@@ -8,8 +8,9 @@ import pytest
 
 from dlprof.plan.axes import PLACEMENTS
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
-from dlprof.worker import others, placement, room, timer
+from dlprof.worker import others, room, timer
 from dlprof.worker.declared import FaultyProbe
+from dlprof.worker.instruments import placement
 from dlprof.worker.subject import namespace_for, prepare
 
 pytestmark = pytest.mark.unit

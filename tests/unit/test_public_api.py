@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 import dlprof
+from dlprof.probes import ALL
 
 pytestmark = pytest.mark.unit
 
 PACKAGE = Path(dlprof.__file__).parent
-FOLDERS = ("probes", "steps", "worker", "worker/step")
-INSIDE = sorted(path for folder in FOLDERS for path in PACKAGE.glob(f"{folder}/*.py"))
+MEASURED = ("device", "inference", "probes", "protocol", "selftest", "worker")
+"""What runs in the measured interpreter."""
+INSIDE = sorted(path for folder in MEASURED for path in PACKAGE.glob(f"{folder}/**/*.py"))
+FRAMEWORKS = {kind.module.partition(".")[0] for kind in ALL} | {"cupy", "cupti", "pynvml"}
 HEAVY = (
     "numpy",
     "pandas",
@@ -69,41 +72,23 @@ def test_another_name_is_answered_with_an_attribute_error():
         dlprof.other  # noqa: B018 - the access is the test
 
 
-def module_level(body):
-    """The statements that run when a module is imported, in whatever branch they stand."""
-    for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
-        yield node
-        for part in ("body", "orelse", "finalbody", "handlers"):
-            yield from module_level(getattr(node, part, []))
-
-
 def imported(path):
-    """The modules that importing a file imports."""
-    for node in module_level(ast.parse(path.read_text(encoding="utf-8")).body):
+    """The modules that a file imports, in whatever function or branch the import stands."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "relative import"
-            if node.module in ("dlprof", "dlprof.worker", "dlprof.probes"):
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
-            else:
-                yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 @pytest.mark.parametrize("path", INSIDE, ids=named)
-def test_what_runs_in_the_measured_interpreter_imports_the_standard_library_alone(path):
+def test_the_measured_half_needs_only_the_standard_library_and_frameworks(path):
+    own = tuple(f"dlprof.{folder}." for folder in MEASURED)
     for name in imported(path):
-        own = name.startswith(("dlprof.probes.", "dlprof.inference", "dlprof.worker."))
-        assert own or name.partition(".")[0] in sys.stdlib_module_names, name
-
-
-@pytest.mark.parametrize(
-    "path", [path for path in INSIDE if path.parent.name in ("probes", "steps")], ids=named
-)
-def test_probes_do_not_know_the_worker(path):
-    assert not [name for name in imported(path) if name.startswith("dlprof.worker")]
+        root = name.partition(".")[0]
+        known = root in sys.stdlib_module_names or root in FRAMEWORKS | {"ml_dtypes"}
+        assert known or name.startswith(own) or name.removeprefix("dlprof.") in MEASURED, name
 
 
 def loaded_by(statement):
@@ -121,6 +106,6 @@ def test_importing_all_of_the_worker_loads_nothing_heavy():
     modules = ", ".join(
         ".".join(("dlprof", *path.relative_to(PACKAGE).with_suffix("").parts))
         for path in INSIDE
-        if not path.stem.startswith("__")
+        if not path.stem.startswith("__") and "selftest" not in path.parts
     )
     assert not loaded_by(f"import {modules}") & set(HEAVY)

@@ -6,7 +6,7 @@ import pytest
 
 from dlprof.probes.base import ArraySpec, Unsupported
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import recipe
+from dlprof.worker.instruments import recipe
 
 pytestmark = pytest.mark.unit
 

@@ -14,7 +14,7 @@ from dlprof.probes.cupy import CuPy
 from dlprof.probes.host import Bytes
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.torch import Torch
-from dlprof.worker import recipe
+from dlprof.worker.instruments import recipe
 from dlprof.worker.own_code import OwnCode, Side, probes
 
 pytestmark = pytest.mark.unit

@@ -10,12 +10,12 @@ from builders import make_catalog, make_header, make_probe_info, make_result
 from dlprof.measuring.selftest import STOPPED, Outcome, Selftest, judge, run, why_no_streams
 from dlprof.reports.selftest import render
 from dlprof.rules import RULES, Finding
+from dlprof.selftest import ways
+from dlprof.selftest.device.faults import PLANTS as DEVICE_PLANTS
+from dlprof.selftest.faults import NOT_PLANTED, PLANTS, Plant
+from dlprof.selftest.probe import probes
 from dlprof.session import model as sessions
 from dlprof.session.model import Verdict
-from dlprof.synthetic import ways
-from dlprof.synthetic.device.faults import PLANTS as DEVICE_PLANTS
-from dlprof.synthetic.faults import NOT_PLANTED, PLANTS, Plant
-from dlprof.synthetic.probe import probes
 
 pytestmark = pytest.mark.unit
 

@@ -12,7 +12,7 @@ from simulated_device import (
     subject,
 )
 
-from dlprof.worker.cuda import LEGACY_STREAM, PER_THREAD_STREAM, Gpu
+from dlprof.device.cuda import LEGACY_STREAM, PER_THREAD_STREAM, Gpu
 
 pytestmark = pytest.mark.unit
 

@@ -8,7 +8,7 @@ import itertools
 import pytest
 from simulated_device import Behaviour, pair
 
-from dlprof.worker import ordering
+from dlprof.worker.instruments import ordering
 from dlprof.worker.load import SPIN_UNIT_NS, default_sides, load_of
 
 pytestmark = pytest.mark.unit

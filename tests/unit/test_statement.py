@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dlprof.errors import UsageError
 from dlprof.measuring.own_code import Asked
-from dlprof.worker import statement
-from dlprof.worker.statement import Cut, FaultyStatement
+from dlprof.protocol import statement
+from dlprof.protocol.statement import Cut, FaultyStatement
 
 pytestmark = pytest.mark.unit
 

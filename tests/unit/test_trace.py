@@ -10,9 +10,10 @@ from builders import make_subject
 from fake_cupti import FakeCupti, cuptiError
 from simulated_device import Behaviour, pair
 
-from dlprof.worker import activity, trace
+from dlprof.worker import activity
 from dlprof.worker.activity import CONTROL, NoTrace, Record, Recorder
-from dlprof.worker.trace import Window, evidence
+from dlprof.worker.instruments import trace
+from dlprof.worker.instruments.trace import Window, evidence
 
 pytestmark = pytest.mark.unit
 

@@ -11,7 +11,8 @@ from builders import make_subject
 from dlprof.probes.base import DTYPES as KNOWN
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import room, values
+from dlprof.worker import room
+from dlprof.worker.instruments import values
 
 pytestmark = pytest.mark.unit
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dlprof.device import gpu_state
 from dlprof.inference.base import Steps
 from dlprof.probes.base import ArraySpec, Import, Unsupported
-from dlprof.worker import gpu_state, room
+from dlprof.worker import room
 from dlprof.worker.declared import FaultyProbe
 from dlprof.worker.step import allocations, latency, reuse, shape_change, versus
 from dlprof.worker.step.subject import Step, prepare
@@ -104,7 +105,7 @@ def _watched(step: Step, run: Callable[[], None], answer: Answer) -> tuple[str, 
     if step.spec.device == "cpu":
         run()
     else:
-        from dlprof.worker.cuda import open_gpu
+        from dlprof.device.cuda import open_gpu
 
         gpu, before = open_gpu(), gpu_state.read()
         run()

@@ -23,7 +23,7 @@ _libc.free.argtypes = (ctypes.c_void_p,)
 
 
 def take_the_place_of(cuda):
-    """Let ``dlprof.worker.cuda`` open the device of threads."""
+    """Let ``dlprof.device.cuda`` open the device of threads."""
     properties = cuda.GpuProperties("threads", "0.0", 1 << 20, 1 << 30, "0.0")
     cuda.driver_devices = lambda: 1
     cuda.open_gpu = functools.cache(lambda ordinal=0: DeviceOfThreads(properties))
@@ -65,7 +65,7 @@ class Event:
 
 
 class DeviceOfThreads:
-    """Implements :class:`dlprof.worker.cuda.Gpu`."""
+    """Implements :class:`dlprof.device.cuda.Gpu`."""
 
     def __init__(self, properties):
         self.properties = properties

@@ -12,7 +12,7 @@ class Finder:
     """Finds the module of the device layer, and has it changed once it has been executed."""
 
     def find_spec(self, name, path, target=None):
-        if name != "dlprof.worker.cuda":
+        if name != "dlprof.device.cuda":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)

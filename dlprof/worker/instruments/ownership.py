@@ -21,7 +21,7 @@ from dlprof.worker import memory, pages
 from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
-    from dlprof.worker.cuda import Gpu
+    from dlprof.device.cuda import Gpu
 
 NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with other processes"
 

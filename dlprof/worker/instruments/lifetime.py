@@ -21,7 +21,7 @@ from dlprof.worker.host_memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import Subject, compile_call
 
 if TYPE_CHECKING:
-    from dlprof.worker.cuda import Gpu
+    from dlprof.device.cuda import Gpu
 
 CHURN = 4
 """Arrays and blocks of the source's size that are made after it was dropped."""

@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dlprof.worker import ordering
 from dlprof.worker.activity import NoTrace, Record, Recorder
+from dlprof.worker.instruments import ordering
 from dlprof.worker.load import Load, default_sides, load_of
 from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
-    from dlprof.worker.cuda import Gpu
+    from dlprof.device.cuda import Gpu
 
 QUEUE_NS = 20_000_000
 WAITED_NS = 5_000_000

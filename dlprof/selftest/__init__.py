@@ -2,5 +2,5 @@
 
 For ``dlprof selftest`` and for tests of what is built on dlprof, as a mock transport is for a
 client of the network. It runs on the host, needs NumPy, and queues its work on threads;
-:mod:`dlprof.synthetic.device` is the same on a CUDA device.
+:mod:`dlprof.selftest.device` is the same on a CUDA device.
 """

@@ -2,10 +2,10 @@
 
 The same small array is made at a multiple of 64 bytes and one element into a larger one (the
 layouts ``aligned`` and ``sliced``), and each is converted and looked at as
-:mod:`dlprof.worker.ownership` does. JAX, for one, takes memory of the host as it is only from a
-multiple of 64 bytes on (jax#30228). Each place is looked at again, in an order in which neither
-comes at every second conversion or at the first half of them: a path whose answers differ at one
-place depends on something else. It cannot tell where the producer makes only one of the two.
+:mod:`~dlprof.worker.instruments.ownership` does. JAX, for one, takes memory of the host as it is
+only from a multiple of 64 bytes on (jax#30228). Each place is looked at again, in an order in which
+neither comes at every second conversion or at the first half of them: a path whose answers differ
+at one place depends on something else. It cannot tell where the producer makes only one of the two.
 
 It needs no array of the case's own: where nothing else is asked, none is made and converted. That
 one would begin anywhere, and what refuses unaligned memory would refuse it in some processes.
@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from dlprof.probes.base import CONTIGUOUS, DTYPES, ArraySpec, Import, Unsupported
-from dlprof.worker import ownership
+from dlprof.worker.instruments import ownership
 from dlprof.worker.subject import Subject
 from dlprof.worker.words import words
 

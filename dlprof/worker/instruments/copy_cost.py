@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dlprof.worker import timer
 
 if TYPE_CHECKING:
-    from dlprof.worker.cuda import Gpu
+    from dlprof.device.cuda import Gpu
 
 LARGEST = 256 * 2**20
 """Larger arrays are compared with a memcpy of this many bytes, to keep memory for the case."""

@@ -18,7 +18,8 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from dlprof.worker import ordering, others, timer
+from dlprof.worker import others, timer
+from dlprof.worker.instruments import ordering
 from dlprof.worker.load import default_sides, load_of
 from dlprof.worker.subject import Subject, compile_call
 from dlprof.worker.trip_loop import Marks, Trips, compile_trips
@@ -28,7 +29,7 @@ from dlprof.worker.words import words
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dlprof.worker.cuda import Gpu
+    from dlprof.device.cuda import Gpu
 
 ENDS = 10
 """So many trips at either end are compared."""

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy
 
+from dlprof.device.cuda import LEGACY_STREAM
 from dlprof.probes import capsule
-from dlprof.synthetic.device.frameworks import Array, Framework
-from dlprof.worker.cuda import LEGACY_STREAM
+from dlprof.selftest.device.frameworks import Array, Framework
 
 SLOW_NS = 1_000_000
 EARLY_NS = 2_000_000

@@ -1,13 +1,13 @@
 """The faults that ``dlprof selftest`` plants on a CUDA device, with streams, and the controls.
 
-Those of :mod:`dlprof.synthetic.faults`, and those that need a device.
+Those of :mod:`dlprof.selftest.faults`, and those that need a device.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from dlprof.synthetic.faults import LOOPS, Plant
+from dlprof.selftest.faults import LOOPS, Plant
 
 BIG = (4096, 8192)
 """Of float32, 128 MiB: to copy it takes a fast device tens of microseconds, several times what a

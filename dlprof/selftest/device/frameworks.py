@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from dlprof.synthetic.device import handing
-from dlprof.synthetic.device.memory import Pool
-from dlprof.worker.cuda import LEGACY_STREAM, open_gpu
+from dlprof.device.cuda import LEGACY_STREAM, open_gpu
+from dlprof.selftest.device import handing
+from dlprof.selftest.device.memory import Pool
 
 if TYPE_CHECKING:
-    from dlprof.worker.cuda import Gpu
+    from dlprof.device.cuda import Gpu
 
 USE_NS = 400_000
 """One use of an array: many times what a view costs."""

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dlprof.probes.base import CUDA, ArraySpec, Export, Import, Probe, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
-from dlprof.synthetic.device.faults import PLANTS
+from dlprof.selftest.device.faults import PLANTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
-    from dlprof.synthetic.device.frameworks import Framework
-    from dlprof.synthetic.faults import Plant
+    from dlprof.selftest.device.frameworks import Framework
+    from dlprof.selftest.faults import Plant
 
 UNIT_NS = 100_000
 
@@ -29,7 +29,7 @@ class SyntheticCuda(Probe):
     name = "synthetic-cuda"
     module = "cuda.core"
     distributions = ("cuda-core",)
-    setup = "import numpy\nfrom dlprof.synthetic.device import frameworks, ways"
+    setup = "import numpy\nfrom dlprof.selftest.device import frameworks, ways"
     devices = CUDA
     exports = (
         Export("array", Protocol.NATIVE, "{x}", CUDA),
@@ -45,7 +45,7 @@ class SyntheticCuda(Probe):
         return opened(self.name, self.stream)
 
     def framework(self) -> Framework:
-        from dlprof.synthetic.device import frameworks
+        from dlprof.selftest.device import frameworks
 
         known = frameworks.private if self.stream == "private" else frameworks.named
         return known(self.name)

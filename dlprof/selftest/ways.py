@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy
 
-from dlprof.synthetic.framework import (
+from dlprof.selftest.framework import (
     Array,
     Queue,
     _kept,

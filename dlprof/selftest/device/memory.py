@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dlprof.worker.cuda import Gpu
+    from dlprof.device.cuda import Gpu
 
 GRAIN_BYTES = 512
 """Sizes are multiples of it, as those of other frameworks' allocators."""

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dlprof.worker.cuda import LONGEST_SPIN_NS, Gpu
+from dlprof.device.cuda import LONGEST_SPIN_NS, Gpu
 from dlprof.worker.subject import Subject
 
 SHORTEST_SPIN_NS = 100_000

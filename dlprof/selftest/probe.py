@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import CPU, ArraySpec, Export, Import, Probe, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
-from dlprof.synthetic.faults import PLANTS, Plant
+from dlprof.selftest.faults import PLANTS, Plant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +20,7 @@ class Synthetic(Probe):
     name = "synthetic"
     module = "numpy"
     distributions = ("numpy",)
-    setup = "import numpy\nfrom dlprof.synthetic import framework, ways"
+    setup = "import numpy\nfrom dlprof.selftest import framework, ways"
     devices = CPU
     exports = (
         Export("array", Protocol.NATIVE, "{x}", CPU),
@@ -57,7 +57,7 @@ class Synthetic(Probe):
         return "{x}.wait()"
 
     def write(self, array: Any, value: int) -> Any:
-        from dlprof.synthetic import framework
+        from dlprof.selftest import framework
 
         if not array.data.flags.writeable:
             return NotImplemented

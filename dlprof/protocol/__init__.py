@@ -1,0 +1,1 @@
+"""What both halves use: the parent, and the worker in the measured interpreter."""

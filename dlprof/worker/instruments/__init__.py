@@ -1,0 +1,1 @@
+"""One file per question about a case."""
