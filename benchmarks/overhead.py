@@ -24,7 +24,8 @@ BUDGET_NS = 60_000_000
 # Runs in a process of its own. A subject holds more than a timer looks at.
 CHILD = """\
 import json, sys, types
-from dlprof.worker import host_time, ready_time, timer
+from dlprof.worker.instruments import times
+from dlprof.worker import timer
 repeats, budget = int(sys.argv[1]), int(sys.argv[2])
 empty = types.SimpleNamespace(code="pass", namespace={}, wait="")
 idle = types.SimpleNamespace(code="x", wait="{x}", namespace={"x": 0}, convert=lambda: 0,

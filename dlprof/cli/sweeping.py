@@ -30,7 +30,7 @@ from dlprof.scenario.model import EnvironmentSpec, Scenario
 from dlprof.scenario.read import fault, read
 from dlprof.scenario.request import MOST_CASES, Sweep, check_count, count, sweep
 from dlprof.scenario.settle import settle
-from dlprof.worker import room
+from dlprof.worker import memory
 
 __all__ = ["Given", "check_count", "count", "prepare", "say_cases", "say_plan", "say_scenarios"]
 
@@ -152,7 +152,7 @@ def _cost_text(cases: Sequence[Case], settings: Settings) -> str:
     settings = replace(settings, sample_ns=sample_ns_for(settings, cases))
     most = max(map(_size_bytes, cases), default=0)
     head = f"{len(cases):,} cases, arrays of up to {size_text(most)}, {settings.rounds} rounds\n"
-    available = room.available_bytes()
+    available = memory.available_bytes()
     fitting = [case for case in cases if available is None or _size_bytes(case) < available]
     if available is not None and len(fitting) < len(cases):
         head += (
@@ -187,8 +187,8 @@ def _parts(expected: Estimate) -> list[str]:
 
 def _room_text(most_bytes: int) -> str:
     """How often the largest array fits into memory, where that may matter."""
-    available = room.available_bytes()
-    if available is None or room.fits(room.COPIES * most_bytes):
+    available = memory.available_bytes()
+    if available is None or memory.fits(memory.COPIES * most_bytes):
         return ""
     return (
         f"the largest array fits {available / most_bytes:.1f} times into the"

@@ -8,12 +8,13 @@ from typing import Any
 
 from dlprof.device import gpu_state
 from dlprof.probes.base import Unsupported
-from dlprof.worker import host_time, one_call, phases, ready_time, timer
-from dlprof.worker.answer import Answer
+from dlprof.worker import timer
+from dlprof.worker.channel import Answer
 from dlprof.worker.instruments import (
     alignment,
     copy_cost,
     early_write,
+    first_call,
     fresh_source,
     handshake,
     lifetime,
@@ -21,6 +22,7 @@ from dlprof.worker.instruments import (
     ownership,
     peak_memory,
     placement,
+    times,
     trace,
     values,
 )
@@ -67,7 +69,7 @@ class Bench:
         answer: Answer,
         ways: Ways,
         none: str = "",
-        once: one_call.OneCall | None = None,
+        once: first_call.OneCall | None = None,
     ) -> None:
         self.subject = subject
         self.ways = ways
@@ -103,7 +105,7 @@ class Bench:
         self._take_times()
         return self._look(self.subject)
 
-    def _run_once(self, once: one_call.OneCall) -> Any:
+    def _run_once(self, once: first_call.OneCall) -> Any:
         """One conversion for everything; its result is gone when the next one is made."""
         self.take("host_time", once.host_time)
         self.take("ready_time", once.ready_time)
@@ -120,13 +122,13 @@ class Bench:
 
     def _take_times(self) -> None:
         subject, budget, turns = self.subject, self.budget_ns, self.turns
-        host = self.take("host_time", lambda: host_time.measure(subject, budget, turns))
-        self.take("ready_time", lambda: ready_time.measure(subject, budget, turns))
+        host = self.take("host_time", lambda: times.host_time(subject, budget, turns))
+        self.take("ready_time", lambda: times.ready_time(subject, budget, turns))
         if host is not None:
             per_call = sum(host["samples_ns"]) / len(host["samples_ns"])
             if per_call < timer.LONG_NS:  # beside which no phase but the copying is anything
                 share = budget // PHASES_SHARE
-                self.take("phases", lambda: phases.measure(subject, per_call, share))
+                self.take("phases", lambda: times.phases(subject, per_call, share))
         self._take_rest()
 
     def _take_rest(self) -> None:

@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import DTYPES, ArraySpec, Import, Unsupported, shape_of
-from dlprof.worker import first_call, forecast, no_array, one_call, open_files, room
-from dlprof.worker.answer import Answer
+from dlprof.worker import memory, no_array, open_files
 from dlprof.worker.bench import Bench, watched
+from dlprof.worker.channel import Answer
 from dlprof.worker.declared import FaultyProbe
-from dlprof.worker.instruments import alignment, peak_memory, recipe
+from dlprof.worker.instruments import alignment, first_call, peak_memory, recipe
 from dlprof.worker.subject import (
     SetupFailed,
     result_device,
@@ -57,7 +57,7 @@ def guarded(
     """Call ``measure`` for an outcome; whatever is raised is an outcome too."""
     try:
         answer.outcome = measure()
-    except room.TooLarge as reason:
+    except memory.TooLarge as reason:
         answer.outcome = ("skipped", str(reason))
     except FaultyProbe as fault:
         answer.outcome = ("crashed", f"the probe is faulty: {fault}")
@@ -111,7 +111,7 @@ def _measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tup
     if timed and subject is declared:  # else the first call was not waited for as it must be
         # A user's own statement may do anything: it is timed as it always is.
         answer.stage("host_time")
-        once = one_call.serves(first)
+        once = first_call.serves(first)
     del first
     outcome = watched(Bench(subject, request, answer, ways, none, once))
     if state.channel.forks:
@@ -163,16 +163,16 @@ def _forecast(ways: Ways, spec: ArraySpec) -> bool:
     """Whether a small array had to be converted to know; raises :class:`room.TooLarge` where the
     large case would not fit.
     """
-    if room.fits(room.COPIES * spec.size_bytes):
+    if memory.fits(memory.COPIES * spec.size_bytes):
         return False
     if ways.is_one_array or spec.device != "cpu":
-        room.check(spec)
+        memory.check_room(spec)
         return False
     small = _of_bytes(spec, peak_memory.SIZE_BYTES)
-    if not room.fits(room.COPIES * small.size_bytes):
-        room.check(spec)
+    if not memory.fits(memory.COPIES * small.size_bytes):
+        memory.check_room(spec)
         return False
-    forecast.check(ways.subject(small), spec)
+    peak_memory.check_forecast(ways.subject(small), spec)
     gc.collect()
     return True
 

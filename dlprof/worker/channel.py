@@ -4,6 +4,8 @@ Frameworks and probes write to stdout and stderr as they like; nothing of that g
 process forked by a probe must not answer in the worker's name: only the worker's own process may
 send, and while a conversion is measured a forked child is ended at once: a loop that both of them
 run on doubles the processes with every turn.
+
+What a worker sends for one request: stages, parts, and what failed.
 """
 
 from __future__ import annotations
@@ -80,3 +82,31 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
+
+
+class Answer:
+    """What is sent for one request."""
+
+    def __init__(self, channel: Channel, identity: int) -> None:
+        self.channel = channel
+        self.identity = identity
+        self.outcome: tuple[str, str | None] = ("ok", None)
+        self.at = ""
+        """The stage that was told last."""
+        self.refusals: dict[str, str] = {}
+        """Why an instrument failed, by its name."""
+
+    def stage(self, name: str) -> None:
+        """Tell the parent what comes next, so that a crash or a hang can be placed."""
+        self.at = name
+        self.channel.send({"id": self.identity, "stage": name})
+
+    def part(self, name: str, value: Any) -> None:
+        self.channel.send({"id": self.identity, "part": name, "value": value})
+
+    def failed(self, instrument: str, reason: str) -> None:
+        self.refusals[instrument] = reason
+        self.part("failed", {"instrument": instrument, "reason": reason})
+
+    def done(self, status: str, reason: str | None) -> None:
+        self.channel.send({"id": self.identity, "done": status, "reason": reason})

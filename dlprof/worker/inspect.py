@@ -1,9 +1,16 @@
-"""What is there: probes, versions and devices, without importing any framework."""
+"""Does a framework's array type have the C exchange API of DLPack 1.3?
+
+Without an import: the attribute's name is looked for in the files that define the type. With one:
+the type is asked.
+
+What is there: probes, versions and devices, without importing any framework.
+"""
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import mmap
 import os
 import platform
 import sys
@@ -14,9 +21,48 @@ from typing import Any
 from dlprof.device import gpu_state
 from dlprof.device.cuda import driver_devices
 from dlprof.probes.base import Probe
-from dlprof.worker import c_exchange, loading
+from dlprof.worker import loading
 from dlprof.worker.declared import FaultyProbe
 from dlprof.worker.words import words
+
+ATTRIBUTE = "__dlpack_c_exchange_api__"
+SIBLING = b"__dlpack__"
+"""What stands in a file that defines the type, whether it has the attribute or not."""
+
+
+def c_exchange_declared(probe: Probe) -> bool | None:
+    """As the installed files say; None where they are not what the probe takes them for."""
+    try:
+        found = [file for folder in _folders(probe) for file in _files_of(folder, probe)]
+        holds = [_holds(file) for file in found]
+    except (OSError, ImportError, ValueError, NotImplementedError):
+        return None
+    if any(attribute for attribute, _ in holds):
+        return True
+    return False if any(sibling for _, sibling in holds) else None
+
+
+def c_exchange_verified(probe: Probe, namespace: dict[str, Any]) -> bool | None:
+    """As the type says, in a ``namespace`` where the probe's setup has run."""
+    if not probe.c_exchange_type:
+        return None
+    kind = eval(probe.c_exchange_type, namespace)  # noqa: S307 - the probe's own text
+    return hasattr(kind, ATTRIBUTE)
+
+
+def _folders(probe: Probe) -> list[Path]:
+    spec = importlib.util.find_spec(probe.module)
+    locations = spec.submodule_search_locations if spec is not None else None
+    return [Path(location).parent for location in locations or ()]
+
+
+def _files_of(folder: Path, probe: Probe) -> list[Path]:
+    return [file for pattern in probe.c_exchange_files for file in folder.glob(pattern)]
+
+
+def _holds(file: Path) -> tuple[bool, bool]:
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        return text.find(ATTRIBUTE.encode()) >= 0, text.find(SIBLING) >= 0
 
 
 def inspect(sources: list[str], skip: list[str], announce: Callable[[str], None]) -> dict[str, Any]:
@@ -48,7 +94,7 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         "aliases": list(probe.aliases),
         "module": probe.module,
         "found": _found(probe.module),
-        "c_exchange_api": c_exchange.declared(probe),
+        "c_exchange_api": c_exchange_declared(probe),
         "version": version,
         "distribution": distribution,
         "also": {name: known for name in probe.also if (known := _installed(name))},
@@ -145,4 +191,4 @@ def verify(source: str, name: str) -> dict[str, Any]:
             devices[device] = words(refusal)
         else:
             devices[device] = "usable"
-    return {"devices": devices, "c_exchange_api": c_exchange.verified(probe, namespace)}
+    return {"devices": devices, "c_exchange_api": c_exchange_verified(probe, namespace)}

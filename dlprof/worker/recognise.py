@@ -23,7 +23,7 @@ from dlprof.worker.subject import compile_call
 from dlprof.worker.words import words
 
 if TYPE_CHECKING:
-    from dlprof.worker.answer import Answer
+    from dlprof.worker.channel import Answer
 
 ROOTS = {"jaxlib": "jax", "numba_cuda": "numba"}
 """Modules whose types belong to another framework."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dlprof.worker import reference
-from dlprof.worker.answer import Answer
 from dlprof.worker.case import check_setup, load, run_case
-from dlprof.worker.channel import Channel
+from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.inspect import inspect, verify
 from dlprof.worker.recognise import recognise
 from dlprof.worker.state import WorkerState

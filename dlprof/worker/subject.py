@@ -17,7 +17,7 @@ from dlprof.probes.base import (
     shape_of,
     written,
 )
-from dlprof.worker import pages
+from dlprof.worker import memory
 from dlprof.worker.declared import FaultyProbe, check_code, check_text
 from dlprof.worker.garbage import rarely_collected
 from dlprof.worker.words import words
@@ -114,7 +114,7 @@ class Subject:
         """Raise :class:`Unsupported` where a write to the user's array would be seen outside: all
         that its setup makes would be the same memory.
         """
-        if self.is_one_array and pages.is_shared(self.producer.pointer(self.source)):
+        if self.is_one_array and memory.is_shared(self.producer.pointer(self.source)):
             raise Unsupported("the array is a file's, or shared with other processes: not written")
 
     def _is_source(self, other: Any) -> bool:

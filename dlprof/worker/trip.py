@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import ArraySpec
-from dlprof.worker import room
-from dlprof.worker.answer import Answer
+from dlprof.worker import memory
 from dlprof.worker.bench import gpu_of
 from dlprof.worker.case import guarded
+from dlprof.worker.channel import Answer
 from dlprof.worker.instruments import round_trip
 from dlprof.worker.ways import ways_of
 
@@ -31,7 +31,7 @@ def _measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tup
     ways = ways_of(state, request, answer)
     ways_back = ways_of(state, request["back"], answer)
     answer.stage("create")
-    room.check(spec)
+    memory.check_room(spec)
     there = ways.subject(spec)
     back = ways_back.subject(ArraySpec(spec.shape, spec.dtype, "C", there.result_device))
     round_trip.go_once(there, back, answer.stage)

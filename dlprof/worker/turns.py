@@ -14,11 +14,10 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dlprof.worker import others, timer
+from dlprof.worker import timer
 
 if TYPE_CHECKING:
-    from dlprof.worker.answer import Answer
-    from dlprof.worker.channel import Channel
+    from dlprof.worker.channel import Answer, Channel
 
 TURN_NS = 500_000
 """A sample lasts at least this long: the clock is under 0.03 % of it, and stretches are longer."""
@@ -95,7 +94,7 @@ class Series:
         with nullcontext() if several else self.turns.pinned():
             wanted = min(self.wait(loops), max(loops, backlog.most_loops))
             loops, elapsed = wanted, elapsed * wanted // loops
-            were_others_there = others.watch()
+            were_others_there = timer.watch_others()
             taken = [self._one(loop, loops, backlog)]
             for _ in range(_count(budget_ns, elapsed) - 1):
                 self.wait(loops)

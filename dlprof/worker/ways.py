@@ -10,7 +10,7 @@ from dlprof.worker.declared import FaultyProbe
 from dlprof.worker.subject import OneArray, Subject, namespace_for, prepare
 
 if TYPE_CHECKING:
-    from dlprof.worker.answer import Answer
+    from dlprof.worker.channel import Answer
     from dlprof.worker.state import WorkerState
 
 

@@ -22,7 +22,7 @@ from dlprof.probes.base import (
     Unsupported,
     written,
 )
-from dlprof.worker import c_exchange
+from dlprof.worker import inspect
 from dlprof.worker.subject import check_source, compile_call, compose, namespace_for, wait_text
 
 pytestmark = [
@@ -338,4 +338,4 @@ def test_the_files_say_the_same_of_the_c_exchange_api_as_the_type(kind):
     probe = usable(kind, kind.devices[0])
     namespace: dict[str, object] = {}
     exec(compile(probe.setup, "<setup>", "exec"), namespace)
-    assert c_exchange.declared(probe) is c_exchange.verified(probe, namespace)
+    assert inspect.c_exchange_declared(probe) is inspect.c_exchange_verified(probe, namespace)

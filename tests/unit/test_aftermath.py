@@ -8,7 +8,6 @@ from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import aftermath
 from dlprof.worker.instruments import values
 from dlprof.worker.subject import OneArray
 
@@ -224,7 +223,7 @@ def test_wrong_values_stay_wrong_values():
 
 
 def test_a_slow_conversion_is_made_once_more_and_no_further(monkeypatch):
-    monkeypatch.setattr(aftermath, "SLOW_NS", -1)
+    monkeypatch.setattr(values, "SLOW_NS", -1)
     found = measured(OneBuffer())
     assert found["verdict"] == "ok"
     assert "takes too long" in found["evidence"]["not_tried"]

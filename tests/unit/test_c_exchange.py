@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dlprof.probes.base import Probe
-from dlprof.worker import c_exchange
+from dlprof.worker import inspect
 
 pytestmark = pytest.mark.unit
 
@@ -37,22 +37,22 @@ def package(tmp_path, monkeypatch):
 )
 def test_the_files_that_define_the_type_say_it(package, text, answer):
     (package / "core_array.py").write_text(text)
-    assert c_exchange.declared(Framework()) is answer
+    assert inspect.c_exchange_declared(Framework()) is answer
 
 
 def test_other_files_do_not_say_it(package):
     (package / "other.py").write_text("__dlpack_c_exchange_api__")
-    assert c_exchange.declared(Framework()) is None
+    assert inspect.c_exchange_declared(Framework()) is None
 
 
 def test_a_framework_that_is_not_installed_says_nothing():
-    assert c_exchange.declared(Framework()) is None
+    assert inspect.c_exchange_declared(Framework()) is None
 
 
 @pytest.mark.parametrize("pattern", ["/absolute/*", "**", ""])
 def test_patterns_that_name_no_file_say_nothing(package, monkeypatch, pattern):
     monkeypatch.setattr(Framework, "c_exchange_files", (pattern,))
-    assert c_exchange.declared(Framework()) is None
+    assert inspect.c_exchange_declared(Framework()) is None
 
 
 def test_the_type_itself_is_asked_after_the_import(monkeypatch):
@@ -60,9 +60,9 @@ def test_the_type_itself_is_asked_after_the_import(monkeypatch):
         __dlpack_c_exchange_api__ = "capsule"
 
     monkeypatch.setattr(Framework, "c_exchange_type", "Array")
-    assert c_exchange.verified(Framework(), {"Array": Array}) is True
-    assert c_exchange.verified(Framework(), {"Array": int}) is False
+    assert inspect.c_exchange_verified(Framework(), {"Array": Array}) is True
+    assert inspect.c_exchange_verified(Framework(), {"Array": int}) is False
 
 
 def test_a_probe_that_names_no_type_says_nothing():
-    assert c_exchange.verified(Framework(), {}) is None
+    assert inspect.c_exchange_verified(Framework(), {}) is None

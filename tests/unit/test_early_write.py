@@ -10,7 +10,7 @@ from builders import make_subject
 
 from dlprof.probes.base import DTYPES, ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import room
+from dlprof.worker import memory
 from dlprof.worker.instruments import early_write
 from dlprof.worker.instruments.early_write import CHANGED, Tried, judge
 from dlprof.worker.subject import OneArray
@@ -237,9 +237,9 @@ def test_a_call_without_a_result_is_unknown():
 def test_a_size_for_which_there_is_no_memory_is_left_out(monkeypatch):
     def check(spec):
         if spec.size_bytes > 4 << 10:
-            raise room.TooLarge("no")
+            raise memory.TooLarge("no")
 
-    monkeypatch.setattr(room, "check", check)
+    monkeypatch.setattr(memory, "check_room", check)
     found = measured()
     assert (found["verdict"], seen(found)) == ("safe", ["whole", "no memory", "no memory"])
 

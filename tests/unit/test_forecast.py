@@ -6,7 +6,7 @@ import pytest
 from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
-from dlprof.worker import forecast, room
+from dlprof.worker import memory
 from dlprof.worker.instruments import peak_memory
 
 pytestmark = pytest.mark.unit
@@ -29,12 +29,12 @@ def test_a_case_needs_its_making_or_its_source_and_its_copies(
 ):
     monkeypatch.setattr(peak_memory, "making_arrays", lambda subject: made)
     monkeypatch.setattr(peak_memory, "whole_arrays", lambda subject: converted)
-    available = int(needed * GIB) + room.RESERVE_BYTES
-    monkeypatch.setattr(room, "available_bytes", lambda: available)
-    forecast.check(small, LARGE)
-    monkeypatch.setattr(room, "available_bytes", lambda: available - 1)
-    with pytest.raises(room.TooLarge, match="as seen at 40 MiB"):
-        forecast.check(small, LARGE)
+    available = int(needed * GIB) + memory.RESERVE_BYTES
+    monkeypatch.setattr(memory, "available_bytes", lambda: available)
+    peak_memory.check_forecast(small, LARGE)
+    monkeypatch.setattr(memory, "available_bytes", lambda: available - 1)
+    with pytest.raises(memory.TooLarge, match="as seen at 40 MiB"):
+        peak_memory.check_forecast(small, LARGE)
 
 
 def test_where_the_peak_cannot_be_seen_the_usual_guess_counts(monkeypatch, small):
@@ -42,6 +42,6 @@ def test_where_the_peak_cannot_be_seen_the_usual_guess_counts(monkeypatch, small
         raise OSError(0, "no mark")
 
     monkeypatch.setattr(peak_memory, "making_arrays", unseen)
-    monkeypatch.setattr(room, "available_bytes", lambda: 3 * GIB)
-    with pytest.raises(room.TooLarge, match="4 arrays"):
-        forecast.check(small, LARGE)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 3 * GIB)
+    with pytest.raises(memory.TooLarge, match="4 arrays"):
+        peak_memory.check_forecast(small, LARGE)

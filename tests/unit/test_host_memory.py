@@ -7,7 +7,7 @@ import ctypes
 import numpy
 import pytest
 
-from dlprof.worker import host_memory
+from dlprof.worker import memory
 
 pytestmark = pytest.mark.unit
 
@@ -15,15 +15,15 @@ BLOCK_BYTES = 64 << 10
 
 
 def test_the_resident_set_is_measured_in_bytes():
-    before = host_memory.resident_bytes()
+    before = memory.resident_bytes()
     block = numpy.ones(64 << 20, "uint8")
-    assert host_memory.resident_bytes() - before > 32 << 20
+    assert memory.resident_bytes() - before > 32 << 20
     del block
 
 
 @pytest.mark.parametrize("size_bytes", [BLOCK_BYTES, 64 << 20])
 def test_what_malloc_hands_out_is_counted_to_the_byte_but_for_its_headers(size_bytes):
-    malloc_bytes = host_memory.malloc_meter()
+    malloc_bytes = memory.malloc_meter()
     if malloc_bytes is None:
         pytest.skip("the C library has no mallinfo2")
     numpy.empty(size_bytes, "uint8")
@@ -36,7 +36,7 @@ def test_what_malloc_hands_out_is_counted_to_the_byte_but_for_its_headers(size_b
 
 
 def test_memory_that_is_handed_out_again_is_counted_although_nothing_becomes_resident():
-    malloc_bytes = host_memory.malloc_meter()
+    malloc_bytes = memory.malloc_meter()
     if malloc_bytes is None:
         pytest.skip("the C library has no mallinfo2")
     freed = [numpy.ones(BLOCK_BYTES, "uint8") for _ in range(100)]
@@ -50,4 +50,4 @@ def test_memory_that_is_handed_out_again_is_counted_although_nothing_becomes_res
 
 def test_a_c_library_without_mallinfo2_has_no_meter(monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
-    assert host_memory.malloc_meter() is None
+    assert memory.malloc_meter() is None

@@ -20,7 +20,7 @@ from dlprof.probes.base import (
     Unsupported,
 )
 from dlprof.probes.host import HOST, Array, ByteArray, Bytes, Mmap, Pinned, PyArrow
-from dlprof.worker import room
+from dlprof.worker import memory
 from dlprof.worker.declared import check_probe
 from dlprof.worker.instruments import early_write, ownership, values
 from dlprof.worker.subject import check_source, namespace_for, prepare
@@ -150,13 +150,13 @@ def test_memory_without_shape_and_dtype_is_compared_with_what_was_asked_for(way,
 @pytest.mark.parametrize("way", [0, 1])
 def test_where_copies_do_not_fit_the_values_are_compared_in_parts(monkeypatch, way):
     monkeypatch.setattr(values, "PART_BYTES", 1)
-    monkeypatch.setattr(room, "fits", lambda needed: needed <= SPEC.size_bytes)
+    monkeypatch.setattr(memory, "fits", lambda needed: needed <= SPEC.size_bytes)
     assert values.measure(subject(way=way))["verdict"] == "ok"
 
 
 def test_one_wrong_value_is_found_in_its_part(monkeypatch):
     monkeypatch.setattr(values, "PART_BYTES", 1)
-    monkeypatch.setattr(room, "fits", lambda needed: needed <= SPEC.size_bytes)
+    monkeypatch.setattr(memory, "fits", lambda needed: needed <= SPEC.size_bytes)
     made = subject(way=1)
     wrong = made.convert()
     wrong[2, 1] = -1

@@ -7,9 +7,9 @@ import pytest
 
 from dlprof.probes.base import LAYOUTS, ArraySpec, shape_of
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import growth, room
-from dlprof.worker.host_memory import malloc_meter, resident_bytes
-from dlprof.worker.instruments import early_write, fresh_source
+from dlprof.worker import memory
+from dlprof.worker.instruments import early_write, fresh_source, lifetime
+from dlprof.worker.memory import malloc_meter, resident_bytes
 from dlprof.worker.own_code import OwnCode, Side, probes
 from dlprof.worker.subject import lies_within
 from dlprof.worker.ways import Ways
@@ -94,9 +94,9 @@ def test_a_scalar_has_no_address_that_lasts():
 def test_of_large_arrays_nothing_stays_behind_either(size, own):
     source = numpy.zeros(size // 64, "uint8")  # the conversions do not depend on what is claimed
     meters = [malloc_meter(), resident_bytes]
-    found = growth.measure(lambda: own(source), source, meters, size)
-    assert growth.judge(found) == "nothing"
-    assert found["conversions"] == growth.CONVERSIONS
+    found = lifetime.measure_growth(lambda: own(source), source, meters, size)
+    assert lifetime.judge_growth(found) == "nothing"
+    assert found["conversions"] == lifetime.CONVERSIONS
 
 
 def test_of_large_arrays_that_stay_behind_no_more_are_kept_than_needed():
@@ -107,10 +107,10 @@ def test_of_large_arrays_that_stay_behind_no_more_are_kept_than_needed():
         kept.append(bytearray(8))
         in_use[0] += 64 << 20
 
-    found = growth.measure(convert, object(), [lambda: in_use[0]], 64 << 20)
-    assert growth.judge(found) == "retained"
+    found = lifetime.measure_growth(convert, object(), [lambda: in_use[0]], 64 << 20)
+    assert lifetime.judge_growth(found) == "retained"
     assert found["bytes_per_conversion"] == 64 << 20
-    assert in_use[0] <= growth.most_kept(64 << 20) < 2 << 30
+    assert in_use[0] <= lifetime.most_kept(64 << 20) < 2 << 30
 
 
 def group(folder, limit, used, names=("memory.max", "memory.current")):
@@ -125,7 +125,7 @@ def test_the_tightest_of_nested_control_groups_counts(tmp_path):
     own_file.write_text("0::/slurm/job/step\n")
     group(tmp_path / "slurm" / "job", 1000, 400)
     group(tmp_path / "slurm" / "job" / "step", "max", 100)
-    assert room._cgroup(tmp_path, own_file) == 605
+    assert memory._cgroup(tmp_path, own_file) == 605
 
 
 def test_a_control_group_of_the_first_version_counts_too(tmp_path):
@@ -133,8 +133,8 @@ def test_a_control_group_of_the_first_version_counts_too(tmp_path):
     own_file.write_text("4:cpu,cpuacct:/a\n3:memory:/a/b\n")
     names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
     group(tmp_path / "memory" / "a" / "b", 1000, 400, names)
-    assert room._cgroup(tmp_path, own_file) == 607
+    assert memory._cgroup(tmp_path, own_file) == 607
 
 
 def test_without_a_control_group_nobody_limits(tmp_path):
-    assert room._cgroup(tmp_path, tmp_path / "none") is None
+    assert memory._cgroup(tmp_path, tmp_path / "none") is None

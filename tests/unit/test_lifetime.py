@@ -13,10 +13,8 @@ from builders import make_subject
 
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import growth
-from dlprof.worker.growth import CONVERSIONS, MOST_RUNS
 from dlprof.worker.instruments import lifetime
-from dlprof.worker.instruments.lifetime import SIZE_BYTES
+from dlprof.worker.instruments.lifetime import CONVERSIONS, MOST_RUNS, SIZE_BYTES
 
 pytestmark = pytest.mark.unit
 
@@ -83,12 +81,12 @@ class TestJudgement:
 
 class TestRetained:
     def grown(self, convert, source=None, memory_bytes=lambda: 0):
-        return growth.measure(convert, source or object(), [memory_bytes], SIZE_BYTES)
+        return lifetime.measure_growth(convert, source or object(), [memory_bytes], SIZE_BYTES)
 
     def test_a_call_that_leaves_nothing_leaves_nothing(self):
         found = self.grown(object)
         assert found["bytes_per_conversion"] == found["references_per_conversion"] == 0
-        assert found["objects_per_conversion"] < growth.OBJECTS.nothing
+        assert found["objects_per_conversion"] < lifetime.OBJECTS.nothing
 
     def test_bytes_are_those_of_the_meter(self):
         used = itertools.count(0, 4096 * CONVERSIONS)
@@ -97,7 +95,7 @@ class TestRetained:
     def test_of_several_meters_the_one_that_grew_most_counts(self):
         used = itertools.count(0, 4096 * CONVERSIONS)
         meters = [lambda: 0, lambda: next(used), lambda: 7]
-        found = growth.measure(object, object(), meters, SIZE_BYTES)
+        found = lifetime.measure_growth(object, object(), meters, SIZE_BYTES)
         assert found["bytes_per_conversion"] == 4096
 
     def test_references_to_the_source_are_counted(self):
@@ -108,14 +106,14 @@ class TestRetained:
     def test_objects_are_counted(self):
         kept = []
         found = self.grown(lambda: kept.append([object()]))
-        assert found["objects_per_conversion"] > growth.OBJECTS.plain
+        assert found["objects_per_conversion"] > lifetime.OBJECTS.plain
 
     def test_an_object_that_only_a_collection_frees_is_not_retained(self):
         def cycle():
             ring = []
             ring.append(ring)
 
-        assert self.grown(cycle)["objects_per_conversion"] < growth.OBJECTS.nothing
+        assert self.grown(cycle)["objects_per_conversion"] < lifetime.OBJECTS.nothing
 
     def test_what_only_the_first_conversions_leave_is_not_retained(self):
         kept, calls = [], itertools.count()
@@ -124,7 +122,7 @@ class TestRetained:
             if next(calls) < CONVERSIONS:
                 kept.append([object()])
 
-        assert self.grown(warms_up)["objects_per_conversion"] < growth.OBJECTS.nothing
+        assert self.grown(warms_up)["objects_per_conversion"] < lifetime.OBJECTS.nothing
 
     def test_memory_that_somebody_else_takes_once_is_not_retained(self):
         # before and after a first run, and then before and after two more
@@ -133,12 +131,12 @@ class TestRetained:
 
     def test_two_runs_are_enough_where_nothing_grows(self):
         calls = itertools.count()
-        assert self.grown(lambda: next(calls))["runs"] == growth.LEAST_RUNS
+        assert self.grown(lambda: next(calls))["runs"] == lifetime.LEAST_RUNS
         assert next(calls) == 3 * CONVERSIONS
 
     def test_two_runs_are_enough_where_every_conversion_leaves_something(self):
         kept = []
-        assert self.grown(lambda: kept.append([object()]))["runs"] == growth.LEAST_RUNS
+        assert self.grown(lambda: kept.append([object()]))["runs"] == lifetime.LEAST_RUNS
 
     def test_a_cache_that_fills_for_some_runs_is_waited_for(self):
         kept, calls = [], itertools.count()
@@ -149,7 +147,7 @@ class TestRetained:
                 kept.append(object())
 
         found = self.grown(fills)
-        assert found["objects_per_conversion"] < growth.OBJECTS.nothing
+        assert found["objects_per_conversion"] < lifetime.OBJECTS.nothing
         assert found["runs"] == 5
 
     @pytest.mark.parametrize("every", [3, 10])
@@ -161,14 +159,14 @@ class TestRetained:
                 kept.append(source)
 
         found = self.grown(leak, source)
-        assert growth.judge(found) == "retained"
+        assert lifetime.judge_growth(found) == "retained"
         assert found["references_per_conversion"] == pytest.approx(1 / every, rel=0.1)
         assert found["runs"] == MOST_RUNS
 
     def test_no_more_runs_are_made_of_what_takes_much_memory(self):
         used = itertools.count(0, 300 << 20)
-        found = growth.measure(object, object(), [lambda: next(used)], 64 << 20)
-        assert found["runs"] == growth.LEAST_RUNS
+        found = lifetime.measure_growth(object, object(), [lambda: next(used)], 64 << 20)
+        assert found["runs"] == lifetime.LEAST_RUNS
 
 
 class Block:

@@ -6,7 +6,8 @@ import pytest
 from builders import make_subject
 
 from dlprof.probes.base import Import, Protocol
-from dlprof.worker import one_call, timer
+from dlprof.worker import timer
+from dlprof.worker.instruments import first_call
 
 pytestmark = pytest.mark.unit
 
@@ -20,14 +21,14 @@ def counted():
 
 def test_a_short_conversion_is_not_timed_once(counted):
     subject, _ = counted
-    assert one_call.serves(one_call.make(subject)) is None
+    assert first_call.serves(first_call.make_call(subject)) is None
 
 
 def test_a_long_one_is_called_a_second_time_and_the_first_result_is_gone(counted, monkeypatch):
     subject, calls = counted
     monkeypatch.setattr(timer, "LONG_NS", 0)
-    first = one_call.make(subject)
-    second = one_call.serves(first)
+    first = first_call.make_call(subject)
+    second = first_call.serves(first)
     assert len(calls) == 2
     assert first.result is None
     assert second is not None
@@ -36,34 +37,36 @@ def test_a_long_one_is_called_a_second_time_and_the_first_result_is_gone(counted
 
 def test_a_very_long_one_is_never_called_again(counted, monkeypatch):
     subject, calls = counted
-    monkeypatch.setattr(one_call, "VERY_LONG_NS", 0)
-    first = one_call.make(subject)
-    assert one_call.serves(first) is first
+    monkeypatch.setattr(first_call, "VERY_LONG_NS", 0)
+    first = first_call.make_call(subject)
+    assert first_call.serves(first) is first
     assert len(calls) == 1
 
 
 def test_what_only_seemed_long_is_timed_as_usual(counted, monkeypatch):
     subject, _ = counted
-    first = one_call.make(subject)
+    first = first_call.make_call(subject)
     monkeypatch.setattr(timer, "LONG_NS", first.ready_ns)
-    monkeypatch.setattr(one_call, "make", lambda subject: first_of(subject, timer.LONG_NS - 1))
-    assert one_call.serves(first) is None
+    monkeypatch.setattr(
+        first_call, "make_call", lambda subject: first_of(subject, timer.LONG_NS - 1)
+    )
+    assert first_call.serves(first) is None
 
 
 def first_of(subject, ready_ns):
     timing = timer.Timing(1, [float(ready_ns)])
-    return one_call.OneCall(subject, timing, timing, None)
+    return first_call.OneCall(subject, timing, timing, None)
 
 
 def test_its_result_is_looked_at_without_another_conversion(counted):
     subject, calls = counted
-    call = one_call.make(subject)
+    call = first_call.make_call(subject)
     assert call.converted().convert() is call.result
     assert len(calls) == 1
 
 
 def test_the_host_time_ends_with_the_call_and_the_ready_time_with_the_wait(counted):
     subject, _ = counted
-    call = one_call.make(subject)
+    call = first_call.make_call(subject)
     assert call.host_time()["samples_ns"][0] <= call.ready_ns
     assert call.ready_time() is None  # NumPy has nothing to wait for

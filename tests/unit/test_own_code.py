@@ -9,8 +9,15 @@ from dlprof.plan import pairing
 from dlprof.plan.pairing import Axes
 from dlprof.probes.base import ArraySpec, Unsupported
 from dlprof.session.merge import merge
-from dlprof.worker import loading, phases
-from dlprof.worker.instruments import early_write, fresh_source, lifetime, peak_memory, values
+from dlprof.worker import loading
+from dlprof.worker.instruments import (
+    early_write,
+    fresh_source,
+    lifetime,
+    peak_memory,
+    times,
+    values,
+)
 from dlprof.worker.own_code import OwnCode, Side, read
 
 pytestmark = pytest.mark.unit
@@ -134,13 +141,13 @@ def test_different_values_are_compared():
 
 
 def test_a_statement_in_one_piece_has_no_export_of_its_own():
-    found = phases.measure(subject(), 100, 1000)
+    found = times.phases(subject(), 100, 1000)
     assert (found["export_ns"], found["import_ns"]) == (None, None)
     assert found["release_ns"] is not None
 
 
 def test_a_statement_in_two_pieces_has_all_phases():
-    found = phases.measure(subject(export="numpy.asarray({x})"), 100, 1000)
+    found = times.phases(subject(export="numpy.asarray({x})"), 100, 1000)
     assert None not in (found["export_ns"], found["import_ns"])
 
 

@@ -14,7 +14,7 @@ from builders import make_subject
 from dlprof.probes.base import ArraySpec, Export, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import early_write, lifetime, ownership
-from dlprof.worker.pages import is_read_only, is_shared, mapping_of
+from dlprof.worker.memory import is_read_only, is_shared, mapping_of
 from dlprof.worker.subject import OneArray
 
 pytestmark = [

@@ -8,7 +8,7 @@ import pytest
 from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
-from dlprof.worker import room, water_mark
+from dlprof.worker import memory
 from dlprof.worker.instruments import peak_memory
 from dlprof.worker.instruments.peak_memory import SIZE_BYTES
 
@@ -24,9 +24,9 @@ class Kernel:
 
     def __init__(self, monkeypatch):
         self.now, self.peak = 100 << 20, 0
-        monkeypatch.setattr(water_mark, "resident_bytes", lambda: self.now)
-        monkeypatch.setattr(water_mark, "high_water_bytes", lambda: self.peak)
-        monkeypatch.setattr(water_mark, "reset", self.reset)
+        monkeypatch.setattr(peak_memory, "resident_bytes", lambda: self.now)
+        monkeypatch.setattr(peak_memory, "high_water_bytes", lambda: self.peak)
+        monkeypatch.setattr(peak_memory, "reset_mark", self.reset)
 
     def reset(self):
         self.peak = self.now
@@ -51,7 +51,7 @@ def test_the_peak_is_a_multiple_of_the_source(monkeypatch, arrays):
 )
 def test_what_is_plainly_a_copy_is_looked_at_once(monkeypatch, arrays, looks):
     kernel, resets = Kernel(monkeypatch), []
-    monkeypatch.setattr(water_mark, "reset", lambda: (resets.append(1), kernel.reset()))
+    monkeypatch.setattr(peak_memory, "reset_mark", lambda: (resets.append(1), kernel.reset()))
     code = f"kernel.convert({{x}}, {arrays})"
     spec = ArraySpec((4, 8), "float32", "aligned")
     peak_memory.measure(subject(code, kernel=kernel, spec=spec))
@@ -69,7 +69,7 @@ def test_of_two_looks_the_mean_counts(monkeypatch):
 def test_memory_that_shrinks_meanwhile_is_no_negative_peak(monkeypatch):
     kernel = Kernel(monkeypatch)
     kernel.reset = lambda: None
-    monkeypatch.setattr(water_mark, "reset", lambda: None)
+    monkeypatch.setattr(peak_memory, "reset_mark", lambda: None)
     assert peak_memory.measure(subject())["evidence"]["arrays"] == 0
 
 
@@ -108,7 +108,7 @@ def test_a_kernel_that_does_not_let_the_mark_be_reset_is_unknown(monkeypatch):
     def refuse():
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(water_mark, "reset", refuse)
+    monkeypatch.setattr(peak_memory, "reset_mark", refuse)
     found = peak_memory.measure(subject())
     assert found["verdict"] == "unknown"
     assert found["evidence"]["reason"].endswith("Permission denied")
@@ -116,9 +116,9 @@ def test_a_kernel_that_does_not_let_the_mark_be_reset_is_unknown(monkeypatch):
 
 def test_too_little_memory_is_unknown(monkeypatch):
     def check(spec):
-        raise room.TooLarge("it needs more than there is")
+        raise memory.TooLarge("it needs more than there is")
 
-    monkeypatch.setattr(room, "check", check)
+    monkeypatch.setattr(memory, "check_room", check)
     found = peak_memory.measure(subject())
     assert found["evidence"]["reason"] == "it needs more than there is"
 

@@ -8,7 +8,8 @@ import pytest
 from builders import make_subject
 
 from dlprof.probes.base import Export, Import, Protocol
-from dlprof.worker import phases, timer
+from dlprof.worker import timer
+from dlprof.worker.instruments import times
 
 pytestmark = pytest.mark.unit
 
@@ -41,7 +42,7 @@ class Result:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (phases, timer):
+    for module in (times, timer):
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
     return clock
 
@@ -51,7 +52,7 @@ def measured(clock, host_ns=1000.0, budget_ns=10_000, export="(spend(100), {x})[
         clock.advance(2_000)
         return Result(clock, 30_000)
 
-    return phases.measure(
+    return times.phases(
         make_subject(
             Export("out", Protocol.DLPACK, export),
             Import("in", (Protocol.DLPACK,), "convert({x})"),
@@ -80,8 +81,8 @@ def test_the_clocks_cost_is_the_resolution(clock):
     ("host_ns", "budget_ns", "count"),
     [
         (1000.0, 10_000, 10),
-        (1e9, 10_000, phases.LEAST),
-        (1.0, 10**9, phases.MOST),
+        (1e9, 10_000, times.LEAST_LAPS),
+        (1.0, 10**9, times.MOST_LAPS),
         (-3.0, 100, 100),
     ],
 )

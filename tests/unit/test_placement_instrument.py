@@ -8,7 +8,7 @@ import pytest
 
 from dlprof.plan.axes import PLACEMENTS
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
-from dlprof.worker import others, room, timer
+from dlprof.worker import memory, timer
 from dlprof.worker.declared import FaultyProbe
 from dlprof.worker.instruments import placement
 from dlprof.worker.subject import namespace_for, prepare
@@ -38,7 +38,7 @@ def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
     monkeypatch.setattr(timer, "counted", lambda: timer.Counted(0, 0, 0))
-    monkeypatch.setattr(others, "foreign_ns", lambda: 0)
+    monkeypatch.setattr(timer, "foreign_ns", lambda: 0)
     monkeypatch.setattr(timer, "loop_cost_ns", lambda: 0.0)
     monkeypatch.setattr(placement, "_made", {})
     return clock
@@ -231,8 +231,8 @@ def test_a_faulty_operation_is_the_probes_fault(clock, many):
 
 
 def test_loops_that_do_not_fit_into_memory_are_not_tried(clock, monkeypatch):
-    monkeypatch.setattr(room, "available_bytes", lambda: room.RESERVE_BYTES)
-    with pytest.raises(room.TooLarge, match="more memory"):
+    monkeypatch.setattr(memory, "available_bytes", lambda: memory.RESERVE_BYTES)
+    with pytest.raises(memory.TooLarge, match="more memory"):
         placement.measure(subject_for(clock), 10**6, ALL)
 
 

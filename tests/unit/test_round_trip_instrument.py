@@ -11,7 +11,7 @@ from builders import make_subject
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import round_trip
-from dlprof.worker.trip_loop import Marks, compile_trips
+from dlprof.worker.instruments.round_trip import Marks, compile_trips
 
 pytestmark = pytest.mark.unit
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from dlprof.worker import others, timer
+from dlprof.worker import timer
 
 pytestmark = pytest.mark.unit
 
@@ -32,7 +32,7 @@ def clock(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
     monkeypatch.setattr(timer, "counted", lambda: timer.Counted(0, 0, 0))
-    monkeypatch.setattr(others, "foreign_ns", lambda: 0)
+    monkeypatch.setattr(timer, "foreign_ns", lambda: 0)
     return clock
 
 
@@ -237,8 +237,8 @@ class Stalling:
         self.clock, self.ns, self.left, self.lost_ns = clock, ns, calls, lost_ns
         self.preempted = self.own_ns = 0
         monkeypatch.setattr(timer, "counted", lambda: timer.Counted(0, self.preempted, self.own_ns))
-        monkeypatch.setattr(others, "foreign_ns", lambda: clock.now_ns)
-        monkeypatch.setattr(others, "waited_ns", lambda: {"1": self.waited_ns})
+        monkeypatch.setattr(timer, "foreign_ns", lambda: clock.now_ns)
+        monkeypatch.setattr(timer, "waited_ns", lambda: {"1": self.waited_ns})
         self.waited_ns = 0
 
     def work(self):
@@ -289,16 +289,16 @@ def test_each_thread_tells_how_long_it_waited_for_a_processor(tmp_path):
     for name, text in {"7": "5 300 2\n", "8": "", "9": "1 x 2\n"}.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "schedstat").write_text(text)
-    assert others.waited_ns(tmp_path) == {"7": 300}
-    assert others.waited_ns(tmp_path / "nowhere") == {}
+    assert timer.waited_ns(tmp_path) == {"7": 300}
+    assert timer.waited_ns(tmp_path / "nowhere") == {}
 
 
 def test_the_thread_that_waited_longest_since_is_taken(monkeypatch):
-    monkeypatch.setattr(others, "waited_ns", lambda: {"7": 300, "8": 100})
-    longest = others.watch_waits()
-    monkeypatch.setattr(others, "waited_ns", lambda: {"7": 350, "8": 180, "9": 20})
+    monkeypatch.setattr(timer, "waited_ns", lambda: {"7": 300, "8": 100})
+    longest = timer.watch_waits()
+    monkeypatch.setattr(timer, "waited_ns", lambda: {"7": 350, "8": 180, "9": 20})
     assert longest() == 80
-    monkeypatch.setattr(others, "waited_ns", dict)
+    monkeypatch.setattr(timer, "waited_ns", dict)
     assert longest() == 0
 
 
@@ -306,7 +306,7 @@ def test_what_threads_of_the_same_process_take_from_each_other_is_no_disturbance
     clock, monkeypatch
 ):
     stalling = Stalling(clock, monkeypatch, 8_000_000, 10**9)
-    monkeypatch.setattr(others, "foreign_ns", lambda: 0)
+    monkeypatch.setattr(timer, "foreign_ns", lambda: 0)
     assert not stalling.sample().is_disturbed
 
 
@@ -314,7 +314,7 @@ def test_where_nobody_tells_of_other_programs_it_is_unknown_whether_they_disturb
     clock, monkeypatch
 ):
     stalling = Stalling(clock, monkeypatch, 8_000, 10**9)
-    monkeypatch.setattr(others, "foreign_ns", lambda: None)
+    monkeypatch.setattr(timer, "foreign_ns", lambda: None)
     timing = stalling.sample()
     assert timing.disturbed is None
     assert not timing.is_disturbed
@@ -323,18 +323,18 @@ def test_where_nobody_tells_of_other_programs_it_is_unknown_whether_they_disturb
 @pytest.mark.parametrize("text", ["", "cpu 1 2 3 4\n", "cpu  a b c d e f g h\n"])
 def test_a_kernel_that_tells_of_times_in_another_way_tells_nothing(tmp_path, monkeypatch, text):
     (tmp_path / "stat").write_text(text)
-    monkeypatch.setattr(others, "Path", lambda _: tmp_path / "stat")
-    assert others.foreign_ns() is None
+    monkeypatch.setattr(timer, "Path", lambda _: tmp_path / "stat")
+    assert timer.foreign_ns() is None
 
 
 def test_time_of_other_programs_counts_busy_processors_and_what_the_host_took(
     tmp_path, monkeypatch
 ):
     (tmp_path / "stat").write_text("cpu  1 2 4 1000 2000 8 16 32 64 128\ncpu0 ...\n")
-    monkeypatch.setattr(others, "Path", lambda _: tmp_path / "stat")
-    monkeypatch.setattr(others.os, "sysconf", lambda _: 100)
-    monkeypatch.setattr(others.time, "process_time_ns", lambda: 30_000_000)
-    assert others.foreign_ns() == 63 * 10_000_000 - 30_000_000
+    monkeypatch.setattr(timer, "Path", lambda _: tmp_path / "stat")
+    monkeypatch.setattr(timer.os, "sysconf", lambda _: 100)
+    monkeypatch.setattr(timer.time, "process_time_ns", lambda: 30_000_000)
+    assert timer.foreign_ns() == 63 * 10_000_000 - 30_000_000
 
 
 class Running(Stalling):

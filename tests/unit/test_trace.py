@@ -10,10 +10,8 @@ from builders import make_subject
 from fake_cupti import FakeCupti, cuptiError
 from simulated_device import Behaviour, pair
 
-from dlprof.worker import activity
-from dlprof.worker.activity import CONTROL, NoTrace, Record, Recorder
 from dlprof.worker.instruments import trace
-from dlprof.worker.instruments.trace import Window, evidence
+from dlprof.worker.instruments.trace import CONTROL, NoTrace, Record, Recorder, Window, evidence
 
 pytestmark = pytest.mark.unit
 
@@ -25,9 +23,9 @@ WINDOW = Window(1_000, 2_000)
 def cupti(monkeypatch):
     """A CUPTI that works, on a machine with a device."""
     fake = FakeCupti()
-    monkeypatch.setattr(activity, "driver_devices", lambda: 1)
+    monkeypatch.setattr(trace, "driver_devices", lambda: 1)
     monkeypatch.setattr(
-        activity, "_call_control", lambda: fake.call(CONTROL, 0, 1, 999_999, runtime=False)
+        trace, "_call_control", lambda: fake.call(CONTROL, 0, 1, 999_999, runtime=False)
     )
     monkeypatch.setitem(sys.modules, "cupti", fake)
     monkeypatch.setitem(sys.modules, "cupti.cupti", fake)
@@ -279,18 +277,18 @@ class TestNoTrace:
         def refuse(name):
             raise ModuleNotFoundError("No module named 'elftools'", name="elftools")
 
-        monkeypatch.setattr(activity.importlib, "import_module", refuse)
+        monkeypatch.setattr(trace.importlib, "import_module", refuse)
         assert self.reason().startswith("cupti-python cannot be imported: ModuleNotFoundError")
 
     def test_with_a_package_that_breaks_while_it_is_imported(self, cupti, monkeypatch):
         def refuse(name):
             raise RuntimeError("undefined symbol")
 
-        monkeypatch.setattr(activity.importlib, "import_module", refuse)
+        monkeypatch.setattr(trace.importlib, "import_module", refuse)
         assert self.reason() == "cupti-python cannot be imported: RuntimeError: undefined symbol"
 
     def test_without_a_driver(self, cupti, monkeypatch):
-        monkeypatch.setattr(activity, "driver_devices", lambda: "there is no CUDA driver")
+        monkeypatch.setattr(trace, "driver_devices", lambda: "there is no CUDA driver")
         assert self.reason() == "there is no CUDA driver"
 
     def test_where_another_profiler_has_the_slot(self, cupti):
@@ -340,7 +338,7 @@ class TestNoTrace:
         assert self.reason() == "CUPTI dropped 3 records"
 
     def test_where_not_even_a_known_call_was_recorded(self, cupti, monkeypatch):
-        monkeypatch.setattr(activity, "_call_control", lambda: None)
+        monkeypatch.setattr(trace, "_call_control", lambda: None)
         assert self.reason().startswith("CUPTI recorded nothing")
 
     def test_where_no_device_is_involved(self, cupti):
@@ -356,6 +354,6 @@ class TestNoTrace:
             trace.measure(refuse, device)
 
     def test_a_recorder_cannot_be_made_without_a_driver(self, monkeypatch):
-        monkeypatch.setattr(activity, "driver_devices", lambda: "no driver")
+        monkeypatch.setattr(trace, "driver_devices", lambda: "no driver")
         with pytest.raises(NoTrace, match="no driver"):
             Recorder()

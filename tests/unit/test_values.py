@@ -11,7 +11,7 @@ from builders import make_subject
 from dlprof.probes.base import DTYPES as KNOWN
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import room
+from dlprof.worker import memory
 from dlprof.worker.instruments import values
 
 pytestmark = pytest.mark.unit
@@ -199,7 +199,7 @@ def test_the_source_is_not_changed_by_looking():
 @pytest.mark.parametrize("dtype", ["uint8", "float64", "complex64"])
 def test_comparing_takes_no_more_memory_than_was_asked_for(dtype, monkeypatch):
     asked = []
-    monkeypatch.setattr(room, "fits", lambda needed: asked.append(needed) or True)
+    monkeypatch.setattr(memory, "fits", lambda needed: asked.append(needed) or True)
     way = Import("any", (Protocol.DLPACK,), "{x}")
     subject = make_subject(import_=way, spec=ArraySpec((1 << 20,), dtype))
     tracemalloc.start()

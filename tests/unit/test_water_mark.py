@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dlprof.worker import water_mark
-from dlprof.worker.water_mark import Mark
+from dlprof.worker.instruments import peak_memory
+from dlprof.worker.instruments.peak_memory import Mark
 
 pytestmark = pytest.mark.unit
 
@@ -18,28 +18,28 @@ MIB = 1 << 20
     ids=["a view", "a copy", "a copy of a copy", "memory that shrank"],
 )
 def test_what_was_new_at_once_is_what_rose(monkeypatch, high, risen):
-    monkeypatch.setattr(water_mark, "high_water_bytes", lambda: high * MIB)
-    assert water_mark.risen_bytes(Mark(1000 * MIB)) == risen * MIB
+    monkeypatch.setattr(peak_memory, "high_water_bytes", lambda: high * MIB)
+    assert peak_memory.risen_bytes(Mark(1000 * MIB)) == risen * MIB
 
 
 def test_a_mark_begins_with_what_is_resident(monkeypatch):
     asked = []
-    monkeypatch.setattr(water_mark, "LOOK_S", 0)
-    monkeypatch.setattr(water_mark, "resident_bytes", lambda: 7 * MIB)
-    monkeypatch.setattr(water_mark, "reset", lambda: asked.append("reset"))
-    assert water_mark.begin() == Mark(7 * MIB)
+    monkeypatch.setattr(peak_memory, "LOOK_S", 0)
+    monkeypatch.setattr(peak_memory, "resident_bytes", lambda: 7 * MIB)
+    monkeypatch.setattr(peak_memory, "reset_mark", lambda: asked.append("reset"))
+    assert peak_memory.begin_mark() == Mark(7 * MIB)
     assert asked == ["reset"]
 
 
 def test_it_waits_until_the_resident_set_falls_no_more(monkeypatch):
     seen = iter([9, 9, 8, 8, 7, 7, 7, 7, 1])
-    monkeypatch.setattr(water_mark, "LOOK_S", 0)
-    monkeypatch.setattr(water_mark, "resident_bytes", lambda: next(seen))
-    assert water_mark.settled_bytes() == 7
+    monkeypatch.setattr(peak_memory, "LOOK_S", 0)
+    monkeypatch.setattr(peak_memory, "resident_bytes", lambda: next(seen))
+    assert peak_memory.settled_bytes() == 7
 
 
 def test_it_does_not_wait_for_ever(monkeypatch):
     falling = iter(range(1000, 0, -1))
-    monkeypatch.setattr(water_mark, "LOOK_S", 0)
-    monkeypatch.setattr(water_mark, "resident_bytes", lambda: next(falling))
-    assert water_mark.settled_bytes() == 1000 - water_mark.MOST_LOOKS
+    monkeypatch.setattr(peak_memory, "LOOK_S", 0)
+    monkeypatch.setattr(peak_memory, "resident_bytes", lambda: next(falling))
+    assert peak_memory.settled_bytes() == 1000 - peak_memory.MOST_LOOKS

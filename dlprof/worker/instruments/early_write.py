@@ -17,7 +17,7 @@ from typing import Any
 
 from dlprof.probes.base import DTYPES
 from dlprof.probes.capsule import alignment
-from dlprof.worker import room
+from dlprof.worker import memory
 from dlprof.worker.subject import Subject, compile_call, lies_within
 
 SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20)
@@ -147,8 +147,8 @@ def _try_size(subject: Subject, size_bytes: int, torn_at: set[int]) -> str:
     """
     other = _of_size(subject, size_bytes)
     try:
-        room.check(other.spec)
-    except room.TooLarge:
+        memory.check_room(other.spec)
+    except memory.TooLarge:
         return "no memory"
     value = _value_that_shows(other)
     seen, kept = "whole", _Kept(size_bytes >= LARGE_BYTES and not subject.is_one_array)

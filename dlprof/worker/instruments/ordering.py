@@ -1,4 +1,6 @@
-"""Ordering: does the conversion wait for work that is queued on its source?
+"""A line through points that are disturbed now and then, and how sure its slope is.
+
+Ordering: does the conversion wait for work that is queued on its source?
 
 An idle queue hides a wait. So work of three known lengths is queued on the producer, the array that
 depends on it is converted, and the host's time is compared with the length of the queue, which is
@@ -29,10 +31,15 @@ conversion orders anything or not. The worse of the two is the verdict.
 
 It cannot tell where nothing can be queued because the producer's calls run their work themselves,
 or where a slope is neither near 0 nor near 1.
+
+Stale: does a result behind queued work have the values that the queue ends with?
+
+A wrong value proves a race, whatever the times say; a right one does not disprove it.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import statistics
@@ -40,13 +47,54 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dlprof.worker import stale
-from dlprof.worker.line import HALF, LEAST_POINTS, NOTHING_KNOWN, Fit, fit
 from dlprof.worker.load import Load, default_sides, load_of, own_sides
 from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
     from dlprof.device.cuda import Gpu
+
+
+LEAST_POINTS = 6
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A line through points, by the median of the slopes between them (Theil, Sen).
+
+    ``interval`` is Sen's 95 % interval of the slope (J. Am. Stat. Assoc. 63, 1968). ``scatter``
+    is how far the points lie from the line, as a share of the queue (both medians).
+    """
+
+    slope: float
+    intercept_ns: float
+    interval: tuple[float, float]
+    scatter: float = 0.0
+
+
+NOTHING_KNOWN = Fit(HALF, 0.0, (0.0, 1.0))
+"""The fit to too few points: anything between no wait and a full one."""
+
+
+def fit(points: Sequence[tuple[float, float]]) -> Fit:
+    """The line through ``points``; :data:`NOTHING_KNOWN` where they are too few or too close."""
+    slopes = sorted(
+        (b[1] - a[1]) / (b[0] - a[0])
+        for a, b in itertools.combinations(points, 2)
+        if abs(b[0] - a[0]) > 0.2 * max(a[0], b[0])  # repeats of one length say nothing of a slope
+    )
+    n = len(points)
+    if n < LEAST_POINTS or not slopes:
+        return NOTHING_KNOWN
+    slope = statistics.median(slopes)
+    intercept = statistics.median(y - slope * x for x, y in points)
+    reach = 1.96 * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    low = max(0, math.floor((len(slopes) - reach) / 2))
+    high = min(len(slopes) - 1, math.ceil((len(slopes) + reach) / 2))
+    scatter = statistics.median(abs(y - slope * x - intercept) for x, y in points)
+    scatter /= max(1, statistics.median(x for x, _ in points))
+    return Fit(slope, intercept, (slopes[low], slopes[high]), scatter)
+
 
 LENGTHS_NS = (5_000_000, 15_000_000, 45_000_000)
 REPEATS = 3
@@ -176,7 +224,7 @@ def measure_load(load: Load, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str
         return _untimed(load, works[-1], RAN_DRY)
     host, ready = _host_fit(points), _ready_fit(points)
     unrelated = _unrelated_fit(load, _lengths(points, lengths_ns)) if grows(host) else None
-    right, unread = stale.look(load, works[-1])
+    right, unread = look_for_stale(load, works[-1])
     verdict, reason = judge(Slopes(host, ready, unrelated, right))
     if verdict == "unordered" and right is not False and _own_share(points) > HALF:
         verdict, reason = "unknown", "the conversion takes the host longer than the queue before it"
@@ -201,7 +249,7 @@ def measure_load(load: Load, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str
 
 def _untimed(load: Load, work: int, reason: str) -> dict[str, Any]:
     """The verdict where times say nothing: a wrong value proves a race without them."""
-    right, unread = stale.look(load, work)
+    right, unread = look_for_stale(load, work)
     evidence: dict[str, Any] = {"values_right": right, "reason": reason}
     if unread:
         evidence["values_unread"] = unread
@@ -367,3 +415,46 @@ def _shuffled(lengths: Sequence[int], repeats: int, seed: int) -> list[int]:
     lengths = list(lengths) * repeats
     random.Random(seed).shuffle(lengths)  # noqa: S311 - the order only has to be mixed
     return lengths
+
+
+def look_for_stale(load: Load, work: int) -> tuple[bool | None, str | None]:
+    """Whether a result behind ``work`` units is right; and why nothing could be read, if so.
+
+    The first is None where values cannot be compared, or where an idle queue does not lead to
+    them either: then it is the conversion that changes them.
+    """
+    try:
+        return _is_right(load, work), None
+    except Exception as error:  # noqa: BLE001 - whatever a framework raises; times have their say
+        return None, f"{type(error).__name__}: {error}"
+
+
+def _is_right(load: Load, work: int) -> bool | None:
+    if not _is_right_behind(load, 1, finished=True):
+        return None
+    right = _is_right_behind(load, work, finished=False)
+    if right is False and not _is_right_behind(load, 1, finished=True):
+        return None  # it gives old values of a memory or an id that it has seen before
+    return right
+
+
+def _is_right_behind(load: Load, work: int, finished: bool) -> bool | None:
+    """Of an array that nobody knows afterwards: the next one is likely to get its memory, with
+    values that are wrong for certain.
+    """
+    array = load.enqueue(work)
+    if finished:
+        load.finish(array)
+    seen = _read_result(load, array)
+    load.finish(array)
+    right = load.is_right(seen, array)
+    load.spoil(array)
+    return right
+
+
+def _read_result(load: Load, array: Any) -> Any:
+    """The values of a result as soon as it is called ready, which may be before the queue ends."""
+    result = load.convert(array)
+    if load.ready is not None:
+        load.ready(result)
+    return load.look(result)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, ArraySpec, Probe
 from dlprof.probes.capsule import alignment
-from dlprof.worker import memory, pages
+from dlprof.worker import memory
 from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class _Side:
         """Whether a write would end the process, or be seen outside of it."""
         if self.device != "cpu":
             return False
-        return pages.is_read_only(self.address) or pages.is_shared(self.address)
+        return memory.is_read_only(self.address) or memory.is_shared(self.address)
 
     def flip(self) -> bytes | None:
         """Change one bit of the first element; the bytes to put back, None if out of reach."""

@@ -1,4 +1,13 @@
-"""Peak memory: how many arrays does one conversion need at its peak, beyond its source?
+"""How much host memory did something need at its peak? The kernel's high-water mark says.
+
+``VmHWM`` is the largest resident set since ``/proc/self/clear_refs`` was written, what was given
+back meanwhile included; see ``proc_pid_clear_refs(5)``. It is blind to memory that a framework kept
+from an earlier call and uses again: so freed memory is given back before, and arrays are larger
+than what glibc's malloc ever keeps (``M_MMAP_THRESHOLD`` grows to 32 MiB). The pages that were
+touched (``Referenced``) would see kept memory, and were tried: they rose by half an array more with
+nothing running.
+
+Peak memory: how many arrays does one conversion need at its peak, beyond its source?
 
 An array is converted between two looks at the kernel's mark (:mod:`dlprof.worker.water_mark`): a
 view adds none, a copy one, a copy of a copy two if both are there at once. It is measured at a size
@@ -6,17 +15,88 @@ of its own: large enough to be seen among a process's other pages, and larger th
 malloc ever keeps when it is freed (``M_MMAP_THRESHOLD`` grows to 32 MiB). What takes more than a
 copy is tried again of aligned memory (``aligned_arrays``). It knows host memory
 only, and says ``unknown`` where the kernel does not let the mark be reset.
+
+Will a large case fit? Its path says so itself, on a small array, before the large one is made.
+
+The usual guess is several arrays alive at once. Where memory is too short for it, making an array
+and converting it are watched at a small size, by the kernel's high-water mark, and the case is run
+if as many arrays of its own size fit: a view adds none to the source, a copy one, a copy of a copy
+two.
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
+import math
+import time
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from dlprof.probes.base import DTYPES
-from dlprof.worker import room, timer, water_mark
+from dlprof.probes.base import DTYPES, ArraySpec
+from dlprof.worker import memory, timer
+from dlprof.worker.memory import resident_bytes
 from dlprof.worker.subject import Subject, compile_call
-from dlprof.worker.water_mark import Mark
+
+HIGH_WATER = "5"
+"""What ``clear_refs`` forgets."""
+LOOK_S = 0.01
+QUIET_LOOKS, MOST_LOOKS = 3, 100
+
+
+class Mark(NamedTuple):
+    """Resident bytes when it began."""
+
+    resident: int
+
+
+def begin_mark() -> Mark:
+    """Forget the peak so far. Raises OSError where the kernel does not let us."""
+    give_back()
+    resident = settled_bytes()
+    reset_mark()
+    return Mark(resident)
+
+
+def settled_bytes() -> int:
+    """The resident set when it falls no more: frameworks free memory in threads of their own."""
+    least, quiet = resident_bytes(), 0
+    for _ in range(MOST_LOOKS):
+        if quiet == QUIET_LOOKS:
+            break
+        time.sleep(LOOK_S)
+        now = resident_bytes()
+        quiet = quiet + 1 if now >= least else 0
+        least = min(least, now)
+    return least
+
+
+def risen_bytes(mark: Mark) -> int:
+    """The most memory that was new to the process at once since ``mark``. Raises OSError."""
+    return max(high_water_bytes() - mark.resident, 0)
+
+
+def give_back() -> None:
+    """Return freed memory to the kernel: a copy into memory that is still resident hides."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+def reset_mark() -> None:
+    """Forget the peak. Raises OSError."""
+    Path("/proc/self/clear_refs").write_text(HIGH_WATER, encoding="ascii")
+
+
+def high_water_bytes() -> int:
+    """The resident set's peak. Raises OSError."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise OSError(0, "no VmHWM")
+
 
 SIZE_BYTES = 40 << 20
 LEAST_BYTES = 4 << 20
@@ -41,9 +121,9 @@ def measure(subject: Subject) -> dict[str, Any]:
     if size < LEAST_BYTES:
         return _unknown(f"the array is too small to be seen: {size:,} of {LEAST_BYTES:,} bytes")
     try:
-        room.check(other.spec)
+        memory.check_room(other.spec)
         arrays = converting_arrays(other)
-    except room.TooLarge as reason:
+    except memory.TooLarge as reason:
         return _unknown(str(reason))
     except OSError as error:
         return _unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
@@ -80,19 +160,19 @@ def whole_arrays(subject: Subject) -> float:
     few.wait_for(compile_call(few.code, {**few.namespace, "x": few.make_another()})())
     other = _of_size(subject)
     convert = compile_call(other.code, {**other.namespace, "x": other.make_another()})
-    before = water_mark.begin()
+    before = begin_mark()
     for _ in range(2):
         other.wait_for(convert())
-    return water_mark.risen_bytes(before) / other.spec.size_bytes
+    return risen_bytes(before) / other.spec.size_bytes
 
 
 def making_arrays(subject: Subject) -> float:
     """Peak of making a source, in arrays of its size. Raises OSError where the mark is no use."""
     other = _of_size(subject)
     other.make_another()
-    before = water_mark.begin()
+    before = begin_mark()
     made = other.make_another()
-    risen = water_mark.risen_bytes(before)
+    risen = risen_bytes(before)
     del made
     return risen / other.spec.size_bytes
 
@@ -116,11 +196,11 @@ def _peak_bytes(subject: Subject) -> int:
     # would hide what is taken.
     first = convert()
     subject.wait_for(first)
-    before = water_mark.begin()
+    before = begin_mark()
     with timer.collector_off():  # it would touch all of the heap
         result = convert()
         subject.wait_for(result)
-        peak = water_mark.risen_bytes(before)
+        peak = risen_bytes(before)
     del first, result
     return peak
 
@@ -135,15 +215,39 @@ def watch(subject: Subject) -> Mark | None:
     if subject.spec.size_bytes < LARGE_BYTES:
         return None
     try:
-        return water_mark.begin()
+        return begin_mark()
     except OSError:
         return None
 
 
 def watched(before: Mark) -> int:
     """Bytes that were needed at once since :func:`watch`; the result is still alive."""
-    return water_mark.risen_bytes(before)
+    return risen_bytes(before)
 
 
 def _unknown(reason: str) -> dict[str, Any]:
     return {"verdict": "unknown", "evidence": {"reason": reason}}
+
+
+STEP = 0.25
+"""Peaks are rounded up to such a part of an array, beyond :data:`NOISE_ARRAYS`."""
+NOISE_ARRAYS = 0.1
+"""Some megabytes of an array of :data:`peak_memory.SIZE_BYTES`; of a large one they are nothing."""
+
+
+def check_forecast(small: Subject, spec: ArraySpec) -> None:
+    """Raises :class:`room.TooLarge` where the arrays that ``spec`` needs do not fit.
+
+    ``small`` is the same path on a small array.
+    """
+    try:
+        made, converted = making_arrays(small), whole_arrays(small)
+    except OSError:
+        memory.check_room(spec)
+        return
+    arrays = max(_rounded(made), 1 + _rounded(converted))
+    memory.check_room(spec, arrays, f", as seen at {SIZE_BYTES >> 20} MiB")
+
+
+def _rounded(arrays: float) -> float:
+    return math.ceil(max(arrays - NOISE_ARRAYS, 0.0) / STEP) * STEP

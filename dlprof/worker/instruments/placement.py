@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dlprof.probes.base import Unsupported, written
-from dlprof.worker import room, timer
+from dlprof.worker import memory, timer
 from dlprof.worker.declared import check_use
 from dlprof.worker.subject import Subject, compile_call
 from dlprof.worker.words import words
@@ -51,7 +51,7 @@ class Operation:
 def measure(subject: Subject, budget_ns: int, placements: Sequence[str]) -> dict[str, Any]:
     """Times in ns per iteration of each of ``placements``, one process."""
     if subject.result_device == "cpu":
-        room.check_more(ARRAYS * subject.spec.size_bytes)
+        memory.check_more(ARRAYS * subject.spec.size_bytes)
     refused: dict[str, str] = {}
     for operation in _operations(subject):
         loops, reasons, longest_ns = _loops(subject, operation, placements)

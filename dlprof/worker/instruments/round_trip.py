@@ -1,4 +1,14 @@
-"""Round trip: what do hundreds of trips there and back cost in a row, and where does the time go?
+"""The loops that make trips there and back, as source text with no call around the conversions.
+
+View or copy in trips: does each way of a trip share its source's memory, or make a copy?
+
+Proof: source and result of a way are both alive when they are looked at, so that one address is one
+memory, and two addresses in which the one array does not reach into the other are two. Whether
+the same path copies may change from trip to trip: what goes again may begin elsewhere in memory
+than the first array did. It cannot tell for an array without elements, nor where a framework
+does not say where its array begins, or where two arrays overlap.
+
+Round trip: what do hundreds of trips there and back cost in a row, and where does the time go?
 
 ``x`` goes to the other framework and comes back, and what came back goes again, as in a loop of an
 application that uses both. Only the last is waited for. Where the time goes is told by other
@@ -15,21 +25,232 @@ from __future__ import annotations
 
 import statistics
 import time
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dlprof.worker import others, timer
+from dlprof.probes.base import WHOLE_LAYOUTS, ArraySpec, Probe, written
+from dlprof.probes.capsule import alignment
+from dlprof.worker import timer
 from dlprof.worker.instruments import ordering
 from dlprof.worker.load import default_sides, load_of
 from dlprof.worker.subject import Subject, compile_call
-from dlprof.worker.trip_loop import Marks, Trips, compile_trips
-from dlprof.worker.trip_owner import Owners
 from dlprof.worker.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dlprof.device.cuda import Gpu
+
+
+class Arrays(NamedTuple):
+    """What one trip held: the array that went, what it became, and what came back."""
+
+    x: Any
+    y: Any
+    z: Any
+
+
+class Marks(NamedTuple):
+    """The clock of one trip in ns; ``released`` is after the arrays of the trip before are gone."""
+
+    begin: int
+    there_called: int
+    there_ready: int
+    back_called: int
+    back_ready: int
+    looked: int
+    released: int
+
+
+@dataclass(frozen=True)
+class Trips:
+    """``run(x, n)`` makes n trips from ``x`` and reads the clock before the first, after each half,
+    and when the last array is there. ``total(x, n)`` gives the ns of all, with no clock between,
+    and the arrays of the last. ``halves(x, n, look)`` waits for the result of each half and calls
+    ``look(x, y, z)`` in each trip, outside of what is timed. ``idle_waits_ns(x, budget_ns)`` is
+    what waiting for a result that is there costs, there and back.
+    """
+
+    run: Callable[[Any, int], list[int]]
+    total: Callable[[Any, int], tuple[int, Arrays]]
+    halves: Callable[[Any, int, Callable[[Any, Any, Any], None]], list[Marks]]
+    idle_waits_ns: Callable[[Any, int], tuple[float, float]]
+
+
+def compile_trips(there: Subject, back: Subject, chained: bool) -> Trips:
+    """Loops over the way there and the way back; what comes back goes again if ``chained``."""
+    dtype, shape = there.spec.dtype, there.spec.shape
+    texts = {
+        "go": _text(there, "_x", dtype, shape),
+        "come": _text(back, "_y", dtype, shape),
+        "come_apart": _text(back, "_b", dtype, shape),
+        "wait": back.wait.format(x="_z") or "pass",
+        "wait_there": there.wait.format(x="_b") or "pass",
+        "wait_back": back.wait.format(x="_c") or "pass",
+        "again": "_x = _z" if chained else "pass",
+    }
+    namespace = {
+        **back.namespace,
+        **there.namespace,
+        "_clock": time.perf_counter_ns,
+        "_Arrays": Arrays,
+        "_Marks": Marks,
+    }
+    scope: dict[str, Any] = {}
+    text = _LOOPS.format(**texts)
+    exec(compile(text, "<round trip>", "exec"), namespace, scope)  # noqa: S102 - the probes' own text
+
+    def idle_waits_ns(source: Any, budget_ns: int) -> tuple[float, float]:
+        held = scope["total"](source, 1)[1]._asdict()
+        names = {**namespace, **{f"_{name}": array for name, array in held.items()}}
+        waits = (there.wait.format(x="_y"), back.wait.format(x="_z"))
+        go, come = (_idle_ns(wait, names, budget_ns // 8) if wait else 0.0 for wait in waits)
+        return go, come
+
+    return Trips(scope["run"], scope["total"], scope["halves"], idle_waits_ns)
+
+
+def _text(way: Subject, name: str, dtype: str, shape: object) -> str:
+    return written(way.import_.code, written(way.export.code, name, dtype, shape), dtype, shape)
+
+
+def _idle_ns(wait: str, namespace: dict[str, Any], budget_ns: int) -> float:
+    """What a wait costs for a result that is there: the first call of the loop waits for it."""
+    return max(timer.sample(timer.compile_loop(wait, namespace), budget_ns).median_ns, 0.0)
+
+
+# In ``halves`` what a trip made replaces what the one before made only after the last clock of its
+# way back: else the release of the old arrays, which may take longer than a view, would be in it.
+_LOOPS = """\
+def run(_x, _n):
+    _times = [_clock()]
+    for _ in range(_n):
+        _y = {go}
+        _times.append(_clock())
+        _z = {come}
+        _times.append(_clock())
+        {again}
+    {wait}
+    _times.append(_clock())
+    return _times
+
+
+def total(_x, _n):
+    _z = _x
+    _begin = _clock()
+    for _ in range(_n):
+        {again}
+        _y = {go}
+        _z = {come}
+    {wait}
+    return _clock() - _begin, _Arrays(_x, _y, _z)
+
+
+def halves(_x, _n, _look):
+    _marks = []
+    _y = _z = None
+    for _ in range(_n):
+        _begin = _clock()
+        _b = {go}
+        _gone = _clock()
+        {wait_there}
+        _there = _clock()
+        _c = {come_apart}
+        _come = _clock()
+        {wait_back}
+        _back = _clock()
+        _look(_x, _b, _c)
+        _looked = _clock()
+        _y = _b
+        _z = _c
+        {again}
+        del _b, _c
+        _marks.append(_Marks(_begin, _gone, _there, _come, _back, _looked, _clock()))
+    return _marks
+"""
+
+
+MOST_ALIGNMENTS = 8
+
+
+@dataclass
+class Seen:
+    """How often one way was a view or a copy, and at multiples of which bytes its sources began."""
+
+    views: int = 0
+    copies: int = 0
+    unknown: int = 0
+    view_alignments: set[int] = field(default_factory=set)
+    copy_alignments: set[int] = field(default_factory=set)
+
+    def add(self, kind: str, address: int | None) -> None:
+        if kind == "unknown" or address is None:
+            self.unknown += 1
+        elif kind == "view":
+            self.views += 1
+            self.view_alignments.add(alignment(address))
+        else:
+            self.copies += 1
+            self.copy_alignments.add(alignment(address))
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "views": self.views,
+            "copies": self.copies,
+            "unknown": self.unknown,
+            "view_alignments": sorted(self.view_alignments)[:MOST_ALIGNMENTS],
+            "copy_alignments": sorted(self.copy_alignments)[:MOST_ALIGNMENTS],
+        }
+
+
+class Owners:
+    """What was seen of both ways of trips that ``there`` begins and ``back`` ends."""
+
+    def __init__(self, there: Subject, back: Subject) -> None:
+        self._there, self._back = there, back
+        self.there, self.back = Seen(), Seen()
+
+    def look(self, x: Any, y: Any, z: Any) -> None:
+        """One trip, whose three arrays are alive and ready."""
+        there, back = self._there, self._back
+        begin = _Memory(there.producer, x, there.spec)
+        middle = _Memory(there.consumer, y, back.spec)
+        end = _Memory(back.consumer, z, back.spec)
+        self.there.add(kind_of(begin, middle), begin.address)
+        self.back.add(kind_of(middle, end), middle.address)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"there": self.there.as_dict(), "back": self.back.as_dict()}
+
+
+class _Memory:
+    """Where an array is."""
+
+    def __init__(self, probe: Probe, array: Any, spec: ArraySpec) -> None:
+        self.address, self.device = _place(probe, array) if spec.elements else (None, "")
+        # The widest layout, every second element, spans twice the array's bytes.
+        self.reach = spec.size_bytes * (1 if spec.layout in WHOLE_LAYOUTS else 2)
+
+
+def _place(probe: Probe, array: Any) -> tuple[int | None, str]:
+    try:
+        return probe.pointer(array), probe.device(array)
+    except Exception:  # noqa: BLE001 - any framework, any error: it costs the look, not the times
+        return None, ""
+
+
+def kind_of(source: _Memory, result: _Memory) -> str:
+    """``view``, ``copy`` or ``unknown``."""
+    if not source.address or not result.address:
+        return "unknown"
+    if source.device != result.device:
+        return "copy"
+    if source.address == result.address:
+        return "view"
+    apart = abs(source.address - result.address)
+    return "unknown" if apart < max(source.reach, result.reach) else "copy"
+
 
 ENDS = 10
 """So many trips at either end are compared."""
@@ -96,7 +317,7 @@ def _sampled(
     source = there.source
     in_a_row, by_halves = Owners(there, back), Owners(there, back)
     waits_ns = trips.idle_waits_ns(source, budget_ns)
-    were_others_there = others.watch()
+    were_others_there = timer.watch_others()
     taken: list[timer.Taken] = []
     runs = []
 

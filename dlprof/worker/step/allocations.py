@@ -11,8 +11,8 @@ import gc
 from typing import Any
 
 from dlprof.probes.base import Unsupported
-from dlprof.worker import room
-from dlprof.worker.host_memory import malloc_meter
+from dlprof.worker import memory
+from dlprof.worker.memory import malloc_meter
 from dlprof.worker.step.subject import Step
 
 CALLS = 8
@@ -44,7 +44,7 @@ def _repeat(step: Step) -> None:
 def _kept(step: Step) -> dict[str, Any]:
     output = step.namespace["output"]
     if step.spec.device == "cpu":
-        room.check_more(CALLS * step.steps.to_numpy(output).nbytes)
+        memory.check_more(CALLS * step.steps.to_numpy(output).nbytes)
     meter = malloc_meter() if step.spec.device == "cpu" else None
     gc.collect()
     before = meter() if meter else 0

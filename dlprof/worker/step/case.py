@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from dlprof.device import gpu_state
 from dlprof.inference.base import Steps
 from dlprof.probes.base import ArraySpec, Import, Unsupported
-from dlprof.worker import room
+from dlprof.worker import memory
 from dlprof.worker.declared import FaultyProbe
 from dlprof.worker.step import allocations, latency, reuse, shape_change, versus
 from dlprof.worker.step.subject import Step, prepare
 from dlprof.worker.words import words
 
 if TYPE_CHECKING:
-    from dlprof.worker.answer import Answer
+    from dlprof.worker.channel import Answer
     from dlprof.worker.state import WorkerState
 
 WITH_VERDICT = ("values", "reuse")
@@ -28,7 +28,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tupl
     )
     answer.stage("import")
     steps, strategy = _found(state, request)
-    room.check(spec)
+    memory.check_room(spec)
     step = prepare(steps, strategy, spec, answer.stage)
     answer.stage("first step")
     step.first_output()
@@ -69,7 +69,7 @@ def _take(name: str, instrument: Callable[[], Any], answer: Answer) -> None:
     answer.stage(name)
     try:
         found = instrument()
-    except (Unsupported, room.TooLarge) as reason:
+    except (Unsupported, memory.TooLarge) as reason:
         _refused(name, str(reason), answer)
     except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
         _refused(name, words(refusal), answer)

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from dlprof.probes.base import Unsupported
-from dlprof.worker import room, timer
+from dlprof.worker import memory, timer
 from dlprof.worker.step.subject import Step
 
 ARRAYS = 8
@@ -28,7 +28,7 @@ def measure(step: Step, budget_ns: int) -> dict[str, Any]:
     """
     shape = other_shape(step.spec.shape)
     if step.spec.device == "cpu":
-        room.check_more(ARRAYS * step.spec.size_bytes)
+        memory.check_more(ARRAYS * step.spec.size_bytes)
     other = step.of_shape(shape)
     loops = {
         "steady": step.loop(step.turn),

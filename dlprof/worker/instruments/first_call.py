@@ -4,6 +4,11 @@ The clock, a loop and a warm-up are nothing beside it, and another process's sam
 a second one of this. The result is kept until values and ownership were looked at, so that such a
 case does not take minutes: what it takes to give its memory back is not in the time, as it is in
 that of a loop.
+
+First call: what does the first conversion of a process cost, before any warm-up?
+
+The worker says how many other cases it had served before: only after none of them is a first call
+free of their warm-up.
 """
 
 from __future__ import annotations
@@ -12,7 +17,8 @@ import time
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from dlprof.worker import others, timer
+from dlprof.worker import timer
+from dlprof.worker.instruments import peak_memory
 from dlprof.worker.subject import Subject, compile_call
 
 VERY_LONG_NS = 20_000_000_000
@@ -45,11 +51,11 @@ class OneCall:
         return replace(self.subject, convert=lambda: self.result)
 
 
-def make(subject: Subject) -> OneCall:
+def make_call(subject: Subject) -> OneCall:
     """One conversion, timed. Raises what the framework raises."""
     wait = compile_call(subject.wait.format(x="_result") or "None", subject.namespace, "_result")
     with timer.collector_off():
-        were_others_there = others.watch()
+        were_others_there = timer.watch_others()
         before = timer.counted()
         begin = time.perf_counter_ns()
         result = subject.convert()
@@ -78,5 +84,17 @@ def serves(first: OneCall) -> OneCall | None:
     if first.ready_ns < timer.LONG_NS:
         return None
     first.result = None
-    second = make(first.subject)
+    second = make_call(first.subject)
     return second if second.ready_ns >= timer.LONG_NS else None
+
+
+def measure(subject: Subject, cases_before: int) -> tuple[dict[str, Any], OneCall]:
+    """Time of one conversion in ns, the wait for its result included; and the call with its result.
+
+    ``peak_bytes`` is the memory that was needed at once meanwhile, for a large array on the host.
+    """
+    before = peak_memory.watch(subject)
+    call = make_call(subject)
+    found = {"ns": call.ready.samples_ns[0], "cases_before": cases_before}
+    peak = {} if before is None else {"peak_bytes": peak_memory.watched(before)}
+    return found | peak, call
