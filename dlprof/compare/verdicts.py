@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dlprof.analysis.known import Known, number, seen
-from dlprof.plan.instruments import DIAGNOSIS
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.session.model import Result, Verdict
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,19 @@ def read(own_pids: Collection[int] = ()) -> Reading:
         return [_gpu(nvml, index, ours) for index in range(count)]
     finally:
         _ask(nvml, "nvmlShutdown")
+
+
+def watch(run: Callable[[], None], gpu: Any) -> str | None:
+    """Call ``run``; what makes doubtful what was measured meanwhile on ``gpu``, as :func:`trouble`.
+
+    None as well where the measurement needs no GPU.
+    """
+    if gpu is None:
+        run()
+        return None
+    before = read()
+    run()
+    return trouble(before, read(), gpu.properties.uuid)
 
 
 def trouble(before: Reading, after: Reading, uuid: str = "") -> str | None:

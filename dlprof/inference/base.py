@@ -88,7 +88,7 @@ class Steps(Probe):
     def to_numpy(self, array: Any) -> Any:
         return self.framework.to_numpy(array)
 
-    def count(self, device: str, run: Callable[[], None]) -> Allocated:
+    def count(self, device: str, run: Callable[[], object]) -> Allocated:
         """The memory that the framework's own allocator hands out while ``run`` runs.
 
         Raises :class:`Unsupported` where the framework does not count.

@@ -98,11 +98,11 @@ class TorchSteps(Steps):
     def read(self, name: str) -> str:
         return "float(y.sum())"
 
-    def count(self, device: str, run: Callable[[], None]) -> Allocated:
+    def count(self, device: str, run: Callable[[], object]) -> Allocated:
         return _count_cuda(run) if device == "cuda" else _count_host(run)
 
 
-def _count_host(run: Callable[[], None]) -> Allocated:
+def _count_host(run: Callable[[], object]) -> Allocated:
     import torch
 
     with torch.profiler.profile(
@@ -118,7 +118,7 @@ def _count_host(run: Callable[[], None]) -> Allocated:
     return Allocated(len(taken), sum(taken), "torch.profiler")
 
 
-def _count_cuda(run: Callable[[], None]) -> Allocated:
+def _count_cuda(run: Callable[[], object]) -> Allocated:
     import torch
 
     def seen() -> tuple[int, int]:

@@ -12,9 +12,9 @@ from dlprof.plan.catalog import Catalog
 from dlprof.plan.pairing import Axes
 from dlprof.plan.settings import Settings
 from dlprof.probes.base import ANY_DEVICE
+from dlprof.protocol.own_code import OwnCode, Side
 from dlprof.protocol.statement import FaultyStatement, check_setup, check_source, normal, parse
 from dlprof.runner.interpreter import Outcome, Worker
-from dlprof.worker.own_code import OwnCode, Side
 
 WHERE = {"start": "the start", "import": "the setup", "statement": "the statement"}
 NOBODY = {"name": "unknown", "module": "builtins", "probe": None}

@@ -23,9 +23,6 @@ STEP = ("host_time", "ready_time", "versus", "shape_change", "values", "reuse")
 FIRST_STEP = (*STEP, "allocations")
 """Of steps of inference, which convert nothing. Counting takes long, and gives the same again."""
 
-DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
-"""Instruments that may crash or hang where timing did not: they come after all times."""
-
 ALIGNMENT = ("alignment",)
 """Of the diagnosis what is asked where the rest is not wanted: without it a verdict tells only of
 the addresses that the processes happened to have. It took 2 to 13 ms for each path on two

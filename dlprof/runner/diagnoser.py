@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dlprof.plan.groups import Group
-from dlprof.plan.instruments import ALIGNMENT, DIAGNOSIS, TRACE
+from dlprof.plan.instruments import ALIGNMENT, TRACE
 from dlprof.plan.pairing import Case
 from dlprof.plan.settings import Settings
 from dlprof.probes.base import CONTIGUOUS
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.asker import Asker
 from dlprof.runner.interpreter import Outcome, Worker
 from dlprof.runner.keeper import Keeper

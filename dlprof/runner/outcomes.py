@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dlprof.plan.instruments import FIRST_CALL
+from dlprof.protocol.messages import AFTER_DROP
 from dlprof.runner.interpreter import Outcome
 from dlprof.session.journal import INTERRUPTED
 
 MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
 """What a process dies of that reads memory which is gone."""
-AFTER_DROP = "lifetime after drop"
-"""The stage in which a result is read whose source is gone; see the worker's ``lifetime``."""
 
 
 def status_of(outcome: Outcome) -> str:

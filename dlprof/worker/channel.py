@@ -63,6 +63,11 @@ class Channel:
         while view:
             view = view[os.write(self._replies_fd, view) :]
 
+    def begin(self) -> None:
+        """A conversion is measured from now on."""
+        self.forks = 0
+        self.measuring = True
+
     def _count_fork(self) -> None:
         self.forks += self.measuring
 

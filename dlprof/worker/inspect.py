@@ -21,9 +21,9 @@ from typing import Any
 from dlprof.device import gpu_state
 from dlprof.device.cuda import driver_devices
 from dlprof.probes.base import Probe
+from dlprof.protocol.messages import words
 from dlprof.worker import loading
-from dlprof.worker.declared import FaultyProbe
-from dlprof.worker.words import words
+from dlprof.worker.contract import FaultyProbe
 
 ATTRIBUTE = "__dlpack_c_exchange_api__"
 SIBLING = b"__dlpack__"

@@ -1,30 +1,34 @@
-"""Find probes: those that come with dlprof, from files, and from installed packages.
+"""Find probes, and import the path that a request names.
 
-A source is a word: ``builtin``, ``file:/path/to/probe.py``, ``entry:name``, ``code:`` and a user's
-own conversion, or ``step:`` and a framework that runs a model. Foreign code runs here, in a
-worker, and never in the parent.
+A source of probes is a word: ``builtin``, ``file:/path/to/probe.py``, ``entry:name``, ``code:`` and
+a user's own conversion, or ``step:`` and a framework that runs a model. Foreign code runs here, in
+a worker, and never in the parent.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import sys
+from importlib.metadata import entry_points
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from dlprof import inference
 from dlprof.probes import ALL
-from dlprof.probes.base import Probe
-from dlprof.worker import own_code
-from dlprof.worker.declared import FaultyProbe, check_probe
+from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Protocol
+from dlprof.protocol import own_code
+from dlprof.protocol.own_code import STATEMENT, OwnCode, Side
+from dlprof.worker.channel import Answer, Channel
+from dlprof.worker.contract import FaultyProbe, check_probe
+from dlprof.worker.foreign import Foreign
+from dlprof.worker.subject import OneArray, Refused, Subject, namespace_for, prepare
 
 GROUP = "dlprof.probes"
 
 
 def entry_names() -> list[str]:
     """Names in the entry-point group ``dlprof.probes``."""
-    from importlib.metadata import entry_points
-
     return sorted({entry.name for entry in entry_points(group=GROUP)})
 
 
@@ -38,12 +42,14 @@ def load(source: str) -> list[Probe]:
 
         return [*probes(), *on_device.probes()]
     if source.startswith(own_code.PREFIX):
-        return own_code.probes(source, find)
+        return own_probes(source)
     if source.startswith(inference.PREFIX):
         return [inference.load(source)]
     if source.startswith("file:"):
         return _from_module(_load_file(source.removeprefix("file:")), source)
-    return [_checked(_load_entry(source.removeprefix("entry:")), source)]
+    name = source.removeprefix("entry:")
+    (entry,) = (entry for entry in entry_points(group=GROUP) if entry.name == name)
+    return [_checked(entry.load(), source)]
 
 
 def find(source: str, name: str) -> Probe:
@@ -64,13 +70,6 @@ def _load_file(path: str) -> ModuleType:
     return module
 
 
-def _load_entry(name: str) -> Any:
-    from importlib.metadata import entry_points
-
-    (entry,) = (entry for entry in entry_points(group=GROUP) if entry.name == name)
-    return entry.load()
-
-
 def _from_module(module: ModuleType, source: str) -> list[Probe]:
     kinds = [
         thing
@@ -89,3 +88,107 @@ def _checked(kind: Any, source: str) -> Probe:
         raise FaultyProbe(f"{source} is not a subclass of dlprof.probes.base.Probe")
     check_probe(kind)
     return kind()
+
+
+def own_probes(source: str) -> list[Probe]:
+    """A probe for each framework of a user's own conversion, with the user's text.
+
+    The setup makes the array instead of ``create``, and the statement stands in the place of an
+    export and an import. All else (pointers, waits, values, queues) is what the framework's own
+    probe says; for an object of no known framework it is what the object itself says.
+    """
+    own = own_code.read(source)
+    sides = {side.name: side for side in (own.producer, own.consumer)}
+    return [_own_probe(own, side) for side in sides.values()]
+
+
+def _own_probe(own: OwnCode, side: Side) -> Probe:
+    base = type(find(*side.probe)) if side.probe else Foreign
+    protocol = Protocol(own.protocol)
+    export = Export("array" if own.export == "{x}" else "export", protocol, own.export)
+    import_ = Import(
+        STATEMENT,
+        (protocol,),
+        own.import_,
+        setup=own.setup,
+        result_device=own.result_device,
+        returns_array=own.returns_array,
+    )
+    members: dict[str, Any] = {
+        "name": side.name,
+        "array_name": own.source,
+        "module": side.module,
+        "devices": ANY_DEVICE,
+        "exports": (export,),
+        "imports": (import_,),
+        "create": lambda _self, _spec: own_create(own),
+    }
+    if side.probe is None:
+        members |= {"distributions": (side.module,), "wait_text": side.wait}
+    probe: Probe = type(f"Own{base.__name__}", (OneArray, base), members)()
+    return probe
+
+
+def own_create(own: OwnCode) -> str:
+    """Source text for ``create``: the array that the setup made, then one of a setup run anew."""
+    again = f"exec(compile({own.setup!r}, '<setup>', 'exec', dont_inherit=True), globals())"
+    return f"if '_made' in globals():\n    {again}\n_made = True\nx = {own.source}"
+
+
+class WorkerState:
+    """Probes, namespaces, imports that failed, and how many cases ran."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.probes: dict[tuple[str, str], Probe] = {}
+        self.namespaces: dict[tuple[str, ...], dict[str, Any]] = {}
+        self.refused: Refused = {}
+        self.cases_before = 0
+
+    def probe(self, source: str, name: str) -> Probe:
+        """The probe, loaded once per worker."""
+        if (source, name) not in self.probes:
+            self.probes[source, name] = find(source, name)
+        return self.probes[source, name]
+
+
+class Ways(NamedTuple):
+    """The path of a case, imported."""
+
+    producer: Probe
+    consumer: Probe
+    export: Export
+    import_: Import
+    namespace: dict[str, Any]
+
+    @property
+    def is_one_array(self) -> bool:
+        """Whether no array of another size can be made."""
+        return isinstance(self.producer, OneArray)
+
+    def subject(self, spec: ArraySpec) -> Subject:
+        return prepare(
+            self.producer, self.consumer, self.export, self.import_, spec, dict(self.namespace)
+        )
+
+
+def ways_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Ways:
+    """What a request names, imported."""
+    answer.stage("import")
+    producer = state.probe(*request["producer"])
+    consumer = state.probe(*request["consumer"])
+    export = _named(producer, producer.exports, request["export"])
+    import_ = _named(consumer, consumer.imports, request["import"])
+    setup = str(request.get("setup", ""))
+    key = (producer.name, consumer.name, import_.name, setup)
+    if key not in state.namespaces:
+        state.namespaces[key] = namespace_for(producer, consumer, import_, setup, state.refused)
+        gc.freeze()  # the frameworks' own objects would make every collection below slow
+    return Ways(producer, consumer, export, import_, state.namespaces[key])
+
+
+def _named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:
+    for way in ways:
+        if way.name == name:
+            return way
+    raise FaultyProbe(f"{probe.name} has no way named {name}")

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from dlprof.probes import capsule
 from dlprof.probes.base import ANY_DEVICE, DTYPES, Probe, Protocol
 from dlprof.protocol import statement
+from dlprof.protocol.messages import words
 from dlprof.protocol.statement import Cut, FaultyStatement
 from dlprof.worker import foreign, loading
 from dlprof.worker.foreign import UNKNOWN
 from dlprof.worker.instruments.handshake import proxy
 from dlprof.worker.subject import compile_call
-from dlprof.worker.words import words
 
 if TYPE_CHECKING:
     from dlprof.worker.channel import Answer

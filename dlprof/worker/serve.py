@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlprof.worker import reference
-from dlprof.worker.case import check_setup, load, run_case
+from dlprof.protocol.messages import words
+from dlprof.worker import case, reference
 from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.inspect import inspect, verify
+from dlprof.worker.instruments import step
+from dlprof.worker.loading import WorkerState
 from dlprof.worker.recognise import recognise
-from dlprof.worker.state import WorkerState
-from dlprof.worker.step import case as step_case
-from dlprof.worker.trip import run_trip
-from dlprof.worker.words import words
+
+MEASURE: dict[str, case.Measure] = {
+    "case": case.measure,
+    "round trip": case.measure_trip,
+    "setup": case.check_setup,
+    "step": step.measure,
+}
 
 
 def serve(requests_fd: int, replies_fd: int) -> None:
@@ -34,16 +39,10 @@ def _answer(state: WorkerState, request: dict[str, Any]) -> None:
 
 
 def _serve(state: WorkerState, kind: str, request: dict[str, Any], answer: Answer) -> None:
-    if kind == "case":
-        run_case(state, request, answer)
-    elif kind == "step":
-        run_case(state, request, answer, step_case.measure)
-    elif kind == "round trip":
-        run_trip(state, request, answer)
-    elif kind == "setup":
-        check_setup(state, request, answer)
+    if kind in MEASURE:
+        case.serve(state, request, answer, MEASURE[kind])
     elif kind == "load":
-        load(state, request["cases"], answer)
+        case.load(state, request["cases"], answer)
     elif kind == "reference":
         answer.stage("reference")  # no import is waited for
         answer.part("reference", reference.measure(request["budget_ns"]))

@@ -1,12 +1,18 @@
-"""The subject of a measurement: one case, made real in this interpreter."""
+"""The garbage collector, kept away from imports: what they make stays.
+
+The subject of a measurement: one case, made real in this interpreter.
+"""
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from dlprof.device.cuda import CudaUnavailable, driver_devices, open_gpu
 from dlprof.probes.base import (
     ANY_DEVICE,
     ArraySpec,
@@ -17,10 +23,29 @@ from dlprof.probes.base import (
     shape_of,
     written,
 )
+from dlprof.protocol.messages import words
 from dlprof.worker import memory
-from dlprof.worker.declared import FaultyProbe, check_code, check_text
-from dlprof.worker.garbage import rarely_collected
-from dlprof.worker.words import words
+from dlprof.worker.contract import FaultyProbe, check_code, check_text
+
+RARELY = 1_000_003
+"""Objects that are made before a collection: a number that nobody else sets."""
+
+
+@contextmanager
+def rarely_collected() -> Iterator[None]:
+    """Hardly a collection inside: TensorFlow 2.21 is imported in 2.1 s instead of 3.0 s so.
+
+    What is run inside may set or switch off the collector itself, and that is left as it is.
+    """
+    before = gc.get_threshold()
+    ours = (RARELY, *before[1:])
+    gc.set_threshold(*ours)
+    try:
+        yield
+    finally:
+        if gc.get_threshold() == ours:
+            gc.set_threshold(*before)
+
 
 Refused = dict[tuple[str, ...], ImportError]
 """Imports that failed, by the texts that were run until then."""
@@ -140,6 +165,18 @@ class Subject:
         """Return when the values of ``result`` are there."""
         if self.wait:
             compile_call(self.wait.format(x="_result"), self.namespace, "_result")(result)
+
+
+def gpu_of(subject: Subject) -> tuple[Any, str | None]:
+    """The device that a case needs; None with the reason where it needs none or has none."""
+    if "cuda" not in (subject.spec.device, subject.result_device):
+        return None, None
+    if not isinstance(driver_devices(), int):
+        return None, "no CUDA driver"
+    try:
+        return open_gpu(), None
+    except CudaUnavailable as reason:
+        return None, str(reason)
 
 
 def lies_within(address: int, begin: int, source: Any, spec: ArraySpec) -> bool:

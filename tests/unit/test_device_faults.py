@@ -11,7 +11,7 @@ from dlprof.selftest.device import frameworks, ways
 from dlprof.selftest.device.faults import NOT_PLANTED, PLANTS
 from dlprof.selftest.device.frameworks import USE_NS
 from dlprof.selftest.device.ways import EARLY_NS, SLOW_NS
-from dlprof.worker.declared import check_probe
+from dlprof.worker.contract import check_probe
 from dlprof.worker.instruments import early_write, handshake, lifetime, ordering, ownership, values
 from dlprof.worker.load import default_sides, load_of
 

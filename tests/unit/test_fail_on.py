@@ -8,7 +8,8 @@ import pytest
 from builders import make_result
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
-from dlprof.plan.instruments import ALIGNMENT, DIAGNOSIS
+from dlprof.plan.instruments import ALIGNMENT
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules import NEEDS
 from dlprof.rules.fail_on import parse
 from dlprof.session.model import FindingRecord

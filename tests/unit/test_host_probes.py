@@ -21,7 +21,7 @@ from dlprof.probes.base import (
 )
 from dlprof.probes.host import HOST, Array, ByteArray, Bytes, Mmap, Pinned, PyArrow
 from dlprof.worker import memory
-from dlprof.worker.declared import check_probe
+from dlprof.worker.contract import check_probe
 from dlprof.worker.instruments import early_write, ownership, values
 from dlprof.worker.subject import check_source, namespace_for, prepare
 

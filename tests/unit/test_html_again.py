@@ -11,9 +11,9 @@ from html_builders import US, alone, case
 from rule_builders import owned
 
 from dlprof.plan.pairing import choose
+from dlprof.protocol.own_code import OwnCode, Side
 from dlprof.reports.html import again
 from dlprof.reports.html.entry import entries
-from dlprof.worker.own_code import OwnCode, Side
 
 pytestmark = pytest.mark.unit
 

@@ -7,12 +7,12 @@ import pytest
 
 from dlprof.probes.base import LAYOUTS, ArraySpec, shape_of
 from dlprof.probes.numpy import NumPy
+from dlprof.protocol.own_code import OwnCode, Side
 from dlprof.worker import memory
 from dlprof.worker.instruments import early_write, fresh_source, lifetime
+from dlprof.worker.loading import Ways, own_probes
 from dlprof.worker.memory import malloc_meter, resident_bytes
-from dlprof.worker.own_code import OwnCode, Side, probes
 from dlprof.worker.subject import lies_within
-from dlprof.worker.ways import Ways
 
 pytestmark = pytest.mark.unit
 
@@ -56,9 +56,9 @@ def test_a_view_begins_anywhere_in_the_memory_of_its_source(source, address, ins
 
 def own(setup, import_):
     """The subject of a user's own conversion of NumPy's ``x``."""
-    side = Side("numpy", "numpy", ("dlprof.probes.numpy", "NumPy"))
+    side = Side("numpy", "numpy", ("builtin", "numpy"))
     code = OwnCode(f"import numpy\n{setup}", "x", "{x}", import_, "buffer", side, side)
-    [probe] = probes(code.reference(), lambda *_: NumPy())
+    [probe] = own_probes(code.reference())
     namespace = {}
     exec(code.setup, namespace)
     x = namespace["x"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dlprof.plan.instruments import DIAGNOSIS
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.interpreter import Outcome
 from dlprof.runner.outcomes import take_over
 

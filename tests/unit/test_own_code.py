@@ -8,6 +8,7 @@ from builders import make_catalog, make_probe_info, make_subject, make_way
 from dlprof.plan import pairing
 from dlprof.plan.pairing import Axes
 from dlprof.probes.base import ArraySpec, Unsupported
+from dlprof.protocol.own_code import OwnCode, Side, read
 from dlprof.session.merge import merge
 from dlprof.worker import loading
 from dlprof.worker.instruments import (
@@ -18,7 +19,6 @@ from dlprof.worker.instruments import (
     times,
     values,
 )
-from dlprof.worker.own_code import OwnCode, Side, read
 
 pytestmark = pytest.mark.unit
 

@@ -9,7 +9,7 @@ import pytest
 from dlprof.plan.axes import PLACEMENTS
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
 from dlprof.worker import memory, timer
-from dlprof.worker.declared import FaultyProbe
+from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import placement
 from dlprof.worker.subject import namespace_for, prepare
 

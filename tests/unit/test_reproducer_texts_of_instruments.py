@@ -14,8 +14,9 @@ from dlprof.probes.cupy import CuPy
 from dlprof.probes.host import Bytes
 from dlprof.probes.numpy import NumPy
 from dlprof.probes.torch import Torch
+from dlprof.protocol.own_code import OwnCode, Side
 from dlprof.worker.instruments import recipe
-from dlprof.worker.own_code import OwnCode, Side, probes
+from dlprof.worker.loading import own_probes
 
 pytestmark = pytest.mark.unit
 
@@ -97,10 +98,10 @@ def test_a_name_of_the_setup_that_the_conversion_does_not_use_is_left_out():
 
 def own_session(source):
     """A session of ``dlprof time`` whose setup makes the array ``source``."""
-    numpy = Side("numpy", "numpy", ("dlprof.probes.numpy", "NumPy"))
+    numpy = Side("numpy", "numpy", ("builtin", "numpy"))
     setup = f"import numpy\n{source} = numpy.ones((64, 64), 'float32')"
     own = OwnCode(setup, source, "{x}", "numpy.array({x})", "buffer", numpy, numpy)
-    [probe] = probes(own.reference(), lambda *_: NumPy())
+    [probe] = own_probes(own.reference())
     spec = ArraySpec((64, 64), "float32")
     made = recipe.measure(probe, probe, probe.imports[0], spec)
     case = case_of(probe, probe, spec, source=source, promise="view")

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 from builders import make_answer, make_case, make_record
 
-from dlprof.plan.instruments import ALIGNMENT, DIAGNOSIS, EVERY_ROUND, FIRST_ROUND
+from dlprof.plan.instruments import ALIGNMENT, EVERY_ROUND, FIRST_ROUND
 from dlprof.plan.settings import Settings, sample_ns_for
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import rounds, standby
 from dlprof.runner.interpreter import Outcome
 from dlprof.runner.rounds import Runner

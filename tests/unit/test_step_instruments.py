@@ -8,9 +8,9 @@ from step_builders import Counting, NumPySteps, make_steps
 
 from dlprof.inference.base import FRESH
 from dlprof.probes.base import ArraySpec, Unsupported
-from dlprof.worker.step import allocations, latency, reuse, shape_change, versus
-from dlprof.worker.step.case import values
-from dlprof.worker.step.subject import as_globals, prepare
+from dlprof.worker.instruments import step as instruments
+from dlprof.worker.instruments.step import step_values
+from dlprof.worker.step import as_globals, prepare
 
 pytestmark = pytest.mark.unit
 
@@ -36,7 +36,7 @@ class OneShape(NumPySteps):
 def test_a_step_gives_what_the_model_gives(name):
     step = make_steps(name)
     assert numpy.array_equal(step.run(), step.namespace["x"] + 1)
-    assert values(step)["verdict"] == "ok"
+    assert step_values(step)["verdict"] == "ok"
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -46,13 +46,13 @@ def test_a_step_runs_again_and_again_in_a_timed_loop(name):
 
 
 def test_another_output_than_the_models_is_wrong():
-    found = values(make_steps("wrong"))
+    found = step_values(make_steps("wrong"))
     assert found["verdict"] == "wrong"
     assert found["evidence"]["changed"]["values"] == {"different": 12, "of": 12}
 
 
 def test_an_output_of_another_shape_is_wrong():
-    found = values(make_steps("another-shape"))
+    found = step_values(make_steps("another-shape"))
     assert found["evidence"]["changed"] == {"shape": [[4, 3], [1, 3]]}
 
 
@@ -60,18 +60,18 @@ def test_an_output_of_another_shape_is_wrong():
     ("name", "after"), [("persistent", 1), ("two-buffers", 2), ("fresh", None), ("ahead", None)]
 )
 def test_an_output_that_changes_is_seen_after_the_call_that_changes_it(name, after):
-    found = reuse.measure(make_steps(name))
+    found = instruments.reuse(make_steps(name))
     assert found["verdict"] == ("kept" if after is None else "overwritten")
     assert found["evidence"].get("after_calls") == after
 
 
 def test_the_next_output_at_the_same_address_is_evidence():
-    assert reuse.measure(make_steps("persistent"))["evidence"]["same_address"] is True
-    assert reuse.measure(make_steps("two-buffers"))["evidence"]["same_address"] is False
+    assert instruments.reuse(make_steps("persistent"))["evidence"]["same_address"] is True
+    assert instruments.reuse(make_steps("two-buffers"))["evidence"]["same_address"] is False
 
 
 def test_nothing_is_said_of_an_output_that_is_the_same_for_another_input():
-    found = reuse.measure(make_steps("persistent", Blind()))
+    found = instruments.reuse(make_steps("persistent", Blind()))
     assert found["verdict"] == "unknown"
     assert "same output for another input" in found["evidence"]["reason"]
 
@@ -80,66 +80,66 @@ def test_nothing_is_said_of_an_output_that_is_the_same_for_another_input():
     ("name", "buffers"), [("fresh", 8), ("persistent", 1), ("two-buffers", 2), ("ahead", 8)]
 )
 def test_outputs_that_are_kept_lie_in_so_many_buffers(name, buffers):
-    found = allocations.measure(make_steps(name))
+    found = instruments.allocations(make_steps(name))
     assert (found["buffers"], found["kept"]) == (buffers, 8)
 
 
 def test_a_framework_that_does_not_count_says_so():
-    found = allocations.measure(make_steps("fresh"))
+    found = instruments.allocations(make_steps("fresh"))
     assert found["reason"] == "numpy does not tell how often it allocates"
     assert "per_call" not in found
 
 
 def test_what_a_framework_counts_is_told_per_call():
-    found = allocations.measure(make_steps("fresh", Counting()))
+    found = instruments.allocations(make_steps("fresh", Counting()))
     assert (found["per_call"], found["bytes_per_call"], found["how"]) == (2.0, 128.0, "a test")
 
 
 def test_a_strategy_is_sampled_in_turn_with_an_output_for_each_call():
-    found = versus.measure(make_steps("persistent"), 1)["times"]
+    found = instruments.versus(make_steps("persistent"), 1)["times"]
     assert set(found) == {"step", "fresh", "reading", "fresh_reading"}
     assert len({len(timing["samples_ns"]) for timing in found.values()}) == 1
 
 
 def test_an_output_for_each_call_is_compared_with_nothing():
-    assert set(versus.measure(make_steps(FRESH), 1)["times"]) == {"reading"}
+    assert set(instruments.versus(make_steps(FRESH), 1)["times"]) == {"reading"}
 
 
 def test_a_framework_without_a_wait_is_ready_when_it_returns():
-    assert latency.ready_time(make_steps("fresh"), 1) is None
+    assert instruments.ready_time(make_steps("fresh"), 1) is None
 
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_change_of_shape_rebuilds_the_buffers(name):
     step = make_steps(name)
-    loop = shape_change.changing(step, step.of_shape((2, 3)))
+    loop = instruments.changing(step, step.of_shape((2, 3)))
     assert loop(3) > 0
     assert step.namespace["x"].shape == (4, 3)  # and the step is as it was
     assert step.run().shape == (4, 3)
 
 
 def test_a_change_of_shape_is_compared_with_both_shapes():
-    found = shape_change.measure(make_steps("persistent"), 1)
+    found = instruments.shape_change(make_steps("persistent"), 1)
     assert found["shape"] == [2, 3]
     assert set(found["times"]) == {"steady", "other", "changing"}
 
 
 def test_a_model_of_one_shape_refuses_the_other_in_its_own_words():
     with pytest.raises(ValueError, match="four rows only"):
-        shape_change.measure(make_steps("persistent", OneShape()), 1)
+        instruments.shape_change(make_steps("persistent", OneShape()), 1)
 
 
 @pytest.mark.parametrize(
     ("shape", "other"), [((4, 3), (2, 3)), ((1, 64), (2, 64)), ((5,), (2,)), ((2, 8), (1, 8))]
 )
 def test_the_other_shape_has_other_rows(shape, other):
-    assert shape_change.other_shape(shape) == other
+    assert instruments.other_shape(shape) == other
 
 
 @pytest.mark.parametrize("shape", [(), (0, 3)])
 def test_an_input_without_rows_has_no_other_shape(shape):
     with pytest.raises(Unsupported):
-        shape_change.other_shape(shape)
+        instruments.other_shape(shape)
 
 
 def test_only_contiguous_inputs_are_taken():

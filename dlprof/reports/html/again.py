@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dlprof.analysis.known import alignments, mapping, seen
+from dlprof.protocol import own_code
 from dlprof.reports.html.entry import Entry
 from dlprof.rules.thresholds import ALIGNED_BYTES
 from dlprof.session.model import CaseRecord, Session
-from dlprof.worker import own_code
 
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]*")
 """Names of frameworks, dtypes and layouts; a session from anywhere may hold anything."""

@@ -18,9 +18,9 @@ from dataclasses import replace
 from typing import Any
 
 from dlprof.probes.base import CONTIGUOUS, DTYPES, ArraySpec, Import, Unsupported
+from dlprof.protocol.messages import words
 from dlprof.worker.instruments import ownership
 from dlprof.worker.subject import Subject
-from dlprof.worker.words import words
 
 LARGEST_BYTES = 1 << 18
 """Of a larger array a part is looked at; of a small one frameworks may do otherwise."""

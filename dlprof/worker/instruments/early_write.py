@@ -17,6 +17,7 @@ from typing import Any
 
 from dlprof.probes.base import DTYPES
 from dlprof.probes.capsule import alignment
+from dlprof.protocol.messages import unknown
 from dlprof.worker import memory
 from dlprof.worker.subject import Subject, compile_call, lies_within
 
@@ -71,7 +72,7 @@ class Tried:
 def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[str, Any]:
     """Verdict ``safe``, ``unsafe`` or ``unknown``; the evidence holds the sizes that were tried."""
     if not subject.import_.returns_array:
-        return _unknown("the call leaves no array behind to compare")
+        return unknown("the call leaves no array behind to compare")
     subject.check_own()
     if subject.is_one_array:
         sizes_bytes = [subject.spec.size_bytes] if subject.spec.size_bytes else []
@@ -271,7 +272,3 @@ def _follows(subject: Subject, source: Any, result: Any, value: int | None) -> b
     before = subject.consumer.to_numpy(result).copy()
     subject.producer.write(source, 1 - value)
     return bool((_words(subject.consumer.to_numpy(result)) != _words(before)).any())
-
-
-def _unknown(reason: str) -> dict[str, Any]:
-    return {"verdict": "unknown", "evidence": {"reason": reason}}

@@ -19,6 +19,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from dlprof.probes.base import DTYPES
+from dlprof.protocol.messages import unknown
 from dlprof.worker import timer
 from dlprof.worker.subject import Subject, compile_call, lies_within
 
@@ -48,17 +49,17 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     and the size of the arrays.
     """
     if not subject.import_.returns_array or subject.spec.elements == 0:
-        return _unknown("there is no result whose address could be compared")
+        return unknown("there is no result whose address could be compared")
     subject = _of_size(subject)
     begun = time.perf_counter_ns()
     pairs: list[Pair] = []
     while len(pairs) < LEAST or (len(pairs) < MOST and time.perf_counter_ns() - begun < budget_ns):
         pair = _convert_twice(subject)
         if pair is None:
-            return _unknown("a framework does not say where its array is")
+            return unknown("a framework does not say where its array is")
         pairs.append(pair)
         if subject.is_one_array and time.perf_counter_ns() - begun > SLOW_NS:
-            return _unknown("it takes too long to make new arrays")
+            return unknown("it takes too long to make new arrays")
     found = judge(pairs, timer.clock_cost_ns())
     found["evidence"]["size_bytes"] = subject.spec.size_bytes
     return found
@@ -84,10 +85,6 @@ def judge(pairs: list[Pair], clock_ns: float) -> dict[str, Any]:
         kept = all(pair.same_result for pair in pairs)
     evidence = {"first_ns": first, "second_ns": second, "arrays": len(pairs)}
     return {"verdict": "kept" if kept else "not kept", "evidence": evidence}
-
-
-def _unknown(reason: str) -> dict[str, Any]:
-    return {"verdict": "unknown", "evidence": {"reason": reason}}
 
 
 def _convert_twice(subject: Subject) -> Pair | None:

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Probe, Unsupported
+from dlprof.protocol.messages import AFTER_DROP
 from dlprof.worker import memory
 from dlprof.worker.memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import Subject, compile_call
@@ -199,8 +200,6 @@ SIZE_BYTES = 64 << 10
 LARGEST_BYTES = 64 << 20
 """An array of a user's own may be larger; many of them would not fit into memory."""
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
-AFTER_DROP = "lifetime after drop"
-"""The stage from the end of the source to the end of reading the result: who dies here dangled."""
 
 
 class Listener(Protocol):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, ArraySpec, Probe
 from dlprof.probes.capsule import alignment
+from dlprof.protocol.messages import unknown
 from dlprof.worker import memory
 from dlprof.worker.subject import Subject
 
@@ -29,9 +30,9 @@ NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with ot
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     """Verdict ``view``, ``copy`` or ``unknown`` with evidence."""
     if not subject.import_.returns_array:
-        return _unknown("the call leaves no array behind to compare")
+        return unknown("the call leaves no array behind to compare")
     if subject.spec.elements == 0:
-        return _unknown("an array without elements has no memory to share")
+        return unknown("an array without elements has no memory to share")
     converted = subject.convert()
     subject.wait_for(converted)  # a copy that is still being made would show the write
     source = _Side(subject.producer, subject.source, gpu, subject.spec)
@@ -165,7 +166,3 @@ def _framework_write_shows(written: _Side, watched: _Side, before: bytes) -> boo
         if watched.watched_bytes() != before:
             return True
     return False
-
-
-def _unknown(reason: str) -> dict[str, Any]:
-    return {"verdict": "unknown", "evidence": {"reason": reason}}

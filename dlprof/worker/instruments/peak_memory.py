@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dlprof.probes.base import DTYPES, ArraySpec
+from dlprof.protocol.messages import unknown
 from dlprof.worker import memory, timer
 from dlprof.worker.memory import resident_bytes
 from dlprof.worker.subject import Subject, compile_call
@@ -115,18 +116,18 @@ LARGE_BYTES = 128 << 20
 def measure(subject: Subject) -> dict[str, Any]:
     """Verdict ``ok`` with ``arrays``, the peak as a multiple of the source, or ``unknown``."""
     if subject.spec.device != "cpu" or subject.result_device != "cpu":
-        return _unknown("only host memory has a high-water mark")
+        return unknown("only host memory has a high-water mark")
     other = _of_size(subject)
     size = other.spec.size_bytes
     if size < LEAST_BYTES:
-        return _unknown(f"the array is too small to be seen: {size:,} of {LEAST_BYTES:,} bytes")
+        return unknown(f"the array is too small to be seen: {size:,} of {LEAST_BYTES:,} bytes")
     try:
         memory.check_room(other.spec)
         arrays = converting_arrays(other)
     except memory.TooLarge as reason:
-        return _unknown(str(reason))
+        return unknown(str(reason))
     except OSError as error:
-        return _unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
+        return unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
     evidence: dict[str, Any] = {"arrays": arrays, "size_bytes": size}
     if arrays >= NOTABLE_ARRAYS:
         evidence |= other.made() | _of_aligned(other)
@@ -223,10 +224,6 @@ def watch(subject: Subject) -> Mark | None:
 def watched(before: Mark) -> int:
     """Bytes that were needed at once since :func:`watch`; the result is still alive."""
     return risen_bytes(before)
-
-
-def _unknown(reason: str) -> dict[str, Any]:
-    return {"verdict": "unknown", "evidence": {"reason": reason}}
 
 
 STEP = 0.25

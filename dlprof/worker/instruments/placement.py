@@ -19,10 +19,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dlprof.probes.base import Unsupported, written
+from dlprof.protocol.messages import words
 from dlprof.worker import memory, timer
-from dlprof.worker.declared import check_use
+from dlprof.worker.contract import check_use
 from dlprof.worker.subject import Subject, compile_call
-from dlprof.worker.words import words
 
 ARRAYS = 2
 """Arrays of the case's size beside the source: the converted one, and what is made of it."""

@@ -20,15 +20,18 @@ CONTIGUOUS = ("C", *ALIGNMENTS)
 in the next, these tell which is which."""
 
 
-def measure(producer: Probe, consumer: Probe, import_: Import, spec: ArraySpec) -> dict[str, Any]:
+def measure(
+    producer: Probe, consumer: Probe, import_: Import, spec: ArraySpec, own_setup: str = ""
+) -> dict[str, Any]:
     """The texts of a case; see :class:`dlprof.session.model.Recipe`.
 
     What a probe does not say, or refuses to say of this array, is left out.
     """
     device = result_device(consumer, import_, spec)
+    setups = dict.fromkeys((producer.setup, consumer.setup, import_.setup))
     return {
         "modules": list(dict.fromkeys((producer.module, consumer.module))),
-        "setup": list(dict.fromkeys((producer.setup, consumer.setup, import_.setup))),
+        "setup": [*setups, *([own_setup] if own_setup else [])],
         "create": _creates(producer, spec),
         "source": _idioms(producer, spec.device, spec.dtype),
         "result": _idioms(consumer, device, spec.dtype),

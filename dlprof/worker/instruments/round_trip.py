@@ -31,11 +31,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlprof.probes.base import WHOLE_LAYOUTS, ArraySpec, Probe, written
 from dlprof.probes.capsule import alignment
+from dlprof.protocol.messages import words
 from dlprof.worker import timer
 from dlprof.worker.instruments import ordering
 from dlprof.worker.load import default_sides, load_of
 from dlprof.worker.subject import Subject, compile_call
-from dlprof.worker.words import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -30,10 +30,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlprof.device.cuda import driver_devices
+from dlprof.protocol.messages import words
 from dlprof.worker.instruments import ordering
 from dlprof.worker.load import Load, default_sides, load_of
 from dlprof.worker.subject import Subject
-from dlprof.worker.words import words
 
 if TYPE_CHECKING:
     from dlprof.device.cuda import Gpu

@@ -31,10 +31,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from dlprof.probes.base import DTYPES, ArraySpec, Probe, Unsupported
+from dlprof.protocol.messages import unknown, words
 from dlprof.worker import memory
 from dlprof.worker.foreign import UNKNOWN
 from dlprof.worker.subject import Subject, compile_call
-from dlprof.worker.words import words
 
 
 def read_elements(
@@ -264,11 +264,11 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
     ``again`` says whether there is time for more conversions than one.
     """
     if not subject.import_.returns_array:
-        return _unknown("the call leaves no array behind to compare")
+        return unknown("the call leaves no array behind to compare")
     try:
         import numpy  # noqa: F401 - asked for here so that its absence is told in words
     except ImportError:
-        return _unknown("NumPy is not installed in the measured interpreter")
+        return unknown("NumPy is not installed in the measured interpreter")
     source = subject.source
     result = subject.convert()
     subject.wait_for(result)
@@ -279,7 +279,7 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
         "dtype": [producer.dtype(source) or spec.dtype, consumer.dtype(result)],
     }
     if UNKNOWN in seen["dtype"]:
-        return _unknown("nothing tells the dtype of source or result")
+        return unknown("nothing tells the dtype of source or result")
     changed: dict[str, Any] = {what: pair for what, pair in seen.items() if pair[0] != pair[1]}
     if "shape" not in changed:
         changed.update(_difference(subject, source, result, changed.get("dtype")))
@@ -314,10 +314,6 @@ def _is_constant(subject: Subject) -> bool:
 
     values = bits(numpy.ascontiguousarray(subject.producer.to_numpy(subject.source)).reshape(-1))
     return bool(values.size > 1 and (values == values[0]).all())
-
-
-def _unknown(reason: str) -> dict[str, Any]:
-    return {"verdict": "unknown", "evidence": {"reason": reason}}
 
 
 def _difference(

@@ -1,1 +1,0 @@
-"""Instruments for steps of inference: what a strategy for the output's memory costs and risks."""
