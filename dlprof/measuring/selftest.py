@@ -23,8 +23,7 @@ from dlprof.plan.settings import Settings
 from dlprof.rules import Finding, findings
 from dlprof.runner.asker import Watcher
 from dlprof.runner.verify import why_unusable
-from dlprof.selftest.device.faults import PLANTS as DEVICE_PLANTS
-from dlprof.selftest.faults import PLANTS, Plant
+from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
 from dlprof.session import model as sessions
 from dlprof.session.model import Result
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.measuring.selftest import STOPPED, Outcome, Selftest
-from dlprof.selftest.device.faults import NOT_PLANTED as NOT_ON_DEVICE
-from dlprof.selftest.faults import NOT_PLANTED
+from dlprof.selftest.faults import NOT_ON_DEVICE, NOT_PLANTED
 from dlprof.text.clean import clean
 
 LONGEST_REASON = 200

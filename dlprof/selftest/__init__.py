@@ -1,6 +1,6 @@
-"""A framework that does nothing but misbehave on purpose, and probes for it.
+"""Frameworks that do nothing but misbehave on purpose, and probes for them.
 
 For ``dlprof selftest`` and for tests of what is built on dlprof, as a mock transport is for a
-client of the network. It runs on the host, needs NumPy, and queues its work on threads;
-:mod:`dlprof.selftest.device` is the same on a CUDA device.
+client of the network. One runs on the host and queues its work on threads, the other ones on a CUDA
+device. Both need NumPy.
 """

@@ -37,10 +37,9 @@ def load(source: str) -> list[Probe]:
     if source == "builtin":
         return [kind() for kind in ALL]
     if source == "synthetic":
-        from dlprof.selftest.device import probe as on_device
-        from dlprof.selftest.probe import probes
+        from dlprof.selftest.probes import probes
 
-        return [*probes(), *on_device.probes()]
+        return probes()
     if source.startswith(own_code.PREFIX):
         return own_probes(source)
     if source.startswith(inference.PREFIX):

@@ -1,6 +1,6 @@
 """The selftest on a real device: faults planted on real streams, with real workers.
 
-The truth is that of the plants (``dlprof/selftest/device/faults.py``): which rule must find what.
+The truth is that of the plants (``dlprof/selftest/faults.py``): which rule must find what.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 from dlprof.api import Silent
 from dlprof.device.cuda import CudaUnavailable, open_gpu
 from dlprof.measuring.selftest import run
-from dlprof.selftest.device.faults import PLANTS
+from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.session import model as sessions
 
 pytestmark = pytest.mark.cuda

@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from dlprof.device.cuda import CudaUnavailable, open_gpu
-from dlprof.selftest.device import frameworks, ways
+from dlprof.selftest import device as frameworks
 
 pytestmark = pytest.mark.cuda
 
@@ -45,7 +45,7 @@ def consumer():
 @pytest.fixture(autouse=True)
 def _everything_is_loaded(producer, consumer):
     # What is used for the first time may load code, which waits for the device.
-    for way in (ways.copy, ways.early, ways.slow, ways.retry):
+    for way in (frameworks.copy, frameworks.early, frameworks.slow, frameworks.retry):
         way(producer.array(VALUES).after(0), consumer).get()
     producer.array(VALUES).after(0).fill(0)
     GPU.synchronize_device()
@@ -73,7 +73,7 @@ def test_values_come_back_from_the_device(producer):
     assert (producer.array(VALUES).get() == VALUES).all()
 
 
-@pytest.mark.parametrize("way", [ways.sync, ways.device_sync])
+@pytest.mark.parametrize("way", [frameworks.sync, frameworks.device_sync])
 def test_a_way_that_waits_returns_after_the_work(producer, consumer, way):
     source = busy(producer)
     _, host = took_ns(lambda: way(source, consumer))
@@ -84,13 +84,13 @@ def test_a_wait_for_one_stream_is_none_for_another(producer, consumer):
     source = producer.array(VALUES)
     other = GPU.new_stream(blocking=False)
     GPU.spin(other, SPIN_NS)
-    _, host = took_ns(lambda: ways.sync(source, consumer))
+    _, host = took_ns(lambda: frameworks.sync(source, consumer))
     assert host < SHORT_NS
-    _, host = took_ns(lambda: ways.device_sync(source, consumer))
+    _, host = took_ns(lambda: frameworks.device_sync(source, consumer))
     assert host > SPIN_NS / 4
 
 
-@pytest.mark.parametrize("way", [ways.view, ways.copy, ways.retry])
+@pytest.mark.parametrize("way", [frameworks.view, frameworks.copy, frameworks.retry])
 def test_an_ordered_way_returns_at_once_and_its_values_come_after_the_work(producer, consumer, way):
     source = busy(producer)
     result, host = took_ns(lambda: way(source, consumer))
@@ -98,7 +98,7 @@ def test_an_ordered_way_returns_at_once_and_its_values_come_after_the_work(produ
     assert (result.get() == VALUES).all()
 
 
-@pytest.mark.parametrize("way", [ways.race, ways.legacy_race])
+@pytest.mark.parametrize("way", [frameworks.race, frameworks.legacy_race])
 def test_a_race_reads_what_was_there_before_the_work(producer, consumer, way):
     result = way(busy(producer), consumer)
     assert not result.get().any()
@@ -108,11 +108,11 @@ def test_a_race_reads_what_was_there_before_the_work(producer, consumer, way):
 
 def test_where_both_are_on_the_legacy_default_stream_the_same_way_races_not():
     producer, consumer = frameworks.named("fixed"), frameworks.named("fixed too")
-    assert (ways.race(busy(producer), consumer).get() == VALUES).all()
+    assert (frameworks.race(busy(producer), consumer).get() == VALUES).all()
 
 
 @pytest.mark.parametrize(
-    ("way", "whole"), [(ways.copy, True), (ways.early, True), (ways.late, False)]
+    ("way", "whole"), [(frameworks.copy, True), (frameworks.early, True), (frameworks.late, False)]
 )
 def test_a_source_that_is_written_at_once_changes_a_late_copy_only(producer, consumer, way, whole):
     source = producer.array(VALUES)
@@ -123,8 +123,8 @@ def test_a_source_that_is_written_at_once_changes_a_late_copy_only(producer, con
 
 def test_a_view_without_an_owner_shows_what_the_memory_is_used_for_next(producer, consumer):
     source = producer.array(VALUES)
-    result = ways.dangle(source, consumer)
-    kept = ways.view(source, consumer)
+    result = frameworks.dangle(source, consumer)
+    kept = frameworks.view(source, consumer)
     del source
     producer.array(VALUES + 1)
     assert (result.get() == VALUES).all()  # another view keeps it yet
@@ -138,5 +138,5 @@ def test_a_leak_takes_more_device_memory_each_time(producer, consumer):
     source = producer.array(VALUES)
     before = consumer.pool.bytes_in_use
     for _ in range(3):
-        ways.leak(source, consumer)
+        frameworks.leak(source, consumer)
     assert consumer.pool.bytes_in_use - before == 3 * VALUES.nbytes

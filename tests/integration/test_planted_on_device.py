@@ -15,7 +15,7 @@ import pytest
 from dlprof.api import Silent
 from dlprof.measuring.selftest import plants_for, run
 from dlprof.reports.selftest import render
-from dlprof.selftest.device.faults import PLANTS
+from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.selftest.faults import PLANTS as HOST_PLANTS
 from dlprof.session import model as sessions
 

@@ -6,9 +6,9 @@ from builders import make_measure, make_result
 from simulated_device import SimulatedDevice
 
 from dlprof.probes.base import ArraySpec
-from dlprof.selftest.device import frameworks
-from dlprof.selftest.device.faults import PLANTS
-from dlprof.selftest.device.probe import probes
+from dlprof.selftest import device as frameworks
+from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
+from dlprof.selftest.probes import probes
 from dlprof.worker.instruments import early_write, handshake, lifetime, ordering, ownership, values
 from dlprof.worker.subject import namespace_for, prepare
 

@@ -7,7 +7,7 @@ from planted_on_device import NOT_SIMULATED, cases_of, put_in_place, result_of
 
 from dlprof.measuring.selftest import judge
 from dlprof.rules import findings
-from dlprof.selftest.device.faults import PLANTS
+from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 
 pytestmark = pytest.mark.unit
 

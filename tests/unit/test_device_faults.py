@@ -6,11 +6,11 @@ import pytest
 from planted_on_device import PLANTED, PROBES, case_of, put_in_place, times_ns
 
 from dlprof.rules import RULES
+from dlprof.selftest import device as frameworks
 from dlprof.selftest import faults as on_host
-from dlprof.selftest.device import frameworks, ways
-from dlprof.selftest.device.faults import NOT_PLANTED, PLANTS
-from dlprof.selftest.device.frameworks import USE_NS
-from dlprof.selftest.device.ways import EARLY_NS, SLOW_NS
+from dlprof.selftest.device import EARLY_NS, SLOW_NS, USE_NS
+from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
+from dlprof.selftest.faults import NOT_ON_DEVICE
 from dlprof.worker.contract import check_probe
 from dlprof.worker.instruments import early_write, handshake, lifetime, ordering, ownership, values
 from dlprof.worker.load import default_sides, load_of
@@ -176,7 +176,7 @@ def test_in_a_loop_a_view_costs_little_beside_the_use_of_its_result(device):
 
 def test_a_bounce_goes_through_a_host_array(device):
     case = case_of(PLANTED["bounce"])
-    assert case.code == "ways.from_host(x.get(), consumer)"
+    assert case.code == "device.from_host(x.get(), consumer)"
     assert case.export.protocol.value == "numpy"
 
 
@@ -201,8 +201,8 @@ def test_what_is_private_or_stays_on_the_default_stream_cannot_be_put_on_another
 
 def test_every_rule_is_planted_on_a_device_or_it_is_said_why_not():
     planted = {plant.rule for plant in PLANTS if plant.rule}
-    assert planted | set(NOT_PLANTED) == {rule.id for rule in RULES}
-    assert not planted & set(NOT_PLANTED)
+    assert planted | set(NOT_ON_DEVICE) == {rule.id for rule in RULES}
+    assert not planted & set(NOT_ON_DEVICE)
 
 
 def test_every_plant_has_a_probe_that_keeps_to_the_contract_and_ways_that_exist():
@@ -210,7 +210,7 @@ def test_every_plant_has_a_probe_that_keeps_to_the_contract_and_ways_that_exist(
         check_probe(type(PROBES[plant.consumer]))
         assert plant.producer in PROBES
         assert tuple(way.name for way in PROBES[plant.consumer].imports) == plant.ways
-        assert all(callable(getattr(ways, way)) for way in plant.ways)
+        assert all(callable(getattr(frameworks, way)) for way in plant.ways)
 
 
 def test_no_plant_on_a_device_is_taken_for_one_on_the_host():

@@ -8,8 +8,8 @@ from planted_on_device import put_in_place
 
 from dlprof.device.cuda import LEGACY_STREAM
 from dlprof.probes import capsule
-from dlprof.selftest.device import frameworks
-from dlprof.selftest.device.memory import GRAIN_BYTES, Pool
+from dlprof.selftest import device as frameworks
+from dlprof.selftest.device import GRAIN_BYTES, Pool
 
 pytestmark = pytest.mark.unit
 

@@ -10,10 +10,9 @@ from builders import make_catalog, make_header, make_probe_info, make_result
 from dlprof.measuring.selftest import STOPPED, Outcome, Selftest, judge, run, why_no_streams
 from dlprof.reports.selftest import render
 from dlprof.rules import RULES, Finding
-from dlprof.selftest import ways
-from dlprof.selftest.device.faults import PLANTS as DEVICE_PLANTS
-from dlprof.selftest.faults import NOT_PLANTED, PLANTS, Plant
-from dlprof.selftest.probe import probes
+from dlprof.selftest import host
+from dlprof.selftest.faults import DEVICE_PLANTS, NOT_PLANTED, PLANTS, Plant
+from dlprof.selftest.probes import probes
 from dlprof.session import model as sessions
 from dlprof.session.model import Verdict
 
@@ -25,7 +24,7 @@ CONTROL = Plant("view", ("view",))
 
 def result_of(plant):
     case = {"producer": "synthetic", "consumer": plant.consumer}
-    return make_result(f"ways.{plant.ways[0]}(x)", case=case)
+    return make_result(f"host.{plant.ways[0]}(x)", case=case)
 
 
 def finding(rule, severity, *results):
@@ -82,7 +81,7 @@ def test_every_plant_has_a_probe_with_its_ways():
     known = {probe.name: probe for probe in probes()}
     for plant in PLANTS:
         assert tuple(way.name for way in known[plant.consumer].imports) == plant.ways
-        assert all(callable(getattr(ways, way)) for way in plant.ways)
+        assert all(callable(getattr(host, way)) for way in plant.ways)
 
 
 def test_what_was_not_measured_is_neither_clean_nor_missed():
