@@ -1,10 +1,4 @@
-"""Does a framework's array type have the C exchange API of DLPack 1.3?
-
-Without an import: the attribute's name is looked for in the files that define the type. With one:
-the type is asked.
-
-What is there: probes, versions and devices, without importing any framework.
-"""
+"""What is there: probes, versions and devices, without importing any framework."""
 
 from __future__ import annotations
 
@@ -24,45 +18,6 @@ from dlprof.probes.base import Probe
 from dlprof.protocol.messages import words
 from dlprof.worker import loading
 from dlprof.worker.contract import FaultyProbe
-
-ATTRIBUTE = "__dlpack_c_exchange_api__"
-SIBLING = b"__dlpack__"
-"""What stands in a file that defines the type, whether it has the attribute or not."""
-
-
-def c_exchange_declared(probe: Probe) -> bool | None:
-    """As the installed files say; None where they are not what the probe takes them for."""
-    try:
-        found = [file for folder in _folders(probe) for file in _files_of(folder, probe)]
-        holds = [_holds(file) for file in found]
-    except (OSError, ImportError, ValueError, NotImplementedError):
-        return None
-    if any(attribute for attribute, _ in holds):
-        return True
-    return False if any(sibling for _, sibling in holds) else None
-
-
-def c_exchange_verified(probe: Probe, namespace: dict[str, Any]) -> bool | None:
-    """As the type says, in a ``namespace`` where the probe's setup has run."""
-    if not probe.c_exchange_type:
-        return None
-    kind = eval(probe.c_exchange_type, namespace)  # noqa: S307 - the probe's own text
-    return hasattr(kind, ATTRIBUTE)
-
-
-def _folders(probe: Probe) -> list[Path]:
-    spec = importlib.util.find_spec(probe.module)
-    locations = spec.submodule_search_locations if spec is not None else None
-    return [Path(location).parent for location in locations or ()]
-
-
-def _files_of(folder: Path, probe: Probe) -> list[Path]:
-    return [file for pattern in probe.c_exchange_files for file in folder.glob(pattern)]
-
-
-def _holds(file: Path) -> tuple[bool, bool]:
-    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        return text.find(ATTRIBUTE.encode()) >= 0, text.find(SIBLING) >= 0
 
 
 def inspect(sources: list[str], skip: list[str], announce: Callable[[str], None]) -> dict[str, Any]:
@@ -87,7 +42,8 @@ def inspect(sources: list[str], skip: list[str], announce: Callable[[str], None]
 
 def describe(probe: Probe, source: str) -> dict[str, Any]:
     """The declarations of a probe, and whether its framework can be found."""
-    version, distribution = _version(probe)
+    versions = {name: _installed(name) for name in probe.distributions}
+    distribution = next((name for name, version in versions.items() if version), None)
     return {
         "source": source,
         "name": probe.name,
@@ -95,7 +51,7 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         "module": probe.module,
         "found": _found(probe.module),
         "c_exchange_api": c_exchange_declared(probe),
-        "version": version,
+        "version": versions[distribution] if distribution else None,
         "distribution": distribution,
         "also": {name: known for name in probe.also if (known := _installed(name))},
         "requirement": probe.requirement or next(iter(probe.distributions), probe.module),
@@ -128,14 +84,6 @@ def _found(module: str) -> bool:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
         return False
-
-
-def _version(probe: Probe) -> tuple[str | None, str | None]:
-    for distribution in probe.distributions:
-        version = _installed(distribution)
-        if version is not None:
-            return version, distribution
-    return None, None
 
 
 def _installed(distribution: str) -> str | None:
@@ -192,3 +140,41 @@ def verify(source: str, name: str) -> dict[str, Any]:
         else:
             devices[device] = "usable"
     return {"devices": devices, "c_exchange_api": c_exchange_verified(probe, namespace)}
+
+
+ATTRIBUTE = "__dlpack_c_exchange_api__"
+SIBLING = b"__dlpack__"
+"""What stands in a file that defines the type, whether it has the attribute or not."""
+
+
+def c_exchange_declared(probe: Probe) -> bool | None:
+    """Whether the framework's array type has the C exchange API of DLPack 1.3, without an import.
+
+    The attribute's name is looked for in the files that define the type. None where they are not
+    what the probe takes them for.
+    """
+    try:
+        spec = importlib.util.find_spec(probe.module)
+        locations = spec.submodule_search_locations if spec is not None else None
+        folders = [Path(location).parent for location in locations or ()]
+        patterns = probe.c_exchange_files
+        found = [file for folder in folders for name in patterns for file in folder.glob(name)]
+        holds = [_holds(file) for file in found]
+    except (OSError, ImportError, ValueError, NotImplementedError):
+        return None
+    if any(attribute for attribute, _ in holds):
+        return True
+    return False if any(sibling for _, sibling in holds) else None
+
+
+def c_exchange_verified(probe: Probe, namespace: dict[str, Any]) -> bool | None:
+    """As the type says, in a ``namespace`` where the probe's setup has run."""
+    if not probe.c_exchange_type:
+        return None
+    kind = eval(probe.c_exchange_type, namespace)  # noqa: S307 - the probe's own text
+    return hasattr(kind, ATTRIBUTE)
+
+
+def _holds(file: Path) -> tuple[bool, bool]:
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        return text.find(ATTRIBUTE.encode()) >= 0, text.find(SIBLING) >= 0

@@ -23,6 +23,13 @@ from dlprof.worker.subject import Subject, compile_call
 if TYPE_CHECKING:
     from dlprof.device.cuda import Gpu
 
+LENGTHS_NS = (5_000_000, 15_000_000, 45_000_000)
+CALIBRATIONS = 5
+MOST_WORK = 2**30
+"""A queue that takes no time with so many units in it cannot be loaded."""
+QUEUEING_SHARE = 0.5
+"""A call that takes this share of the work it queues runs the work itself."""
+RUNS_IT = "the queue cannot be loaded: the call that queues work runs it"
 SPIN_UNIT_NS = 100_000
 OTHER_BYTE = b"\xa5"
 MOST_STREAMS = 8
@@ -34,7 +41,7 @@ class Load:
     """What can be queued, converted and waited for; times are those of ``clock``, in ns.
 
     ``enqueue(work)`` queues so many units and returns the array that depends on them; ``finish``
-    waits for it. ``ready`` waits for a result by the consumer's means alone, which ``witness``
+    waits for it. ``ready`` waits for a result by the consumer's means alone, which ``ready_how``
     names. ``look`` reads a result's values by the consumer (None where it has none), and
     ``is_right`` compares them with a finished array. ``spoil`` overwrites a finished array, so
     that its memory is not right by accident when it is used again. ``unrelated(duration_ns)``
@@ -50,7 +57,32 @@ class Load:
     spoil: Callable[[Any], None]
     clock: Callable[[], int] = time.perf_counter_ns
     unrelated: Callable[[int], Callable[[], None]] | None = None
-    witness: str = ""
+    ready_how: str = ""
+
+
+def calibrate(load: Load, least_ns: int) -> tuple[float, float]:
+    """Length of one unit of work in ns, and the share of it that the queueing call takes.
+
+    Both are the least of several tries: a thread that was not scheduled looks like one that works.
+    """
+    work = 1
+    while True:
+        tries = [_queue_once(load, work) for _ in range(CALIBRATIONS)]
+        total = min(total for total, _ in tries)
+        if total >= least_ns:
+            return total / work, min(share for _, share in tries)
+        if work >= MOST_WORK:
+            return max(total, 1) / work, 1.0
+        work *= 2
+
+
+def _queue_once(load: Load, work: int) -> tuple[int, float]:
+    begin = load.clock()
+    array = load.enqueue(work)
+    queued = load.clock()
+    load.finish(array)
+    total = load.clock() - begin
+    return total, (queued - begin) / max(total, 1)
 
 
 @dataclass(frozen=True)
@@ -144,7 +176,7 @@ def load_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Sid
     finish = compile_call(
         subject.producer.wait(subject.spec.device).format(x="_y") or "None", namespace, "_y"
     )
-    ready, witness = _ready(subject, gpu, consumer, namespace)
+    ready, ready_how = _ready(subject, gpu, consumer, namespace)
     convert = compile_call(subject.code, namespace, "x")
     return Load(
         enqueue=producer.on(_enqueue(subject, text, gpu, producer, namespace)),
@@ -161,7 +193,7 @@ def load_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Sid
             if gpu is None
             else _unrelated(gpu, *_handles(subject, sides))
         ),
-        witness=witness,
+        ready_how=ready_how,
     )
 
 

@@ -1,18 +1,8 @@
-"""Look at and change an array's memory by address, on the host or on a device.
+"""The memory of this process: at an address, what the kernel says of it, and how much there is.
 
-Frameworks cache host copies of their arrays and refuse to write immutable ones; memory does not.
-
-What the kernel says of memory: may it be written, and is it a file's?
-
-A write through an address asks nobody: of a read-only mapping the process dies, and one of a file
-changes the file. Told on Linux only (proc_pid_maps(5)).
-
-How much memory this process uses, in bytes: what malloc has handed out, what is resident.
-
-Neither sees everything. Memory that malloc reuses does not become resident a second time; memory
-that a framework maps by itself is none of malloc's.
-
-Will the case fit into memory? Asked before it starts, since the kernel kills without a word.
+Frameworks cache host copies of their arrays and refuse to write immutable ones; memory does not. A
+write through an address asks nobody: of a read-only mapping the process dies, and one of a file
+changes the file (proc_pid_maps(5)). The kernel kills without a word where memory is short.
 """
 
 from __future__ import annotations
@@ -86,7 +76,7 @@ def is_shared(address: int | None) -> bool:
 
 
 def resident_bytes() -> int:
-    """The resident set of this process."""
+    """The resident set. Memory that malloc reuses does not become resident a second time."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
@@ -114,7 +104,8 @@ class _MallInfo2(ctypes.Structure):
 def malloc_meter() -> Callable[[], int] | None:
     """A reading of what malloc has handed out and not got back; None where the C library has none.
 
-    All arenas count, and what malloc maps for large blocks (``mallinfo(3)``).
+    All arenas count, and what malloc maps for large blocks (``mallinfo(3)``). Memory that a
+    framework maps by itself is none of malloc's.
     """
     mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if mallinfo2 is None:

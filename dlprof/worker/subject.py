@@ -161,10 +161,18 @@ class Subject:
             return self
         return replace(self, result_device=where, wait=wait_text(self.consumer, where))
 
+    def converting(self, source: Any) -> Callable[[], Any]:
+        """The conversion of another source than the subject's."""
+        return compile_call(self.code, {**self.namespace, "x": source})
+
+    def waiter(self) -> Callable[[Any], Any]:
+        """A function that returns when the values of its argument, a result, are there."""
+        return compile_call(self.wait.format(x="_result") or "None", self.namespace, "_result")
+
     def wait_for(self, result: Any) -> None:
         """Return when the values of ``result`` are there."""
         if self.wait:
-            compile_call(self.wait.format(x="_result"), self.namespace, "_result")(result)
+            self.waiter()(result)
 
 
 def gpu_of(subject: Subject) -> tuple[Any, str | None]:

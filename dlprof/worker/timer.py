@@ -1,10 +1,9 @@
-"""Other programs: did they have a processor while something was timed, and for how long?
-
-Timed loops: the one place where a clock is read around a statement.
+"""Timed loops: the one place where a clock is read around a statement.
 
 The statement stands in the loop as it is, with no call around it, and its result is dropped in
 the loop, as in user code. The cost of the empty loop is measured in the same process and taken
-off. ``perf_counter_ns`` is the clock.
+off. ``perf_counter_ns`` is the clock. What the kernel says of other programs tells which samples
+are disturbed.
 """
 
 from __future__ import annotations
@@ -21,63 +20,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
-
-LEAST_NS = 30_000_000
-"""Less is not seen: the kernel tells it in hundredths of a second."""
-LEAST_SHARE = 0.25
-"""...nor does less than this share of one processor count."""
-
-
-def watch_others() -> Callable[[], bool | None]:
-    """Gives what says whether they had one since; None where nobody knows."""
-    begin, before = time.perf_counter_ns(), foreign_ns()
-
-    def were_there() -> bool | None:
-        now = foreign_ns()
-        if before is None or now is None:
-            return None
-        return now - before >= max(LEAST_NS, LEAST_SHARE * (time.perf_counter_ns() - begin))
-
-    return were_there
-
-
-def watch_waits() -> Callable[[], int]:
-    """Gives what says for how many ns the thread of this process that waited longest for a
-    processor did so since; 0 where the kernel does not tell.
-    """
-    before = waited_ns()
-
-    def longest_ns() -> int:
-        return max((now - before.get(name, 0) for name, now in waited_ns().items()), default=0)
-
-    return longest_ns
-
-
-def waited_ns(tasks: Path = Path("/proc/self/task")) -> dict[str, int]:
-    """For how long each thread could have run and had no processor: sched-stats of the kernel, the
-    second number of /proc/self/task/*/schedstat. Empty where there is none.
-    """
-    waited = {}
-    for stat in tasks.glob("*/schedstat"):
-        with suppress(OSError, ValueError, IndexError):  # a thread may be gone by now
-            waited[stat.parent.name] = int(stat.read_text(encoding="ascii").split()[1])
-    return waited
-
-
-def foreign_ns() -> int | None:
-    """Processor time of the machine, and what its host took, that was not this process's.
-
-    None where the kernel does not say: proc(5), the first line of /proc/stat.
-    """
-    try:
-        words = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
-        # Guests' time is in that of users already; idle and iowait are nobody's.
-        user, nice, system, _, _, irq, softirq, steal = (int(word) for word in words[1:9])
-    except (OSError, ValueError):
-        return None
-    busy = user + nice + system + irq + softirq + steal
-    return busy * (1_000_000_000 // os.sysconf("SC_CLK_TCK")) - time.process_time_ns()
-
 
 MIN_SAMPLE_NS = 1_000_000
 """A sample lasts at least this long: the clock's 60-140 ns are then under 0.02 % of it."""
@@ -393,3 +335,62 @@ def clock_cost_ns() -> float:
     """Median time between two reads of the clock in a row."""
     clock = time.perf_counter_ns
     return statistics.median(-(clock() - clock()) for _ in range(501))
+
+
+LEAST_FOREIGN_NS = 30_000_000
+"""Less is not seen: the kernel tells it in hundredths of a second."""
+LEAST_FOREIGN_SHARE = 0.25
+"""...nor does less than this share of one processor count."""
+
+
+def watch_others() -> Callable[[], bool | None]:
+    """Gives what says whether other programs had a processor since; None where nobody knows."""
+    begin, before = time.perf_counter_ns(), foreign_ns()
+
+    def were_there() -> bool | None:
+        now = foreign_ns()
+        if before is None or now is None:
+            return None
+        return now - before >= max(
+            LEAST_FOREIGN_NS, LEAST_FOREIGN_SHARE * (time.perf_counter_ns() - begin)
+        )
+
+    return were_there
+
+
+def watch_waits() -> Callable[[], int]:
+    """Gives what says for how many ns the thread of this process that waited longest for a
+    processor did so since; 0 where the kernel does not tell.
+    """
+    before = waited_ns()
+
+    def longest_ns() -> int:
+        return max((now - before.get(name, 0) for name, now in waited_ns().items()), default=0)
+
+    return longest_ns
+
+
+def waited_ns(tasks: Path = Path("/proc/self/task")) -> dict[str, int]:
+    """For how long each thread could have run and had no processor: sched-stats of the kernel, the
+    second number of /proc/self/task/*/schedstat. Empty where there is none.
+    """
+    waited = {}
+    for stat in tasks.glob("*/schedstat"):
+        with suppress(OSError, ValueError, IndexError):  # a thread may be gone by now
+            waited[stat.parent.name] = int(stat.read_text(encoding="ascii").split()[1])
+    return waited
+
+
+def foreign_ns() -> int | None:
+    """Processor time of the machine, and what its host took, that was not this process's.
+
+    None where the kernel does not say: proc(5), the first line of /proc/stat.
+    """
+    try:
+        words = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
+        # Guests' time is in that of users already; idle and iowait are nobody's.
+        user, nice, system, _, _, irq, softirq, steal = (int(word) for word in words[1:9])
+    except (OSError, ValueError):
+        return None
+    busy = user + nice + system + irq + softirq + steal
+    return busy * (1_000_000_000 // os.sysconf("SC_CLK_TCK")) - time.process_time_ns()

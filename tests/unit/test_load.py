@@ -70,7 +70,7 @@ def test_a_call_without_a_result_has_nothing_to_look_at():
 
 def test_a_synchronous_consumer_has_its_result_when_the_call_returns():
     load, _ = host_load()
-    assert load.witness.startswith("the call itself")
+    assert load.ready_how.startswith("the call itself")
 
 
 def test_a_known_stream_is_loaded_by_a_spin_of_known_length():
@@ -92,11 +92,11 @@ def test_a_private_stream_is_loaded_by_its_framework():
 def test_a_consumer_on_the_device_that_cannot_be_asked_has_no_witness():
     case, device = pair(private=True, mute=True)
     load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-    assert (load.ready, load.witness) == (None, "")
+    assert (load.ready, load.ready_how) == (None, "")
 
 
 def test_a_result_on_the_host_is_waited_for_by_the_consumer():
     case, device = pair()
     host = dataclasses.replace(case, result_device="cpu")
     load = load_of(host, case.producer.enqueue(case.spec), device, default_sides(case))
-    assert load.witness == "the consumer's own wait"
+    assert load.ready_how == "the consumer's own wait"

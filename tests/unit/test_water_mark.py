@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from dlprof.worker.instruments import peak_memory
-from dlprof.worker.instruments.peak_memory import Mark
 
 pytestmark = pytest.mark.unit
 
@@ -19,7 +18,7 @@ MIB = 1 << 20
 )
 def test_what_was_new_at_once_is_what_rose(monkeypatch, high, risen):
     monkeypatch.setattr(peak_memory, "high_water_bytes", lambda: high * MIB)
-    assert peak_memory.risen_bytes(Mark(1000 * MIB)) == risen * MIB
+    assert peak_memory.risen_bytes(1000 * MIB) == risen * MIB
 
 
 def test_a_mark_begins_with_what_is_resident(monkeypatch):
@@ -27,7 +26,7 @@ def test_a_mark_begins_with_what_is_resident(monkeypatch):
     monkeypatch.setattr(peak_memory, "LOOK_S", 0)
     monkeypatch.setattr(peak_memory, "resident_bytes", lambda: 7 * MIB)
     monkeypatch.setattr(peak_memory, "reset_mark", lambda: asked.append("reset"))
-    assert peak_memory.begin_mark() == Mark(7 * MIB)
+    assert peak_memory.begin_mark() == 7 * MIB
     assert asked == ["reset"]
 
 

@@ -19,7 +19,7 @@ from dlprof.probes.base import DTYPES
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory
-from dlprof.worker.subject import Subject, compile_call, lies_within
+from dlprof.worker.subject import Subject, lies_within
 
 SIZES_BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20)
 REPEATS_BYTES = 8 << 20
@@ -243,7 +243,7 @@ def _try_once(subject: Subject, kept: _Kept, value: int | None) -> tuple[str, in
     before = subject.producer.to_numpy(source)
     kept.keep(before, is_view=begins in (None, before.ctypes.data))
     del before
-    convert = compile_call(subject.code, {**subject.namespace, "x": source})
+    convert = subject.converting(source)
     result = convert()
     if value is not None and subject.producer.write(source, value) is NotImplemented:
         return "immutable", begins

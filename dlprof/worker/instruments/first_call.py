@@ -1,14 +1,12 @@
-"""One call: a conversion that takes seconds is timed once, and its result serves everything else.
-
-The clock, a loop and a warm-up are nothing beside it, and another process's sample says more than
-a second one of this. The result is kept until values and ownership were looked at, so that such a
-case does not take minutes: what it takes to give its memory back is not in the time, as it is in
-that of a loop.
-
-First call: what does the first conversion of a process cost, before any warm-up?
+"""First call: what does the first conversion of a process cost, before any warm-up?
 
 The worker says how many other cases it had served before: only after none of them is a first call
 free of their warm-up.
+
+A conversion that takes seconds is timed once, and its result serves everything else. The clock, a
+loop and a warm-up are nothing beside it, and another process's sample says more than a second one
+of this. The result is kept until values and ownership were looked at, so that such a case does not
+take minutes: what it takes to give its memory back is not in the time, as it is in that of a loop.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from typing import Any
 
 from dlprof.worker import timer
 from dlprof.worker.instruments import peak_memory
-from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.subject import Subject
 
 VERY_LONG_NS = 20_000_000_000
 """From here on the first call of a process is as good as any other."""
@@ -53,7 +51,7 @@ class OneCall:
 
 def make_call(subject: Subject) -> OneCall:
     """One conversion, timed. Raises what the framework raises."""
-    wait = compile_call(subject.wait.format(x="_result") or "None", subject.namespace, "_result")
+    wait = subject.waiter()
     with timer.collector_off():
         were_others_there = timer.watch_others()
         before = timer.counted()
@@ -96,5 +94,5 @@ def measure(subject: Subject, cases_before: int) -> tuple[dict[str, Any], OneCal
     before = peak_memory.watch(subject)
     call = make_call(subject)
     found = {"ns": call.ready.samples_ns[0], "cases_before": cases_before}
-    peak = {} if before is None else {"peak_bytes": peak_memory.watched(before)}
+    peak = {} if before is None else {"peak_bytes": peak_memory.risen_bytes(before)}
     return found | peak, call

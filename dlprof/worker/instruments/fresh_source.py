@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from dlprof.probes.base import DTYPES
 from dlprof.protocol.messages import unknown
 from dlprof.worker import timer
-from dlprof.worker.subject import Subject, compile_call, lies_within
+from dlprof.worker.subject import Subject, lies_within
 
 Call = Callable[..., Any]
 
@@ -71,8 +71,7 @@ def _of_size(subject: Subject) -> Subject:
     if subject.is_one_array or subject.spec.elements <= elements:
         return subject
     smaller = subject.of_elements(elements)
-    namespace = {**subject.namespace, "x": smaller.make_another()}
-    return replace(smaller, convert=compile_call(smaller.code, namespace))
+    return replace(smaller, convert=smaller.converting(smaller.make_another()))
 
 
 def judge(pairs: list[Pair], clock_ns: float) -> dict[str, Any]:
@@ -89,8 +88,7 @@ def judge(pairs: list[Pair], clock_ns: float) -> dict[str, Any]:
 
 def _convert_twice(subject: Subject) -> Pair | None:
     source = subject.make_another()
-    call = compile_call(subject.code, {**subject.namespace, "x": source})
-    wait = compile_call(subject.wait.format(x="_result") or "None", subject.namespace, "_result")
+    call, wait = subject.converting(source), subject.waiter()
     wait(subject.convert())
     first_ns, first = _once(call, wait)
     second_ns, second = _once(call, wait)

@@ -1,6 +1,4 @@
-"""A line through points that are disturbed now and then, and how sure its slope is.
-
-Ordering: does the conversion wait for work that is queued on its source?
+"""Ordering: does the conversion wait for work that is queued on its source?
 
 An idle queue hides a wait. So work of three known lengths is queued on the producer, the array that
 depends on it is converted, and the host's time is compared with the length of the queue, which is
@@ -16,10 +14,11 @@ by a few percent on a busy host. So where the slope settles whether the host wai
 against the very queue that the conversion stood behind, whose end is waited for after it. That
 slope alone would prove nothing: a call that is slow by itself outlasts its queue in any case.
 
-Times alone acquit no one: a call may read its source at once, and wait for the queue only then. So
-values are looked at whatever the times say, and a wrong one makes the verdict ``unordered``; what
-the host waits for besides is told as ``waits``. That conversion is one more and is not timed: a
-view shows its race only to who reads before the queue's end, and whoever reads then cannot time it.
+Times alone do not prove that a path is in order: a call may read its source at once, and wait for
+the queue only then. So values are looked at whatever the times say, and a wrong one makes the
+verdict ``unordered``; what the host waits for besides is told as ``waits``. That conversion is one
+more and is not timed: a view shows its race only if it is read before the queue's end, and that
+read cannot be timed.
 
 A conversion behind a queue that had run dry proves nothing and does not count: the queue's end is
 waited for after each one, and must come as late as it should. Nor does one that outlasts the queue
@@ -31,10 +30,6 @@ conversion orders anything or not. The worse of the two is the verdict.
 
 It cannot tell where nothing can be queued because the producer's calls run their work themselves,
 or where a slope is neither near 0 nor near 1.
-
-Stale: does a result behind queued work have the values that the queue ends with?
-
-A wrong value proves a race, whatever the times say; a right one does not disprove it.
 """
 
 from __future__ import annotations
@@ -47,70 +42,31 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dlprof.worker.load import Load, default_sides, load_of, own_sides
+from dlprof.worker.load import (
+    LENGTHS_NS,
+    MOST_WORK,
+    QUEUEING_SHARE,
+    RUNS_IT,
+    Load,
+    calibrate,
+    default_sides,
+    load_of,
+    own_sides,
+)
 from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
     from dlprof.device.cuda import Gpu
 
 
-LEAST_POINTS = 6
-HALF = 0.5
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A line through points, by the median of the slopes between them (Theil, Sen).
-
-    ``interval`` is Sen's 95 % interval of the slope (J. Am. Stat. Assoc. 63, 1968). ``scatter``
-    is how far the points lie from the line, as a share of the queue (both medians).
-    """
-
-    slope: float
-    intercept_ns: float
-    interval: tuple[float, float]
-    scatter: float = 0.0
-
-
-NOTHING_KNOWN = Fit(HALF, 0.0, (0.0, 1.0))
-"""The fit to too few points: anything between no wait and a full one."""
-
-
-def fit(points: Sequence[tuple[float, float]]) -> Fit:
-    """The line through ``points``; :data:`NOTHING_KNOWN` where they are too few or too close."""
-    slopes = sorted(
-        (b[1] - a[1]) / (b[0] - a[0])
-        for a, b in itertools.combinations(points, 2)
-        if abs(b[0] - a[0]) > 0.2 * max(a[0], b[0])  # repeats of one length say nothing of a slope
-    )
-    n = len(points)
-    if n < LEAST_POINTS or not slopes:
-        return NOTHING_KNOWN
-    slope = statistics.median(slopes)
-    intercept = statistics.median(y - slope * x for x, y in points)
-    reach = 1.96 * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
-    low = max(0, math.floor((len(slopes) - reach) / 2))
-    high = min(len(slopes) - 1, math.ceil((len(slopes) + reach) / 2))
-    scatter = statistics.median(abs(y - slope * x - intercept) for x, y in points)
-    scatter /= max(1, statistics.median(x for x, _ in points))
-    return Fit(slope, intercept, (slopes[low], slopes[high]), scatter)
-
-
-LENGTHS_NS = (5_000_000, 15_000_000, 45_000_000)
 REPEATS = 3
 MOST_TURNS = 4
-CALIBRATIONS = 5
-MOST_WORK = 2**30
-"""A queue that takes no time with so many units in it cannot be loaded."""
 MOST_STRETCH = 8
 """A queue is made so many times longer, at most, for a conversion that is slow on the host."""
 WAITS = 0.8
 FREE = 0.2
 """A slope from :data:`WAITS` on is a wait and up to :data:`FREE` is none, if its interval does not
 reach :data:`HALF`; everything else is unknown."""
-QUEUEING_SHARE = 0.5
-"""A call that takes this share of the work it queues runs the work itself."""
-RUNS_IT = "the queue cannot be loaded: the call that queues work runs it"
 RAN_DRY = "the queue was empty before the conversion was called"
 SEVERITY = ("stream-ordered", "unknown", "host-sync", "device-sync", "unordered")
 """The later is the worse; what is not known may be worse than what is in order."""
@@ -232,7 +188,7 @@ def measure_load(load: Load, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str
         "host": asdict(_behind_its_own(points, host)),
         "beside": asdict(host),
         "ready": None if ready is None else asdict(ready),
-        "ready_witness": load.witness or None,
+        "ready_witness": load.ready_how or None,
         "unrelated": None if unrelated is None else asdict(unrelated),
         "values_right": right,
         "loaded": _loaded(points, grows(host) is not None),
@@ -326,31 +282,6 @@ def _host_fit(points: Sequence[Point]) -> Fit:
 def _ready_fit(points: Sequence[Point]) -> Fit | None:
     waited = [(point.queued_ns, point.ready_ns) for point in points if point.ready_ns is not None]
     return fit(waited) if waited else None
-
-
-def calibrate(load: Load, least_ns: int) -> tuple[float, float]:
-    """Length of one unit of work in ns, and the share of it that the queueing call takes.
-
-    Both are the least of several tries: a thread that was not scheduled looks like one that works.
-    """
-    work = 1
-    while True:
-        tries = [_queue_once(load, work) for _ in range(CALIBRATIONS)]
-        total = min(total for total, _ in tries)
-        if total >= least_ns:
-            return total / work, min(share for _, share in tries)
-        if work >= MOST_WORK:
-            return max(total, 1) / work, 1.0
-        work *= 2
-
-
-def _queue_once(load: Load, work: int) -> tuple[int, float]:
-    begin = load.clock()
-    array = load.enqueue(work)
-    queued = load.clock()
-    load.finish(array)
-    total = load.clock() - begin
-    return total, (queued - begin) / max(total, 1)
 
 
 def _warm(load: Load) -> None:
@@ -458,3 +389,45 @@ def _read_result(load: Load, array: Any) -> Any:
     if load.ready is not None:
         load.ready(result)
     return load.look(result)
+
+
+LEAST_POINTS = 6
+HALF = 0.5
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A line through points, by the median of the slopes between them (Theil, Sen).
+
+    ``interval`` is Sen's 95 % interval of the slope (J. Am. Stat. Assoc. 63, 1968). ``scatter``
+    is how far the points lie from the line, as a share of the queue (both medians).
+    """
+
+    slope: float
+    intercept_ns: float
+    interval: tuple[float, float]
+    scatter: float = 0.0
+
+
+NOTHING_KNOWN = Fit(HALF, 0.0, (0.0, 1.0))
+"""The fit to too few points: anything between no wait and a full one."""
+
+
+def fit(points: Sequence[tuple[float, float]]) -> Fit:
+    """The line through ``points``; :data:`NOTHING_KNOWN` where they are too few or too close."""
+    slopes = sorted(
+        (b[1] - a[1]) / (b[0] - a[0])
+        for a, b in itertools.combinations(points, 2)
+        if abs(b[0] - a[0]) > 0.2 * max(a[0], b[0])  # repeats of one length say nothing of a slope
+    )
+    n = len(points)
+    if n < LEAST_POINTS or not slopes:
+        return NOTHING_KNOWN
+    slope = statistics.median(slopes)
+    intercept = statistics.median(y - slope * x for x, y in points)
+    reach = 1.96 * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    low = max(0, math.floor((len(slopes) - reach) / 2))
+    high = min(len(slopes) - 1, math.ceil((len(slopes) + reach) / 2))
+    scatter = statistics.median(abs(y - slope * x - intercept) for x, y in points)
+    scatter /= max(1, statistics.median(x for x, _ in points))
+    return Fit(slope, intercept, (slopes[low], slopes[high]), scatter)

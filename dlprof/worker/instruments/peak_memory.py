@@ -1,27 +1,17 @@
-"""How much host memory did something need at its peak? The kernel's high-water mark says.
+"""Peak memory: how many arrays does one conversion need at its peak, beyond its source?
 
-``VmHWM`` is the largest resident set since ``/proc/self/clear_refs`` was written, what was given
-back meanwhile included; see ``proc_pid_clear_refs(5)``. It is blind to memory that a framework kept
-from an earlier call and uses again: so freed memory is given back before, and arrays are larger
-than what glibc's malloc ever keeps (``M_MMAP_THRESHOLD`` grows to 32 MiB). The pages that were
-touched (``Referenced``) would see kept memory, and were tried: they rose by half an array more with
-nothing running.
+An array is converted between two looks at the kernel's high-water mark: a view adds none, a copy
+one, a copy of a copy two if both are there at once. It is measured at a size of its own: large
+enough to be seen among a process's other pages, and larger than what glibc's malloc ever keeps when
+it is freed (``M_MMAP_THRESHOLD`` grows to 32 MiB). What takes more than a copy is tried again of
+aligned memory (``aligned_arrays``). It knows host memory only, and says ``unknown`` where the
+kernel does not let the mark be reset.
 
-Peak memory: how many arrays does one conversion need at its peak, beyond its source?
-
-An array is converted between two looks at the kernel's mark (:mod:`dlprof.worker.water_mark`): a
-view adds none, a copy one, a copy of a copy two if both are there at once. It is measured at a size
-of its own: large enough to be seen among a process's other pages, and larger than what glibc's
-malloc ever keeps when it is freed (``M_MMAP_THRESHOLD`` grows to 32 MiB). What takes more than a
-copy is tried again of aligned memory (``aligned_arrays``). It knows host memory
-only, and says ``unknown`` where the kernel does not let the mark be reset.
-
-Will a large case fit? Its path says so itself, on a small array, before the large one is made.
-
-The usual guess is several arrays alive at once. Where memory is too short for it, making an array
-and converting it are watched at a small size, by the kernel's high-water mark, and the case is run
-if as many arrays of its own size fit: a view adds none to the source, a copy one, a copy of a copy
-two.
+The mark is ``VmHWM``: the largest resident set since ``/proc/self/clear_refs`` was written, what
+was given back meanwhile included; see ``proc_pid_clear_refs(5)``. It is blind to memory that a
+framework kept from an earlier call and uses again, so freed memory is given back before. The pages
+that were touched (``Referenced``) would see kept memory, and were tried: they rose by half an array
+more with nothing running.
 """
 
 from __future__ import annotations
@@ -32,13 +22,13 @@ import math
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from dlprof.probes.base import DTYPES, ArraySpec
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory, timer
 from dlprof.worker.memory import resident_bytes
-from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.subject import Subject
 
 HIGH_WATER = "5"
 """What ``clear_refs`` forgets."""
@@ -46,18 +36,12 @@ LOOK_S = 0.01
 QUIET_LOOKS, MOST_LOOKS = 3, 100
 
 
-class Mark(NamedTuple):
-    """Resident bytes when it began."""
-
-    resident: int
-
-
-def begin_mark() -> Mark:
-    """Forget the peak so far. Raises OSError where the kernel does not let us."""
+def begin_mark() -> int:
+    """Forget the peak so far; the resident bytes now. Raises OSError where that is not allowed."""
     give_back()
     resident = settled_bytes()
     reset_mark()
-    return Mark(resident)
+    return resident
 
 
 def settled_bytes() -> int:
@@ -73,9 +57,12 @@ def settled_bytes() -> int:
     return least
 
 
-def risen_bytes(mark: Mark) -> int:
-    """The most memory that was new to the process at once since ``mark``. Raises OSError."""
-    return max(high_water_bytes() - mark.resident, 0)
+def risen_bytes(before: int) -> int:
+    """The most memory that was new to the process at once since :func:`begin_mark`.
+
+    Raises OSError.
+    """
+    return max(high_water_bytes() - before, 0)
 
 
 def give_back() -> None:
@@ -158,9 +145,9 @@ def whole_arrays(subject: Subject) -> float:
     process is to have converted nothing large before: only memory that is new to it is seen.
     """
     few = subject.of_elements(FEW)
-    few.wait_for(compile_call(few.code, {**few.namespace, "x": few.make_another()})())
+    few.wait_for(few.converting(few.make_another())())
     other = _of_size(subject)
-    convert = compile_call(other.code, {**other.namespace, "x": other.make_another()})
+    convert = other.converting(other.make_another())
     before = begin_mark()
     for _ in range(2):
         other.wait_for(convert())
@@ -191,8 +178,7 @@ def converting_arrays(subject: Subject) -> float:
 
 
 def _peak_bytes(subject: Subject) -> int:
-    source = subject.make_another()
-    convert = compile_call(subject.code, {**subject.namespace, "x": source})
+    convert = subject.converting(subject.make_another())
     # What is kept for good is not the conversion's. The first result stays: what is freed meanwhile
     # would hide what is taken.
     first = convert()
@@ -206,8 +192,8 @@ def _peak_bytes(subject: Subject) -> int:
     return peak
 
 
-def watch(subject: Subject) -> Mark | None:
-    """The marks before a conversion whose peak is then :func:`watched`.
+def watch(subject: Subject) -> int | None:
+    """The mark before a conversion whose peak is then :func:`risen_bytes`.
 
     None where that cannot be seen: on a device, in an array too small, or by this kernel.
     """
@@ -221,11 +207,6 @@ def watch(subject: Subject) -> Mark | None:
         return None
 
 
-def watched(before: Mark) -> int:
-    """Bytes that were needed at once since :func:`watch`; the result is still alive."""
-    return risen_bytes(before)
-
-
 STEP = 0.25
 """Peaks are rounded up to such a part of an array, beyond :data:`NOISE_ARRAYS`."""
 NOISE_ARRAYS = 0.1
@@ -233,9 +214,10 @@ NOISE_ARRAYS = 0.1
 
 
 def check_forecast(small: Subject, spec: ArraySpec) -> None:
-    """Raises :class:`room.TooLarge` where the arrays that ``spec`` needs do not fit.
+    """Raises :class:`memory.TooLarge` where the arrays that ``spec`` needs do not fit.
 
-    ``small`` is the same path on a small array.
+    The usual guess is several arrays alive at once. Where memory is too short for it, the path says
+    itself what it needs: making and converting a ``small`` array are watched by the kernel's mark.
     """
     try:
         made, converted = making_arrays(small), whole_arrays(small)

@@ -1,31 +1,7 @@
-"""Backlog: what a conversion leaves behind that returns before its work is done.
-
-JAX's copies of host memory, for one, are made by other threads after the call has returned. In a
-loop that does not wait they pile up, hold memory, and slow whatever is measured next.
-
-Host time: how long does the caller's thread spend in the conversion?
+"""Times on the host: until the call returns, until the values are there, and by phases.
 
 The statement is looped until a sample lasts 1 ms, the collector is off, the empty loop's cost is
-taken off, and the result is dropped in the loop, as in user code. A conversion that returns before
-its copy is made leaves that behind: it is waited for between the samples, so that a sample is that
-of calls with no other work before them, and no more is in flight than
-:data:`dlprof.worker.backlog.MOST_BYTES`. It cannot tell when the result is ready: that is
-:mod:`dlprof.worker.ready_time`.
-
-Ready time: how long until the result's values are really there?
-
-An import that returns early must not look fast, so the consumer's wait stands in the loop. The
-cost of waiting for a result that is already there is measured in the same process and taken off.
-Where the consumer has nothing to wait for (its ``wait`` text is empty), the result is complete
-when the call returns and the host time is the ready time.
-
-Phases: how does the time divide into export, import and release?
-
-The clock is read between the phases of single conversions, and the clock's own cost is taken
-off; medians over many conversions. A phase shorter than ``resolution_ns`` cannot be told from
-nothing. For a protocol whose export is the array itself, the handing over happens inside the
-import, and the export phase is empty. In a user's own statement that is in one piece, export and
-import cannot be told apart, and only the release is known.
+taken off, and the result is dropped in the loop, as in user code.
 """
 
 from __future__ import annotations
@@ -38,7 +14,7 @@ from typing import Any
 from dlprof.probes.base import written
 from dlprof.worker import timer
 from dlprof.worker.foreign import Foreign
-from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.subject import Subject
 from dlprof.worker.turns import Turns, series_of
 
 MOST_BYTES = 256 << 20
@@ -46,10 +22,14 @@ MOST_BYTES = 256 << 20
 
 
 def backlog_of(subject: Subject) -> timer.Backlog:
-    """How to wait for it; nothing where the consumer's calls are done when they return."""
+    """How to wait for what a conversion leaves behind that returns before its work is done.
+
+    JAX's copies of host memory, for one, are made by other threads after the call has returned. In
+    a loop that does not wait they pile up, hold memory, and slow whatever is measured next.
+    """
     if not subject.wait:
         return timer.NO_BACKLOG
-    wait = compile_call(subject.wait.format(x="_result"), subject.namespace, "_result")
+    wait = subject.waiter()
 
     def drain() -> int:
         # Queued last and taken up last: at most what other threads are just finishing is left then.
@@ -62,7 +42,11 @@ def backlog_of(subject: Subject) -> timer.Backlog:
 
 
 def host_time(subject: Subject, budget_ns: int, turns: Turns | None = None) -> dict[str, Any]:
-    """Times in ns per call, one process."""
+    """Times in ns until the call returns, one process.
+
+    What is left behind is waited for between the samples, so that a sample is that of calls with
+    no other work before them, and no more is in flight than :data:`MOST_BYTES`.
+    """
     loop = timer.compile_loop(subject.code, subject.namespace)
     # In turns as well: of a short call it is a part, and a slow stretch would stay in every sample.
     cost = timer.loop_cost_ns(series_of(turns, "loop cost"))
@@ -82,7 +66,12 @@ NOTABLE = 0.05
 def ready_time(
     subject: Subject, budget_ns: int, turns: Turns | None = None
 ) -> dict[str, Any] | None:
-    """Times in ns per call, one process; None where the host time is the ready time."""
+    """Times in ns until the result's values are there, one process.
+
+    An import that returns early must not look fast, so the consumer's wait stands in the loop. The
+    cost of waiting for a result that is already there is taken off. None where the consumer has
+    nothing to wait for: then the host time is the ready time.
+    """
     if isinstance(subject.consumer, Foreign) and not subject.import_.returns_array:
         subject.consumer.check_ready(subject.convert())
     if not subject.wait:
@@ -116,7 +105,13 @@ LEAST_LAPS = 5
 
 
 def phases(subject: Subject, host_ns: float, budget_ns: int) -> dict[str, Any]:
-    """Median ns of each phase."""
+    """Median ns of export, import and release.
+
+    The clock is read between the phases of single conversions, and its own cost is taken off. A
+    phase shorter than ``resolution_ns`` cannot be told from nothing. For a protocol whose export is
+    the array itself, the handing over happens inside the import, and the export phase is empty. In
+    a user's own statement that is in one piece, only the release is known.
+    """
     once, backlog = _compile_phases(subject), backlog_of(subject)
     laps = []
     with timer.collector_off():
