@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
 CPU = ("cpu",)
@@ -365,6 +365,40 @@ class Probe:
 def numbers(spec: ArraySpec) -> Pattern:
     """The pattern of the dtype of ``spec``; used by every probe's ``create``."""
     return PATTERNS[spec.dtype]
+
+
+NEEDS_AXIS = {"strided": "stride over", "reversed": "reverse", "broadcast": "broadcast along"}
+
+
+def check_layout(spec: ArraySpec, missing: Mapping[str, str] = {}) -> None:
+    """Raise :class:`Unsupported` for a layout that ``missing`` has, with the reason there.
+
+    And for one that needs an axis where there is none.
+    """
+    if spec.layout in missing:
+        raise Unsupported(missing[spec.layout])
+    if not spec.shape and spec.layout in NEEDS_AXIS:
+        raise Unsupported(f"a scalar has no axis to {NEEDS_AXIS[spec.layout]}")
+
+
+def laid_out(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
+    """Source text that makes ``x`` by slicing and reshaping, as NumPy and others do it.
+
+    ``values`` gives source text of so many values, one-dimensional. For the layouts ``C``,
+    ``strided``, ``sliced`` and ``reversed``.
+    """
+    if spec.layout == "strided":
+        wide = (*spec.shape[:-1], 2 * spec.shape[-1])
+        return f"x = {values(2 * spec.elements, spec)}.reshape({wide})[..., ::2]"
+    if spec.layout == "sliced":
+        return f"x = {values(spec.elements + 1, spec)}[1:].reshape({spec.shape})"
+    whole = f"x = {values(spec.elements, spec)}.reshape({spec.shape})"
+    return f"{whole}[::-1]" if spec.layout == "reversed" else whole
+
+
+def row_of(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
+    """Source text of one row of the layout ``broadcast``."""
+    return f"{values(math.prod(spec.shape[1:]), spec)}.reshape({spec.shape[1:]})"
 
 
 def written(code: str, x: str, dtype: str = "{dtype}", shape: object = "{shape}") -> str:

@@ -13,7 +13,10 @@ from dlprof.probes.base import (
     Probe,
     Protocol,
     Unsupported,
+    check_layout,
+    laid_out,
     numbers,
+    row_of,
 )
 
 if TYPE_CHECKING:
@@ -130,7 +133,13 @@ class CuPy(Probe):
             raise Unsupported(f"CuPy has no dtype {spec.dtype}")
         # CuPy knows bfloat16 by the NumPy dtype that ml_dtypes registers.
         imports = "import ml_dtypes\n" if spec.dtype == "bfloat16" else ""
-        return imports + _CREATE[spec.layout](spec)
+        check_layout(spec, {"readonly": "CuPy has no read-only arrays"})
+        if spec.layout == "broadcast":
+            return f"{imports}x = cupy.broadcast_to({row_of(spec, values)}, {spec.shape})"
+        plain = imports + laid_out(spec, values)  # CuPy's pool allocates at multiples of 512 bytes
+        if spec.layout == "F":
+            return f"{plain}\nx = cupy.asfortranarray(x).reshape({spec.shape}, order='F')"
+        return plain
 
     def ready(self, device: str) -> None:
         import cupy
@@ -222,51 +231,3 @@ def values(elements: int, spec: ArraySpec) -> str:
         f"((cupy.arange({elements}) % {pattern.modulus} + {pattern.offset!r}){pattern.times})"
         f".astype('{spec.dtype}')"
     )
-
-
-def _contiguous(spec: ArraySpec) -> str:
-    return f"x = {values(spec.elements, spec)}.reshape({spec.shape})"
-
-
-def _fortran(spec: ArraySpec) -> str:
-    return f"{_contiguous(spec)}\nx = cupy.asfortranarray(x).reshape({spec.shape}, order='F')"
-
-
-def _strided(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to stride over")
-    wide = (*spec.shape[:-1], 2 * spec.shape[-1])
-    return f"x = {values(2 * spec.elements, spec)}.reshape({wide})[..., ::2]"
-
-
-def _sliced(spec: ArraySpec) -> str:
-    return f"x = {values(spec.elements + 1, spec)}[1:].reshape({spec.shape})"
-
-
-def _reversed(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to reverse")
-    return f"{_contiguous(spec)}[::-1]"
-
-
-def _broadcast(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to broadcast along")
-    row = spec.elements // spec.shape[0] if spec.shape[0] else 0
-    return f"x = cupy.broadcast_to({values(row, spec)}.reshape({spec.shape[1:]}), {spec.shape})"
-
-
-def _readonly(spec: ArraySpec) -> str:
-    raise Unsupported("CuPy has no read-only arrays")
-
-
-_CREATE = {
-    "C": _contiguous,
-    "aligned": _contiguous,  # CuPy's pool allocates at multiples of 512 bytes
-    "F": _fortran,
-    "strided": _strided,
-    "sliced": _sliced,
-    "reversed": _reversed,
-    "broadcast": _broadcast,
-    "readonly": _readonly,
-}

@@ -12,7 +12,7 @@ from dlprof.probes.base import (
     Import,
     Probe,
     Protocol,
-    Unsupported,
+    check_layout,
     numbers,
 )
 
@@ -136,7 +136,16 @@ class Jax(Probe):
     )
 
     def create(self, spec: ArraySpec) -> str:
-        return _CREATE[spec.layout](spec)
+        check_layout(spec, _MISSING)  # XLA allocates at multiples of 64 bytes
+        text = values(spec.elements, spec)
+        if spec.layout == "sliced":
+            text = f"({values(spec.elements + 1, spec)})[1:]"
+        # Committed to its device: a jitted function would take it to the default device otherwise.
+        return (
+            f"with jax.default_device(jax.devices('{spec.device}')[0]):\n"
+            f"    x = {text}\n"
+            f"    x = jax.device_put(x.reshape({spec.shape}), jax.devices('{spec.device}')[0])"
+        )
 
     def ready(self, device: str) -> None:
         import jax
@@ -199,40 +208,9 @@ def values(elements: int, spec: ArraySpec) -> str:
     return f"(({text} + {pattern.offset!r}){pattern.times}).astype('{spec.dtype}')"
 
 
-def _placed(text: str, spec: ArraySpec) -> str:
-    # Committed to its device: a jitted function would take it to the default device otherwise.
-    return (
-        f"with jax.default_device(jax.devices('{spec.device}')[0]):\n"
-        f"    x = {text}\n"
-        f"    x = jax.device_put(x.reshape({spec.shape}), jax.devices('{spec.device}')[0])"
-    )
-
-
-def _contiguous(spec: ArraySpec) -> str:
-    return _placed(values(spec.elements, spec), spec)
-
-
-def _sliced(spec: ArraySpec) -> str:
-    return _placed(f"({values(spec.elements + 1, spec)})[1:]", spec)
-
-
-def _strided(spec: ArraySpec) -> str:
-    raise Unsupported("jax has no strided arrays")
-
-
-def _readonly(spec: ArraySpec) -> str:
-    raise Unsupported("jax arrays are never writable; use layout C")
-
-
-_CREATE = {
-    "C": _contiguous,
-    "aligned": _contiguous,  # XLA allocates at multiples of 64 bytes
-    "F": _strided,
-    "strided": _strided,
-    "sliced": _sliced,
-    "reversed": _strided,
-    "broadcast": _strided,
-    "readonly": _readonly,
+_MISSING = {
+    **dict.fromkeys(("F", "strided", "reversed", "broadcast"), "jax has no strided arrays"),
+    "readonly": "jax arrays are never writable; use layout C",
 }
 
 # The load is independent of the size and dtype of x, and its values stay within 2, which XLA

@@ -18,6 +18,7 @@ from dlprof.probes.base import (
     Probe,
     Protocol,
     Unsupported,
+    check_layout,
 )
 from dlprof.probes.numpy import values
 
@@ -97,7 +98,12 @@ class MXNet(Probe):
         if not spec.shape or not spec.elements:
             # mxnet.util.set_np_shape would change what a shape means to the whole process.
             raise Unsupported("to MXNet a scalar or an axis of length zero is an unknown shape")
-        return _CREATE[spec.layout](spec)
+        check_layout(spec, _MISSING)  # MXNet allocates at multiples of 64 bytes
+        if spec.layout == "sliced":
+            text = f"mxnet.nd.array({values(spec.elements + 1, spec)}, dtype='{spec.dtype}')"
+            return f"x = {text}[1:].reshape({spec.shape})"
+        text = f"{values(spec.elements, spec)}.reshape({spec.shape})"
+        return f"x = mxnet.nd.array({text}, dtype='{spec.dtype}')"
 
     def pointer(self, array: Any) -> int | None:
         from mxnet.base import _LIB, check_call
@@ -141,33 +147,9 @@ class MXNet(Probe):
         return _ENQUEUE.format(wide=".astype('int8')" if spec.dtype == "bool" else "")
 
 
-def _contiguous(spec: ArraySpec) -> str:
-    text = f"{values(spec.elements, spec)}.reshape({spec.shape})"
-    return f"x = mxnet.nd.array({text}, dtype='{spec.dtype}')"
-
-
-def _sliced(spec: ArraySpec) -> str:
-    text = values(spec.elements + 1, spec)
-    return f"x = mxnet.nd.array({text}, dtype='{spec.dtype}')[1:].reshape({spec.shape})"
-
-
-def _strided(spec: ArraySpec) -> str:
-    raise Unsupported("MXNet has no strided arrays")
-
-
-def _readonly(spec: ArraySpec) -> str:
-    raise Unsupported("MXNet makes no read-only arrays")
-
-
-_CREATE = {
-    "C": _contiguous,
-    "aligned": _contiguous,  # MXNet allocates at multiples of 64 bytes
-    "F": _strided,
-    "strided": _strided,
-    "sliced": _sliced,
-    "reversed": _strided,
-    "broadcast": _strided,
-    "readonly": _readonly,
+_MISSING = {
+    **dict.fromkeys(("F", "strided", "reversed", "broadcast"), "MXNet has no strided arrays"),
+    "readonly": "MXNet makes no read-only arrays",
 }
 
 # Each unit is an operation for the engine, of a size that takes it longer than the call takes the

@@ -22,6 +22,8 @@ from dlprof.probes.base import (
     Protocol,
     Unsupported,
     Use,
+    check_layout,
+    row_of,
 )
 from dlprof.probes.numpy import HOST_ARRAY, values
 
@@ -164,8 +166,9 @@ class Numba(Probe):
     def create(self, spec: ArraySpec) -> str:
         if spec.dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
             raise Unsupported(f"Numba's arrays are described by NumPy, which has no {spec.dtype}")
+        check_layout(spec)
         if spec.device == "cuda":
-            return "import numba.cuda\n" + _CREATE_CUDA[spec.layout](spec)
+            return "import numba.cuda\n" + _create_on_device(spec)
         if spec.dtype == "float16":
             raise Unsupported("Numba compiles no float16 for the CPU")
         return _CREATE[spec.layout](spec)
@@ -306,27 +309,16 @@ def _strided(spec: ArraySpec) -> str:
 
 
 def _wide(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to stride over")
     wide = (*spec.shape[:-1], 2 * spec.shape[-1])
     return f"{values(2 * spec.elements, spec)}.reshape({wide})"
 
 
 def _reversed(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to reverse")
     return f"{_contiguous(spec)}[::-1]"
 
 
 def _broadcast(spec: ArraySpec) -> str:
-    return f"x = numpy.broadcast_to(own({_row(spec)}), {spec.shape})"
-
-
-def _row(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to broadcast along")
-    row = spec.elements // spec.shape[0] if spec.shape[0] else 0
-    return f"{values(row, spec)}.reshape({spec.shape[1:]})"
+    return f"x = numpy.broadcast_to(own({row_of(spec, values)}), {spec.shape})"
 
 
 def _readonly(spec: ArraySpec) -> str:
@@ -345,49 +337,22 @@ _CREATE = {
 }
 
 
-def _cuda_contiguous(spec: ArraySpec) -> str:
-    host = f"{values(spec.elements, spec)}.reshape({spec.shape})"
-    return f"x = numba.cuda.to_device({host})"
-
-
-def _cuda_fortran(spec: ArraySpec) -> str:
-    host = f"{values(spec.elements, spec)}.reshape({spec.shape})"
-    return (
-        f"x = numba.cuda.to_device(numpy.asfortranarray({host}).reshape({spec.shape}, order='F'))"
-    )
-
-
-def _cuda_strided(spec: ArraySpec) -> str:
-    index = ", ".join([":"] * (len(spec.shape) - 1) + ["::2"])
-    return f"x = numba.cuda.to_device({_wide(spec)})[{index}]"
-
-
-def _cuda_sliced(spec: ArraySpec) -> str:
-    host = values(spec.elements + 1, spec)
-    return f"x = numba.cuda.to_device({host})[1:].reshape({spec.shape})"
-
-
-def _cuda_reversed(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to reverse")
-    return f"{_cuda_contiguous(spec)}[::-1]"
-
-
-def _cuda_broadcast(spec: ArraySpec) -> str:
-    return f"x = numba.cuda.to_device(numpy.broadcast_to({_row(spec)}, {spec.shape}))"
-
-
-def _cuda_readonly(spec: ArraySpec) -> str:
-    raise Unsupported("Numba has no read-only device arrays")
-
-
-_CREATE_CUDA = {
-    "C": _cuda_contiguous,
-    "aligned": _cuda_contiguous,  # the driver allocates at multiples of 256 bytes
-    "F": _cuda_fortran,
-    "strided": _cuda_strided,
-    "sliced": _cuda_sliced,
-    "reversed": _cuda_reversed,
-    "broadcast": _cuda_broadcast,
-    "readonly": _cuda_readonly,
-}
+def _create_on_device(spec: ArraySpec) -> str:
+    check_layout(spec, {"readonly": "Numba has no read-only device arrays"})
+    whole = f"{values(spec.elements, spec)}.reshape({spec.shape})"
+    if spec.layout == "F":
+        whole = f"numpy.asfortranarray({whole}).reshape({spec.shape}, order='F')"
+    elif spec.layout == "strided":
+        whole = _wide(spec)
+    elif spec.layout == "sliced":
+        whole = values(spec.elements + 1, spec)
+    elif spec.layout == "broadcast":
+        whole = f"numpy.broadcast_to({row_of(spec, values)}, {spec.shape})"
+    columns = ", ".join([":"] * (len(spec.shape) - 1) + ["::2"])
+    index = {
+        "strided": f"[{columns}]",
+        "sliced": f"[1:].reshape({spec.shape})",
+        "reversed": "[::-1]",
+    }
+    # The driver allocates at multiples of 256 bytes: all is aligned that is not sliced.
+    return f"x = numba.cuda.to_device({whole}){index.get(spec.layout, '')}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
@@ -15,7 +14,10 @@ from dlprof.probes.base import (
     Probe,
     Protocol,
     Unsupported,
+    check_layout,
+    laid_out,
     numbers,
+    row_of,
 )
 
 if TYPE_CHECKING:
@@ -114,7 +116,8 @@ class NumPy(Probe):
     def create(self, spec: ArraySpec) -> str:
         if spec.dtype in EXTENDED:
             raise Unsupported(f"NumPy has no dtype {spec.dtype} (ml_dtypes adds it)")
-        return _CREATE[spec.layout](spec)
+        check_layout(spec)
+        return _CREATE.get(spec.layout, _plain)(spec)
 
     def pointer(self, array: Any) -> int | None:
         if not hasattr(array, "ctypes"):  # a scalar: its memory is made when it is asked for
@@ -159,8 +162,8 @@ def values(elements: int, spec: ArraySpec) -> str:
     return f"numpy.resize({period}, {elements})"
 
 
-def _contiguous(spec: ArraySpec) -> str:
-    return f"x = {values(spec.elements, spec)}.reshape({spec.shape})"
+def _plain(spec: ArraySpec) -> str:
+    return laid_out(spec, values)
 
 
 def _aligned(spec: ArraySpec) -> str:
@@ -175,14 +178,7 @@ def _aligned(spec: ArraySpec) -> str:
 
 
 def _fortran(spec: ArraySpec) -> str:
-    return f"{_contiguous(spec)}\nx = numpy.asfortranarray(x).reshape({spec.shape}, order='F')"
-
-
-def _strided(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to stride over")
-    wide = (*spec.shape[:-1], 2 * spec.shape[-1])
-    return f"x = {values(2 * spec.elements, spec)}.reshape({wide})[..., ::2]"
+    return f"{_plain(spec)}\nx = numpy.asfortranarray(x).reshape({spec.shape}, order='F')"
 
 
 def _sliced(spec: ArraySpec) -> str:
@@ -197,30 +193,18 @@ def _sliced(spec: ArraySpec) -> str:
     )
 
 
-def _reversed(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to reverse")
-    return f"{_contiguous(spec)}[::-1]"
-
-
 def _broadcast(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to broadcast along")
-    row = math.prod(spec.shape[1:])
-    return f"x = numpy.broadcast_to({values(row, spec)}.reshape({spec.shape[1:]}), {spec.shape})"
+    return f"x = numpy.broadcast_to({row_of(spec, values)}, {spec.shape})"
 
 
 def _readonly(spec: ArraySpec) -> str:
-    return f"{_contiguous(spec)}\nx.flags.writeable = False"
+    return f"{_plain(spec)}\nx.flags.writeable = False"
 
 
 _CREATE = {
-    "C": _contiguous,
     "aligned": _aligned,
     "F": _fortran,
-    "strided": _strided,
     "sliced": _sliced,
-    "reversed": _reversed,
     "broadcast": _broadcast,
     "readonly": _readonly,
 }

@@ -15,6 +15,7 @@ from dlprof.probes.base import (
     Probe,
     Protocol,
     Unsupported,
+    check_layout,
     numbers,
 )
 from dlprof.probes.numpy import NumPy
@@ -147,7 +148,8 @@ class OnnxRuntime(Probe):
     )
 
     def create(self, spec: ArraySpec) -> str:
-        return _CREATE[spec.layout](spec)
+        check_layout(spec, _MISSING)  # onnxruntime allocates at multiples of 64 bytes
+        return _sliced(spec) if spec.layout == "sliced" else _contiguous(spec)
 
     def ready(self, device: str) -> None:
         import numpy as np
@@ -234,10 +236,6 @@ def _contiguous(spec: ArraySpec) -> str:
     )
 
 
-def _strided(spec: ArraySpec) -> str:
-    raise Unsupported("onnxruntime has no strided values")
-
-
 def _sliced(spec: ArraySpec) -> str:
     # A value of onnxruntime's own cannot be sliced; one over a slice of NumPy's is what users have.
     if spec.device != "cpu" or spec.dtype in _BITS:
@@ -246,17 +244,7 @@ def _sliced(spec: ArraySpec) -> str:
     return f"{text}\nx = onnxruntime.OrtValue.ortvalue_from_numpy(x)"
 
 
-def _readonly(spec: ArraySpec) -> str:
-    raise Unsupported("onnxruntime has no read-only values")
-
-
-_CREATE = {
-    "C": _contiguous,
-    "aligned": _contiguous,  # onnxruntime allocates at multiples of 64 bytes
-    "F": _strided,
-    "strided": _strided,
-    "sliced": _sliced,
-    "reversed": _strided,
-    "broadcast": _strided,
-    "readonly": _readonly,
+_MISSING = {
+    **dict.fromkeys(("F", "strided", "reversed", "broadcast"), "onnxruntime has no strided values"),
+    "readonly": "onnxruntime has no read-only values",
 }

@@ -15,6 +15,7 @@ from dlprof.probes.base import (
     Probe,
     Protocol,
     Unsupported,
+    check_layout,
     numbers,
 )
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 # NumPy has these from ml_dtypes only.
 _BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 _DEVICES = {"cpu": "/CPU:0", "cuda": "/GPU:0"}
+_MISSING = {
+    **dict.fromkeys(("F", "strided", "reversed", "broadcast"), "TensorFlow has no strided tensors"),
+    "readonly": "TensorFlow tensors are never writable; use layout C",
+}
 _KEPT = "on CUDA, TensorFlow may keep the host copy, so that a second call costs less"
 
 
@@ -120,8 +125,13 @@ class TensorFlow(Probe):
     )
 
     def create(self, spec: ArraySpec) -> str:
-        text = _CREATE[spec.layout](spec)
-        return f"with tf.device('{_DEVICES[spec.device]}'):\n    {text}"
+        check_layout(spec, _MISSING)  # TensorFlow allocates at multiples of 64 bytes
+        text = values(spec.elements, spec)
+        if spec.layout == "sliced":
+            text = f"{values(spec.elements + 1, spec)}[1:]"
+        return (
+            f"with tf.device('{_DEVICES[spec.device]}'):\n    x = tf.reshape({text}, {spec.shape})"
+        )
 
     def ready(self, device: str) -> None:
         import tensorflow as tf
@@ -203,34 +213,6 @@ def values(elements: int, spec: ArraySpec) -> str:
     if pattern.times:
         text = f"tf.cast({text}, 'complex128'){pattern.times}"
     return f"tf.cast({text}, '{spec.dtype}')"
-
-
-def _contiguous(spec: ArraySpec) -> str:
-    return f"x = tf.reshape({values(spec.elements, spec)}, {spec.shape})"
-
-
-def _sliced(spec: ArraySpec) -> str:
-    return f"x = tf.reshape({values(spec.elements + 1, spec)}[1:], {spec.shape})"
-
-
-def _strided(spec: ArraySpec) -> str:
-    raise Unsupported("TensorFlow has no strided tensors")
-
-
-def _readonly(spec: ArraySpec) -> str:
-    raise Unsupported("TensorFlow tensors are never writable; use layout C")
-
-
-_CREATE = {
-    "C": _contiguous,
-    "aligned": _contiguous,  # TensorFlow allocates at multiples of 64 bytes
-    "F": _strided,
-    "strided": _strided,
-    "sliced": _sliced,
-    "reversed": _strided,
-    "broadcast": _strided,
-    "readonly": _readonly,
-}
 
 
 def _queues(device: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
@@ -16,8 +15,10 @@ from dlprof.probes.base import (
     Import,
     Probe,
     Protocol,
-    Unsupported,
+    check_layout,
+    laid_out,
     numbers,
+    row_of,
 )
 
 if TYPE_CHECKING:
@@ -147,7 +148,16 @@ class Torch(Probe):
     )
 
     def create(self, spec: ArraySpec) -> str:
-        return _CREATE[spec.layout](spec)
+        check_layout(spec, {"readonly": "torch has no read-only tensors"})
+        if spec.layout == "aligned" and spec.device == "cpu":
+            return _aligned(spec)
+        if spec.layout == "broadcast":
+            return f"x = {row_of(spec, values)}.expand({spec.shape})"
+        plain = laid_out(spec, values)  # a negative stride torch refuses itself
+        if spec.layout == "F":
+            axes = tuple(reversed(range(len(spec.shape))))
+            return f"{plain}\nx = x.permute({axes}).contiguous().permute({axes})"
+        return plain
 
     def ready(self, device: str) -> None:
         import torch
@@ -241,13 +251,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     return f"{period}.repeat({-(-elements // pattern.modulus)})[:{elements}]"
 
 
-def _contiguous(spec: ArraySpec) -> str:
-    return f"x = {values(spec.elements, spec)}.reshape({spec.shape})"
-
-
 def _aligned(spec: ArraySpec) -> str:
-    if spec.device != "cpu":
-        return _contiguous(spec)
     # torch allocates at multiples of 64 bytes. At no multiple of 128: what is seen of such an
     # array is then known to need 64 bytes and no more.
     item = DTYPES[spec.dtype]
@@ -257,46 +261,3 @@ def _aligned(spec: ArraySpec) -> str:
         f".reshape({spec.shape})\n"
         f"x.copy_({values(spec.elements, spec)}.reshape({spec.shape}))"
     )
-
-
-def _fortran(spec: ArraySpec) -> str:
-    axes = tuple(reversed(range(len(spec.shape))))
-    return f"{_contiguous(spec)}\nx = x.permute({axes}).contiguous().permute({axes})"
-
-
-def _strided(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to stride over")
-    wide = (*spec.shape[:-1], 2 * spec.shape[-1])
-    return f"x = {values(2 * spec.elements, spec)}.reshape({wide})[..., ::2]"
-
-
-def _sliced(spec: ArraySpec) -> str:
-    return f"x = {values(spec.elements + 1, spec)}[1:].reshape({spec.shape})"
-
-
-def _reversed(spec: ArraySpec) -> str:
-    return f"{_contiguous(spec)}[::-1]"  # torch says itself that it cannot
-
-
-def _broadcast(spec: ArraySpec) -> str:
-    if not spec.shape:
-        raise Unsupported("a scalar has no axis to broadcast along")
-    row = math.prod(spec.shape[1:])
-    return f"x = {values(row, spec)}.reshape({spec.shape[1:]}).expand({spec.shape})"
-
-
-def _readonly(spec: ArraySpec) -> str:
-    raise Unsupported("torch has no read-only tensors")
-
-
-_CREATE = {
-    "C": _contiguous,
-    "aligned": _aligned,
-    "F": _fortran,
-    "strided": _strided,
-    "sliced": _sliced,
-    "reversed": _reversed,
-    "broadcast": _broadcast,
-    "readonly": _readonly,
-}
