@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
-import numpy
 import pytest
 from builders import make_result, make_subject
 
@@ -14,7 +13,6 @@ from dlprof.reports.result_row import row_of, rows_of
 from dlprof.rules import findings
 from dlprof.rules.steady import Look, Steady, depends, looks_of, owners_of
 from dlprof.worker.instruments import alignment
-from dlprof.worker.instruments.alignment import judge
 
 pytestmark = pytest.mark.unit
 
@@ -84,12 +82,6 @@ def test_no_finding_blames_the_alignment_of_an_inconstant_path():
     assert [one for one in findings(results) if one.rule == "DLP017"] == []
 
 
-def test_the_alignment_of_both_sources_is_told():
-    found = measured(NEEDS_64)["evidence"]
-    assert found["aligned"]["alignment_bytes"] >= 64
-    assert found["sliced"]["alignment_bytes"] == 4
-
-
 def test_an_import_that_refuses_unaligned_memory_depends_on_alignment():
     found = measured(REFUSES)
     assert found["verdict"] == "dependent"
@@ -110,25 +102,9 @@ def test_an_import_that_refuses_both_tells_nothing_of_alignment():
     assert "not aligned" in found["evidence"]["reason"]
 
 
-def test_a_producer_that_cannot_make_one_of_them_leaves_it_unknown():
-    subject = make_subject(import_=Import("any", (Protocol.DLPACK,), "{x}[:]"))
-
-    def make(spec):
-        raise Unsupported(f"no {spec.layout}")
-
-    found = alignment.measure(subject, make)
-    assert found["verdict"] == "unknown"
-    assert found["evidence"]["reason"] == "aligned: no aligned"
-
-
 @pytest.mark.parametrize("layout", ["F", "strided", "reversed", "broadcast", "readonly"])
 def test_other_layouts_are_not_asked(layout):
     assert measured("{x}[:]", ArraySpec((4, 8), "float32", layout)) is None
-
-
-@pytest.mark.parametrize("shape", [(0,), (4, 0)])
-def test_nothing_begins_nowhere(shape):
-    assert measured("{x}[:]", ArraySpec(shape, "float32")) is None
 
 
 def test_a_call_that_leaves_no_array_behind_is_not_asked():
@@ -148,11 +124,6 @@ def test_a_large_array_is_looked_at_in_part():
     assert asked == [alignment.LARGEST_BYTES]
 
 
-def test_witnesses_that_disagree_are_no_verdict():
-    found = {"aligned": [{"verdict": "unknown", "reason": "why"}], "sliced": [{"verdict": "view"}]}
-    assert judge(found) == ("unknown", "aligned: why")
-
-
 def dependent(**places):
     evidence = {place: {"verdict": verdict} for place, verdict in places.items()}
     return row_of(make_result(alignment={"verdict": "dependent", "evidence": evidence}))
@@ -165,29 +136,6 @@ def test_a_row_says_how_it_depends():
     )
 
 
-def test_a_row_of_a_foreign_session_says_only_that_it_depends():
-    assert dependent(aligned="odd").depends == "it depends on where the source begins"
-
-
-def test_a_row_that_does_not_depend_says_nothing():
-    row = row_of(make_result(alignment={"verdict": "independent", "evidence": {}}))
-    assert not row.depends
-
-
-def test_the_source_is_left_as_it_was():
-    made = []
-    import_ = Import("any", (Protocol.DLPACK,), NEEDS_64)
-
-    def make(spec):
-        made.append(make_subject(import_=import_, spec=spec))
-        return made[-1]
-
-    alignment.measure(make(ArraySpec((4, 8), "float32")), make)
-    for subject in made:
-        fresh = make_subject(import_=import_, spec=subject.spec)
-        assert numpy.array_equal(subject.source, fresh.source)
-
-
 def test_what_was_seen_at_the_first_shape_is_told_of_every_shape_of_the_path():
     evidence = {"aligned": {"verdict": "view"}, "sliced": {"verdict": "copy"}}
     first = make_result(alignment={"verdict": "dependent", "evidence": evidence})
@@ -195,8 +143,3 @@ def test_what_was_seen_at_the_first_shape_is_told_of_every_shape_of_the_path():
     other = other.model_copy(update={"case": other.case.model_copy(update={"shape": (8, 8)})})
     one, two = rows_of([first, other])
     assert one.depends == two.depends != ""
-
-
-def test_the_aligned_array_begins_at_a_multiple_of_64_and_of_nothing_more():
-    found = measured(NEEDS_64)["evidence"]
-    assert found["aligned"]["alignment_bytes"] == 64

@@ -33,11 +33,6 @@ def test_every_dtype_is_named_in_the_sessions_words(dtype, hand_over):
     assert capsule.read(hand_over(numpy.zeros(3, dtype))).dtype == dtype
 
 
-def test_an_unversioned_capsule_has_no_version_and_no_flags():
-    contents = capsule.read(numpy.zeros(3).__dlpack__())
-    assert (contents.name, contents.version, contents.flags) == ("dltensor", None, ())
-
-
 def test_a_versioned_capsule_tells_its_version():
     contents = capsule.read(versioned(numpy.zeros(3)))
     assert contents.name == "dltensor_versioned"
@@ -49,11 +44,6 @@ def test_a_read_only_array_is_flagged():
     array = numpy.zeros(3)
     array.flags.writeable = False
     assert capsule.read(versioned(array)).flags == ("read_only",)
-
-
-def test_a_copied_array_is_flagged():
-    found = capsule.read(numpy.zeros(3).__dlpack__(max_version=(1, 0), copy=True))
-    assert "is_copied" in found.flags
 
 
 @given(
@@ -75,14 +65,6 @@ def test_shape_strides_and_address_are_those_of_the_array(shape, dtype, chance):
     if array.size:
         assert contents.address == array.__array_interface__["data"][0]
     assert contents.device == "cpu:0"
-
-
-def test_the_alignment_is_that_of_the_address():
-    memory = numpy.zeros(4096 + 256, "uint8")
-    start = -memory.ctypes.data % 256
-    for offset in (1, 2, 8, 64):
-        found = capsule.read(memory[start + offset :].__dlpack__())
-        assert found.alignment_bytes == offset
 
 
 @pytest.mark.parametrize(
@@ -136,14 +118,6 @@ def test_a_capsule_of_another_name_is_none(name):
     assert capsule.read(new_capsule(1, name, None)) is None
 
 
-def test_a_capsule_without_a_name_is_none():
-    assert capsule.read(new_capsule(1, None, None)) is None
-
-
-def test_a_class_that_only_calls_itself_a_capsule_is_none():
-    assert capsule.read(type("PyCapsule", (), {})()) is None
-
-
 def tensor(**changes):
     """A capsule over a tensor of one's own making, which must be kept alive."""
     held = capsule.Managed()
@@ -177,18 +151,6 @@ def test_dtypes_that_numpy_lacks_are_named_too(code, bits, lanes, name):
 def test_devices_are_named(kind, name):
     held, handed = tensor(device_type=kind, device_id=1, lanes=1)
     assert capsule.read(handed).device == name
-    del held
-
-
-def test_a_null_address_and_missing_strides_are_told_as_they_are():
-    held, handed = tensor(lanes=1)
-    contents = capsule.read(handed)
-    assert (contents.address, contents.alignment_bytes, contents.strides, contents.shape) == (
-        0,
-        0,
-        None,
-        (),
-    )
     del held
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from planted_on_device import PLANTED, PROBES, case_of, put_in_place, times_ns
+from planted_on_device import PLANTED, PROBES, case_of, put_in_place
 
 from dlprof.rules import RULES
 from dlprof.selftest import device as frameworks
-from dlprof.selftest import faults as on_host
-from dlprof.selftest.device import EARLY_NS, SLOW_NS, USE_NS
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.selftest.faults import NOT_ON_DEVICE
 from dlprof.worker.contract import check_probe
@@ -17,7 +15,6 @@ from dlprof.worker.load import default_sides, load_of
 
 pytestmark = pytest.mark.unit
 
-MS = 1_000_000
 
 ORDER = {
     "view": "stream-ordered",
@@ -86,28 +83,6 @@ def test_on_default_streams_a_race_is_innocent(device, name):
     assert ordering.measure_load(load)["verdict"] == "stream-ordered"
 
 
-def test_on_default_streams_a_race_that_waits_is_a_wait_alone(device):
-    case = case_of(PLANTED["race-and-wait"])
-    load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-    assert ordering.measure_load(load)["verdict"] == "device-sync"
-
-
-def test_a_race_that_waits_is_told_with_its_wait(device):
-    found = ordering.measure(case_of(PLANTED["race-and-wait"]), device)
-    assert found["evidence"]["waits"] == "device-sync"
-
-
-@pytest.mark.parametrize("name", ["race", "legacy-race", "race-and-wait"])
-def test_a_race_is_proved_by_a_wrong_value(device, name):
-    found = ordering.measure(case_of(PLANTED[name]), device)
-    assert found["evidence"]["values_right"] is False
-
-
-def test_a_private_stream_is_asked_by_its_frameworks_own_wait(device):
-    found = ordering.measure(case_of(PLANTED["private-stream"]), device)
-    assert found["evidence"]["ready_witness"] == "the consumer's own wait"
-
-
 @pytest.mark.parametrize("name", OWNER)
 def test_the_instrument_tells_a_view_from_a_copy(device, name):
     assert ownership.measure(case_of(PLANTED[name]), device)["verdict"] == OWNER[name]
@@ -139,16 +114,6 @@ def test_a_leak_is_seen_as_device_memory_of_the_arrays_size(device):
     assert found["evidence"]["bytes_per_conversion"] == lifetime.SIZE_BYTES
 
 
-def test_a_copy_leaves_no_device_memory_behind(device):
-    case = case_of(PLANTED["queued-copy"])
-    pool = frameworks.named(case.consumer.name).pool
-    case.convert()
-    before = len(device.memory), pool.bytes_in_use
-    for _ in range(10):
-        case.convert()
-    assert (len(device.memory), pool.bytes_in_use) == before
-
-
 @pytest.mark.parametrize(
     ("name", "verdict"), [("queued-copy", "safe"), ("early", "safe"), ("late", "unsafe")]
 )
@@ -156,47 +121,11 @@ def test_the_instrument_tells_whether_the_source_may_be_written(device, name, ve
     assert early_write.measure(case_of(PLANTED[name]), [4 << 10])["verdict"] == verdict
 
 
-def test_a_result_that_is_returned_early_is_there_later(device):
-    host, ready = times_ns(case_of(PLANTED["early"]), device)
-    assert host < EARLY_NS / 10
-    assert ready >= EARLY_NS
-
-
-def test_a_slow_way_keeps_the_device_busy_and_not_the_host(device):
-    host, ready = times_ns(case_of(PLANTED["slow"]), device)
-    assert host < SLOW_NS / 10
-    assert ready >= SLOW_NS
-
-
-def test_in_a_loop_a_view_costs_little_beside_the_use_of_its_result(device):
-    case = case_of(PLANTED["view-in-loop"])
-    _, ready = times_ns(case, device)
-    assert ready < USE_NS / 20 < SLOW_NS / 20
-
-
-def test_a_bounce_goes_through_a_host_array(device):
-    case = case_of(PLANTED["bounce"])
-    assert case.code == "device.from_host(x.get(), consumer)"
-    assert case.export.protocol.value == "numpy"
-
-
 def test_a_retry_is_refused_first_and_then_answered(device):
     first, second, whole = handshake.measure(case_of(PLANTED["retry"]))
     assert first["outcome"].startswith("TypeError")
     assert (second["outcome"], whole["outcome"]) == ("returned", "returned")
     assert second["capsule"]["device"] == "cuda:0"
-
-
-def test_what_is_private_or_stays_on_the_default_stream_cannot_be_put_on_another(device):
-    private, fixed, free = (
-        PROBES[PLANTED[name].consumer] for name in ("private-stream", "default-stream", "view")
-    )
-    stream = device.new_stream(blocking=False)
-    assert private.current_stream("cuda") is None
-    assert fixed.current_stream("cuda") is not None
-    assert private.on_stream(stream) is fixed.on_stream(stream) is None
-    with free.on_stream(stream):
-        assert free.current_stream("cuda") == stream
 
 
 def test_every_rule_is_planted_on_a_device_or_it_is_said_why_not():
@@ -211,8 +140,3 @@ def test_every_plant_has_a_probe_that_keeps_to_the_contract_and_ways_that_exist(
         assert plant.producer in PROBES
         assert tuple(way.name for way in PROBES[plant.consumer].imports) == plant.ways
         assert all(callable(getattr(frameworks, way)) for way in plant.ways)
-
-
-def test_no_plant_on_a_device_is_taken_for_one_on_the_host():
-    both = [plant.consumer for plant in (*PLANTS, *on_host.PLANTS)]
-    assert len(set(both)) == len(both)

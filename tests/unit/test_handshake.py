@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy
 import pytest
 from builders import make_subject
@@ -44,12 +42,6 @@ def test_a_dlpack_consumer_asks_for_device_and_capsule_with_its_arguments():
     assert asked[0]["outcome"] == "returned"
 
 
-def test_the_result_of_a_handshake_through_the_proxy_is_the_sources_memory():
-    array = numpy.arange(6.0)
-    result, _ = heard(array, Protocol.DLPACK, numpy.from_dlpack)
-    assert numpy.shares_memory(result, array)
-
-
 def test_a_second_try_after_a_type_error_is_recorded():
     _, events = heard(Old(numpy.arange(6.0)), Protocol.DLPACK, numpy.from_dlpack)
     first, second = [event for event in events if event["call"] == "__dlpack__"]
@@ -69,23 +61,6 @@ def test_the_capsule_of_the_answer_is_read_and_not_consumed():
     assert result.shape == (2, 3)
 
 
-def test_the_device_of_the_answer_is_told():
-    _, events = heard(numpy.arange(3), Protocol.DLPACK, lambda x: x.__dlpack_device__())
-    (event,) = events
-    assert event["call"] == "__dlpack_device__"
-    assert event["answer"].startswith("(")
-    assert event["ns"] >= 0
-
-
-def test_positional_arguments_are_told_by_their_place():
-    class Producer:
-        def __dlpack__(self, *arguments):
-            return None
-
-    _, events = heard(Producer(), Protocol.DLPACK, lambda x: x.__dlpack__(1, None))
-    assert events[0]["arguments"] == {"0": "1", "1": "None"}
-
-
 def test_the_proxy_has_the_methods_of_the_protocol_and_of_the_source_only():
     array = numpy.arange(3)
     assert hasattr(proxy(array, Protocol.DLPACK, []), "__dlpack__")
@@ -101,26 +76,6 @@ def test_an_array_interface_is_read_through_the_proxy():
     (event,) = [event for event in events if event["call"] == "__array_interface__"][:1]
     assert event["outcome"] == "returned"
     assert "'shape': (3,)" in event["answer"]
-
-
-def test_a_cuda_array_interface_is_read_through_the_proxy():
-    class Producer:
-        __cuda_array_interface__ = {"shape": (3,), "version": 3}  # noqa: RUF012 - as frameworks have it
-
-    answer, events = heard(
-        Producer(), Protocol.CUDA_ARRAY_INTERFACE, lambda x: x.__cuda_array_interface__
-    )
-    assert answer == Producer.__cuda_array_interface__
-    assert events[0]["call"] == "__cuda_array_interface__"
-
-
-def test_an_answer_of_a_megabyte_is_shortened():
-    class Producer:
-        def __dlpack_device__(self):
-            return ("x" * 2**20,)
-
-    _, events = heard(Producer(), Protocol.DLPACK, lambda x: x.__dlpack_device__())
-    assert len(events[0]["answer"]) <= 500
 
 
 def test_the_transcript_ends_with_the_outcome_of_the_import():
@@ -142,12 +97,6 @@ def test_a_refused_import_is_told_in_the_frameworks_words():
     assert events == [{"call": "import", "outcome": "RuntimeError: no proxies here"}]
 
 
-def test_the_proxy_is_gone_afterwards():
-    subject = make_subject()
-    handshake.measure(subject)
-    assert "_proxy" not in subject.namespace
-
-
 def test_a_capsule_protocol_has_the_exports_capsule_as_its_transcript():
     export = Export("capsule", Protocol.DLPACK_CAPSULE, "{x}.__dlpack__()")
     import_ = Import("any", (Protocol.DLPACK_CAPSULE,), "type({x})")
@@ -161,10 +110,3 @@ def test_a_protocol_without_a_handshake_has_no_transcript(protocol):
     export = Export("bare", protocol, "{x}")
     import_ = Import("any", (protocol,), "numpy.array({x})")
     assert handshake.measure(make_subject(export, import_)) == []
-
-
-@pytest.mark.parametrize(("export", "import_"), [(0, 0), (0, 1), (1, 4), (1, 6)])
-def test_a_transcript_can_be_written_as_json(export, import_):
-    numpy_probe = make_subject().producer
-    subject = make_subject(numpy_probe.exports[export], numpy_probe.imports[import_])
-    assert json.loads(json.dumps(handshake.measure(subject)))

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import numpy
 import pytest
-from builders import make_catalog, make_probe_info
 
-from dlprof.plan.catalog import pairs_of
 from dlprof.probes import ALL, BUILTIN
 from dlprof.probes.base import (
     CPU,
     HOST_MEMORY,
     PATTERNS,
     ArraySpec,
-    Export,
     Import,
     Probe,
     Protocol,
     Unsupported,
 )
-from dlprof.probes.host import HOST, Array, ByteArray, Bytes, Mmap, Pinned, PyArrow
+from dlprof.probes.host import HOST, Array, ByteArray, Bytes, Mmap, PyArrow
 from dlprof.worker import memory
 from dlprof.worker.contract import check_probe
-from dlprof.worker.instruments import early_write, ownership, values
-from dlprof.worker.subject import check_source, namespace_for, prepare
+from dlprof.worker.instruments import ownership, values
+from dlprof.worker.subject import namespace_for, prepare
 
 pytestmark = pytest.mark.unit
 
@@ -83,12 +80,6 @@ def test_an_array_without_such_a_type_is_refused_in_words():
         Array().create(ArraySpec((4,), "complex64"))
 
 
-@every_kind
-def test_more_than_one_block_is_filled_to_its_last_byte(kind):
-    spec = ArraySpec((300_001,), "float64")
-    assert numpy.array_equal(subject(kind, 0, spec).convert(), expected(spec))
-
-
 def test_a_buffer_of_arrow_holds_the_values_too():
     pytest.importorskip("pyarrow")
     assert numpy.array_equal(subject(PyArrow).convert(), expected(SPEC))
@@ -98,23 +89,6 @@ def test_the_code_is_what_a_user_types_for_this_array():
     made = subject()
     assert made.code == "numpy.frombuffer(x, dtype='float64').reshape((3, 4))"
     assert made.of_elements(7).code == "numpy.frombuffer(x, dtype='float64').reshape((7,))"
-
-
-def test_evidence_of_another_size_has_the_code_of_that_size():
-    found = subject().of_elements(7).made()
-    assert found["code"] == "numpy.frombuffer(x, dtype='float64').reshape((7,))"
-    assert found["create"] == ByteArray().create(ArraySpec((7,), "float64"))
-
-
-def test_a_framework_that_knows_the_dtype_must_know_the_shape():
-    class Shapeless(ByteArray):
-        name = "shapeless"
-
-        def dtype(self, array):
-            return "float64"
-
-    with pytest.raises(Unsupported, match=r"made shape None when asked for \(3, 4\)"):
-        subject(Shapeless)
 
 
 @every_kind
@@ -147,13 +121,6 @@ def test_memory_without_shape_and_dtype_is_compared_with_what_was_asked_for(way,
     assert set(values.measure(subject(way=way))["evidence"]["changed"]) == changed
 
 
-@pytest.mark.parametrize("way", [0, 1])
-def test_where_copies_do_not_fit_the_values_are_compared_in_parts(monkeypatch, way):
-    monkeypatch.setattr(values, "PART_BYTES", 1)
-    monkeypatch.setattr(memory, "fits", lambda needed: needed <= SPEC.size_bytes)
-    assert values.measure(subject(way=way))["verdict"] == "ok"
-
-
 def test_one_wrong_value_is_found_in_its_part(monkeypatch):
     monkeypatch.setattr(values, "PART_BYTES", 1)
     monkeypatch.setattr(memory, "fits", lambda needed: needed <= SPEC.size_bytes)
@@ -163,14 +130,6 @@ def test_one_wrong_value_is_found_in_its_part(monkeypatch):
     object.__setattr__(made, "convert", lambda: wrong)
     found = values.measure(made)["evidence"]["changed"]["values"]
     assert found == {"different": 1, "of": 12, "first_index": 9}
-
-
-def test_a_copy_of_plain_memory_may_be_followed_by_a_write():
-    assert early_write.measure(subject(way=1), [4096])["verdict"] == "safe"
-
-
-def test_bytes_are_never_written():
-    assert early_write.measure(subject(Bytes, way=1), [4096])["verdict"] == "unknown"
 
 
 @every_kind
@@ -191,15 +150,6 @@ def test_a_file_that_does_not_fit_is_refused_before_it_is_written():
         Mmap().create(ArraySpec((2**60,), "uint8"))
 
 
-def test_plain_memory_is_in_no_matrix():
-    catalog = make_catalog(make_probe_info("bytes", imports=()), make_probe_info("numpy"))
-    assert pairs_of(catalog, "cpu") == (("numpy", "numpy"),)
-
-
-def test_the_time_to_make_the_source_is_kept():
-    assert subject().create_ns > 0
-
-
 @pytest.mark.parametrize("kind", HOST, ids=lambda kind: kind.name)
 def test_a_probe_of_memory_keeps_to_the_contract(kind):
     check_probe(kind)
@@ -208,23 +158,7 @@ def test_a_probe_of_memory_keeps_to_the_contract(kind):
     assert kind in ALL
 
 
-def test_a_source_of_another_shape_is_still_refused():
-    class Wrong(ByteArray):
-        exports = (Export("buffer", Protocol.BUFFER, "{x}"),)
-
-        def shape(self, array):
-            return (1,)
-
-    with pytest.raises(Unsupported, match="shape"):
-        check_source(Wrong(), SPEC, bytearray(96))
-
-
 def test_a_single_byte_is_refused_where_all_share_it():
     with pytest.raises(Unsupported, match="a single byte"):
         Bytes().create(ArraySpec((1,), "int8"))
     ByteArray().create(ArraySpec((1,), "int8"))
-
-
-def test_values_of_pinned_memory_are_read_as_they_are():
-    array = numpy.arange(4.0)
-    assert Pinned().to_numpy(array) is array

@@ -57,22 +57,6 @@ def test_values_of_another_kind_are_not_compared(seen):
     assert load.is_right(seen, case.source) is None
 
 
-def test_values_that_are_not_numbers_are_compared_as_bytes():
-    load, _ = host_load()
-    nan = numpy.full((4, 8), numpy.nan, "float32")
-    assert load.is_right(nan, nan) is True
-
-
-def test_a_call_without_a_result_has_nothing_to_look_at():
-    load, case = host_load(returns_array=False)
-    assert load.look(case.source) is None
-
-
-def test_a_synchronous_consumer_has_its_result_when_the_call_returns():
-    load, _ = host_load()
-    assert load.ready_how.startswith("the call itself")
-
-
 def test_a_known_stream_is_loaded_by_a_spin_of_known_length():
     case, device = pair()
     load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))

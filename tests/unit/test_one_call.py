@@ -43,30 +43,8 @@ def test_a_very_long_one_is_never_called_again(counted, monkeypatch):
     assert len(calls) == 1
 
 
-def test_what_only_seemed_long_is_timed_as_usual(counted, monkeypatch):
-    subject, _ = counted
-    first = first_call.make_call(subject)
-    monkeypatch.setattr(timer, "LONG_NS", first.ready_ns)
-    monkeypatch.setattr(
-        first_call, "make_call", lambda subject: first_of(subject, timer.LONG_NS - 1)
-    )
-    assert first_call.serves(first) is None
-
-
-def first_of(subject, ready_ns):
-    timing = timer.Timing(1, [float(ready_ns)])
-    return first_call.OneCall(subject, timing, timing, None)
-
-
 def test_its_result_is_looked_at_without_another_conversion(counted):
     subject, calls = counted
     call = first_call.make_call(subject)
     assert call.converted().convert() is call.result
     assert len(calls) == 1
-
-
-def test_the_host_time_ends_with_the_call_and_the_ready_time_with_the_wait(counted):
-    subject, _ = counted
-    call = first_call.make_call(subject)
-    assert call.host_time()["samples_ns"][0] <= call.ready_ns
-    assert call.ready_time() is None  # NumPy has nothing to wait for

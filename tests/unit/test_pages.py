@@ -14,7 +14,7 @@ from builders import make_subject
 from dlprof.probes.base import ArraySpec, Export, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import early_write, lifetime, ownership
-from dlprof.worker.memory import is_read_only, is_shared, mapping_of
+from dlprof.worker.memory import is_read_only, is_shared
 from dlprof.worker.subject import OneArray
 
 pytestmark = [
@@ -45,12 +45,6 @@ def test_what_is_a_file_s_is_told_from_what_is_not(tmp_path, mode, read_only, sh
 def test_memory_of_the_heap_and_without_a_file_is_its_own():
     for begins in (numpy.ones(8).ctypes.data, address(mmap.mmap(-1, 4096))):
         assert (is_read_only(begins), is_shared(begins)) == (False, False)
-
-
-@pytest.mark.parametrize("nowhere", [None, 1])
-def test_of_memory_that_is_not_there_nothing_is_known(nowhere):
-    assert mapping_of(nowhere) is None
-    assert (is_read_only(nowhere), is_shared(nowhere)) == (False, False)
 
 
 class Mapped(NumPy):
@@ -94,14 +88,6 @@ def test_a_file_of_the_users_is_not_written(tmp_path, instrument):
         instrument.measure(case)
     del case
     assert (tmp_path / "a.npy").read_bytes() == before
-
-
-def test_what_is_read_from_a_file_and_not_written_back_is_looked_at(tmp_path):
-    assert lifetime.measure(subject(tmp_path, "c"))["verdict"] == "safe"
-
-
-def test_the_lifetime_of_read_only_memory_is_looked_at(tmp_path):
-    assert lifetime.measure(subject(tmp_path, "r", Mapped))["verdict"] == "safe"
 
 
 class Fills(NumPy):

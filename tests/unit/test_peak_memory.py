@@ -8,7 +8,6 @@ import pytest
 from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
-from dlprof.worker import memory
 from dlprof.worker.instruments import peak_memory
 from dlprof.worker.instruments.peak_memory import SIZE_BYTES
 
@@ -58,21 +57,6 @@ def test_what_is_plainly_a_copy_is_looked_at_once(monkeypatch, arrays, looks):
     assert len(resets) == looks
 
 
-def test_of_two_looks_the_mean_counts(monkeypatch):
-    kernel = Kernel(monkeypatch)
-    peaks = iter([9, 2.0, 9, 3.0])  # the first result of each look is before the mark is reset
-    case = subject("kernel.convert({x}, next(peaks))", kernel=kernel, peaks=peaks)
-    case = dataclasses.replace(case, spec=ArraySpec((4, 8), "float32", "aligned"))
-    assert peak_memory.measure(case)["evidence"]["arrays"] == 2.5
-
-
-def test_memory_that_shrinks_meanwhile_is_no_negative_peak(monkeypatch):
-    kernel = Kernel(monkeypatch)
-    kernel.reset = lambda: None
-    monkeypatch.setattr(peak_memory, "reset_mark", lambda: None)
-    assert peak_memory.measure(subject())["evidence"]["arrays"] == 0
-
-
 @pytest.mark.parametrize(
     ("code", "arrays"), [("{x}[...]", 0), ("{x}.copy()", 1), ("{x}.copy().copy()", 2)]
 )
@@ -114,15 +98,6 @@ def test_a_kernel_that_does_not_let_the_mark_be_reset_is_unknown(monkeypatch):
     assert found["evidence"]["reason"].endswith("Permission denied")
 
 
-def test_too_little_memory_is_unknown(monkeypatch):
-    def check(spec):
-        raise memory.TooLarge("it needs more than there is")
-
-    monkeypatch.setattr(memory, "check_room", check)
-    found = peak_memory.measure(subject())
-    assert found["evidence"]["reason"] == "it needs more than there is"
-
-
 @pytest.mark.parametrize(("layout", "expected"), [("C", 1.0), ("F", None)])
 def test_what_takes_more_than_a_copy_is_tried_again_of_aligned_memory(
     monkeypatch, layout, expected
@@ -137,11 +112,3 @@ def test_what_takes_more_than_a_copy_is_tried_again_of_aligned_memory(
 
 def of_layout(arrays):
     return lambda one: arrays[one.spec.layout]
-
-
-def test_memory_that_cannot_be_aligned_leaves_that_unknown(monkeypatch):
-    Kernel(monkeypatch)
-    monkeypatch.setattr(peak_memory, "converting_arrays", of_layout({"C": 2.0}))
-    found = peak_memory.measure(subject(spec=ArraySpec((4, 8), "float32")))
-    assert found["verdict"] == "ok"
-    assert "aligned_arrays" not in found["evidence"]

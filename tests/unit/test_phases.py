@@ -69,14 +69,6 @@ def test_each_phase_has_its_own_time_without_the_clocks(clock):
     assert (found["export_ns"], found["import_ns"], found["release_ns"]) == (100, 2_000, 30_000)
 
 
-def test_an_export_that_is_the_array_itself_takes_no_time(clock):
-    assert measured(clock, export="{x}")["export_ns"] == 0
-
-
-def test_the_clocks_cost_is_the_resolution(clock):
-    assert measured(clock)["resolution_ns"] == READ_NS
-
-
 @pytest.mark.parametrize(
     ("host_ns", "budget_ns", "count"),
     [

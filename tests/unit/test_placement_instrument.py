@@ -112,10 +112,6 @@ def times(found):
     return {name: timing["samples_ns"][0] for name, timing in found["times"].items()}
 
 
-def test_every_placement_but_the_conversion_alone_has_a_loop():
-    assert set(placement.MAKE) == set(PLACEMENTS) - {"convert"}
-
-
 def test_the_loops_cost_what_stands_in_them(clock):
     found = placement.measure(subject_for(clock), 10**6, ALL)
     assert times(found) == {
@@ -126,21 +122,10 @@ def test_the_loops_cost_what_stands_in_them(clock):
     assert (found["use"], found["refused"]) == ("use(x)", {})
 
 
-def test_only_what_was_asked_for_is_measured(clock):
-    assert set(times(placement.measure(subject_for(clock), 10**6, ("hoisted",)))) == {"hoisted"}
-
-
 def test_what_is_used_is_waited_for_in_every_iteration(clock):
     placement.measure(subject_for(clock), 10**6, ("in-loop",))
     calls = clock.calls[-9:]
     assert calls == ["take", "use", "wait used"] * 3
-
-
-def test_the_loops_are_sampled_in_turn():
-    order = []
-    loops = {name: lambda loops, name=name: order.append(name) or 10**6 for name in ("a", "b")}
-    timer.sample_in_turn(loops, 1, 0.0)
-    assert order[-2 * timer.MIN_SAMPLES :] == ["a", "b"] * timer.MIN_SAMPLES
 
 
 def test_an_operator_is_not_called_the_consumers(clock):
@@ -197,15 +182,6 @@ def test_where_the_richer_operation_is_refused_the_plain_one_is_taken(clock):
     assert "NameError" in found["refused"]["missing(x, weights), hoisted"]
 
 
-def test_where_the_richer_operation_cannot_be_set_up_the_plain_one_is_taken(clock):
-    consumer = Home()
-    setup = "from no_such_module import mix"
-    consumer.many = Use("mix({x}, {weights})", {"weights": (3, 3)}, setup)
-    found = placement.measure(subject_for(clock, consumer), 10**6, ("hoisted",))
-    assert found["use"] == "use(x)"
-    assert "no_such_module" in found["refused"]["mix(x, weights), hoisted"]
-
-
 def test_where_nothing_works_the_reasons_are_kept(clock):
     consumer = Home()
     consumer.operation = "missing({x})"
@@ -250,17 +226,3 @@ def test_a_conversion_of_a_second_is_sampled_once(clock, monkeypatch):
     found = placement.measure(subject_for(clock), 10**6, ALL)
     assert all(len(times["samples_ns"]) == 1 for times in found["times"].values())
     assert clock.calls.count("take") == 4  # a first one, a warm one, the sample, the hoisted one
-
-
-def test_what_is_compiled_at_the_first_call_makes_no_loop_long(clock, monkeypatch):
-    monkeypatch.setattr(timer, "LONG_NS", 10**9)
-    subject = subject_for(clock)
-    take, calls = subject.namespace["take"], []
-
-    def slow_at_first(x):
-        calls.append(1)
-        return clock.spend("compiled", 10**9 * (len(calls) == 1), take(x))
-
-    subject.namespace["take"] = slow_at_first
-    found = placement.measure(subject, 10**6, ("in-loop",))
-    assert len(found["times"]["in-loop"]["samples_ns"]) > 1

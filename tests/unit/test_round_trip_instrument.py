@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy
 import pytest
 from builders import make_subject
@@ -65,14 +63,6 @@ def test_where_it_cannot_go_again_each_trip_begins_with_the_same_array():
     assert len(set(seen)) == 1
 
 
-def test_a_way_that_never_works_is_refused_in_its_own_words():
-    def no(_):
-        raise TypeError("never")
-
-    with pytest.raises(TypeError, match="never"):
-        measured("no({x})", no=no)
-
-
 def test_a_producer_that_finishes_its_work_is_not_loaded_and_says_why():
     found = measured("{x}[...]")
     assert found["loaded"] is None
@@ -91,18 +81,6 @@ def test_a_half_is_over_when_its_result_is_ready():
         "first_ns": 750.0,
         "last_ns": 750.0,
     }
-
-
-def test_what_is_still_made_when_a_call_returns_is_charged_to_that_call():
-    """The way there returns at once; its wait is what takes time, and not the way back."""
-    waits = []
-    there = replace(way("{x}.copy()", waits=waits), wait="waits.append({x}[0, 0])")
-    trips = compile_trips(there, way("{x}[...]"), chained=True)
-    order = []
-    trips.halves(there.source, 2, lambda *arrays: order.append(len(waits)))
-    assert order == [1, 2]
-    trips.total(there.source, 2)
-    assert len(waits) == 2
 
 
 def test_what_the_trip_before_made_is_released_outside_of_both_halves():
@@ -146,12 +124,6 @@ def test_a_way_that_copies_only_the_first_array_is_seen_to_be_both():
     assert by_halves["there"]["views"] == (TRIPS - 1) * by_halves["there"]["copies"]
 
 
-def test_memory_that_one_array_shares_with_a_part_of_the_other_is_not_called_a_copy():
-    look, _ = owners("numpy.lib.stride_tricks.as_strided({x}[::-1], {x}.shape)")
-    assert look["there"]["unknown"] > 0
-    assert look["there"]["copies"] == 0
-
-
 def test_a_framework_that_does_not_say_where_its_array_is_costs_the_look_alone(monkeypatch):
     there, back = way("{x}[...]"), way("{x}[...]")
     monkeypatch.setattr(NumPy, "pointer", lambda self, array: 1 / 0)
@@ -166,20 +138,6 @@ def test_the_way_that_is_refused_is_known():
         with pytest.raises(ZeroDivisionError):
             round_trip.go_once(way(there), way(back), stages.append)
         assert stages[-1] == last
-
-
-def test_a_queue_is_what_the_first_trip_waits_for():
-    class Queue:
-        def enqueue(self, work):
-            return numpy.zeros(4) + work
-
-        def finish(self, array):
-            pass
-
-    trips = round_trip.Trips(lambda array, n: [5, 105, 110, 120, 130, 131], None, None, None)
-    found = round_trip._behind(Queue(), trips, 2, 1)
-    assert (found["there_ns"], found["back_ns"]) == (100.0, 5.0)
-    assert (found["others_ns"], found["wait_ns"]) == (20.0, 1.0)
 
 
 def run(queueing, first):

@@ -83,10 +83,6 @@ def test_a_method_of_the_source_is_a_cut():
     ]
 
 
-def test_a_keyword_argument_is_cut_as_well():
-    assert cuts("f(a=g(x))") == [("g({x})", "f(a={x})")]
-
-
 @pytest.mark.parametrize("text", ["f(x)", "f(g(x), x)", "f([g(x) for _ in y])", "f(*x)"])
 def test_what_is_not_handed_over_once_is_not_cut(text):
     assert cuts(text) == []
@@ -96,10 +92,6 @@ def test_what_is_not_handed_over_once_is_not_cut(text):
 def test_every_cut_is_the_whole_statement(text):
     for cut in statement.cuts(text, "x"):
         assert ast.dump(ast.parse(cut.code)) == ast.dump(ast.parse(text))
-
-
-def test_the_names_of_a_statement_are_those_that_it_reads():
-    assert statement.names(statement.parse("a.b(c, d=e)")) == ["a", "c", "e"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from dlprof.worker import timer, turns
-from dlprof.worker.turns import MOST_TURNS, TURN_NS, Series, Turns, turns_of
+from dlprof.worker.turns import MOST_TURNS, TURN_NS, Series, Turns
 
 pytestmark = pytest.mark.unit
 
@@ -65,14 +65,6 @@ def test_a_sample_lasts_half_a_millisecond_or_more(channel):
     assert TURN_NS <= timing.loops * CALL_NS < 2 * TURN_NS
 
 
-def test_a_large_budget_gives_no_more_turns_and_a_small_one_no_fewer_than_five(channel):
-    counts = [
-        len(sampled(Loop(channel), channel, budget_ns=budget_ns).samples_ns)
-        for budget_ns in (1, 10**12)
-    ]
-    assert counts == [timer.MIN_SAMPLES, MOST_TURNS]
-
-
 @pytest.mark.parametrize(("fitting", "taken"), [(2, 8), (5, 20), (6, 20), (30, 30)])
 def test_long_samples_are_twenty_where_they_take_up_to_four_times_the_budget(
     channel, fitting, taken
@@ -95,11 +87,6 @@ def test_the_number_of_calls_is_told_and_may_be_raised():
     assert len(timing.samples_ns) == 40
 
 
-def test_fewer_calls_than_a_sample_needs_are_not_taken():
-    channel = Channel(wanted=3)
-    assert sampled(Loop(channel), channel).loops == 128
-
-
 def test_samples_stay_in_their_order_and_none_is_taken_again(channel):
     timing = sampled(Loop(channel, slow={2, 3}), channel, budget_ns=1)
     assert timing.samples_ns == [CALL_NS, 9 * CALL_NS, 9 * CALL_NS, CALL_NS, CALL_NS]
@@ -114,19 +101,6 @@ def test_the_thread_is_pinned_for_its_samples_and_not_before_or_afterwards(chann
     assert os.sched_getaffinity(0) == before
 
 
-def test_the_thread_is_free_again_where_a_conversion_fails(channel):
-    before = os.sched_getaffinity(0)
-
-    def fails(loops):
-        if channel.asked:
-            raise ValueError("no")
-        return loops * TURN_NS
-
-    with pytest.raises(ValueError, match="no"):
-        sampled(fails, channel)
-    assert os.sched_getaffinity(0) == before
-
-
 @pytest.mark.parametrize("cpu", [None, 10**6])
 def test_samples_are_taken_where_no_processor_can_be_had(channel, cpu):
     loop = Loop(channel)
@@ -134,28 +108,10 @@ def test_samples_are_taken_where_no_processor_can_be_had(channel, cpu):
     assert {tuple(where) for *_, where in loop.ran} == {tuple(os.sched_getaffinity(0))}
 
 
-def test_a_system_that_pins_no_threads_takes_samples_all_the_same(channel, monkeypatch):
-    loop = Loop(channel)
-    loop.__class__ = type("Anywhere", (Loop,), {"__call__": lambda self, loops: loops * CALL_NS})
-    monkeypatch.delattr(os, "sched_getaffinity")
-    assert sampled(loop, channel).median_ns == CALL_NS
-
-
 def test_what_takes_long_is_timed_once_after_one_turn(channel):
     timing = sampled(lambda loops: loops * timer.LONG_NS, channel, once_from_ns=timer.LONG_NS)
     assert (timing.loops, timing.samples_ns) == (1, [timer.LONG_NS])
     assert len(channel.asked) == 1
-
-
-def test_what_a_call_leaves_behind_is_waited_for_after_each_sample_and_each_warm_up(channel):
-    drained = []
-    backlog = timer.Backlog(lambda: drained.append(len(channel.asked)) or 0, 1 << 20)
-    sampled(lambda loops: loops * 10_000, channel, budget_ns=1, backlog=backlog)
-    assert [drained.count(turn) for turn in range(1, 6)] == [2] * 5
-
-
-def test_a_request_without_turns_has_none():
-    assert turns_of({}, None) is None
 
 
 def test_what_several_threads_do_is_not_kept_on_one_processor(channel):
@@ -198,10 +154,3 @@ def test_what_a_call_leaves_behind_is_waited_for_before_the_turn_is_given_away(c
     backlog = timer.Backlog(drain, most_loops=64)
     sampled(run, channel, backlog=backlog)
     assert set(drained) == {0}
-
-
-def test_no_more_is_left_behind_than_is_let(channel):
-    channel.wanted = 10**6
-    loop = Loop(channel)
-    sampled(loop, channel, backlog=timer.Backlog(lambda: 0, most_loops=300))
-    assert max(loops for _, loops, _ in loop.ran) <= 300

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 
-import numpy
 import pytest
 from builders import make_subject
 
@@ -59,11 +58,6 @@ def test_a_faithful_copy_is_ok(dtype, layout):
     assert (found["verdict"], found["evidence"]["changed"]) == ("ok", {})
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (1,)])
-def test_small_arrays_are_ok_too(shape):
-    assert measured("{x}.copy()", ArraySpec(shape, "float32"))["verdict"] == "ok"
-
-
 @pytest.mark.parametrize("layout", ["F", "strided", "reversed"])
 def test_strides_that_were_ignored_are_seen(layout):
     code = "numpy.lib.stride_tricks.as_strided({x}, strides=(4 * {x}.shape[1], 4))"
@@ -72,10 +66,6 @@ def test_strides_that_were_ignored_are_seen(layout):
     found = changed(code, ArraySpec((6, 8), "float32", layout))
     assert found["values"]["of"] == 48
     assert found["values"]["different"] > 24
-
-
-def test_a_transposed_square_is_seen():
-    assert changed("{x}.T.copy()", ArraySpec((8, 8), "float32"))["values"]["different"] == 56
 
 
 @pytest.mark.parametrize("stride", [2**power for power in range(1, 9)])
@@ -117,10 +107,6 @@ def test_a_wrong_half_of_a_complex_number_is_one_wrong_value():
     assert found == {"values": {"different": 1, "of": 8, "first_index": 1}}
 
 
-def test_a_changed_dtype_is_seen():
-    assert changed("{x}.astype('float64')") == {"dtype": ["float32", "float64"]}
-
-
 @pytest.mark.parametrize(
     ("dtype", "narrow"),
     [
@@ -139,10 +125,6 @@ def test_a_narrower_dtype_is_seen_in_the_values_too(dtype, narrow):
     assert found["values"]["different"] > 0
 
 
-def test_the_same_bits_under_another_dtype_are_seen():
-    assert "values" in changed("{x}.view('int32')", ArraySpec((8,), "float32"))
-
-
 @pytest.mark.parametrize(
     ("code", "shape"), [("{x}[:2]", [2, 8]), ("{x}.reshape(-1)", [32]), ("{x}[None]", [1, 4, 8])]
 )
@@ -155,15 +137,6 @@ def test_nan_that_stays_nan_is_ok():
         measured("{x}.copy()", producer=Made("numpy.full((4, 8), numpy.nan, 'float32')"))["verdict"]
         == "ok"
     )
-
-
-def test_nan_in_the_place_of_a_number_is_seen():
-    assert changed("{x} * numpy.float32('nan')")["values"]["different"] == 32
-
-
-def test_a_number_in_the_place_of_nan_is_seen():
-    made = Made("numpy.full((4, 8), numpy.nan, 'float32')")
-    assert changed("numpy.nan_to_num({x})", producer=made)["values"]["different"] == 32
 
 
 def test_nan_of_other_bits_is_seen():
@@ -187,13 +160,6 @@ def test_whether_both_sides_can_be_written_is_evidence():
 def test_a_call_that_leaves_nothing_behind_has_no_values():
     import_ = Import("any", (Protocol.DLPACK,), "len({x})", returns_array=False)
     assert values.measure(make_subject(import_=import_))["verdict"] == "unknown"
-
-
-def test_the_source_is_not_changed_by_looking():
-    subject = make_subject()
-    before = numpy.array(subject.source)
-    values.measure(subject)
-    assert numpy.array_equal(subject.source, before)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "float64", "complex64"])
