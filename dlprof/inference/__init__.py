@@ -8,8 +8,7 @@ from pathlib import PurePath
 
 from dlprof.inference.base import Steps
 from dlprof.inference.onnxruntime import OnnxRuntimeSteps
-from dlprof.inference.torch import TorchSteps
-from dlprof.inference.torch_tensorrt import TorchTensorRTSteps
+from dlprof.inference.torch import TorchSteps, TorchTensorRTSteps
 
 PREFIX = "step:"
 """Of a source of probes: it and JSON name a framework and a model."""

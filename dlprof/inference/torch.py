@@ -1,4 +1,4 @@
-"""Steps of PyTorch: ``out=``, a copied output, two buffers, and CUDA graphs.
+"""Steps of PyTorch: ``out=``, a copied output, two buffers, CUDA graphs, and Torch-TensorRT.
 
 A model of one's own is a Python file that defines ``model``, called with the input. What takes no
 ``out=`` refuses the strategies that hand it one, in its own words.
@@ -11,9 +11,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dlprof.device.cuda import driver_devices
 from dlprof.inference.base import FRESH, Allocated, Steps, strategy
 from dlprof.inference.model import TORCH
-from dlprof.probes.base import ANY_DEVICE, ArraySpec, Import, Unsupported
+from dlprof.probes.base import ANY_DEVICE, CUDA, ArraySpec, Import, Unsupported
 from dlprof.probes.torch import Torch
 
 if TYPE_CHECKING:
@@ -88,8 +89,6 @@ class TorchSteps(Steps):
             )
 
     def check_strategy(self, name: str, device: str) -> None:
-        from dlprof.device.cuda import driver_devices
-
         if name == "cuda-graph" and device == "cpu":
             found = driver_devices()
             why = found if isinstance(found, str) else "the input is on the host"
@@ -130,3 +129,52 @@ def _count_cuda(run: Callable[[], object]) -> Allocated:
     torch.cuda.synchronize()
     after = seen()
     return Allocated(after[0] - before[0], after[1] - before[1], "torch.cuda.memory_stats")
+
+
+# Two engines: what is switched on in one must not be on where it is compared with. The last line
+# is what the context manager enable_pre_allocated_outputs does when it is entered.
+COMPILE = """\
+def compiled(module):
+    return torch_tensorrt.compile(
+        module,
+        ir="dynamo",
+        inputs=[
+            torch_tensorrt.Input(
+                min_shape={smallest}, opt_shape={shape}, max_shape={largest}, dtype=x.dtype
+            )
+        ],
+        min_block_size=1,
+    )
+
+
+model, ahead = compiled(model), compiled(model)
+torch_tensorrt.runtime.enable_pre_allocated_outputs(ahead).set_pre_allocated_output(True)"""
+
+
+class TorchTensorRTSteps(TorchSteps):
+    """Outputs that the runtime of Torch-TensorRT allocates ahead, on CUDA alone.
+
+    Written against its documentation
+    (https://docs.pytorch.org/TensorRT/tutorials/_rendered_examples/dynamo/pre_allocated_output_example.html);
+    not run on a GPU.
+    """
+
+    name = "torch_tensorrt"
+    aliases = ("torch-tensorrt", "tensorrt")
+    module = "torch_tensorrt"
+    distributions = ("torch-tensorrt",)
+    setup = f"{TorchSteps.setup}\nimport torch_tensorrt"
+    devices = CUDA
+    imports = (
+        strategy(FRESH, "y = model({x})", devices=CUDA),
+        strategy("ahead", "y = ahead({x})", devices=CUDA),
+    )
+
+    def load(self, spec: ArraySpec) -> str:
+        rows, *rest = spec.shape or (1,)
+        shapes = {
+            "smallest": (1, *rest),
+            "shape": (rows, *rest),
+            "largest": (max(2, rows), *rest),
+        }
+        return f"{super().load(spec)}\n{COMPILE.format(**shapes)}"

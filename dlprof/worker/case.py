@@ -41,7 +41,7 @@ from dlprof.worker.instruments import (
     trace,
     values,
 )
-from dlprof.worker.loading import Ways, WorkerState, ways_of
+from dlprof.worker.loading import Path, WorkerState, path_of
 from dlprof.worker.subject import SetupFailed, Subject, gpu_of, result_device
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
@@ -111,12 +111,12 @@ def load(state: WorkerState, requests: list[dict[str, Any]], answer: Answer) -> 
     """
     for request in requests:
         with contextlib.suppress(BaseException):
-            ways_of(state, request, answer)
+            path_of(state, request, answer)
 
 
 def check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
     """Import what a case needs and run the user's setup."""
-    ways_of(state, request, answer)
+    path_of(state, request, answer)
     return "ok", None
 
 
@@ -125,26 +125,26 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     spec = _spec(request)
     before = state.cases_before
     state.cases_before += 1  # also one that is refused warms what the next one uses
-    ways = ways_of(state, request, answer)
+    path = path_of(state, request, answer)
     if request.get("hold"):
         state.channel.hold(answer.identity)
-    import_ = ways.import_
+    import_ = path.import_
     if import_.layouts and spec.layout not in import_.layouts:
         made_for = ", ".join(import_.layouts)
         raise Unsupported(f"{import_.name} is for arrays of layout {made_for}, not {spec.layout}")
     if request["instruments"] == ["alignment"]:
-        return _alignment_alone(state, answer, ways, spec)
-    spec = _fitting(ways, request, spec)
+        return _alignment_alone(state, answer, path, spec)
+    spec = _fitting(path, request, spec)
     answer.stage("create")
     if "recipe" in request["instruments"]:
         # Before anything is made or converted: a case that dies of it needs its recipe most.
         answer.part(
             "recipe",
-            recipe.measure(ways.producer, ways.consumer, import_, spec, request.get("setup", "")),
+            recipe.measure(path.producer, path.consumer, import_, spec, request.get("setup", "")),
         )
-    if _forecast(ways, spec):
+    if _forecast(path, spec):
         before += 1  # the first call is none any more
-    subject = ways.subject(spec)
+    subject = path.subject(spec)
     answer.part("source", {"ns": subject.create_ns})
     answer.stage("first call")
     state.channel.begin()
@@ -159,7 +159,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         answer.stage("host_time")
         once = first_call.serves(first)
     del first
-    instruments = Instruments(subject, request, answer, ways, none)
+    instruments = Instruments(subject, request, answer, path, none)
     trouble = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
     if state.channel.forks:
         answer.failed("conversion", "it forks the process; each child was ended at once")
@@ -174,12 +174,12 @@ def measure_trip(state: WorkerState, request: dict[str, Any], answer: Answer) ->
     The stage ``there`` or ``back`` is the last where that way is what does not work.
     """
     spec = _spec(request)
-    ways = ways_of(state, request, answer)
-    ways_back = ways_of(state, request["back"], answer)
+    path = path_of(state, request, answer)
+    path_back = path_of(state, request["back"], answer)
     answer.stage("create")
     memory.check_room(spec)
-    there = ways.subject(spec)
-    back = ways_back.subject(ArraySpec(spec.shape, spec.dtype, "C", there.result_device))
+    there = path.subject(spec)
+    back = path_back.subject(ArraySpec(spec.shape, spec.dtype, "C", there.result_device))
     round_trip.go_once(there, back, answer.stage)
     answer.stage("round trip")
     gpu, _ = gpu_of(there)
@@ -193,20 +193,20 @@ def _spec(request: dict[str, Any]) -> ArraySpec:
     return ArraySpec(tuple(shape), dtype, layout, device)
 
 
-def _alignment_alone(state: WorkerState, answer: Answer, ways: Ways, spec: ArraySpec) -> Outcome:
+def _alignment_alone(state: WorkerState, answer: Answer, path: Path, spec: ArraySpec) -> Outcome:
     """The instrument that makes its own arrays, without one of the case."""
-    where = result_device(ways.consumer, ways.import_, spec)
-    if not ways.is_one_array and alignment.applies(ways.import_, where, spec):
+    where = result_device(path.consumer, path.import_, spec)
+    if not path.is_one_array and alignment.applies(path.import_, where, spec):
         answer.stage("alignment")
         state.channel.begin()
-        answer.part("alignment", alignment.look(spec, ways.subject))
+        answer.part("alignment", alignment.look(spec, path.subject))
     return "ok", None
 
 
-def _fitting(ways: Ways, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
+def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
     """The array to be measured: a smaller one for a diagnosis, if another can be made."""
     diagnosed = set(request["instruments"]) <= AT_ANY_SIZE
-    if not diagnosed or ways.is_one_array or spec.size_bytes <= request["largest_bytes"]:
+    if not diagnosed or path.is_one_array or spec.size_bytes <= request["largest_bytes"]:
         return spec
     return _of_bytes(spec, request["largest_bytes"])
 
@@ -215,7 +215,7 @@ def _of_bytes(spec: ArraySpec, size_bytes: int) -> ArraySpec:
     return replace(spec, shape=shape_of(size_bytes // DTYPES[spec.dtype], spec.layout))
 
 
-def _forecast(ways: Ways, spec: ArraySpec) -> bool:
+def _forecast(path: Path, spec: ArraySpec) -> bool:
     """Whether a small array had to be converted to know whether the large case fits.
 
     Raises :class:`~dlprof.worker.memory.TooLarge` where it does not.
@@ -224,13 +224,13 @@ def _forecast(ways: Ways, spec: ArraySpec) -> bool:
         return False
     small = _of_bytes(spec, peak_memory.SIZE_BYTES)
     if (
-        ways.is_one_array
+        path.is_one_array
         or spec.device != "cpu"
         or not memory.fits(memory.COPIES * small.size_bytes)
     ):
         memory.check_room(spec)
         return False
-    peak_memory.check_forecast(ways.subject(small), spec)
+    peak_memory.check_forecast(path.subject(small), spec)
     gc.collect()
     return True
 
@@ -261,10 +261,10 @@ class Instruments:
     """
 
     def __init__(
-        self, subject: Subject, request: dict[str, Any], answer: Answer, ways: Ways, none: str = ""
+        self, subject: Subject, request: dict[str, Any], answer: Answer, path: Path, none: str = ""
     ) -> None:
         self.subject = subject
-        self.ways = ways
+        self.path = path
         self.answer = answer
         self.wanted: list[str] = request["instruments"]
         self.budget_ns: int = request["budget_ns"]
@@ -341,7 +341,7 @@ class Instruments:
             "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer),
         }
         self._take("ordering", lambda: ordering.measure(self.subject, self.gpu))
-        self._take("alignment", lambda: alignment.measure(self.subject, self.ways.subject))
+        self._take("alignment", lambda: alignment.measure(self.subject, self.path.subject))
         for name, instrument in of_own_arrays.items():
             self._take(name, partial(self.where_it_works, instrument))
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
@@ -356,7 +356,7 @@ class Instruments:
         except Exception:
             if not self._refuses_unaligned():
                 raise
-        aligned = self.ways.subject(replace(self.subject.spec, layout="aligned"))
+        aligned = self.path.subject(replace(self.subject.spec, layout="aligned"))
         found = instrument(aligned)
         return {**found, "evidence": {**found["evidence"], "layout": "aligned"}}
 
@@ -364,7 +364,7 @@ class Instruments:
         spec = self.subject.spec
         if self.subject.is_one_array or (spec.layout, spec.device) != ("C", "cpu"):
             return False
-        looks = alignment.look(spec, self.ways.subject)["evidence"]
+        looks = alignment.look(spec, self.path.subject)["evidence"]
         aligned, sliced = (looks.get(place, {}).get("verdict") for place in alignment.PLACES)
         return aligned in ("view", "copy") and sliced == "refused"
 

@@ -151,7 +151,7 @@ class WorkerState:
         return self.probes[source, name]
 
 
-class Ways(NamedTuple):
+class Path(NamedTuple):
     """The path of a case, imported."""
 
     producer: Probe
@@ -171,7 +171,7 @@ class Ways(NamedTuple):
         )
 
 
-def ways_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Ways:
+def path_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Path:
     """What a request names, imported."""
     answer.stage("import")
     producer = state.probe(*request["producer"])
@@ -183,7 +183,7 @@ def ways_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Ways
     if key not in state.namespaces:
         state.namespaces[key] = namespace_for(producer, consumer, import_, setup, state.refused)
         gc.freeze()  # the frameworks' own objects would make every collection below slow
-    return Ways(producer, consumer, export, import_, state.namespaces[key])
+    return Path(producer, consumer, export, import_, state.namespaces[key])
 
 
 def _named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:

@@ -1,7 +1,4 @@
-"""The garbage collector, kept away from imports: what they make stays.
-
-The subject of a measurement: one case, made real in this interpreter.
-"""
+"""The subject of a measurement: one case, made real in this interpreter."""
 
 from __future__ import annotations
 
@@ -26,26 +23,6 @@ from dlprof.probes.base import (
 from dlprof.protocol.messages import words
 from dlprof.worker import memory
 from dlprof.worker.contract import FaultyProbe, check_code, check_text
-
-RARELY = 1_000_003
-"""Objects that are made before a collection: a number that nobody else sets."""
-
-
-@contextmanager
-def rarely_collected() -> Iterator[None]:
-    """Hardly a collection inside: TensorFlow 2.21 is imported in 2.1 s instead of 3.0 s so.
-
-    What is run inside may set or switch off the collector itself, and that is left as it is.
-    """
-    before = gc.get_threshold()
-    ours = (RARELY, *before[1:])
-    gc.set_threshold(*ours)
-    try:
-        yield
-    finally:
-        if gc.get_threshold() == ours:
-            gc.set_threshold(*before)
-
 
 Refused = dict[tuple[str, ...], ImportError]
 """Imports that failed, by the texts that were run until then."""
@@ -248,6 +225,26 @@ def namespace_for(
     except BaseException as fault:  # he may call sys.exit
         raise SetupFailed(f"the setup fails: {words(fault)}") from fault
     return namespace
+
+
+RARELY = 1_000_003
+"""Objects that are made before a collection: a number that nobody else sets."""
+
+
+@contextmanager
+def rarely_collected() -> Iterator[None]:
+    """Hardly a collection inside: TensorFlow 2.21 is imported in 2.1 s instead of 3.0 s so.
+
+    What is run inside may set or switch off the collector itself, and that is left as it is.
+    """
+    before = gc.get_threshold()
+    ours = (RARELY, *before[1:])
+    gc.set_threshold(*ours)
+    try:
+        yield
+    finally:
+        if gc.get_threshold() == ours:
+            gc.set_threshold(*before)
 
 
 def _run(texts: tuple[str, ...], namespace: dict[str, Any], refused: Refused | None) -> None:

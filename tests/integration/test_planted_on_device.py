@@ -14,10 +14,8 @@ import pytest
 
 from dlprof.api import Silent
 from dlprof.measuring.selftest import plants_for, run
-from dlprof.reports.selftest import render
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.selftest.faults import PLANTS as HOST_PLANTS
-from dlprof.session import model as sessions
 
 pytestmark = pytest.mark.integration
 
@@ -35,12 +33,6 @@ MEASURED = (
 )
 """One for each instrument, on one array: all of them run on the simulated device, in seconds."""
 CHOSEN = [plant for plant in PLANTS if plant.name in MEASURED]
-ORDER = {
-    "view": "stream-ordered",
-    "sync": "host-sync",
-    "race": "unordered",
-    "race-and-wait": "unordered",
-}
 
 
 @pytest.fixture(scope="module")
@@ -76,24 +68,6 @@ def test_a_fault_planted_on_the_device_is_found_by_its_rule(found, name):
 def test_a_control_on_the_device_is_not_blamed(found, name):
     outcome = outcome_of(found, name)
     assert (outcome.false_alarms, outcome.unmeasured) == ((), False), outcome
-
-
-@pytest.mark.parametrize(("name", "verdict"), ORDER.items())
-def test_the_order_of_a_way_is_told(found, folder, name, verdict):
-    plant = outcome_of(found, name).plant
-    (result,) = (
-        result
-        for path in folder.glob("*.json")
-        for result in sessions.load(path).results
-        if (result.case.consumer, result.case.import_) == (plant.consumer, plant.ways[0])
-    )
-    assert result.ordering.verdict == verdict, result.ordering.evidence
-
-
-def test_the_table_has_a_line_for_each(found):
-    lines = render(found).splitlines()
-    assert lines[0] == "On a GPU, where queues are streams:"
-    assert [line.split()[0] for line in lines[2 : 2 + len(CHOSEN)]] == [p.name for p in CHOSEN]
 
 
 @pytest.mark.usefixtures("_device_of_threads")

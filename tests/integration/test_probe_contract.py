@@ -20,10 +20,10 @@ from dlprof.probes.base import (
     Probe,
     Protocol,
     Unsupported,
-    written,
 )
 from dlprof.worker import inspect
-from dlprof.worker.subject import check_source, compile_call, compose, namespace_for, wait_text
+from dlprof.worker.contract import check_probe
+from dlprof.worker.subject import check_source, compile_call, compose, namespace_for
 
 pytestmark = [
     pytest.mark.integration,
@@ -89,14 +89,6 @@ def expected(spec: ArraySpec, first: int = 0):
         bits = f"uint{8 * DTYPES[spec.dtype]}"
         return values.astype(getattr(ml_dtypes, spec.dtype)).view(bits)
     return values.astype(spec.dtype)
-
-
-@every_probe
-@pytest.mark.parametrize("device", ANY_DEVICE)
-def test_the_plain_array_can_be_made(kind, device):
-    probe = usable(kind, device)
-    spec = ArraySpec((4, 8), "float32", "C", device)
-    assert (probe.to_numpy(make(probe, spec)) == expected(spec)).all()
 
 
 @every_probe
@@ -234,35 +226,13 @@ def test_what_the_framework_says_of_a_device_is_a_number_or_nothing(kind, device
 
 
 @every_probe
-def test_ways_out_have_names_of_their_own(kind):
-    names = [export.name for export in kind.exports]
-    assert len(names) == len(set(names))
-
-
-@every_probe
-def test_ways_in_have_names_of_their_own(kind):
-    names = [import_.name for import_ in kind.imports]
-    assert len(names) == len(set(names))
+def test_what_a_probe_declares_can_be_used(kind):
+    check_probe(kind)
 
 
 def test_no_two_probes_answer_to_the_same_name():
     names = [name for kind in BUILTIN for name in (kind.name, *kind.aliases)]
     assert len(names) == len(set(names))
-
-
-@every_probe
-def test_every_way_is_an_expression_of_the_array(kind):
-    for way in (*kind.exports, *kind.imports):
-        assert "{x}" in way.code, way.name
-        compile(written(way.code, "x", "float32", (4, 8)), way.name, "eval")
-
-
-@every_probe
-def test_every_way_exists_on_known_devices(kind):
-    for way in (*kind.exports, *kind.imports):
-        assert way.devices, way.name
-        assert set(way.devices) <= set(ANY_DEVICE), way.name
-        assert way.promise in (None, "copy", "view"), way.name
 
 
 @every_probe
@@ -324,13 +294,6 @@ def test_every_path_on_the_host_runs_or_is_refused_in_words(kind, consumer_kind)
         if import_.returns_array:
             # Some ways lose the shape (torch.asarray of a buffer): that is for a measure to tell.
             assert consumer.to_numpy(result).shape == consumer.shape(result), code
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-@pytest.mark.parametrize("kind", BUILTIN, ids=lambda kind: kind.name)
-def test_what_is_waited_for_on_any_device_is_an_expression_that_the_worker_takes(kind, device):
-    if device in kind.devices:
-        assert wait_text(kind(), device) == kind().wait(device)
 
 
 @every_probe

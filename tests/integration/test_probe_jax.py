@@ -36,12 +36,6 @@ def test_bfloat16_is_read_as_its_bits():
     assert Jax().to_numpy(x)[0, :3].tolist() == [0, 0x3F80, 0x4000]
 
 
-def test_an_aligned_array_is_what_was_asked_for():
-    spec, namespace = namespace_with(layout="aligned")
-    check_source(Jax(), spec, namespace["x"])
-    assert Jax().pointer(namespace["x"]) % 64 == 0
-
-
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "complex128"])
 def test_an_array_that_jax_narrows_is_refused_under_its_wide_name(dtype):
     if jax.config.jax_enable_x64:
@@ -51,39 +45,8 @@ def test_an_array_that_jax_narrows_is_refused_under_its_wide_name(dtype):
         check_source(Jax(), spec, namespace["x"])
 
 
-@pytest.mark.parametrize("layout", ["F", "strided", "reversed", "broadcast"])
-def test_strides_are_refused(layout):
-    with pytest.raises(Unsupported, match="no strided arrays"):
-        Jax().create(ArraySpec((4, 8), "float32", layout))
-
-
-def test_a_readonly_array_is_refused_since_all_are():
-    with pytest.raises(Unsupported, match="use layout C"):
-        Jax().create(ArraySpec((4, 8), "float32", "readonly"))
-
-
-def test_arrays_cannot_be_written():
-    x = namespace_with()[1]["x"]
-    assert Jax().write(x, 1) is NotImplemented
-    assert Jax().writable(x) is False
-
-
-def test_each_array_has_memory_of_its_own():
-    spec, namespace = namespace_with()
-    first = namespace["x"]
-    exec(Jax().create(spec), namespace)
-    assert Jax().pointer(first) != Jax().pointer(namespace["x"])
-
-
 def test_an_array_stays_on_the_device_it_was_made_for():
     assert namespace_with()[1]["x"].committed
-
-
-def test_a_missing_gpu_is_told_in_the_words_of_jax():
-    if jax.default_backend() != "cpu":
-        pytest.skip("there is an accelerator")
-    with pytest.raises(RuntimeError, match="cuda"):
-        Jax().ready("cuda")
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "bfloat16", "float32", "complex64"])

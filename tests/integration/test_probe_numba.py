@@ -68,11 +68,6 @@ def test_an_argument_comes_back_as_a_view(layout):
     assert NUMBA.pointer(subject.convert()) == NUMPY.pointer(subject.source)
 
 
-def test_a_read_only_argument_stays_read_only():
-    subject = case(NUMPY, "ndarray", NUMBA, "argument", replace(SPEC, layout="readonly"))
-    assert NUMBA.writable(subject.convert()) is False
-
-
 def test_a_foreign_array_is_refused_by_numba_itself():
     torch = pytest.importorskip("torch")
     import numba
@@ -83,55 +78,15 @@ def test_a_foreign_array_is_refused_by_numba_itself():
         subject.convert()
 
 
-def test_numpy_takes_the_array_over_by_dlpack():
-    subject = case(NUMBA, "dlpack", NUMPY, "from_dlpack")
-    assert NUMPY.pointer(subject.convert()) == NUMBA.pointer(subject.source)
-
-
-def test_a_write_shows():
-    array = from_numba(SPEC)
-    NUMBA.write(array, 3)
-    assert set(NUMBA.to_numpy(array).flat) == {3.0}
-
-
-def test_a_read_only_array_cannot_be_written():
-    assert NUMBA.write(from_numba(replace(SPEC, layout="readonly")), 3) is NotImplemented
-
-
 def test_a_scalar_can_be_written():
     array = from_numba(replace(SPEC, shape=()))
     NUMBA.write(array, 3)
     assert array == 3
 
 
-def test_the_small_operation_runs():
-    subject = case(NUMPY, "ndarray", NUMBA, "argument")
-    names = {**subject.namespace, "y": subject.convert()}
-    added = eval(NUMBA.use("cpu").format(x="y"), names)
-    assert added.tolist() == (subject.source + 1).tolist()
-
-
-def test_nothing_can_be_queued_on_the_host():
-    assert NUMBA.enqueue(SPEC) is None
-    assert NUMBA.current_stream("cpu") is None
-
-
 @pytest.mark.parametrize("import_", NUMBA.imports, ids=lambda one: one.name)
 def test_setting_up_an_import_needs_no_gpu(import_):
     assert "numba" in namespace_for(NUMPY, NUMBA, import_)
-
-
-@pytest.mark.parametrize("layout", sorted(set(LAYOUTS) - {"readonly"}))
-@pytest.mark.parametrize("shape", [(16,), (4, 6), (2, 3, 4)])
-def test_the_text_for_a_device_array_compiles(layout, shape):
-    spec = ArraySpec(shape, "float16", layout, "cuda")
-    assert compile(NUMBA.create(spec), "<create>", "exec")
-    assert compile(NUMBA.enqueue(spec), "<enqueue>", "exec")
-
-
-def test_there_are_no_read_only_device_arrays():
-    with pytest.raises(Unsupported, match="read-only"):
-        NUMBA.create(ArraySpec((4,), "float32", "readonly", "cuda"))
 
 
 def test_device_arrays_have_the_interfaces_that_the_probe_declares():

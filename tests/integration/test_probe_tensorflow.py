@@ -6,14 +6,12 @@ import ctypes
 
 import pytest
 
-from dlprof.probes.base import ArraySpec, Unsupported
+from dlprof.probes.base import ArraySpec
 from dlprof.probes.tensorflow import TensorFlow
-from dlprof.worker.subject import check_source
 
 pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
 
 tf = pytest.importorskip("tensorflow")
-np = pytest.importorskip("numpy")
 
 
 @pytest.fixture
@@ -41,11 +39,6 @@ def test_to_numpy_shows_memory_as_it_is_now():
     assert not probe.to_numpy(x).any()
 
 
-def test_the_pointer_is_that_of_the_view_tensorflow_gives():
-    x = namespace_with()[1]["x"]
-    assert TensorFlow().pointer(x) == np.asarray(memoryview(x)).ctypes.data
-
-
 def test_a_tensor_of_a_dtype_without_dlpack_has_no_pointer():
     x = namespace_with("float8_e5m2")[1]["x"]
     assert TensorFlow().pointer(x) is None
@@ -54,36 +47,6 @@ def test_a_tensor_of_a_dtype_without_dlpack_has_no_pointer():
 def test_bfloat16_is_read_as_its_bits():
     x = namespace_with("bfloat16")[1]["x"]
     assert TensorFlow().to_numpy(x)[0, :3].tolist() == [0, 0x3F80, 0x4000]
-
-
-def test_an_aligned_tensor_is_what_was_asked_for():
-    spec, namespace = namespace_with(layout="aligned")
-    check_source(TensorFlow(), spec, namespace["x"])
-    assert TensorFlow().pointer(namespace["x"]) % 64 == 0
-
-
-@pytest.mark.parametrize("layout", ["F", "strided", "reversed", "broadcast"])
-def test_strides_are_refused(layout):
-    with pytest.raises(Unsupported, match="no strided tensors"):
-        TensorFlow().create(ArraySpec((4, 8), "float32", layout))
-
-
-def test_a_readonly_tensor_is_refused_since_all_are():
-    with pytest.raises(Unsupported, match="use layout C"):
-        TensorFlow().create(ArraySpec((4, 8), "float32", "readonly"))
-
-
-def test_tensors_cannot_be_written():
-    x = namespace_with()[1]["x"]
-    assert TensorFlow().write(x, 1) is NotImplemented
-    assert TensorFlow().writable(x) is False
-
-
-def test_a_missing_gpu_is_told_in_words():
-    if tf.config.list_physical_devices("GPU"):
-        pytest.skip("there is a GPU")
-    with pytest.raises(Unsupported, match="TensorFlow sees no GPU"):
-        TensorFlow().ready("cuda")
 
 
 def test_nothing_is_queued_or_waited_for_where_operations_run_at_once():

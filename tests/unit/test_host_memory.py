@@ -35,19 +35,6 @@ def test_what_malloc_hands_out_is_counted_to_the_byte_but_for_its_headers(size_b
     assert malloc_bytes() - before < 16384
 
 
-def test_memory_that_is_handed_out_again_is_counted_although_nothing_becomes_resident():
-    malloc_bytes = memory.malloc_meter()
-    if malloc_bytes is None:
-        pytest.skip("the C library has no mallinfo2")
-    freed = [numpy.ones(BLOCK_BYTES, "uint8") for _ in range(100)]
-    kept_on_top = numpy.ones(BLOCK_BYTES, "uint8")  # malloc gives the top of its heap back
-    del freed
-    before = malloc_bytes()
-    block = numpy.ones(BLOCK_BYTES, "uint8")
-    assert malloc_bytes() - before >= BLOCK_BYTES
-    del block, kept_on_top
-
-
 def test_a_c_library_without_mallinfo2_has_no_meter(monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
     assert memory.malloc_meter() is None

@@ -10,7 +10,7 @@ from dlprof.probes.numpy import NumPy
 from dlprof.protocol.own_code import OwnCode, Side
 from dlprof.worker import memory
 from dlprof.worker.instruments import early_write, fresh_source, lifetime
-from dlprof.worker.loading import Ways, own_probes
+from dlprof.worker.loading import Path, own_probes
 from dlprof.worker.memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import lies_within
 
@@ -62,8 +62,8 @@ def own(setup, import_):
     namespace = {}
     exec(code.setup, namespace)
     x = namespace["x"]
-    ways = Ways(probe, probe, probe.exports[0], probe.imports[0], namespace)
-    return ways.subject(ArraySpec(x.shape, str(x.dtype), "C"))
+    path = Path(probe, probe, probe.exports[0], probe.imports[0], namespace)
+    return path.subject(ArraySpec(x.shape, str(x.dtype), "C"))
 
 
 BACKWARDS = ["{x}[..., ::-1]", "{x}[::-1]", "{x}[1:]", "numpy.flip({x})"]

@@ -36,20 +36,6 @@ def test_what_a_probe_refuses_to_say_is_left_out(error):
     assert "use" not in measured(Silent())["source"]
 
 
-@pytest.mark.parametrize("rubbish", [5, b"x + 1", ["x"]])
-def test_what_is_no_text_is_left_out(rubbish):
-    class Rubbish(NumPy):
-        def use(self, device):
-            return rubbish
-
-        def create(self, spec):
-            return rubbish
-
-    found = measured(Rubbish())
-    assert "use" not in found["source"]
-    assert found["create"] == {}
-
-
 @pytest.mark.parametrize("layout", recipe.CONTIGUOUS)
 def test_an_array_without_gaps_is_told_at_every_alignment(layout):
     spec = ArraySpec((4, 8), "float32", layout)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from builders import make_subject
 
 from dlprof.probes.numpy import NumPy
+from dlprof.worker import subject
 
 pytestmark = pytest.mark.unit
 
@@ -53,3 +56,23 @@ def test_a_result_of_which_nobody_knows_where_it_is_is_where_it_was_declared(whe
 
     subject = make_subject(consumer=Odd())
     assert subject.placed(subject.convert()) is subject
+
+
+@pytest.fixture(autouse=True)
+def as_it_was():
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+
+
+def test_collections_are_rare_inside_and_as_before_outside():
+    before = gc.get_threshold()
+    with subject.rarely_collected():
+        assert gc.get_threshold()[0] == subject.RARELY
+    assert gc.get_threshold() == before
+
+
+def test_what_an_import_sets_itself_stays():
+    with subject.rarely_collected():
+        gc.set_threshold(5000, 20, 20)
+    assert gc.get_threshold() == (5000, 20, 20)

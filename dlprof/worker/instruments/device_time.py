@@ -50,7 +50,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Bench:
+class EventTimer:
     """A stream of a device with two events on it; ``cold`` drives the L2 cache out first."""
 
     gpu: Gpu
@@ -88,16 +88,16 @@ def measure(
     """
     if stream_handle is None:
         return _unknown(NO_STREAM)
-    bench = Bench(gpu, stream_handle, gpu.event(), gpu.event())
+    timer = EventTimer(gpu, stream_handle, gpu.event(), gpu.event())
     subject.convert()  # the first call may load code, which waits for the device
-    spin_ns, sample, why_not = _outlast(bench, subject.convert)
+    spin_ns, sample, why_not = _outlast(timer, subject.convert)
     if why_not is not None:
         return _unknown(why_not, spin_ns, sample.host_ns)
-    series = _series(bench, subject.convert, spin_ns, round(budget_s * 1e9))
+    series = _series(timer, subject.convert, spin_ns, round(budget_s * 1e9))
     if min(len(samples) for samples in series.values()) < MIN_SAMPLES:
         return _unknown(SLOW, spin_ns, sample.host_ns)
     empty = {
-        name: [bench.run(_nothing, spin_ns, cold=name == "cold").device_ns for _ in samples]
+        name: [timer.run(_nothing, spin_ns, cold=name == "cold").device_ns for _ in samples]
         for name, samples in (("warm", range(MIN_SAMPLES)), ("cold", range(MIN_SAMPLES)))
     }
     spread_ns = max(max(pairs) - min(pairs) for pairs in empty.values())
@@ -115,7 +115,7 @@ def _nothing() -> None:
     """Stand for the conversion between the events of an empty pair."""
 
 
-def _outlast(bench: Bench, call: Call) -> tuple[int, Sample, str | None]:
+def _outlast(timer: EventTimer, call: Call) -> tuple[int, Sample, str | None]:
     """Find a spin that outlasts the queueing of ``call``; the third is the reason if none does.
 
     A call that waits on the stream takes as long as the spin, for every length of it.
@@ -123,7 +123,7 @@ def _outlast(bench: Bench, call: Call) -> tuple[int, Sample, str | None]:
     spin_ns = SHORTEST_SPIN_NS
     waited = True
     for _ in range(ATTEMPTS):
-        sample = bench.run(call, spin_ns, cold=False)
+        sample = timer.run(call, spin_ns, cold=False)
         if sample.gapless:
             outlasting_ns = max(SHORTEST_SPIN_NS, HEADROOM * sample.host_ns)
             return min(outlasting_ns, LONGEST_SPIN_NS), sample, None
@@ -133,16 +133,16 @@ def _outlast(bench: Bench, call: Call) -> tuple[int, Sample, str | None]:
     return tried_ns, sample, WAITS if waited else SLOW
 
 
-def _series(bench: Bench, call: Call, spin_ns: int, budget_ns: int) -> dict[str, list[Sample]]:
+def _series(timer: EventTimer, call: Call, spin_ns: int, budget_ns: int) -> dict[str, list[Sample]]:
     """Take gapless samples, warm and cold in turn, so that a drift touches both alike."""
     warm: list[Sample] = []
     cold: list[Sample] = []
-    began = bench.gpu.host_ns()
+    began = timer.gpu.host_ns()
     for number in range(MAX_SAMPLES):
-        if number >= MIN_SAMPLES and bench.gpu.host_ns() - began > budget_ns:
+        if number >= MIN_SAMPLES and timer.gpu.host_ns() - began > budget_ns:
             break
-        warm.append(bench.run(call, spin_ns, cold=False))
-        cold.append(bench.run(call, spin_ns, cold=True))
+        warm.append(timer.run(call, spin_ns, cold=False))
+        cold.append(timer.run(call, spin_ns, cold=True))
     return {"warm": _gapless(warm), "cold": _gapless(cold)}
 
 

@@ -3,7 +3,7 @@
 Proof: a view shows a later write, a copy does not. Both directions are tried: one bit is flipped at
 the array's address and put back (frameworks refuse to write immutable arrays, memory does not);
 where there is no address, the framework's own in-place write is used. The same address is the
-second witness. Where the addresses differ and are near, the result may be a view that begins
+second proof. Where the addresses differ and are near, the result may be a view that begins
 elsewhere in the same memory (backwards, or at an offset): there all elements are watched and not
 the first alone. Memory that is read-only, a file's or shared with other processes is not written:
 there the same address is the proof. It cannot tell for an array without elements, or where neither
@@ -56,7 +56,7 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
 
 
 def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
-    """The verdict that three witnesses allow, and why if it is ``unknown``."""
+    """The verdict that address and writes allow, and why if it is ``unknown``."""
     writes = [
         evidence[key]
         for key in ("source_write_shows", "result_write_shows")
@@ -74,7 +74,7 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
     if all(writes):
         # Memory mapped twice, or an address that belongs to something else; the write is proof.
         return "view", "different addresses, but writes show on both sides"
-    return "unknown", f"the witnesses disagree: {evidence}"
+    return "unknown", f"address and writes contradict each other: {evidence}"
 
 
 class _Side:
