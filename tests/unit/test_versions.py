@@ -10,7 +10,7 @@ from repro_builders import finding_of, session_of
 
 from dlprof.analysis.versions import libraries_of, used
 from dlprof.evidence.repro import reproducer
-from dlprof.evidence.ticket import surroundings
+from dlprof.evidence.ticket import text
 from dlprof.probes.base import Probe
 from dlprof.probes.jax import Jax
 from dlprof.reports.circumstances import packages
@@ -58,11 +58,11 @@ def test_a_library_is_told_in_terminal_page_ticket_and_reproducer(session):
     header = make_header(environment=KNOWN, request={"pairs": [["numpy", "numpy"]]})
     assert "worker 1.5" in packages(header)
     assert "worker 1.5" in environment.versions(session)
-    assert "worker 1.5" in surroundings.environment(session, session.results)
-    text = reproducer(session, finding_of("DLP018")).text
-    assert "worker 1.5" in text.replace("\n", " ")
-    assert '"worker", importlib.metadata.version("worker")' in " ".join(text.split())
-    assert "import importlib.metadata\n" in text
+    assert "worker 1.5" in text.environment(session, session.results)
+    script = reproducer(session, finding_of("DLP018")).text
+    assert "worker 1.5" in script.replace("\n", " ")
+    assert '"worker", importlib.metadata.version("worker")' in " ".join(script.split())
+    assert "import importlib.metadata\n" in script
 
 
 def test_a_name_that_is_no_distributions_is_not_written_into_a_script(session):
