@@ -21,7 +21,7 @@ def repro(
 ) -> None:
     """Print one Python file that shows a finding without dlprof.
 
-    It exits with 1 if the problem is there, 0 if it is gone, 125 if it cannot tell: for git bisect.
+    Its exit code: 0 the problem is gone, 1 it is there, 2 it cannot tell.
     """
     from dlprof.cli.distinct import check_distinct, check_no_session
     from dlprof.cli.finding import choose, listed

@@ -82,7 +82,7 @@ def test_the_reproducer_and_what_it_printed_stand_there():
             "(stopped after it had written 1",
         ),
         (
-            Ran(125, "no module"),
+            Ran(2, "no module"),
             "Not reproduced.** Run in the interpreter that was measured, the script could not tell",
         ),
         (Ran(None, ""), "Not reproduced.** The script did not come to an answer (no end within"),

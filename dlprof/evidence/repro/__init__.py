@@ -1,8 +1,8 @@
 """One finding as one Python file that shows it by itself, for whoever has the frameworks.
 
 The file needs the frameworks of its case and the standard library. It ends with exit code 1 where
-the problem is there, 0 where it is gone and 125 where it cannot tell, so that ``git bisect run``
-can use it. Each module has one kind of effect; :mod:`.effects` says which rule shows by which.
+the problem is there, 0 where it is gone and 2 where it cannot tell. Each module has one kind of
+effect; :mod:`.effects` says which rule shows by which.
 All of it is a pure function of a session: nothing is run or imported.
 """
 

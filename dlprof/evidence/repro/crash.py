@@ -78,7 +78,7 @@ def in_child(symptom: str, child: str, run: str = "", imports: tuple[str, ...] =
     body = block(
         run or _started(LIMIT_S),
         'print("the process that converted ended with exit code", child.returncode)',
-        "if child.returncode == 125:\n    sys.exit(125)",
+        "if child.returncode == 2:\n    sys.exit(2)",
         "return child.returncode != 0",
     )
     return Effect(symptom, body, ("import subprocess", *imports), child)

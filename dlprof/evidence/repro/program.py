@@ -31,14 +31,14 @@ HEAD = '''\
 {details}
 """
 '''
-EXITS = "Exits with 1 if the problem is there, with 0 if it is gone, with 125 if it cannot tell."
+EXITS = "Exit code: 0 the problem is gone, 1 it is there, 2 it cannot tell."
 TAIL = """\
 if __name__ == "__main__":
     try:
         found = {call}
     except Exception as error:
         print(f"cannot tell: {{type(error).__name__}}: {{error}}")
-        sys.exit(125)  # git bisect skips what cannot be told
+        sys.exit(2)
     {say}print("the problem is there" if found else "the problem is gone")
     sys.exit(1 if found else 0)
 """

@@ -20,7 +20,7 @@ MOST_OUTPUT = 6000
 END = 1000
 """Characters of the end that stay at most where the middle is cut out: the answer stands there."""
 ANSWERS = {0: "the problem is gone", 1: "the problem is there"}
-MEANINGS = {0: "gone", 1: "there", 125: "cannot tell"}
+MEANINGS = {0: "gone", 1: "there", 2: "cannot tell"}
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
 """What a framework says of itself is no output of the script."""
 

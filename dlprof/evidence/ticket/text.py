@@ -30,16 +30,13 @@ LONGEST_TITLE = 300
 
 NEWLINE = "\n"
 
-HOW_TO_RUN = (
-    "Save it as `reproducer.py` and run it; it needs the frameworks and nothing else."
-    " `git bisect run python reproducer.py` finds the commit that changed it."
-)
+HOW_TO_RUN = "Save it as `reproducer.py` and run it; it needs the frameworks and nothing else."
 NOT_RUN = "**The reproducer was not run**: {why}."
 SHOWN = "It was run {where}, and shows the problem (exit code 1):"
 ENDINGS = {
     "gone": "**Not reproduced.** When it was run {where}, the script did not show the problem"
     " (exit code 0). What stands below was measured by dlprof alone:",
-    "cannot tell": "**Not reproduced.** Run {where}, the script could not tell (exit code 125):",
+    "cannot tell": "**Not reproduced.** Run {where}, the script could not tell (exit code 2):",
 }
 
 
