@@ -13,24 +13,24 @@ from dlprof.text.clean import clean
 NONE = "There are no findings in this session, and so there is nothing to {do}.\n"
 
 
-def choose(session: Session, word: str | None) -> tuple[int, FindingRecord]:
-    """The finding and its number, from 1; the worst one without a word.
+def choose(session: Session, word: str | None) -> FindingRecord:
+    """The finding that a word names; the worst one without a word.
 
     Raises :class:`UsageError` where there is none of this number or rule.
     """
     found = session.findings
     if word is None:
-        return 1, found[0]
+        return found[0]
     if word.isascii() and word.isdigit():
         number = int(word[:9])
         if not 1 <= number <= len(found):
             raise UsageError(f"there is no finding {clean(word, 20)}: {_known(found)}")
-        return number, found[number - 1]
+        return found[number - 1]
     rules = {name.lower(): rule.id for rule in RULES for name in (rule.id, rule.name)}
     rule = rules.get(word.lower())
-    for number, finding in enumerate(found, 1):
+    for finding in found:
         if finding.rule == rule:
-            return number, finding
+            return finding
     what = "finds nothing in this session" if rule else "is neither a number nor a rule"
     raise UsageError(f"{clean(word, 40)!r} {what}: {_known(found)}")
 

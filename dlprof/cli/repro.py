@@ -27,7 +27,7 @@ def repro(
     from dlprof.cli.finding import choose, listed
     from dlprof.cli.show import say, width, write
     from dlprof.errors import UsageError
-    from dlprof.evidence.repro import reproducer
+    from dlprof.evidence.reproducer import reproducer
     from dlprof.rules.judging import judged
     from dlprof.session import model as sessions
 
@@ -40,5 +40,4 @@ def repro(
             raise UsageError("-o writes the script of one finding: name it, such as 1")
         say(listed(found, width()))
         return
-    _, chosen = choose(found, finding)
-    write(output, reproducer(found, chosen).text)
+    write(output, reproducer(found, choose(found, finding)).text)

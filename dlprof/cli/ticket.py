@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -40,9 +41,8 @@ def ticket(
     from dlprof.cli.distinct import check_distinct, check_no_session
     from dlprof.cli.finding import NONE, choose
     from dlprof.cli.show import say, write
-    from dlprof.evidence.redact import Redactor, surroundings
-    from dlprof.evidence.ticket.markdown import publishing
-    from dlprof.evidence.ticket.write import written
+    from dlprof.evidence.redaction import Markdown, Redactor, surroundings
+    from dlprof.evidence.ticket import written
     from dlprof.measuring.measuring import state_folder
     from dlprof.rules.judging import judged
     from dlprof.session import model as sessions
@@ -55,14 +55,12 @@ def ticket(
     if not found.findings and finding is None:
         say(NONE.format(do="report"))
         return
-    number, chosen = choose(found, finding)
+    chosen = choose(found, finding)
     ours = is_ours(session, state_folder())
-    redactor = Redactor(surroundings())
+    redactor = Redactor(surroundings(os.environ))
     named = options.interpreter(python) if python is not None else None
     if sys.stderr.isatty() and (run or (run is None and ours)):
         typer.echo("running the reproducer; this may take some minutes", err=True)
-    with publishing(redactor):
-        text = written(found, number, chosen, ours, run, named)
-    write(output, text)
+    write(output, written(found, chosen, ours, run, named, Markdown(redactor)))
     for line in redactor.report() if private else ():
         typer.echo(line, err=True)

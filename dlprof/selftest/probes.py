@@ -147,7 +147,9 @@ class OnDevice(Synthetic):
         return "{x}.used()"
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
+        own_stream = f"{self.own}.on({self.own}.gpu.new_stream(blocking=False))"
         return {
+            **({"own_stream": own_stream} if self.stream == "any" else {}),
             "values": "{x}.get()",
             "address": "{x}.address",
             "shape": "{x}.shape",

@@ -14,7 +14,7 @@ import pytest
 
 import dlprof
 from dlprof.api import Silent
-from dlprof.evidence.repro import reproducer
+from dlprof.evidence.reproducer import reproducer
 from dlprof.measuring.selftest import run
 from dlprof.selftest.faults import PLANTS
 from dlprof.session import model as sessions
@@ -168,8 +168,9 @@ def test_a_reproducer_says_that_the_fault_is_gone(found, tmp_path, plant):
     assert (code, output.splitlines()[-1]) == (0, "the problem is gone"), output
 
 
-@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.name)
-def test_a_reproducer_that_lacks_a_framework_cannot_tell(found, tmp_path, plant):
+@pytest.mark.parametrize("name", ["broken-promise", "crash"])
+def test_a_reproducer_that_lacks_a_framework_cannot_tell(found, tmp_path, name):
+    (plant,) = (plant for plant in FAULTS if plant.name == name)
     text = script_for(found, plant).replace("import numpy\n", "import numpy_is_not_here\n")
     code, output = ended(text, tmp_path)
     assert code == 2, output

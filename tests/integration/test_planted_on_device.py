@@ -7,15 +7,18 @@ question for ``tests/cuda``.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from dlprof.api import Silent
+from dlprof.evidence.reproducer import reproducer
 from dlprof.measuring.selftest import plants_for, run
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.selftest.faults import PLANTS as HOST_PLANTS
+from dlprof.session import model as sessions
 
 pytestmark = pytest.mark.integration
 
@@ -68,6 +71,28 @@ def test_a_fault_planted_on_the_device_is_found_by_its_rule(found, name):
 def test_a_control_on_the_device_is_not_blamed(found, name):
     outcome = outcome_of(found, name)
     assert (outcome.false_alarms, outcome.unmeasured) == ((), False), outcome
+
+
+@pytest.mark.usefixtures("_device_of_threads")
+@pytest.mark.parametrize(("name", "innocent"), [("sync", "view"), ("race", "view")])
+def test_a_reproducer_shows_a_wait_and_a_race_on_the_device(
+    found, folder, tmp_path, name, innocent
+):
+    plant = outcome_of(found, name).plant
+    script = tmp_path / "reproducer.py"
+    (text,) = (
+        reproducer(session, finding).text
+        for session in map(sessions.load, folder.glob("*.json"))
+        for finding in session.findings
+        if finding.rule == plant.rule
+        and session.results[finding.results[0]].case.consumer == plant.consumer
+    )
+    for code, way in ((1, plant.ways[0]), (0, innocent)):
+        script.write_text(text.replace(f".{plant.ways[0]}(", f".{way}("))
+        done = subprocess.run(
+            [sys.executable, script], capture_output=True, text=True, timeout=200, check=False
+        )
+        assert done.returncode == code, done.stdout + done.stderr
 
 
 @pytest.mark.usefixtures("_device_of_threads")

@@ -22,7 +22,8 @@ from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import parse
 from dlprof.compare.outcome import outcome
 from dlprof.errors import DlprofError
-from dlprof.evidence.ticket import write as writing
+from dlprof.evidence.redaction import Markdown
+from dlprof.evidence.ticket import written
 from dlprof.reports import comparison, comparison_json, delimited, markdown, notebook, parquet
 from dlprof.reports.frame import to_frame
 from dlprof.reports.html import page
@@ -171,8 +172,8 @@ def use(session):
     parquet.write(io.BytesIO(), session, session.results)
     to_frame(session)
     shown(listed(session, 80))
-    for number, finding in enumerate(session.findings[:3], 1):
-        shown(writing.written(session, number, finding, ours=True, wanted=False, python=None))
+    for finding in session.findings[:3]:
+        shown(written(session, finding, True, False, None, Markdown(str)))
     shown("".join(sessions.chunks(session, session.results)))
 
 

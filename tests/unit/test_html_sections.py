@@ -117,7 +117,7 @@ def test_a_card_has_claim_evidence_advice_and_a_command():
     (card,) = cards.cards(session, entries(session))
     assert (card.number, card.severity, card.rule) == (1, "warning", "DLP012")
     assert card.advice.startswith("<code>numpy.from_dlpack(x)</code> is a view too")
-    assert "costs about the same" in card.expected
+    assert "cost about the same" in card.expected
     assert ("what it costs per call", "900 us") in card.evidence
     assert [one.entry.index for one in card.cases] == [1]
     assert card.against.entry.index == 0

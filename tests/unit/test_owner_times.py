@@ -8,7 +8,6 @@ from html_builders import alone
 from rule_builders import path, varying, verdict
 
 from dlprof.analysis.owner_times import by_process, owner_times_text
-from dlprof.evidence.ticket.measured import measured
 from dlprof.reports.html.cards import cards
 from dlprof.reports.html.entry import entries
 from dlprof.rules.witness import witnesses
@@ -54,10 +53,9 @@ def test_a_process_without_a_time_is_told_without():
     assert by_process(found) == [("copy", 44e3), ("view", None), ("view", None)]
 
 
-def test_ticket_and_card_tell_both_times_and_each_process_its_own():
+def test_a_card_tells_both_times_and_each_process_its_own():
     session = alone(differing())
     (finding,) = (one for one in session.findings if one.rule == "DLP018")
-    assert TEXT in measured(session.results, None, session)
     assert cards(session, entries(session))[0].cases[0].owner == f"varies: {TEXT}"
     told = witnesses(finding, session.results)
     assert told[0].startswith("process 1 of 3: a copy")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.cli.typed import typed
-from dlprof.evidence.redact import Redactor, Surroundings
+from dlprof.evidence.redaction import Redactor, Surroundings
 from dlprof.reports import command
 
 pytestmark = pytest.mark.unit

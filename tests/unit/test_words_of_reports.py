@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import pytest
 from builders import make_result, make_session
-from repro_builders import finding_of, session_of
 from rule_builders import verdict
 
 from dlprof.claims.claim import are_copies, are_safe, are_views
-from dlprof.evidence.ticket.expected import expected
-from dlprof.evidence.ticket.measured import how_sure
 from dlprof.reports import markdown, notebook, placement
 from dlprof.reports.html import pair_map
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.terminal import render
-from dlprof.rules import RULES
 from dlprof.session.model import Share
 
 pytestmark = pytest.mark.unit
 
 PLACES = {"aligned": verdict("view"), "sliced": verdict("copy")}
-NEVER_QUOTED = ("DLP005", "DLP012", "DLP014", "DLP015", "DLP018", "DLP019")
-"""Rules on costs, on what the documentation of one function says, and on DLPack's own handshake."""
 BY_ADDRESS = verdict("dependent", **PLACES)
 
 
@@ -51,23 +45,6 @@ def test_processes_that_disagree_are_told_in_words():
     case = {"promise": "copy"}
     found = are_safe(make_session(make_result(ownership=owned, alignment=BY_ADDRESS, case=case)))
     assert "is a varies" not in found.complaints[0].said
-
-
-@pytest.mark.parametrize("rule", [rule.id for rule in RULES if rule.id not in NEVER_QUOTED])
-def test_arrays_that_are_handed_over_otherwise_owe_nothing_to_dlpack(rule):
-    result = session_of(rule).results[0]
-    assert "lpack" in expected(finding_of(rule), result).lower()
-    for protocol in ("numpy", "array-interface", "cuda-array-interface", "buffer", "native"):
-        case = result.case.model_copy(update={"protocol": protocol})
-        told = expected(finding_of(rule), result.model_copy(update={"case": case}))
-        assert told
-        assert "dlpack" not in told.lower()
-
-
-def test_memory_that_is_left_has_a_unit_that_can_be_read():
-    finding = finding_of("DLP010", evidence={"bytes_per_conversion": 65536.0})
-    told = how_sure(finding, [], make_session())
-    assert "memory left by each conversion: 64 KiB" in told
 
 
 def shares(median):

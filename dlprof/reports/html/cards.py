@@ -10,8 +10,8 @@ from markupsafe import Markup
 from dlprof.analysis.owner_times import owner_times_text
 from dlprof.analysis.quantity import time_text
 from dlprof.errors import NoReproducer
-from dlprof.evidence.repro import reproducer
-from dlprof.evidence.ticket.expected import expected
+from dlprof.evidence.expected import expected
+from dlprof.evidence.reproducer import reproducer
 from dlprof.reports.cell_text import fault_text
 from dlprof.reports.html import again, evidence, rule_page
 from dlprof.reports.html.entry import Entry

@@ -7,8 +7,47 @@ from typing import Any
 
 from dlprof.analysis.known import number
 from dlprof.analysis.quantity import plain_time, significant, size_text
-from dlprof.evidence.ticket.measured import WORDS
 from dlprof.text.clean import clean
+
+WORDS = {
+    "cost_ns": "what it costs per call",
+    "idle_ns": "the call with an empty queue",
+    "loaded_ns": "the call behind queued work",
+    "queued_ns": "length of the queued work",
+    "wrong_values": "wrong values were read",
+    "slope": "slope of the call's time over that of the queue",
+    "streams": "on which streams",
+    "waits": "what it waits for besides",
+    "slow_ns": "the slow path, per call",
+    "slow_fastest_mode_ns": "the slow path, per call in its fastest mode",
+    "fast_ns": "the fastest path that gives the same, per call",
+    "fast_slowest_mode_ns": "the fastest path that gives the same, per call in its slowest mode",
+    "copy_ns": "the copy, per call",
+    "copy_fastest_mode_ns": "the copy, per call in its fastest mode",
+    "view_ns": "the view, per call",
+    "view_slowest_mode_ns": "the view, per call in its slowest mode",
+    "there_ns": "there, by the best path",
+    "there_fastest_mode_ns": "there, by the best path in its fastest mode",
+    "back_ns": "back, by the best path",
+    "back_slowest_mode_ns": "back, by the best path in its slowest mode",
+    "host_ns": "until the call returns",
+    "ready_ns": "until the values are there",
+    "documented": "the documentation says",
+    "processes": "processes that looked",
+    "broken": "processes in which it was not so",
+    "peak_arrays": "memory at the peak, in arrays",
+    "refused_ns": "time of the refused request",
+    "size_bytes": "size at which it was seen",
+    "bytes_per_conversion": "memory left by each conversion",
+    "references_per_conversion": "references to the source left by each conversion",
+    "objects_per_conversion": "blocks of Python's memory left by each conversion",
+    "conversions": "conversions that were counted",
+    "copy_alignment_bytes": "copies began at multiples of at most",
+    "view_alignment_bytes": "views began at multiples of at least",
+    "source_writable": "the source can be written",
+    "result_writable": "the result can be written",
+}
+"""What the names in the evidence of a finding mean."""
 
 MOST_ITEMS = 12
 DEEPEST = 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dlprof.evidence.redact import Redactor, Surroundings, surroundings
+from dlprof.evidence.redaction import Redactor, Surroundings, surroundings
 
 pytestmark = pytest.mark.unit
 
@@ -71,9 +71,9 @@ def test_what_a_reader_needs_stays(text):
 def test_what_was_removed_is_told():
     redactor = Redactor(HERE)
     redactor("ada and ada at /home/ada/x.py")
-    assert "removed twice: ada -> <user>" in redactor.report()
+    assert "removed 2 times: ada -> <user>" in redactor.report()
     assert any(
-        line.startswith("removed once: /home/ada") or "~" in line for line in redactor.report()
+        line.startswith("removed 1 time: /home/ada") or "~" in line for line in redactor.report()
     )
 
 

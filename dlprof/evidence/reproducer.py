@@ -1,0 +1,211 @@
+"""One finding as one Python file that shows it by itself, for people who have the frameworks.
+
+The file needs the frameworks of its case and the standard library. Its exit code says what it
+found: 0 the problem is gone, 1 it is there, 2 it cannot tell. It is a pure function of a session:
+nothing is run or imported to make it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import fill
+
+from dlprof.analysis import versions
+from dlprof.analysis.known import mapping
+from dlprof.errors import NoReproducer
+from dlprof.evidence import memory_effects, result_effects, time_effects
+from dlprof.evidence.source import (
+    NOT_PYTHON,
+    block,
+    folded,
+    imported,
+    inside,
+    made,
+    merged,
+    needed,
+    used,
+)
+from dlprof.evidence.subject import Effect, Subject, subject
+from dlprof.session.environments import seen_from
+from dlprof.session.model import FindingRecord, Session
+from dlprof.text.clean import clean
+
+Show = Callable[[Subject, Subject | None, FindingRecord], Effect]
+"""From a finding's clearest case, and the case it is compared with, to what a script shows."""
+EFFECTS: Mapping[str, Show] = {
+    "DLP001": time_effects.host_sync,
+    "DLP002": time_effects.device_sync,
+    "DLP003": time_effects.unordered,
+    "DLP004": result_effects.avoidable_copy,
+    "DLP005": memory_effects.amplification,
+    "DLP006": time_effects.host_bounce,
+    "DLP007": result_effects.dtype_changed,
+    "DLP008": result_effects.wrong_values,
+    "DLP009": result_effects.read_only_lost,
+    "DLP010": memory_effects.retained,
+    "DLP011": memory_effects.dangling,
+    "DLP012": time_effects.slow_path,
+    "DLP013": time_effects.asymmetric,
+    "DLP014": time_effects.in_loop,
+    "DLP015": result_effects.retry,
+    "DLP016": memory_effects.crash,
+    "DLP017": result_effects.layout_copy,
+    "DLP018": result_effects.promise_broken,
+    "DLP019": time_effects.early_return,
+    "DLP020": memory_effects.unsafe_copy,
+}
+OTHER_ARRAYS = ("DLP001", "DLP002", "DLP003", "DLP011", "DLP015", "DLP020")
+"""What puts another array or an object in the place of ``x``."""
+MADE_AGAIN = ("DLP011", "DLP020")
+"""What makes the source again and again."""
+OWN_CODE = "code:"
+"""How the source of probes begins that are made of a user's own text."""
+
+IMPORTS = {
+    "Path": "from pathlib import Path",
+    "Timer": "from timeit import Timer",
+    "ctypes": "import ctypes",
+    "gc": "import gc",
+    "median": "from statistics import median",
+    "multiprocessing": "import multiprocessing",
+    "os": "import os",
+    "perf_counter": "from time import perf_counter",
+    "re": "import re",
+    "signal": "import signal",
+    "sys": "import sys",
+}
+"""What the templates use of the standard library, by name."""
+VERSIONED = frozenset(
+    ("cupy", "jax", "mxnet", "numba", "numpy", "onnxruntime", "pyarrow", "tensorflow", "torch")
+)
+"""Modules that have a ``__version__`` for certain."""
+SAFE = re.compile(r"[A-Za-z0-9_.,:/=+-]{1,80}")
+"""Names and values of environment variables that may stand in a script."""
+WIDTH = 88
+
+SCRIPT = '''\
+"""{symptom}.
+
+{array}.
+{seen}.
+Exit code: 0 the problem is gone, 1 it is there, 2 it cannot tell.
+"""
+
+{imports}
+
+{variables}
+{functions}
+
+
+if __name__ == "__main__":
+    try:
+        found = problem()
+    except Exception as error:
+        print(f"cannot tell: {{type(error).__name__}}: {{error}}")
+        sys.exit(2)
+    print("the problem is there" if found else "the problem is gone")
+    sys.exit(1 if found else 0)
+'''
+
+
+@dataclass(frozen=True)
+class Reproducer:
+    """A script, and in one line what it shows."""
+
+    symptom: str
+    text: str
+
+
+def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
+    """The script that shows ``finding``. Raises :class:`NoReproducer` where none can be made."""
+    show = EFFECTS.get(finding.rule)
+    if show is None:
+        raise NoReproducer(f"this dlprof has no reproducer for {clean(finding.rule, 40)}")
+    one, *others = subjects = _subjects(session, finding)
+    effect = show(one, others[0] if others else None, finding)
+    session = seen_from(session, finding.results)
+    try:
+        text = _script(effect, subjects, session)
+        compile(text, "<reproducer>", "exec")
+    except NOT_PYTHON as error:
+        raise NoReproducer(f"the session's source text is not Python: {error}") from None
+    return Reproducer(effect.symptom, text)
+
+
+def _subjects(session: Session, finding: FindingRecord) -> list[Subject]:
+    """The finding's clearest case, and the one it is compared with."""
+    indices = [*finding.results[:1], *(() if finding.against is None else (finding.against,))]
+    if not finding.results or not all(0 <= index < len(session.results) for index in indices):
+        raise NoReproducer("the finding names no result of the session")
+    files = session.request.get("probe_files")
+    own = isinstance(files, list | tuple) and any(str(one).startswith(OWN_CODE) for one in files)
+    found = [subject(session.results[index], own) for index in indices]
+    named = found[0].result.case.source != "x" and finding.rule in OTHER_ARRAYS
+    if named or (own and finding.rule in MADE_AGAIN):
+        raise NoReproducer(
+            "the source is made by a setup of your own, and the script would need others like it"
+        )
+    return found
+
+
+def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> str:
+    setup = merged(text for one in subjects for text in one.recipe.setup)
+    written = f"{effect.body}\n{effect.child}"
+    taken = (made(written) | used(written) & IMPORTS.keys()) - {"x"}
+    lost = taken & made(setup) & {name for one in subjects for name in used(one.code)}
+    if lost:
+        raise NoReproducer(
+            f"the script has another use for {min(lost)!r}, a name of the conversion"
+        )
+    functions = [_function("problem", effect.body, setup, subjects)]
+    if effect.child:  # what runs it imports no framework before
+        problem = f"def problem():\n{inside(folded(effect.body))}"
+        functions = [_function("convert", effect.child, setup, subjects), problem]
+    variables = _variables(session, subjects)
+    names = used(written) | {"sys", *(["os"] if variables else [])}
+    imports = sorted(
+        (line for name, line in IMPORTS.items() if name in names),
+        key=lambda line: (line.startswith("from"), line),
+    )
+    modules = {name for one in subjects for name in one.recipe.modules}
+    seen = [" ".join(one) for one in versions.used(session.environment, modules)]
+    seen.append(f"Python {session.environment.get('python', '?')}")
+    return SCRIPT.format(
+        symptom=_said(effect.symptom, 4),
+        array=_said(f"x: {effect.subject.array_text}"),
+        seen=_said(f"Seen with {', '.join(seen)}"),
+        imports="\n".join(imports),
+        variables="".join(f"{line}\n" for line in variables),
+        functions="\n\n\n".join(functions),
+    )
+
+
+def _said(text: str, before: int = 0) -> str:
+    """Text for a docstring."""
+    return fill(clean(text).replace("\\", "\\\\").replace('"', "'"), WIDTH - before)
+
+
+def _function(name: str, body: str, setup: str, subjects: Sequence[Subject]) -> str:
+    """A function that imports what its body uses, prints the versions, and does it."""
+    frameworks = {module for one in subjects for module in one.recipe.modules}
+    modules = {one: alias for one, alias in imported(setup).items() if one in frameworks}
+    own = made(body) - {"x"}
+    imports = needed(setup, (used(body) - own) | set(modules.values()))
+    told = [f'"{one}", {alias}.__version__' for one, alias in modules.items() if one in VERSIONED]
+    flush = ["flush=True"] if name == "convert" else []  # it may die with what it had to say
+    head = block(imports, f"print({', '.join((*told, *flush))})" if told else "")
+    return f"def {name}():\n{inside(folded(head))}\n\n{inside(folded(body))}"
+
+
+def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
+    """Lines that set the environment variables of the probes, which are all about GPUs."""
+    if all(one.result.case.device == "cpu" for one in subjects):
+        return []
+    found: Mapping[str, str] = mapping(session.environment.get("variables"))
+    return [
+        f'os.environ.setdefault("{name}", "{value}")'
+        for name, value in found.items()
+        if SAFE.fullmatch(str(name)) and SAFE.fullmatch(str(value))
+    ]

@@ -1,0 +1,321 @@
+"""Reproducers as text: whole, plain, and never more than the session says."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+from builders import make_session
+from repro_builders import case_of, finding_of, recipe_of, session_of
+from rule_builders import path, verdict
+
+from dlprof.errors import NoReproducer
+from dlprof.evidence.reproducer import EFFECTS, reproducer
+from dlprof.probes.base import ArraySpec
+from dlprof.probes.cupy import CuPy
+from dlprof.probes.host import Bytes, Mmap
+from dlprof.probes.jax import Jax
+from dlprof.probes.numba import Numba
+from dlprof.probes.numpy import NumPy
+from dlprof.probes.onnxruntime import OnnxRuntime
+from dlprof.probes.tensorflow import TensorFlow
+from dlprof.probes.torch import Torch
+from dlprof.protocol.own_code import OwnCode, Side
+from dlprof.rules import RULES
+from dlprof.worker.instruments import recipe
+from dlprof.worker.loading import own_probes
+
+pytestmark = pytest.mark.unit
+
+ALL = [rule.id for rule in RULES]
+MODULES = {Torch: "torch", CuPy: "cupy", Jax: "jax", Numba: "numba", NumPy: "numpy"}
+PAIRS = [(Torch, CuPy), (CuPy, Torch), (Jax, Torch), (Torch, Jax), (TensorFlow, CuPy)]
+HOST_PAIRS = [(NumPy, Jax), (Jax, NumPy), (Torch, NumPy), (OnnxRuntime, Torch), (Numba, NumPy)]
+ON_CUDA = ArraySpec((1024,), "float32", "C", "cuda")
+
+
+def text_of(rule, *arguments, **changes):
+    session = session_of(rule, *arguments, **changes)
+    return reproducer(session, session.findings[0]).text
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Scripts of every rule on every kind of pair as files, and why others cannot be made."""
+    folder = tmp_path_factory.mktemp("scripts")
+    reasons = []
+    cases = [(rule, *pair, "cuda") for rule in ALL for pair in PAIRS]
+    cases += [(rule, *pair, "cpu") for rule in ALL for pair in HOST_PAIRS]
+    for rule, producer, consumer, device in cases:
+        spec = ArraySpec((1024, 1024), "float32", "C", device)
+        code = f"{MODULES.get(consumer, 'numpy')}.from_dlpack(x)"
+        try:
+            text = text_of(rule, producer(), consumer(), spec, code=code)
+        except NoReproducer as reason:
+            reasons.append(str(reason))
+        else:
+            name = f"{rule}_{producer.name}_{consumer.name}_{device}.py"
+            (folder / name).write_text(text, encoding="utf-8")
+    return folder, reasons
+
+
+def test_every_rule_has_a_reproducer(written):
+    assert list(EFFECTS) == ALL
+    assert {path.name.split("_")[0] for path in written[0].glob("*.py")} == set(ALL)
+
+
+def test_what_cannot_be_shown_lacks_a_text_of_the_framework(written):
+    lacks = ("no text for", "how work is queued", "how the array was made", "cannot be written")
+    for reason in written[1]:
+        assert any(words in reason for words in lacks), reason
+
+
+def test_scripts_pass_a_linter_and_fit_a_line(written):
+    for script in written[0].glob("*.py"):
+        assert max(map(len, script.read_text(encoding="utf-8").splitlines())) <= 88, script
+    # F841: a result that is not looked at has a name all the same.
+    ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "E,F"]
+    ruff += ["--ignore", "E501,F841", "."]
+    done = subprocess.run(ruff, cwd=written[0], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_scripts_import_frameworks_and_the_standard_library_only(written):
+    known = {*sys.stdlib_module_names, "numpy", "torch", "jax", "cupy", "numba", "onnxruntime"}
+    for script in written[0].glob("*.py"):
+        for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert {name.partition(".")[0] for name in names} <= known | {"tensorflow"}, script
+
+
+def test_no_script_is_refused_because_it_is_long():
+    create = {"C": "\n".join(f"x = {number}" for number in range(2000))}
+    text = text_of("DLP018", recipe={**recipe_of(), "create": create}, code=f"f({'x' * 300})")
+    assert "x = 1999" in text
+    assert "x" * 300 in text
+
+
+def test_work_is_queued_in_the_words_of_the_producer():
+    text = text_of("DLP001", Torch(), CuPy(), ON_CUDA)
+    assert "torch.cuda._sleep(work * 1000000)" in text
+    assert "torch.cuda.current_stream().synchronize()" in text
+
+
+def race_script(producer, evidence):
+    session = session_of("DLP003", producer, CuPy(), ON_CUDA)
+    return reproducer(session, finding_of("DLP003", evidence=evidence)).text
+
+
+def test_a_race_that_was_seen_on_own_streams_is_shown_on_own_streams():
+    streams = "torch.cuda.stream(torch.cuda.Stream()), cupy.cuda.Stream(non_blocking=True)"
+    assert f"with {streams}:" in race_script(Torch(), {"streams": "own streams"})
+
+
+def test_a_race_on_own_streams_is_not_called_gone_where_there_are_none_to_show_it_on():
+    session = session_of("DLP003", Jax(), Jax(), ON_CUDA)
+    finding = finding_of("DLP003", evidence={"streams": "own streams"})
+    with pytest.raises(NoReproducer, match="no text for 'own_stream'"):
+        reproducer(session, finding)
+
+
+def test_a_race_that_waits_is_shown_in_memory_with_wrong_values():
+    text = race_script(Torch(), {"waits": "device-sync"})
+    assert text.index("q.fill_(1)") < text.index("del q") < text.index("z = convert(q)")
+    assert "del q" not in race_script(Torch(), {})
+    assert "del q" not in race_script(Jax(), {"waits": "host-sync"})  # cannot be written
+
+
+@pytest.mark.parametrize("begins", [{}, {"source_alignments_bytes": [16, 64]}])
+def test_a_view_that_depends_on_alignment_is_shown_at_an_address_of_that_kind(begins):
+    owned = verdict("view", source_alignment_bytes=4096, **begins)
+    assert "(64 - memory.ctypes.data) % 128:" in text_of("DLP018", ownership=owned)
+    unknown = verdict("view", source_alignment_bytes=None)
+    assert "memory = " not in text_of("DLP018", ownership=unknown)
+
+
+@pytest.mark.parametrize("rule", ["DLP012", "DLP013", "DLP014", "DLP019"])
+def test_where_alignment_decides_the_array_that_was_timed_is_made_again(rule):
+    owned = verdict("copy", source_alignment_bytes=16)
+    assert "4097" not in text_of(rule)
+    text = text_of(rule, ownership=owned, alignment=verdict("dependent"))
+    assert "4097" in text  # one element into a larger array
+
+
+MADE = {"create": "x = numpy.arange(9.0)", "created_shape": [9]}
+SEEN = {
+    "DLP005": {"peak_memory": verdict("ok", arrays=2.0, size_bytes=16 << 20, **MADE)},
+    "DLP008": {"values": verdict("wrong", changed={"source": {"different": 1, "of": 9}}, **MADE)},
+    "DLP010": {"lifetime": verdict("retained", references_per_conversion=1.0, **MADE)},
+    "DLP011": {"lifetime": verdict("dangling", changed_after_drop=True, **MADE)},
+    "DLP020": {"early_write": verdict("unsafe", **MADE)},
+}
+
+
+@pytest.mark.parametrize("rule", SEEN)
+def test_the_array_of_the_instrument_that_saw_it_is_made_and_named(rule):
+    text = text_of(rule, **SEEN[rule])
+    assert "x: float32 9 of numpy." in text
+    assert "x = numpy.arange(9.0)" in text
+
+
+def test_an_array_of_another_size_is_converted_by_the_code_for_it():
+    made = {"create": "x = bytes(12)", "code": "numpy.frombuffer(x).reshape((12,))"}
+    kept = verdict("retained", references_per_conversion=1.0, **made)
+    text = text_of("DLP010", code="numpy.frombuffer(x).reshape((64, 64))", lifetime=kept)
+    assert "y = numpy.frombuffer(x).reshape((12,))" in text
+    assert "reshape((64, 64))" not in text
+
+
+def test_many_bytes_that_stay_are_told_before_a_few_objects():
+    left = {"objects_per_conversion": 1.0, "bytes_per_conversion": 4e6}
+    assert "leaves bytes behind" in text_of("DLP010", lifetime=verdict("retained", **left))
+    left["bytes_per_conversion"] = 300.0
+    text = text_of("DLP010", lifetime=verdict("retained", **left))
+    assert "leaves blocks of Python's memory behind" in text
+
+
+CHANGED = {
+    "source": {"different": 1, "of": 9},
+    "source_writable": [True, False],
+    "earlier_result": {"different": 1, "of": 9},
+    "after_write": {"different": 1, "of": 9},
+}
+
+
+def text_of_change(kind, detail, *arguments):
+    return text_of("DLP008", *arguments, values=verdict("wrong", changed={kind: detail}))
+
+
+@pytest.mark.parametrize("kind", CHANGED)
+def test_a_script_finds_nothing_in_an_innocent_call(kind):
+    script = text_of_change(kind, CHANGED[kind])
+    run = [sys.executable, "-c", script]
+    done = subprocess.run(run, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "the problem is gone"), done
+
+
+def test_copies_of_immutable_arrays_are_told_by_their_address():
+    text = text_of_change("earlier_result", {"same_address": True}, Jax())
+    assert "results = y.ctypes.data, z.ctypes.data" in text
+
+
+def test_memory_that_cannot_be_written_is_told_by_its_address():
+    unwritten = verdict("view", not_written="read-only", same_address=True)
+    spec = ArraySpec((64, 64), "float32", "readonly")
+    code = "torch.frombuffer(x, dtype=torch.float32)"
+    text = text_of("DLP009", Mmap(), Torch(), spec, code=code, ownership=unwritten)
+    assert "fill_" not in text
+    assert "addresses[0] == addresses[1]" in text
+
+
+def test_an_array_that_is_never_writable_has_no_flag_to_ask_for():
+    values = verdict("ok", writable={"source": False, "result": True})
+    text = text_of("DLP009", TensorFlow(), Torch(), code="torch.from_dlpack(x)", values=values)
+    assert 'print("tensorflow does not let x be written")' in text
+    assert "y.fill_(1)" in text
+
+
+LIMIT = "no answer within 60 s during host_time"
+
+
+def test_each_conversion_of_a_script_for_a_hang_has_the_limit_that_it_had():
+    text = text_of("DLP016", status="timeout", reason=LIMIT)
+    assert "gives no answer within 60 s." in text
+    assert text.index("for _ in range(100)") < text.index("signal.alarm(60)")
+
+
+CANNOT = {
+    "no such rule": ("DLP999", {}, "no reproducer for DLP999"),
+    "no result": ("DLP018", {"results": []}, "names no result"),
+    "no such result": ("DLP018", {"results": [7]}, "names no result"),
+    "an instrument": ("DLP016", {"status": "ok", "reason": None}, "lost in an instrument"),
+    "no write": (
+        "DLP011",
+        {"producer": Bytes(), "code": "numpy.frombuffer(x, dtype=numpy.float32)"},
+        "others hold the same values",
+    ),
+    "no recipe": ("DLP018", {"recipe": None}, "older dlprof"),
+}
+
+
+@pytest.mark.parametrize("why", CANNOT)
+def test_what_cannot_be_reproduced_is_told_in_words(why):
+    rule, changes, words = CANNOT[why]
+    results = changes.get("results", [0])
+    session = session_of(rule, **{name: one for name, one in changes.items() if name != "results"})
+    with pytest.raises(NoReproducer, match=words):
+        reproducer(session, finding_of(rule, results=results))
+
+
+def hostile(**texts):
+    return {"recipe": {**recipe_of(), **texts}}
+
+
+HOSTILE = [
+    ({"code": "f(x"}, "not Python"),
+    ({"code": "f(x) # \u202e"}, "cannot be shown"),
+    ({"code": "f(x) # \x1b[31m"}, "cannot be shown"),
+    ({"code": "f('\ud800')"}, "cannot be shown"),
+    ({"code": "import os"}, "not Python"),
+    (hostile(create={"C": "x = ("}), "not Python"),
+    (hostile(setup=["import ("]), "not Python"),
+    (hostile(source={"write": "{x}[ = 1"}, result={"values": "{x}"}), "not Python"),
+]
+
+
+@pytest.mark.parametrize(("changes", "words"), HOSTILE)
+def test_hostile_source_text_is_refused_in_words(changes, words):
+    with pytest.raises(NoReproducer, match=words):
+        text_of("DLP018", **changes)
+
+
+def test_quotes_in_the_conversion_do_not_end_the_docstring():
+    text = text_of("DLP018", code='f(x, """a""", "\\\\")')
+    assert isinstance(ast.parse(text).body[0], ast.Expr)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_environment_variables_are_set_for_a_gpu_if_they_are_plain_words(device):
+    spec = ArraySpec((64,), "float32", "C", device)
+    session = session_of("DLP007", Torch(), CuPy(), spec)
+    variables = {"GOOD": "1", "BAD": '"); import os #', "\u202e": "x"}
+    session = session.model_copy(update={"environment": {"variables": variables}})
+    text = reproducer(session, session.findings[0]).text
+    assert ('os.environ.setdefault("GOOD", "1")' in text) is (device == "cuda")
+    assert "BAD" not in text
+
+
+@pytest.mark.parametrize("name", ["convert", "convert_before", "Timer"])
+def test_a_name_that_conversion_and_script_both_want_is_refused_in_words(name):
+    setup = f"def {name}(array):\n    return array"
+    with pytest.raises(NoReproducer, match=f"another use for '{name}'"):
+        text_of("DLP014", code=f"{name}(x)", recipe=recipe_of(setup=setup))
+    assert "[array]" not in text_of("DLP014", recipe=recipe_of(setup=setup))
+
+
+@pytest.mark.parametrize("rule", ["DLP011", "DLP020"])
+def test_what_a_setup_of_ones_own_makes_cannot_be_made_again(rule):
+    session = session_of(rule)
+    own = session.model_copy(update={"request": {"probe_files": ["code:{}"]}})
+    with pytest.raises(NoReproducer, match="setup of your own"):
+        reproducer(own, own.findings[0])
+
+
+@pytest.mark.parametrize(("source", "lines"), [("x", 0), ("image", 1)])
+def test_an_array_of_a_setup_of_ones_own_is_made_by_the_setup_alone(source, lines):
+    numpy = Side("numpy", "numpy", ("builtin", "numpy"))
+    setup = f"import numpy\n{source} = numpy.ones((64, 64), 'float32')"
+    own = OwnCode(setup, source, "{x}", "numpy.array({x})", "buffer", numpy, numpy)
+    [probe] = own_probes(own.reference())
+    spec = ArraySpec((64, 64), "float32")
+    made = recipe.measure(probe, probe, probe.imports[0], spec)
+    case = case_of(probe, probe, spec, source=source, promise="view")
+    first = path(f"numpy.array({source})", case=case, recipe=made)
+    session = make_session(first, findings=[finding_of("DLP018", against=None)])
+    session = session.model_copy(update={"request": {"probe_files": [own.reference()]}})
+    text = reproducer(session, session.findings[0]).text
+    assert f"{source} = numpy.ones((64, 64), 'float32')" in text
+    assert text.count(f"x = {source}\n") == lines
