@@ -27,7 +27,7 @@ import outcome
 RENDER = """
 import sys, time
 from dlprof.session import model
-from dlprof.rules.judging import find
+from dlprof.rules.evaluate import find
 loaded = session.load(sys.argv[1])
 loaded = loaded.model_copy(update={"findings": find(loaded.results)})
 begun = time.perf_counter()

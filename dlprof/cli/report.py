@@ -33,9 +33,9 @@ def report(
     from dlprof.errors import UsageError
     from dlprof.reports.result_row import rows_of
     from dlprof.reports.row import check_measured
+    from dlprof.rules.coverage import instruments_of
+    from dlprof.rules.evaluate import judged
     from dlprof.rules.fail_on import parse
-    from dlprof.rules.judging import judged
-    from dlprof.rules.looked import instruments_of
     from dlprof.session import model as sessions
 
     allowed = parse(fail_on) if fail_on else None

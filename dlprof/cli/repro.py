@@ -28,7 +28,7 @@ def repro(
     from dlprof.cli.show import say, width, write
     from dlprof.errors import UsageError
     from dlprof.evidence.reproducer import reproducer
-    from dlprof.rules.judging import judged
+    from dlprof.rules.evaluate import judged
     from dlprof.session import model as sessions
 
     check_distinct({"the session that is read": session, "-o": output})

@@ -44,7 +44,7 @@ def ticket(
     from dlprof.evidence.redaction import Markdown, Redactor, surroundings
     from dlprof.evidence.ticket import written
     from dlprof.measuring.measuring import state_folder
-    from dlprof.rules.judging import judged
+    from dlprof.rules.evaluate import judged
     from dlprof.session import model as sessions
     from dlprof.session.provenance import is_ours
 

@@ -18,7 +18,7 @@ from dlprof.compare.match import Key, key
 from dlprof.compare.verdicts import CRASHED, SCALES, Change
 from dlprof.errors import UsageError
 from dlprof.plan.floors import DEFAULT, MEASURES, Floor, FloorRule
-from dlprof.rules.finding import SEVERITIES
+from dlprof.rules.rule import SEVERITIES
 from dlprof.session.model import CaseRecord
 
 UNITS_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}

@@ -16,10 +16,8 @@ from dlprof.compare import statistic
 from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL, UNSURE, Proof, Test, decide, prove
 from dlprof.compare.drift import common_shift
 from dlprof.compare.outlook import LEANING, rounds_for
-from dlprof.compare.ranks import Floats, Ranks, ranks, reaches
+from dlprof.compare.ranks import Floats, Ranks, Signed, ranks, reaches, signed, student
 from dlprof.compare.sequential import Course, Plan, begin, look
-from dlprof.compare.signed import Signed, signed
-from dlprof.compare.student import student
 
 Shape = tuple[int, int, int, int]
 Noise = Callable[[np.random.Generator, Shape, float], Floats]

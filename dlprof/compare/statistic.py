@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 from dlprof.compare.decision import Test
 from dlprof.compare.process import Side, alike, logs, modes_of
-from dlprof.compare.ranks import ranks, reaches
-from dlprof.compare.signed import signed
-from dlprof.compare.student import LEAST, student
+from dlprof.compare.ranks import LEAST, ranks, reaches, signed, student
 from dlprof.compare.turn import in_turns, together
 
 VIEW_SD = 0.02

@@ -12,7 +12,7 @@ from dlprof.errors import NoReproducer
 from dlprof.evidence.subject import Effect, Subject
 from dlprof.probes.base import DTYPES
 from dlprof.rules import thresholds
-from dlprof.rules.tearing import COPIED, UNALIGNED
+from dlprof.rules.unsafe_copy import COPIED, UNALIGNED
 from dlprof.session.model import FindingRecord, Verdict
 
 AMPLIFIED = (1 + thresholds.AMPLIFIED_ARRAYS) / 2

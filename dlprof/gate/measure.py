@@ -19,13 +19,13 @@ from dlprof.gate.kept import Kept
 from dlprof.gate.loop import BUDGET, STOPPED, Deadline, Ran, Reserve, run
 from dlprof.gate.side import TIMERS, Named, Side, opened
 from dlprof.gate.suite import Suite
-from dlprof.gate.unmet import agreed, of_unmet
 from dlprof.gate.words import columns_text, imports_text, measured_text, speed_text
 from dlprof.measuring.measuring import Measurement
 from dlprof.plan.instruments import EVERY_ROUND
 from dlprof.runner.asker import Watcher
+from dlprof.scenario.expectation import MET, MISSED, TIMED, UNKNOWN, parse
 from dlprof.scenario.request import Sweep
-from dlprof.session.model import Session
+from dlprof.session.model import ExpectationRecord, Session
 
 FIRST_SHARE = 0.75
 """Of the budget, for the first pass where something is flagged: it is to be measured again. In
@@ -208,3 +208,59 @@ def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
     later = EVERY_ROUND if isinstance(task.base, Session) else TIMERS
     with opened(name, measurement, later) as side:
         yield side
+
+
+def of_unmet(first: Comparison) -> frozenset[Key]:
+    """The cases that are measured again for what is not met: those of HEAD that it is about, and
+    the other direction, which some rules compare them with.
+    """
+    patterns = [parse(one.text).pair for one in first.head.expectations if _by_times(one)]
+    found = set()
+    for case in first.cases:
+        pair = (case.case.producer, case.case.consumer)
+        meant = any(one.matches(pair) or one.matches(pair[::-1]) for one in patterns)
+        if meant and case.statuses[1] is not None:
+            found.add(key(case.case))
+    return frozenset(found)
+
+
+def agreed(
+    first: Comparison, second: Comparison | None, stopped: bool = False, rounds: int = 2
+) -> Comparison:
+    """The first pass, with what the second makes of each expectation that is not met.
+
+    ``second`` is None where there was none, and of so many ``rounds``, of which one tells nothing
+    of times; where it was ``stopped`` it says nothing. What there is no case of to measure again is
+    left.
+    """
+    if not of_unmet(first):
+        return first
+    again = {one.text: one for one in (second.head.expectations if second else ())}
+    expectations = [
+        _judged(one, again.get(one.text), stopped, rounds) for one in first.head.expectations
+    ]
+    head = first.head.model_copy(update={"expectations": expectations})
+    return replace(first, head=head)
+
+
+def _by_times(one: ExpectationRecord) -> bool:
+    return one.verdict == MISSED and parse(one.text).what in TIMED
+
+
+def _judged(
+    one: ExpectationRecord, again: ExpectationRecord | None, stopped: bool, rounds: int
+) -> ExpectationRecord:
+    if not _by_times(one):
+        return one
+    if stopped:
+        seen = "and it was stopped before it was measured again"
+    elif again is None:
+        seen = "and there was no time to measure it again"
+    elif rounds == 1:
+        seen = "and the one round that was measured again tells nothing of times"
+    elif again.verdict == MISSED:
+        return one
+    else:
+        seen = "met in the second" if again.verdict == MET else f"in the second: {again.reason}"
+    reason = f"not met in the first pass, {seen}"
+    return one.model_copy(update={"verdict": UNKNOWN, "reason": reason})

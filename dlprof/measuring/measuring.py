@@ -11,25 +11,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dlprof.errors import Unsaved, UsageError
+from dlprof.errors import Unmeasured, Unsaved, UsageError
 from dlprof.measuring import resuming
 from dlprof.measuring.resuming import resume as resume  # noqa: PLC0414
 from dlprof.plan.catalog import Catalog, environment
 from dlprof.plan.omissions import not_paired, not_run, without_path
 from dlprof.plan.pairing import Case
 from dlprof.plan.request import Request as Request  # noqa: PLC0414 - callers find it here
-from dlprof.plan.settings import sample_ns_for
-from dlprof.rules.judging import judge
+from dlprof.plan.settings import Settings, sample_ns_for
+from dlprof.rules.evaluate import judge
 from dlprof.runner import references
-from dlprof.runner.asker import Watcher
+from dlprof.runner.asker import Watcher, way
 from dlprof.runner.inspecting import SYNTHETIC as SYNTHETIC  # noqa: PLC0414 - callers find these here
 from dlprof.runner.inspecting import UNMEASURED as UNMEASURED  # noqa: PLC0414
 from dlprof.runner.inspecting import inspect_all as inspect_all  # noqa: PLC0414
 from dlprof.runner.inspecting import inspect_interpreter as inspect_interpreter  # noqa: PLC0414
-from dlprof.runner.inspecting import nothing_measured
-from dlprof.runner.own_setup import check_setup
+from dlprof.runner.inspecting import last_words, nothing_measured
+from dlprof.runner.interpreter import Worker
 from dlprof.runner.place import place_of, present_pairs
 from dlprof.runner.rounds import Runner
+from dlprof.runner.standby import Interpreter
 from dlprof.scenario import expectation
 from dlprof.session import files, machine, provenance, replaced, state
 from dlprof.session import model as sessions
@@ -377,3 +378,15 @@ class Measurement:
             provenance.remember(path, state.state_folder())
             return f"the session is in {path}"
         return "nor is there any other place for the session"
+
+
+def check_setup(firsts: Mapping[str, tuple[Interpreter, Case]], settings: Settings) -> None:
+    """Raise :class:`Unmeasured` where the user's setup fails, in the first case of each place."""
+    for name, (interpreter, case) in firsts.items() if settings.setup else ():
+        with Worker(interpreter.python, interpreter.variables) as worker:
+            asked = {"do": "setup", **way(case), "setup": settings.setup}
+            outcome = worker.ask(asked, settings.limit_s)
+        if outcome.status == "skipped" or not outcome.alive:
+            where = f" in {name}" if name else ""
+            ended = "" if outcome.alive else "the setup, or an import before it, ended: "
+            raise Unmeasured(f"{ended}{last_words(outcome)}{where}")

@@ -10,9 +10,8 @@ from dlprof.reports import faults
 from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row, trusted
 from dlprof.reports.trip_paths import is_right, unsafe_text
-from dlprof.rules.alignment import WORDS
+from dlprof.rules.alignment import WORDS, Steady
 from dlprof.rules.promise import NOT_LOOKED_AT
-from dlprof.rules.steady import Steady
 from dlprof.rules.words import ALIKE
 from dlprof.text.lists import listed
 

@@ -14,7 +14,7 @@ from dlprof.plan.axes import shape_text
 from dlprof.probes.base import DTYPES, Protocol
 from dlprof.reports.measures import peak_arrays
 from dlprof.reports.row import A_COPY, A_VIEW, REFUSED, Row, diagnosed
-from dlprof.rules.steady import Look, depends, looks_of, memory_of, owners_of
+from dlprof.rules.alignment import Look, depends, looks_of, memory_of, owners_of
 from dlprof.rules.timing import is_scattered
 from dlprof.session.collector import paused
 from dlprof.session.model import (

@@ -10,7 +10,7 @@ from dlprof.analysis.known import says_no_copy
 from dlprof.analysis.quantity import plain_time
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import Protocol
-from dlprof.rules.steady import Look
+from dlprof.rules.alignment import Look
 from dlprof.session.model import (
     Placement,
     TimeMeasure,

@@ -6,49 +6,42 @@ decides stands in :mod:`dlprof.rules.thresholds`; what is unknown fires nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from dlprof.rules import (
     copying,
     correctness,
     cost,
+    crash,
     handshake,
     layout,
     lifetime,
+    observations,
     promise,
-    tearing,
     thresholds,
-    trouble,
+    unsafe_copy,
     waiting,
 )
-from dlprof.rules.finding import SEVERITIES, Finding, worst_first
-from dlprof.rules.rule import Rule
+from dlprof.rules.rule import SEVERITIES, Finding, Rule, worst_first
 from dlprof.rules.survey import surveys
-from dlprof.session.model import Result
+from dlprof.session.model import FindingRecord, Result
 
-__all__ = ["NEEDS", "RULES", "SEVERITIES", "Finding", "Rule", "findings"]
+__all__ = ["NEEDS", "RULES", "SEVERITIES", "Finding", "Rule", "findings", "observed"]
 
-RULES = (
-    Rule("DLP001", "host-sync", waiting.host_sync, needs="ordering"),
-    Rule("DLP002", "device-sync", waiting.device_sync, needs="ordering"),
-    Rule("DLP003", "unordered", waiting.unordered, needs="ordering"),
-    Rule("DLP004", "avoidable-copy", copying.avoidable_copy, times=True),
-    Rule("DLP005", "copy-amplification", copying.copy_amplification, needs="peak_memory"),
-    Rule("DLP006", "host-bounce", copying.host_bounce),
-    Rule("DLP007", "dtype-changed", correctness.dtype_changed, lacks=correctness.lacks_values),
-    Rule("DLP008", "wrong-values", correctness.wrong_values, lacks=correctness.lacks_values),
-    Rule("DLP009", "read-only-lost", correctness.read_only_lost),
-    Rule("DLP010", "memory-retained", lifetime.memory_retained, needs="lifetime"),
-    Rule("DLP011", "dangling", lifetime.dangling, needs="lifetime"),
-    Rule("DLP012", "slow-path", cost.slow_path, times=True),
-    Rule("DLP013", "asymmetric", cost.asymmetric, lacks=cost.lacks_direction, times=True),
-    Rule("DLP014", "convert-in-loop", cost.convert_in_loop, lacks=cost.lacks_loops, times=True),
-    Rule("DLP015", "handshake-retry", handshake.handshake_retry),
-    Rule("DLP016", "crash", trouble.crash),
-    Rule("DLP017", "layout-copy", layout.layout_copy, times=True),
-    Rule("DLP018", "promise-broken", promise.promise_broken),
-    Rule("DLP019", "early-return", waiting.early_return),
-    Rule("DLP020", "unsafe-copy", tearing.unsafe_copy, needs="early_write"),
+FAMILIES = (
+    waiting,
+    copying,
+    correctness,
+    lifetime,
+    cost,
+    handshake,
+    crash,
+    layout,
+    promise,
+    unsafe_copy,
+)
+RULES: tuple[Rule, ...] = tuple(
+    sorted((rule for family in FAMILIES for rule in family.RULES), key=lambda rule: rule.id)
 )
 """In the order of their ids, which never change their meaning."""
 
@@ -72,3 +65,17 @@ def findings(
             for rule in RULES
             for found in rule.findings(apart)
         )
+
+
+def observed(
+    finding: FindingRecord, results: Sequence[Result], against: Result | None = None
+) -> list[str]:
+    """What proves a finding: one line for each look at its clearest case, the first of ``results``.
+
+    ``against`` is the case that it is compared with: their times stand side by side.
+    """
+    rule = next((rule for rule in RULES if rule.id == finding.rule), None)
+    if rule is None or not results:
+        return []
+    told = observations.first_lines(rule.seen(results[0]))
+    return told + (observations.side_by_side(results[0], against) if rule.times and against else [])

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from dlprof.analysis.known import Known, mapping, number
 from dlprof.probes.base import DTYPES
-from dlprof.rules import alignment, thresholds, traced, words
-from dlprof.rules.rule import Claim
+from dlprof.rules import alignment, observations, thresholds, traced, words
+from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.survey import Survey, by, groups
 from dlprof.rules.timing import compared, is_known, longer_by_itself, surely_saved_ns
 
@@ -179,3 +179,16 @@ def _traced_there_and_back(case: Known) -> bool:
         if direction in copied:
             copied[direction] += number(mapping(event).get("bytes")) or 0.0
     return case.size_bytes > 0 and min(copied.values()) >= case.size_bytes
+
+
+RULES = (
+    Rule("DLP004", "avoidable-copy", avoidable_copy, times=True, seen=observations.ownership),
+    Rule(
+        "DLP005",
+        "copy-amplification",
+        copy_amplification,
+        needs="peak_memory",
+        seen=observations.peak_memory,
+    ),
+    Rule("DLP006", "host-bounce", host_bounce),
+)

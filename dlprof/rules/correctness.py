@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dlprof.analysis import changed
 from dlprof.analysis.known import Known, mapping
 from dlprof.plan.axes import shape_text
-from dlprof.rules import words
-from dlprof.rules.advice import for_each_producer, none_instead
-from dlprof.rules.rule import Claim
+from dlprof.rules import observations, words
+from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.survey import Survey, groups
+from dlprof.rules.words import for_each_producer, none_instead
 from dlprof.session.model import Result
 
 PAIR = 2
@@ -160,3 +160,10 @@ def _instead(survey: Survey, cases: Sequence[Known]) -> str:
         return other.code, words.instead_of(case, other, "does not")
 
     return for_each_producer(cases, advise)
+
+
+RULES = (
+    Rule("DLP007", "dtype-changed", dtype_changed, lacks=lacks_values, seen=observations.values),
+    Rule("DLP008", "wrong-values", wrong_values, lacks=lacks_values, seen=observations.values),
+    Rule("DLP009", "read-only-lost", read_only_lost, seen=observations.read_only),
+)

@@ -9,7 +9,7 @@ from dlprof.analysis.known import Known
 from dlprof.analysis.quantity import loop_time_text
 from dlprof.rules import thresholds, words
 from dlprof.rules.alignment import aligned_as
-from dlprof.rules.rule import Claim
+from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.survey import Survey, by, groups
 from dlprof.rules.timing import compared, is_known, longer_by_itself, surely_saved_ns
 from dlprof.session.model import Result
@@ -245,3 +245,10 @@ def _share(case: Known) -> float:
     if found is None or found.share is None or in_loop - hoisted < thresholds.LOOP_GAP_NS:
         return 0.0
     return found.share.median
+
+
+RULES = (
+    Rule("DLP012", "slow-path", slow_path, times=True),
+    Rule("DLP013", "asymmetric", asymmetric, lacks=lacks_direction, times=True),
+    Rule("DLP014", "convert-in-loop", convert_in_loop, lacks=lacks_loops, times=True),
+)

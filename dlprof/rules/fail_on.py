@@ -10,8 +10,8 @@ from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.axes import split
 from dlprof.probes.base import Protocol
 from dlprof.rules import NEEDS, RULES
-from dlprof.rules.finding import SEVERITIES
-from dlprof.rules.looked import NO_CONVERSION, lack
+from dlprof.rules.coverage import NO_CONVERSION, lack
+from dlprof.rules.rule import SEVERITIES
 from dlprof.session.model import FindingRecord, Result
 
 

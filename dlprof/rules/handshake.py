@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from dlprof.analysis.known import Known, number
-from dlprof.rules import words
-from dlprof.rules.rule import Claim
+from dlprof.rules import observations, words
+from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.survey import Survey, groups
 
 PROTOCOLS = ("dlpack", "cuda-array-interface")
@@ -55,3 +55,6 @@ def _refusal(case: Known) -> dict[str, object] | None:
 
 def _returned(event: dict[str, object]) -> bool:
     return event.get("outcome") == "returned"
+
+
+RULES = (Rule("DLP015", "handshake-retry", handshake_retry, seen=observations.handshake),)

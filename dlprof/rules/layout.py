@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from dlprof.analysis.known import Known
-from dlprof.rules import alignment, thresholds, words
+from dlprof.rules import alignment, observations, thresholds, words
 from dlprof.rules.copying import saved_ns
-from dlprof.rules.rule import Claim
+from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.survey import Survey, by, groups
 from dlprof.rules.timing import longer_by_itself
 
@@ -149,3 +149,8 @@ def _layout_advice(worst: Known, contrast: Contrast) -> str:
         f"Make the source with strides of ({wanted}) bytes{also}, as {contrast.viewed} has them,"
         f" instead of ({had})."
     )
+
+
+RULES = (
+    Rule("DLP017", "layout-copy", layout_copy, times=True, seen=observations.ownership_by_address),
+)

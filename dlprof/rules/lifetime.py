@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from dlprof.analysis.known import Known, number
 from dlprof.analysis.quantity import size_text
-from dlprof.rules import words
-from dlprof.rules.advice import Advise, for_each_producer
-from dlprof.rules.rule import Claim
+from dlprof.rules import observations, words
+from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.survey import Survey, groups
+from dlprof.rules.words import Advise, for_each_producer
 
 DIED_OF_READING = re.compile(r"killed by SIG(SEGV|BUS|ABRT|TRAP|ILL|FPE)\b")
 """Signals that bad memory raises; others come from outside."""
@@ -142,3 +142,11 @@ def _verdict(case: Known) -> str | None:
 
 def _evidence(case: Known) -> dict[str, object]:
     return dict(case.result.lifetime.evidence) if case.result.lifetime else {}
+
+
+RULES = (
+    Rule(
+        "DLP010", "memory-retained", memory_retained, needs="lifetime", seen=observations.retained
+    ),
+    Rule("DLP011", "dangling", dangling, needs="lifetime", seen=observations.lifetime),
+)

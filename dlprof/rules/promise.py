@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dlprof.analysis.known import Known
-from dlprof.rules import alignment, words
-from dlprof.rules.advice import for_each_producer
-from dlprof.rules.rule import Claim
+from dlprof.rules import alignment, observations, words
+from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.survey import Survey, groups
+from dlprof.rules.words import for_each_producer
 
 NOT_LOOKED_AT = "not looked at: whether it still reads its source"
 
@@ -156,3 +156,6 @@ def _as_promised(survey: Survey, case: Known) -> Known | None:
         return survey.instead(case)
     views = survey.instead(case, lambda other: other.owner == "view" and survey.holds(other))
     return views or survey.instead(case, lambda other: other.owner == "view")
+
+
+RULES = (Rule("DLP018", "promise-broken", promise_broken, seen=observations.ownership_by_address),)

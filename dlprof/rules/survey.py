@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from dlprof.analysis.known import PLACES, Known
 from dlprof.probes.base import Protocol
 from dlprof.rules import alignment
-from dlprof.rules.steady import Look, Steady, depends, looks_of, memory_of, owners_of
+from dlprof.rules.alignment import Look, Steady, depends, looks_of, memory_of, owners_of
 from dlprof.session.model import Result
 
 Thing = TypeVar("Thing")

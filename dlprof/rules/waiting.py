@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dlprof.analysis.known import WAITS, Known, mapping, number
 from dlprof.analysis.quantity import plain_time
-from dlprof.rules import thresholds, traced, words
-from dlprof.rules.rule import Claim
+from dlprof.rules import observations, thresholds, traced, words
+from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.survey import Survey, by, groups
 from dlprof.rules.timing import clearly_longer, is_known
 from dlprof.text.lists import listed
@@ -263,3 +263,11 @@ def _times(cases: Sequence[Known]) -> tuple[str, dict[str, object]]:
 def _lateness_ns(case: Known) -> float:
     host = case.result.host_time
     return case.cost_ns - host.median_ns if host else 0.0
+
+
+RULES = (
+    Rule("DLP001", "host-sync", host_sync, needs="ordering", seen=observations.ordering),
+    Rule("DLP002", "device-sync", device_sync, needs="ordering", seen=observations.ordering),
+    Rule("DLP003", "unordered", unordered, needs="ordering", seen=observations.ordering),
+    Rule("DLP019", "early-return", early_return),
+)

@@ -11,8 +11,7 @@ from dlprof.plan.instruments import FIRST_CALL
 from dlprof.plan.pairing import Case
 from dlprof.plan.settings import Settings
 from dlprof.plan.turns import Round, Stop
-from dlprof.runner.asker import Asker, Turns, Watcher
-from dlprof.runner.asking import way
+from dlprof.runner.asker import Asker, Turns, Watcher, way
 from dlprof.runner.diagnoser import Diagnoser
 from dlprof.runner.interpreter import Outcome
 from dlprof.runner.keeper import Keeper, company

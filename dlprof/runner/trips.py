@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from dlprof.plan.pairing import Case
 from dlprof.plan.settings import Settings
-from dlprof.runner.asker import Watcher
-from dlprof.runner.asking import LEAST_BYTES_PER_S, way
+from dlprof.runner.asker import LEAST_BYTES_PER_S, Watcher, way
 from dlprof.runner.interpreter import Outcome, Worker
 from dlprof.runner.standby import Interpreter
 from dlprof.session import merge_time

@@ -10,8 +10,8 @@ from dlprof.errors import UsageError
 from dlprof.plan.catalog import Catalog
 from dlprof.rules import NEEDS, RULES
 from dlprof.rules.cost import lacks_direction
-from dlprof.rules.finding import SEVERITIES
-from dlprof.rules.looked import has_looked
+from dlprof.rules.coverage import has_looked
+from dlprof.rules.rule import SEVERITIES
 from dlprof.scenario.pairs import PairPattern, named
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.session.model import ExpectationRecord, FindingRecord, Result

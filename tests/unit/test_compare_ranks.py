@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dlprof.compare.ranks import _exact, _normal, critical, ranks, reaches, upper_tail
-from dlprof.compare.student import student
+from dlprof.compare.ranks import _exact, _normal, critical, ranks, reaches, student, upper_tail
 
 pytestmark = pytest.mark.unit
 

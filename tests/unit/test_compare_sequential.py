@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dlprof.compare.decision import FAMILY_LEVEL, SAME, SAME_LEVEL, SLOWER, UNSURE, Proof, prove
+from dlprof.compare.ranks import signed
 from dlprof.compare.sequential import IN_TURNS, LOOKS, PASS_LEVEL, Plan, begin, earliest, look
-from dlprof.compare.signed import signed
 
 pytestmark = pytest.mark.unit
 

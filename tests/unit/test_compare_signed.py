@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from dlprof.compare.signed import critical, signed, upper_tail
+from dlprof.compare.ranks import signed, signed_critical, signed_upper_tail
 
 pytestmark = pytest.mark.unit
 
@@ -26,7 +26,7 @@ def test_ranks_count_the_averages_of_each_two():
     values = chance.integers(-9, 10, (50, 12)).astype(float)
     first, second = np.triu_indices(12)
     averages = (values[:, first] + values[:, second]) / 2
-    expected = upper_tail(12)[(averages > 0).sum(axis=-1)]
+    expected = signed_upper_tail(12)[(averages > 0).sum(axis=-1)]
     assert np.array_equal(signed(values).p_above(0.0), expected)
 
 
@@ -43,7 +43,7 @@ def test_the_interval_holds_the_shifts_that_neither_test_rejects():
 
 @pytest.mark.parametrize(("rounds", "enough"), [(7, False), (8, True)])
 def test_eight_rounds_that_agree_are_a_chance_of_one_in_256(rounds, enough):
-    assert (critical(rounds, 1 / 256) is not None) is enough
+    assert (signed_critical(rounds, 1 / 256) is not None) is enough
 
 
 def test_too_few_rounds_leave_every_shift_possible():

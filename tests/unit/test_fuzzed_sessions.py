@@ -28,7 +28,7 @@ from dlprof.reports import comparison, comparison_json, delimited, markdown, not
 from dlprof.reports.frame import to_frame
 from dlprof.reports.html import page
 from dlprof.reports.result_row import row_of
-from dlprof.rules.judging import judged
+from dlprof.rules.evaluate import judged
 from dlprof.session import model as sessions
 
 pytestmark = pytest.mark.unit

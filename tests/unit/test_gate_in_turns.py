@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import make_case
 
-from dlprof.gate.in_turns import Player, alternate
-from dlprof.gate.suite import in_order, large_of, paired
+from dlprof.gate.suite import Player, alternate, in_order, large_of, paired
 from dlprof.plan.turns import Stop
 
 pytestmark = pytest.mark.unit

@@ -8,7 +8,7 @@ from comparison_builders import compared, suite
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.match import key
 from dlprof.compare.outcome import NOT_KNOWN, REGRESSION, outcome
-from dlprof.gate.unmet import agreed, of_unmet
+from dlprof.gate.measure import agreed, of_unmet
 
 pytestmark = pytest.mark.unit
 

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from dlprof.history.simulation import NOISES, history, slowed
-from dlprof.history.steps import find_steps
-from dlprof.history.windows import threshold, windows
+from dlprof.history.steps import find_steps, threshold, windows
 
 pytestmark = pytest.mark.unit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import make_header, make_result
 
-from dlprof.rules import judging
+from dlprof.rules import evaluate
 
 pytestmark = pytest.mark.unit
 
@@ -17,13 +17,13 @@ RESULTS = [
 
 
 def test_a_process_of_its_own_finds_the_same(monkeypatch):
-    here = judging.judge(make_header(), lambda: RESULTS, len(RESULTS))
-    monkeypatch.setattr(judging, "MOST_HERE", 1)
+    here = evaluate.judge(make_header(), lambda: RESULTS, len(RESULTS))
+    monkeypatch.setattr(evaluate, "MOST_HERE", 1)
     assert here
-    assert judging.judge(make_header(), lambda: RESULTS, len(RESULTS)) == here
+    assert evaluate.judge(make_header(), lambda: RESULTS, len(RESULTS)) == here
 
 
 def test_many_results_are_judged_by_this_dlprof_wherever_it_was_started(monkeypatch, tmp_path):
     (tmp_path / "statistics.py").write_text("raise SystemExit(3)", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    assert judging.judge(make_header(), lambda: [make_result()], judging.MOST_HERE + 1) == []
+    assert evaluate.judge(make_header(), lambda: [make_result()], evaluate.MOST_HERE + 1) == []

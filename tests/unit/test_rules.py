@@ -14,8 +14,8 @@ from rule_builders import MS, US, ordered, owned, path, rules, varying, verdict
 
 from dlprof.errors import UsageError
 from dlprof.rules import RULES, findings
-from dlprof.rules.finding import SEVERITIES, Finding, worst_first
 from dlprof.rules.pages import index, page
+from dlprof.rules.rule import SEVERITIES, Finding, worst_first
 from dlprof.scenario.expectation import TIMED
 from dlprof.session.model import Result
 from dlprof.session.slim import slim

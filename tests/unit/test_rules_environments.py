@@ -6,7 +6,7 @@ import pytest
 from builders import make_header, make_result
 
 from dlprof.rules import findings, thresholds
-from dlprof.rules.judging import find, own_thresholds
+from dlprof.rules.evaluate import find, own_thresholds
 
 pytestmark = pytest.mark.unit
 

@@ -11,7 +11,7 @@ from pathlib import Path as File
 import pytest
 from builders import make_case, make_probe_info, make_way
 
-from dlprof.gate.in_turns import Player, alternate
+from dlprof.gate.suite import Player, alternate
 from dlprof.plan.pairing import Path
 from dlprof.plan.settings import Settings
 from dlprof.plan.turns import Stop

@@ -18,8 +18,7 @@ from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.figure import array_text
 from dlprof.reports.html.meaning import meaning
 from dlprof.reports.html.told import coded, markdown
-from dlprof.rules import SEVERITIES
-from dlprof.rules.witness import witnesses
+from dlprof.rules import SEVERITIES, observed
 from dlprof.session.model import FindingRecord, Session
 from dlprof.text.clean import clean
 
@@ -129,7 +128,7 @@ def _card(
         advice=coded(clean(finding.advice, LONGEST) or NO_ADVICE, codes),
         expected=markdown(expected(finding, of[0].result)) if of else Markup(),
         evidence=evidence.lines(finding.evidence),
-        witnesses=witnesses(
+        witnesses=observed(
             finding, [entry.result for entry in of[:1]], against.result if against else None
         ),
         timed=timed_text(of),

@@ -7,8 +7,8 @@ from html_builders import US, case, lost, timed
 from repro_builders import finding_of
 from rule_builders import varying, verdict
 
-from dlprof.rules import RULES
-from dlprof.rules.witness import MOST, ONCE, witnesses
+from dlprof.rules import RULES, observed
+from dlprof.rules.observations import MOST, ONCE
 
 pytestmark = pytest.mark.unit
 
@@ -19,7 +19,7 @@ SIDE_BY_SIDE = (
 
 
 def told(rule, **parts):
-    return witnesses(finding_of(rule), [case(**parts)])
+    return observed(finding_of(rule), [case(**parts)])
 
 
 def test_processes_that_agree_are_counted_and_the_first_is_told():
@@ -85,7 +85,7 @@ def test_values_that_are_gone_with_their_source_are_told():
 
 def test_a_process_that_died_is_told_in_its_own_words():
     crash = lost(status="crashed", reason="SIGSEGV during timing\nmore")
-    assert witnesses(finding_of("DLP016"), [crash]) == ["crashed: SIGSEGV during timing …"]
+    assert observed(finding_of("DLP016"), [crash]) == ["crashed: SIGSEGV during timing …"]
     (found,) = told("DLP016", lifetime=verdict("unknown", reason="SIGSEGV during lifetime"))
     assert found.startswith("SIGSEGV during lifetime (seen once")
 
@@ -97,14 +97,14 @@ def test_a_claim_of_times_has_no_other_witness(rule):
 
 def test_times_that_are_compared_stand_side_by_side_for_each_process():
     slow, fast = case(median_ns=30 * US), case(median_ns=10 * US)
-    found = witnesses(finding_of("DLP012"), [slow], fast)
+    found = observed(finding_of("DLP012"), [slow], fast)
     assert found == [SIDE_BY_SIDE]
-    assert witnesses(finding_of("DLP019"), [slow], fast) == []
+    assert observed(finding_of("DLP019"), [slow], fast) == []
 
 
 def test_one_process_gives_no_times_to_compare():
     once = case(host_time=timed(US, rounds=1))
-    assert witnesses(finding_of("DLP012"), [once], once) == []
+    assert observed(finding_of("DLP012"), [once], once) == []
 
 
 ODD = [None, 3, [], {}, {"processes": 3}, {"sizes_bytes": []}, {"conversions": "many"}]

@@ -9,9 +9,9 @@ from enum import Enum
 
 from dlprof.analysis.known import PLACES, Evidence, Known, mapping, number, seen
 from dlprof.analysis.quantity import size_text
-from dlprof.rules import thresholds, words
+from dlprof.rules import observations, thresholds, words
 from dlprof.rules.lifetime import instead, or_else
-from dlprof.rules.rule import Claim
+from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.survey import Survey, groups
 
 UNALIGNED, COPIED = "the source is not aligned", "it copies"
@@ -233,3 +233,8 @@ def _torn_bytes(case: Known) -> int | None:
         ]
         return min(torn, default=0)
     return None
+
+
+RULES = (
+    Rule("DLP020", "unsafe-copy", unsafe_copy, needs="early_write", seen=observations.early_write),
+)

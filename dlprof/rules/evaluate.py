@@ -80,8 +80,8 @@ def judged(session: sessions.Session) -> sessions.Session:
 CHILD = """\
 import sys
 sys.path[:] = sys.argv[1].split("\\n")
-from dlprof.rules import judging
-judging.main()
+from dlprof.rules import evaluate
+evaluate.main()
 """
 """What the process is told that judges: the places of modules are those of this one."""
 

@@ -1,22 +1,20 @@
-"""What the instrument behind a finding saw, process by process: how sure its claim is, in words."""
+"""What an instrument saw of a case, process by process, in words: how sure a finding is."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from dlprof.analysis.changed import first
 from dlprof.analysis.known import alignments, mapping, number, seen
 from dlprof.analysis.owner_times import by_process, medians_ns
 from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.session.measured import ALIGNMENT
-from dlprof.session.model import FindingRecord, Result
+from dlprof.session.model import Result
 from dlprof.text.clean import clean, first_line
 
 LONGEST = 300
 MOST = 12
-OF_TIMES = ("DLP004", "DLP012", "DLP013", "DLP017")
-"""Rules that claim that one time is longer than another."""
 SIZE = re.compile("[0-9]{1,18}")
 DIAGNOSIS = ("ordering", "lifetime", "early_write", "peak_memory")
 ONCE = "seen once, in a process of its own, at the first shape of each path"
@@ -30,26 +28,14 @@ SHOWS = {True: "shows", False: "does not show"}
 ADDRESS = {True: "at the same address", False: "at another address"}
 
 
-def witnesses(
-    finding: FindingRecord, results: Sequence[Result], against: Result | None = None
-) -> list[str]:
-    """One line for each witness of the finding's clearest case.
-
-    ``against`` is the case that it is compared with: their times stand side by side.
-    """
-    if not results:
-        return []
-    tell = INSTRUMENTS.get(finding.rule)
-    told = [clean(line, LONGEST) for line in (tell(results[0]) if tell else ())]
+def first_lines(told: Sequence[str]) -> list[str]:
+    """The lines as they may be shown, and how many more there are."""
+    shown = [clean(line, LONGEST) for line in told[:MOST]]
     more = len(told) - MOST
-    if more > 0:
-        told = [*told[:MOST], f"and {more:,} more processes"]
-    if against is None or finding.rule not in OF_TIMES:
-        return told
-    return [*told, *_side_by_side(results[0], against)]
+    return [*shown, f"and {more:,} more processes"] if more > 0 else shown
 
 
-def _side_by_side(result: Result, against: Result) -> list[str]:
+def side_by_side(result: Result, against: Result) -> list[str]:
     """The medians of each process that timed both: a load of the machine slows both alike."""
     these, those = (medians_ns(one) for one in (result, against))
     both = [
@@ -63,7 +49,7 @@ def _side_by_side(result: Result, against: Result) -> list[str]:
     return [f"round by round, in fresh processes: {', '.join(both[:MOST])}{rest}"]
 
 
-def _ownership(result: Result) -> list[str]:
+def ownership(result: Result) -> list[str]:
     """Every process looks; of processes that agree the session keeps what the first one saw."""
     verdict = result.ownership
     if verdict is None:
@@ -123,11 +109,11 @@ def _alignment(evidence: Mapping[str, object]) -> str:
     return f"the source began at a multiple of {known:.0f} bytes" if known else ""
 
 
-def _ownership_by_address(result: Result) -> list[str]:
+def ownership_by_address(result: Result) -> list[str]:
     """What every process saw, and what was tried of memory that begins elsewhere."""
     found = result.alignment
     if found is None or found.verdict != "dependent":
-        return _ownership(result)
+        return ownership(result)
     looks = [mapping(found.evidence.get(place)) for place in ("aligned", "sliced")]
     tried = [
         f"{look.get('verdict')} of a source at a multiple of {known:.0f} bytes"
@@ -135,13 +121,11 @@ def _ownership_by_address(result: Result) -> list[str]:
         if (known := number(look.get("alignment_bytes"))) and look.get("verdict")
     ]
     return (
-        [*_ownership(result), f"tried once more: {', '.join(tried)}"]
-        if tried
-        else _ownership(result)
+        [*ownership(result), f"tried once more: {', '.join(tried)}"] if tried else ownership(result)
     )
 
 
-def _lifetime(result: Result) -> list[str]:
+def lifetime(result: Result) -> list[str]:
     evidence = mapping(result.lifetime.evidence) if result.lifetime else {}
     if evidence.get("changed_after_drop") is True:
         return [f"{DROPPED}: its values had changed ({ONCE})"]
@@ -150,7 +134,7 @@ def _lifetime(result: Result) -> list[str]:
     return []
 
 
-def _retained(result: Result) -> list[str]:
+def retained(result: Result) -> list[str]:
     evidence = mapping(result.lifetime.evidence) if result.lifetime else {}
     count = number(evidence.get("conversions"))
     if count is None:
@@ -163,7 +147,7 @@ def _retained(result: Result) -> list[str]:
 SOURCES = {"sizes_bytes": "", "unaligned_bytes": " of a source that is not aligned"}
 
 
-def _early_write(result: Result) -> list[str]:
+def early_write(result: Result) -> list[str]:
     told = []
     for word, evidence in seen(result.early_write):
         looks = [
@@ -182,7 +166,7 @@ def _size(size: object) -> str:
     return size_text(int(str(size))) if SIZE.fullmatch(str(size)) else str(size)
 
 
-def _values(result: Result) -> list[str]:
+def values(result: Result) -> list[str]:
     if result.values is None:
         return []
     looks = seen(result.values)
@@ -194,46 +178,26 @@ def _values(result: Result) -> list[str]:
     return [f"{how} in one process, the first"]
 
 
-def _read_only(result: Result) -> list[str]:
-    return ["both sides were asked whether they can be written", *_ownership(result)]
+def read_only(result: Result) -> list[str]:
+    return ["both sides were asked whether they can be written", *ownership(result)]
 
 
-def _ordering(result: Result) -> list[str]:
+def ordering(result: Result) -> list[str]:
     return [f"work of known length was queued before the call ({ONCE})"] if result.ordering else []
 
 
-def _peak(result: Result) -> list[str]:
+def peak_memory(result: Result) -> list[str]:
     return [f"memory was watched during the call ({ONCE})"] if result.peak_memory else []
 
 
-def _handshake(result: Result) -> list[str]:
+def handshake(result: Result) -> list[str]:
     count = len(result.handshake)
     return [f"recorded in one process, {count} steps: see Handshake"] if count else []
 
 
-def _end(result: Result) -> list[str]:
+def end(result: Result) -> list[str]:
     if result.status != "ok":
         return [f"{result.status}: {first_line(result.reason)}"]
     verdicts = (getattr(result, name) for name in DIAGNOSIS)
     reasons = (str(one.evidence.get("reason", "")) for one in verdicts if one is not None)
     return [f"{first_line(reason)} ({ONCE})" for reason in reasons if " during " in reason]
-
-
-INSTRUMENTS: Mapping[str, Callable[[Result], list[str]]] = {
-    "DLP001": _ordering,
-    "DLP002": _ordering,
-    "DLP003": _ordering,
-    "DLP004": _ownership,
-    "DLP005": _peak,
-    "DLP007": _values,
-    "DLP008": _values,
-    "DLP009": _read_only,
-    "DLP010": _retained,
-    "DLP011": _lifetime,
-    "DLP015": _handshake,
-    "DLP016": _end,
-    "DLP017": _ownership_by_address,
-    "DLP018": _ownership_by_address,
-    "DLP020": _early_write,
-}
-"""The instrument that proves the claim of a rule; rules on times alone have none."""

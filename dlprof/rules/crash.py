@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dlprof.analysis.known import Known
-from dlprof.rules import words
+from dlprof.rules import observations, words
 from dlprof.rules.lifetime import is_dangling
-from dlprof.rules.rule import Claim
+from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.survey import Survey, by
 
 DIAGNOSIS = ("ordering", "lifetime", "early_write", "peak_memory")
@@ -75,3 +75,6 @@ def _parts(reason: str) -> tuple[str, str]:
     """How a worker was lost and at which stage; the stage is empty where the reason tells none."""
     match = LOST.fullmatch(reason[:LONGEST_REASON])
     return (match["how"], match["stage"]) if match else (reason[:200], "")
+
+
+RULES = (Rule("DLP016", "crash", crash, seen=observations.end),)
