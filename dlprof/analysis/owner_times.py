@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from dlprof.analysis.known import Known, seen
+from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.quantity import plain_time, range_text
 from dlprof.session.model import Result
 
@@ -14,7 +14,7 @@ OWNERS = ("view", "copy")
 
 def medians_ns(result: Result) -> dict[int, float]:
     """The median ready time of each process, by its round."""
-    ready = Known(0, result).ready
+    ready = CaseView(0, result).ready
     found = {
         one.round: statistics.median(one.samples_ns)
         for one in (ready.processes if ready is not None else ())

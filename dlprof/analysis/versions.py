@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dlprof.analysis.known import mapping
+from dlprof.analysis.case_view import mapping
 
 
 def used(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from dlprof.analysis.known import Known, mapping, number, waits
+from dlprof.analysis.case_view import CaseView, mapping, number, waits
 from dlprof.analysis.quantity import plain_time
 from dlprof.reports.faults import suspected
 from dlprof.reports.result_row import rows_of
@@ -119,7 +119,7 @@ def _not(wanted: str) -> Objection:
 
 def _elsewhere(result: Result, wanted: str) -> str | None:
     """What the next array would give, where the producer's arrays begin at any address."""
-    others = Known(0, result, result.alignment).words_by_address & {"view", "copy"} - {wanted}
+    others = CaseView(0, result, result.alignment).words_by_address & {"view", "copy"} - {wanted}
     recipe = result.recipe
     anywhere = result.case.layout == "C" and recipe is not None and "aligned" in recipe.create
     if not (others and anywhere):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from dlprof.analysis.known import number
+from dlprof.analysis.case_view import number
 from dlprof.cli.comparison_wanted import ComparisonWanted, Concluded
 from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import Criteria, own_floors, parse

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dlprof.analysis.known import mapping
+from dlprof.analysis.case_view import mapping
 from dlprof.session.model import Header
 from dlprof.text.clean import clean
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
-from dlprof.analysis.known import mapping
+from dlprof.analysis.case_view import mapping
 from dlprof.cli.listing import plain_table, text_of
 from dlprof.cli.matrix_table import matrix_answer, show_grids, show_matrix
 from dlprof.cli.show import Show, say, show_table, width

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.analysis.known import Known, mapping
+from dlprof.analysis.case_view import CaseView, mapping
 from dlprof.compare.decision import UNSURE
 from dlprof.compare.match import Key, Pair, asked_for, key, match
 from dlprof.compare.process import median_ns, processes, steady
@@ -186,7 +186,7 @@ def _median_ns(result: Result | None, floor: Floor) -> float | None:
 
 def sample_of(base: Result, head: Result, floor: Floor, settings: Settings) -> Sample:
     """The processes of one measure of a case; none of a side that was not measured to the end."""
-    stateful = _stateful(Known(0, base)) or _stateful(Known(0, head))
+    stateful = _stateful(CaseView(0, base)) or _stateful(CaseView(0, head))
     sides = [
         processes(side, floor.measure) if side.status in TIMED else () for side in (base, head)
     ]
@@ -219,7 +219,7 @@ def _steady(pair: Pair, floor: Floor) -> bool:
     return all(steady(side, floor.measure) for side in (pair.base, pair.head) if side is not None)
 
 
-def _stateful(known: Known) -> bool:
+def _stateful(known: CaseView) -> bool:
     return known.owner != "view" and known.size_bytes >= STATEFUL_BYTES
 
 
@@ -237,7 +237,7 @@ def tried_of(results: Iterable[Result]) -> Tried:
 
 def path_of(result: Result) -> Key:
     """A conversion whatever the shape, and where it was measured."""
-    return (result.environment, *Known(0, result).path)
+    return (result.environment, *CaseView(0, result).path)
 
 
 def _changes(pair: Pair, tried: tuple[Tried, Tried]) -> tuple[Change, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from dlprof.analysis.known import mapping
+from dlprof.analysis.case_view import mapping
 from dlprof.errors import UsageError
 from dlprof.scenario.pairs import parse
 from dlprof.session.model import CaseRecord, Header, Result

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dlprof.analysis.known import mapping, number
+from dlprof.analysis.case_view import mapping, number
 from dlprof.compare.ranks import Floats
 from dlprof.session import stats
 from dlprof.session.model import ProcessSamples, Result, TimeMeasure

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dlprof.analysis.known import mapping, number
+from dlprof.analysis.case_view import mapping, number
 from dlprof.session.machine import NOTABLE_CORES
 from dlprof.session.model import Header
 

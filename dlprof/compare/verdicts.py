@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from dlprof.analysis.known import Known, number, seen
+from dlprof.analysis.case_view import CaseView, number, seen
+from dlprof.analysis.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.rules.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.session.model import Result, Verdict
 
 WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
@@ -94,7 +94,10 @@ def changes(
     told = () if status is None else (status,)
     if base.status not in MEASURED or head.status not in MEASURED:
         return told
-    sides = Known(0, base, base.alignment or tried[0]), Known(0, head, head.alignment or tried[1])
+    sides = (
+        CaseView(0, base, base.alignment or tried[0]),
+        CaseView(0, head, head.alignment or tried[1]),
+    )
     return (*told, *_of_measures(*sides))
 
 
@@ -138,7 +141,7 @@ def _word(result: Result) -> str:
     return CRASHED_IN_COMPANY if company is not None and company.status == "crashed" else "ok"
 
 
-def _of_measures(before: Known, after: Known) -> Iterator[Change]:
+def _of_measures(before: CaseView, after: CaseView) -> Iterator[Change]:
     base, head = before.result, after.result
     crashes = {change.what: change for change in _crashes(base, head)}
     yield from crashes.values()
@@ -205,7 +208,7 @@ def answers(result: Result, what: str) -> bool:
     return any(word in scale for word, _ in seen(getattr(result, what)))
 
 
-def _by_address(before: Known, after: Known) -> bool:
+def _by_address(before: CaseView, after: CaseView) -> bool:
     """Whether view or copy depends on the address of the array, and did in BASE: which of the two a
     process saw is chance.
     """
@@ -248,7 +251,7 @@ ADDRESSES = {
 }
 
 
-def _alignment(before: Known, after: Known) -> Iterator[Change]:
+def _alignment(before: CaseView, after: CaseView) -> Iterator[Change]:
     """What depends on the address in HEAD and did not in BASE: that a process met one where nothing
     changed is chance.
     """
@@ -269,7 +272,7 @@ def _alignment(before: Known, after: Known) -> Iterator[Change]:
         )
 
 
-def _device(before: Known, after: Known) -> Iterator[Change]:
+def _device(before: CaseView, after: CaseView) -> Iterator[Change]:
     old, new = before.result_device, after.result_device
     if old is None or new is None or old == new:
         return
@@ -278,7 +281,7 @@ def _device(before: Known, after: Known) -> Iterator[Change]:
     yield Change("device of the result", old, new, direction, "warning" if worse else "info")
 
 
-def _peak(before: Known, after: Known) -> Iterator[Change]:
+def _peak(before: CaseView, after: CaseView) -> Iterator[Change]:
     old, new = before.peak_arrays, after.peak_arrays
     if old is not None and new is None and after.result.peak_memory is not None:
         yield Change("peak memory", f"{old:.3g} arrays", "unknown", LOST)

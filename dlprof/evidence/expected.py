@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dlprof.analysis import changed
-from dlprof.analysis.known import Known
+from dlprof.analysis.case_view import CaseView
 from dlprof.session.model import FindingRecord, Result
 
 ARRAY_API = "https://data-apis.org/array-api/latest/API_specification/generated/array_api"
@@ -129,7 +129,7 @@ def expected(finding: FindingRecord, result: Result) -> str:
     told, source = EXPECTED.get(finding.rule, ("", ""))
     if finding.rule == "DLP001" and finding.severity == "info":
         told, source = UNAVOIDABLE
-    if finding.rule == "DLP008" and changed.first(Known(0, result).changed):
+    if finding.rule == "DLP008" and changed.first(CaseView(0, result).changed):
         told, source = UNTOUCHED
     if case.protocol not in ("dlpack", "dlpack-capsule"):
         source = KEPT_ALIVE.get(case.protocol, "") if finding.rule == "DLP011" else ""

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dlprof.analysis.known import Known, mapping, number, seen
+from dlprof.analysis import thresholds
+from dlprof.analysis.case_view import CaseView, mapping, number, seen
 from dlprof.errors import NoReproducer
 from dlprof.evidence.subject import Effect, Subject
 from dlprof.probes.base import DTYPES
-from dlprof.rules import thresholds
 from dlprof.rules.unsafe_copy import COPIED, UNALIGNED
 from dlprof.session.model import FindingRecord, Verdict
 
@@ -39,7 +39,7 @@ return arrays > <most>
 
 def amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """At its peak it needs more memory than a copy does."""
-    known, evidence = Known(0, subject.result), _evidence(subject.result.peak_memory)
+    known, evidence = CaseView(0, subject.result), _evidence(subject.result.peak_memory)
     size = number(evidence.get("size_bytes")) or known.size_bytes
     items = [DTYPES[str(name)] for name in known.changed.get("dtype", ()) if str(name) in DTYPES]
     if len(items) > 1:
@@ -167,7 +167,7 @@ def unsafe_copy(subject: Subject, _: Subject | None, finding: FindingRecord) -> 
     is copied, if it is large enough; else the array of which a process saw a torn copy.
     """
     owned, size = subject.result.ownership, number(finding.evidence.get("size_bytes")) or 0
-    if owned and owned.verdict == "varies" and Known(0, subject.result).size_bytes >= size:
+    if owned and owned.verdict == "varies" and CaseView(0, subject.result).size_bytes >= size:
         source = subject.create("copy")
     else:
         looks = [mapping(evidence) for _, evidence in seen(subject.result.early_write)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from textwrap import fill
 
 from dlprof.analysis import versions
-from dlprof.analysis.known import mapping
+from dlprof.analysis.case_view import mapping
 from dlprof.errors import NoReproducer
 from dlprof.evidence import memory_effects, result_effects, time_effects
 from dlprof.evidence.source import (

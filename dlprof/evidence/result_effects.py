@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dlprof.analysis import changed
-from dlprof.analysis.known import Known, mapping, number, seen
+from dlprof.analysis.case_view import CaseView, mapping, number, seen
 from dlprof.errors import NoReproducer
 from dlprof.evidence.subject import Effect, Subject
 from dlprof.session.model import FindingRecord
@@ -178,7 +178,7 @@ def read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Ef
     mapped. A framework whose arrays are all immutable, or never, has no flag to ask for: then it is
     as its probe says, and a result without a flag is written.
     """
-    owned, known = subject.result.ownership, Known(0, subject.result).writable
+    owned, known = subject.result.ownership, CaseView(0, subject.result).writable
     not_written = subject.is_own or (owned is not None and owned.evidence.get("not_written"))
     if known.get("source") is False and not subject.has("writable", "x"):
         producer = clean(subject.result.case.producer, 40)
@@ -290,7 +290,7 @@ return results[0] == results[1] and results[0] not in sources
 
 def wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The result has other values or another shape, or more than the result changed."""
-    wrong = Known(0, subject.result).changed
+    wrong = CaseView(0, subject.result).changed
     evidence: Mapping[str, Any] = {}
     symptom, template = "gives wrong values", VALUES
     kind = changed.first(wrong)

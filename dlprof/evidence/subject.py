@@ -7,12 +7,12 @@ import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dlprof.analysis.known import alignments, mapping, number, seen
+from dlprof.analysis.case_view import alignments, mapping, number, seen
+from dlprof.analysis.thresholds import ALIGNED_BYTES
 from dlprof.errors import NoReproducer
 from dlprof.evidence.source import block, parsed, plain
 from dlprof.plan.axes import shape_text
 from dlprof.probes.base import CONTIGUOUS
-from dlprof.rules.thresholds import ALIGNED_BYTES
 from dlprof.session.model import Recipe, Result
 from dlprof.text.clean import HIDDEN
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dlprof._version import __version__
-from dlprof.analysis.known import mapping
+from dlprof.analysis.case_view import mapping
 from dlprof.analysis.versions import used
 from dlprof.errors import NoReproducer
 from dlprof.evidence.expected import expected

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dlprof.analysis import thresholds
 from dlprof.errors import NoReproducer
 from dlprof.evidence.result_effects import compared
 from dlprof.evidence.source import inside, plain
 from dlprof.evidence.subject import Effect, Subject
-from dlprof.rules import thresholds
 from dlprof.session.model import FindingRecord
 
 TIMED = """

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from dlprof._version import __version__
-from dlprof.analysis.known import mapping
+from dlprof.analysis.case_view import mapping
 from dlprof.compare.process import median_ns, processes, time_ns
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.history.label import Label

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dlprof.analysis.known import mapping
+from dlprof.analysis.case_view import mapping
 from dlprof.compare.surroundings import GPU, MACHINE
 from dlprof.text.clean import clean
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dlprof.analysis.known import Known
+from dlprof.analysis.case_view import CaseView
 from dlprof.compare.comparison import path_of, tried_of
 from dlprof.compare.match import Key, asked_for, code_key
 from dlprof.compare.process import Side, median_ns, processes, steady
@@ -160,7 +160,7 @@ def _doubt(header: Header, result: Result, measure: str) -> str:
     """Why the time of a result is not to be trusted, as :mod:`dlprof.compare` has it."""
     if result.status != "ok":
         return f"{result.status}: {result.reason or 'no reason given'}"
-    known = Known(0, result)
+    known = CaseView(0, result)
     stateful = known.owner != "view" and known.size_bytes >= STATEFUL_BYTES
     if stateful or not steady(result, measure):
         return untrusted(header) or ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dlprof.analysis.known import mapping
+from dlprof.analysis.case_view import mapping
 from dlprof.compare.surroundings import Difference, in_place
 from dlprof.errors import UsageError
 from dlprof.plan.catalog import Catalog, environment

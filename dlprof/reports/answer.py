@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
+from dlprof.analysis.alignment import WORDS, Steady
 from dlprof.analysis.quantity import brief_text, times_text
 from dlprof.reports import faults
 from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row, trusted
 from dlprof.reports.trip_paths import is_right, unsafe_text
-from dlprof.rules.alignment import WORDS, Steady
 from dlprof.rules.promise import NOT_LOOKED_AT
 from dlprof.rules.words import ALIKE
 from dlprof.text.lists import listed

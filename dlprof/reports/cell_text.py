@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dlprof.analysis import thresholds
 from dlprof.analysis.quantity import (
     bound_text,
     is_range,
@@ -11,7 +12,6 @@ from dlprof.analysis.quantity import (
     time_text,
 )
 from dlprof.reports.row import Row
-from dlprof.rules import thresholds
 
 LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""

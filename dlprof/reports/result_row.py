@@ -7,15 +7,15 @@ import statistics
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dlprof.analysis.alignment import Look, depends, looks_of, memory_of, owners_of
+from dlprof.analysis.case_view import alignments, mapping, number, seen, waits
 from dlprof.analysis.changed import CHANGES, lost
-from dlprof.analysis.known import alignments, mapping, number, seen, waits
 from dlprof.analysis.quantity import plain_time
+from dlprof.analysis.slower import is_scattered
 from dlprof.plan.axes import shape_text
 from dlprof.probes.base import DTYPES, Protocol
 from dlprof.reports.measures import peak_arrays
 from dlprof.reports.row import A_COPY, A_VIEW, REFUSED, Row, diagnosed
-from dlprof.rules.alignment import Look, depends, looks_of, memory_of, owners_of
-from dlprof.rules.timing import is_scattered
 from dlprof.session.collector import paused
 from dlprof.session.model import (
     CaseRecord,

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.analysis.known import says_no_copy
+from dlprof.analysis.alignment import Look
+from dlprof.analysis.case_view import says_no_copy
 from dlprof.analysis.quantity import plain_time
 from dlprof.errors import Unmeasured
 from dlprof.probes.base import Protocol
-from dlprof.rules.alignment import Look
 from dlprof.session.model import (
     Placement,
     TimeMeasure,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dlprof.analysis.known import mapping
+from dlprof.analysis.case_view import mapping
 from dlprof.analysis.quantity import brief_text, times_text
 from dlprof.reports.answer import slower
 from dlprof.reports.cell_text import told_time

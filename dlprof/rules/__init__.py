@@ -1,13 +1,15 @@
 """Rules: pure functions from what was measured to findings.
 
 Nothing here measures, reads or writes, or knows a framework by name. Every number on which a rule
-decides stands in :mod:`dlprof.rules.thresholds`; what is unknown fires nothing.
+decides stands in :mod:`dlprof.analysis.thresholds`; what is unknown fires nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from dlprof.analysis import thresholds
+from dlprof.analysis.cases import surveys
 from dlprof.rules import (
     copying,
     correctness,
@@ -18,12 +20,10 @@ from dlprof.rules import (
     lifetime,
     observations,
     promise,
-    thresholds,
     unsafe_copy,
     waiting,
 )
 from dlprof.rules.rule import SEVERITIES, Finding, Rule, worst_first
-from dlprof.rules.survey import surveys
 from dlprof.session.model import FindingRecord, Result
 
 __all__ = ["NEEDS", "RULES", "SEVERITIES", "Finding", "Rule", "findings", "observed"]
@@ -55,7 +55,7 @@ def findings(
     """All findings of a session, worst first. ``results`` may be slim.
 
     Environments are judged apart: nothing is compared with, or advised from, another one.
-    ``own_thresholds`` stand for those of :mod:`dlprof.rules.thresholds` of the same names.
+    ``own_thresholds`` stand for those of :mod:`dlprof.analysis.thresholds` of the same names.
     """
     seen = surveys(results)
     with thresholds.replaced(own_thresholds or {}):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dlprof.analysis.known import Known, mapping, number
+from dlprof.analysis import alignment, thresholds
+from dlprof.analysis.case_view import CaseView, mapping, number
+from dlprof.analysis.cases import Cases, by, groups
+from dlprof.analysis.slower import compared, is_known, longer_by_itself, surely_saved_ns
 from dlprof.probes.base import DTYPES
-from dlprof.rules import alignment, observations, thresholds, traced, words
+from dlprof.rules import observations, traced, words
 from dlprof.rules.rule import Claim, Rule
-from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import compared, is_known, longer_by_itself, surely_saved_ns
 
 HOST_PROTOCOL = "numpy"
 """The protocol of a host array in between."""
 
 
-def avoidable_copy(survey: Survey) -> Iterator[Claim]:
+def avoidable_copy(survey: Cases) -> Iterator[Claim]:
     """It copies although nobody asked for it, and another measured path of the pair is a view."""
     views = {case.index: _view_instead(survey, case) for case in survey.cases if _is_free(case)}
     copying = [case for case in survey.cases if views.get(case.index)]
@@ -38,12 +39,12 @@ def avoidable_copy(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def _is_free(case: Known) -> bool:
+def _is_free(case: CaseView) -> bool:
     """Whether the case copied, and nothing it says about itself speaks of copying or not."""
     return case.owner == "copy" and case.stays and case.promise is None and case.right
 
 
-def _view_instead(survey: Survey, case: Known) -> Known | None:
+def _view_instead(survey: Cases, case: CaseView) -> CaseView | None:
     view = survey.instead(
         case,
         lambda other: (
@@ -59,14 +60,14 @@ def _view_instead(survey: Survey, case: Known) -> Known | None:
     return view if slower else None
 
 
-def saved_ns(case: Known, other: Known | None) -> float:
+def saved_ns(case: CaseView, other: CaseView | None) -> float:
     """What the other path saves at least: nothing for sure where a time is not known."""
     if other is None or not (is_known(case.ready) and is_known(other.ready)):
         return 0.0
     return max(case.modes_ns[0] - other.modes_ns[1], 0.0)
 
 
-def copy_amplification(survey: Survey) -> Iterator[Claim]:
+def copy_amplification(survey: Cases) -> Iterator[Claim]:
     """At its peak it needs more memory than the copy that it makes."""
     greedy = [case for case in survey.cases if _excess(case) >= thresholds.AMPLIFIED_ARRAYS]
     for cases in groups(greedy, lambda case: case.pair):
@@ -87,13 +88,13 @@ def copy_amplification(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def _aligned_arrays(case: Known) -> float | None:
+def _aligned_arrays(case: CaseView) -> float | None:
     """Its peak where the source is aligned, as far as that was measured."""
     peak = case.result.peak_memory
     return number(peak.evidence.get("aligned_arrays")) if peak is not None else None
 
 
-def _where_aligned(cases: Sequence[Known]) -> str:
+def _where_aligned(cases: Sequence[CaseView]) -> str:
     """That alignment decides, where all of them need no more than a copy of aligned memory."""
     found = [_aligned_arrays(case) for case in cases]
     known = [arrays for arrays in found if arrays is not None]
@@ -102,7 +103,7 @@ def _where_aligned(cases: Sequence[Known]) -> str:
     return f"; where the source is aligned, {max(known):.1f} at most"
 
 
-def _is_lean(survey: Survey, case: Known) -> bool:
+def _is_lean(survey: Cases, case: CaseView) -> bool:
     """Whether it needs little, and its time is that of what needed it.
 
     Peak memory is looked at elsewhere: a view here may have been a copy there.
@@ -111,12 +112,12 @@ def _is_lean(survey: Survey, case: Known) -> bool:
     return little and (case.owner != "view" or survey.holds(case))
 
 
-def _arrays_text(case: Known) -> str:
+def _arrays_text(case: CaseView) -> str:
     arrays = f"{case.peak_arrays or 0.0:.1f}"
     return "none" if arrays == "0.0" else arrays
 
 
-def _excess(case: Known) -> float:
+def _excess(case: CaseView) -> float:
     """Peak memory as a multiple of the result; -1 where it is not known."""
     if case.peak_arrays is None or (not case.right and "dtype" not in case.changed):
         return -1.0
@@ -129,7 +130,7 @@ def _excess(case: Known) -> float:
     return case.peak_arrays * DTYPES[before] / max(DTYPES[before], DTYPES[after])
 
 
-def host_bounce(survey: Survey) -> Iterator[Claim]:
+def host_bounce(survey: Cases) -> Iterator[Claim]:
     """From the device through a host array back to the device."""
     bouncing = [case for case in survey.cases if _bounces(case)]
     others = {case.index: survey.instead(case, _stays_there) for case in bouncing}
@@ -151,13 +152,13 @@ def host_bounce(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def _bounces(case: Known) -> bool:
+def _bounces(case: CaseView) -> bool:
     if not (case.result.case.device == "cuda" and case.stays):
         return False
     return case.result.case.protocol == HOST_PROTOCOL or _traced_there_and_back(case)
 
 
-def _stays_there(case: Known) -> bool:
+def _stays_there(case: CaseView) -> bool:
     """Whether it is known not to bounce: a view does not, and of a copy the trace saw all."""
     trace = case.result.trace
     traced_whole = (
@@ -169,7 +170,7 @@ def _stays_there(case: Known) -> bool:
     return not _bounces(case) and (case.owner == "view" or traced_whole)
 
 
-def _traced_there_and_back(case: Known) -> bool:
+def _traced_there_and_back(case: CaseView) -> bool:
     """Whether the trace saw all of the array copied to the host, and all of it back."""
     trace = case.result.trace
     events = trace.evidence.get("events") if trace is not None else None

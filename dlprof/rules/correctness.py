@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dlprof.analysis import changed
-from dlprof.analysis.known import Known, mapping
+from dlprof.analysis.case_view import CaseView, mapping
+from dlprof.analysis.cases import Cases, groups
 from dlprof.plan.axes import shape_text
 from dlprof.rules import observations, words
 from dlprof.rules.rule import Claim, Rule
-from dlprof.rules.survey import Survey, groups
 from dlprof.rules.words import for_each_producer, none_instead
 from dlprof.session.model import Result
 
@@ -17,7 +17,7 @@ PAIR = 2
 NOT_WRITE = "Do not write the result; copy it where it has to be written."
 
 
-def dtype_changed(survey: Survey) -> Iterator[Claim]:
+def dtype_changed(survey: Cases) -> Iterator[Claim]:
     """The result has another dtype than the source."""
     changed = [case for case in survey.cases if _sides(case, "dtype")]
     for cases in groups(changed, lambda case: (case.pair[1], _sides(case, "dtype"))):
@@ -32,7 +32,7 @@ def dtype_changed(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def wrong_values(survey: Survey) -> Iterator[Claim]:
+def wrong_values(survey: Cases) -> Iterator[Claim]:
     """The result has another shape or, with the same dtype, other values than the source; or the
     call changes more than it makes.
     """
@@ -49,7 +49,7 @@ def wrong_values(survey: Survey) -> Iterator[Claim]:
     yield from aftermath(survey)
 
 
-def _sides(case: Known, what: str) -> tuple[str, str] | None:
+def _sides(case: CaseView, what: str) -> tuple[str, str] | None:
     """Before and after of a dtype or a shape that changed."""
     pair = case.changed.get(what)
     if not (isinstance(pair, list) and len(pair) == PAIR):
@@ -61,14 +61,14 @@ def _side(side: object) -> str:
     return shape_text(side) if isinstance(side, list) else str(side)
 
 
-def _lost(case: Known) -> str:
+def _lost(case: CaseView) -> str:
     values = mapping(case.changed.get("values"))
     if not {"different", "of"} <= values.keys():
         return ""
     return f"{values['different']} of {values['of']} values changed"
 
 
-def _wrong_text(case: Known) -> str:
+def _wrong_text(case: CaseView) -> str:
     shapes = _sides(case, "shape")
     if shapes:
         return f"shape {shapes[1]} instead of {shapes[0]}"
@@ -76,8 +76,8 @@ def _wrong_text(case: Known) -> str:
     return _lost(case) if "dtype" not in case.changed else ""
 
 
-def _right_instead(survey: Survey, cases: Sequence[Known], what: str) -> str:
-    def advise(case: Known) -> tuple[str, str]:
+def _right_instead(survey: Cases, cases: Sequence[CaseView], what: str) -> str:
+    def advise(case: CaseView) -> tuple[str, str]:
         other = survey.instead(case)
         if other is None:
             return "", none_instead(survey, case, "keeps it")
@@ -93,7 +93,7 @@ def lacks_values(results: Sequence[Result]) -> str:
     return "the values of a result (they take NumPy, and a result that is an array)"
 
 
-def read_only_lost(survey: Survey) -> Iterator[Claim]:
+def read_only_lost(survey: Cases) -> Iterator[Claim]:
     """A view lets memory be written that its owner calls read-only."""
     lost = [case for case in survey.cases if case.loses_read_only]
     dropped = [case for case in lost if survey.drops_read_only(case)]
@@ -119,8 +119,8 @@ def read_only_lost(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def _read_only_advice(survey: Survey, cases: Sequence[Known]) -> str:
-    def advise(case: Known) -> tuple[str, str]:
+def _read_only_advice(survey: Cases, cases: Sequence[CaseView]) -> str:
+    def advise(case: CaseView) -> tuple[str, str]:
         other = survey.instead(case, lambda other: other.keeps_read_only)
         if other is None:
             return "", NOT_WRITE
@@ -129,7 +129,7 @@ def _read_only_advice(survey: Survey, cases: Sequence[Known]) -> str:
     return for_each_producer(cases, advise)
 
 
-def aftermath(survey: Survey) -> Iterator[Claim]:
+def aftermath(survey: Cases) -> Iterator[Claim]:
     """It changes its source or an earlier result, or gives a kept one."""
     cases = [case for case in survey.cases if changed.first(case.changed)]
     for alike in groups(cases, lambda case: (case.way_in, _kind(case))):
@@ -144,16 +144,16 @@ def aftermath(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def _kind(case: Known) -> str:
+def _kind(case: CaseView) -> str:
     return changed.first(case.changed) or ""
 
 
-def _extent(case: Known) -> str:
+def _extent(case: CaseView) -> str:
     return changed.extent(_kind(case), case.changed[_kind(case)])
 
 
-def _instead(survey: Survey, cases: Sequence[Known]) -> str:
-    def advise(case: Known) -> tuple[str, str]:
+def _instead(survey: Cases, cases: Sequence[CaseView]) -> str:
+    def advise(case: CaseView) -> tuple[str, str]:
         other = survey.instead(case)
         if other is None:
             return "", none_instead(survey, case, "does otherwise")

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dlprof.analysis.known import Known
+from dlprof.analysis import thresholds
+from dlprof.analysis.alignment import aligned_as
+from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.cases import Cases, by, groups
 from dlprof.analysis.quantity import loop_time_text
-from dlprof.rules import thresholds, words
-from dlprof.rules.alignment import aligned_as
+from dlprof.analysis.slower import compared, is_known, longer_by_itself, surely_saved_ns
+from dlprof.rules import words
 from dlprof.rules.rule import Claim, Rule
-from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import compared, is_known, longer_by_itself, surely_saved_ns
 from dlprof.session.model import Result
 
 
-def slow_path(survey: Survey) -> Iterator[Claim]:
+def slow_path(survey: Cases) -> Iterator[Claim]:
     """Another measured path of the pair gives the same and is clearly faster."""
     faster = {case.index: _faster(survey, case) for case in survey.cases}
     slow = [case for case in survey.cases if faster[case.index]]
@@ -37,7 +38,7 @@ def slow_path(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def _as_long(ranked: Sequence[Known], ratio: str) -> str:
+def _as_long(ranked: Sequence[CaseView], ratio: str) -> str:
     """How long the first takes, which is not always the slowest: it wastes most."""
     worst = ranked[0]
     if words.several(ranked, "", "many"):
@@ -47,12 +48,12 @@ def _as_long(ranked: Sequence[Known], ratio: str) -> str:
     return f"takes {words.time(worst)}{ratio}{words.where(worst, ranked)}"
 
 
-def _severity(slow: Known, fast: Known) -> str:
+def _severity(slow: CaseView, fast: CaseView) -> str:
     surely = surely_saved_ns(slow.ready, fast.ready)
     return "warning" if surely >= thresholds.COSTLY_GAP_NS else "info"
 
 
-def _than(survey: Survey, best: Known) -> str:
+def _than(survey: Cases, best: CaseView) -> str:
     """What is called the fastest must be so: nothing of its kind may stand above it in the table.
 
     A time that is not known is at most what it is said to be, so that it may be the least.
@@ -66,7 +67,7 @@ def _than(survey: Survey, best: Known) -> str:
     )
 
 
-def _least_ns(case: Known) -> float:
+def _least_ns(case: CaseView) -> float:
     """What the case takes at least, as far as is known: its fastest sample, or its own time in its
     fastest mode.
     """
@@ -75,7 +76,7 @@ def _least_ns(case: Known) -> float:
     return case.ready.min_ns
 
 
-def _faster(survey: Survey, case: Known) -> Known | None:
+def _faster(survey: Cases, case: CaseView) -> CaseView | None:
     if case.owner not in ("view", "copy") or not case.right:
         return None
     best = survey.instead(case, lambda other: _is_alike(survey, case, other))
@@ -85,19 +86,19 @@ def _faster(survey: Survey, case: Known) -> Known | None:
     return best if slow else None
 
 
-def _is_alike(survey: Survey, case: Known, other: Known) -> bool:
+def _is_alike(survey: Cases, case: CaseView, other: CaseView) -> bool:
     """Whether ``other`` is what ``case`` is, for memory that is aligned no better."""
     if other.owner != case.owner or other.kept or not is_known(other.ready):
         return False
     return survey.copies(other) if case.owner == "copy" else aligned_as(other, case)
 
 
-def _saved_ns(case: Known, other: Known | None) -> float:
+def _saved_ns(case: CaseView, other: CaseView | None) -> float:
     """What the better path saves at least."""
     return max(case.modes_ns[0] - other.modes_ns[1], 0.0) if other is not None else 0.0
 
 
-def asymmetric(survey: Survey) -> Iterator[Claim]:
+def asymmetric(survey: Cases) -> Iterator[Claim]:
     """One direction costs many times the other, each by its best path."""
     best = _best_of_pairs(survey)
     slow = [
@@ -152,33 +153,33 @@ def lacks_direction(results: Sequence[Result]) -> str:
 UNSAFE = ", which is not known to be safe"
 
 
-def _right_ones(survey: Survey, case: Known) -> Iterator[Known]:
+def _right_ones(survey: Cases, case: CaseView) -> Iterator[CaseView]:
     """What could be the best way there, if its time were known."""
     alike = survey.arrays[case.array]
     return (other for other in alike if other.ready is not None and other.right)
 
 
-def _best_of_pairs(survey: Survey) -> dict[tuple[tuple[str, str], Any], Known]:
+def _best_of_pairs(survey: Cases) -> dict[tuple[tuple[str, str], Any], CaseView]:
     """The cheapest right case of each pair and array, safe or not: nobody can do it for less."""
-    best: dict[tuple[tuple[str, str], Any], Known] = {}
+    best: dict[tuple[tuple[str, str], Any], CaseView] = {}
     for case in sorted(survey.cases, key=lambda case: (case.cost_ns, case.index)):
         if case.ready is not None and case.right:
             best.setdefault((case.pair, case.spec), case)
     return best
 
 
-def _kind(case: Known) -> str:
+def _kind(case: CaseView) -> str:
     return {"view": "a view", "copy": "a copy"}.get(case.owner or "", "a view or a copy")
 
 
-def convert_in_loop(survey: Survey) -> Iterator[Claim]:
+def convert_in_loop(survey: Cases) -> Iterator[Claim]:
     """The conversion takes a good part of a loop that it could stand before.
 
     Each process compares its own two loops, and the interval of the share must lie above zero.
     """
     costly = [case for case in survey.cases if _share(case) >= thresholds.LOOP_SHARE]
     for cases in groups(costly, lambda case: case.pair):
-        ranked: Sequence[Known] = sorted(cases, key=_share, reverse=True)
+        ranked: Sequence[CaseView] = sorted(cases, key=_share, reverse=True)
         in_loop, hoisted = _loops(ranked[0])
         yield Claim(
             "warning",
@@ -202,13 +203,13 @@ def lacks_loops(results: Sequence[Result]) -> str:
     return "the conversion in a loop and before it (see --placement)"
 
 
-def _hoist(survey: Survey, cases: Sequence[Known]) -> str:
+def _hoist(survey: Cases, cases: Sequence[CaseView]) -> str:
     if all(case.owner == "view" and survey.holds(case) for case in cases):
         return "Convert once, before the loop: the result is a view and shows later writes."
     return "Convert once, before the loop, if the source does not change in it."
 
 
-def _loops(case: Known) -> tuple[float, float]:
+def _loops(case: CaseView) -> tuple[float, float]:
     """Time per turn with the conversion inside and before the loop; zeros if not known apart."""
     found = case.result.placement if case.result.status == "ok" else None
     if found is None or found.in_loop is None or found.hoisted is None:
@@ -223,7 +224,7 @@ def _loops(case: Known) -> tuple[float, float]:
     return found.in_loop.median_ns, found.hoisted.median_ns
 
 
-def _turns(case: Known) -> str:
+def _turns(case: CaseView) -> str:
     """Both times as the table of the loop writes them, as far as they are known."""
     found = case.result.placement
     inside = (
@@ -234,11 +235,11 @@ def _turns(case: Known) -> str:
     return f"{inside}, {loop_time_text(found.hoisted if found else None)} with it before the loop"
 
 
-def _is_hoisted_known(case: Known) -> bool:
+def _is_hoisted_known(case: CaseView) -> bool:
     return is_known(case.result.placement.hoisted if case.result.placement else None)
 
 
-def _share(case: Known) -> float:
+def _share(case: CaseView) -> float:
     """The conversion's part, as each process found it in its own loops."""
     in_loop, hoisted = _loops(case)
     found = case.result.placement

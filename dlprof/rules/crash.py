@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dlprof.analysis.known import Known
+from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.cases import Cases, by
 from dlprof.rules import observations, words
 from dlprof.rules.lifetime import is_dangling
 from dlprof.rules.rule import Claim, Rule
-from dlprof.rules.survey import Survey, by
 
 DIAGNOSIS = ("ordering", "lifetime", "early_write", "peak_memory")
 LONGEST_REASON = 4000
@@ -28,7 +28,7 @@ class End(NamedTuple):
     stage: str
 
 
-def crash(survey: Survey) -> Iterator[Claim]:
+def crash(survey: Cases) -> Iterator[Claim]:
     """The process died, or gave no answer within the time limit."""
     ends = {case.index: end for case in survey.cases if (end := _end(case)) is not None}
     ended = [case for case in survey.cases if case.index in ends]
@@ -47,7 +47,7 @@ def crash(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def _end(case: Known) -> End | None:
+def _end(case: CaseView) -> End | None:
     result = case.result
     reason = (result.reason or "").strip()
     if result.status in ("crashed", "timeout"):
@@ -58,7 +58,7 @@ def _end(case: Known) -> End | None:
     return _lost_in_diagnosis(case)
 
 
-def _lost_in_diagnosis(case: Known) -> End | None:
+def _lost_in_diagnosis(case: CaseView) -> End | None:
     for name in DIAGNOSIS:
         verdict = getattr(case.result, name)
         reason = str(verdict.evidence.get("reason")) if verdict is not None else ""

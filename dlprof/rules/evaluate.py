@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from dlprof import rules
-from dlprof.analysis.known import mapping, number
+from dlprof.analysis import thresholds
+from dlprof.analysis.case_view import mapping, number
 from dlprof.errors import UsageError
-from dlprof.rules import thresholds
 from dlprof.session import model as sessions
 from dlprof.session.slim import slim
 

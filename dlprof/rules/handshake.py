@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from dlprof.analysis.known import Known, number
+from dlprof.analysis.case_view import CaseView, number
+from dlprof.analysis.cases import Cases, groups
 from dlprof.rules import observations, words
 from dlprof.rules.rule import Claim, Rule
-from dlprof.rules.survey import Survey, groups
 
 PROTOCOLS = ("dlpack", "cuda-array-interface")
 """Where the transcript is that of the real call. For host arrays the consumer asks the buffer
@@ -17,7 +17,7 @@ WHOLE = ("import", "export")
 """Events that stand for the whole call."""
 
 
-def handshake_retry(survey: Survey) -> Iterator[Claim]:
+def handshake_retry(survey: Cases) -> Iterator[Claim]:
     """The producer refuses what it is asked first, and the consumer asks again."""
     asking = [case for case in survey.cases if _refusal(case)]
     for cases in groups(asking, lambda case: case.pair):
@@ -33,13 +33,13 @@ def handshake_retry(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def _refused(case: Known) -> str:
+def _refused(case: CaseView) -> str:
     refused = _refusal(case) or {}
     name, outcome = str(refused.get("call")), str(refused.get("outcome"))
     return f"{case.pair[0]} refuses the first {name} ({outcome[:120]})"
 
 
-def _refusal(case: Known) -> dict[str, object] | None:
+def _refusal(case: CaseView) -> dict[str, object] | None:
     """The first call that was refused and followed by another, in a conversion that worked."""
     events = case.result.handshake
     if case.result.status != "ok" or case.result.case.protocol not in PROTOCOLS:

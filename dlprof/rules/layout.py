@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from dlprof.analysis.known import Known
-from dlprof.rules import alignment, observations, thresholds, words
+from dlprof.analysis import alignment, thresholds
+from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.cases import Cases, by, groups
+from dlprof.analysis.slower import longer_by_itself
+from dlprof.rules import observations, words
 from dlprof.rules.copying import saved_ns
 from dlprof.rules.rule import Claim, Rule
-from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import longer_by_itself
 
 
-def layout_copy(survey: Survey) -> Iterator[Claim]:
+def layout_copy(survey: Cases) -> Iterator[Claim]:
     """It copies this layout or alignment only: elsewhere the same path is a view."""
     views = by(
         (case for case in survey.cases if case.owner == "view" and case.ready is not None),
@@ -41,12 +42,14 @@ class Contrast(NamedTuple):
     copied: str
     viewed: str
     cause: str
-    view: Known | None
+    view: CaseView | None
     parted: alignment.Parted | None = None
     """The alignments, where they tell them apart."""
 
 
-def _contrast(case: Known, views: Mapping[tuple[object, ...], Sequence[Known]]) -> Contrast | None:
+def _contrast(
+    case: CaseView, views: Mapping[tuple[object, ...], Sequence[CaseView]]
+) -> Contrast | None:
     if case.owner == "varies":
         return _varying(case)
     if case.owner != "copy" or not case.stays:
@@ -61,7 +64,7 @@ def _contrast(case: Known, views: Mapping[tuple[object, ...], Sequence[Known]]) 
     return known or _tried(case)
 
 
-def _tried(case: Known) -> Contrast | None:
+def _tried(case: CaseView) -> Contrast | None:
     """What the instrument *alignment* saw: this path with aligned memory, as a view."""
     if case.tried is None or not alignment.is_contiguous(case):
         return None
@@ -72,7 +75,7 @@ def _tried(case: Known) -> Contrast | None:
 UNCLEAR = "layout or alignment"
 
 
-def _told_apart(case: Known, view: Known) -> Contrast | None:
+def _told_apart(case: CaseView, view: CaseView) -> Contrast | None:
     layouts = case.result.case.layout, view.result.case.layout
     known = bool(case.alignments and view.alignments)
     narrower = known and max(case.alignments) < min(view.alignments)
@@ -83,12 +86,12 @@ def _told_apart(case: Known, view: Known) -> Contrast | None:
     return Contrast(copied, viewed, UNCLEAR if narrower or not known else "layout", view)
 
 
-def _by_alignment(apart: alignment.Parted, view: Known | None) -> Contrast:
+def _by_alignment(apart: alignment.Parted, view: CaseView | None) -> Contrast:
     copied = f"a source {apart.where('copy')}"
     return Contrast(copied, f"one at {apart.viewed:.0f}", "alignment", view, apart)
 
 
-def _varying(case: Known) -> Contrast | None:
+def _varying(case: CaseView) -> Contrast | None:
     """The widest alignment that was copied and the narrowest viewed, if the first is narrower."""
     apart = alignment.parted([case])
     return _by_alignment(apart, None) if apart is not None else None
@@ -97,7 +100,7 @@ def _varying(case: Known) -> Contrast | None:
 NO_WAY_OUT = "The view is not advised: something was found against it, or could not be told."
 
 
-def _layout_claim(survey: Survey, cases: Sequence[Known], contrasts: Sequence[Contrast]) -> Claim:
+def _layout_claim(survey: Cases, cases: Sequence[CaseView], contrasts: Sequence[Contrast]) -> Claim:
     worst, first = cases[0], contrasts[0]
     view = first.view
     apart = alignment.of_all([one.parted for one in contrasts if one.parted is not None])
@@ -117,7 +120,7 @@ def _layout_claim(survey: Survey, cases: Sequence[Known], contrasts: Sequence[Co
     )
 
 
-def _layout_summary(cases: Sequence[Known], contrasts: Sequence[Contrast]) -> str:
+def _layout_summary(cases: Sequence[CaseView], contrasts: Sequence[Contrast]) -> str:
     """What is copied and what is not: of all cases, or of the first where they differ in it."""
     worst, first = cases[0], contrasts[0]
     copies = words.several(cases, "copies", "copy")
@@ -133,7 +136,7 @@ def _layout_summary(cases: Sequence[Known], contrasts: Sequence[Contrast]) -> st
     return f"{words.codes(cases)} {what}{words.of_first(cases)}: {one}"
 
 
-def _layout_advice(worst: Known, contrast: Contrast) -> str:
+def _layout_advice(worst: CaseView, contrast: Contrast) -> str:
     """What memory to give it instead: where it begins, or how far its elements are apart."""
     strides = [
         alignment.strides_bytes(case) if case is not None else None

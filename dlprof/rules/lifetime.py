@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from dlprof.analysis.known import Known, number
+from dlprof.analysis.case_view import CaseView, number
+from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
 from dlprof.rules import observations, words
 from dlprof.rules.rule import Claim, Rule
-from dlprof.rules.survey import Survey, groups
 from dlprof.rules.words import Advise, for_each_producer
 
 DIED_OF_READING = re.compile(r"killed by SIG(SEGV|BUS|ABRT|TRAP|ILL|FPE)\b")
 """Signals that bad memory raises; others come from outside."""
 
 
-def memory_retained(survey: Survey) -> Iterator[Claim]:
+def memory_retained(survey: Cases) -> Iterator[Claim]:
     """Every conversion leaves something behind after its result is gone."""
     leaking = [case for case in survey.cases if _verdict(case) == "retained"]
     for cases in groups(leaking, lambda case: case.way_in):
@@ -36,7 +36,7 @@ def memory_retained(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def instead(case: Known, other: Known | None, what: str) -> tuple[str, str]:
+def instead(case: CaseView, other: CaseView | None, what: str) -> tuple[str, str]:
     """The code that is advised, and the advice; nothing where there is no other."""
     return ("", "") if other is None else (other.code, words.instead_of(case, other, what))
 
@@ -52,23 +52,23 @@ SIZE_BYTES = 65536.0
 """Of the array that was converted, where an older session does not say."""
 
 
-def _how_often(cases: Sequence[Known]) -> str:
+def _how_often(cases: Sequence[CaseView]) -> str:
     each = all(_kept_arrays(case) >= EACH for case in cases)
     return "at every conversion" if each else "at some conversions"
 
 
-def _kept_arrays(case: Known) -> float:
+def _kept_arrays(case: CaseView) -> float:
     """How many arrays, references or blocks stay for each conversion, whichever is most."""
     kept, references, objects = (number(_evidence(case).get(name)) or 0.0 for name in _KEPT)
     size = number(_evidence(case).get("size_bytes")) or SIZE_BYTES
     return max(kept / size, references, objects)
 
 
-def _kept_bytes(case: Known) -> float:
+def _kept_bytes(case: CaseView) -> float:
     return number(_evidence(case).get("bytes_per_conversion")) or 0.0
 
 
-def _kept_text(case: Known) -> str:
+def _kept_text(case: CaseView) -> str:
     kept, references, objects = (number(_evidence(case).get(name)) or 0.0 for name in _KEPT)
     texts = [size_text(round(kept))] if kept >= LEAST_BYTES else []
     texts += (
@@ -82,7 +82,7 @@ def _count(number_: float) -> str:
     return f"{number_:.0f}" if number_ >= EACH else f"{number_:.2g}"
 
 
-def dangling(survey: Survey) -> Iterator[Claim]:
+def dangling(survey: Cases) -> Iterator[Claim]:
     """The result's memory is gone with its source."""
     lost = [case for case in survey.cases if is_dangling(case)]
     for cases in groups(lost, lambda case: _loser(survey, case)):
@@ -101,25 +101,25 @@ def dangling(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def or_else(cases: Sequence[Known], advise: Advise) -> str:
+def or_else(cases: Sequence[CaseView], advise: Advise) -> str:
     """What is advised besides what always helps; empty where there is nothing."""
     other = for_each_producer(cases, advise)
     return f" Or: {other}" if other else ""
 
 
-def _how_lost(cases: Sequence[Known]) -> str:
+def _how_lost(cases: Sequence[CaseView]) -> str:
     changed = {_evidence(case).get("changed_after_drop") is True for case in cases}
     if len(changed) > 1:
         return "its values changed or its process died of it"
     return "its values changed" if changed.pop() else "its process died of it"
 
 
-def _loser(survey: Survey, case: Known) -> tuple[str, ...]:
+def _loser(survey: Cases, case: CaseView) -> tuple[str, ...]:
     """Whose fault it is: the producer's where views by several ways in are all lost."""
     return case.pair[:1] if _all_lose(survey, case) else case.way_in
 
 
-def _all_lose(survey: Survey, case: Known) -> str:
+def _all_lose(survey: Cases, case: CaseView) -> str:
     views = [other for other in survey.arrays[case.array] if other.owner == "view"]
     alone = len({view.way_in for view in views}) == 1
     if alone or case not in views or not all(map(is_dangling, views)):
@@ -127,7 +127,7 @@ def _all_lose(survey: Survey, case: Known) -> str:
     return f"; so it is with every measured view{survey.of_such(case)} from {case.pair_text}"
 
 
-def is_dangling(case: Known) -> bool:
+def is_dangling(case: CaseView) -> bool:
     """A change was seen, or the process died of a signal that bad memory raises."""
     if _verdict(case) != "dangling":
         return False
@@ -136,11 +136,11 @@ def is_dangling(case: Known) -> bool:
     return evidence.get("changed_after_drop") is True or died
 
 
-def _verdict(case: Known) -> str | None:
+def _verdict(case: CaseView) -> str | None:
     return case.result.lifetime.verdict if case.result.lifetime else None
 
 
-def _evidence(case: Known) -> dict[str, object]:
+def _evidence(case: CaseView) -> dict[str, object]:
     return dict(case.result.lifetime.evidence) if case.result.lifetime else {}
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from dlprof.analysis.case_view import alignments, mapping, number, seen
 from dlprof.analysis.changed import first
-from dlprof.analysis.known import alignments, mapping, number, seen
 from dlprof.analysis.owner_times import by_process, medians_ns
 from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.session.measured import ALIGNMENT

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dlprof.analysis.known import Known
-from dlprof.rules import alignment, observations, words
+from dlprof.analysis import alignment
+from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.cases import Cases, groups
+from dlprof.rules import observations, words
 from dlprof.rules.rule import Claim, Rule
-from dlprof.rules.survey import Survey, groups
 from dlprof.rules.words import for_each_producer
 
 NOT_LOOKED_AT = "not looked at: whether it still reads its source"
 
 
-def promise_broken(survey: Survey) -> Iterator[Claim]:
+def promise_broken(survey: Cases) -> Iterator[Claim]:
     """The documentation says copy and the result is a view, or the other way round."""
     broken = [case for case in survey.cases if case.breaches or (case.tried_breach and case.owners)]
     for cases in groups(broken, lambda case: (case.way_in, case.promise, _is_harmless(case))):
@@ -21,7 +22,7 @@ def promise_broken(survey: Survey) -> Iterator[Claim]:
         yield _broken(survey, ranked)
 
 
-def _broken(survey: Survey, cases: Sequence[Known]) -> Claim:
+def _broken(survey: Cases, cases: Sequence[CaseView]) -> Claim:
     worst = cases[0]
     verb = words.several(cases, "is", "are")
     kind = {"copy": ("a view", "views"), "view": ("a copy", "copies")}[worst.promise or ""]
@@ -53,7 +54,7 @@ def _broken(survey: Survey, cases: Sequence[Known]) -> Claim:
     )
 
 
-def _how_often(cases: Sequence[Known]) -> str:
+def _how_often(cases: Sequence[CaseView]) -> str:
     """`` in 1 to 3 of 3 processes``: true of each case; empty where all processes agree.
 
     What no process did the instrument *alignment* saw.
@@ -73,7 +74,7 @@ def _span(numbers: Sequence[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def _told_by_address(survey: Survey, cases: Sequence[Known]) -> alignment.Parted | None:
+def _told_by_address(survey: Cases, cases: Sequence[CaseView]) -> alignment.Parted | None:
     """The alignments that tell the breaches of all cases, and of the same array in other
     contiguous layouts, from what is as documented; None where one does not fit.
     """
@@ -89,7 +90,7 @@ def _told_by_address(survey: Survey, cases: Sequence[Known]) -> alignment.Parted
     return alignment.parted(same)
 
 
-def _kept_instead(survey: Survey, case: Known) -> tuple[str, str]:
+def _kept_instead(survey: Cases, case: CaseView) -> tuple[str, str]:
     """What keeps the word, wherever the source begins; else what is known, and what to do."""
     other = _as_promised(survey, case)
     if case.promise == "copy":
@@ -108,7 +109,7 @@ def _kept_instead(survey: Survey, case: Known) -> tuple[str, str]:
     return f"{other.code}{where}", advice
 
 
-def _no_copy(survey: Survey, case: Known) -> str:
+def _no_copy(survey: Cases, case: CaseView) -> str:
     """What to do where no measured path keeps the word: what is not measured is called so."""
     if _is_harmless(case):
         return ""
@@ -124,12 +125,12 @@ def _no_copy(survey: Survey, case: Known) -> str:
     )
 
 
-def _is_right_copy(case: Known) -> bool:
+def _is_right_copy(case: CaseView) -> bool:
     documented = case.promise == "copy" and not case.forbids_copy
     return documented and case.owner == "copy" and case.right and case.ready is not None
 
 
-def _but(survey: Survey, copy: Known) -> str:
+def _but(survey: Cases, copy: CaseView) -> str:
     """What is known of a copy that cannot be advised; empty where that is something else."""
     if not survey.holds(copy):
         return f": {words.code(copy)} copied{survey.where(copy)}"
@@ -138,20 +139,20 @@ def _but(survey: Survey, copy: Known) -> str:
     return ""
 
 
-def _in_processes(case: Known) -> dict[str, int]:
+def _in_processes(case: CaseView) -> dict[str, int]:
     if len(case.owners) > 1:
         return {"processes": len(case.owners), "broken": case.breaches}
     whole = max(len(case.result.rounds), 1)  # processes that agree have one verdict together
     return {"processes": whole, "broken": whole if case.breaches else 0}
 
 
-def _is_harmless(case: Known) -> bool:
+def _is_harmless(case: CaseView) -> bool:
     """Whether the memory is shared, and nobody can write it by the frameworks' own means."""
     sides = case.writable.get("source"), case.writable.get("result")
     return case.promise == "copy" and sides == (False, False)
 
 
-def _as_promised(survey: Survey, case: Known) -> Known | None:
+def _as_promised(survey: Cases, case: CaseView) -> CaseView | None:
     if case.promise == "copy":
         return survey.instead(case)
     views = survey.instead(case, lambda other: other.owner == "view" and survey.holds(other))

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dlprof.analysis.known import Known
-from dlprof.rules.survey import Survey
+from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.cases import Cases
 from dlprof.session.model import Result
 
 SEVERITIES = ("error", "warning", "info")
@@ -68,11 +68,11 @@ class Claim:
     """What a rule found, before it has the rule's name; the clearest case stands first."""
 
     severity: str
-    cases: Sequence[Known]
+    cases: Sequence[CaseView]
     summary: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
     advice: str = ""
-    against: Known | None = None
+    against: CaseView | None = None
 
 
 @dataclass(frozen=True)
@@ -86,13 +86,13 @@ class Rule:
 
     id: str
     name: str
-    claims: Callable[[Survey], Iterator[Claim]]
+    claims: Callable[[Cases], Iterator[Claim]]
     needs: str = ""
     lacks: Callable[[Sequence[Result]], str] = lambda _: ""
     times: bool = False
     seen: Callable[[Result], list[str]] = lambda _: []
 
-    def findings(self, survey: Survey) -> Iterator[Finding]:
+    def findings(self, survey: Cases) -> Iterator[Finding]:
         for claim in self.claims(survey):
             yield Finding(
                 rule=self.id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dlprof.analysis.known import mapping, number
+from dlprof.analysis.case_view import mapping, number
 from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.session.model import Result
 from dlprof.text.clean import clean

@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
-from dlprof.analysis.known import PLACES, Evidence, Known, mapping, number, seen
+from dlprof.analysis import thresholds
+from dlprof.analysis.case_view import PLACES, CaseView, Evidence, mapping, number, seen
+from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
-from dlprof.rules import observations, thresholds, words
+from dlprof.rules import observations, words
 from dlprof.rules.lifetime import instead, or_else
 from dlprof.rules.rule import Claim, Rule
-from dlprof.rules.survey import Survey, groups
 
 UNALIGNED, COPIED = "the source is not aligned", "it copies"
 
@@ -27,7 +28,7 @@ class Where(Enum):
     """Others are no copies: their results share the source's memory."""
 
 
-def unsafe_copy(survey: Survey) -> Iterator[Claim]:
+def unsafe_copy(survey: Cases) -> Iterator[Claim]:
     """The copy still reads its source after the call has returned."""
     unsafe = [case for case in survey.cases if _torn_bytes(case) is not None]
     for cases in groups(unsafe, lambda case: (case.pair[1], case.result.case.device, where(case))):
@@ -55,7 +56,7 @@ def unsafe_copy(survey: Survey) -> Iterator[Claim]:
 ONLY_WHERE = {Where.ANY: None, Where.UNALIGNED: UNALIGNED, Where.COPIED: COPIED}
 
 
-def where(case: Known) -> Where:
+def where(case: CaseView) -> Where:
     """Of which sources copies of the case were torn."""
     if _may_be_view(case):
         return Where.COPIED
@@ -71,7 +72,7 @@ def _is_of_unaligned(evidence: Evidence) -> bool:
     return "torn" in elsewhere and "torn" not in here
 
 
-def _may_be_view(case: Known) -> bool:
+def _may_be_view(case: CaseView) -> bool:
     """Whether any instrument saw it share the source's memory."""
     looks = [
         look
@@ -83,13 +84,13 @@ def _may_be_view(case: Known) -> bool:
     return "view" in (*owners, *case.tried_words, *looks)
 
 
-def _is_view_if_aligned(case: Known) -> bool:
+def _is_view_if_aligned(case: CaseView) -> bool:
     """Whether aligned memory decides: known of the views that are copies of other memory only."""
     aligned = mapping(case.tried.evidence.get("aligned")) if case.tried is not None else {}
     return case.owner == "view" or aligned.get("verdict") == "view"
 
 
-def _where_text(cases: Sequence[Known]) -> str:
+def _where_text(cases: Sequence[CaseView]) -> str:
     """What a headline must say to be true of every path in it."""
     how = where(cases[0])
     if how is Where.UNALIGNED:
@@ -103,7 +104,7 @@ def _where_text(cases: Sequence[Known]) -> str:
     return f" where {several} elsewhere"
 
 
-def _advice(survey: Survey, cases: Sequence[Known]) -> str:
+def _advice(survey: Cases, cases: Sequence[CaseView]) -> str:
     whole = or_else(cases, lambda case: _whole_copy(survey, case))
     if where(cases[0]) is not Where.COPIED:
         return f"Wait for the result before you write the source.{_begins(survey, cases)}{whole}"
@@ -116,7 +117,7 @@ SHARED = (
 )
 
 
-def _begins(survey: Survey, cases: Sequence[Known]) -> str:
+def _begins(survey: Cases, cases: Sequence[CaseView]) -> str:
     """Whose arrays are no aligned sources by themselves, where only other sources are torn."""
     if where(cases[0]) is not Where.UNALIGNED:
         return ""
@@ -132,7 +133,7 @@ def _begins(survey: Survey, cases: Sequence[Known]) -> str:
     )
 
 
-def _begins_at(survey: Survey, producer: str, cases: Sequence[Known]) -> float:
+def _begins_at(survey: Cases, producer: str, cases: Sequence[CaseView]) -> float:
     """The least alignment that was seen of the producer's own arrays; infinite if none was."""
     own = (
         case for case in cases if case.pair[0] == producer and case.result.case.layout not in PLACES
@@ -142,30 +143,30 @@ def _begins_at(survey: Survey, producer: str, cases: Sequence[Known]) -> float:
     return min(seen_at, default=math.inf)
 
 
-def _whole_copy(survey: Survey, case: Known) -> tuple[str, str]:
+def _whole_copy(survey: Cases, case: CaseView) -> tuple[str, str]:
     """A copy that cannot be torn: one that is safe, and not only was whole when it was tried."""
     other = survey.instead(case, lambda other: _is_safe_copy(other) and survey.copies(other))
     return instead(case, other, "is not torn")
 
 
-def _free(cases: Sequence[Known]) -> list[Known]:
+def _free(cases: Sequence[CaseView]) -> list[CaseView]:
     """Those that nobody asks for a copy."""
     return [case for case in cases if case.promise != "copy"]
 
 
-def _never_copied(survey: Survey, case: Known) -> tuple[str, str]:
+def _never_copied(survey: Cases, case: CaseView) -> tuple[str, str]:
     """What shares the memory wherever it works, and so is the same everywhere."""
     other = survey.instead(case, lambda other: _refuses_to_copy(survey, other))
     return instead(case, other, "never copies, but is a view or refuses")
 
 
-def _refuses_to_copy(survey: Survey, case: Known) -> bool:
+def _refuses_to_copy(survey: Cases, case: CaseView) -> bool:
     return case.owner == "view" and (
         case.tried_words == {"view", "refused"} or (survey.holds(case) and case.forbids_copy)
     )
 
 
-def _torn(case: Known) -> list[Evidence]:
+def _torn(case: CaseView) -> list[Evidence]:
     """What the processes tell that saw a torn copy."""
     return [evidence for word, evidence in seen(case.result.early_write) if word == "unsafe"]
 
@@ -177,16 +178,16 @@ def _sizes(evidence: Evidence, name: str) -> dict[str, object]:
     return {str(size): look for size, look in mapping(evidence.get(name)).items()}
 
 
-def _torn_layout(case: Known) -> object:
+def _torn_layout(case: CaseView) -> object:
     return next((evidence.get("torn_layout") for evidence in _torn(case)), None)
 
 
-def _torn_alignment(case: Known) -> float | None:
+def _torn_alignment(case: CaseView) -> float | None:
     found = (number(evidence.get("torn_alignment_bytes")) for evidence in _torn(case))
     return next((begins for begins in found if begins is not None), None)
 
 
-def _source_text(case: Known) -> str:
+def _source_text(case: CaseView) -> str:
     """Of which source a torn copy was, where it was not aligned."""
     begins = _torn_alignment(case)
     if begins is not None and begins < thresholds.ALIGNED_BYTES:
@@ -210,19 +211,19 @@ TRIED_ONCE_BYTES = 8 << 20
 """From here on the early write tries a size once: it was torn at the first try."""
 
 
-def _already(smallest: Known, first: Known) -> str:
+def _already(smallest: CaseView, first: CaseView) -> str:
     size = _torn_bytes(smallest)
     if not size or size >= (_torn_bytes(first) or 0):
         return ""
     return f"; that of {words.code(smallest)} already at {size_text(size)}, in one of a few tries"
 
 
-def _is_safe_copy(case: Known) -> bool:
+def _is_safe_copy(case: CaseView) -> bool:
     early_write = case.result.early_write
     return case.owner == "copy" and early_write is not None and early_write.verdict == "safe"
 
 
-def _torn_bytes(case: Known) -> int | None:
+def _torn_bytes(case: CaseView) -> int | None:
     """The smallest size at which a torn copy was seen (0: not known); None if none was."""
     for evidence in _torn(case):
         torn = [

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from dlprof.analysis.known import WAITS, Known, mapping, number
+from dlprof.analysis import thresholds
+from dlprof.analysis.case_view import WAITS, CaseView, mapping, number
+from dlprof.analysis.cases import Cases, by, groups
 from dlprof.analysis.quantity import plain_time
-from dlprof.rules import observations, thresholds, traced, words
+from dlprof.analysis.slower import clearly_longer, is_known
+from dlprof.rules import observations, traced, words
 from dlprof.rules.rule import Claim, Rule
-from dlprof.rules.survey import Survey, by, groups
-from dlprof.rules.timing import clearly_longer, is_known
 from dlprof.text.lists import listed
 
 WAITED = {
@@ -20,7 +21,7 @@ WAITED = {
 """What a call waits for, in words."""
 
 
-def host_sync(survey: Survey) -> Iterator[Claim]:
+def host_sync(survey: Cases) -> Iterator[Claim]:
     """The call returns only when the work queued on its source is done.
 
     A warning where another path of the pair gives the same and does not wait. Where none does,
@@ -36,7 +37,7 @@ def host_sync(survey: Survey) -> Iterator[Claim]:
         yield _unavoidable(survey, cases)
 
 
-def device_sync(survey: Survey) -> Iterator[Claim]:
+def device_sync(survey: Cases) -> Iterator[Claim]:
     """The call returns only when the whole device is done, also with what does not concern it."""
     waiting = [case for case in survey.cases if case.order == "device-sync"]
     others = {
@@ -46,11 +47,11 @@ def device_sync(survey: Survey) -> Iterator[Claim]:
         yield _wait(cases, WAITED["device-sync"], others)
 
 
-def _unwaiting(survey: Survey, case: Known, orders: Sequence[str]) -> Known | None:
+def _unwaiting(survey: Cases, case: CaseView, orders: Sequence[str]) -> CaseView | None:
     return survey.instead(case, lambda other: other.order in orders and other.loaded is not None)
 
 
-def _wait(cases: Sequence[Known], what: str, others: dict[int, Known | None]) -> Claim:
+def _wait(cases: Sequence[CaseView], what: str, others: dict[int, CaseView | None]) -> Claim:
     ranked = sorted(cases, key=_by_idle)
     worst = ranked[0]
     advice = {
@@ -69,7 +70,7 @@ def _wait(cases: Sequence[Known], what: str, others: dict[int, Known | None]) ->
     )
 
 
-def _unwaiting_text(other: Known) -> str:
+def _unwaiting_text(other: CaseView) -> str:
     does = "does not wait" if other.order == "stream-ordered" else "waits for its source alone"
     loaded = other.loaded
     if loaded is None:
@@ -77,7 +78,7 @@ def _unwaiting_text(other: Known) -> str:
     return f"{does}: {plain_time(loaded[0])} behind {plain_time(loaded[1])} of queued work"
 
 
-def _unavoidable(survey: Survey, cases: Sequence[Known]) -> Claim:
+def _unavoidable(survey: Cases, cases: Sequence[CaseView]) -> Claim:
     ranked = sorted(cases, key=_by_idle)
     producer = ranked[0].pair[0]
     consumers = list(dict.fromkeys(case.pair[1] for case in ranked))
@@ -104,7 +105,7 @@ def _unavoidable(survey: Survey, cases: Sequence[Known]) -> Claim:
     )
 
 
-def _cost(cases: Sequence[Known]) -> str:
+def _cost(cases: Sequence[CaseView]) -> str:
     """``: 2 us of conversion idle, 45 ms behind 45 ms of queued work``, of the first."""
     if cases[0].loaded is None:
         return ""
@@ -116,7 +117,7 @@ def _cost(cases: Sequence[Known]) -> str:
     return f"{words.of_first(cases)}: {text}{slope}"
 
 
-def _slope(case: Known) -> str:
+def _slope(case: CaseView) -> str:
     """``1.00, 0.99 to 1.01``: the call's time over the queue's, and its interval."""
     fit = _fit(case)
     slope, ends = number(fit.get("slope")), fit.get("interval")
@@ -126,22 +127,22 @@ def _slope(case: Known) -> str:
     return "" if low is None or high is None else f"{slope:.2f}, {low:.2f} to {high:.2f}"
 
 
-def _fit(case: Known) -> Mapping[str, object]:
+def _fit(case: CaseView) -> Mapping[str, object]:
     return mapping(case.result.ordering.evidence.get("host")) if case.result.ordering else {}
 
 
-def _idle_ns(case: Known) -> float | None:
+def _idle_ns(case: CaseView) -> float | None:
     host = case.result.host_time
     return host.median_ns if host is not None and is_known(host) else None
 
 
-def _by_idle(case: Known) -> tuple[bool, float]:
+def _by_idle(case: CaseView) -> tuple[bool, float]:
     """The cheaper a conversion looks, the clearer it shows what it waits for."""
     idle = _idle_ns(case)
     return case.loaded is None, math.inf if idle is None else idle
 
 
-def _evidence(case: Known) -> dict[str, object]:
+def _evidence(case: CaseView) -> dict[str, object]:
     host_ns, queued_ns = case.loaded or (None, None)
     idle = _idle_ns(case)
     cost = None if host_ns is None else max(host_ns - (idle or 0.0), 0.0)
@@ -160,7 +161,7 @@ def _evidence(case: Known) -> dict[str, object]:
     }
 
 
-def unordered(survey: Survey) -> Iterator[Claim]:
+def unordered(survey: Cases) -> Iterator[Claim]:
     """The result is not ordered after the work queued on its source: it can be without its values.
 
     The call may wait for that work besides, and too late: such calls are a finding of their own,
@@ -181,7 +182,7 @@ def unordered(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def _and_waits(ranked: Sequence[Known]) -> str:
+def _and_waits(ranked: Sequence[CaseView]) -> str:
     waited = ranked[0].waits
     if waited is None:
         return ""
@@ -189,23 +190,23 @@ def _and_waits(ranked: Sequence[Known]) -> str:
     return f"; all the same {does} for {WAITED[waited]}{_cost(ranked)}"
 
 
-def _race_evidence(case: Known) -> dict[str, object]:
+def _race_evidence(case: CaseView) -> dict[str, object]:
     found = {**_evidence(case), "wrong_values": _read_wrong(case)}
     return {**found, "waits": case.waits} if case.waits else {**found, "cost_ns": None}
 
 
-def _proof(case: Known) -> str:
+def _proof(case: CaseView) -> str:
     if _read_wrong(case):
         return "behind queued work wrong values were read"
     return "behind queued work the result was ready long before the work was done"
 
 
-def _read_wrong(case: Known) -> bool:
+def _read_wrong(case: CaseView) -> bool:
     ordering = case.result.ordering
     return ordering is not None and ordering.evidence.get("values_right") is False
 
 
-def _ordered_advice(survey: Survey, case: Known) -> str:
+def _ordered_advice(survey: Cases, case: CaseView) -> str:
     other = _unwaiting(survey, case, ("stream-ordered", *WAITS))
     wait = "Wait for the work on the source before the call"
     if other is None:
@@ -217,7 +218,7 @@ def _ordered_advice(survey: Survey, case: Known) -> str:
     return f"{words.instead_of(case, other, does)} Or: {wait[0].lower()}{wait[1:]}."
 
 
-def early_return(survey: Survey) -> Iterator[Claim]:
+def early_return(survey: Cases) -> Iterator[Claim]:
     """The result is ready long after the call returned: timing the call alone is misleading."""
     early = [case for case in survey.cases if _is_early(case)]
     for cases in by(early, lambda case: case.pair).values():
@@ -233,7 +234,7 @@ def early_return(survey: Survey) -> Iterator[Claim]:
         )
 
 
-def _is_early(case: Known) -> bool:
+def _is_early(case: CaseView) -> bool:
     if case.ready is None or case.ready.same_as is not None:
         return False
     host = case.result.host_time
@@ -244,11 +245,11 @@ def _is_early(case: Known) -> bool:
     return is_known(case.ready) or case.ready.min_ns >= fastest
 
 
-def _is_told(case: Known) -> bool:
+def _is_told(case: CaseView) -> bool:
     return is_known(case.result.host_time) and is_known(case.ready)
 
 
-def _times(cases: Sequence[Known]) -> tuple[str, dict[str, object]]:
+def _times(cases: Sequence[CaseView]) -> tuple[str, dict[str, object]]:
     """Both times of the first, in words and as evidence; nothing where one is not known."""
     host, ready = cases[0].result.host_time, cases[0].ready
     if host is None or ready is None or not _is_told(cases[0]):
@@ -260,7 +261,7 @@ def _times(cases: Sequence[Known]) -> tuple[str, dict[str, object]]:
     return text, {"host_ns": host.median_ns, "ready_ns": ready.median_ns}
 
 
-def _lateness_ns(case: Known) -> float:
+def _lateness_ns(case: CaseView) -> float:
     host = case.result.host_time
     return case.cost_ns - host.median_ns if host else 0.0
 

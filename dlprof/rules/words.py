@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dlprof.analysis.known import Known
+from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.cases import Cases, by
 from dlprof.analysis.quantity import brief_text, is_wide, plain_time, process_medians, times_text
+from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
-from dlprof.rules.survey import Survey, by
-from dlprof.rules.timing import is_known
 from dlprof.session.model import TimeMeasure
 from dlprof.text.lists import listed
 
@@ -17,21 +17,21 @@ ALIKE = 1.1
 """Times of a smaller ratio are not compared in words."""
 
 
-def codes(cases: Sequence[Known]) -> str:
+def codes(cases: Sequence[CaseView]) -> str:
     """The code of the paths, at most three, and how many more there are."""
     return listed(dict.fromkeys(code(case) for case in cases))
 
 
-def code(case: Known) -> str:
+def code(case: CaseView) -> str:
     return case.code if len(case.code) <= LONGEST_CODE else f"{case.code[: LONGEST_CODE - 1]}…"
 
 
-def several(cases: Sequence[Known], one: str, many: str) -> str:
+def several(cases: Sequence[CaseView], one: str, many: str) -> str:
     """``one`` for one path, ``many`` for several."""
     return one if len({case.code for case in cases}) == 1 else many
 
 
-def where(case: Known, cases: Sequence[Known]) -> str:
+def where(case: CaseView, cases: Sequence[CaseView]) -> str:
     """Which array a number is of, where the cases are of several: `` for 4x4 float32``."""
     if len({other.spec for other in cases}) == 1:
         return ""
@@ -39,7 +39,7 @@ def where(case: Known, cases: Sequence[Known]) -> str:
     return f" for {shape_text(shape)} {dtype} {layout}"
 
 
-def of_first(cases: Sequence[Known]) -> str:
+def of_first(cases: Sequence[CaseView]) -> str:
     """Of which case an evidence is, where there are several: ``; for instance the first, from a
     to b for 4x4 float32 C``. The clearest one stands first, in ``cases`` and so in :func:`codes`.
     """
@@ -51,18 +51,18 @@ def of_first(cases: Sequence[Known]) -> str:
     return f"; {instance}{told.lstrip()}" if told else ""
 
 
-def of_pair(case: Known, cases: Sequence[Known]) -> str:
+def of_pair(case: CaseView, cases: Sequence[CaseView]) -> str:
     """Which pair something is said of, where the cases are of several: `` from a to b``."""
     return "" if len({other.pair for other in cases}) <= 1 else f" from {case.pair_text}"
 
 
-def shared(cases: Sequence[Known], text: Callable[[Known], str]) -> str:
+def shared(cases: Sequence[CaseView], text: Callable[[CaseView], str]) -> str:
     """``: text`` where it is the same of all cases; else of the first, which is named."""
     of = "" if len({text(case) for case in cases}) == 1 else of_first(cases)
     return f"{of}: {text(cases[0])}"
 
 
-def time(case: Known) -> str:
+def time(case: CaseView) -> str:
     """``5.0 us``; of modes all: ``0.14 | 0.41 ms``; ``190-840 us`` where processes differ."""
     if case.ready is None:
         return plain_time(case.cost_ns)
@@ -74,7 +74,7 @@ def time_text(measure: TimeMeasure) -> str:
     return brief_text(measure, process_medians(measure))
 
 
-def instead_of(case: Known, other: Known, what: str) -> str:
+def instead_of(case: CaseView, other: CaseView, what: str) -> str:
     """``f(x) is a view: 74 us instead of 400 us, 5.4 times as fast.``
 
     Nothing is told of a time that is not known to be the path's own, nor of one that keeps what it
@@ -109,7 +109,7 @@ def _ratio(before: TimeMeasure, after: TimeMeasure) -> str:
     return f", {times} times as {'fast' if faster else 'long'}" if times else ""
 
 
-def longer_text(longer: Known, shorter: Known, than: str) -> str:
+def longer_text(longer: CaseView, shorter: CaseView, than: str) -> str:
     """``: 3.3 times as long as the fastest``; empty where the times tell no ratio."""
     times = _times(longer.ready, shorter.ready) if longer.ready and shorter.ready else ""
     return f": {times} times{than}" if times else ""
@@ -119,13 +119,13 @@ def _times(longer: TimeMeasure, shorter: TimeMeasure) -> str:
     return times_text(longer, shorter, process_medians(longer), process_medians(shorter))
 
 
-Advise = Callable[[Known], tuple[str, str]]
+Advise = Callable[[CaseView], tuple[str, str]]
 """For a case: the code that is advised, with its conditions, empty if there is none; and the advice
 in words."""
 MOST_TOLD = 6
 
 
-def for_each_producer(cases: Sequence[Known], advise: Advise) -> str:
+def for_each_producer(cases: Sequence[CaseView], advise: Advise) -> str:
     """The advice for the first case of each producer; told apart only where the code differs or,
     where none is advised, the words.
 
@@ -148,12 +148,12 @@ def for_each_producer(cases: Sequence[Known], advise: Advise) -> str:
     return " ".join(parts[:MOST_TOLD]) + (f" And so on for {more} more." if more > 0 else "")
 
 
-def _cause(advised: tuple[Known, str, str]) -> str:
+def _cause(advised: tuple[CaseView, str, str]) -> str:
     case, code, text = advised
     return code or text.replace(case.pair_text, "")
 
 
-def none_instead(survey: Survey, case: Known, what: str) -> str:
+def none_instead(survey: Cases, case: CaseView, what: str) -> str:
     """That nothing can be advised, and what is right all the same, where it is of another kind: who
     asked for a copy needs one. ``what`` is what it would have to do, such as ``keeps it``.
     """

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
 
+from dlprof.analysis.thresholds import named as known_thresholds
 from dlprof.errors import UsageError
 from dlprof.inference import KNOWN as STEPS
 from dlprof.plan.axes import PLACEMENTS, parse_dtype, parse_layout, parse_placement, parse_shapes
 from dlprof.plan.settings import LONGEST_S, Settings
 from dlprof.plan.step_request import framework as step_framework
 from dlprof.probes.base import DTYPES, LAYOUTS
-from dlprof.rules.thresholds import named as known_thresholds
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.text.clean import HIDDEN

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from builders import make_result, make_subject
 
+from dlprof.analysis.alignment import Look, Steady, depends, looks_of, owners_of
 from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
 from dlprof.reports.result_row import row_of, rows_of
 from dlprof.rules import findings
-from dlprof.rules.alignment import Look, Steady, depends, looks_of, owners_of
 from dlprof.worker.instruments import alignment
 
 pytestmark = pytest.mark.unit

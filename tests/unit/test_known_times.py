@@ -6,7 +6,7 @@ import pytest
 from builders import make_header, make_measure, make_result
 from rule_builders import MS, US, found, ordered, path, spread, verdict
 
-from dlprof.analysis.known import Known
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.quantity import times_text
 from dlprof.reports.answer import answers
 from dlprof.reports.cell_text import told_time
@@ -113,7 +113,7 @@ def test_a_result_is_called_late_by_a_time_that_is_not_known_only_if_its_fastest
 def test_a_finding_that_rests_on_no_time_costs_nothing_that_is_known():
     view = path("f(x)", 5 * US, case={"layout": "aligned"})
     copy = path("f(x)", disturbed(900 * US), "copy", case={"layout": "sliced"})
-    assert saved_ns(Known(0, copy), Known(1, view)) == 0.0
+    assert saved_ns(CaseView(0, copy), CaseView(1, view)) == 0.0
 
 
 def test_times_that_differ_widely_are_told_by_their_range_and_their_ratio_as_the_least():

@@ -13,14 +13,18 @@ pytestmark = pytest.mark.unit
 
 
 @dataclass(frozen=True)
-class Known:
+class CaseView:
     name: str
     found: bool
 
 
 @dataclass(frozen=True)
 class Frameworks:
-    probes: tuple[Known, ...] = (Known("here", True), Known("gpu", True), Known("away", False))
+    probes: tuple[CaseView, ...] = (
+        CaseView("here", True),
+        CaseView("gpu", True),
+        CaseView("away", False),
+    )
 
 
 @dataclass(frozen=True)

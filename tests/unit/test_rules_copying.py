@@ -7,11 +7,11 @@ import pytest
 from builders import make_answer, make_record
 from rule_builders import MS, US, found, once, owned, path, rules, spread, varying, verdict
 
-from dlprof.analysis.known import Known
+from dlprof.analysis import thresholds
+from dlprof.analysis.alignment import strides_bytes
+from dlprof.analysis.case_view import CaseView
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.numpy import NumPy
-from dlprof.rules import thresholds
-from dlprof.rules.alignment import strides_bytes
 from dlprof.session.merge import merge
 from dlprof.session.model import Verdict
 
@@ -274,7 +274,7 @@ def test_the_advice_names_the_strides_in_bytes(copied, viewed, had, wanted):
 def test_the_strides_are_those_of_the_arrays_that_are_made(name, shape):
     names = {"numpy": numpy}
     exec(NumPy().create(ArraySpec(shape, "float32", name)), names)
-    case = Known(0, layout(name, 5 * US, "view", shape=list(shape)))
+    case = CaseView(0, layout(name, 5 * US, "view", shape=list(shape)))
     assert strides_bytes(case) == names["x"].strides
 
 

@@ -6,8 +6,8 @@ import pytest
 from builders import make_measure
 from rule_builders import US, found, once, path, rules, spread, verdict
 
-from dlprof.rules import thresholds
-from dlprof.rules.timing import clearly_longer, is_known, longer_by_itself, surely_saved_ns
+from dlprof.analysis import thresholds
+from dlprof.analysis.slower import clearly_longer, is_known, longer_by_itself, surely_saved_ns
 from dlprof.session.model import ProcessSamples
 
 pytestmark = pytest.mark.unit

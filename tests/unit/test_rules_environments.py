@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from builders import make_header, make_result
 
-from dlprof.rules import findings, thresholds
+from dlprof.analysis import thresholds
+from dlprof.rules import findings
 from dlprof.rules.evaluate import find, own_thresholds
 
 pytestmark = pytest.mark.unit

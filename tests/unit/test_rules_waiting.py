@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rule_builders import MS, US, found, ordered, path, rules, spread, verdict
 
-from dlprof.rules import thresholds
+from dlprof.analysis import thresholds
 
 pytestmark = pytest.mark.unit
 

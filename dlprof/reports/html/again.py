@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dlprof.analysis.known import alignments, mapping, seen
+from dlprof.analysis.case_view import alignments, mapping, seen
+from dlprof.analysis.thresholds import ALIGNED_BYTES
 from dlprof.protocol import own_code
 from dlprof.reports.html.entry import Entry
-from dlprof.rules.thresholds import ALIGNED_BYTES
 from dlprof.session.model import CaseRecord, Session
 
 WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]*")

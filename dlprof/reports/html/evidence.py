@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dlprof.analysis.known import number
+from dlprof.analysis.case_view import number
 from dlprof.analysis.quantity import plain_time, significant, size_text
 from dlprof.text.clean import clean
 

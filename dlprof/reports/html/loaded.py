@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dlprof.analysis.known import Known
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.quantity import plain_time
 from dlprof.reports.html.entry import Entry, choose, chosen_text, label_lines
 from dlprof.reports.html.figure import Figure, array_text, figure
@@ -52,7 +52,7 @@ def figures(everything: Sequence[Entry], findings: Sequence[FindingRecord]) -> l
 
 def loaded(entry: Entry) -> tuple[float, float] | None:
     """Host time behind the longest queue, and the length of that queue, in ns."""
-    return Known(entry.index, entry.result).loaded
+    return CaseView(entry.index, entry.result).loaded
 
 
 def idle_ns(entry: Entry) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dlprof.analysis.known import mapping, number
+from dlprof.analysis.case_view import mapping, number
 from dlprof.analysis.quantity import plain_time
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.evidence import value_text

@@ -77,7 +77,7 @@ def says_no_copy(code: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Known:
+class CaseView:
     """One case of the session: ``index`` is its place there."""
 
     index: int

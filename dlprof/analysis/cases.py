@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from dlprof.analysis.known import PLACES, Known
+from dlprof.analysis import alignment
+from dlprof.analysis.alignment import Look, Steady, depends, looks_of, memory_of, owners_of
+from dlprof.analysis.case_view import PLACES, CaseView
 from dlprof.probes.base import Protocol
-from dlprof.rules import alignment
-from dlprof.rules.alignment import Look, Steady, depends, looks_of, memory_of, owners_of
 from dlprof.session.model import Result
 
 Thing = TypeVar("Thing")
@@ -19,13 +19,13 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Survey:
+class Cases:
     """All cases of a session."""
 
-    cases: tuple[Known, ...]
+    cases: tuple[CaseView, ...]
 
     @cached_property
-    def arrays(self) -> dict[tuple[Any, ...], list[Known]]:
+    def arrays(self) -> dict[tuple[Any, ...], list[CaseView]]:
         """The cases of each pair and array."""
         return by(self.cases, lambda case: case.array)
 
@@ -73,24 +73,24 @@ class Survey:
         )
 
     @cached_property
-    def _sound(self) -> dict[tuple[Any, ...], list[Known]]:
+    def _sound(self) -> dict[tuple[Any, ...], list[CaseView]]:
         """The cases that may be advised if a result is waited for, the cheapest first."""
         return by(
             sorted((case for case in self.cases if self._is_sound(case)), key=_cost),
             lambda case: case.array,
         )
 
-    def safe(self, case: Known) -> bool:
+    def safe(self, case: CaseView) -> bool:
         """Whether the case may be advised: measured to the end, right, as documented, no hazard."""
         return self._is_sound(case) and not self.may_tear(case)
 
-    def spoiled(self, case: Known) -> bool:
+    def spoiled(self, case: CaseView) -> bool:
         """Whether something is known against what the case gives, or is in doubt, that no wait for
         it mends.
         """
         return bool(case.changed) or self.drops_read_only(case) or case.path in self._harmful
 
-    def _is_sound(self, case: Known) -> bool:
+    def _is_sound(self, case: CaseView) -> bool:
         """Whether the case may be advised if its result is waited for."""
         return (
             case.ready is not None
@@ -102,7 +102,7 @@ class Survey:
             and case.path not in self._harmful
         )
 
-    def may_tear(self, case: Known) -> bool:
+    def may_tear(self, case: CaseView) -> bool:
         """Whether it copies as what was seen torn does: that this one was whole proves nothing.
 
         Only where the consumer has nothing to wait for is a call known to end with a whole copy;
@@ -118,34 +118,34 @@ class Survey:
             return True
         return not case.ends_whole and (case.pair[1], device) in self._torn
 
-    def copies_unlooked(self, case: Known) -> bool:
+    def copies_unlooked(self, case: CaseView) -> bool:
         """Whether it is a copy that may be late, and nobody looked: only what has nothing to wait
         for is known to end with a whole one.
         """
         return case.owner == "copy" and not case.ends_whole and case.path not in self._written
 
-    def outlasts(self, case: Known) -> bool:
+    def outlasts(self, case: CaseView) -> bool:
         """Whether its result was seen to outlive its source, and to leave nothing behind."""
         return case.path in self._outlasting
 
-    def of_such(self, case: Known) -> str:
+    def of_such(self, case: CaseView) -> str:
         """`` of such an array``, where others of the pair were converted too; else nothing."""
         arrays = {array for array in self.arrays if array[:2] == case.pair}
         return " of such an array" if len(arrays) > 1 else ""
 
-    def waiting_helps(self, case: Known) -> bool:
+    def waiting_helps(self, case: CaseView) -> bool:
         """Whether nothing is known against the case but that it may be torn."""
         return self.may_tear(case) and case.path not in self._harmful
 
-    def copies(self, case: Known) -> bool:
+    def copies(self, case: CaseView) -> bool:
         """Whether it is known to copy wherever the source begins, and nobody asks it not to."""
         return case.owner == "copy" and not case.forbids_copy and self.holds(case)
 
-    def holds(self, case: Known) -> bool:
+    def holds(self, case: CaseView) -> bool:
         """Whether it is a view, or a copy, at every alignment that was measured of its source."""
         return self._steady.holds(case.owner or "", _way(case), _source(case))
 
-    def where(self, case: Known) -> str:
+    def where(self, case: CaseView) -> str:
         """As far as is known that it :meth:`holds`, in words; empty where it does."""
         return self._steady.where(case.owner or "", _way(case), _source(case))
 
@@ -164,7 +164,7 @@ class Survey:
         ]
         return min(found, default=None)
 
-    def drops_read_only(self, case: Known) -> bool:
+    def drops_read_only(self, case: CaseView) -> bool:
         """Whether the case loses a read-only flag that another view of the same array keeps.
 
         A consumer whose arrays can all be written has no view that keeps it, and no choice.
@@ -173,7 +173,9 @@ class Survey:
             other.keeps_read_only for other in self.arrays[case.array]
         )
 
-    def instead(self, case: Known, fits: Callable[[Known], bool] = lambda _: True) -> Known | None:
+    def instead(
+        self, case: CaseView, fits: Callable[[CaseView], bool] = lambda _: True
+    ) -> CaseView | None:
         """The cheapest safe case that gives what ``case`` gives, and that ``fits``.
 
         What is documented to copy is replaced by what is documented to copy, wherever the source
@@ -194,22 +196,22 @@ class Survey:
         return next((other for other in fitting if other.owner == "view"), None)
 
 
-def _cost(case: Known) -> float:
+def _cost(case: CaseView) -> float:
     return case.cost_ns
 
 
-def _way(case: Known) -> tuple[str, ...]:
+def _way(case: CaseView) -> tuple[str, ...]:
     found = case.result.case
     memory = memory_of(found.layout)
     return (*case.pair, found.export, found.import_, found.dtype, memory, found.device)
 
 
-def _source(case: Known) -> tuple[str, ...]:
+def _source(case: CaseView) -> tuple[str, ...]:
     found = case.result.case
     return found.producer, memory_of(found.layout), found.device
 
 
-def serves(other: Known, case: Known) -> bool:
+def serves(other: CaseView, case: CaseView) -> bool:
     """Whether the result of ``other`` can stand for that of ``case``."""
     if case.owner is None:  # it never came back: anything of its kind will do
         return case.promise != "copy" or other.owner == other.promise == "copy"
@@ -220,11 +222,11 @@ def serves(other: Known, case: Known) -> bool:
     return other.owner == "view" or case.owner == "copy"
 
 
-def survey(results: Iterable[Result]) -> Survey:
-    return Survey(_tried([Known(index, result) for index, result in enumerate(results)]))
+def survey(results: Iterable[Result]) -> Cases:
+    return Cases(_tried([CaseView(index, result) for index, result in enumerate(results)]))
 
 
-def _tried(cases: Sequence[Known]) -> tuple[Known, ...]:
+def _tried(cases: Sequence[CaseView]) -> tuple[CaseView, ...]:
     """The cases, told what the instrument *alignment* saw of the first shape of their path."""
     looks = [case for case in cases if case.result.alignment is not None]
     seen = {case.path: case.result.alignment for case in reversed(looks)}
@@ -234,18 +236,18 @@ def _tried(cases: Sequence[Known]) -> tuple[Known, ...]:
     )
 
 
-def surveys(results: Iterable[Result]) -> dict[str, Survey]:
+def surveys(results: Iterable[Result]) -> dict[str, Cases]:
     """The cases of each environment; one without a name where there is one only.
 
     Rules are about conversions: steps of inference are no cases of theirs.
     """
     known = (
-        Known(index, result)
+        CaseView(index, result)
         for index, result in enumerate(results)
         if result.case.protocol != Protocol.STEP
     )
     apart = by(known, lambda case: case.result.environment or "")
-    return {name: Survey(_tried(cases)) for name, cases in apart.items()}
+    return {name: Cases(_tried(cases)) for name, cases in apart.items()}
 
 
 def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:
@@ -256,6 +258,8 @@ def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[T
     return dict(found)
 
 
-def groups(cases: Iterable[Known], cause: Callable[[Known], Hashable]) -> Iterator[Sequence[Known]]:
+def groups(
+    cases: Iterable[CaseView], cause: Callable[[CaseView], Hashable]
+) -> Iterator[Sequence[CaseView]]:
     """The cases of each cause: one finding each."""
     yield from by(cases, cause).values()

@@ -10,9 +10,9 @@ from itertools import accumulate
 from operator import mul
 from typing import Any, NamedTuple
 
-from dlprof.analysis.known import PLACES, Known, alignments, mapping, number, seen
+from dlprof.analysis import thresholds
+from dlprof.analysis.case_view import PLACES, CaseView, alignments, mapping, number, seen
 from dlprof.probes.base import CONTIGUOUS, DTYPES
-from dlprof.rules import thresholds
 from dlprof.session.model import Result
 
 WORDS = ("copy", "view")
@@ -60,7 +60,7 @@ def of_all(found: Sequence[Parted]) -> Parted | None:
     return Parted(max(one.copied for one in found), max(one.viewed for one in found))
 
 
-def parted(cases: Iterable[Known]) -> Parted | None:
+def parted(cases: Iterable[CaseView]) -> Parted | None:
     """What tells copies from views in all processes; None if nothing does."""
     found: dict[str, list[float]] = {word: [] for word in WORDS}
     for case in cases:
@@ -79,7 +79,7 @@ def parted(cases: Iterable[Known]) -> Parted | None:
     return Parted(copied, viewed) if copied < viewed else None
 
 
-def _tried(case: Known) -> Iterator[tuple[str, float]]:
+def _tried(case: CaseView) -> Iterator[tuple[str, float]]:
     """What the instrument *alignment* saw of the same path.
 
     What it makes for the layout ``aligned`` is made at a multiple of a cache line: that this
@@ -94,7 +94,7 @@ def _tried(case: Known) -> Iterator[tuple[str, float]]:
             yield str(one["verdict"]), asked
 
 
-def aligned_as(view: Known, case: Known) -> bool:
+def aligned_as(view: CaseView, case: CaseView) -> bool:
     """Whether the view's source was aligned no better than the case's, as far as is known.
 
     What is a view of a source at 64 bytes may be a copy of one at 16, as JAX's imports are.
@@ -105,11 +105,11 @@ def aligned_as(view: Known, case: Known) -> bool:
     return min(*needed, thresholds.ALIGNED_BYTES) <= min(had)
 
 
-def is_contiguous(case: Known) -> bool:
+def is_contiguous(case: CaseView) -> bool:
     return case.result.case.layout in CONTIGUOUS
 
 
-def strides_bytes(case: Known) -> tuple[int, ...] | None:
+def strides_bytes(case: CaseView) -> tuple[int, ...] | None:
     """Strides of the source in bytes, by its layout; None where its dtype is not known."""
     found = case.result.case
     item = DTYPES.get(found.dtype)
@@ -130,7 +130,7 @@ def _contiguous(shape: Sequence[int], item: int) -> tuple[int, ...]:
     return tuple(accumulate((item, *shape[:-1]), mul))
 
 
-def but_layout(case: Known) -> tuple[object, ...]:
+def but_layout(case: CaseView) -> tuple[object, ...]:
     """The array that was converted, and how, without its layout."""
     found = case.result.case
     return (*case.pair, found.export, found.import_, found.shape, found.dtype, found.device)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import statistics
 
-from dlprof.analysis.known import Known
+from dlprof.analysis import thresholds
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.quantity import repeated
-from dlprof.rules import thresholds
 from dlprof.session.model import TimeMeasure
 
 
@@ -48,7 +48,7 @@ def longer_by_itself(
     return known and clearly_longer(longer, shorter, ratio, gap_ns)
 
 
-def compared(longer: tuple[str, Known], shorter: tuple[str, Known]) -> dict[str, float]:
+def compared(longer: tuple[str, CaseView], shorter: tuple[str, CaseView]) -> dict[str, float]:
     """Evidence: the times that are compared, by name; of one that falls into modes which it is."""
     found = {}
     for place, mode, (name, case) in ((0, "fastest", longer), (1, "slowest", shorter)):
