@@ -86,8 +86,7 @@ def dlprof_round(duels: list[Duel], journal: Journal, number: int, last: bool) -
     variables = {name: value for info in frameworks for name, value in info.variables.items()}
     cases = [one.case for one in duels]
     settings = Settings(rounds=number + 1, diagnose=last)
-    places = {"": Interpreter(sys.executable, variables)}
-    Runner(places, cases, settings, journal, Silent()).run()
+    Runner(Interpreter(sys.executable, variables), cases, settings, journal, Silent()).run()
     for index, one in enumerate(duels):
         one.answers = [pair for pair in journal.answers(index) if pair[0] <= number]
     return time.monotonic() - begun

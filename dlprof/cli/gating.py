@@ -295,17 +295,12 @@ def _check_files(asked: Asked, wanted: ComparisonWanted) -> None:
 
 def sweep_of(scenario: Scenario, path: Path, given: Given, python: str | None) -> Sweep:
     """What the scenario comes to in one interpreter. Raises :class:`UsageError`."""
-    if scenario.environment:
-        raise UsageError(
-            f"{path} names environments, and here one interpreter is measured a side: leave them "
-            "out of the file, and name it on the command line"
-        )
     if scenario.step:
         raise UsageError(
             f"{path} has steps, which take no turns: measure it twice with dlprof sweep, and "
             "compare the sessions"
         )
-    found = prepared(scenario, path, given, options.interpreter(python), may_install=True)
+    found = prepared(scenario, path, given, options.interpreter(python))
     check_count(count(found), meant=False)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,7 +39,6 @@ def measure(
     show: Show = show_table,
     resumed: sessions.Session | None = None,
     fail_on: FailOn | None = None,
-    catalogs: Mapping[str, Catalog] | None = None,
 ) -> None:
     """Measure, keep the session, print the report.
 
@@ -56,7 +55,7 @@ def measure(
         _check_asked(fail_on, request, resumed)
     path = output or measuring.default_path(request.command[0])
     with Bar() as bar:
-        measurement = Measurement(request, catalog, path, bar, resumed, catalogs or {})
+        measurement = Measurement(request, catalog, path, bar, resumed)
         stopped, unsaved = False, None
         try:
             measurement.run()
@@ -131,10 +130,9 @@ def _resuming(command: Sequence[str]) -> str:
 def finish(path: Path, output: Path | None, wanted: Wanted, fail_on: FailOn | None) -> None:
     """Finish a session that was stopped."""
     request, session = measuring.resume(path, ("run", "--resume", str(path)))
-    catalogs = measuring.inspect_all(request)
-    catalog = next(iter(catalogs.values()))
+    catalog = measuring.inspect_interpreter(request.python, request.probe_files)
     show = shown_as(session)
-    measure(request, catalog, output or path, wanted, show, session, fail_on, catalogs)
+    measure(request, catalog, output or path, wanted, show, session, fail_on)
 
 
 def _print(

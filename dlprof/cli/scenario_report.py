@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from rich.console import Group
 from rich.text import Text
 
 from dlprof.analysis.case_view import mapping
-from dlprof.cli.listing import plain_table, text_of
 from dlprof.cli.matrix_table import matrix_answer, show_grids, show_matrix
 from dlprof.cli.show import Show, say, show_table, width
 from dlprof.errors import DlprofError, ExpectationsMissed, ExpectationsUnknown
 from dlprof.reports import ingest, placement, round_trip, scenario, trips_in_a_row
 from dlprof.reports.faults import suspected
 from dlprof.reports.row import Row
-from dlprof.reports.side_by_side import answer, cell, described, lines, names
 from dlprof.reports.terminal import (
     circumstances_text,
     findings_text,
@@ -25,9 +22,7 @@ from dlprof.reports.terminal import (
     unmeasured_text,
 )
 from dlprof.scenario.expectation import MISSED, UNKNOWN
-from dlprof.session.environments import environments_of
 from dlprof.session.model import Header
-from dlprof.text.clean import clean
 
 
 def show_ingest(header: Header, rows: Sequence[Row]) -> None:
@@ -70,33 +65,6 @@ def show_round_trips(header: Header, rows: Sequence[Row]) -> None:
     say(findings_text(header, rows, width()))
 
 
-MOST_LINES = 60
-
-
-def show_side_by_side(header: Header, rows: Sequence[Row]) -> None:
-    """A table for each pair and array: paths down, environments across."""
-    rows = suspected(rows, header.findings)
-    for words in described(header):
-        say(printed(clean(words), width()))
-    say(f"{circumstances_text(header, width())}\n")
-    every, found = names(rows), lines(rows)
-    arrays = dict.fromkeys((line.frameworks, line.array) for line in found[:MOST_LINES])
-    for frameworks, array in arrays:
-        table = plain_table(f"{frameworks}  {array}", *every)
-        for line in found[:MOST_LINES]:
-            if (line.frameworks, line.array) == (frameworks, array):
-                table.add_row(line.code, *(cell(line.rows.get(name)) for name in every))
-        say(f"{text_of(table)}\n")
-    if len(found) > MOST_LINES:
-        say(f"… and {len(found) - MOST_LINES:,} more paths in the session file\n")
-    loops = placement.compose(rows)
-    if loops:
-        say(printed(Group(*loops), width()))
-    say(unmeasured_text(rows))
-    say(findings_text(header, rows, width()))
-    say(printed(f"\n{answer(rows)}", width()))
-
-
 Answer = Callable[[Header, Sequence[Row]], str]
 
 
@@ -118,30 +86,12 @@ def show_scenario(header: Header, rows: Sequence[Row]) -> None:
     """What the scenario asks, its table, whether what it expects was found, and the answer."""
     told = mapping(header.request.get("scenario"))
     say(f"{printed(Text(scenario.heading(header)), width())}\n")
-    usual = _usual(header, rows)
-    table, answer = REPORTS.get(str(told.get("report")), (usual, None))
+    table, answer = REPORTS.get(str(told.get("report")), (show_table, None))
     table(header, rows)
     lines = scenario.expectations(header)
     say(f"\n{printed(Text(lines), width())}" if lines else "")
     if answer is not None:
         say(f"\n{printed(Text(answer(header, rows)), width())}")
-
-
-def _usual(header: Header, rows: Sequence[Row]) -> Show:
-    """Several environments side by side; of steps one below the other: their tables are wide."""
-    if len(header.environments) < 2:  # noqa: PLR2004 - several
-        return show_table
-    return _show_each if rows and all(row.is_step for row in rows) else show_side_by_side
-
-
-def _show_each(header: Header, rows: Sequence[Row]) -> None:
-    *others, last = environments_of(header)
-    for name, environment in (*others, last):
-        say(f"{printed(Text(f'In {name}:'), width())}\n")
-        own: dict[str, Any] = {"environment": dict(environment)} | (
-            {} if name == last[0] else {"left_out": []}
-        )
-        show_table(header.model_copy(update=own), [row for row in rows if row.environment == name])
 
 
 def shown_as(header: Header) -> Show:

@@ -112,7 +112,7 @@ def sweep(
         _check_nothing_wanted("--list" if list_ else "--dry-run", wanted, kept)
         if list_ and dry_run:
             raise UsageError("--list and --dry-run show different things: give one of them")
-    found = sweeping.prepare(scenario, given, python, may_install=not (list_ or dry_run))
+    found = sweeping.prepare(scenario, given, python)
     if list_:
         sweeping.say_cases(found)
         return
@@ -120,15 +120,7 @@ def sweep(
         sweeping.say_plan(found)
         return
     sweeping.check_count(sweeping.count(found), yes)
-    measure(
-        found.request,
-        found.catalog,
-        output,
-        wanted,
-        show_scenario,
-        fail_on=allowed,
-        catalogs=found.catalogs,
-    )
+    measure(found.request, found.catalog, output, wanted, show_scenario, fail_on=allowed)
 
 
 def _check_nothing_wanted(option: str, wanted: Wanted, others: Mapping[str, object]) -> None:

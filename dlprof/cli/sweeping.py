@@ -5,11 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
-
-import typer
 
 from dlprof.analysis.quantity import size_text
 from dlprof.cli import options
@@ -17,17 +14,14 @@ from dlprof.cli.show import say
 from dlprof.cli.starting import started
 from dlprof.errors import ScenarioError, UsageError
 from dlprof.plan.axes import shape_text, split
-from dlprof.plan.catalog import Catalog
 from dlprof.plan.pairing import Case
-from dlprof.plan.scenario_record import Environment
 from dlprof.plan.settings import Settings, sample_ns_for
 from dlprof.probes.base import DTYPES
 from dlprof.reports.scenario import origin_lines
 from dlprof.runner.place import Place, place_of
-from dlprof.scenario.environments import environment, is_made
 from dlprof.scenario.estimate import Estimate, duration_text, estimate
-from dlprof.scenario.model import EnvironmentSpec, Scenario
-from dlprof.scenario.read import fault, read
+from dlprof.scenario.model import Scenario
+from dlprof.scenario.read import read
 from dlprof.scenario.request import MOST_CASES, Sweep, check_count, count, sweep
 from dlprof.scenario.settle import settle
 from dlprof.worker import memory
@@ -79,50 +73,27 @@ class Given:
         return {**quick, **{key: value for key, value in found.items() if value is not None}}
 
 
-def prepare(path: Path, given: Given, python: str | None, may_install: bool) -> Sweep:
+def prepare(path: Path, given: Given, python: str | None) -> Sweep:
     """The sweep of a scenario file. Raises :class:`UsageError` for what makes no sense."""
-    return prepared(read(path), path, given, python, may_install)
+    return prepared(read(path), path, given, python)
 
 
-def prepared(
-    written: Scenario, path: Path, given: Given, python: str | None, may_install: bool
-) -> Sweep:
+def prepared(written: Scenario, path: Path, given: Given, python: str | None) -> Sweep:
     """The same of a scenario that is at hand; ``path`` is what it is called."""
     scenario, origins = settle(written, given.values(), "the command line")
-    if python is not None and scenario.environment:
-        raise UsageError(f"{path} names its environments, so --python has nothing to name")
     if python is not None:
         origins = (*origins, ("python", python, "command line"))
-    unmade = [] if may_install else [spec for spec in scenario.environment if not is_made(spec)]
-    for spec in unmade:
-        _tell(f"environment {spec.name} is not made yet: taken to have every framework")
-    here = Environment("", options.interpreter(python))
-    environments = [
-        Environment(spec.name, here.python) if spec in unmade else _environment(spec, place, path)
-        for place, spec in enumerate(scenario.environment)
-    ]
-    assumed = {spec.name for spec in unmade}
-    return sweep(scenario, origins, path, environments or [here], partial(_catalog, assumed))
-
-
-def _environment(spec: EnvironmentSpec, place: int, path: Path) -> Environment:
-    """An environment of the file; what is wrong with it is told with its line and key."""
-    try:
-        return environment(spec, path, _tell)
-    except UsageError as error:
-        key = "requirements" if spec.python is None else "python"
-        raise fault(path, ("environment", place, key), str(error)) from None
+    return sweep(scenario, origins, path, options.interpreter(python), started)
 
 
 def say_cases(found: Sweep) -> None:
     """Every case on a line: pair, array and code."""
-    for case in (case for place in _places(found) for case in place.cases):
+    for case in _place(found).cases:
         array = f"{shape_text(case.shape)} {case.dtype} {case.layout} {case.device}"
-        where = f"{case.environment}: " if case.environment else ""
         what, code = f"{case.producer.name}->{case.consumer.name}", case.path.code
         if case.is_step:
             what, code = case.producer.name, f"{case.path.import_.name}: {code}"
-        say(f"{where}{what}  {array}  {code}\n")
+        say(f"{what}  {array}  {code}\n")
 
 
 def say_plan(found: Sweep) -> None:
@@ -136,16 +107,11 @@ def say_plan(found: Sweep) -> None:
     if total > MOST_CASES:
         say(f"{total:,} cases: more than {MOST_CASES:,}, so --yes is asked for\n")
         return
-    places = _places(found)
-    cases = [case for place in places for case in place.cases]
-    say("".join(_plan_lines(cases)))
-    left_out = [line for place in places for line in place.left_out]
-    for line in dict.fromkeys((*left_out, *(told.left_out if told else ()))):
+    place = _place(found)
+    say("".join(_plan_lines(place.cases)))
+    for line in dict.fromkeys((*place.left_out, *(told.left_out if told else ()))):
         say(f"left out: {line}\n")
-    if not cases:
-        say("0 cases\n")
-        raise next(place.refusal for place in places if place.refusal)
-    say(f"\n{_cost_text(cases, found.request.settings)}")
+    say(f"\n{_cost_text(place.cases, found.request.settings)}")
 
 
 def _cost_text(cases: Sequence[Case], settings: Settings) -> str:
@@ -210,24 +176,9 @@ def say_scenarios(folder: Path) -> None:
             say(f"{file}\n    {error}\n")
 
 
-def _catalog(assumed: Collection[str], one: Environment, files: tuple[str, ...]) -> Catalog:
-    """What an environment has; one of ``assumed`` is taken to have every framework."""
-    catalog = started(one.python, files)
-    if one.name not in assumed:
-        return catalog
-    return replace(catalog, probes=tuple(replace(probe, found=True) for probe in catalog.probes))
-
-
-def _tell(text: str) -> None:
-    typer.echo(text, err=True)
-
-
-def _places(found: Sweep) -> list[Place]:
+def _place(found: Sweep) -> Place:
     request = found.request
-    return [
-        place_of(request.pairs, request.axes, request.globs, catalog, name)
-        for name, catalog in found.catalogs.items()
-    ]
+    return place_of(request.pairs, request.axes, request.globs, found.catalog)
 
 
 def _plan_lines(cases: Sequence[Case]) -> Iterator[str]:
@@ -236,9 +187,8 @@ def _plan_lines(cases: Sequence[Case]) -> Iterator[str]:
     arrays: dict[str, set[object]] = {}
     nouns: dict[str, str] = {}
     for case in cases:
-        where = f"{case.environment}: " if case.environment else ""
         between = "" if case.is_step else f" → {case.consumer.name}"
-        pair = f"{where}{case.producer.name}{between} on {case.device}"
+        pair = f"{case.producer.name}{between} on {case.device}"
         nouns[pair] = "step" if case.is_step else "path"
         paths.setdefault(pair, set()).add(case.path.code)
         arrays.setdefault(pair, set()).add((case.shape, case.dtype, case.layout))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dlprof.compare.match import Key, key
 from dlprof.measuring.measuring import Measurement
@@ -66,7 +66,7 @@ class Named:
 
     def case(self, case: Case, round_: int, stage: str) -> None:
 
-        self.watcher.case(replace(case, environment=self.name), round_, stage)
+        self.watcher.case(case, round_, f"{self.name}: {stage}")
 
     def step(self) -> None:
         """The gate counts rounds."""

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from dlprof.errors import Unmeasured, Unsaved, UsageError
 from dlprof.measuring import resuming
@@ -24,7 +23,6 @@ from dlprof.runner import references
 from dlprof.runner.asker import Watcher, way
 from dlprof.runner.inspecting import SYNTHETIC as SYNTHETIC  # noqa: PLC0414 - callers find these here
 from dlprof.runner.inspecting import UNMEASURED as UNMEASURED  # noqa: PLC0414
-from dlprof.runner.inspecting import inspect_all as inspect_all  # noqa: PLC0414
 from dlprof.runner.inspecting import inspect_interpreter as inspect_interpreter  # noqa: PLC0414
 from dlprof.runner.inspecting import last_words, nothing_measured
 from dlprof.runner.interpreter import Worker
@@ -61,7 +59,6 @@ class Measurement:
     path: Path
     watcher: Watcher
     resumed: sessions.Session | None = None
-    catalogs: Mapping[str, Catalog] = field(default_factory=dict)
     created: str = field(default_factory=now)
     reference_rounds: int | None = None
     """In how many rounds the reference costs are measured; None for all."""
@@ -69,21 +66,14 @@ class Measurement:
     journal: Journal = field(init=False)
 
     def __post_init__(self) -> None:
-        self.catalogs = self.catalogs or dict.fromkeys(self.request.pythons, self.catalog)
-        self._places = {
-            name: place_of(self.request.pairs, self.request.axes, self.request.globs, catalog, name)
-            for name, catalog in self.catalogs.items()
-        }
-        self.cases = [case for place in self._places.values() for case in place.cases]
-        if not self.cases:
-            raise next(place.refusal for place in self._places.values() if place.refusal)
+        asked = self.request
+        self._place = place_of(asked.pairs, asked.axes, asked.globs, self.catalog)
+        self.cases = self._place.cases
         if self.resumed is None:  # else the file says how long samples are, as they were
             settings = self.request.settings
             settings = replace(settings, sample_ns=sample_ns_for(settings, self.cases))
             self.request = replace(self.request, settings=settings)
-        self.device_choice = "; ".join(
-            dict.fromkeys(place.device_choice for place in self._places.values() if place.cases)
-        )
+        self.device_choice = self._place.device_choice
         self.journal = Journal()
         self.complete = False
         self.saved = False
@@ -92,7 +82,7 @@ class Measurement:
         self._left_out = [
             *([] if chosen else not_paired(self.catalog, self.request.pairs)),
             *without_path(self._pairs_with_devices(), self.cases),
-            *(line for place in self._places.values() for line in place.left_out),
+            *self._place.left_out,
             *(self.request.scenario.left_out if self.request.scenario else ()),
         ]
         self._findings: list[sessions.FindingRecord] = []
@@ -115,7 +105,7 @@ class Measurement:
             self._take_up(self.resumed)
 
     def _take_up(self, session: sessions.Session) -> None:
-        resuming.check_same(session, self.catalogs)
+        resuming.check_same(session, self.catalog)
         recalled = resuming.recall(session, self.cases, self.journal, self.request.settings.rounds)
         self.created = session.created
         self._earlier_s = session.wall_s or 0.0
@@ -128,9 +118,8 @@ class Measurement:
 
     def _pairs_with_devices(self) -> list[tuple[str, str]]:
         """Pairs that could be measured somewhere; why the others cannot is said of each."""
-        told = {pair for place in self._places.values() for pair in place.nowhere}
-        present = present_pairs(self.request.pairs, self.catalogs.values())
-        return [pair for pair in present if pair not in told]
+        present = present_pairs(self.request.pairs, self.catalog)
+        return [pair for pair in present if pair not in self._place.nowhere]
 
     def run(self) -> None:
         """Measure; the session file is written as the run goes on and whatever ends it.
@@ -156,16 +145,11 @@ class Measurement:
 
         He says in ``rounds_done`` and ``complete`` how far it got.
         """
-        firsts = {
-            name: (place.interpreter, place.cases[0])
-            for name, place in self._places.items()
-            if place.cases
-        }
         with nothing_measured():
-            check_setup(firsts, self.request.settings)
+            check_setup(self._place.interpreter, self.cases[0], self.request.settings)
         self._save_first()  # an output that cannot be written is known before anything is measured
         runner = Runner(
-            {name: place.interpreter for name, place in self._places.items()},
+            self._place.interpreter,
             self.cases,
             self.request.settings,
             self.journal,
@@ -199,11 +183,8 @@ class Measurement:
         enough = self.reference_rounds is not None and round_ >= self.reference_rounds
         if enough:
             return
-        known = references.known(self.journal, round_)
-        for name, place in self._places.items():
-            if name in known:
-                continue
-            references.measure(place.interpreter.python, name, round_, self.journal, quiet)
+        if "" not in references.known(self.journal, round_):
+            references.measure(self._place.interpreter.python, "", round_, self.journal, quiet)
 
     def _run_trips(self, out_of_time: bool) -> None:
         """Trips there and back, by the paths that were found to be the cheapest safe ones.
@@ -231,10 +212,9 @@ class Measurement:
             ([places[id(row)] for row in there], [places[id(row)] for row in back])
             for there, back in round_trip.candidates(rows)
         ]
-        interpreters = {name: place.interpreter for name, place in self._places.items()}
         attempts = trips.attempts(ends)
         try:
-            trips.measure(attempts, self.cases, interpreters, settings, self.watcher)
+            trips.measure(attempts, self.cases, self._place.interpreter, settings, self.watcher)
         finally:
             self._trips = trips.merged(attempts, settings)
 
@@ -256,8 +236,7 @@ class Measurement:
                 yield self._known[index]
             else:
                 answers = self.journal.answers(index)
-                merged = merge(case.record(), answers, self.request.settings.rounds)
-                yield merged.model_copy(update={"environment": case.environment or None})
+                yield merge(case.record(), answers, self.request.settings.rounds)
         yield from self._unplanned
 
     def _spend(self) -> tuple[float, float | None]:
@@ -276,14 +255,12 @@ class Measurement:
     def header(self) -> sessions.Header:
         """All but the results; once the run has ended, the same each time."""
         wall_s, foreign_cores = self._spent or self._spend()
-        places = self._environments()
         return sessions.Header(
             created=self.created,
             command=list(self.resumed.command if self.resumed else self.request.command),
             seed=self.request.settings.seed,
             request=self.request.as_dict(),
-            environment=places[0],
-            environments=places if self.request.environments else [],
+            environment=environment(self.catalog, dict(self._place.interpreter.variables)),
             device_choice=self.device_choice,
             rounds=self.rounds_done or self.request.settings.rounds,
             complete=self.complete,
@@ -295,15 +272,6 @@ class Measurement:
             wall_s=wall_s,
             foreign_cores=foreign_cores,
         )
-
-    def _environments(self) -> list[dict[str, Any]]:
-        return [
-            {
-                **({"name": name} if name else {}),
-                **environment(catalog, dict(self._places[name].interpreter.variables)),
-            }
-            for name, catalog in self.catalogs.items()
-        ]
 
     def judged(self, header: sessions.Header) -> sessions.Header:
         """The header with what was found when the measurement ended."""
@@ -380,13 +348,13 @@ class Measurement:
         return "nor is there any other place for the session"
 
 
-def check_setup(firsts: Mapping[str, tuple[Interpreter, Case]], settings: Settings) -> None:
-    """Raise :class:`Unmeasured` where the user's setup fails, in the first case of each place."""
-    for name, (interpreter, case) in firsts.items() if settings.setup else ():
-        with Worker(interpreter.python, interpreter.variables) as worker:
-            asked = {"do": "setup", **way(case), "setup": settings.setup}
-            outcome = worker.ask(asked, settings.limit_s)
-        if outcome.status == "skipped" or not outcome.alive:
-            where = f" in {name}" if name else ""
-            ended = "" if outcome.alive else "the setup, or an import before it, ended: "
-            raise Unmeasured(f"{ended}{last_words(outcome)}{where}")
+def check_setup(interpreter: Interpreter, case: Case, settings: Settings) -> None:
+    """Raise :class:`Unmeasured` where the user's setup fails, tried in the first case."""
+    if not settings.setup:
+        return
+    with Worker(interpreter.python, interpreter.variables) as worker:
+        asked = {"do": "setup", **way(case), "setup": settings.setup}
+        outcome = worker.ask(asked, settings.limit_s)
+    if outcome.status == "skipped" or not outcome.alive:
+        ended = "" if outcome.alive else "the setup, or an import before it, ended: "
+        raise Unmeasured(f"{ended}{last_words(outcome)}")

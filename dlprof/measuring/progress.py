@@ -56,8 +56,7 @@ class Bar:
         self._progress.update(self._task, total=total, completed=0)
 
     def case(self, case: Case, round_: int, stage: str) -> None:
-        where = f"{case.environment}: " if case.environment else ""
-        what = f"{where}{case.path.name} {shape_text(case.shape)} {case.dtype}"
+        what = f"{case.path.name} {shape_text(case.shape)} {case.dtype}"
         self._progress.update(
             self._task, description=f"round {round_ + 1}: {what[:38]:38} {stage[:12]:12}"
         )

@@ -36,6 +36,8 @@ def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Sess
     session = sessions.load(path)
     if files.special(path):
         raise UsageError(f"{path} cannot be finished: it is no file that can be written again")
+    if session.environments:
+        raise UsageError(f"{path} holds several interpreters, so it cannot be finished")
     try:
         request = request_from(session.request, command)
     except (LookupError, TypeError, ValueError, UsageError):
@@ -48,20 +50,12 @@ def resume(path: Path, command: tuple[str, ...]) -> tuple[Request, sessions.Sess
     return replace(request, command=command), session
 
 
-def check_same(session: sessions.Session, catalogs: Mapping[str, Catalog]) -> None:
+def check_same(session: sessions.Session, catalog: Catalog) -> None:
     """The rounds of one result are rounds of one thing; raises :class:`UsageError` where not.
 
-    ``catalogs`` are what is here, by the name of the environment. What a session does not say of
-    itself is not asked.
+    What a session does not say of itself is not asked.
     """
-    then = {str(one.get("name", "")): one for one in session.environments}
-    differ = [
-        found
-        for name, catalog in catalogs.items()
-        for found in _differences(
-            then.get(name, session.environment), catalog, _measured(session, name)
-        )
-    ]
+    differ = list(_differences(session.environment, catalog, _measured(session)))
     said = [
         f"{words} ({', '.join(told)})"
         for kind, words in ANOTHER.items()
@@ -71,13 +65,9 @@ def check_same(session: sessions.Session, catalogs: Mapping[str, Catalog]) -> No
         raise UsageError(f"the session cannot be finished here: it was measured {', '.join(said)}")
 
 
-def _measured(session: sessions.Session, environment: str) -> set[str]:
+def _measured(session: sessions.Session) -> set[str]:
     """The frameworks of which there are rounds that others must fit to."""
-    cases = [
-        result.case
-        for result in session.results
-        if result.status != "skipped" and (result.environment or "") == environment
-    ]
+    cases = [result.case for result in session.results if result.status != "skipped"]
     return {name for case in cases for name in (case.producer, case.consumer)}
 
 
@@ -110,13 +100,13 @@ def recall(
     Results that are not planned any more come behind those that are.
     """
     left = {
-        (result.environment or "", *_key(result.case.model_dump(by_alias=True))): (place, result)
+        _key(result.case.model_dump(by_alias=True)): (place, result)
         for place, result in enumerate(session.results)
     }
     known: dict[int, sessions.Result] = {}
     moved: dict[int, int] = {}
     for index, case in enumerate(cases):
-        place, result = left.pop((case.environment, *_key(case.record())), (None, None))
+        place, result = left.pop(_key(case.record()), (None, None))
         if place is None or result is None:
             continue
         known[index], moved[place] = result, index

@@ -63,8 +63,6 @@ class Case:
     dtype: str
     layout: str
     device: str
-    environment: str = ""
-    """The name of the interpreter, where a scenario has several."""
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -262,10 +260,9 @@ def cases(
     catalog: Catalog,
     axes: Axes,
     globs: Sequence[str] = (),
-    environment: str = "",
 ) -> list[Case]:
     """All cases, in a fixed order. Raises :class:`UsageError` where the globs match no path."""
-    found = list(_cases(targets(pairs, catalog, axes), axes, globs, environment))
+    found = list(_cases(targets(pairs, catalog, axes), axes, globs))
     if not found:
         raise UsageError(
             f"no path matches {', '.join(globs)}; 'dlprof paths PRODUCER CONSUMER' lists them"
@@ -281,21 +278,13 @@ def count(found: Targets, axes: Axes, globs: Sequence[str]) -> int:
     return arrays * sum(len(_chosen(target, globs)) for target in found.found)
 
 
-def _cases(found: Targets, axes: Axes, globs: Sequence[str], environment: str) -> Iterator[Case]:
+def _cases(found: Targets, axes: Axes, globs: Sequence[str]) -> Iterator[Case]:
     for target in found.found:
         chosen = _chosen(target, globs)
         for shape, dtype, layout in product(axes.shapes, axes.dtypes, axes.layouts):
             for path in chosen:
-                yield Case(
-                    target.producer,
-                    target.consumer,
-                    path,
-                    shape,
-                    dtype,
-                    layout,
-                    target.device,
-                    environment,
-                )
+                pair = target.producer, target.consumer
+                yield Case(*pair, path, shape, dtype, layout, target.device)
 
 
 def _chosen(target: Target, globs: Sequence[str]) -> list[Path]:

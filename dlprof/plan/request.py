@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from dlprof.plan.axes import PLACEMENTS, parse_dtype, parse_layout, parse_shape, shape_text
 from dlprof.plan.pairing import Axes
-from dlprof.plan.scenario_record import Environment, ScenarioRecord
+from dlprof.plan.scenario_record import ScenarioRecord
 from dlprof.plan.settings import LONGEST_S, Settings
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -18,10 +18,7 @@ DEVICES = ("auto", "cpu", "cuda")
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for. ``pairs`` are (producer, consumer) in names of the catalog.
-
-    Where there are ``environments``, each is measured, and ``python`` is the first of them.
-    """
+    """What the user asked for. ``pairs`` are (producer, consumer) in names of the catalog."""
 
     pairs: tuple[tuple[str, str], ...]
     axes: Axes = field(default_factory=Axes)
@@ -30,14 +27,7 @@ class Request:
     python: str = ""
     probe_files: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
-    environments: tuple[Environment, ...] = ()
     scenario: ScenarioRecord | None = None
-
-    @property
-    def pythons(self) -> dict[str, str]:
-        """The interpreters by the name of their environment; one without a name if there is one."""
-        named = {environment.name: environment.python for environment in self.environments}
-        return named or {"": self.python}
 
     def as_dict(self) -> dict[str, Any]:
         """For the session file; :func:`request_from` is the inverse."""
@@ -48,10 +38,13 @@ class Request:
             "settings": self.settings.as_dict(),
             "python": self.python,
             "probe_files": self.probe_files,
-            "environments": [asdict(environment) for environment in self.environments],
             "scenario": None if self.scenario is None else asdict(self.scenario),
         }
 
+
+ONE_INTERPRETER = (
+    "a session holds one; run dlprof once per interpreter (--python PATH) and compare the sessions"
+)
 
 UNKNOWN = "unknown"
 """Dtype or layout of a user's own array that says nothing of itself."""
@@ -69,7 +62,8 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
     unknown = set(content["settings"]) - set(Settings().as_dict())
     if unknown:
         raise ValueError(f"unknown settings: {unknown}")
-    request = TypeAdapter(Request).validate_python({**content, "command": command})
+    asked = {key: value for key, value in content.items() if key != "environments"}
+    request = TypeAdapter(Request).validate_python({**asked, "command": command})
     axes, settings = request.axes, request.settings
     read = replace(
         axes,

@@ -28,11 +28,3 @@ class ScenarioRecord:
     left_out: tuple[str, ...] = ()
     floors: tuple[FloorRule, ...] = ()
     pairs: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Environment:
-    """An interpreter that is measured beside others, under a name."""
-
-    name: str
-    python: str

@@ -73,4 +73,4 @@ def process_of(index: int, case: Case, settings: Settings) -> tuple[Any, ...]:
     """What cases that share a process of a round have in common."""
     pair = None if settings.together else case.pair
     alone = index if case.size_bytes >= OWN_PROCESS_BYTES else None
-    return case.environment, pair, alone
+    return pair, alone

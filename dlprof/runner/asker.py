@@ -75,8 +75,8 @@ class Asker:
         self.watcher = watcher
         self.later_rounds: tuple[str, ...] = EVERY_ROUND
 
-    def worker(self, case: Case) -> Worker:
-        return self.standby.worker(case.environment)
+    def worker(self) -> Worker:
+        return self.standby.worker()
 
     def ask(
         self,

@@ -49,7 +49,7 @@ class Diagnoser:
     def diagnose(self, group: Group, worker: Worker | None = None) -> None:
         """Look at each case, first with ``worker``, which may have served others and is ended."""
         served = 0 if worker is None else 1
-        worker = worker or self._asker.worker(group[0][1])
+        worker = worker or self._asker.worker()
         try:
             for index, case in group:
                 whole = self._found_before(index)
@@ -65,7 +65,7 @@ class Diagnoser:
                     served += 1
                     if serves_no_more(outcome):
                         worker.close()
-                        worker = self._asker.worker(case)
+                        worker = self._asker.worker()
                         served = 0
                 self._keeper.keep(index, self._round, whole)
                 self.done.add(index)
@@ -89,7 +89,7 @@ class Diagnoser:
         traced = [(index, case) for index, case in group if case.device == "cuda"]
         if not traced:
             return
-        worker = self._asker.worker(traced[0][1])
+        worker = self._asker.worker()
         try:
             for index, case in traced:
                 found = Outcome("ok", None)
@@ -98,7 +98,7 @@ class Diagnoser:
                 self._keeper.record(index, self._round, found)
                 if not outcome.alive:
                     worker.close()
-                    worker = self._asker.worker(case)
+                    worker = self._asker.worker()
         finally:
             worker.close()
 
@@ -116,7 +116,7 @@ def diagnosed_paths(cases: Sequence[Case], settings: Settings) -> list[list[int]
     for index, case in enumerate(cases):
         if not case.is_step and _is_asked(case, settings):
             what = case.pair, case.path, case.dtype, case.layout, case.device
-            paths.setdefault((case.environment, *what), []).append(index)
+            paths.setdefault(what, []).append(index)
     return [sorted(path, key=lambda index: cases[index].size_bytes == 0) for path in paths.values()]
 
 

@@ -15,8 +15,6 @@ from dlprof.text.clean import first_line
 if TYPE_CHECKING:  # an inspection begins before what takes long to import
     from typing_extensions import Self
 
-    from dlprof.plan.request import Request
-
 INSPECT_LIMIT_S = 20.0
 START_LIMIT_S = 60.0
 """For an interpreter to start, also from a slow disk."""
@@ -101,17 +99,6 @@ def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catal
     """The catalog of an interpreter; see :class:`Inspection`."""
     with Inspection(python, probe_files) as inspection:
         return inspection.catalog()
-
-
-def inspect_all(request: Request) -> dict[str, Catalog]:
-    """The catalog of each interpreter of a request, by the name of its environment.
-
-    Raises :class:`UsageError` as :func:`inspect_interpreter`.
-    """
-    return {
-        name: inspect_interpreter(python, request.probe_files)
-        for name, python in request.pythons.items()
-    }
 
 
 def last_words(outcome: Outcome) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from dlprof.errors import DlprofError, MissingFramework, Unmeasured, UsageError
+from dlprof.errors import MissingFramework
 from dlprof.plan import pairing
 from dlprof.plan.catalog import Catalog, ProbeInfo
 from dlprof.plan.pairing import Axes, Case
@@ -18,7 +18,7 @@ NO_PATH = "no path matches"
 
 @dataclass(frozen=True)
 class Place:
-    """What one environment has to measure: its cases, or why there are none."""
+    """What an interpreter has to measure."""
 
     interpreter: Interpreter
     cases: list[Case]
@@ -26,7 +26,6 @@ class Place:
     left_out: tuple[str, ...] = ()
     nowhere: tuple[tuple[str, str], ...] = ()
     """Pairs of which ``left_out`` says that a device is missing."""
-    refusal: DlprofError | None = None
 
 
 def place_of(
@@ -34,25 +33,17 @@ def place_of(
     axes: Axes,
     globs: Sequence[str],
     catalog: Catalog,
-    name: str = "",
 ) -> Place:
-    """The cases of these pairs in the environment called ``name``.
+    """The cases of these pairs.
 
     Of several pairs, those whose frameworks are not all there are left out. Raises
-    :class:`Unmeasured` where the only environment has nothing to measure.
+    :class:`Unmeasured` where nothing is left.
     """
-    where = f"in {name}: " if name else ""
-    try:
-        found, missing = installed_pairs(pairs, catalog)
-        targets = pairing.targets(found, catalog, axes)
-        cases = pairing.cases(found, catalog, axes, globs, name)
-    except (Unmeasured, UsageError) as refusal:
-        if not name:
-            raise
-        nothing = Interpreter(catalog.python, {})
-        return Place(nothing, [], left_out=(f"{where}{refusal}",), refusal=refusal)
+    found, missing = installed_pairs(pairs, catalog)
+    targets = pairing.targets(found, catalog, axes)
+    cases = pairing.cases(found, catalog, axes, globs)
     idle = [f"{NO_PATH} {glob!r}" for glob in pairing.unmatched(targets, globs)]
-    left_out = tuple(f"{where}{line}" for line in (*missing, *targets.refused, *idle))
+    left_out = (*missing, *targets.refused, *idle)
     interpreter = Interpreter(catalog.python, _variables(found))
     return Place(interpreter, cases, targets.device_reasons, left_out, targets.nowhere)
 
@@ -76,16 +67,9 @@ def installed_pairs(
     return found, list(missing)
 
 
-def present_pairs(
-    pairs: Iterable[tuple[str, str]], catalogs: Iterable[Catalog]
-) -> list[tuple[str, str]]:
-    """The pairs of which some environment has both frameworks."""
-    known = list(catalogs)
-    return [
-        pair
-        for pair in pairs
-        if any(all(catalog.named(name).found for name in pair) for catalog in known)
-    ]
+def present_pairs(pairs: Iterable[tuple[str, str]], catalog: Catalog) -> list[tuple[str, str]]:
+    """The pairs of which both frameworks are installed."""
+    return [pair for pair in pairs if all(catalog.named(name).found for name in pair)]
 
 
 def _variables(pairs: Iterable[tuple[ProbeInfo, ProbeInfo]]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 
 from dlprof.plan.groups import Group, grouped, shuffled
 from dlprof.plan.instruments import FIRST_CALL
@@ -29,7 +29,7 @@ class Runner:
 
     def __init__(
         self,
-        interpreters: Mapping[str, Interpreter],
+        interpreter: Interpreter,
         cases: Sequence[Case],
         settings: Settings,
         journal: Journal,
@@ -46,7 +46,7 @@ class Runner:
         self.out_of_time = False
         self.undiagnosed = 0, 0
         """Cases that a diagnosis is left of when the rounds are over, and all that it is of."""
-        self._standby = Standby(interpreters)
+        self._standby = Standby(interpreter)
         self.asker = Asker(self._standby, settings, watcher)
         self._keeper = Keeper(journal, watcher, on_answer)
         self._diagnoser = Diagnoser(cases, self.asker, self._keeper)
@@ -86,7 +86,7 @@ class Runner:
         """The first call of each case in a process that makes no other."""
         for index, case in enumerate(self.cases):
             if not case.is_step and self._was_never_first(index):
-                with self.asker.worker(case) as worker:
+                with self.asker.worker() as worker:
                     outcome = self.asker.ask(worker, case, self.settings.rounds, FIRST_CALL)
                 self._keeper.record(index, self.settings.rounds, only_first_call(outcome))
             self.watcher.step()
@@ -111,14 +111,14 @@ class Runner:
         for group in groups:
             first = group[0][1]
             self.watcher.case(first, round_, "import")
-            self._standby.load(first.environment, [way(case) for _, case in group])
+            self._standby.load([way(case) for _, case in group])
             return
 
     def _begin(self, case: Case) -> None:
         """Have the first worker import while the references are prepared."""
         if not case.is_step:
             self.watcher.case(case, 0, "import")
-            self._standby.begin(case.environment, self.asker.request(case, 0))
+            self._standby.begin(self.asker.request(case, 0))
 
     def wait(self) -> None:
         """Until the worker that :meth:`load` started has imported; one that died is forgotten."""
@@ -177,7 +177,7 @@ class Runner:
         waiting = list(group)
         while waiting:
             yield Stop(waiting[0][0])  # before a process starts that would disturb the other round
-            with self.asker.worker(waiting[0][1]) as worker:
+            with self.asker.worker() as worker:
                 served = 0
                 while waiting:
                     if served:
@@ -209,7 +209,7 @@ class Runner:
     ) -> Generator[Stop, int | None, Outcome]:
         """Try a case that broke a worker it shared with other pairs once more in its own."""
         case = self.cases[index]
-        with self.asker.worker(case) as worker:
+        with self.asker.worker() as worker:
             outcome = yield from self.asker.in_turns(worker, index, case, round_, turns, alone=True)
         outcome.parts["in_company"] = company(broken)
         if outcome.alive:

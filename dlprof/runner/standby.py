@@ -22,51 +22,48 @@ class Interpreter:
 
 
 class Standby:
-    """Gives workers; ``interpreters`` are by the name of their environment."""
+    """Gives workers of one interpreter."""
 
-    def __init__(self, interpreters: Mapping[str, Interpreter]) -> None:
-        self._interpreters = interpreters
-        self._next: tuple[str, Worker] | None = None
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter = interpreter
+        self._next: Worker | None = None
 
-    def load(self, environment: str, ways: Sequence[Mapping[str, Any]]) -> None:
+    def load(self, ways: Sequence[Mapping[str, Any]]) -> None:
         """Start a worker and have it import what ``ways`` need, without waiting for it."""
-        self._start(environment).send({"do": "load", "cases": ways})
+        self._start().send({"do": "load", "cases": ways})
 
     def wait(self, limit_s: float) -> None:
         """Until the loaded worker has imported; one that died or hung is forgotten."""
-        if self._next is not None and not self._next[1].wait(limit_s).alive:
+        if self._next is not None and not self._next.wait(limit_s).alive:
             self.close()
 
     def processor_s(self) -> float | None:
         """Processor time of the worker that was started; None where nobody knows."""
-        return None if self._next is None else processor_s(self._next[1].process.pid)
+        return None if self._next is None else processor_s(self._next.process.pid)
 
-    def begin(self, environment: str, request: Mapping[str, Any]) -> None:
+    def begin(self, request: Mapping[str, Any]) -> None:
         """Start a worker with its first case, which stops after its imports until it is asked."""
-        self._start(environment).begin(request)
+        self._start().begin(request)
 
     def settle(self) -> None:
         """Until a case that was begun has imported, or failed to; at most QUIET_LIMIT_S."""
         if self._next is not None:
-            self._next[1].settle(QUIET_LIMIT_S)
+            self._next.settle(QUIET_LIMIT_S)
 
-    def worker(self, environment: str) -> Worker:
-        """The worker that was started, if it is of this environment; else a fresh one."""
-        if self._next is not None and self._next[0] == environment:
-            (_, worker), self._next = self._next, None
+    def worker(self) -> Worker:
+        """The worker that was started; else a fresh one."""
+        if self._next is not None:
+            worker, self._next = self._next, None
             return worker
-        self.close()
-        interpreter = self._interpreters[environment]
-        return Worker(interpreter.python, interpreter.variables)
+        return Worker(self._interpreter.python, self._interpreter.variables)
 
     def close(self) -> None:
         """End a worker that was started and not used."""
         if self._next is not None:
-            self._next[1].close()
+            self._next.close()
             self._next = None
 
-    def _start(self, environment: str) -> Worker:
+    def _start(self) -> Worker:
         self.close()
-        worker = self.worker(environment)
-        self._next = environment, worker
+        self._next = worker = self.worker()
         return worker

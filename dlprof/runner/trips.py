@@ -71,7 +71,7 @@ def attempts(trips: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[Attem
 def measure(
     trips: Sequence[Attempt],
     cases: Sequence[Case],
-    interpreters: Mapping[str, Interpreter],
+    interpreter: Interpreter,
     settings: Settings,
     watcher: Watcher,
 ) -> None:
@@ -84,7 +84,7 @@ def measure(
         for round_ in range(settings.rounds):
             for attempt in _shuffled(waiting, f"{settings.seed}:trips:{round_}"):
                 if attempt.broken is None:
-                    outcome = _run(attempt, round_, cases, interpreters, settings, watcher)
+                    outcome = _run(attempt, round_, cases, interpreter, settings, watcher)
                     attempt.keep(round_, outcome)
         waiting = [attempt for attempt in waiting if attempt.take_next()]
 
@@ -104,13 +104,12 @@ def _run(
     attempt: Attempt,
     round_: int,
     cases: Sequence[Case],
-    interpreters: Mapping[str, Interpreter],
+    interpreter: Interpreter,
     settings: Settings,
     watcher: Watcher,
 ) -> Outcome:
     there, back = cases[attempt.there[0]], cases[attempt.back[0]]
     watcher.case(there, round_, "round trip")
-    interpreter = interpreters[there.environment]
     with Worker(interpreter.python, interpreter.variables) as worker:
         return _ask(worker, there, back, settings)
 

@@ -65,7 +65,7 @@ def estimate(cases: Sequence[Case], settings: Settings) -> Estimate:
     once_s = timers * settings.sample_ns / 1e9 + ROUND_S * len(cases) + loops_s
     moved = sum(_moved_bytes(case) for case in cases)
     paths = {
-        (case.environment, case.pair, case.path.code, case.dtype, case.layout, case.device)
+        (case.pair, case.path.code, case.dtype, case.layout, case.device)
         for case in cases
         if not case.is_step
     }
@@ -93,15 +93,8 @@ def _starts_s(cases: Sequence[Case], settings: Settings) -> float:
 
 def _trips_s(cases: Sequence[Case]) -> float:
     """Trips of each pair and array that is there in both directions, in workers of their own."""
-    arrays = {
-        (case.environment, case.pair, case.shape, case.dtype, case.layout, case.device)
-        for case in cases
-    }
-    both = [
-        one
-        for one in arrays
-        if one[1][0] < one[1][1] and (one[0], one[1][::-1], *one[2:]) in arrays
-    ]
+    arrays = {(case.pair, case.shape, case.dtype, case.layout, case.device) for case in cases}
+    both = [one for one in arrays if one[0][0] < one[0][1] and (one[0][::-1], *one[1:]) in arrays]
     return len(both) * (START_S + 2 * IMPORT_S + TRIPS_S)
 
 

@@ -67,19 +67,7 @@ def _no_choice_beside(devices: list[str]) -> list[str]:
     return devices
 
 
-def _no_option(requirement: str) -> str:
-    if requirement.lstrip().startswith("-"):
-        raise ValueError(f"{requirement!r} is an option of pip, not a requirement")
-    return requirement
-
-
-def _told_apart(environments: list[EnvironmentSpec]) -> list[EnvironmentSpec]:
-    _distinct([environment.name for environment in environments])
-    return environments
-
-
 Text = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_showable)]
-Name = Annotated[str, Field(min_length=1, max_length=60), AfterValidator(_showable)]
 Distinct = AfterValidator(_distinct)
 Shape = Annotated[
     Annotated[StrictInt, Field(ge=0)] | Text,
@@ -105,37 +93,8 @@ Devices = Annotated[
 ]
 
 
-Requirement = Annotated[Text, AfterValidator(_no_option)]
-
-
 class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class EnvironmentSpec(Part):
-    """An interpreter that is measured beside the others of the scenario."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"oneOf": [{"required": ["python"]}, {"required": ["requirements"]}]}
-    )
-
-    name: Name = Field(description="What the report calls it.")
-    python: Text | None = Field(
-        None, description="The interpreter; a relative path begins at the scenario file."
-    )
-    requirements: list[Requirement] | None = Field(
-        None,
-        min_length=1,
-        description="What pip is to install into an environment that dlprof makes and keeps.",
-        examples=[["cupy-cuda12x==13.3.0", "torch"]],
-    )
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> EnvironmentSpec:
-        if (self.python is None) == (self.requirements is None):
-            found = "neither" if self.python is None else "both"
-            raise ValueError(f"it names {found} of python and requirements: name one of them")
-        return self
 
 
 class FloorSpec(Part):
@@ -246,11 +205,6 @@ class Scenario(Part):
         ge=1,
         le=100_000,
         description="Trips there and back in a row, by the cheapest safe paths, else right ones.",
-    )
-    environment: Annotated[list[EnvironmentSpec], AfterValidator(_told_apart)] = Field(
-        default=[],
-        min_length=1,
-        description="Interpreters in which the same cases are measured in turn.",
     )
     probes: list[Text] = Field(
         default=[],

@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dlprof.errors import ScenarioError
+from dlprof.plan.request import ONE_INTERPRETER
 from dlprof.rules import NEEDS
 from dlprof.scenario.expectation import parse as parse_expectation
-from dlprof.scenario.model import EnvironmentSpec, FloorSpec, Part, Scenario, StepSpec
+from dlprof.scenario.model import FloorSpec, Part, Scenario, StepSpec
 from dlprof.session import files
 from dlprof.text.clean import clean
 
@@ -26,6 +27,8 @@ else:
 
 LONGEST_FILE = 1 << 20
 LONGEST_VALUE = 60
+REMOVED = {"environment": ONE_INTERPRETER}
+"""Keys that scenarios no longer have, and what to do instead."""
 _TYPES = {
     "dict_type": "a table",
     "model_type": "a table",
@@ -124,6 +127,8 @@ def _where(fault: ErrorDetails) -> tuple[str | int, ...]:
 
 def _sentence(fault: ErrorDetails, where: Sequence[str | int]) -> str:
     key = _key_text(where)
+    if fault["type"] == "extra_forbidden" and str(where[0]) in REMOVED:
+        return f"{where[0]} was removed: {REMOVED[str(where[0])]}"
     if fault["type"] == "extra_forbidden":
         return f"unknown key {str(where[-1])!r}: {_known(where)}"
     if fault["type"] == "missing":
@@ -155,7 +160,6 @@ def _found(value: Any) -> str:
 
 def _known(where: Sequence[str | int]) -> str:
     tables: dict[str, type[Part]] = {
-        "environment": EnvironmentSpec,
         "floor": FloorSpec,
         "step": StepSpec,
     }
@@ -180,8 +184,9 @@ def line_of(text: str, where: Sequence[str | int]) -> int | None:
     lines = dict(_lines(text))
     path = tuple(where)
     while path:
-        if path in lines:
-            return lines[path]
+        for there in (path, (*path, 0)):  # the first of several tables of one name
+            if there in lines:
+                return lines[there]
         path = path[:-1]
     return None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from dlprof.errors import BadInterpreter, MissingFramework, Unmeasured, UsageError
+from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.plan import pairing
 from dlprof.plan.axes import parse_dtype, parse_layout, parse_placement, parse_shapes
 from dlprof.plan.catalog import Catalog, pairs_of
@@ -15,7 +15,7 @@ from dlprof.plan.floors import FloorRule
 from dlprof.plan.omissions import not_paired
 from dlprof.plan.pairing import Axes
 from dlprof.plan.request import Request
-from dlprof.plan.scenario_record import Environment, ScenarioRecord
+from dlprof.plan.scenario_record import ScenarioRecord
 from dlprof.plan.settings import Settings
 from dlprof.plan.step_request import Asked, asked, check_distinct
 from dlprof.runner.place import installed_pairs
@@ -27,7 +27,8 @@ from dlprof.scenario.read import fault
 from dlprof.scenario.settle import Origins
 from dlprof.session import files
 
-Inspect = Callable[[Environment, tuple[str, ...]], Catalog]
+Inspect = Callable[[str, tuple[str, ...]], Catalog]
+"""The catalog of an interpreter with these probe files."""
 Found = TypeVar("Found")
 
 MOST_CASES = 20_000
@@ -36,48 +37,39 @@ MOST_CASES = 20_000
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a scenario comes to here. ``catalogs`` are by the name of their environment."""
+    """What a scenario comes to here."""
 
     request: Request
-    catalogs: Mapping[str, Catalog]
-
-    @property
-    def catalog(self) -> Catalog:
-        return next(iter(self.catalogs.values()))
+    catalog: Catalog
 
 
 def sweep(
     scenario: Scenario,
     origins: Origins,
     path: Path,
-    environments: Sequence[Environment],
+    python: str,
     inspect: Inspect,
 ) -> Sweep:
     """The request of a scenario that was read from ``path``.
 
-    ``environments`` are its interpreters, one without a name if it names none; ``inspect`` gives
-    the catalog of one. Raises :class:`UsageError` for a framework that nobody knows, and for
-    what the pairs contradict.
+    ``python`` is the interpreter to measure. Raises :class:`UsageError` for a framework that
+    nobody knows, and for what the pairs contradict.
     """
     steps = _steps(scenario, path)
     files = tuple(_probe_file(path, place, file) for place, file in enumerate(scenario.probes))
     files += tuple(step.source for step in steps)
-    catalogs = {
-        one.name: _inspected(inspect, one, files, place, path)
-        for place, one in enumerate(environments)
-    }
+    catalog = inspect(python, files)
     axes = axes_of(scenario)
-    able = [name for catalog in catalogs.values() for name in _able(catalog, axes)]
-    first = next(iter(catalogs.values()))
+    able = _able(catalog, axes)
     patterns = [
-        _told(path, ("pairs", place), text, lambda text: named(parse(text), first))
+        _told(path, ("pairs", place), text, lambda text: named(parse(text), catalog))
         for place, text in enumerate(scenario.pairs)
     ]
-    wanted = tuple(step.pair for step in steps) or pairs(patterns, first, able)
+    wanted = tuple(step.pair for step in steps) or pairs(patterns, catalog, able)
     if not wanted:
         raise Unmeasured(f"no framework that fits {', '.join(scenario.pairs)} can be measured here")
     expected = tuple(
-        _told(path, ("expect", place), text, lambda text: resolve(parse_expectation(text), first))
+        _told(path, ("expect", place), text, lambda text: resolve(parse_expectation(text), catalog))
         for place, text in enumerate(scenario.expect)
     )
     check(scenario, path, wanted, expected)
@@ -91,7 +83,7 @@ def sweep(
         expect=tuple(map(str, expected)),
         thresholds=scenario.thresholds,
         origins=origins,
-        left_out=tuple(not_paired(first, wanted)) if wild else (),
+        left_out=tuple(not_paired(catalog, wanted)) if wild else (),
         floors=tuple(
             FloorRule(
                 spec.case,
@@ -110,13 +102,12 @@ def sweep(
             axes=axes,
             globs=tuple(scenario.paths),
             settings=settings_of(scenario),
-            python=environments[0].python,
+            python=python,
             probe_files=files,
             command=("sweep", str(path)),
-            environments=tuple(one for one in environments if one.name),
             scenario=told,
         ),
-        catalogs,
+        catalog,
     )
 
 
@@ -150,15 +141,13 @@ def settings_of(scenario: Scenario) -> Settings:
 
 def count(found: Sweep) -> int:
     """How many cases there are, without making them. What cannot be measured counts for none."""
-    request, cases = found.request, 0
-    for catalog in found.catalogs.values():
-        try:
-            here, _ = installed_pairs(request.pairs, catalog)
-            targets = pairing.targets(here, catalog, request.axes)
-        except (MissingFramework, Unmeasured):
-            continue
-        cases += pairing.count(targets, request.axes, request.globs)
-    return cases
+    request = found.request
+    try:
+        here, _ = installed_pairs(request.pairs, found.catalog)
+        targets = pairing.targets(here, found.catalog, request.axes)
+    except (MissingFramework, Unmeasured):
+        return 0
+    return pairing.count(targets, request.axes, request.globs)
 
 
 def check_count(cases: int, meant: bool) -> None:
@@ -182,17 +171,6 @@ def _steps(scenario: Scenario, path: Path) -> list[Asked]:
 
 def _able(catalog: Catalog, axes: Axes) -> list[str]:
     return [name for device in axes.asked for pair in pairs_of(catalog, device) for name in pair]
-
-
-def _inspected(
-    inspect: Inspect, one: Environment, files: tuple[str, ...], place: int, path: Path
-) -> Catalog:
-    try:
-        return inspect(one, files)
-    except BadInterpreter as error:
-        if not one.name:  # the command line names it
-            raise
-        raise fault(path, ("environment", place, "python"), str(error)) from None
 
 
 def _told(path: Path, where: Sequence[str | int], text: str, find: Callable[[str], Found]) -> Found:

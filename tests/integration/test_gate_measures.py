@@ -306,7 +306,10 @@ def test_a_command_line_that_makes_no_sense_is_told_in_one_sentence(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[[environment]]\nname = "a"\npython = "{python}"\n', "names environments, and here one"),
+        (
+            '[[environment]]\nname = "a"\npython = "{python}"\n',
+            "environment was removed: a session holds one",
+        ),
         ('[[step]]\nframework = "torch"\nmodel = "m.py"\n', "has steps, which take no turns"),
     ],
 )

@@ -101,15 +101,6 @@ def test_every_report_ends_with_an_answer(sweep, report):
     assert re.search(answers[report], run.out)
 
 
-def test_a_dry_run_makes_no_environment(sweep, tmp_path):
-    text = PAIR + '[[environment]]\nname = "e"\nrequirements = ["nobody-has-it"]\n'
-    run = sweep(text, "--dry-run", XDG_CACHE_HOME=str(tmp_path / "cache"))
-    assert run.code == 0, run.err
-    assert "e: fake → fake on cpu: 2 paths x 1 array\n" in run.out
-    assert run.sentence() == "environment e is not made yet: taken to have every framework"
-    assert not (tmp_path / "cache").exists()
-
-
 # Expectations
 
 
@@ -179,21 +170,6 @@ def test_a_scenario_of_missing_frameworks_only_measures_nothing(sweep):
         (PAIR, ("--dtype", "float23"), "the command line: dtypes 1: there is no dtype 'float23'"),
         (PAIR, ("--device", "gpu"), "devices 1: found 'gpu', expected 'auto', 'cpu' or 'cuda'"),
         (PAIR + 'paths = ["nothing"]\n', (), "no path matches nothing"),
-        (
-            PAIR + '[[environment]]\nname = "a"\npython = "nowhere"\n',
-            (),
-            "scenario.toml, line 8: environment 1, python: environment a: there is no interpreter",
-        ),
-        (
-            PAIR + f'[[environment]]\nname = "a"\npython = "{sys.executable}"\n',
-            ("--python", sys.executable),
-            "names its environments, so --python has nothing to name",
-        ),
-        (
-            PAIR + '[[environment]]\nname = "a"\npython = "/bin/true"\n',
-            (),
-            "scenario.toml, line 8: environment 1, python: /bin/true is not a Python",
-        ),
     ],
 )
 def test_what_makes_no_sense_is_told_in_one_sentence(sweep, text, words, sentence):
@@ -229,61 +205,21 @@ def test_a_range_that_explodes_must_be_meant(sweep):
     assert "so --yes is asked for" in sweep(many, "--dry-run").out
 
 
-# Environments
-
-
-def two(tmp_path: Path) -> str:
-    """Two names for this interpreter: the same versions, measured as two."""
-    other = tmp_path / "env" / "bin" / "python"
-    other.parent.mkdir(parents=True)
-    other.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    other.chmod(0o755)
-    return (
-        f'[[environment]]\nname = "here"\npython = "{sys.executable}"\n'
-        '[[environment]]\nname = "there"\npython = "env/bin/python"\n'
-    )
-
-
-def test_environments_are_measured_side_by_side(sweep, tmp_path):
-    run = sweep(PAIR + FAST + two(tmp_path))
-    assert run.code == 0, run.err
-    session = content(tmp_path / "s.json")
-    assert [entry["name"] for entry in session["environments"]] == ["here", "there"]
-    assert session["environments"][0] == {"name": "here", **session["environment"]}
-    seen = [(result["environment"], result["case"]["import"]) for result in session["results"]]
-    assert sorted(seen) == [(name, way) for name in ("here", "there") for way in ("copy", "view")]
-    (heading,) = (line for line in run.out.splitlines() if line.startswith("fake → fake"))
-    assert heading.split()[-2:] == ["here", "there"]
-    assert "Of 2 paths measured in all of here, there" in run.out
-
-
-def test_an_environment_without_the_framework_is_left_out(sweep, tmp_path):
-    text = 'pairs = ["numpy->numpy"]\npaths = ["*->asarray"]\nshapes = ["16"]\n' + FAST
-    empty = f'#!/bin/sh\nexec "{sys.executable}" -S -I "$@"\n'
-    other = two(tmp_path)
-    (tmp_path / "env" / "bin" / "python").write_text(empty)
-    run = sweep(text + other, COLUMNS="300")
-    assert run.code == 0, run.err
-    assert "in there: numpy is not installed" in run.out
-    assert {result["environment"] for result in content(tmp_path / "s.json")["results"]} == {"here"}
-
-
 def test_a_dry_run_refuses_what_the_run_would(sweep, tmp_path):
     text = 'pairs = ["numpy->numpy"]\npaths = ["*->asarray"]\nshapes = ["16"]\n' + FAST
     python = tmp_path / "empty"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -I "$@"\n')
     python.chmod(0o755)
-    text += '[[environment]]\nname = "e"\npython = "empty"\n'
-    dry, run = sweep(text, "--dry-run"), sweep(text)
+    words = ("--python", python)
+    dry, run = sweep(text, *words, "--dry-run"), sweep(text, *words)
     assert (dry.code, run.code) == (4, 4)
     assert dry.sentence() == run.sentence()
-    assert dry.out.rstrip().endswith("0 cases")
 
 
 # Stop and resume
 
 
-def test_a_sweep_that_was_stopped_is_finished_in_every_environment(tmp_path):
+def test_a_sweep_that_was_stopped_is_finished_from_its_file(tmp_path):
     gate, path, scenario = tmp_path / "gate", tmp_path / "s.json", tmp_path / "scenario.toml"
     gate.mkdir()
     scenario.write_text(
@@ -291,12 +227,11 @@ def test_a_sweep_that_was_stopped_is_finished_in_every_environment(tmp_path):
         + f'pairs = ["gate->gate"]\nprobes = ["{GATE}"]\nshapes = ["16"]\npaths = ["*->[vcg]*"]\n'
         + "rounds = 2\nsample_ms = 1.0\ndiagnose = false\n"
         + 'expect = ["no DLP016"]\n'
-        + two(tmp_path)
     )
     words = ("sweep", scenario, "-o", path)
     with running(*words, state=tmp_path, DLPROF_TEST_GATE=str(gate)) as run:
-        # The first worker is through, in one environment; that of the other waits at the gate.
-        wait_until(lambda: len(list(gate.glob("process-*"))) == 2, "both environments have begun")
+        # The worker of the first round is through; that of the second waits at the gate.
+        wait_until(lambda: len(list(gate.glob("process-*"))) == 2, "the second round has begun")
         run.send_signal(signal.SIGINT)
         stopped = ended(run)
     assert stopped.code == 130

@@ -5,12 +5,9 @@ from __future__ import annotations
 import pytest
 from builders import make_header, make_result, make_row, make_session
 from html_builders import alone, case
-from step_builders import fresh_result
 
-from dlprof.cli.scenario_report import show_scenario
 from dlprof.reports import markdown
 from dlprof.reports.html import environment as page
-from dlprof.reports.result_row import row_of
 from dlprof.session.environments import environment_of, environments_of, seen_from
 
 pytestmark = pytest.mark.unit
@@ -66,13 +63,3 @@ def test_a_page_names_the_versions_of_each():
     assert "; new: Python 3.12.2" in page.versions(shown)
     titles = [block.title for block in page.blocks(shown)]
     assert {"Packages of old", "Packages of new"} <= set(titles)
-
-
-def test_steps_are_shown_one_environment_below_the_other(capsys):
-    header = make_header(request={"scenario": {"question": "which?"}}, **SEVERAL)
-    rows = [row_of(fresh_result(environment=name)) for name in ("old", "new")]
-    show_scenario(header, rows)
-    shown = capsys.readouterr().out
-    assert shown.index("In old:") < shown.index("steps/s") < shown.index("In new:")
-    assert shown.count("steps/s") == 2
-    assert shown.index("Python 3.10.1") < shown.index("In new:") < shown.index("Python 3.12.2")

@@ -13,7 +13,6 @@ from scenario_builders import make_scenario
 from dlprof.errors import Unsure
 from dlprof.gate.baseline import check
 from dlprof.measuring.measuring import Measurement
-from dlprof.plan.scenario_record import Environment
 from dlprof.plan.settings import FEW_PATHS
 from dlprof.scenario.request import sweep
 from dlprof.scenario.settle import settle
@@ -33,7 +32,7 @@ def asked(paths, more=""):
     ways = [make_way(f"way{n}", code=f"numpy.way{n}({{x}})") for n in range(paths)]
     catalog = make_catalog(make_probe_info("numpy", imports=ways), make_probe_info("torch"))
     scenario, origins = settle(make_scenario(more), {}, str(FILE))
-    return sweep(scenario, origins, FILE, [Environment("", "python")], lambda *_: catalog)
+    return sweep(scenario, origins, FILE, "python", lambda *_: catalog)
 
 
 def swept(found, rounds=10):

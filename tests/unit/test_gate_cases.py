@@ -9,7 +9,6 @@ from builders import make_catalog, make_probe_info
 from scenario_builders import make_scenario
 
 from dlprof.gate.cases import without_turns
-from dlprof.plan.scenario_record import Environment
 from dlprof.scenario.request import sweep
 from dlprof.scenario.settle import settle
 
@@ -20,7 +19,7 @@ CATALOG = make_catalog(make_probe_info("numpy"), make_probe_info("torch"))
 
 def of_shape(shape):
     scenario, origins = settle(make_scenario(f'shapes = ["{shape}"]'), {}, "s.toml")
-    return sweep(scenario, origins, Path("s.toml"), [Environment("", "python")], lambda *_: CATALOG)
+    return sweep(scenario, origins, Path("s.toml"), "python", lambda *_: CATALOG)
 
 
 @pytest.mark.parametrize(("shape", "said"), [("16383x16384", False), ("16384x16384", True)])

@@ -20,13 +20,13 @@ CATALOG = make_catalog(
 )
 
 
-def place(*pairs, axes=None, name=""):
-    return place_of(pairs, axes or Axes(), (), CATALOG, name)
+def place(*pairs, axes=None):
+    return place_of(pairs, axes or Axes(), (), CATALOG)
 
 
 def test_a_pair_that_is_there_has_cases():
-    found = place(("torch", "numpy"), name="old")
-    assert [(case.pair, case.environment) for case in found.cases] == [(("torch", "numpy"), "old")]
+    found = place(("torch", "numpy"))
+    assert [case.pair for case in found.cases] == [("torch", "numpy")]
     assert found.interpreter.variables == {"N": "1"}
 
 
@@ -45,15 +45,6 @@ def test_of_several_pairs_what_has_no_device_is_left_out_and_said():
     found = place(("cupy", "torch"), ("torch", "numpy"))
     assert {case.pair for case in found.cases} == {("torch", "numpy")}
     assert found.left_out == ("cupy → torch: cupy has arrays on cuda only, and no driver",)
-
-
-def test_of_several_environments_one_may_have_nothing():
-    found = place(("jax", "numpy"), name="old")
-    assert (found.cases, found.left_out) == (
-        [],
-        ("in old: jax is not installed: pip install jax",),
-    )
-    assert isinstance(found.refusal, MissingFramework)
 
 
 def test_a_pair_is_measured_on_each_device_that_it_has():

@@ -177,7 +177,7 @@ def cases_of(count, **changes):
 
 def run(cases, journal, watcher=None, on_answer=lambda: None, **settings):
     settings = {"diagnose": False, "alignment": False} | settings
-    interpreters = {case.environment: Interpreter("python", {}) for case in cases}
+    interpreters = Interpreter("python", {})
     ran = Runner(
         interpreters, cases, Settings(**settings), journal, watcher or Watched(), on_answer
     )
@@ -681,34 +681,9 @@ def test_more_shapes_are_not_more_paths():
     assert sample_ns_for(Settings(sample_ns=60_000_000), cases) == 60_000_000
 
 
-# Environments
-
-
-def test_environments_have_workers_of_their_own_in_every_round(workers, journal):
-    cases = [make_case(name="a", environment=name) for name in ("old", "new")]
-    run(cases, journal, rounds=2)
-    assert len(workers.asked) == 4
-    assert all(len(asked) == 1 for asked in workers.asked)
-
-
-def test_the_order_of_environments_is_random_and_as_the_seed_says(workers, journal):
-    cases = [make_case(name=name, environment=name) for name in ("a", "b", "c", "d")]
-    run(cases, journal, rounds=4, seed=1)
-    rounds = [tuple(workers.asked[4 * at + i][0] for i in range(4)) for at in range(4)]
-    assert len(set(rounds)) > 1
-    assert {tuple(sorted(order)) for order in rounds} == {("a", "b", "c", "d")}
-
-
-def test_the_diagnosis_is_of_each_environment(workers, journal):
-    cases = [make_case(name="a", environment=name) for name in ("old", "new")]
-    watcher = Watched()
-    run(cases, journal, watcher, rounds=1, diagnose=True)
-    assert watcher.total == 2 + 2
-
-
 def test_single_rounds_measure_the_cases_that_are_asked_for(workers, journal):
     ran = Runner(
-        {"": Interpreter("python", {})},
+        Interpreter("python", {}),
         cases_of(3),
         Settings(diagnose=False, alignment=False),
         journal,
@@ -724,7 +699,7 @@ def test_single_rounds_measure_the_cases_that_are_asked_for(workers, journal):
 
 def test_a_worker_that_imports_meanwhile_is_the_one_that_measures(workers, journal):
     ran = Runner(
-        {"": Interpreter("python", {})}, cases_of(2), Settings(diagnose=False, alignment=False, together=True),
+        Interpreter("python", {}), cases_of(2), Settings(diagnose=False, alignment=False, together=True),
         journal, Watched(),
     )  # fmt: skip
     ran.load(0, {0, 1})
@@ -743,7 +718,7 @@ def test_references_wait_until_the_first_worker_has_imported(workers, journal):
         order.append((round_, workers.settled, len(workers.requests)))
 
     Runner(
-        {"": Interpreter("python", {})}, cases_of(2), Settings(diagnose=False, alignment=False, rounds=2),
+        Interpreter("python", {}), cases_of(2), Settings(diagnose=False, alignment=False, rounds=2),
         journal, Watched(), on_round=on_round,
     ).run()  # fmt: skip
     assert order == [(0, 1, 0), (1, 1, 2)]
@@ -754,7 +729,7 @@ def test_references_wait_until_the_first_worker_has_imported(workers, journal):
 def test_a_worker_that_dies_of_its_imports_is_replaced(workers, journal):
     workers.dies_of_imports = True
     ran = Runner(
-        {"": Interpreter("python", {})},
+        Interpreter("python", {}),
         cases_of(1),
         Settings(diagnose=False, alignment=False),
         journal,
@@ -769,7 +744,7 @@ def test_a_worker_that_dies_of_its_imports_is_replaced(workers, journal):
 
 def test_a_worker_that_was_loaded_and_not_used_is_ended(workers, journal):
     ran = Runner(
-        {"": Interpreter("python", {})},
+        Interpreter("python", {}),
         cases_of(1),
         Settings(diagnose=False, alignment=False),
         journal,

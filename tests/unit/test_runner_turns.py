@@ -53,8 +53,8 @@ class Side:
             diagnose=False, alignment=False, together=True, sample_ns=1, limit_s=limit_s,
             setup=setup,
         )  # fmt: skip
-        interpreters = {"": Interpreter(sys.executable, {})}
-        self.runner = Runner(interpreters, cases(), settings, self.journal, Quiet())
+        interpreter = Interpreter(sys.executable, {})
+        self.runner = Runner(interpreter, cases(), settings, self.journal, Quiet())
         self.runner.asker.later_rounds = ("host_time",)
 
     def player(self, order=(0, 1)):
@@ -150,7 +150,7 @@ def test_what_had_come_of_both_sides_is_kept_where_the_user_stops_them(side):
 def test_a_round_that_is_closed_ends_its_worker(side):
     head, workers = side(), []
     given = head.runner.asker.worker
-    head.runner.asker.worker = lambda case: workers.append(given(case)) or workers[0]
+    head.runner.asker.worker = lambda: workers.append(given()) or workers[0]
     round_ = head.runner.turns(1, [0], CPU)
     while next(round_).series != "host time":
         pass

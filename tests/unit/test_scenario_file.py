@@ -56,9 +56,9 @@ def test_an_unknown_key_is_named_with_the_nearest_one():
     )
 
 
-def test_an_unknown_key_of_an_environment_is_found_in_its_own_table():
-    text = LEAST + '[[environment]]\nname = "a"\npython = "p"\n[[environment]]\nnam = "b"\n'
-    assert refused(text).startswith("s.toml, line 8: unknown key 'nam': did you mean 'name'?")
+def test_several_interpreters_are_refused_with_what_to_do_instead():
+    text = LEAST + '[[environment]]\nname = "a"\npython = "p"\n'
+    assert refused(text).startswith("s.toml, line 4: environment was removed: a session holds one;")
 
 
 @pytest.mark.parametrize(
@@ -125,19 +125,6 @@ def test_several_faults_are_counted():
     [
         ('devices = ["auto", "cpu"]', "auto chooses one device: it cannot stand beside others"),
         ('shapes = ["4", "4"]', "'4' stands there twice"),
-        ('[[environment]]\nname = "a"', "it names neither of python and requirements"),
-        (
-            '[[environment]]\nname = "a"\npython = "p"\nrequirements = ["r"]',
-            "it names both of python and requirements",
-        ),
-        (
-            '[[environment]]\nname = "a"\npython = "p"\n[[environment]]\nname = "a"\npython = "q"',
-            "'a' stands there twice",
-        ),
-        (
-            '[[environment]]\nname = "a"\nrequirements = ["--index-url=x"]',
-            "is an option of pip, not a requirement",
-        ),
     ],
 )
 def test_a_contradiction_is_refused(text, sentence):

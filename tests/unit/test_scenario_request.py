@@ -9,9 +9,8 @@ import pytest
 from builders import make_case, make_catalog, make_probe_info, make_way
 from scenario_builders import make_scenario
 
-from dlprof.errors import BadInterpreter, ScenarioError, UsageError
+from dlprof.errors import ScenarioError, UsageError
 from dlprof.plan.request import request_from
-from dlprof.plan.scenario_record import Environment
 from dlprof.plan.settings import Settings
 from dlprof.scenario.estimate import IMPORT_S, START_S, duration_text, estimate
 from dlprof.scenario.pairs import pairs, parse
@@ -20,7 +19,6 @@ from dlprof.scenario.settle import settle
 
 pytestmark = pytest.mark.unit
 
-HERE = Environment("", "python")
 CATALOG = make_catalog(
     make_probe_info("numpy", aliases=("np",)),
     make_probe_info("torch"),
@@ -28,9 +26,9 @@ CATALOG = make_catalog(
 )
 
 
-def made(more="", catalog=CATALOG, environments=(HERE,), **given):
+def made(more="", catalog=CATALOG, **given):
     scenario, origins = settle(make_scenario(more), given, "s.toml")
-    return sweep(scenario, origins, Path("s.toml"), environments, lambda *_: catalog)
+    return sweep(scenario, origins, Path("s.toml"), "python", lambda *_: catalog)
 
 
 # Pairs
@@ -89,12 +87,15 @@ def test_ranges_are_spread_and_named_once():
 
 
 def test_the_session_tells_all_that_a_request_needs_to_be_finished():
-    environments = (Environment("old", "/old/python"), Environment("new", "/new/python"))
     more = 'expect = ["DLP001 on *->np"]\ndevices = ["cpu", "cuda"]\n[thresholds]\nslow_ratio = 3.0'
-    request = made(more, environments=environments).request
+    request = made(more).request
     assert request_from(request.as_dict(), request.command) == request
     assert request.scenario.expect == ("DLP001 on *->numpy",)
-    assert request.pythons == {"old": "/old/python", "new": "/new/python"}
+
+
+def test_a_session_that_had_room_for_several_interpreters_is_finished():
+    request = made().request
+    assert request_from({**request.as_dict(), "environments": []}, request.command) == request
 
 
 TRIPS = 'round_trips = 9\nreport = "round trip"'
@@ -111,17 +112,6 @@ def test_nothing_is_expected_of_a_pair_that_is_not_measured():
         made('expect = ["no error", "DLP001 on numpy->torch"]')
     # What a glob means depends on what is installed.
     assert made('expect = ["DLP001 on jax->*"]', pairs=["*->*"]).request.scenario.expect
-
-
-def test_an_interpreter_of_the_file_that_is_none_is_told_with_its_key():
-    def refuse(*_):
-        raise BadInterpreter("/bin/ls is not a Python")
-
-    scenario, origins = settle(make_scenario(), {}, "s.toml")
-    with pytest.raises(ScenarioError, match=r"s\.toml: environment 1, python: /bin/ls is not"):
-        sweep(scenario, origins, Path("s.toml"), [Environment("a", "/bin/ls")], refuse)
-    with pytest.raises(BadInterpreter, match=r"^/bin/ls"):
-        sweep(scenario, origins, Path("s.toml"), [Environment("", "/bin/ls")], refuse)
 
 
 def test_a_glob_says_which_frameworks_it_does_not_reach():

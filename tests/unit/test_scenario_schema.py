@@ -46,7 +46,6 @@ def test_every_ready_scenario_fits_the_schema(path):
         {"devices": ["gpu"]},
         {"thresholds": {"slow": 3}},
         {"environment": [{"name": "a"}]},
-        {"environment": [{"name": "a", "python": "p", "requirements": ["r"]}]},
     ],
     ids=str,
 )

@@ -23,25 +23,25 @@ CASE = {
 
 @pytest.fixture
 def standby():
-    standby = Standby({name: Interpreter(sys.executable, {}) for name in ("", "other")})
+    standby = Standby(Interpreter(sys.executable, {}))
     yield standby
     standby.close()
 
 
 def begun(standby, setup=""):
-    standby.begin("", {**CASE, "setup": setup})
-    return standby._next[1]
+    standby.begin({**CASE, "setup": setup})
+    return standby._next
 
 
 def told(standby, setup=""):
     stages = []
-    with standby.worker("") as worker:
+    with standby.worker() as worker:
         outcome = worker.ask({**CASE, "setup": setup}, 60.0, stages.append)
     return outcome, stages
 
 
-def given(standby, environment=""):
-    worker = standby.worker(environment)
+def given(standby):
+    worker = standby.worker()
     worker.close()
     return worker
 
@@ -54,12 +54,6 @@ def test_the_worker_that_was_started_is_given_once(standby):
     worker = begun(standby)
     assert given(standby) is worker
     assert given(standby) is not worker
-
-
-def test_a_worker_is_given_in_its_own_environment_only(standby):
-    worker = begun(standby)
-    assert given(standby, "other") is not worker
-    assert not is_alive(worker)
 
 
 def test_a_second_start_ends_the_first(standby):
@@ -108,7 +102,7 @@ def test_an_import_that_fails_is_told_and_the_worker_serves_on(standby, settled)
     begun(standby, setup)
     if settled:
         standby.settle()
-    with standby.worker("") as worker:
+    with standby.worker() as worker:
         failed = worker.ask({**CASE, "setup": setup}, 60.0)
         after = worker.ask(CASE, 60.0)
     assert "libnothing.so cannot be loaded" in failed.reason
@@ -128,7 +122,7 @@ def test_the_limit_of_an_import_counts_from_its_begin(standby):
     setup = "import time; time.sleep(600)"
     begun(standby, setup)
     time.sleep(0.5)
-    with standby.worker("") as worker:
+    with standby.worker() as worker:
         outcome = worker.ask({**CASE, "setup": setup}, 60.0, import_limit_s=0.5)
     assert outcome.reason in (
         "no answer within 0.5 s during import",

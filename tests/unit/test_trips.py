@@ -152,7 +152,7 @@ def made_by(monkeypatch, answer, candidates, rounds=2):
 
     monkeypatch.setattr(trips, "Worker", Worker)
     settings = Settings(rounds=rounds, round_trips=100, seed=1)
-    interpreters = {"": Interpreter("python", {})}
+    interpreters = Interpreter("python", {})
     attempts = trips.attempts([candidates])
     with contextlib.suppress(KeyboardInterrupt):
         trips.measure(attempts, CASES, interpreters, settings, Nobody())
