@@ -11,7 +11,7 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.case_view import PLACES, CaseView, alignments, mapping, number, seen
+from dlprof.analysis.case_view import PLACES, CaseView, number, seen
 from dlprof.probes.base import CONTIGUOUS, DTYPES
 from dlprof.session.model import Result
 
@@ -67,7 +67,7 @@ def parted(cases: Iterable[CaseView]) -> Parted | None:
         if case.tried is not None and case.tried.verdict == "inconstant":
             return None  # it gave both at one place
         for word, evidence in case.owners:
-            sizes = alignments(evidence)
+            sizes = evidence.alignments
             if word not in found or not sizes:
                 return None
             found[word] += sizes
@@ -85,13 +85,13 @@ def _tried(case: CaseView) -> Iterator[tuple[str, float]]:
     What it makes for the layout ``aligned`` is made at a multiple of a cache line: that this
     array begins at a multiple of more is an accident, and nothing that the path was seen to need.
     """
-    seen = case.tried
-    for place in PLACES if seen is not None and seen.verdict == "dependent" else ():
-        one = mapping(seen.evidence.get(place)) if seen is not None else {}
-        alignment = number(one.get("alignment_bytes"))
-        if one.get("verdict") in WORDS and alignment is not None:
-            asked = min(alignment, thresholds.ALIGNED_BYTES) if place == PLACES[0] else alignment
-            yield str(one["verdict"]), asked
+    if case.tried is None or not case.tried.says("dependent"):
+        return
+    for place, look in case.tried.evidence.places:
+        begins = look.alignment_bytes
+        if look.verdict in WORDS and begins is not None:
+            asked = min(begins, thresholds.ALIGNED_BYTES) if place == PLACES[0] else begins
+            yield look.verdict, asked
 
 
 def aligned_as(view: CaseView, case: CaseView) -> bool:
@@ -145,7 +145,7 @@ def owners_of(result: Result) -> Looks:
     return _known(
         (word, size)
         for word, evidence in seen(result.ownership)
-        for size in alignments(evidence) or (None,)
+        for size in evidence.alignments or (None,)
     )
 
 
@@ -156,12 +156,12 @@ def looks_of(result: Result) -> Looks:
 
 def _elsewhere(result: Result) -> Iterator[tuple[str, object]]:
     """What *alignment* saw at each place; several verdicts where it was not the same each time."""
-    evidence = result.alignment.evidence if result.alignment is not None else {}
-    for place in PLACES:
-        one = mapping(evidence.get(place))
-        words = mapping(evidence.get("looks")).get(place)
-        for word in words if isinstance(words, list) else [one.get("verdict")]:
-            yield str(word), one.get("alignment_bytes")
+    if result.alignment is None:
+        return
+    evidence = result.alignment.evidence
+    for place, look in evidence.places:
+        for word in evidence.words_at(place):
+            yield word, look.alignment_bytes
 
 
 def _known(looks: Iterable[tuple[str, object]]) -> Looks:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from dlprof.probes.base import ANY_DEVICE, DTYPES
-from dlprof.session.measured import ALIGNMENT, ALIGNMENTS
-from dlprof.session.model import Result, TimeMeasure, Verdict
-
-Evidence = Mapping[str, Any]
+from dlprof.session.evidence import (
+    Alignment,
+    Changed,
+    E,
+    Ordering,
+    Ownership,
+    Record,
+    Verdict,
+    Writable,
+)
+from dlprof.session.model import Result, TimeMeasure
 
 PLACES = ("aligned", "sliced")
 """Where the instrument *alignment* looked."""
@@ -30,40 +37,26 @@ def number(thing: Any) -> float | None:
         return None
 
 
-def mapping(thing: Any) -> Evidence:
+def mapping(thing: Any) -> Mapping[str, Any]:
     """``thing`` if it is a mapping, else an empty one."""
+    if isinstance(thing, Record):
+        return thing.model_dump(mode="json")
     return thing if isinstance(thing, Mapping) else {}
 
 
-def seen(verdict: Verdict | None) -> tuple[tuple[str, Evidence], ...]:
+def seen(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:
     """Every verdict with its evidence: several where the processes disagreed, none if unknown."""
-    if verdict is None:
-        return ()
-    if verdict.verdict != "varies":
-        return ((verdict.verdict, verdict.evidence),)
-    processes = verdict.evidence.get("processes")
-    return tuple(
-        (str(mapping(process).get("verdict")), mapping(mapping(process).get("evidence")))
-        for process in (processes if isinstance(processes, list) else [])
-    )
+    return verdict.seen if verdict is not None else ()
 
 
-def alignments(evidence: Mapping[str, object]) -> tuple[float, ...]:
-    """Bytes that divide the source's address, of each process that saw the same of *ownership*."""
-    several = evidence.get(ALIGNMENTS)
-    found = several if isinstance(several, list) else [evidence.get(ALIGNMENT)]
-    return tuple(size for one in found if (size := number(one)) is not None)
-
-
-def waits(ordering: Verdict | None) -> str | None:
+def waits(ordering: Verdict[Ordering] | None) -> str | None:
     """The word of :data:`WAITS` for what a call waits for, if it is known to wait.
 
     One whose wrong values proved a race may wait all the same: it reads first, and waits then.
     """
     if ordering is None:
         return None
-    racing = ordering.verdict == "unordered"
-    word = ordering.evidence.get("waits") if racing else ordering.verdict
+    word = ordering.evidence.waits if ordering.verdict == "unordered" else ordering.verdict
     return word if word in WAITS else None
 
 
@@ -82,7 +75,7 @@ class CaseView:
 
     index: int
     result: Result
-    tried: Verdict | None = None
+    tried: Verdict[Alignment] | None = None
     """What the instrument *alignment* saw of the path, at whichever shape it looked."""
 
     @property
@@ -149,7 +142,7 @@ class CaseView:
         return self.result.ownership.verdict if self.result.ownership else None
 
     @cached_property
-    def owners(self) -> tuple[tuple[str, Evidence], ...]:
+    def owners(self) -> tuple[tuple[str, Ownership], ...]:
         return seen(self.result.ownership)
 
     @property
@@ -184,21 +177,16 @@ class CaseView:
     @cached_property
     def tried_words(self) -> set[str]:
         """What the instrument *alignment* saw where looks differ: views, copies, refusals."""
-        found = self.tried
-        if found is None or found.verdict not in ("dependent", "inconstant"):
+        if self.tried is None or not self.tried.says("dependent", "inconstant"):
             return set()
-        looks = mapping(found.evidence.get("looks"))
-        words = {str(mapping(found.evidence.get(place)).get("verdict")) for place in PLACES}
-        lists = (looks.get(place) for place in PLACES)
-        return words | {str(word) for one in lists if isinstance(one, list) for word in one}
+        return {word for place in PLACES for word in self.tried.evidence.words_at(place)}
 
     @property
     def words_by_address(self) -> frozenset[str]:
         """What the instrument *alignment* saw at either place, if each place has one answer."""
-        if self.tried is None or self.tried.verdict not in ("dependent", "independent"):
+        if self.tried is None or not self.tried.says("dependent", "independent"):
             return frozenset()
-        looks = (mapping(self.tried.evidence.get(place)) for place in PLACES)
-        return frozenset(str(look.get("verdict")) for look in looks)
+        return frozenset(str(look.verdict) for _, look in self.tried.evidence.places)
 
     @property
     def tried_breach(self) -> bool:
@@ -213,7 +201,7 @@ class CaseView:
     @cached_property
     def result_device(self) -> str | None:
         """Where every process found the result; None where that is not known."""
-        devices = {str(evidence.get("result_device")) for _, evidence in self.owners}
+        devices = {str(evidence.result_device) for _, evidence in self.owners}
         device = devices.pop() if len(devices) == 1 else ""
         return device if device in ANY_DEVICE else None
 
@@ -223,31 +211,29 @@ class CaseView:
         return self.result_device == self.result.case.device
 
     @cached_property
-    def changed(self) -> Evidence:
+    def changed(self) -> Changed:
         """What did not survive the conversion."""
         wrong = [evidence for word, evidence in seen(self.result.values) if word == "wrong"]
-        return mapping(wrong[0].get("changed")) if wrong else {}
+        return (wrong[0].changed if wrong else None) or Changed()
 
     @property
     def right(self) -> bool:
         return self.result.values is not None and self.result.values.verdict == "ok"
 
     @cached_property
-    def writable(self) -> Evidence:
-        """``source`` and ``result``: true, false, or unknown."""
-        return next((mapping(evidence.get("writable")) for _, evidence in self._values()), {})
-
-    def _values(self) -> Iterator[tuple[str, Evidence]]:
-        yield from seen(self.result.values)
+    def writable(self) -> Writable:
+        """Whether source and result can be written, as far as that is known."""
+        found = (evidence.writable for _, evidence in seen(self.result.values))
+        return next((one for one in found if one is not None), Writable())
 
     @property
     def loses_read_only(self) -> bool:
-        lost = self.writable.get("source") is False and self.writable.get("result") is True
+        lost = self.writable.source is False and self.writable.result is True
         return lost and self.owner == "view"
 
     @property
     def keeps_read_only(self) -> bool:
-        kept = self.writable.get("source") is False and self.writable.get("result") is False
+        kept = self.writable.source is False and self.writable.result is False
         return kept and self.owner == "view"
 
     @property
@@ -262,14 +248,15 @@ class CaseView:
     @property
     def loaded(self) -> tuple[float, float] | None:
         """The call's host time behind the longest queue, and the length of that queue."""
-        found = mapping(self.result.ordering.evidence.get("loaded")) if self.result.ordering else {}
-        host, queued = number(found.get("host_ns")), number(found.get("queued_ns"))
-        return None if host is None or queued is None or queued <= 0 else (host, queued)
+        found = self.result.ordering.evidence.loaded if self.result.ordering else None
+        if found is None or found.host_ns is None or not (found.queued_ns or 0) > 0:
+            return None
+        return found.host_ns, found.queued_ns or 0.0
 
     @property
     def peak_arrays(self) -> float | None:
         peak = self.result.peak_memory
-        return number(peak.evidence.get("arrays")) if peak and peak.verdict == "ok" else None
+        return peak.evidence.arrays if peak is not None and peak.says("ok") else None
 
     @property
     def kept(self) -> bool:
@@ -281,7 +268,7 @@ class CaseView:
         """Bytes that divide the source's addresses, the least first; empty where a process does not
         know.
         """
-        found = [alignments(evidence) for _, evidence in self.owners]
+        found = [evidence.alignments for _, evidence in self.owners]
         return tuple(sorted({size for sizes in found for size in sizes})) if all(found) else ()
 
     @property
@@ -299,17 +286,13 @@ class CaseView:
         return died or _is(self.result.lifetime, "unknown") or self.order == "unknown"
 
 
-def _stays(evidence: Evidence, device: str) -> bool:
-    return evidence.get("result_device") == device
+def _stays(evidence: Ownership, device: str) -> bool:
+    return evidence.result_device == device
 
 
-def _crashed(verdict: Verdict | None) -> bool:
-    return (
-        _is(verdict, "unknown")
-        and verdict is not None
-        and verdict.evidence.get("worker") == "crashed"
-    )
+def _crashed(verdict: Verdict[Any] | None) -> bool:
+    return _is(verdict, "unknown") and verdict is not None and verdict.evidence.worker == "crashed"
 
 
-def _is(verdict: Verdict | None, *words: str) -> bool:
-    return verdict is not None and verdict.verdict in words
+def _is(verdict: Verdict[Any] | None, *words: str) -> bool:
+    return verdict is not None and verdict.says(*words)

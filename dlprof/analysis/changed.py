@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from dlprof.session.evidence import Changed, Count
 
 SOURCE, SOURCE_WRITABLE = "source", "source_writable"
 EARLIER_RESULT, AFTER_WRITE = "earlier_result", "after_write"
@@ -38,28 +40,29 @@ CHANGES: Mapping[str, Change] = {
 """Worst first."""
 
 
-def first(changed: Mapping[str, Any]) -> str | None:
+def first(changed: Changed | None) -> str | None:
     """The worst of what was changed besides the result; None if nothing was."""
-    return next((kind for kind in CHANGES if kind in changed), None)
+    kinds = changed.kinds if changed is not None else ()
+    return next((kind for kind in CHANGES if kind in kinds), None)
 
 
-def extent(kind: str, detail: Any) -> str:
+def extent(kind: str, changed: Changed) -> str:
     """``1 of 16,384 values``, or what the evidence says instead; empty if it says nothing."""
     if kind == SOURCE_WRITABLE:
+        words: dict[tuple[bool | None, bool | None], str]
         words = {(True, False): "it is read-only now", (False, True): "it was read-only"}
-        pair = tuple(detail) if isinstance(detail, list) else ()
-        return next((text for known, text in words.items() if known == pair), "")
-    if not isinstance(detail, Mapping):
+        return words.get(changed.source_writable or (None, None), "")
+    count: Count | None = getattr(changed, kind)
+    if count is None:
         return ""
-    if detail.get("same_address") is True:
+    if count.same_address:
         return "two held copies are at one address"
-    counts = detail.get("different"), detail.get("of")
-    if not all(isinstance(count, int) for count in counts):
+    if count.different is None or count.of is None:
         return ""
-    return "{:,} of {:,} values".format(*counts)
+    return f"{count.different:,} of {count.of:,} values"
 
 
-def lost(kind: str, detail: Any) -> str:
+def lost(kind: str, changed: Changed) -> str:
     """What did not stay as it was, as a noun: ``1 of 16,384 values of its source``."""
-    noun, told = CHANGES[kind].lost, extent(kind, detail)
+    noun, told = CHANGES[kind].lost, extent(kind, changed)
     return f"{told}{noun.removeprefix('values')}" if told.endswith("values") else noun

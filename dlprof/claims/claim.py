@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dlprof.analysis.case_view import CaseView, mapping, number, waits
 from dlprof.analysis.quantity import plain_time
@@ -173,5 +174,5 @@ def _named(finding: FindingRecord | None) -> str | None:
     return None if finding is None else f"{finding.severity} {finding.rule} {finding.name}"
 
 
-def _reason(verdict: Verdict | None) -> str:
+def _reason(verdict: Verdict[Any] | None) -> str:
     return "it was not measured" if verdict is None else first_line(verdict.evidence.get("reason"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from dlprof.analysis.case_view import CaseView, mapping
 from dlprof.compare.decision import UNSURE
@@ -223,12 +224,12 @@ def _stateful(known: CaseView) -> bool:
     return known.owner != "view" and known.size_bytes >= STATEFUL_BYTES
 
 
-Tried = Mapping[Key, Verdict]
+Tried = Mapping[Key, Verdict[Any]]
 
 
 def tried_of(results: Iterable[Result]) -> Tried:
     """What the instrument *alignment* saw of each path: it looks at the first shape only."""
-    found: dict[Key, Verdict] = {}
+    found: dict[Key, Verdict[Any]] = {}
     for result in results:
         if result.alignment is not None:
             found.setdefault(path_of(result), result.alignment)

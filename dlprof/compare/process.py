@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dlprof.analysis.case_view import mapping, number
 from dlprof.compare.ranks import Floats
 from dlprof.session import stats
 from dlprof.session.model import ProcessSamples, Result, TimeMeasure
@@ -53,7 +52,8 @@ def processes(result: Result, measure: str) -> Side:
     if measure == "first_call":
         return _single(result.first_in_process_ns)
     if measure == "device":
-        return _single(number(mapping((result.device_time or {}).get("warm")).get("median_ns")))
+        device = result.device_time
+        return _single(device.warm.median_ns if device and device.warm else None)
     times = [
         Process(
             time_ns(process),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from dlprof.analysis.case_view import CaseView, number, seen
+from dlprof.analysis.case_view import CaseView, mapping, number, seen
 from dlprof.analysis.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.session.model import Result, Verdict
@@ -84,7 +84,9 @@ class Change:
 
 
 def changes(
-    base: Result, head: Result, tried: tuple[Verdict | None, Verdict | None] = (None, None)
+    base: Result,
+    head: Result,
+    tried: tuple[Verdict[Any] | None, Verdict[Any] | None] = (None, None),
 ) -> tuple[Change, ...]:
     """All changes of one case.
 
@@ -305,7 +307,7 @@ def kept_differs(base: Result, head: Result) -> bool:
     looks = [result.fresh_source for result in (base, head) if result.fresh_source is not None]
     if {look.verdict for look in looks} != {"kept", "not kept"}:
         return False
-    ratios = [_first_over_second(look.evidence) for look in looks]
+    ratios = [_first_over_second(mapping(look.evidence)) for look in looks]
     if None in ratios:
         return True
     low, high = sorted(ratio for ratio in ratios if ratio is not None)

@@ -41,7 +41,7 @@ def amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     """At its peak it needs more memory than a copy does."""
     known, evidence = CaseView(0, subject.result), _evidence(subject.result.peak_memory)
     size = number(evidence.get("size_bytes")) or known.size_bytes
-    items = [DTYPES[str(name)] for name in known.changed.get("dtype", ()) if str(name) in DTYPES]
+    items = [DTYPES[name] for name in known.changed.dtype or () if name in DTYPES]
     if len(items) > 1:
         size *= max(1.0, items[1] / items[0])  # the result's items may be larger
     if size <= 0:
@@ -241,5 +241,5 @@ def _in_child(symptom: str, subject: Subject, child: str, limit_s: int) -> Effec
     return Effect(symptom, subject.filled(IN_CHILD, limit=str(limit_s)), subject, child)
 
 
-def _evidence(verdict: Verdict | None) -> Mapping[str, Any]:
-    return verdict.evidence if verdict is not None else {}
+def _evidence(verdict: Verdict[Any] | None) -> Mapping[str, Any]:
+    return mapping(verdict.evidence) if verdict is not None else {}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dlprof.analysis import changed
-from dlprof.analysis.case_view import CaseView, mapping, number, seen
+from dlprof.analysis.case_view import CaseView, number, seen
 from dlprof.errors import NoReproducer
 from dlprof.evidence.subject import Effect, Subject
+from dlprof.session.evidence import Count, Values
 from dlprof.session.model import FindingRecord
 from dlprof.text.clean import clean
 
@@ -179,14 +180,14 @@ def read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Ef
     as its probe says, and a result without a flag is written.
     """
     owned, known = subject.result.ownership, CaseView(0, subject.result).writable
-    not_written = subject.is_own or (owned is not None and owned.evidence.get("not_written"))
-    if known.get("source") is False and not subject.has("writable", "x"):
+    not_written = subject.is_own or (owned is not None and owned.evidence.not_written)
+    if known.source is False and not subject.has("writable", "x"):
         producer = clean(subject.result.case.producer, 40)
         told = json.dumps(f"{producer} does not let x be written")
     else:
         told = f'"x can be written:", {subject.said("writable", "x")}'
     unless = ""
-    if known.get("result") is not True or subject.has("writable", "y"):
+    if known.result is not True or subject.has("writable", "y"):
         asked = subject.said("writable", "y")
         told += f', "- y can be written:", {asked}'
         unless = f"if not {asked}:\n    return False"
@@ -291,18 +292,18 @@ return results[0] == results[1] and results[0] not in sources
 def wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The result has other values or another shape, or more than the result changed."""
     wrong = CaseView(0, subject.result).changed
-    evidence: Mapping[str, Any] = {}
+    evidence = Values()
     symptom, template = "gives wrong values", VALUES
     kind = changed.first(wrong)
     if kind is not None:
         evidence = next(e for word, e in seen(subject.result.values) if word == "wrong")
         subject = subject.as_made(evidence)
         symptom = changed.CHANGES[kind].does
-        one_address = mapping(wrong[kind]).get("same_address") is True
+        one_address = isinstance(count := getattr(wrong, kind), Count) and count.same_address
         template = ONE_ADDRESS if one_address else CHANGES[kind]
         if subject.is_own and kind == changed.EARLIER_RESULT:
             raise NoReproducer("it takes two arrays, and the setup of your own makes one")
-    elif "shape" in wrong:
+    elif "shape" in wrong.kinds:
         symptom, template = "loses the shape", SHAPE
     differ = "expected != values"
     if subject.is_own:  # its values may be NaN, which differ from themselves

@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dlprof.analysis.case_view import alignments, mapping, number, seen
+from dlprof.analysis.case_view import mapping, seen
 from dlprof.analysis.thresholds import ALIGNED_BYTES
 from dlprof.errors import NoReproducer
 from dlprof.evidence.source import block, parsed, plain
@@ -130,11 +130,9 @@ class Subject:
         if found:
             # Of all processes the one in which it is plainest that it is one.
             plainest = max if word == "view" else min
-            return plainest(alignments(found[0]), default=None)
-        looked = self.result.alignment.evidence if self.result.alignment else {}
-        tried = [mapping(looked.get(place)) for place in ("aligned", "sliced")]
-        places = [place for place in tried if place.get("verdict") == word]
-        return number(places[0].get("alignment_bytes")) if word and places else None
+            return plainest(found[0].alignments, default=None)
+        places = self.result.alignment.evidence.places if self.result.alignment else ()
+        return next((look.alignment_bytes for _, look in places if look.verdict == word), None)
 
     def _made(self, *layouts: str) -> str:
         """By the text of the first of ``layouts`` that has one."""

@@ -18,12 +18,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from dlprof._version import __version__
-from dlprof.analysis.case_view import mapping
 from dlprof.compare.process import median_ns, processes, time_ns
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.history.label import Label
 from dlprof.plan.axes import shape_text
 from dlprof.session.environments import environment_of
+from dlprof.session.evidence import DeviceTime, Series
 from dlprof.session.model import Header, ProcessSamples, Result, Session, TimeMeasure, check_schema
 from dlprof.session.slim import slim
 from dlprof.text.clean import clean
@@ -252,10 +252,11 @@ def reduced(result: Result) -> Result:
         for name in ("host_time", "ready_time")
         if (measure := getattr(result, name)) is not None
     }
-    warm = mapping((result.device_time or {}).get("warm")).get("median_ns")
+    device = result.device_time
+    warm = device.warm.median_ns if device is not None and device.warm is not None else None
     lighter = {
         **times,
-        "device_time": None if warm is None else {"warm": {"median_ns": warm}},
+        "device_time": None if warm is None else DeviceTime(warm=Series(median_ns=warm)),
         "handshake": [],
         "placement": None,
     }

@@ -33,7 +33,7 @@ class Point:
     result: Result
     side: Side
     doubt: str = ""
-    tried: Verdict | None = None
+    tried: Verdict[Any] | None = None
 
     @property
     def time_ns(self) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dlprof.compare.verdicts import (
     BETTER,
@@ -58,7 +59,7 @@ class _Memory:
     last: Point
     measured: Point | None = None
     known: dict[str, Point] = field(default_factory=dict)
-    tried: Verdict | None = None
+    tried: Verdict[Any] | None = None
     crashed: set[str] = field(default_factory=set)
 
     def steps(self, point: Point) -> list[VerdictStep]:

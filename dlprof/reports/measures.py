@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlprof.probes.base import DTYPES
+from dlprof.session.evidence import DeviceTime, Series
 from dlprof.session.model import Placement, Result, TimeMeasure, Verdict
 
 LARGEST = 1e300
@@ -137,10 +138,9 @@ def _first_call(result: Result) -> Found:
 
 def _device_time(temperature: str) -> Callable[[Result], Found]:
     def find(result: Result) -> Found:
-        found = result.device_time or {}
-        estimate = found.get(temperature)
-        value = number(estimate.get("median_ns")) if isinstance(estimate, dict) else None
-        return Found(value, reason=_text(found.get("reason")))
+        found = result.device_time or DeviceTime()
+        series: Series | None = getattr(found, temperature)
+        return Found(series.median_ns if series else None, reason=found.reason)
 
     return find
 
@@ -149,10 +149,10 @@ def _verdict(name: str, evidence: tuple[str, ...] = ()) -> Callable[[Result], Fo
     """The verdict of an instrument, with the number at ``evidence`` if that is given."""
 
     def find(result: Result) -> Found:
-        found: Verdict | None = getattr(result, name)
+        found: Verdict[Any] | None = getattr(result, name)
         if found is None:
             return MISSING
-        value: Any = found.evidence
+        value: Any = found.evidence.model_dump()
         for key in evidence:
             value = value.get(key) if isinstance(value, dict) else None
         return Found(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dlprof.analysis.alignment import Look, depends, looks_of, memory_of, owners_of
-from dlprof.analysis.case_view import alignments, mapping, number, seen, waits
+from dlprof.analysis.case_view import mapping, number, seen, waits
 from dlprof.analysis.changed import CHANGES, lost
 from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.slower import is_scattered
@@ -17,6 +17,7 @@ from dlprof.probes.base import DTYPES, Protocol
 from dlprof.reports.measures import peak_arrays
 from dlprof.reports.row import A_COPY, A_VIEW, REFUSED, Row, diagnosed
 from dlprof.session.collector import paused
+from dlprof.session.evidence import Changed
 from dlprof.session.model import (
     CaseRecord,
     ProcessSamples,
@@ -55,8 +56,11 @@ def row_of(result: Result) -> Row:
         device=clean(case.device, LONGEST_NAME),
         size_bytes=_size_bytes(result),
         ready=slim(result.ready_time),
-        device_ns=_device_ns(result.device_time),
-        device_resolution_ns=number((result.device_time or {}).get("resolution_ns")) or 0.0,
+        device_ns=result.device_time.warm.median_ns
+        if result.device_time and result.device_time.warm
+        else None,
+        device_resolution_ns=(result.device_time.resolution_ns if result.device_time else None)
+        or 0.0,
         # A result that is a view in some processes has no speed of copying.
         gb_per_s=result.copy_cost.gb_per_s if result.copy_cost and _is_copy(result) else None,
         share_of_memcpy=result.copy_cost.share_of_memcpy
@@ -168,7 +172,7 @@ def _unlooked(result: Result) -> str:
     return ""
 
 
-def _is_moot(verdict: Verdict) -> bool:
+def _is_moot(verdict: Verdict[Any]) -> bool:
     """Whether nobody can do what would do harm."""
     return verdict.evidence.get("moot") is True
 
@@ -270,7 +274,7 @@ def _owner(result: Result) -> str:
 
 
 def _alignments(result: Result) -> tuple[int, ...]:
-    found = (size for _, evidence in seen(result.ownership) for size in alignments(evidence))
+    found = (size for _, evidence in seen(result.ownership) for size in evidence.alignments)
     return tuple(sorted({int(size) for size in found if size}))
 
 
@@ -294,27 +298,17 @@ def _changed(result: Result) -> tuple[str, ...]:
     """What did not survive the conversion, in words."""
     if result.values is None or result.values.verdict != "wrong":
         return ()
-    changed = result.values.evidence.get("changed")
-    if not isinstance(changed, dict):
-        return ("values",)
-    return tuple(_change(what, detail) for what, detail in changed.items()) or ("values",)
+    changed = result.values.evidence.changed or Changed()
+    return tuple(_change(kind, changed) for kind in changed.kinds) or ("values",)
 
 
-def _change(what: str, detail: Any) -> str:
-    if what in CHANGES:
-        return clean(lost(what, detail))
-    if what == "values" and isinstance(detail, dict) and {"different", "of"} <= detail.keys():
-        return clean(f"{detail['different']} of {detail['of']} values")
-    if isinstance(detail, list) and len(detail) == SIDES:
-        before, after = (_side(side) for side in detail)
-        return clean(f"{before} to {after}")
-    return clean(what)
-
-
-def _side(side: Any) -> str:
-    return shape_text(side) if isinstance(side, list) else str(side)
-
-
-def _device_ns(found: dict[str, Any] | None) -> float | None:
-    warm = (found or {}).get("warm")
-    return number(warm.get("median_ns")) if isinstance(warm, dict) else None
+def _change(kind: str, changed: Changed) -> str:
+    if kind in CHANGES:
+        return lost(kind, changed)
+    if kind == "values" and changed.values and changed.values.different is not None:
+        return f"{changed.values.different} of {changed.values.of} values"
+    if kind == "shape" and changed.shape:
+        return f"{shape_text(changed.shape[0])} to {shape_text(changed.shape[1])}"
+    if kind == "dtype" and changed.dtype:
+        return clean(f"{changed.dtype[0]} to {changed.dtype[1]}")
+    return clean(kind)

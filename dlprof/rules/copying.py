@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dlprof.analysis import alignment, thresholds
-from dlprof.analysis.case_view import CaseView, mapping, number
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by, groups
 from dlprof.analysis.slower import compared, is_known, longer_by_itself, surely_saved_ns
 from dlprof.probes.base import DTYPES
@@ -91,7 +91,7 @@ def copy_amplification(survey: Cases) -> Iterator[Claim]:
 def _aligned_arrays(case: CaseView) -> float | None:
     """Its peak where the source is aligned, as far as that was measured."""
     peak = case.result.peak_memory
-    return number(peak.evidence.get("aligned_arrays")) if peak is not None else None
+    return peak.evidence.aligned_arrays if peak is not None else None
 
 
 def _where_aligned(cases: Sequence[CaseView]) -> str:
@@ -119,12 +119,11 @@ def _arrays_text(case: CaseView) -> str:
 
 def _excess(case: CaseView) -> float:
     """Peak memory as a multiple of the result; -1 where it is not known."""
-    if case.peak_arrays is None or (not case.right and "dtype" not in case.changed):
+    if case.peak_arrays is None or (not case.right and "dtype" not in case.changed.kinds):
         return -1.0
-    dtypes = case.changed.get("dtype")
-    if dtypes is None:
+    if "dtype" not in case.changed.kinds:
         return case.peak_arrays
-    before, after = dtypes if isinstance(dtypes, list) and len(dtypes) == 2 else ("", "")  # noqa: PLR2004 - a pair
+    before, after = case.changed.dtype or ("", "")
     if before not in DTYPES or after not in DTYPES:
         return -1.0
     return case.peak_arrays * DTYPES[before] / max(DTYPES[before], DTYPES[after])
@@ -164,7 +163,7 @@ def _stays_there(case: CaseView) -> bool:
     traced_whole = (
         trace is not None
         and trace.verdict == "traced"
-        and not number(trace.evidence.get("events_left_out"))
+        and not trace.evidence.events_left_out
         and case.size_bytes > 0
     )
     return not _bounces(case) and (case.owner == "view" or traced_whole)
@@ -173,12 +172,11 @@ def _stays_there(case: CaseView) -> bool:
 def _traced_there_and_back(case: CaseView) -> bool:
     """Whether the trace saw all of the array copied to the host, and all of it back."""
     trace = case.result.trace
-    events = trace.evidence.get("events") if trace is not None else None
+    events = (trace.evidence.events if trace is not None else None) or ()
     copied = {"device to host": 0.0, "host to device": 0.0}
-    for event in events if isinstance(events, list) else ():
-        direction = mapping(event).get("direction")
-        if direction in copied:
-            copied[direction] += number(mapping(event).get("bytes")) or 0.0
+    for event in events:
+        if event.direction in copied:
+            copied[event.direction] += event.bytes or 0.0
     return case.size_bytes > 0 and min(copied.values()) >= case.size_bytes
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dlprof.analysis import changed
-from dlprof.analysis.case_view import CaseView, mapping
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.plan.axes import shape_text
 from dlprof.rules import observations, words
@@ -13,7 +13,6 @@ from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.words import for_each_producer, none_instead
 from dlprof.session.model import Result
 
-PAIR = 2
 NOT_WRITE = "Do not write the result; copy it where it has to be written."
 
 
@@ -37,13 +36,13 @@ def wrong_values(survey: Cases) -> Iterator[Claim]:
     call changes more than it makes.
     """
     wrong = [case for case in survey.cases if _wrong_text(case)]
-    for cases in groups(wrong, lambda case: (case.way_in, min(map(str, case.changed)))):
+    for cases in groups(wrong, lambda case: (case.way_in, min(case.changed.kinds))):
         yield Claim(
             "error",
             cases,
             f"{words.codes(cases)} {words.several(cases, 'gives', 'give')} a wrong result"
             f"{words.shared(cases, _wrong_text)}",
-            {"changed": ", ".join(sorted(map(str, cases[0].changed)))},
+            {"changed": ", ".join(sorted(cases[0].changed.kinds))},
             _right_instead(survey, cases, "gives the right one"),
         )
     yield from aftermath(survey)
@@ -51,21 +50,17 @@ def wrong_values(survey: Cases) -> Iterator[Claim]:
 
 def _sides(case: CaseView, what: str) -> tuple[str, str] | None:
     """Before and after of a dtype or a shape that changed."""
-    pair = case.changed.get(what)
-    if not (isinstance(pair, list) and len(pair) == PAIR):
-        return None
-    return _side(pair[0]), _side(pair[1])
-
-
-def _side(side: object) -> str:
-    return shape_text(side) if isinstance(side, list) else str(side)
+    if what == "dtype":
+        return case.changed.dtype
+    shapes = case.changed.shape
+    return shapes and (shape_text(shapes[0]), shape_text(shapes[1]))
 
 
 def _lost(case: CaseView) -> str:
-    values = mapping(case.changed.get("values"))
-    if not {"different", "of"} <= values.keys():
+    values = case.changed.values
+    if values is None or values.different is None or values.of is None:
         return ""
-    return f"{values['different']} of {values['of']} values changed"
+    return f"{values.different} of {values.of} values changed"
 
 
 def _wrong_text(case: CaseView) -> str:
@@ -73,7 +68,7 @@ def _wrong_text(case: CaseView) -> str:
     if shapes:
         return f"shape {shapes[1]} instead of {shapes[0]}"
     # Values that a narrower dtype cannot hold are the dtype's fault.
-    return _lost(case) if "dtype" not in case.changed else ""
+    return _lost(case) if "dtype" not in case.changed.kinds else ""
 
 
 def _right_instead(survey: Cases, cases: Sequence[CaseView], what: str) -> str:
@@ -139,7 +134,7 @@ def aftermath(survey: Cases) -> Iterator[Claim]:
             alike,
             f"{words.codes(alike)} {words.several(alike, change.does, change.do)}"
             + (words.shared(alike, _extent) if _extent(alike[0]) else ""),
-            {"changed": ", ".join(sorted(map(str, alike[0].changed)))},
+            {"changed": ", ".join(sorted(alike[0].changed.kinds))},
             _instead(survey, alike),
         )
 
@@ -149,7 +144,7 @@ def _kind(case: CaseView) -> str:
 
 
 def _extent(case: CaseView) -> str:
-    return changed.extent(_kind(case), case.changed[_kind(case)])
+    return changed.extent(_kind(case), case.changed)
 
 
 def _instead(survey: Cases, cases: Sequence[CaseView]) -> str:

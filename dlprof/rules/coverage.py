@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from dlprof.probes.base import Protocol
 from dlprof.rules import NEEDS, Rule
@@ -32,8 +33,8 @@ def instruments_of(results: Iterable[Result]) -> frozenset[str]:
     return frozenset(found)
 
 
-def has_looked(verdict: Verdict | None) -> bool:
+def has_looked(verdict: Verdict[Any] | None) -> bool:
     """Whether it could tell; ``moot`` is what has nothing to look at, such as copies of a view."""
     if verdict is None:
         return False
-    return verdict.verdict != "unknown" or verdict.evidence.get("moot") is True
+    return verdict.is_known

@@ -61,7 +61,7 @@ def _end(case: CaseView) -> End | None:
 def _lost_in_diagnosis(case: CaseView) -> End | None:
     for name in DIAGNOSIS:
         verdict = getattr(case.result, name)
-        reason = str(verdict.evidence.get("reason")) if verdict is not None else ""
+        reason = (verdict.evidence.reason or "") if verdict is not None else ""
         how, stage = _parts(reason)
         if stage.partition(" ")[0] != name or (name == "lifetime" and is_dangling(case)):
             continue

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from dlprof.analysis.case_view import CaseView, number
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
 from dlprof.rules import observations, words
 from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.words import Advise, for_each_producer
+from dlprof.session.evidence import Lifetime
 
 DIED_OF_READING = re.compile(r"killed by SIG(SEGV|BUS|ABRT|TRAP|ILL|FPE)\b")
 """Signals that bad memory raises; others come from outside."""
@@ -28,7 +29,7 @@ def memory_retained(survey: Cases) -> Iterator[Claim]:
             f"{words.codes(ranked)} {words.several(ranked, 'leaves', 'leave')} something behind"
             f" {_how_often(ranked)}, after the result was dropped"
             f"{words.shared(ranked, _kept_text)}",
-            {name: found.get(name) for name in (*_KEPT, "conversions")},
+            {name: getattr(found, name) for name in (*_KEPT, "conversions")},
             for_each_producer(
                 ranked,
                 lambda case: instead(case, survey.instead(case, survey.outlasts), "leaves nothing"),
@@ -59,17 +60,17 @@ def _how_often(cases: Sequence[CaseView]) -> str:
 
 def _kept_arrays(case: CaseView) -> float:
     """How many arrays, references or blocks stay for each conversion, whichever is most."""
-    kept, references, objects = (number(_evidence(case).get(name)) or 0.0 for name in _KEPT)
-    size = number(_evidence(case).get("size_bytes")) or SIZE_BYTES
+    kept, references, objects = (getattr(_evidence(case), name) or 0.0 for name in _KEPT)
+    size = _evidence(case).size_bytes or SIZE_BYTES
     return max(kept / size, references, objects)
 
 
 def _kept_bytes(case: CaseView) -> float:
-    return number(_evidence(case).get("bytes_per_conversion")) or 0.0
+    return _evidence(case).bytes_per_conversion or 0.0
 
 
 def _kept_text(case: CaseView) -> str:
-    kept, references, objects = (number(_evidence(case).get(name)) or 0.0 for name in _KEPT)
+    kept, references, objects = (getattr(_evidence(case), name) or 0.0 for name in _KEPT)
     texts = [size_text(round(kept))] if kept >= LEAST_BYTES else []
     texts += (
         [f"{_count(references)} references to the source"] if references >= LEAST_REFERENCES else []
@@ -86,14 +87,14 @@ def dangling(survey: Cases) -> Iterator[Claim]:
     """The result's memory is gone with its source."""
     lost = [case for case in survey.cases if is_dangling(case)]
     for cases in groups(lost, lambda case: _loser(survey, case)):
-        reason = _evidence(cases[0]).get("reason")
+        reason = _evidence(cases[0]).reason
         yield Claim(
             "error",
             cases,
             f"{words.codes(cases)} {words.several(cases, 'does', 'do')} not keep the source alive:"
             f" when the source was dropped and the result read, {_how_lost(cases)}"
             f"{_all_lose(survey, cases[0])}",
-            {"reason": reason if isinstance(reason, str) else None},
+            {"reason": reason},
             "Keep the source as long as the result."
             + or_else(
                 cases, lambda case: instead(case, survey.instead(case, survey.outlasts), "keeps it")
@@ -108,7 +109,7 @@ def or_else(cases: Sequence[CaseView], advise: Advise) -> str:
 
 
 def _how_lost(cases: Sequence[CaseView]) -> str:
-    changed = {_evidence(case).get("changed_after_drop") is True for case in cases}
+    changed = {_evidence(case).changed_after_drop is True for case in cases}
     if len(changed) > 1:
         return "its values changed or its process died of it"
     return "its values changed" if changed.pop() else "its process died of it"
@@ -132,16 +133,16 @@ def is_dangling(case: CaseView) -> bool:
     if _verdict(case) != "dangling":
         return False
     evidence = _evidence(case)
-    died = DIED_OF_READING.match(str(evidence.get("reason"))) is not None
-    return evidence.get("changed_after_drop") is True or died
+    died = DIED_OF_READING.match(evidence.reason or "") is not None
+    return evidence.changed_after_drop is True or died
 
 
 def _verdict(case: CaseView) -> str | None:
     return case.result.lifetime.verdict if case.result.lifetime else None
 
 
-def _evidence(case: CaseView) -> dict[str, object]:
-    return dict(case.result.lifetime.evidence) if case.result.lifetime else {}
+def _evidence(case: CaseView) -> Lifetime:
+    return case.result.lifetime.evidence if case.result.lifetime else Lifetime()
 
 
 RULES = (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from dlprof.analysis.case_view import alignments, mapping, number, seen
+from dlprof.analysis.case_view import seen
 from dlprof.analysis.changed import first
 from dlprof.analysis.owner_times import by_process, medians_ns
 from dlprof.analysis.quantity import plain_time, size_text
-from dlprof.session.measured import ALIGNMENT
+from dlprof.session.evidence import Lifetime, Ownership
 from dlprof.session.model import Result
 from dlprof.text.clean import clean, first_line
 
@@ -54,7 +54,7 @@ def ownership(result: Result) -> list[str]:
     verdict = result.ownership
     if verdict is None:
         return []
-    told = [_look(word, mapping(evidence)) for word, evidence in seen(verdict)]
+    told = [_look(word, evidence) for word, evidence in seen(verdict)]
     if verdict.verdict == "varies":
         took = [time for _, time in by_process(result)] or [None] * len(told)
         return [
@@ -71,19 +71,19 @@ def ownership(result: Result) -> list[str]:
     ]
 
 
-def _in_all(evidence: Mapping[str, object]) -> str:
+def _in_all(evidence: Ownership) -> str:
     """Where the arrays of several processes began, where that was not the same."""
-    known = [f"{size:.0f}" for size in alignments(evidence) if size]
+    known = [f"{size:.0f}" for size in evidence.alignments if size]
     if len(known) < 2:  # noqa: PLR2004 - several
         return ""
     return f", of sources at multiples of {', '.join(known[:-1])} and {known[-1]} bytes"
 
 
-def _look(word: str, evidence: Mapping[str, object]) -> str:
-    writes = evidence.get("source_write_shows"), evidence.get("result_write_shows")
+def _look(word: str, evidence: Ownership) -> str:
+    writes = evidence.source_write_shows, evidence.result_write_shows
     facts = [
         *_writes(*writes),
-        ADDRESS[same] if isinstance(same := evidence.get("same_address"), bool) else "",
+        "" if evidence.same_address is None else ADDRESS[evidence.same_address],
         _alignment(evidence),
     ]
     told = "; ".join(filter(None, facts))
@@ -104,8 +104,8 @@ def _writes(of_source: object, of_result: object) -> list[str]:
     ]
 
 
-def _alignment(evidence: Mapping[str, object]) -> str:
-    known = number(evidence.get(ALIGNMENT))
+def _alignment(evidence: Ownership) -> str:
+    known = evidence.source_alignment_bytes
     return f"the source began at a multiple of {known:.0f} bytes" if known else ""
 
 
@@ -114,11 +114,10 @@ def ownership_by_address(result: Result) -> list[str]:
     found = result.alignment
     if found is None or found.verdict != "dependent":
         return ownership(result)
-    looks = [mapping(found.evidence.get(place)) for place in ("aligned", "sliced")]
     tried = [
-        f"{look.get('verdict')} of a source at a multiple of {known:.0f} bytes"
-        for look in looks
-        if (known := number(look.get("alignment_bytes"))) and look.get("verdict")
+        f"{look.verdict} of a source at a multiple of {look.alignment_bytes:.0f} bytes"
+        for _, look in found.evidence.places
+        if look.alignment_bytes and look.verdict
     ]
     return (
         [*ownership(result), f"tried once more: {', '.join(tried)}"] if tried else ownership(result)
@@ -126,21 +125,20 @@ def ownership_by_address(result: Result) -> list[str]:
 
 
 def lifetime(result: Result) -> list[str]:
-    evidence = mapping(result.lifetime.evidence) if result.lifetime else {}
-    if evidence.get("changed_after_drop") is True:
+    evidence = result.lifetime.evidence if result.lifetime else Lifetime()
+    if evidence.changed_after_drop:
         return [f"{DROPPED}: its values had changed ({ONCE})"]
-    if isinstance(evidence.get("reason"), str):
-        return [f"{evidence['reason']} ({ONCE})"]
-    return []
+    return [f"{evidence.reason} ({ONCE})"] if evidence.reason is not None else []
 
 
 def retained(result: Result) -> list[str]:
-    evidence = mapping(result.lifetime.evidence) if result.lifetime else {}
-    count = number(evidence.get("conversions"))
-    if count is None:
+    evidence = result.lifetime.evidence if result.lifetime else Lifetime()
+    if evidence.conversions is None:
         return []
-    many = number(evidence.get("runs")) or 2
-    runs = f"counted over {many:.0f} runs of {count:.0f} conversions each, after one to warm up"
+    runs = (
+        f"counted over {evidence.runs or 2:.0f} runs of {evidence.conversions:.0f} conversions"
+        " each, after one to warm up"
+    )
     return [f"{runs}; the smallest growth counts ({ONCE})"]
 
 
@@ -153,7 +151,7 @@ def early_write(result: Result) -> list[str]:
         looks = [
             f"{', '.join(f'{_size(size)} {what}' for size, what in sizes.items())}{where}"
             for name, where in SOURCES.items()
-            if (sizes := mapping(mapping(evidence).get(name)))
+            if (sizes := getattr(evidence, name))
         ]
         if looks:
             told.append(f"written right after the call: {'; '.join(looks)} ({ONCE})")
@@ -171,7 +169,7 @@ def values(result: Result) -> list[str]:
         return []
     looks = seen(result.values)
     words = [word for word, _ in looks]
-    besides = any(first(mapping(evidence.get("changed"))) for _, evidence in looks)
+    besides = any(first(evidence.changed) for _, evidence in looks)
     how = AFTERMATH if besides else COMPARED
     if len(words) > 1:
         return [f"{how} in {len(words)} processes: {', '.join(words)}"]
@@ -199,5 +197,5 @@ def end(result: Result) -> list[str]:
     if result.status != "ok":
         return [f"{result.status}: {first_line(result.reason)}"]
     verdicts = (getattr(result, name) for name in DIAGNOSIS)
-    reasons = (str(one.evidence.get("reason", "")) for one in verdicts if one is not None)
+    reasons = (one.evidence.reason or "" for one in verdicts if one is not None)
     return [f"{first_line(reason)} ({ONCE})" for reason in reasons if " during " in reason]

@@ -148,7 +148,7 @@ def _in_processes(case: CaseView) -> dict[str, int]:
 
 def _is_harmless(case: CaseView) -> bool:
     """Whether the memory is shared, and nobody can write it by the frameworks' own means."""
-    sides = case.writable.get("source"), case.writable.get("result")
+    sides = case.writable.source, case.writable.result
     return case.promise == "copy" and sides == (False, False)
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from dlprof.analysis.case_view import mapping, number
 from dlprof.analysis.quantity import plain_time, size_text
+from dlprof.session.evidence import TraceEvent
 from dlprof.session.model import Result
 from dlprof.text.clean import clean
 
@@ -18,10 +15,8 @@ def calls(result: Result) -> list[str]:
     """``cudaMemcpyAsync copied 64 MiB (device to host) in 12 ms``: each call that waited or copied,
     as often as it was made, the longest first. Empty without a trace.
     """
-    evidence = result.trace.evidence if result.trace is not None else {}
-    events = evidence.get("events")
-    told = [mapping(event) for event in (events if isinstance(events, list) else ())]
-    ranked = sorted(told, key=lambda event: -(number(event.get("duration_ns")) or 0.0))
+    events = (result.trace.evidence.events if result.trace is not None else None) or ()
+    ranked = sorted(events, key=lambda event: -(event.duration_ns or 0.0))
     return [text for event in ranked if (text := _call(event))]
 
 
@@ -32,16 +27,14 @@ def seen(result: Result) -> str:
     return f"; the trace saw: {', '.join(found[:MOST_CALLS])}{more}" if found else ""
 
 
-def _call(event: Mapping[str, Any]) -> str:
-    size, took = number(event.get("bytes")), number(event.get("duration_ns"))
+def _call(event: TraceEvent) -> str:
+    size, took = event.bytes, event.duration_ns
     did = []
-    if event.get("waited") is True:
+    if event.waited:
         did.append("waited")
-    if size and event.get("direction"):
-        did.append(
-            f"copied {size_text(int(size))} ({clean(str(event['direction']), LONGEST_NAME)})"
-        )
+    if size and event.direction:
+        did.append(f"copied {size_text(int(size))} ({clean(event.direction, LONGEST_NAME)})")
     if not did:
         return ""
-    name = clean(str(event.get("name") or "a call"), LONGEST_NAME)
+    name = clean(event.name or "a call", LONGEST_NAME)
     return f"{name} {' and '.join(did)}" + (f" in {plain_time(took)}" if took else "")

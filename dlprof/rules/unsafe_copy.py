@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.case_view import PLACES, CaseView, Evidence, mapping, number, seen
+from dlprof.analysis.case_view import PLACES, CaseView, seen
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
 from dlprof.rules import observations, words
 from dlprof.rules.lifetime import instead, or_else
 from dlprof.rules.rule import Claim, Rule
+from dlprof.session.evidence import EarlyWrite
 
 UNALIGNED, COPIED = "the source is not aligned", "it copies"
 
@@ -63,13 +64,13 @@ def where(case: CaseView) -> Where:
     return Where.UNALIGNED if all(map(_is_of_unaligned, _torn(case))) else Where.ANY
 
 
-def _is_of_unaligned(evidence: Evidence) -> bool:
+def _is_of_unaligned(evidence: EarlyWrite) -> bool:
     """Whether what was torn is known to have been of a source that was not aligned."""
-    begins = number(evidence.get("torn_alignment_bytes"))
+    begins = evidence.torn_alignment_bytes
     if begins is not None:
         return begins < thresholds.ALIGNED_BYTES
-    here, elsewhere = (_sizes(evidence, name).values() for name in ("sizes_bytes", ELSEWHERE))
-    return "torn" in elsewhere and "torn" not in here
+    here, elsewhere = _looks(evidence)
+    return "torn" in elsewhere.values() and "torn" not in here.values()
 
 
 def _may_be_view(case: CaseView) -> bool:
@@ -77,8 +78,8 @@ def _may_be_view(case: CaseView) -> bool:
     looks = [
         look
         for _, evidence in seen(case.result.early_write)
-        for name in ("sizes_bytes", ELSEWHERE)
-        for look in _sizes(evidence, name).values()
+        for sizes in _looks(evidence)
+        for look in sizes.values()
     ]
     owners = [word for word, _ in case.owners]
     return "view" in (*owners, *case.tried_words, *looks)
@@ -86,8 +87,8 @@ def _may_be_view(case: CaseView) -> bool:
 
 def _is_view_if_aligned(case: CaseView) -> bool:
     """Whether aligned memory decides: known of the views that are copies of other memory only."""
-    aligned = mapping(case.tried.evidence.get("aligned")) if case.tried is not None else {}
-    return case.owner == "view" or aligned.get("verdict") == "view"
+    aligned = case.tried.evidence.aligned if case.tried is not None else None
+    return case.owner == "view" or (aligned is not None and aligned.verdict == "view")
 
 
 def _where_text(cases: Sequence[CaseView]) -> str:
@@ -166,24 +167,22 @@ def _refuses_to_copy(survey: Cases, case: CaseView) -> bool:
     )
 
 
-def _torn(case: CaseView) -> list[Evidence]:
+def _torn(case: CaseView) -> list[EarlyWrite]:
     """What the processes tell that saw a torn copy."""
     return [evidence for word, evidence in seen(case.result.early_write) if word == "unsafe"]
 
 
-ELSEWHERE = "unaligned_bytes"
+def _looks(evidence: EarlyWrite) -> tuple[dict[str, str], dict[str, str]]:
+    """What was seen at each size, of aligned sources and of others."""
+    return evidence.sizes_bytes or {}, evidence.unaligned_bytes or {}
 
 
-def _sizes(evidence: Evidence, name: str) -> dict[str, object]:
-    return {str(size): look for size, look in mapping(evidence.get(name)).items()}
-
-
-def _torn_layout(case: CaseView) -> object:
-    return next((evidence.get("torn_layout") for evidence in _torn(case)), None)
+def _torn_layout(case: CaseView) -> str | None:
+    return next((evidence.torn_layout for evidence in _torn(case)), None)
 
 
 def _torn_alignment(case: CaseView) -> float | None:
-    found = (number(evidence.get("torn_alignment_bytes")) for evidence in _torn(case))
+    found = (evidence.torn_alignment_bytes for evidence in _torn(case))
     return next((begins for begins in found if begins is not None), None)
 
 
@@ -228,8 +227,8 @@ def _torn_bytes(case: CaseView) -> int | None:
     for evidence in _torn(case):
         torn = [
             int(size)
-            for name in ("sizes_bytes", ELSEWHERE)
-            for size, look in _sizes(evidence, name).items()
+            for sizes in _looks(evidence)
+            for size, look in sizes.items()
             if look == "torn" and re.fullmatch(r"\d{1,18}", size)
         ]
         return min(torn, default=0)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.case_view import WAITS, CaseView, mapping, number
+from dlprof.analysis.case_view import WAITS, CaseView
 from dlprof.analysis.cases import Cases, by, groups
 from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.slower import clearly_longer, is_known
 from dlprof.rules import observations, traced, words
 from dlprof.rules.rule import Claim, Rule
+from dlprof.session.evidence import Fit
 from dlprof.text.lists import listed
 
 WAITED = {
@@ -120,15 +121,13 @@ def _cost(cases: Sequence[CaseView]) -> str:
 def _slope(case: CaseView) -> str:
     """``1.00, 0.99 to 1.01``: the call's time over the queue's, and its interval."""
     fit = _fit(case)
-    slope, ends = number(fit.get("slope")), fit.get("interval")
-    if slope is None or not isinstance(ends, list | tuple):
+    if fit.slope is None or fit.interval is None:
         return ""
-    low, high = (*map(number, ends), None, None)[:2]
-    return "" if low is None or high is None else f"{slope:.2f}, {low:.2f} to {high:.2f}"
+    return f"{fit.slope:.2f}, {fit.interval[0]:.2f} to {fit.interval[1]:.2f}"
 
 
-def _fit(case: CaseView) -> Mapping[str, object]:
-    return mapping(case.result.ordering.evidence.get("host")) if case.result.ordering else {}
+def _fit(case: CaseView) -> Fit:
+    return (case.result.ordering.evidence.host if case.result.ordering else None) or Fit()
 
 
 def _idle_ns(case: CaseView) -> float | None:
@@ -146,18 +145,18 @@ def _evidence(case: CaseView) -> dict[str, object]:
     host_ns, queued_ns = case.loaded or (None, None)
     idle = _idle_ns(case)
     cost = None if host_ns is None else max(host_ns - (idle or 0.0), 0.0)
-    intercept = number(_fit(case).get("intercept_ns"))
+    intercept = _fit(case).intercept_ns
     slope = _slope(case)
     if slope and intercept is not None:
         slope += f"; intercept {plain_time(intercept)}"
-    streams = case.result.ordering.evidence.get("streams") if case.result.ordering else None
+    streams = case.result.ordering.evidence.streams if case.result.ordering else None
     return {
         "cost_ns": cost,
         "idle_ns": idle,
         "loaded_ns": host_ns,
         "queued_ns": queued_ns,
         "slope": slope or None,
-        "streams": streams if isinstance(streams, str) else None,
+        "streams": streams,
     }
 
 
@@ -203,7 +202,7 @@ def _proof(case: CaseView) -> str:
 
 def _read_wrong(case: CaseView) -> bool:
     ordering = case.result.ordering
-    return ordering is not None and ordering.evidence.get("values_right") is False
+    return ordering is not None and ordering.evidence.values_right is False
 
 
 def _ordered_advice(survey: Cases, case: CaseView) -> str:

@@ -72,11 +72,6 @@ class TimeMeasure(Model):
         return min(found), max(found)
 
 
-class Verdict(Model):
-    verdict: str
-    evidence: dict[str, Free] = {}
-
-
 class Share(Model):
     """A part of a whole, from 0 to 1; noise may carry it a little below 0."""
 

@@ -157,7 +157,7 @@ def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 def _of_processes(verdict: dict[str, Any]) -> Sequence[dict[str, Any]]:
     """What each process said, where several disagreed before the run was stopped."""
     several = verdict["evidence"].get("processes") if verdict["verdict"] == "varies" else None
-    return several if isinstance(several, list) and several else [verdict]
+    return several if isinstance(several, list | tuple) and several else [verdict]
 
 
 def _owned(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -170,7 +170,7 @@ def _owned(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     sizes = {
         size
         for found_in in lists
-        for size in (found_in if isinstance(found_in, list) else ())
+        for size in (found_in if isinstance(found_in, list | tuple) else ())
         if isinstance(size, int | float)
     }
     if len(sizes) < 2:  # noqa: PLR2004 - several
@@ -309,7 +309,9 @@ def _answer_of(result: Result, round_: int) -> dict[str, Any]:
         for process in measure.processes if measure else ():
             if process.round == round_:
                 parts[name] = process.model_dump(exclude={"round"})
-    device_time = result.device_time and merge_device.of_round(result.device_time, round_)
+    device_time = result.device_time and merge_device.of_round(
+        result.device_time.model_dump(), round_
+    )
     if device_time:
         parts["device_time"] = device_time
     placement = result.placement and merge_placement.of_round(result.placement, round_)

@@ -17,24 +17,39 @@ from pydantic import Field, ValidationError
 from dlprof.errors import SessionError
 from dlprof.session import files, numberless, replaced
 from dlprof.session.collector import paused
+from dlprof.session.evidence import (
+    Alignment,
+    DeviceTime,
+    EarlyWrite,
+    FreshSource,
+    HandshakeEvent,
+    Lifetime,
+    Ordering,
+    Ownership,
+    PeakMemory,
+    Trace,
+    Values,
+)
+from dlprof.session.evidence import Verdict as Verdict  # noqa: PLC0414
 from dlprof.session.measured import Mode as Mode  # noqa: PLC0414 - callers find these here
 from dlprof.session.measured import Model as Model  # noqa: PLC0414
 from dlprof.session.measured import ProcessSamples as ProcessSamples  # noqa: PLC0414
 from dlprof.session.measured import Share as Share  # noqa: PLC0414
 from dlprof.session.measured import TimeMeasure as TimeMeasure  # noqa: PLC0414
-from dlprof.session.measured import Verdict as Verdict  # noqa: PLC0414
 from dlprof.session.run_record import Reference as Reference  # noqa: PLC0414
 from dlprof.session.run_record import RoundTrip as RoundTrip  # noqa: PLC0414
 from dlprof.session.run_record import TripProcess as TripProcess  # noqa: PLC0414
 from dlprof.session.run_record import WayLook as WayLook  # noqa: PLC0414
 from dlprof.session.step_record import Step
 from dlprof.text import json_text
-from dlprof.text.clean import clean
+from dlprof.text.clean import clean, sanitised
 from dlprof.text.json_text import Free
 
 SCHEMA = "dlprof.session/1"
 BEGIN = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*"schema"\s*:\s*"dlprof\.session/')
 """As :func:`chunks` writes it, or as another program laid it out anew."""
+MAY_HIDE = re.compile(r"\\u(00[0189]|007f|00ad|0[67]|18|20|d[89a-f]|[ef])|[^ -~\n]", re.IGNORECASE)
+"""What stands in JSON for each character that :func:`sanitised` escapes, and for some others."""
 BEGIN_BYTES = 200
 MOST_PAIRS = 3
 """Pairs that the line of a session names."""
@@ -143,21 +158,21 @@ class Result(Model):
     first_call_peak_bytes: int | None = None
     create_ns: float | None = None
     phases: Phases | None = None
-    device_time: dict[str, Free] | None = None
-    ownership: Verdict | None = None
-    ordering: Verdict | None = None
-    values: Verdict | None = None
-    fresh_source: Verdict | None = None
-    alignment: Verdict | None = None
-    lifetime: Verdict | None = None
-    early_write: Verdict | None = None
-    peak_memory: Verdict | None = None
-    trace: Verdict | None = None
+    device_time: DeviceTime | None = None
+    ownership: Verdict[Ownership] | None = None
+    ordering: Verdict[Ordering] | None = None
+    values: Verdict[Values] | None = None
+    fresh_source: Verdict[FreshSource] | None = None
+    alignment: Verdict[Alignment] | None = None
+    lifetime: Verdict[Lifetime] | None = None
+    early_write: Verdict[EarlyWrite] | None = None
+    peak_memory: Verdict[PeakMemory] | None = None
+    trace: Verdict[Trace] | None = None
     copy_cost: CopyCost | None = None
     recipe: Recipe | None = None
     placement: Placement | None = None
     step: Step | None = None
-    handshake: list[dict[str, Free]] = []
+    handshake: list[HandshakeEvent] = []
     notes: list[str] = []
     interrupted: str | None = None
     in_company: Company | None = None
@@ -272,6 +287,8 @@ def parse(text: str, name: str) -> Session:
 def _parse(text: str, name: str) -> Session:
     try:
         content = json_text.read(text)
+        if MAY_HIDE.search(text):
+            content = sanitised(content)
     except json_text.NotJson as error:
         hint = "is truncated" if text.lstrip().startswith('{"schema": "dlprof.') else "is not JSON"
         raise SessionError(f"{name} {hint} and cannot be read as a session: {error}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
+from dlprof.session.evidence import HandshakeEvent
 from dlprof.session.model import Placement, ProcessSamples, Result, TimeMeasure, Verdict
 from dlprof.session.step_record import ShapeChange, Step, Versus
 
@@ -19,12 +20,10 @@ def slim(result: Result) -> Result:
         if (measure := getattr(result, name)) is not None
     }
     if result.ordering is not None:
-        evidence = dict(result.ordering.evidence)
-        for name in ("points", "by_streams"):
-            evidence.pop(name, None)
+        evidence = result.ordering.evidence.model_copy(update={"points": None, "by_streams": None})
         lighter["ordering"] = result.ordering.model_copy(update={"evidence": evidence})
     lighter["handshake"] = [
-        {name: event[name] for name in ("call", "outcome", "ns") if name in event}
+        HandshakeEvent(call=event.call, outcome=event.outcome, ns=event.ns)
         for event in result.handshake
     ]
     if result.placement is not None:
@@ -41,7 +40,7 @@ TEXTS = ("create", "code")
 def without_texts(result: Result) -> Result:
     """The result without source text: no script can be made of it."""
     verdicts = {
-        name: part.model_copy(update={"evidence": _untold(part.evidence)})
+        name: type(part).model_validate(_untold(part.model_dump()))
         for name in type(result).model_fields
         if isinstance(part := getattr(result, name), Verdict)
     }
@@ -51,7 +50,7 @@ def without_texts(result: Result) -> Result:
 def _untold(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _untold(part) for name, part in value.items() if name not in TEXTS}
-    return [_untold(part) for part in value] if isinstance(value, list) else value
+    return [_untold(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _median_only(process: ProcessSamples) -> ProcessSamples:

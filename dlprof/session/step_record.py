@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dlprof.session.measured import Model, Share, TimeMeasure, Verdict
+from dlprof.session.evidence import Reuse, Verdict
+from dlprof.session.measured import Model, Share, TimeMeasure
 
 
 class Versus(Model):
@@ -58,4 +59,4 @@ class Step(Model):
     versus: Versus | None = None
     shape_change: ShapeChange | None = None
     allocations: Allocations | None = None
-    reuse: Verdict | None = None
+    reuse: Verdict[Reuse] | None = None

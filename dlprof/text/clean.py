@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 LONGEST = 400
 HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
@@ -18,6 +19,29 @@ def clean(text: str, longest: int = LONGEST) -> str:
         for character in text[: longest + 1]
     )
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+KEPT = "\n\t"
+"""What source text and messages may hold beside printable characters."""
+
+
+def sanitised(content: Any) -> Any:
+    """JSON content in which no text steers a terminal: hidden characters but line ends are escaped.
+
+    What comes from a file or from a worker passes here once, where it enters.
+    """
+    if isinstance(content, str):
+        if content.isprintable():
+            return content
+        return "".join(
+            _escaped(one) if one not in KEPT and unicodedata.category(one) in HIDDEN else one
+            for one in content
+        )
+    if isinstance(content, dict):
+        return {sanitised(key): sanitised(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [sanitised(value) for value in content]
+    return content
 
 
 def obeyed_by_nobody(text: str) -> str:

@@ -15,7 +15,6 @@ BITES = (
     "{{ 7 * 7 }}{% raw %}",
     "\x1b[31mred\x1b]8;;http://evil\x07",
     "\u202egnp.exe",
-    "\ud800 alone",
     "]]>&lt;&#x0;\x00",
     "datum.value; fetch('//evil')",
     "אבג ﷽",

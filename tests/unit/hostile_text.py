@@ -13,7 +13,6 @@ NASTY = (
     "two\nlines\r\nthree\u2028four",
     "\x1b[31mred\x1b[0m\x00",
     "\u202etxt.exe",
-    "\ud800 lone",
     "=HYPERLINK(1)",
     '"quoted", and a comma',
     "@somebody #1 www.example.org https://example.org [a](b) ![c](d)",

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from dlprof.errors import SessionError
 from dlprof.session import model as sessions
-from dlprof.session.model import Verdict
 from dlprof.text.json_text import DEEPEST, NotJson, dump, read
 
 pytestmark = pytest.mark.unit
@@ -61,7 +60,7 @@ def test_a_text_that_is_none_is_refused_in_our_words(text, reason):
 
 
 def evidence_of(value):
-    result = make_result(ordering=Verdict(verdict="unknown", evidence={"points": value}))
+    result = make_result(ordering={"verdict": "unknown", "evidence": {"points": value}})
     return make_session(result)
 
 
@@ -69,12 +68,7 @@ def test_a_session_with_a_number_that_is_none_is_read_again():
     session = evidence_of([math.nan, 1.0])
     text = "".join(sessions.chunks(session, session.results))
     json.loads(text, parse_constant=refuse)
-    assert sessions.parse(text, "s").results[0].ordering.evidence == {"points": [None, 1.0]}
-
-
-def test_what_a_model_holds_is_json_from_the_start():
-    found = Verdict(verdict="ok", evidence={"a": math.inf, "b": [math.nan, {"c": (1.5,)}]})
-    assert found.evidence == {"a": None, "b": [None, {"c": [1.5]}]}
+    assert sessions.parse(text, "s").results[0].ordering.evidence.points == [None, 1.0]
 
 
 def nested(depth):
@@ -85,7 +79,7 @@ def nested(depth):
 
 
 def test_evidence_that_is_nested_without_end_is_refused():
-    session = evidence_of(nested(DEEPEST - 2))
+    session = evidence_of(nested(DEEPEST - 4))
     text = "".join(sessions.chunks(session, session.results))
     assert sessions.parse(text, "s").results == session.results
     content = json.loads(text)

@@ -13,7 +13,7 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.numpy import NumPy
 from dlprof.session.merge import merge
-from dlprof.session.model import Verdict
+from dlprof.session.model import Result
 
 pytestmark = pytest.mark.unit
 
@@ -204,6 +204,10 @@ def test_a_copy_of_one_layout_only_is_told_with_the_layout():
     assert finding.evidence["cause"] == "layout"
 
 
+def with_fault(result, fault):
+    return Result.model_validate({**result.model_dump(by_alias=True), **fault})
+
+
 @pytest.mark.parametrize(
     "fault",
     [
@@ -214,14 +218,10 @@ def test_a_copy_of_one_layout_only_is_told_with_the_layout():
     ids=["dangling", "wrong", "unordered"],
 )
 def test_nobody_is_sent_to_a_view_that_is_no_good(fault):
-    view = layout("C", 5 * US, "view").model_copy(
-        update={name: Verdict(**one) for name, one in fault.items()}
-    )
+    view = with_fault(layout("C", 5 * US, "view"), fault)
     (finding,) = found("DLP017", layout("F", 500 * US, "copy"), view)
     assert finding.advice.startswith("The view is not advised: ")
-    both = path("f(x)", 500 * US, varying(("copy", 16), ("view", 64))).model_copy(
-        update={name: Verdict(**one) for name, one in fault.items()}
-    )
+    both = with_fault(path("f(x)", 500 * US, varying(("copy", 16), ("view", 64))), fault)
     (finding,) = found("DLP017", both)
     assert finding.advice.startswith("The view is not advised: ")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rule_builders import US, found, owned, path, rules, spread, verdict
 
-from dlprof.session.model import Verdict
+from dlprof.session.model import Result
 
 pytestmark = pytest.mark.unit
 
@@ -350,7 +350,9 @@ def test_a_copy_to_wait_for_is_told_before_one_that_is_none_elsewhere():
     alias = path("alias(x)", case=asked)
     (finding,) = found("DLP018", alias, narrow, torn)
     assert "f(x) copies, but wait for the result before" in finding.advice
-    leaks = torn.model_copy(update={"lifetime": Verdict(verdict="retained")})
+    leaks = Result.model_validate(
+        {**torn.model_dump(by_alias=True), "lifetime": verdict("retained")}
+    )
     (finding,) = found("DLP018", alias, leaks)
     assert "f(x)" not in finding.advice
 

@@ -17,7 +17,9 @@ from dlprof.session.replaced import atomic
 
 pytestmark = pytest.mark.unit
 
-words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+words = st.text(
+    st.characters(exclude_categories=["Cs", "Cc", "Cf", "Co", "Cn", "Zl", "Zp"]), max_size=12
+)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 times = st.fixed_dictionaries(
     {"median_ns": numbers, "ci95_ns": st.none() | st.tuples(numbers, numbers), "min_ns": numbers},
@@ -365,3 +367,12 @@ def test_many_pairs_are_counted_and_no_case_is_said():
 
 def test_hostile_text_does_not_leave_the_line():
     assert "\n" not in repr(make_session(make_result(case={"producer": "a\n\x1b[31m"})))
+
+
+def test_what_steers_a_terminal_is_escaped_when_a_session_is_read():
+    odd = "a\x1b[31m\u202eb\ud800"
+    session = make_session(make_result(notes=["NOTE"], reason="two\nlines"))
+    text = "".join(chunks(session, session.results)).replace("NOTE", json.dumps(odd)[1:-1])
+    (result,) = parse(text, "s").results
+    assert result.notes == ["a\\x1b[31m\\u202eb\\ud800"]
+    assert result.reason == "two\nlines"

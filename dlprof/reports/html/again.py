@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from dlprof.analysis.case_view import alignments, mapping, seen
+from dlprof.analysis.case_view import mapping, seen
 from dlprof.analysis.thresholds import ALIGNED_BYTES
 from dlprof.protocol import own_code
 from dlprof.reports.html.entry import Entry
@@ -93,7 +93,7 @@ def _layouts(shown: Sequence[Entry], of_views: bool) -> list[str]:
         for entry in shown
         for word, evidence in seen(entry.result.ownership)
         if word == "view"
-        for size in alignments(evidence)
+        for size in evidence.alignments
     ]
     aligned = any(size >= ALIGNED_BYTES for size in at)
     return ["C", "aligned"] if of_views and aligned and layouts == ["C"] else layouts

@@ -72,7 +72,7 @@ def _transcript(group: Sequence[Sequence[Entry]]) -> Transcript:
 
 
 def _steps(entry: Entry) -> tuple[Step, ...]:
-    return tuple(_step(event, entry) for event in entry.result.handshake)
+    return tuple(_step(mapping(event), entry) for event in entry.result.handshake)
 
 
 def _words(step: Step) -> Step:

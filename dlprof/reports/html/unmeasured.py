@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dlprof.reports import faults
 from dlprof.reports.cell_text import WHY_DISTURBED, WHY_SCATTERED, kept_text, modes_text
@@ -97,13 +98,13 @@ def _lines(text: str | None, last: bool = False) -> list[str]:
 
 def _unknown(entry: Entry) -> Iterable[tuple[str, str, Entry]]:
     for name in VERDICTS:
-        verdict: Verdict | None = getattr(entry.result, name)
+        verdict: Verdict[Any] | None = getattr(entry.result, name)
         if verdict is not None and verdict.verdict in UNKNOWN:
             reason = verdict.evidence.get("reason")
             yield name.replace("_", " "), first_line(None if reason is None else str(reason)), entry
-    device = entry.result.device_time or {}
-    if device.get("verdict") == "unknown":
-        yield "device time", first_line(str(device.get("reason"))), entry
+    device = entry.result.device_time
+    if device is not None and device.verdict == "unknown":
+        yield "device time", first_line(device.reason), entry
 
 
 def _notes(entry: Entry) -> Iterable[str]:

@@ -1,0 +1,348 @@
+"""What each instrument saw: one record per instrument, with the keys of ``dlprof.session/1``.
+
+A value that an older or foreign file lacks, or holds in another form, is None: readers check no
+types. What this version does not know is kept, and written again. Times are in ns, sizes in bytes.
+The instruments in ``dlprof/worker/instruments/`` say what each key means and how it was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import Field, Strict, ValidationError, WrapValidator, model_serializer
+
+from dlprof.session.measured import Model
+from dlprof.text.json_text import Free
+
+VARIES = "varies"
+"""The verdict where processes disagree; ``processes`` of the evidence then holds what each saw."""
+
+
+def _or_none(value: Any, validate: Callable[[Any], Any]) -> Any:
+    try:
+        return validate(value)
+    except ValidationError:
+        return None
+
+
+T = TypeVar("T")
+Maybe = Annotated[T | None, WrapValidator(_or_none)]
+"""A value that may be missing; one of another form is taken for missing."""
+Number = Annotated[float, Strict()]
+Whole = Annotated[int, Strict()]
+Flag = Annotated[bool, Strict()]
+
+
+class Record(Model):
+    """Part of an evidence. Written again are the keys that were read, and no others."""
+
+    @model_serializer(mode="wrap")
+    def _only_given(self, dump: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        return {key: value for key, value in dump(self).items() if key in self.model_fields_set}
+
+    @cached_property
+    def _plain(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
+
+    # Readers that are not moved to attributes yet ask by key.
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._plain.get(key, default)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._plain[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._plain
+
+    def keys(self) -> Any:
+        return self._plain.keys()
+
+    def items(self) -> Any:
+        return self._plain.items()
+
+
+class Evidence(Record):
+    """What the evidence of every instrument may hold."""
+
+    reason: Maybe[str] = None
+    """Why the verdict is what it is; of ``unknown`` always."""
+    moot: Maybe[Flag] = None
+    """Whether there is nothing to look at, so that ``unknown`` is no gap."""
+    worker: Maybe[str] = None
+    """How the worker ended in this instrument, such as ``crashed``."""
+    create: Maybe[str] = None
+    """Source text that made the array, where it was not the case's own."""
+    created_shape: Maybe[tuple[Whole, ...]] = None
+    code: Maybe[str] = None
+
+
+E = TypeVar("E", bound=Evidence)
+
+
+class Verdict(Model, Generic[E]):
+    """The answer of an instrument in a word, and what it saw."""
+
+    verdict: str
+    evidence: E = Field(default_factory=dict, validate_default=True)
+
+    @property
+    def seen(self) -> tuple[tuple[str, E], ...]:
+        """Each verdict with its evidence: several where processes disagreed."""
+        if self.verdict != VARIES:
+            return ((self.verdict, self.evidence),)
+        processes = getattr(self.evidence, "processes", None) or ()
+        return tuple((one.verdict, one.evidence) for one in processes)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the instrument could tell, or had nothing to look at."""
+        return self.verdict != "unknown" or self.evidence.moot is True
+
+    def says(self, *words: str) -> bool:
+        """Whether the verdict is one of ``words``."""
+        return self.verdict in words
+
+
+class Ownership(Evidence):
+    """``view``, ``copy`` or ``unknown``: whether a write to one array shows in the other."""
+
+    source_alignment_bytes: Maybe[Number] = None
+    source_alignments_bytes: Maybe[tuple[Number, ...]] = None
+    """Of several processes that agree on all else."""
+    result_device: Maybe[str] = None
+    same_address: Maybe[Flag] = None
+    source_write_shows: Maybe[Flag] = None
+    result_write_shows: Maybe[Flag] = None
+    not_written: Maybe[str] = None
+    processes: Maybe[tuple[Verdict[Ownership], ...]] = None
+
+    @property
+    def alignments(self) -> tuple[float, ...]:
+        """Bytes that divide the source's address, of each process that saw this."""
+        if self.source_alignments_bytes is not None:
+            return self.source_alignments_bytes
+        one = self.source_alignment_bytes
+        return () if one is None else (one,)
+
+
+class Fit(Record):
+    """A line through host or ready time against the length of the queue."""
+
+    slope: Maybe[Number] = None
+    interval: Maybe[tuple[Number, Number]] = None
+    intercept_ns: Maybe[Number] = None
+    scatter: Maybe[Number] = None
+
+
+class Loaded(Record):
+    """The call's host time behind the longest queue, and the length of that queue."""
+
+    host_ns: Maybe[Number] = None
+    queued_ns: Maybe[Number] = None
+
+
+class Ordering(Evidence):
+    """``host-sync``, ``device-sync``, ``stream-ordered``, ``unordered``, ``synchronous`` or
+    ``unknown``: what the call waits for.
+    """
+
+    host: Maybe[Fit] = None
+    beside: Maybe[Fit] = None
+    ready: Maybe[Fit] = None
+    unrelated: Maybe[Fit] = None
+    ready_witness: Maybe[str] = None
+    values_right: Maybe[Flag] = None
+    values_unread: Maybe[str] = None
+    loaded: Maybe[Loaded] = None
+    points: Maybe[list[Free]] = None
+    waits: Maybe[Literal["host-sync", "device-sync"]] = None
+    """What an ``unordered`` call waits for all the same."""
+    streams: Maybe[str] = None
+    by_streams: Maybe[dict[str, Free]] = None
+    processes: Maybe[tuple[Verdict[Ordering], ...]] = None
+
+
+class Count(Record):
+    """So many values ``of`` all are different."""
+
+    different: Maybe[Whole] = None
+    of: Maybe[Whole] = None
+    first_index: Maybe[Whole] = None
+    same_address: Maybe[Flag] = None
+
+
+class Changed(Record):
+    """What did not survive the conversion: before and after, or how many values."""
+
+    shape: Maybe[tuple[tuple[Whole, ...], tuple[Whole, ...]]] = None
+    dtype: Maybe[tuple[str, str]] = None
+    values: Maybe[Count] = None
+    source: Maybe[Count] = None
+    source_writable: Maybe[tuple[Flag | None, Flag | None]] = None
+    earlier_result: Maybe[Count] = None
+    after_write: Maybe[Count] = None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What changed, whether or not this version knows how to tell it."""
+        return tuple(self.model_dump())
+
+    def __bool__(self) -> bool:
+        return bool(self.model_fields_set)
+
+
+class Writable(Record):
+    """Whether the arrays can be written; None where nobody knows."""
+
+    source: Maybe[Flag] = None
+    result: Maybe[Flag] = None
+
+
+class Values(Evidence):
+    """``ok``, ``wrong`` or ``unknown``: whether shape, dtype and values survive."""
+
+    changed: Maybe[Changed] = None
+    writable: Maybe[Writable] = None
+    processes: Maybe[tuple[Verdict[Values], ...]] = None
+
+
+class FreshSource(Evidence):
+    """``kept`` or ``not kept``: whether a second conversion of an array is answered from memory."""
+
+    first_ns: Maybe[Number] = None
+    second_ns: Maybe[Number] = None
+    arrays: Maybe[Whole] = None
+    size_bytes: Maybe[Number] = None
+    processes: Maybe[tuple[Verdict[FreshSource], ...]] = None
+
+
+class AlignmentLook(Record):
+    verdict: Maybe[str] = None
+    alignment_bytes: Maybe[Number] = None
+    reason: Maybe[str] = None
+
+
+class Alignment(Evidence):
+    """``dependent``, ``independent``, ``inconstant`` or ``unknown``: whether the address of the
+    source decides between view, copy and refusal.
+    """
+
+    aligned: Maybe[AlignmentLook] = None
+    sliced: Maybe[AlignmentLook] = None
+    looks: Maybe[dict[str, list[str]]] = None
+    processes: Maybe[tuple[Verdict[Alignment], ...]] = None
+
+    @property
+    def places(self) -> Iterator[tuple[str, AlignmentLook]]:
+        """The name of each place that was looked at, and what was seen there."""
+        for name, look in (("aligned", self.aligned), ("sliced", self.sliced)):
+            if look is not None:
+                yield name, look
+
+    def words_at(self, place: str) -> tuple[str, ...]:
+        """The verdicts at a place: several if it did not give the same each time."""
+        several = (self.looks or {}).get(place)
+        if several is not None:
+            return tuple(several)
+        return tuple(look.verdict for name, look in self.places if name == place and look.verdict)
+
+
+class Lifetime(Evidence):
+    """``safe``, ``dangling``, ``retained`` or ``unknown``: whether the result outlives its source,
+    and leaves nothing behind.
+    """
+
+    changed_after_drop: Maybe[Flag] = None
+    bytes_per_conversion: Maybe[Number] = None
+    references_per_conversion: Maybe[Number] = None
+    objects_per_conversion: Maybe[Number] = None
+    conversions: Maybe[Number] = None
+    runs: Maybe[Number] = None
+    size_bytes: Maybe[Number] = None
+    device_counted: Maybe[Flag] = None
+    processes: Maybe[tuple[Verdict[Lifetime], ...]] = None
+
+
+class EarlyWrite(Evidence):
+    """``safe``, ``unsafe`` or ``unknown``: whether a write right after the call tears the copy."""
+
+    sizes_bytes: Maybe[dict[str, str]] = None
+    """What was seen at each size: ``whole``, ``torn``, ``view``, ``immutable`` …"""
+    unaligned_bytes: Maybe[dict[str, str]] = None
+    """The same of sources that are not aligned."""
+    torn_layout: Maybe[str] = None
+    torn_alignment_bytes: Maybe[Number] = None
+    processes: Maybe[tuple[Verdict[EarlyWrite], ...]] = None
+
+
+class PeakMemory(Evidence):
+    """``ok`` or ``unknown``; ``arrays`` is the peak beside the source, in arrays of its size."""
+
+    arrays: Maybe[Number] = None
+    aligned_arrays: Maybe[Number] = None
+    size_bytes: Maybe[Number] = None
+    processes: Maybe[tuple[Verdict[PeakMemory], ...]] = None
+
+
+class TraceEvent(Record):
+    name: Maybe[str] = None
+    start_ns: Maybe[Number] = None
+    duration_ns: Maybe[Number] = None
+    bytes: Maybe[Number] = None
+    direction: Maybe[str] = None
+    device_ns: Maybe[Number] = None
+    kernel: Maybe[str] = None
+    waited: Maybe[Flag] = None
+
+
+class Trace(Evidence):
+    """``traced`` or ``no trace``: the CUDA calls inside one conversion."""
+
+    window_ns: Maybe[Number] = None
+    waited: Maybe[tuple[str, ...]] = None
+    copied_bytes: Maybe[Number] = None
+    events: Maybe[tuple[TraceEvent, ...]] = None
+    events_left_out: Maybe[Whole] = None
+    processes: Maybe[tuple[Verdict[Trace], ...]] = None
+
+
+class Reuse(Evidence):
+    """``overwritten``, ``kept`` or ``unknown``: whether a step's output survives later calls."""
+
+    calls: Maybe[Whole] = None
+    after_calls: Maybe[Whole] = None
+    processes: Maybe[tuple[Verdict[Reuse], ...]] = None
+
+
+class Series(Record):
+    """Device time of one cache state, over processes."""
+
+    median_ns: Maybe[Number] = None
+    ci95_ns: Maybe[tuple[Number, Number]] = None
+    processes: Maybe[list[Free]] = None
+
+
+class DeviceTime(Record):
+    """Time of the conversion's work on the device, ``warm`` and ``cold``, or the reason."""
+
+    verdict: Maybe[str] = None
+    reason: Maybe[str] = None
+    warm: Maybe[Series] = None
+    cold: Maybe[Series] = None
+    resolution_ns: Maybe[Number] = None
+    spin_ns: Maybe[Number] = None
+    host_ns: Maybe[Number] = None
+
+
+class HandshakeEvent(Record):
+    """One call between consumer and producer, in their order."""
+
+    call: Maybe[str] = None
+    arguments: Maybe[dict[str, Free]] = None
+    outcome: Maybe[str] = None
+    """``returned``, or the exception in words."""
+    ns: Maybe[Number] = None
+    capsule: Maybe[dict[str, Free]] = None
+    answer: Maybe[str] = None
