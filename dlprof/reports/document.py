@@ -1,0 +1,166 @@
+"""What a report says, before it is known who shows it.
+
+A session, a comparison or a history becomes one :class:`Document`. It holds finished sentences,
+cells and numbers: all that is decided. The terminal, Markdown, HTML, the notebook, JUnit and the
+GitHub summary render it and decide nothing. Each sentence stands once, where the document is made.
+
+``FIRST`` is the first screen, which answers the question. ``FULL`` is one step away: ``--full`` in
+the terminal, a fold in the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+Tone = Literal["", "view", "copy", "bad", "dim", "better", "worse"]
+"""What a cell is about; a renderer may give it a color, and never says anything by color alone."""
+
+
+class Level(Enum):
+    """How near to the first look something stands."""
+
+    FIRST = "first"
+    FULL = "full"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value in a table, fit to be shown. ``code`` is set in a fixed width and may be folded."""
+
+    text: str
+    tone: Tone = ""
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    title: str
+    right: bool = False
+    """Whether it holds numbers."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """``rows`` have a cell for each column. ``more`` is a line for what the rows leave out."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    more: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One line that answers: ``fastest safe view``, the code, its time, a condition if it has one."""
+
+    label: str
+    code: str
+    value: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One rule, once for a pair: what happens, what it costs, what to do, in one sentence.
+
+    ``sentence`` has at most 20 words. The rest is for those who open it.
+    """
+
+    rule: str
+    severity: Severity
+    sentence: str
+    codes: tuple[str, ...] = ()
+    """The paths that have it, as a user would write them."""
+    advice: str = ""
+    evidence: tuple[str, ...] = ()
+    expected: str = ""
+    """What should happen instead, with the source of that."""
+    reproducer: str = ""
+    """A script that shows it without dlprof; empty where there is none."""
+    commands: tuple[str, ...] = ()
+    """What to run next, such as ``dlprof explain DLP018``."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A path in a chart; times in ns. Without a time it is not drawn."""
+
+    label: str
+    time_ns: float
+    low_ns: float
+    high_ns: float
+    kind: str
+    """``view``, ``copy`` …: drawn as a shape."""
+    problem: str = ""
+    """The ids of rules, and the worst severity before them; drawn as color and mark."""
+    group: str = ""
+    """What was converted, where there are several arrays; or the date in a history."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """``paths``: one point per path, on a log axis. ``trend``: one point per session, in order."""
+
+    kind: Literal["paths", "trend"]
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names with their values: an environment, a method."""
+
+    items: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Sentences, one a line."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Text:
+    """What is shown as it is, such as the output of a crash, or a script."""
+
+    text: str
+
+
+Block = Table | Chart | Facts | Lines | Text
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part with a heading. What is ``FULL`` is folded or left out at first."""
+
+    heading: str
+    blocks: tuple[Block, ...]
+    level: Level = Level.FULL
+
+
+@dataclass(frozen=True)
+class Document:
+    """``title`` names what was looked at, ``context`` how (versions, machine), each in one line."""
+
+    title: str
+    context: str = ""
+    notices: tuple[str, ...] = ()
+    """What keeps the reader from relying on it, such as times that other programs disturbed."""
+    answers: tuple[Answer, ...] = ()
+    tables: tuple[Table, ...] = ()
+    """Of the first screen: usually one."""
+    marks: tuple[str, ...] = ()
+    """What the marks in the tables mean."""
+    problems: tuple[Problem, ...] = ()
+    """Worst first."""
+    chart: Chart | None = None
+    sections: tuple[Section, ...] = field(default=())
+    commands: tuple[str, ...] = ()
+    """What leads on."""
+
+    def shown(self, level: Level) -> Iterator[Section]:
+        """The sections of the first screen, or all."""
+        return (one for one in self.sections if level is Level.FULL or one.level is Level.FIRST)
