@@ -54,7 +54,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Answer:
-    """One line that answers: ``fastest safe view``, the code, its time, a condition if it has one."""
+    """One line that answers: ``fastest safe view``, its code, its time, its condition."""
 
     label: str
     code: str
