@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.owner_times import owner_times_text
 from dlprof.analysis.quantity import time_text
 from dlprof.errors import NoReproducer
 from dlprof.evidence.expected import expected
 from dlprof.evidence.reproducer import reproducer
+from dlprof.evidence.rerun_command import rerun_command
 from dlprof.reports.cell_text import fault_text
-from dlprof.reports.html import again, evidence, rule_page
+from dlprof.reports.html import evidence, rule_page
 from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.figure import array_text
 from dlprof.reports.html.meaning import meaning
@@ -136,10 +138,19 @@ def _card(
         more=cases[FEW:],
         left=len(of) - len(cases),
         against=_case(against) if against else None,
-        again=again.command(of, session, against, finding.rule),
+        again=rerun_command(
+            [_view(entry) for entry in of],
+            session,
+            _view(against) if against else None,
+            finding.rule,
+        ),
         script=_script(session, finding) if number <= MOST_SCRIPTS else None,
         about=rule_page.parts(finding.rule) if explain else (),
     )
+
+
+def _view(entry: Entry) -> CaseView:
+    return CaseView(entry.index, entry.result)
 
 
 def named(indices: Sequence[int | None], everything: Sequence[Entry]) -> list[Entry]:

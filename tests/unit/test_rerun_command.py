@@ -1,0 +1,132 @@
+"""The command that measures a finding again measures that, and nothing else."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from html_builders import alone, case
+from rule_builders import owned
+
+from dlprof.analysis.case_view import CaseView
+from dlprof.evidence import rerun_command as module
+from dlprof.plan.pairing import choose
+from dlprof.protocol.own_code import OwnCode, Side
+
+pytestmark = pytest.mark.unit
+
+
+def command_of(*results, against=None, rule="DLP018", request=None, **changes):
+    session = alone(*results, request=request or {}, **changes)
+    cases = [CaseView(index, result) for index, result in enumerate(session.results)]
+    compared = cases[against] if against is not None else None
+    return module.rerun_command(cases, session, compared, rule)
+
+
+def paths_of(command):
+    words = shlex.split(command)
+    return [words[at + 1] for at, word in enumerate(words) if word == "--path"]
+
+
+def test_it_names_the_path_the_array_and_the_device():
+    assert command_of(case()) == (
+        "dlprof run torch numpy --shape 4x4 --dtype float32 --layout C --device cpu"
+        " --path 'dlpack->numpy.from_dlpack'"
+    )
+
+
+def test_a_path_matches_only_itself():
+    class Path:
+        name, code = "a[0]*->what?", ""
+
+    class Other:
+        name, code = "a0b->whats", ""
+
+    command = command_of(case(case={"export": "a[0]*", "import": "what?"}))
+    assert choose([Path, Other], paths_of(command)) == [Path]
+
+
+def test_it_measures_the_case_that_the_finding_is_compared_with():
+    results = case("numpy.array(x)"), case(case={"layout": "aligned"})
+    command = command_of(*results, against=1)
+    assert paths_of(command) == ["dlpack->numpy.array", "dlpack->numpy.from_dlpack"]
+    assert "--layout C,aligned" in command
+
+
+def test_it_stays_short_and_measures_one_array():
+    many = [case(f"numpy.way{number}(x)") for number in range(30)]
+    assert len(paths_of(command_of(*many))) == module.MOST_PATHS
+    assert "--shape 4x4 " in command_of(case(), case(shape=(8,)))
+
+
+def test_a_view_of_an_aligned_array_is_measured_at_an_aligned_address():
+    view = case(ownership=owned("view", alignment=64))
+    assert "--layout C,aligned" in command_of(view)
+    assert "--layout C --" in command_of(view, rule="DLP008")
+    assert "--layout C --" in command_of(case(ownership=owned("view", alignment=16)))
+    assert "--layout C --" in command_of(case(ownership=owned("copy", alignment=64)))
+
+
+def test_it_repeats_placements_setup_and_probe_files():
+    settings = {"placements": ["convert", "in-loop"], "setup": "torch.set_num_threads(1)"}
+    request = {"settings": settings, "probe_files": ["/a b/probe.py"]}
+    words = shlex.split(command_of(case(), request=request))
+    assert words[words.index("--placement") + 1] == "convert,in-loop"
+    assert words[words.index("--setup") + 1] == "torch.set_num_threads(1)"
+    assert words[words.index("--probe") + 1] == "/a b/probe.py"
+
+
+@pytest.mark.parametrize(("parent", "named"), [("3.12.1", True), ("3.11.7", False), (None, False)])
+def test_it_names_an_interpreter_that_is_another_python(parent, named):
+    environment = {"python": "3.11.7", "parent_python": parent}
+    request = {"python": "/other/python"}
+    command = command_of(case(), request=request, environment=environment)
+    assert command.endswith(" --python /other/python") == named
+
+
+def own(**changes):
+    fields = {"setup": "import numpy\nx = 'it''s'", "source": "x", "export": "{x}", "import_": "y"}
+    sides = {"producer": Side("torch", "torch"), "consumer": Side("numpy", "numpy")}
+    return OwnCode(**{**fields, "protocol": "native", **sides, **changes}).reference()
+
+
+def test_it_times_the_users_own_statement_with_its_setup():
+    request = {"probe_files": [own()]}
+    command = command_of(case(), request=request, command=["time", "numpy.asarray(x)"])
+    assert shlex.split(command) == [
+        *("dlprof", "time", "-s", "import numpy\nx = 'it''s'"),
+        *("--source", "x", "numpy.asarray(x)"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["code:", "code:[]", "code:{}", own(setup="a\x1bb")])
+def test_there_is_no_command_for_unreadable_code(text):
+    request = {"probe_files": [text]}
+    assert command_of(case(), request=request, command=["time", "numpy.asarray(x)"]) is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"producer": "--python=/evil"},
+        {"consumer": "a;rm -rf"},
+        {"dtype": "$(x)"},
+        {"layout": "-o"},
+        {"device": "tpu"},
+        {"export": "-o"},
+        {"import": "a\nb"},
+        {"import": "x" * 9000},
+    ],
+)
+def test_there_is_no_command_for_hostile_names(words):
+    assert command_of(case(case=words)) is None
+
+
+@pytest.mark.parametrize("files", ["text", [3], ["relative.py"], ["/a\nb"], ["synthetic"]])
+def test_there_is_no_command_for_hostile_probe_files(files):
+    assert command_of(case(), request={"probe_files": files}) is None
+
+
+@pytest.mark.parametrize("word", ["'", '"', "$(touch x)", "`x`", "!!", "a b", "\\", "#", "~"])
+def test_a_shell_reads_each_word_as_it_was(word):
+    assert paths_of(command_of(case(case={"import": word}))) == [f"dlpack->{word}"]
