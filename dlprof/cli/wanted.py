@@ -121,16 +121,16 @@ def _html(target: str, header: Header, results: Results, trends: Sequence[Trend]
 
 
 def _csv(target: str, header: Header, results: Results) -> None:
-    from dlprof.reports import delimited
+    from dlprof.reports.table_files import csv_lines
 
-    _put(target, delimited.render(header, results()))
+    _put(target, csv_lines(header, results()))
 
 
 def _parquet(target: str, header: Header, results: Results) -> None:
-    from dlprof.reports import parquet
+    from dlprof.reports.table_files import write_parquet
 
     with replaced.atomic_bytes(Path(target)) as file:
-        parquet.write(file, header, results())
+        write_parquet(file, header, results())
 
 
 def _markdown(target: str, header: Header, results: Results) -> None:

@@ -24,10 +24,10 @@ from dlprof.compare.outcome import outcome
 from dlprof.errors import DlprofError
 from dlprof.evidence.redaction import Markdown
 from dlprof.evidence.ticket import written
-from dlprof.reports import comparison, comparison_json, delimited, markdown, notebook, parquet
-from dlprof.reports.frame import to_frame
+from dlprof.reports import comparison, comparison_json, markdown, notebook, table_files
 from dlprof.reports.html import page
 from dlprof.reports.result_row import row_of
+from dlprof.reports.table import to_frame
 from dlprof.rules.evaluate import judged
 from dlprof.session import model as sessions
 
@@ -168,8 +168,8 @@ def use(session):
     shown_as(session)(session, rows)
     shown(markdown.render(session, rows))
     shown(notebook.render(session))
-    shown("".join(delimited.render(session, session.results)))
-    parquet.write(io.BytesIO(), session, session.results)
+    shown("".join(table_files.csv_lines(session, session.results)))
+    table_files.write_parquet(io.BytesIO(), session, session.results)
     to_frame(session)
     shown(listed(session, 80))
     for finding in session.findings[:3]:
