@@ -14,6 +14,8 @@ from dlprof.plan.axes import shape_text
 from dlprof.probes.base import DTYPES
 from dlprof.reports.measures import MEASURES, Found, Measure
 from dlprof.session.environments import environment_of
+from dlprof.session.evidence import Maybe
+from dlprof.session.evidence import Record as Part
 from dlprof.session.model import FindingRecord, Header, Result, Session
 from dlprof.text.clean import clean
 
@@ -88,29 +90,34 @@ def records(header: Header, results: Iterable[Result]) -> Iterator[Record]:
         name = result.environment
         if name not in runs:
             runs[name] = _run(header, result)
-        case = {
-            **runs[name],
-            "case": index,
-            **_case(result),
-            "findings": rules.get(index),
-            "environment": _text(name),
-        }
+        case = {**runs[name], "case": index, **_case(result), "findings": rules.get(index)}
         for measure in MEASURES:
             yield case | _measure(measure, measure.of(result))
 
 
+class _Gpu(Part):
+    name: Maybe[str] = None
+
+
+class _Environment(Part):
+    python: Maybe[str] = None
+    cpu: Maybe[str] = None
+    gpus: Maybe[tuple[_Gpu, ...]] = None
+    packages: Maybe[dict[str, str]] = None
+
+
 def _run(header: Header, result: Result) -> Record:
     """What is the same for all results of an environment; the first tells what others do not."""
-    environment = {**header.environment, **environment_of(header, result)}
-    packages = environment.get("packages") or {}
-    gpus = [gpu.get("name") for gpu in environment.get("gpus") or ()]
+    found = _Environment.model_validate({**header.environment, **environment_of(header, result)})
+    packages = [f"{name} {version}" for name, version in (found.packages or {}).items()]
+    gpus = [gpu.name for gpu in found.gpus or () if gpu.name]
     return {
         "created": _text(header.created),
         "complete": header.complete,
-        "python": _text(environment.get("python")),
-        "cpu": _text(environment.get("cpu")),
-        "gpu": _text("; ".join(str(name) for name in gpus if name) or None),
-        "packages": _text("; ".join(f"{name} {version}" for name, version in packages.items())),
+        "python": _text(found.python),
+        "cpu": _text(found.cpu),
+        "gpu": _text("; ".join(gpus)) if gpus else None,
+        "packages": _text("; ".join(packages)),
     }
 
 
@@ -131,6 +138,7 @@ def _case(result: Result) -> Record:
         "promise": _text(case.promise),
         "status": result.status,
         "reason": _text(result.reason),
+        "environment": _text(result.environment),
     }
 
 
@@ -209,7 +217,7 @@ def frame_columns() -> dict[str, str]:
 
 
 def _wide(result: Result, rules: str | None) -> Record:
-    row = {**_case(result), "findings": rules, "environment": _text(result.environment)}
+    row = {**_case(result), "findings": rules}
     for measure in MEASURES:
         found = measure.of(result)
         row |= _columns(measure, found)
