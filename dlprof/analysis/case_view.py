@@ -217,6 +217,11 @@ class CaseView:
         return (wrong[0].changed if wrong else None) or Changed()
 
     @property
+    def is_wrong(self) -> bool:
+        """Whether a process saw something that did not survive."""
+        return any(word == "wrong" for word, _ in seen(self.result.values))
+
+    @property
     def right(self) -> bool:
         return self.result.values is not None and self.result.values.verdict == "ok"
 
@@ -272,26 +277,13 @@ class CaseView:
         return tuple(sorted({size for sizes in found for size in sizes})) if all(found) else ()
 
     @property
-    def harmful(self) -> bool:
-        """Whether the diagnosis found something that no wait for the result mends."""
-        lost = _is(self.result.lifetime, "dangling", "retained")
-        return lost or self.order == "unordered"
-
-    @property
     def doubtful(self) -> bool:
-        """Whether the diagnosis tried to look for such a thing, and could not tell; or the process
-        died of it.
-        """
-        died = any(map(_crashed, (self.result.early_write, self.result.peak_memory)))
-        return died or _is(self.result.lifetime, "unknown") or self.order == "unknown"
+        """Whether the diagnosis looked for a lost source or a race, and could not tell."""
+        return _is(self.result.lifetime, "unknown") or self.order == "unknown"
 
 
 def _stays(evidence: Ownership, device: str) -> bool:
     return evidence.result_device == device
-
-
-def _crashed(verdict: Verdict[Any] | None) -> bool:
-    return _is(verdict, "unknown") and verdict is not None and verdict.evidence.worker == "crashed"
 
 
 def _is(verdict: Verdict[Any] | None, *words: str) -> bool:

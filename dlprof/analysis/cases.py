@@ -11,8 +11,18 @@ from typing import Any, TypeVar
 from dlprof.analysis import alignment
 from dlprof.analysis.alignment import Look, Steady, depends, looks_of, memory_of, owners_of
 from dlprof.analysis.case_view import PLACES, CaseView
+from dlprof.analysis.safety import (
+    RACE,
+    READ_ONLY_LOST,
+    Level,
+    Safety,
+    faults,
+    not_looked_at,
+    unchecked,
+    unmeasured,
+)
 from dlprof.probes.base import Protocol
-from dlprof.session.model import Result
+from dlprof.session.model import FindingRecord, Result
 
 Thing = TypeVar("Thing")
 Key = TypeVar("Key", bound=Hashable)
@@ -20,9 +30,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Cases:
-    """All cases of a session."""
+    """All cases of a session; with its findings, if they are known by then."""
 
     cases: tuple[CaseView, ...]
+    findings: tuple[FindingRecord, ...] = ()
 
     @cached_property
     def arrays(self) -> dict[tuple[Any, ...], list[CaseView]]:
@@ -30,13 +41,37 @@ class Cases:
         return by(self.cases, lambda case: case.array)
 
     @cached_property
-    def _seen_torn(self) -> set[tuple[str, ...]]:
-        # The diagnosis looks at the first shape of each path and speaks for all of them.
-        return {case.path for case in self.cases if case.torn}
+    def _faults(self) -> dict[tuple[str, ...], dict[str, None]]:
+        """By path the rules that it breaks at any shape: the diagnosis looks at the first only."""
+        found: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
+        for case in self.cases:
+            found[case.path].update(dict.fromkeys(faults(case)))
+            if self.drops_read_only(case):
+                found[case.path][READ_ONLY_LOST] = None
+        paths = {case.index: case.path for case in self.cases}
+        for finding in self.findings:
+            for index in finding.results if finding.severity == "error" else ():
+                if index in paths:
+                    found[paths[index]][finding.rule] = None
+        return found
 
     @cached_property
-    def _harmful(self) -> set[tuple[str, ...]]:
-        return {case.path for case in self.cases if case.harmful or case.doubtful}
+    def _doubtful(self) -> set[tuple[str, ...]]:
+        return {case.path for case in self.cases if case.doubtful}
+
+    @cached_property
+    def _not_looked_at(self) -> dict[tuple[str, ...], str]:
+        """By path what the diagnosis left open at every shape; empty where it did not."""
+        found: dict[tuple[str, ...], str] = {}
+        for case in self.cases:
+            if case.result.status == "ok":
+                text = not_looked_at(case)
+                found[case.path] = found.get(case.path, text) and text
+        return found
+
+    @cached_property
+    def _loses_read_only(self) -> set[tuple[str, ...]]:
+        return {case.path for case in self.cases if case.loses_read_only}
 
     @cached_property
     def _written(self) -> set[tuple[str, ...]]:
@@ -80,27 +115,81 @@ class Cases:
             lambda case: case.array,
         )
 
-    def safe(self, case: CaseView) -> bool:
-        """Whether the case may be advised: measured to the end, right, as documented, no hazard."""
+    def safety(self, case: CaseView) -> Safety:
+        """What may be said of the case: the one place where *safe* is decided."""
+        broken = {**self._faults.get(case.path, {}), **({RACE: None} if case.torn else {})}
+        suspected = (RACE,) if RACE not in broken and self.may_tear(case) else ()
+        conditions = (
+            (READ_ONLY_LOST,)
+            if case.path in self._loses_read_only and READ_ONLY_LOST not in broken
+            else ()
+        )
+        level, unknown = self._level(case, bool(broken or suspected))
+        return Safety(level, tuple(sorted(broken)), suspected, unknown, conditions)
+
+    def _level(self, case: CaseView, is_unsafe: bool) -> tuple[Level, str]:
+        if case.result.status != "ok":
+            return "unmeasured", unmeasured(case)
+        if is_unsafe:
+            return "unsafe", ""
+        if missing := unmeasured(case):
+            return "unmeasured", missing
+        if missing := unchecked(case):
+            return "unchecked", missing
+        missing = self._not_looked_at.get(case.path, "")
+        if not missing and self.copies_unlooked(case):
+            missing = "nothing looked whether it still reads its source"
+        return ("right", missing) if missing else ("safe", "")
+
+    def is_safe(self, case: CaseView) -> bool:
+        """Whether the case may be advised: a view or a copy, right, and no hazard is known.
+
+        What the diagnosis could not tell keeps a case from being advised. Without a diagnosis,
+        what is right is advised: nothing better is known.
+        """
         return self._is_sound(case) and not self.may_tear(case)
 
     def spoiled(self, case: CaseView) -> bool:
         """Whether something is known against what the case gives, or is in doubt, that no wait for
-        it mends.
+        it mends. A broken promise is no such thing.
         """
-        return bool(case.changed) or self.drops_read_only(case) or case.path in self._harmful
+        against = set(self.safety(case).rules) - {RACE, "DLP018"}
+        return bool(against) or case.path in self._doubtful
 
     def _is_sound(self, case: CaseView) -> bool:
         """Whether the case may be advised if its result is waited for."""
+        safety = self.safety(case)
         return (
-            case.ready is not None
-            and case.right
+            (safety.is_trusted or (safety.needs_wait and case.right and case.ready is not None))
             and case.owner in ("view", "copy")
-            and not case.breaches
-            and not case.tried_breach
-            and not self.drops_read_only(case)
-            and case.path not in self._harmful
+            and case.path not in self._doubtful
         )
+
+    def best_first(self) -> dict[tuple[Any, ...], list[CaseView]]:
+        """The cases of each pair and array that give right values: the safe ones first, then those
+        whose values nobody could check, then unsafe ones; each by what they cost.
+        """
+        ranked = [
+            (rank, case)
+            for case in self.cases
+            if (rank := self.safety(case).rank) is not None and case.ready is not None
+        ]
+        ranked.sort(key=lambda one: (one[0], one[1].cost_ns))
+        return by((case for _, case in ranked), lambda case: case.array)
+
+    def round_trips(self) -> list[tuple[list[CaseView], list[CaseView]]]:
+        """For each array of two frameworks that was converted in both directions: the paths there
+        and back, each :meth:`best_first`. *There* is the slower direction, and the trips whose
+        directions differ most come first.
+        """
+        best = self.best_first()
+        trips = []
+        for (producer, consumer, *spec), paths in best.items():
+            back = best.get((consumer, producer, *spec))
+            if producer < consumer and back and min(paths[0].cost_ns, back[0].cost_ns) > 0:
+                fast, slow = sorted((paths, back), key=lambda one: one[0].cost_ns)
+                trips.append((slow, fast))
+        return sorted(trips, key=lambda trip: -trip[0][0].cost_ns / trip[1][0].cost_ns)
 
     def may_tear(self, case: CaseView) -> bool:
         """Whether it copies as what was seen torn does: that this one was whole proves nothing.
@@ -109,7 +198,7 @@ class Cases:
         and where such a call was seen torn none of the pair is. What is a view here may be such a
         copy where the source begins elsewhere.
         """
-        if case.path in self._seen_torn:
+        if RACE in self._faults.get(case.path, {}):
             return True
         if not self._torn or (case.owner == "view" and not case.copies_elsewhere):
             return False
@@ -135,7 +224,7 @@ class Cases:
 
     def waiting_helps(self, case: CaseView) -> bool:
         """Whether nothing is known against the case but that it may be torn."""
-        return self.may_tear(case) and case.path not in self._harmful
+        return self.safety(case).needs_wait and case.path not in self._doubtful
 
     def copies(self, case: CaseView) -> bool:
         """Whether it is known to copy wherever the source begins, and nobody asks it not to."""
@@ -222,8 +311,22 @@ def serves(other: CaseView, case: CaseView) -> bool:
     return other.owner == "view" or case.owner == "copy"
 
 
-def survey(results: Iterable[Result]) -> Cases:
-    return Cases(_tried([CaseView(index, result) for index, result in enumerate(results)]))
+def by_environment(
+    results: Iterable[Result], findings: Iterable[FindingRecord] = ()
+) -> dict[str, Cases]:
+    """The cases of each environment; one without a name where there is one only.
+
+    With the session's ``findings``, each of their errors makes a path unsafe. Steps of inference
+    are no conversions: they are left out.
+    """
+    known = (
+        CaseView(index, result)
+        for index, result in enumerate(results)
+        if result.case.protocol != Protocol.STEP
+    )
+    findings = tuple(findings)
+    separate = by(known, lambda case: case.result.environment or "")
+    return {name: Cases(_tried(cases), findings) for name, cases in separate.items()}
 
 
 def _tried(cases: Sequence[CaseView]) -> tuple[CaseView, ...]:
@@ -234,20 +337,6 @@ def _tried(cases: Sequence[CaseView]) -> tuple[CaseView, ...]:
         replace(case, tried=case.result.alignment or seen.get(case.path)) if seen else case
         for case in cases
     )
-
-
-def surveys(results: Iterable[Result]) -> dict[str, Cases]:
-    """The cases of each environment; one without a name where there is one only.
-
-    Rules are about conversions: steps of inference are no cases of theirs.
-    """
-    known = (
-        CaseView(index, result)
-        for index, result in enumerate(results)
-        if result.case.protocol != Protocol.STEP
-    )
-    apart = by(known, lambda case: case.result.environment or "")
-    return {name: Cases(_tried(cases)) for name, cases in apart.items()}
 
 
 def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[Thing]]:

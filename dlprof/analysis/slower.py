@@ -1,8 +1,9 @@
-"""Is one time clearly longer than another? A rule asks here, and nowhere else."""
+"""The one definition of *slower*: is one time longer than another, and no noise?"""
 
 from __future__ import annotations
 
 import statistics
+from dataclasses import dataclass
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import CaseView
@@ -10,34 +11,62 @@ from dlprof.analysis.quantity import repeated
 from dlprof.session.model import TimeMeasure
 
 
-def clearly_longer(
-    longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
-) -> bool:
-    """Whether ``longer`` takes ``ratio`` times as long and ``gap_ns`` more, and that is no noise.
+@dataclass(frozen=True)
+class Margin:
+    """By how much one time must exceed another, to be called longer."""
 
-    Its interval must lie above that of ``shorter``, or it must take ``ratio`` times as long in
-    every process that measured both; and its fastest sample must lie above by
-    :data:`thresholds.LEAST_RATIO`. Without intervals, the ratio must be that of
-    :data:`thresholds.UNREPEATED_RATIO`, and its fastest sample must bear it out: the median of one
-    process is no better than the luck of that process. Where processes fall into modes no one
-    number stands for them: then the fastest mode of ``longer`` is taken, and the slowest of
-    ``shorter``.
+    ratio: float
+    gap_ns: float = 0.0
+    single_ratio: float = 2.0
+    """Where there is no interval, since there is one process only."""
+    process_ratio: float = 2.0
+    """Where the intervals touch: asked of every process that measured both."""
+    fastest_ratio: float = 0.0
+    """Of the fastest sample of the longer time: other programs only ever add time."""
+
+
+NOT_EQUAL = Margin(ratio=1.05)
+"""What a table calls slower: more than 5 % apart, and no noise."""
+
+
+def is_slower(longer: TimeMeasure | None, shorter: TimeMeasure | None, by: Margin) -> bool:
+    """Whether ``longer`` takes longer by a margin, and that is no noise.
+
+    Its interval must lie above that of ``shorter``, or it must take ``process_ratio`` times as long
+    in every process that measured both. Without intervals it must take ``single_ratio`` times as
+    long: the median of one process is no better than the luck of that process. Where processes
+    fall into modes no one number stands for them: then the fastest mode of ``longer`` is taken, and
+    the slowest of ``shorter``.
     """
     if longer is None or shorter is None or shorter.median_ns <= 0:
         return False
-    if longer.median_ns - shorter.median_ns < gap_ns:
+    if longer.median_ns - shorter.median_ns < by.gap_ns:
         return False
-    if longer.min_ns < thresholds.LEAST_RATIO * shorter.median_ns:
+    if longer.min_ns < by.fastest_ratio * shorter.median_ns:
         return False
     long, short = interval(longer), interval(shorter)
-    low, high = longer.modes_ns[0], shorter.modes_ns[1]
+    low, high, ratio = longer.modes_ns[0], shorter.modes_ns[1], by.ratio
     if long is None or short is None:
-        ratio, low = max(ratio, thresholds.UNREPEATED_RATIO), min(low, longer.min_ns)
-    elif _longer_in_every_process(longer, shorter, ratio):
+        ratio = max(ratio, by.single_ratio)
+        if by.fastest_ratio:
+            low = min(low, longer.min_ns)
+    elif _longer_in_every_process(longer, shorter, max(ratio, by.process_ratio)):
         return longer.median_ns >= ratio * shorter.median_ns
     elif long[0] <= short[1]:
         return False
-    return low >= ratio * high and low - high >= gap_ns
+    return low >= ratio * high and low - high >= by.gap_ns
+
+
+def clearly_longer(
+    longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
+) -> bool:
+    """What a rule calls longer: ``ratio`` times as long and ``gap_ns`` more, which its fastest
+    sample bears out.
+    """
+    margin = Margin(
+        ratio, gap_ns, thresholds.UNREPEATED_RATIO, ratio, fastest_ratio=thresholds.LEAST_RATIO
+    )
+    return is_slower(longer, shorter, margin)
 
 
 def longer_by_itself(

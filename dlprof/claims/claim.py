@@ -10,11 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dlprof.analysis.case_view import CaseView, mapping, number, waits
+from dlprof.analysis.case_view import CaseView, waits
+from dlprof.analysis.cases import by_environment
 from dlprof.analysis.quantity import plain_time
-from dlprof.reports.faults import suspected
-from dlprof.reports.result_row import rows_of
-from dlprof.reports.row import Row
+from dlprof.analysis.safety import Safety
+from dlprof.rules import RULES
 from dlprof.session.model import FindingRecord, Result, Session, Verdict
 from dlprof.text.clean import clean, first_line
 
@@ -68,10 +68,13 @@ def do_not_wait(session: Session) -> Judged:
 
 
 def are_safe(session: Session) -> Judged:
-    """Every way keeps shape, dtype and values, does as documented, and no finding is an error."""
-    rows = suspected(rows_of(session.results), session.findings)
-    safe = {id(result): row for result, row in zip(session.results, rows, strict=True)}
-    return _judge(session, lambda result: _unsafe(safe[id(result)]))
+    """Nothing speaks against any way, and all that could was looked at."""
+    safeties = {
+        id(case.result): cases.safety(case)
+        for cases in by_environment(session.results, session.findings).values()
+        for case in cases.cases
+    }
+    return _judge(session, lambda result: _unsafe(result, safeties.get(id(result))))
 
 
 def without_findings(
@@ -134,40 +137,31 @@ def _waits(result: Result) -> str | None:
         return None
     if found is None or word is None:
         return f"not known whether it waits: {_reason(found)}"
-    loaded = mapping(found.evidence.get("loaded"))
-    host_ns, queued_ns = number(loaded.get("host_ns")), number(loaded.get("queued_ns"))
-    if host_ns is None or queued_ns is None:
+    loaded = found.evidence.loaded
+    if loaded is None or loaded.host_ns is None or loaded.queued_ns is None:
         return word
+    host_ns, queued_ns = loaded.host_ns, loaded.queued_ns
     times = f"takes {plain_time(host_ns)} behind {plain_time(queued_ns)} of queued work"
     return f"{word}: {times}"
 
 
-def _unsafe(row: Row) -> str | None:
-    if row.status != "ok":
-        return f"{row.status}: {first_line(row.why_not)}"
-    if row.changed:
-        return f"does not keep {', '.join(row.changed)}"
-    if row.promise_broken:
-        is_ = {
-            row.promise: "view where it begins elsewhere",
-            "varies": f"{'view' if row.promise == 'copy' else 'copy'} in some processes",
-        }.get(row.owner, row.owner)
-        return f"documented as a {row.promise}, and is a {is_}"
-    if row.suspect:
-        return "a finding says that it is wrong or unsafe"
-    unknown = _unknown(row)
-    return f"not known whether {unknown}" if unknown else None
+def _unsafe(result: Result, safety: Safety | None) -> str | None:
+    if safety is None:
+        return "no conversion: nothing says whether it is safe"
+    if safety.is_safe:
+        return None
+    if result.status != "ok":
+        return safety.unknown
+    if safety.level == "unsafe":
+        return f"unsafe: {', '.join(map(_rule_text, safety.reasons))}"
+    what = "its values survive" if safety.level == "unchecked" else "it is safe"
+    return f"not known whether {what}: {safety.unknown}"
 
 
-def _unknown(row: Row) -> str:
-    """What nobody knows of a path, without which it cannot be called safe."""
-    if row.unseen:
-        return "it is safe: nothing of the result could be looked at"
-    if row.unchecked:
-        return f"its values survive: {row.unchecked}"
-    if row.unlooked:
-        return f"it is safe: {row.unlooked}"
-    return "" if row.ready is not None else "it is safe: it has no time"
+def _rule_text(reason: str) -> str:
+    """``DLP018 promise-broken``; with a question mark for what another path was seen to break."""
+    names = {rule.id: rule.name for rule in RULES}
+    return f"{reason} {names.get(reason.rstrip('?'), '')}".strip()
 
 
 def _named(finding: FindingRecord | None) -> str | None:
@@ -175,4 +169,4 @@ def _named(finding: FindingRecord | None) -> str | None:
 
 
 def _reason(verdict: Verdict[Any] | None) -> str:
-    return "it was not measured" if verdict is None else first_line(verdict.evidence.get("reason"))
+    return "it was not measured" if verdict is None else first_line(verdict.evidence.reason)

@@ -8,8 +8,10 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
+from dlprof.analysis.cases import by_environment
 from dlprof.errors import Unmeasured, Unsaved, UsageError
 from dlprof.measuring import resuming
 from dlprof.measuring.resuming import resume as resume  # noqa: PLC0414
@@ -194,9 +196,6 @@ class Measurement:
         settings = self.request.settings
         if not settings.round_trips or self._trips or out_of_time:
             return
-        from dlprof.reports import round_trip
-        from dlprof.reports.faults import suspected
-        from dlprof.reports.result_row import rows_of
         from dlprof.runner import (
             trips,  # few runs ask for trips, and every command imports this module
         )
@@ -205,12 +204,12 @@ class Measurement:
             findings = judge(self.header(), self.results, len(self.cases))
         except UsageError:
             return  # the last judgement says why
-        # What is behind them was measured before, and can no longer be.
-        rows = suspected(rows_of(self.results()), findings)[: len(self.cases)]
-        places = {id(row): index for index, row in enumerate(rows)}
+        # Results behind the planned cases were measured earlier, and cannot be measured now.
+        results = islice(self.results(), len(self.cases))
         ends = [
-            ([places[id(row)] for row in there], [places[id(row)] for row in back])
-            for there, back in round_trip.candidates(rows)
+            ([case.index for case in there], [case.index for case in back])
+            for cases in by_environment(results, findings).values()
+            for there, back in cases.round_trips()
         ]
         attempts = trips.attempts(ends)
         try:

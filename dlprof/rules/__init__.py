@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.cases import surveys
+from dlprof.analysis.cases import by_environment
 from dlprof.rules import (
     copying,
     correctness,
@@ -57,7 +57,7 @@ def findings(
     Environments are judged apart: nothing is compared with, or advised from, another one.
     ``own_thresholds`` stand for those of :mod:`dlprof.analysis.thresholds` of the same names.
     """
-    seen = surveys(results)
+    seen = by_environment(results)
     with thresholds.replaced(own_thresholds or {}):
         return worst_first(
             found.inside(name)

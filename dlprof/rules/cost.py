@@ -106,7 +106,7 @@ def asymmetric(survey: Cases) -> Iterator[Claim]:
         for (pair, spec), case in best.items()
         if (back := best.get((pair[::-1], spec))) is not None
         and pair[0] != pair[1]
-        and survey.safe(back)
+        and survey.is_safe(back)
         and not back.kept
         and all(_least_ns(one) >= case.modes_ns[0] for one in _right_ones(survey, case))
         and longer_by_itself(
@@ -123,7 +123,7 @@ def asymmetric(survey: Cases) -> Iterator[Claim]:
             f" {words.time(back)} ({_kind(back)}){words.longer_text(case, back, '')}"
             f"{words.where(case, cases)}",
             compared(("there", case), ("back", back)),
-            f"Fastest there: {words.code(case)}{'' if survey.safe(case) else UNSAFE};"
+            f"Fastest there: {words.code(case)}{'' if survey.is_safe(case) else UNSAFE};"
             f" back: {words.code(back)}.",
             against=back,
         )

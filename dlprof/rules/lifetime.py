@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
+from dlprof.analysis.ending import is_dangling
 from dlprof.analysis.quantity import size_text
 from dlprof.rules import observations, words
 from dlprof.rules.rule import Claim, Rule
 from dlprof.rules.words import Advise, for_each_producer
 from dlprof.session.evidence import Lifetime
-
-DIED_OF_READING = re.compile(r"killed by SIG(SEGV|BUS|ABRT|TRAP|ILL|FPE)\b")
-"""Signals that bad memory raises; others come from outside."""
 
 
 def memory_retained(survey: Cases) -> Iterator[Claim]:
@@ -126,15 +123,6 @@ def _all_lose(survey: Cases, case: CaseView) -> str:
     if alone or case not in views or not all(map(is_dangling, views)):
         return ""
     return f"; so it is with every measured view{survey.of_such(case)} from {case.pair_text}"
-
-
-def is_dangling(case: CaseView) -> bool:
-    """A change was seen, or the process died of a signal that bad memory raises."""
-    if _verdict(case) != "dangling":
-        return False
-    evidence = _evidence(case)
-    died = DIED_OF_READING.match(evidence.reason or "") is not None
-    return evidence.changed_after_drop is True or died
 
 
 def _verdict(case: CaseView) -> str | None:

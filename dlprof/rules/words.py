@@ -158,7 +158,7 @@ def none_instead(survey: Cases, case: CaseView, what: str) -> str:
     asked for a copy needs one. ``what`` is what it would have to do, such as ``keeps it``.
     """
     right = [one for one in survey.arrays[case.array] if one.right]
-    safe = [one for one in right if survey.safe(one)]
+    safe = [one for one in right if survey.is_safe(one)]
     if not safe:
         return f"No measured path {'that is safe ' if right else ''}{what}."
     none = f"No measured path of its kind {what}"

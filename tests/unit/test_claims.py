@@ -131,8 +131,8 @@ def test_what_is_right_as_documented_and_looked_at_is_safe():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"values": verdict("wrong", changed={"dtype": ["int64", "int32"]})}, "does not keep int64 to int32"),
-        ({"case": COPYING}, "documented as a copy, and is a view"),
+        ({"values": verdict("wrong", changed={"dtype": ["int64", "int32"]})}, "unsafe: DLP007 dtype-changed"),
+        ({"case": COPYING}, "unsafe: DLP018 promise-broken"),
         ({"lifetime": None}, "not known whether it is safe: nothing looked for races or lost memory"),
         ({"status": "invalid", "reason": "throttled"}, "invalid: throttled"),
         ({"ready": None}, "not known whether it is safe: it has no time"),
@@ -151,7 +151,7 @@ def test_what_is_not_safe_says_why(changes, words):
 
 def test_an_error_makes_its_way_unsafe():
     session = make_session(path("f(x)", lifetime=SAFE), findings=[finding(0, severity="error")])
-    assert said(are_safe(session)) == {"f(x)": "a finding says that it is wrong or unsafe"}
+    assert said(are_safe(session)) == {"f(x)": "unsafe: DLP012 slow-path"}
 
 
 @pytest.mark.parametrize(

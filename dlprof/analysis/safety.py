@@ -1,0 +1,154 @@
+"""The one definition of *safe*: what may be said of a path, and why no more than that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.ending import ending, is_dangling
+from dlprof.text.clean import first_line
+
+Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
+
+RACE = "DLP020"
+"""The rule on copies that a write right after the call tears."""
+READ_ONLY_LOST = "DLP009"
+WRONG_OR_GONE = frozenset(("DLP007", "DLP008", "DLP011", "DLP016"))
+"""Rules that say of a path that its values are wrong, do not last, or never arrive."""
+
+
+@dataclass(frozen=True)
+class Safety:
+    """What may be said of a case. What was seen at one shape of a path holds for all its shapes.
+
+    ========== =====================================================================
+    safe       nothing speaks against it, and all was looked at that could
+    right      nothing speaks against it, but ``unknown`` says what was not looked at
+    unchecked  nothing speaks against it, but ``unknown`` says why values are not known
+    unsafe     ``rules`` speak against it, or it is ``suspected``
+    unmeasured ``unknown`` says why there is no time, or nothing to look at
+    ========== =====================================================================
+    """
+
+    level: Level
+    rules: tuple[str, ...] = ()
+    """Rules that something was found of, such as ``DLP018``."""
+    suspected: tuple[str, ...] = ()
+    """Rules that another path of the consumer breaks: this path may break them too."""
+    unknown: str = ""
+    """What is not known, in a few words."""
+    conditions: tuple[str, ...] = ()
+    """Rules that say on which condition it is safe: DLP009, if nobody writes to the result."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """All that speaks against *safe*: rules, suspected rules with a ``?``, and words."""
+        words = (self.unknown,) if self.unknown else ()
+        return (*self.rules, *(f"{rule}?" for rule in self.suspected), *words)
+
+    @property
+    def is_safe(self) -> bool:
+        return self.level == "safe"
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether its values were seen to be right, and nothing speaks against it."""
+        return self.level in ("safe", "right")
+
+    @property
+    def needs_wait(self) -> bool:
+        """Whether it is unsafe only until the result was waited for: a write may tear the copy."""
+        against = {*self.rules, *self.suspected}
+        return self.level == "unsafe" and against == {RACE}
+
+    @property
+    def rank(self) -> int | None:
+        """The order in which paths are taken: trusted, unchecked, then unsafe ones whose values
+        are right all the same. None for a path that gives no right values.
+        """
+        if self.level == "unmeasured" or WRONG_OR_GONE & set(self.rules):
+            return None
+        return {"unchecked": 1, "unsafe": 2}.get(self.level, 0)
+
+
+def faults(case: CaseView) -> Iterator[str]:
+    """The rules that what was measured of the case itself breaks, other cases left aside."""
+    if case.is_wrong:
+        yield from _wrong(set(case.changed.kinds))
+    if case.order == "unordered":
+        yield "DLP003"
+    lifetime = case.result.lifetime.verdict if case.result.lifetime else None
+    if lifetime == "retained":
+        yield "DLP010"
+    if lifetime == "dangling":
+        yield "DLP011" if is_dangling(case) else "DLP016"
+    end = ending(case)
+    if end is not None and end.is_sure:
+        yield "DLP016"
+    if case.breaches or case.tried_breach:
+        yield "DLP018"
+    if case.torn:
+        yield RACE
+
+
+def _wrong(kinds: set[str]) -> Iterator[str]:
+    if "dtype" in kinds:
+        yield "DLP007"
+    # Values that a narrower dtype cannot hold are the dtype's fault.
+    if "dtype" not in kinds or kinds - {"dtype", "values"}:
+        yield "DLP008"
+
+
+def unmeasured(case: CaseView) -> str:
+    """Why nothing can be said of the case, in words; empty where something can."""
+    result = case.result
+    if result.status != "ok":
+        return f"{result.status}: {first_line(result.reason)}" if result.reason else result.status
+    if case.ready is None:
+        return next((first_line(one) for one in result.notes), "it has no time")
+    if _is_blank(case):
+        return "nothing of the result could be looked at"
+    return ""
+
+
+def _is_blank(case: CaseView) -> bool:
+    looks = case.result.ownership, case.result.values
+    return all(look is None or look.verdict == "unknown" for look in looks)
+
+
+def unchecked(case: CaseView) -> str:
+    """Why nobody knows whether the values survived, in words; empty where that is known."""
+    values = case.result.values
+    if values is None:
+        return _failure(case, "values") or "nothing looked at its values"
+    if values.verdict != "unknown":
+        return ""
+    return first_line(values.evidence.reason) if values.evidence.reason else "no reason was given"
+
+
+def _failure(case: CaseView, instrument: str) -> str:
+    """Why an instrument failed, from the notes; empty where it did not."""
+    notes = (note.partition(": ") for note in case.result.notes)
+    return next((first_line(reason) for name, _, reason in notes if name == instrument), "")
+
+
+def not_looked_at(case: CaseView) -> str:
+    """What of the diagnosis is missing, in words; empty where nothing is."""
+    result = case.result
+    if result.lifetime is None:
+        if result.ordering is None and result.early_write is None and result.peak_memory is None:
+            return "nothing looked for races or lost memory"
+        return "whether it outlives its source could not be seen"
+    for verdict, question in (
+        (result.lifetime, "whether it outlives its source"),
+        (result.ordering, "whether it waits for queued work"),
+        (result.early_write if case.owner == "copy" else None, "whether a write tears the copy"),
+    ):
+        if verdict is not None and not verdict.is_known:
+            reason = verdict.evidence.reason
+            return f"{question} is not known" + (f": {first_line(reason)}" if reason else "")
+    if case.owner in (None, "unknown"):
+        return "whether it is a view or a copy is not known"
+    return ""

@@ -1,0 +1,113 @@
+"""What may be said of a path: safe, right, unchecked, unsafe, or unmeasured."""
+
+from __future__ import annotations
+
+import pytest
+from rule_builders import path, spread, verdict
+
+from dlprof.analysis.cases import by_environment
+from dlprof.session.model import FindingRecord
+
+pytestmark = pytest.mark.unit
+
+LOOKED = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
+UNKNOWN = verdict("unknown", reason="it has no address")
+DIED = verdict("unknown", reason="killed by SIGSEGV during early_write", worker="crashed")
+
+
+def cases_of(*results, findings=()):
+    (cases,) = by_environment(results, findings).values()
+    return cases
+
+
+def safety(result, *others, findings=()):
+    cases = cases_of(result, *others, findings=findings)
+    return cases.safety(cases.cases[0])
+
+
+def test_a_path_that_everything_was_looked_at_of_is_safe():
+    assert safety(path("f(x)", **LOOKED)).is_safe
+
+
+@pytest.mark.parametrize(
+    ("changes", "level", "rules"),
+    [
+        ({"lifetime": None, "early_write": None}, "right", ()),
+        ({"lifetime": UNKNOWN}, "right", ()),
+        ({"ordering": UNKNOWN}, "right", ()),
+        ({"owner": "copy", "early_write": None}, "right", ()),
+        ({"owner": "copy", "early_write": UNKNOWN}, "right", ()),
+        ({"early_write": verdict("unknown", moot=True)}, "safe", ()),
+        ({"owner": UNKNOWN}, "right", ()),
+        ({"values": UNKNOWN}, "unchecked", ()),
+        ({"values": UNKNOWN, "owner": UNKNOWN}, "unmeasured", ()),
+        ({"ready": None}, "unmeasured", ()),
+        ({"status": "unsupported", "reason": "TypeError"}, "unmeasured", ()),
+        ({"status": "crashed", "reason": "killed by SIGSEGV during convert"}, "unmeasured", ("DLP016",)),
+        ({"values": verdict("wrong", changed={"dtype": ["int64", "int32"]})}, "unsafe", ("DLP007",)),
+        ({"values": verdict("wrong", changed={"shape": [[2], [1]]})}, "unsafe", ("DLP008",)),
+        ({"values": verdict("wrong")}, "unsafe", ("DLP008",)),
+        ({"ordering": verdict("unordered")}, "unsafe", ("DLP003",)),
+        ({"lifetime": verdict("retained")}, "unsafe", ("DLP010",)),
+        ({"lifetime": verdict("dangling", changed_after_drop=True)}, "unsafe", ("DLP011",)),
+        ({"early_write": DIED}, "unsafe", ("DLP016",)),
+        ({"case": {"promise": "copy"}}, "unsafe", ("DLP018",)),
+        ({"owner": "copy", "case": {"promise": "view"}}, "unsafe", ("DLP018",)),
+        ({"owner": "copy", "early_write": verdict("unsafe")}, "unsafe", ("DLP020",)),
+    ],
+)  # fmt: skip
+def test_a_path_is_called_no_more_than_what_was_seen(changes, level, rules):
+    found = safety(path("f(x)", **{"host": spread(1000.0), **LOOKED, **changes}))
+    assert (found.level, found.rules) == (level, rules)
+    assert found.is_safe or found.reasons
+
+
+def test_what_was_seen_at_one_shape_holds_for_the_path():
+    torn = path("f(x)", owner="copy", case={"shape": (2, 2)}, early_write=verdict("unsafe"))
+    assert safety(path("f(x)", owner="copy", **LOOKED), torn).rules == ("DLP020",)
+    undiagnosed = path("f(x)", case={"shape": (2, 2)})
+    assert safety(undiagnosed, path("f(x)", **LOOKED)).is_safe
+
+
+def test_a_copy_into_a_framework_that_tears_others_is_suspected():
+    torn = path("g(x)", owner="copy", host=spread(10.0), early_write=verdict("unsafe"))
+    copy, view = (
+        path("f(x)", owner=owner, host=spread(10.0), **LOOKED) for owner in ("copy", "view")
+    )
+    assert safety(copy, torn).reasons == ("DLP020?",)
+    assert safety(copy, torn).needs_wait
+    assert safety(view, torn).is_safe
+
+
+def test_an_error_that_a_session_holds_makes_a_path_unsafe():
+    finding = FindingRecord(rule="DLP099", name="new", severity="error", results=[0], summary="")
+    assert safety(path("f(x)", **LOOKED), findings=[finding]).rules == ("DLP099",)
+
+
+def test_a_lost_read_only_flag_that_no_view_keeps_is_a_condition():
+    writable = verdict("ok", writable={"source": False, "result": True})
+    kept = verdict("ok", writable={"source": False, "result": False})
+    losing = path("f(x)", values=writable, **LOOKED)
+    assert safety(losing).is_safe
+    assert safety(losing).conditions == ("DLP009",)
+    assert safety(losing, path("g(x)", values=kept, **LOOKED)).rules == ("DLP009",)
+
+
+def test_the_cheapest_safe_path_comes_first_then_unchecked_then_unsafe_ones():
+    cases = cases_of(
+        path("wrong(x)", ready=1000.0, values=verdict("wrong", changed={"shape": [[2], [1]]})),
+        path("unsafe(x)", ready=2000.0, case={"promise": "copy"}),
+        path("unchecked(x)", ready=3000.0, values=UNKNOWN),
+        path("slow(x)", ready=9000.0),
+        path("fast(x)", ready=5000.0, **LOOKED),
+    )
+    (ranked,) = cases.best_first().values()
+    codes = ["fast(x)", "slow(x)", "unchecked(x)", "unsafe(x)"]
+    assert [case.code for case in ranked] == codes
+
+
+def test_a_round_trip_begins_with_its_slower_direction():
+    there = path("f(x)", ready=1000.0)
+    back = path("g(x)", ready=5000.0, case={"producer": "numpy", "consumer": "torch"})
+    ((slow, fast),) = cases_of(there, back).round_trips()
+    assert (slow[0].code, fast[0].code) == ("g(x)", "f(x)")
