@@ -16,6 +16,8 @@ from enum import Enum
 from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
+Verdict = Literal["passed", "failed", "error", "skipped"]
+"""Of a check: ``error`` came to no answer, and must not pass for that; ``skipped`` may."""
 Tone = Literal["", "view", "copy", "bad", "dim", "better", "worse"]
 """What a cell is about; a renderer may give it a color, and never says anything by color alone."""
 
@@ -109,6 +111,21 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Check:
+    """One question that continuous integration sees answered: a test case of JUnit.
+
+    ``kind`` is the word or the rule by which it did not pass, ``said`` one line, ``text`` more.
+    """
+
+    suite: str
+    name: str
+    outcome: Verdict = "passed"
+    kind: str = ""
+    said: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Facts:
     """Names with their values: an environment, a method."""
 
@@ -160,6 +177,7 @@ class Document:
     sections: tuple[Section, ...] = field(default=())
     commands: tuple[str, ...] = ()
     """What leads on."""
+    checks: tuple[Check, ...] = ()
 
     def shown(self, level: Level) -> Iterator[Section]:
         """The sections of the first screen, or all."""

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from dlprof.plan.axes import shape_text
 from dlprof.probes.base import DTYPES
 from dlprof.reports.measures import MEASURES, Found, Measure
+from dlprof.session.environment import typed
 from dlprof.session.environments import environment_of
-from dlprof.session.evidence import Maybe
-from dlprof.session.evidence import Record as Part
 from dlprof.session.model import FindingRecord, Header, Result, Session
 from dlprof.text.clean import clean
 
@@ -95,29 +94,16 @@ def records(header: Header, results: Iterable[Result]) -> Iterator[Record]:
             yield case | _measure(measure, measure.of(result))
 
 
-class _Gpu(Part):
-    name: Maybe[str] = None
-
-
-class _Environment(Part):
-    python: Maybe[str] = None
-    cpu: Maybe[str] = None
-    gpus: Maybe[tuple[_Gpu, ...]] = None
-    packages: Maybe[dict[str, str]] = None
-
-
 def _run(header: Header, result: Result) -> Record:
     """What is the same for all results of an environment; the first tells what others do not."""
-    found = _Environment.model_validate({**header.environment, **environment_of(header, result)})
-    packages = [f"{name} {version}" for name, version in (found.packages or {}).items()]
-    gpus = [gpu.name for gpu in found.gpus or () if gpu.name]
+    found = typed({**header.environment, **environment_of(header, result)})
     return {
         "created": _text(header.created),
         "complete": header.complete,
         "python": _text(found.python),
         "cpu": _text(found.cpu),
-        "gpu": _text("; ".join(gpus)) if gpus else None,
-        "packages": _text("; ".join(packages)),
+        "gpu": _text("; ".join(found.gpu_names)) if found.gpu_names else None,
+        "packages": _text("; ".join(found.versions)),
     }
 
 
