@@ -1,11 +1,11 @@
 """CUDA for instruments: streams, events, a spin kernel, and memory by address.
 
-A thin layer over ``cuda-core`` (1.x; ``cuda.core.experimental`` before 0.5) and, for what it lacks
-or renamed between versions, ``cuda.bindings.driver``. It works in the device's primary context,
-which is the one that frameworks use. Streams are plain handles (int), as frameworks give them:
-0 and 1 are the legacy default stream, 2 is the per-thread default stream.
+A thin layer over ``cuda-core`` (1.x; ``cuda.core.experimental`` before 0.5), and over
+``cuda.bindings.driver`` for names that changed between its versions. It works in the device's
+primary context, as frameworks do. Streams are plain handles (int): 0 and 1 are the legacy default
+stream, 2 is the per-thread default stream.
 
-Nothing but the standard library is imported before :func:`open_gpu` is called.
+Only the standard library is imported before :func:`open_gpu` is called.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ PER_THREAD_STREAM = 2
 
 LONGEST_SPIN_NS = 2_000_000_000
 
-# What the host is given to queue a copy and two events before the device gets to them.
+# For the host to queue a copy and two events before the device gets to them.
 _HEAD_START_NS = 200_000
 _COPIES = 9
 _SPEED_UP_NS = 200_000_000
 
-# An iteration takes many clocks and a clock is no shorter than 0.4 ns, so as many iterations as
-# there are nanoseconds never cut a spin short, and end it where the timer stands still.
+# An iteration takes many clocks of 0.4 ns or more. So one iteration per nanosecond never cuts a
+# spin short, and ends it if the timer stands still.
 _SPIN_SOURCE = r"""
 extern "C" __global__ void spin(unsigned long long duration_ns)
 {
@@ -53,7 +53,7 @@ class CudaError(Exception):
 
 @dataclass(frozen=True)
 class GpuProperties:
-    """What a device says of itself; ``driver_version`` is the CUDA version that it supports."""
+    """What a device says of itself; ``driver_version`` is the CUDA version it supports."""
 
     name: str
     compute_capability: str
@@ -64,7 +64,7 @@ class GpuProperties:
 
 
 class Gpu(Protocol):
-    """What instruments need of a device; also implemented by the tests' simulated device.
+    """What instruments need of a device. The tests' simulated device has it, too.
 
     Calls that take a ``stream`` only queue work on it. All times are in ns.
     """
@@ -234,7 +234,7 @@ class CudaGpu:
             self.free(destination)
 
     def _speed_up(self, destination: int, source: int, size_bytes: int) -> None:
-        """Keep the device busy until its clocks are those of work, once: at rest they are low."""
+        """Keep the device busy once until its clocks are high: at rest they are low."""
         if self._is_fast:
             return
         end_ns = time.perf_counter_ns() + _SPEED_UP_NS
@@ -305,18 +305,17 @@ def _opened(ordinal: int) -> CudaGpu | CudaUnavailable:
         return CudaUnavailable(f"there is no CUDA device {ordinal}: the driver counts {devices}")
     try:
         return CudaGpu(ordinal)
-    except ImportError:
-        return CudaUnavailable("cuda-core is not installed: pip install cuda-core")
+    except ImportError as error:
+        return CudaUnavailable(_missing(error, driver_version() // 1000))
     except Exception as error:  # noqa: BLE001 - cuda-core, its bindings and NVRTC have their own
         words = " ".join(str(error).split()) or type(error).__name__
         return CudaUnavailable(f"cuda-core cannot use CUDA device {ordinal}: {words}")
 
 
 def driver_devices() -> int | str:
-    """Count CUDA devices by the driver alone; the reason in words where there is none.
+    """The number of CUDA devices by the driver alone, or the reason why there is none.
 
-    Starts the driver in this process: a child made by ``fork`` without ``exec`` cannot use CUDA
-    afterwards.
+    Starts the driver in this process: a child by ``fork`` without ``exec`` cannot use CUDA then.
     """
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -328,6 +327,26 @@ def driver_devices() -> int | str:
     if status:
         return f"the CUDA driver does not start: {_error_string(driver, status)}"
     return count.value or "the CUDA driver finds no device"
+
+
+def driver_version() -> int:
+    """The CUDA version that the driver supports, such as 12080 for 12.8; 0 if it does not say."""
+    version = ctypes.c_int(0)
+    try:
+        ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        return 0
+    return version.value
+
+
+def _missing(error: ImportError, major: int) -> str:
+    """What to install: the bare package ``cuda-core`` comes without bindings."""
+    extra = "cu12" if 0 < major < 13 else "cu13"  # noqa: PLR2004 - versions of CUDA
+    missing = (error.name or "").partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and missing in ("", "cuda"):
+        return f'cuda-core is not installed with its bindings: pip install "cuda-core[{extra}]"'
+    words = " ".join(str(error).split())
+    return f'cuda-core cannot be imported: {words}: pip install "cuda-core[{extra}]"'
 
 
 def _cuda_core() -> Any:

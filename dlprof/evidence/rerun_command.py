@@ -11,7 +11,7 @@ from typing import TypeGuard
 from dlprof.analysis.case_view import CaseView, mapping, seen
 from dlprof.analysis.thresholds import ALIGNED_BYTES
 from dlprof.plan.axes import shape_text
-from dlprof.protocol import own_code
+from dlprof.protocol.statement import OwnCode
 from dlprof.session.model import CaseRecord, Header
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]*")
@@ -35,7 +35,7 @@ def rerun_command(
     probes = session.request.get("probe_files") or []
     if not cases or not _is_texts(probes):
         return None
-    own = [one for one in probes if one.startswith(own_code.PREFIX)]
+    own = [one for one in probes if one.startswith(OwnCode.PREFIX)]
     files = [one for one in probes if one not in own]
     words = _time(own[0], session) if own else _run(_shown(cases, against), session, rule)
     if words is None or not all(map(_is_file, files)) or sum(map(len, words)) > LONGEST:
@@ -104,7 +104,7 @@ def _is_plain(case: CaseRecord) -> bool:
 def _time(reference: str, session: Header) -> list[str] | None:
     """``dlprof time`` with the user's own statement."""
     try:
-        found = own_code.read(reference)
+        found = OwnCode.read(reference)
     except (ValueError, TypeError, LookupError, AttributeError):
         return None
     statement = session.command[-1] if session.command[:1] == ["time"] else ""

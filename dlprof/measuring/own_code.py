@@ -12,8 +12,15 @@ from dlprof.plan.catalog import Catalog
 from dlprof.plan.pairing import Axes
 from dlprof.plan.settings import Settings
 from dlprof.probes.base import ANY_DEVICE
-from dlprof.protocol.own_code import OwnCode, Side
-from dlprof.protocol.statement import FaultyStatement, check_setup, check_source, normal, parse
+from dlprof.protocol.statement import (
+    FaultyStatement,
+    OwnCode,
+    Side,
+    check_setup,
+    check_source,
+    normal,
+    parse,
+)
 from dlprof.runner.interpreter import Outcome, Worker
 
 WHERE = {"start": "the start", "import": "the setup", "statement": "the statement"}

@@ -1,10 +1,10 @@
 """The probe contract: how one framework makes arrays, gives them away and takes them in.
 
-Ways out and in are *source text*, so what is timed, what is printed and what stands in a
-reproducer are the same expression, and the timed loop holds no wrapper call.
+Exports and imports are source text. So one expression is timed, printed and put into a
+reproducer, and the timed loop holds no wrapper call.
 
-This module and all probes run inside the interpreter under test. They import nothing but the
-standard library at module level; frameworks are imported by ``setup`` text or inside methods.
+Probes run inside the interpreter under test. At module level they import the standard library
+alone. Frameworks are imported by ``setup`` text or inside methods.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HOST_MEMORY = ("bytes", "bytearray", "array", "mmap", "pyarrow", "pinned")
 
 
 class Protocol(str, enum.Enum):
-    """How an array is handed over; the words of the session file."""
+    """How an array is handed over. The values stand in the session file."""
 
     DLPACK = "dlpack"
     """An object with ``__dlpack__`` and ``__dlpack_device__``."""
@@ -38,25 +38,33 @@ class Protocol(str, enum.Enum):
     ARRAY_INTERFACE = "array-interface"
     """An object with ``__array_interface__``, ``__array__`` or the buffer protocol."""
     BUFFER = "buffer"
-    """Plain host memory with the buffer protocol: bytes whose shape and dtype the way in says."""
+    """Plain host memory with the buffer protocol. The import says its shape and dtype."""
     NUMPY = "numpy"
     """A host ``numpy.ndarray`` in between."""
     NATIVE = "native"
-    """A framework's own door: the import names the framework whose arrays it takes."""
+    """A framework's own array. The import names the framework whose arrays it takes."""
     STEP = "step"
     """No hand-over: a model runs on the array, see ``dlprof.inference``."""
 
 
+# Short names, so that a table of exports and imports has one entry per line.
+DLPACK = Protocol.DLPACK
+CAPSULE = Protocol.DLPACK_CAPSULE
+CUDA_ARRAY = Protocol.CUDA_ARRAY_INTERFACE
+ARRAY = Protocol.ARRAY_INTERFACE
+BUFFER = Protocol.BUFFER
+NUMPY = Protocol.NUMPY
+NATIVE = Protocol.NATIVE
+
+
 class Unsupported(Exception):
-    """A framework cannot make or convert this; the message is shown to the user as the reason."""
+    """A framework cannot make or convert this. The user sees the message as the reason."""
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """The array to be made.
-
-    ``shape`` in elements (``()`` is a scalar), ``dtype`` an array-API name or one such as
-    ``bfloat16``, ``layout`` one of :data:`LAYOUTS`, ``device`` ``cpu`` or ``cuda``.
+    """The array to make: ``shape`` in elements (``()`` is a scalar), ``dtype`` one of
+    :data:`DTYPES`, ``layout`` one of :data:`LAYOUTS`, ``device`` ``cpu`` or ``cuda``.
     """
 
     shape: tuple[int, ...]
@@ -70,8 +78,12 @@ class ArraySpec:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all elements; 0 for a dtype that is not known."""
+        """Bytes of all elements; 0 for an unknown dtype."""
         return self.elements * DTYPES.get(self.dtype, 0)
+
+    @property
+    def is_integer(self) -> bool:
+        return self.dtype.startswith(("int", "uint"))
 
 
 LAYOUTS: Mapping[str, str] = {
@@ -88,17 +100,18 @@ LAYOUTS: Mapping[str, str] = {
 CONTIGUOUS = ("C", "aligned", "sliced")
 """Layouts that differ in their alignment only."""
 
+WHOLE_LAYOUTS = ("C", "aligned", "F", "sliced", "readonly")
+"""Layouts whose memory has the array's bytes and no others, from the first element on."""
+
 
 def shape_of(elements: int, layout: str) -> tuple[int, ...]:
-    """A shape of about so many elements in which ``layout`` is what it is of larger arrays: column-
-    major order needs two axes, else it is row-major as well. One axis for all others.
+    """A shape of about ``elements`` elements in which ``layout`` keeps its meaning.
+
+    Column-major order needs two axes. All other layouts get one.
     """
     rows = math.isqrt(elements)
     return (rows, elements // rows) if layout == "F" and rows > 1 else (elements,)
 
-
-WHOLE_LAYOUTS = ("C", "aligned", "F", "sliced", "readonly")
-"""Layouts whose memory is as many bytes as the array has, beginning at its first element."""
 
 DTYPES: Mapping[str, int] = {
     "bool": 1,
@@ -119,15 +132,23 @@ DTYPES: Mapping[str, int] = {
     "float8_e4m3fn": 1,
     "float8_e5m2": 1,
 }
-"""Item sizes in bytes of the dtypes dlprof knows."""
+"""Item sizes in bytes of the dtypes that dlprof knows."""
+
+BITS: Mapping[str, str] = {
+    "bfloat16": "uint16",
+    "float8_e4m3fn": "uint8",
+    "float8_e5m2": "uint8",
+}
+"""Dtypes that NumPy lacks (``ml_dtypes`` adds them), with the unsigned integers of their bits."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Values ``index % modulus + offset``: the modulus is odd (but for bool), so that strides that
-    are powers of two show, and the offset sets bits that a narrower dtype cannot hold.
-    ``offset`` is an int for the dtypes of whole numbers. ``times`` is source text that makes these
-    values complex ones whose imaginary part shows when it is lost, swapped or negated.
+    """The values of a source: ``(index % modulus + offset)``, followed by the text ``times``.
+
+    The modulus is odd (except for bool), so that a wrong stride of a power of two shows. The
+    offset sets bits that a narrower dtype cannot hold; it is an int for integer dtypes.
+    ``times`` makes values complex, so that a lost or negated imaginary part shows.
     """
 
     modulus: int
@@ -160,9 +181,9 @@ PATTERNS: Mapping[str, Pattern] = {
 class Export:
     """One way out of a framework.
 
-    ``code`` holds ``{x}`` for the array, and may hold ``{dtype}`` (``float32``) and ``{shape}``
-    (``(3, 4)``) of it. ``devices`` are the devices of the *source array* for
-    which this way exists. ``promise`` is "copy" or "view" where the documentation says so.
+    ``code`` holds ``{x}`` for the array. It may hold ``{dtype}`` (``float32``) and ``{shape}``
+    (``(3, 4)``). ``devices`` are the devices of the source array. ``promise`` is "copy" or "view"
+    if the framework's documentation says so.
     """
 
     name: str
@@ -177,15 +198,8 @@ class Export:
 class Import:
     """One way into a framework.
 
-    ``code`` holds ``{x}`` for what the export gave, and may hold ``{dtype}`` and ``{shape}``.
-    ``devices`` are the devices of the *source
-    array* for which this way exists (a host round trip into CuPy has ``cuda`` here although it
-    takes a host array in). ``producers`` limits a ``native`` door to the frameworks it knows.
-    ``setup`` is extra source text this way needs. ``result_device`` says where the result is, if
-    that is not the source's device although the framework can own arrays there.
-    ``returns_array`` is false where nothing remains after the call that could be looked at, as
-    with a kernel's argument. ``layouts`` are those of :data:`LAYOUTS` that it is made for:
-    of others it would make something wrong without a word. Empty means all.
+    ``code``, ``devices`` and ``promise`` are as in :class:`Export`; ``{x}`` is what the export
+    gave. ``devices`` are those of the source array: a host round trip into CuPy has ``cuda``.
     """
 
     name: str
@@ -195,19 +209,24 @@ class Import:
     promise: str | None = None
     note: str = ""
     producers: tuple[str, ...] = ()
+    """Names of the probes whose arrays it takes. Empty: all."""
     setup: str = ""
+    """Source text that only this import needs."""
     result_device: str = ""
+    """Where the result is, if not on the source's device although the framework could be there."""
     returns_array: bool = True
+    """False if the call leaves no array behind, as for a kernel's argument."""
     layouts: tuple[str, ...] = ()
+    """The layouts that it can read correctly, as for a bare address. Empty: all."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """An operation of several arrays, for the cost of a loop that converts all of them.
+    """An operation on several arrays, for a loop that converts all of them.
 
-    ``code`` holds ``{x}`` and the name of each other array in braces; ``others`` are the shapes
-    of those, whose dtype is that of ``x`` and which the producer makes and the path converts as it
-    does ``x``. ``setup`` is source text that only this operation needs.
+    ``code`` holds ``{x}`` and the name of each other array in braces. ``others`` maps these names
+    to shapes. The producer makes these arrays with the dtype of ``x``, and the path converts
+    them. ``setup`` is source text that only this operation needs.
     """
 
     code: str
@@ -216,63 +235,61 @@ class Use:
 
 
 class Probe:
-    """How one framework is probed. Subclass, fill in the attributes, answer the methods.
+    """How to probe one framework: fill in the attributes and answer the methods.
 
-    Methods that return source text are called before anything is timed; methods that take an
-    array run in the worker with the framework imported. Any of them may raise: the answer is
-    recorded as the case's reason.
+    Methods that return source text are called before anything is timed. Methods that take an
+    array run in the worker after ``setup``. Any method may raise; the message becomes the case's
+    reason.
     """
 
     name: ClassVar[str]
     aliases: ClassVar[tuple[str, ...]] = ()
     module: ClassVar[str]
-    """Found with ``importlib.util.find_spec``, imported only in a worker."""
+    """Must be installed; imported in workers only."""
     distributions: ClassVar[tuple[str, ...]]
-    """Distributions that may provide the module; the first one installed gives the version."""
+    """Distributions that may provide the module. The first installed gives the version."""
     also: ClassVar[tuple[str, ...]] = ()
-    """Further distributions that do its work, such as a library it calls: told with their versions
-    where they are installed."""
+    """Further distributions that do the framework's work; their versions are reported too."""
     requirement: ClassVar[str] = ""
     """What to ``pip install``; the first distribution if empty."""
     setup: ClassVar[str] = ""
+    """Source text that makes the framework's names known, such as ``import torch``."""
     variables: ClassVar[Mapping[str, str]] = {}
     """Environment variables to set before the import, unless the user has set them."""
     devices: ClassVar[tuple[str, ...]] = CPU
-    """Devices on which this framework can own an array."""
+    """Devices on which the framework can own an array."""
     exports: ClassVar[tuple[Export, ...]] = ()
     imports: ClassVar[tuple[Import, ...]] = ()
     c_exchange_type: ClassVar[str] = ""
     """Expression for the array type, to ask for ``__dlpack_c_exchange_api__`` (DLPack 1.3)."""
-    c_exchange_files: ClassVar[tuple[str, ...]] = ()
-    """Files where the array type gets ``__dlpack__``, as globs from the folder that the framework
-    is installed in: where that attribute would be found without an import."""
 
     def create(self, spec: ArraySpec) -> str:
-        """Source text that makes the array of ``spec`` into the name ``x``.
+        """Source text that makes the array of ``spec`` into the name ``x``, after ``setup``.
 
-        The text runs after ``setup``. Raise :class:`Unsupported` for what cannot be asked for.
+        Raises :class:`Unsupported` for an array that the framework cannot make.
         """
         raise NotImplementedError
 
     def ready(self, device: str) -> None:
-        """Raise with the framework's own words if it cannot use ``device`` on this machine."""
+        """Raise in the framework's own words if it cannot use ``device`` here."""
 
     def pointer(self, array: Any) -> int | None:
-        """Address of the first element, or None where the framework does not say."""
+        """Address of the first element; None if the framework does not say."""
         raise NotImplementedError
 
     def to_numpy(self, array: Any) -> Any:
-        """The values on the host as a ``numpy.ndarray``; for a dtype that NumPy lacks, its bits
-        as unsigned integers of the same width. May be a view of the array.
+        """The values as a ``numpy.ndarray`` on the host; may be a view of the array.
+
+        For a dtype that NumPy lacks: its bits as unsigned integers (:data:`BITS`).
         """
         raise NotImplementedError
 
     def shape(self, array: Any) -> tuple[int, ...] | None:
-        """Lengths in elements; None for memory that has no shape."""
+        """Lengths in elements; None for memory without a shape."""
         return tuple(int(n) for n in array.shape)
 
     def dtype(self, array: Any) -> str | None:
-        """The dtype's name in the words of :data:`DTYPES`; None for memory that has none.
+        """The dtype's name in :data:`DTYPES`; None for memory without a dtype.
 
         :meth:`to_numpy` then gives its bytes.
         """
@@ -283,44 +300,39 @@ class Probe:
         return "cpu"
 
     def writable(self, array: Any) -> bool | None:
-        """Whether the framework lets the array be written; None where it does not say."""
+        """Whether the framework lets the array be written; None if it does not say."""
         return None
 
     def wait(self, device: str) -> str:
-        """Source text that returns when the values of ``{x}`` are really there.
+        """Source text that returns when the values of ``{x}`` are there.
 
-        Empty where the framework is synchronous on ``device``: then nothing is left to wait for.
+        Empty if the framework is synchronous on ``device``.
         """
         return ""
 
     def write(self, array: Any, value: int) -> Any:
-        """Overwrite the whole array in place and wait for it, or return ``NotImplemented`` where
-        arrays are immutable.
-        """
+        """Overwrite the whole array in place and wait; ``NotImplemented`` if it is immutable."""
         return NotImplemented
 
     def use(self, device: str) -> str:
         """Source text of one small operation on ``{x}``, for the cost of using it in a loop.
 
-        A call that gets ``{x}`` as its argument says also what the framework makes of a foreign
-        array; an operator (``{x} + 1``) would be that array's own.
+        A call with ``{x}`` as its argument: the operator in ``{x} + 1`` would be the producer's.
         """
         raise NotImplementedError
 
     def use_many(self, spec: ArraySpec) -> Use | None:
-        """An operation on several arrays, ``{x}`` of ``spec`` among them, that says more of real
-        loops than :meth:`use`. None (default) where there is none.
-        """
+        """An operation on several arrays that says more about real loops than :meth:`use`."""
         return None
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
         """Source text by which a script without dlprof looks at an array ``{x}``.
 
-        By what it answers: ``values`` (a host copy as a ``numpy.ndarray``), ``address``, ``shape``
-        (a tuple), ``dtype`` (a name of :data:`DTYPES`), ``writable``; ``write`` is a statement that
-        overwrites all elements with ones and waits for it, ``own_stream`` a context in which the
-        framework works on a non-blocking stream, ``memory`` the bytes that its own allocator has
-        handed out on the device. What a framework does not say is left out.
+        ``values`` is a host copy as a ``numpy.ndarray``, ``address``, ``shape`` (a tuple),
+        ``dtype`` (a name of :data:`DTYPES`) and ``writable`` are expressions. ``write`` is a
+        statement that overwrites all elements with ones and waits. ``own_stream`` is a context
+        in which the framework works on a non-blocking stream. ``memory`` is the number of bytes
+        that its allocator has handed out on the device. Leave out what it does not say.
         """
         return {"shape": "tuple({x}.shape)"}
 
@@ -329,41 +341,42 @@ class Probe:
         return ""
 
     def enqueue(self, spec: ArraySpec) -> str | None:
-        """Source text that queues ``work`` units (a name of the namespace, an int) of device or
-        asynchronous work on ``x`` and leaves the array that depends on it in the name ``y``.
+        """Source text that queues ``work`` units (an int) of work on ``x``.
 
-        The time is linear in ``work``. None where the framework runs everything at once, so that
-        nothing can be queued.
+        It leaves the array that depends on the work in the name ``y``. The time is linear in
+        ``work``. None if the framework runs everything at once.
         """
         return None
 
     def enqueue_unrelated(self, spec: ArraySpec) -> str | None:
-        """Source text that queues work of ``duration_ns`` (a name of the namespace) which no array
-        depends on, and leaves in the name ``z`` something with a ``wait()``. None where there is
-        no other queue, or where a stream of the device does.
+        """Source text that queues work of ``duration_ns`` on which no array depends.
+
+        It leaves an object with a ``wait()`` in the name ``z``. None if there is no other queue,
+        or if a stream of the device serves.
         """
         return None
 
     def current_stream(self, device: str) -> int | None:
-        """Handle of the stream that the framework would use now; None where it cannot be had."""
+        """Handle of the stream that the framework would use now; None if it does not say."""
         return None
 
     def on_stream(self, handle: int) -> AbstractContextManager[Any] | None:
-        """A context in which the framework queues its work on the CUDA stream with this handle;
-        None where it cannot be told to. The stream outlives the context.
+        """A context in which the framework works on this CUDA stream; None if there is none.
+
+        The stream outlives the context.
         """
         return None
 
     def give_back(self, device: str) -> None:
-        """Free what the framework was told to free and has put off, so that others may have it."""
+        """Free memory whose release the framework has put off."""
 
     def memory_in_use(self, device: str) -> int | None:
-        """Bytes that the framework's own allocator has handed out; None where it does not say."""
+        """Bytes that the framework's allocator has handed out; None if it does not say."""
         return None
 
 
 def numbers(spec: ArraySpec) -> Pattern:
-    """The pattern of the dtype of ``spec``; used by every probe's ``create``."""
+    """The pattern of values for the dtype of ``spec``."""
     return PATTERNS[spec.dtype]
 
 
@@ -371,9 +384,9 @@ NEEDS_AXIS = {"strided": "stride over", "reversed": "reverse", "broadcast": "bro
 
 
 def check_layout(spec: ArraySpec, missing: Mapping[str, str] = {}) -> None:
-    """Raise :class:`Unsupported` for a layout that ``missing`` has, with the reason there.
+    """Raise :class:`Unsupported` for a layout in ``missing``, which holds the reasons.
 
-    And for one that needs an axis where there is none.
+    Also raises for a scalar in a layout that needs an axis.
     """
     if spec.layout in missing:
         raise Unsupported(missing[spec.layout])
@@ -381,15 +394,25 @@ def check_layout(spec: ArraySpec, missing: Mapping[str, str] = {}) -> None:
         raise Unsupported(f"a scalar has no axis to {NEEDS_AXIS[spec.layout]}")
 
 
+def without_strides(reason: str, readonly: str) -> Mapping[str, str]:
+    """What :func:`check_layout` takes for a framework that has contiguous arrays alone."""
+    layouts = ("F", "strided", "reversed", "broadcast")
+    return {**dict.fromkeys(layouts, reason), "readonly": readonly}
+
+
+def wide_shape(spec: ArraySpec) -> tuple[int, ...]:
+    """The shape of which the layout ``strided`` takes every second element of the last axis."""
+    return (*spec.shape[:-1], 2 * spec.shape[-1])
+
+
 def laid_out(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
     """Source text that makes ``x`` by slicing and reshaping, as NumPy and others do it.
 
-    ``values`` gives source text of so many values, one-dimensional. For the layouts ``C``,
-    ``strided``, ``sliced`` and ``reversed``.
+    For the layouts ``C``, ``strided``, ``sliced`` and ``reversed``. ``values`` gives source text
+    for that many values in one dimension.
     """
     if spec.layout == "strided":
-        wide = (*spec.shape[:-1], 2 * spec.shape[-1])
-        return f"x = {values(2 * spec.elements, spec)}.reshape({wide})[..., ::2]"
+        return f"x = {values(2 * spec.elements, spec)}.reshape({wide_shape(spec)})[..., ::2]"
     if spec.layout == "sliced":
         return f"x = {values(spec.elements + 1, spec)}[1:].reshape({spec.shape})"
     whole = f"x = {values(spec.elements, spec)}.reshape({spec.shape})"
@@ -402,5 +425,5 @@ def row_of(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
 
 
 def written(code: str, x: str, dtype: str = "{dtype}", shape: object = "{shape}") -> str:
-    """A way's ``code`` with ``x`` in its place, and dtype and shape where they are known."""
+    """The ``code`` of an export or import with ``x`` in its place, and dtype and shape if given."""
     return code.format(x=x, dtype=dtype, shape=shape)

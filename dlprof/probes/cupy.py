@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
+    ARRAY,
+    CAPSULE,
     CUDA,
+    CUDA_ARRAY,
+    DLPACK,
+    NATIVE,
+    NUMPY,
     ArraySpec,
     Export,
     Import,
     Probe,
-    Protocol,
     Unsupported,
     check_layout,
     laid_out,
@@ -39,46 +44,36 @@ class CuPy(Probe):
     setup = "import cupy"
     devices = CUDA
     c_exchange_type = "cupy.ndarray"
-    c_exchange_files = ("cupy/_core/core.*.so",)
     exports = (
-        Export("dlpack", Protocol.DLPACK, "{x}", CUDA),
+        Export("dlpack", DLPACK, "{x}", CUDA),
         Export(
             "toDlpack",
-            Protocol.DLPACK_CAPSULE,
+            CAPSULE,
             "{x}.toDlpack()",
             CUDA,
             promise="view",
             note="deprecated: CuPy asks for from_dlpack instead",
         ),
-        Export("cuda_array", Protocol.CUDA_ARRAY_INTERFACE, "{x}", CUDA),
-        Export("asnumpy", Protocol.NUMPY, "cupy.asnumpy({x})", CUDA),
-        Export("get", Protocol.NUMPY, "{x}.get()", CUDA, promise="copy"),
-        Export("itself", Protocol.NATIVE, "{x}", CUDA),
+        Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
+        Export("asnumpy", NUMPY, "cupy.asnumpy({x})", CUDA),
+        Export("get", NUMPY, "{x}.get()", CUDA, promise="copy"),
+        Export("itself", NATIVE, "{x}", CUDA),
     )
     imports = (
+        Import("from_dlpack", (DLPACK, CAPSULE), "cupy.from_dlpack({x})", CUDA),
         Import(
-            "from_dlpack",
-            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
-            "cupy.from_dlpack({x})",
-            CUDA,
-        ),
-        Import(
-            "from_dlpack_copy",
-            (Protocol.DLPACK,),
-            "cupy.from_dlpack({x}, copy=True)",
-            CUDA,
-            promise="copy",
+            "from_dlpack_copy", (DLPACK,), "cupy.from_dlpack({x}, copy=True)", CUDA, promise="copy"
         ),
         Import(
             "from_dlpack_nocopy",
-            (Protocol.DLPACK,),
+            (DLPACK,),
             "cupy.from_dlpack({x}, copy=False)",
             CUDA,
             promise="view",
         ),
         Import(
             "fromDlpack",
-            (Protocol.DLPACK_CAPSULE,),
+            (CAPSULE,),
             "cupy.fromDlpack({x})",
             CUDA,
             promise="view",
@@ -86,43 +81,19 @@ class CuPy(Probe):
         ),
         Import(
             "asarray",
-            (Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            (CUDA_ARRAY, ARRAY, NUMPY),
             "cupy.asarray({x})",
             ANY_DEVICE,
             note="a host array is copied asynchronously on the current stream",
         ),
+        Import("asarray_blocking", (ARRAY, NUMPY), "cupy.asarray({x}, blocking=True)", ANY_DEVICE),
+        Import("asarray_copy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=True)", CUDA, promise="copy"),
         Import(
-            "asarray_blocking",
-            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
-            "cupy.asarray({x}, blocking=True)",
-            ANY_DEVICE,
+            "asarray_nocopy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=False)", CUDA, promise="view"
         ),
+        Import("array", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.array({x})", ANY_DEVICE, promise="copy"),
         Import(
-            "asarray_copy",
-            (Protocol.CUDA_ARRAY_INTERFACE,),
-            "cupy.asarray({x}, copy=True)",
-            CUDA,
-            promise="copy",
-        ),
-        Import(
-            "asarray_nocopy",
-            (Protocol.CUDA_ARRAY_INTERFACE,),
-            "cupy.asarray({x}, copy=False)",
-            CUDA,
-            promise="view",
-        ),
-        Import(
-            "array",
-            (Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
-            "cupy.array({x})",
-            ANY_DEVICE,
-            promise="copy",
-        ),
-        Import(
-            "array_nocopy",
-            (Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
-            "cupy.array({x}, copy=False)",
-            ANY_DEVICE,
+            "array_nocopy", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.array({x}, copy=False)", ANY_DEVICE
         ),
     )
 

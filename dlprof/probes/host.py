@@ -10,11 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from dlprof.probes.base import CPU, DTYPES, ArraySpec, Export, Probe, Protocol, Unsupported, numbers
+from dlprof.probes.base import (
+    BITS,
+    BUFFER,
+    CPU,
+    DTYPES,
+    NUMPY,
+    ArraySpec,
+    Export,
+    Probe,
+    Unsupported,
+    numbers,
+)
 from dlprof.probes.numpy import HOST_ARRAY
 
 BLOCK_BYTES = 1 << 20
-NOT_NUMPYS = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 TYPECODES = {
     "int8": "b",
     "uint8": "B",
@@ -47,10 +57,10 @@ class HostMemory(Probe):
     layouts: ClassVar[tuple[str, ...]] = ("C", "aligned")
     read_only: ClassVar[bool] = False
     exports: ClassVar[tuple[Export, ...]] = (
-        Export("buffer", Protocol.BUFFER, "{x}", CPU),
+        Export("buffer", BUFFER, "{x}", CPU),
         Export(
             "frombuffer",
-            Protocol.NUMPY,
+            NUMPY,
             "numpy.frombuffer({x}, dtype='{dtype}').reshape({shape})",
             CPU,
             promise="view",
@@ -62,7 +72,7 @@ class HostMemory(Probe):
             raise Unsupported(f"{self.name} has no layout {spec.layout}")
         if spec.elements == 0:
             raise Unsupported(f"{self.name} without bytes has nothing to convert")
-        if spec.dtype in NOT_NUMPYS:
+        if spec.dtype in BITS:
             raise Unsupported(f"NumPy, which makes the values, has no dtype {spec.dtype}")
         return pieces(spec) + self.memory(spec)
 
@@ -217,8 +227,8 @@ class Pinned(HostMemory):
     requirement = "cupy-cuda12x"
     setup = "import cupyx\nimport numpy"
     exports = (
-        Export("buffer", Protocol.BUFFER, "{x}", CPU),
-        Export("ndarray", Protocol.NUMPY, "{x}", CPU),
+        Export("buffer", BUFFER, "{x}", CPU),
+        Export("ndarray", NUMPY, "{x}", CPU),
     )
 
     def ready(self, device: str) -> None:

@@ -6,21 +6,29 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
+    ARRAY,
+    BITS,
+    BUFFER,
+    CAPSULE,
     CUDA,
+    CUDA_ARRAY,
+    DLPACK,
+    NUMPY,
     ArraySpec,
     Export,
     Import,
     Probe,
-    Protocol,
     check_layout,
     numbers,
+    without_strides,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# NumPy has these from ml_dtypes only.
-_BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+_MISSING = without_strides(
+    "jax has no strided arrays", readonly="jax arrays are never writable; use layout C"
+)
 _KEPT = "on CUDA, JAX keeps the host copy, so that a second call on the same array is free"
 
 
@@ -33,106 +41,69 @@ class Jax(Probe):
     variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # noqa: RUF012 - as the contract has it
     devices = ANY_DEVICE
     c_exchange_type = "type(jnp.zeros(0))"
-    c_exchange_files = ("jax/_src/array.py",)
     exports = (
-        Export("dlpack", Protocol.DLPACK, "{x}"),
+        Export("dlpack", DLPACK, "{x}"),
         Export(
             "to_dlpack",
-            Protocol.DLPACK_CAPSULE,
+            CAPSULE,
             "jax.dlpack.to_dlpack({x})",
             note="gone from recent versions of JAX",
         ),
-        Export("dlpack_capsule", Protocol.DLPACK_CAPSULE, "{x}.__dlpack__()"),
-        Export("array", Protocol.ARRAY_INTERFACE, "{x}", note=_KEPT),
-        Export("asarray", Protocol.NUMPY, "numpy.asarray({x})", note=_KEPT),
-        Export("asarray_copy", Protocol.NUMPY, "numpy.array({x})", promise="copy", note=_KEPT),
-        Export("device_get", Protocol.NUMPY, "jax.device_get({x})", note=_KEPT),
-        Export("cuda_array", Protocol.CUDA_ARRAY_INTERFACE, "{x}", CUDA),
+        Export("dlpack_capsule", CAPSULE, "{x}.__dlpack__()"),
+        Export("array", ARRAY, "{x}", note=_KEPT),
+        Export("asarray", NUMPY, "numpy.asarray({x})", note=_KEPT),
+        Export("asarray_copy", NUMPY, "numpy.array({x})", promise="copy", note=_KEPT),
+        Export("device_get", NUMPY, "jax.device_get({x})", note=_KEPT),
+        Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
     )
     imports = (
+        Import("from_dlpack", (DLPACK, CAPSULE), "jax.dlpack.from_dlpack({x})"),
         Import(
-            "from_dlpack",
-            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
-            "jax.dlpack.from_dlpack({x})",
-        ),
-        Import(
-            "from_dlpack_copy",
-            (Protocol.DLPACK,),
-            "jax.dlpack.from_dlpack({x}, copy=True)",
-            promise="copy",
+            "from_dlpack_copy", (DLPACK,), "jax.dlpack.from_dlpack({x}, copy=True)", promise="copy"
         ),
         Import(
             "from_dlpack_nocopy",
-            (Protocol.DLPACK,),
+            (DLPACK,),
             "jax.dlpack.from_dlpack({x}, copy=False)",
             promise="view",
         ),
         Import(
             "from_dlpack_to_cpu",
-            (Protocol.DLPACK,),
+            (DLPACK,),
             "jax.dlpack.from_dlpack({x}, device=jax.devices('cpu')[0])",
             CUDA,
             promise="copy",
             result_device="cpu",
         ),
+        Import("numpy_from_dlpack", (DLPACK, CAPSULE), "jnp.from_dlpack({x})"),
         Import(
-            "numpy_from_dlpack",
-            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
-            "jnp.from_dlpack({x})",
-        ),
-        Import(
-            "numpy_from_dlpack_copy",
-            (Protocol.DLPACK,),
-            "jnp.from_dlpack({x}, copy=True)",
-            promise="copy",
+            "numpy_from_dlpack_copy", (DLPACK,), "jnp.from_dlpack({x}, copy=True)", promise="copy"
         ),
         Import(
             "numpy_from_dlpack_nocopy",
-            (Protocol.DLPACK,),
+            (DLPACK,),
             "jnp.from_dlpack({x}, copy=False)",
             promise="view",
         ),
-        Import(
-            "asarray",
-            (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
-            "jnp.asarray({x})",
-        ),
+        Import("asarray", (ARRAY, CUDA_ARRAY, NUMPY), "jnp.asarray({x})"),
         Import(
             "asarray_nocopy",
-            (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
+            (ARRAY, CUDA_ARRAY, NUMPY),
             "jnp.asarray({x}, copy=False)",
             promise="view",
         ),
         Import(
             "asarray_copy",
-            (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
+            (ARRAY, CUDA_ARRAY, NUMPY),
             "jnp.asarray({x}, copy=True)",
             promise="copy",
         ),
-        Import(
-            "array",
-            (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
-            "jnp.array({x})",
-            promise="copy",
-        ),
-        Import(
-            "array_nocopy",
-            (Protocol.ARRAY_INTERFACE, Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
-            "jnp.array({x}, copy=False)",
-        ),
-        Import(
-            "frombuffer",
-            (Protocol.BUFFER,),
-            "jnp.frombuffer({x}, dtype='{dtype}').reshape({shape})",
-        ),
-        Import("device_put", (Protocol.NUMPY,), "jax.device_put({x})"),
-        Import(
-            "device_put_copy",
-            (Protocol.NUMPY,),
-            "jax.device_put({x}, may_alias=False)",
-            promise="copy",
-        ),
-        Import("device_put_alias", (Protocol.NUMPY,), "jax.device_put({x}, may_alias=True)"),
+        Import("array", (ARRAY, CUDA_ARRAY, NUMPY), "jnp.array({x})", promise="copy"),
+        Import("array_nocopy", (ARRAY, CUDA_ARRAY, NUMPY), "jnp.array({x}, copy=False)"),
+        Import("frombuffer", (BUFFER,), "jnp.frombuffer({x}, dtype='{dtype}').reshape({shape})"),
+        Import("device_put", (NUMPY,), "jax.device_put({x})"),
+        Import("device_put_copy", (NUMPY,), "jax.device_put({x}, may_alias=False)", promise="copy"),
+        Import("device_put_alias", (NUMPY,), "jax.device_put({x}, may_alias=True)"),
     )
 
     def create(self, spec: ArraySpec) -> str:
@@ -160,7 +131,7 @@ class Jax(Probe):
 
         # A copy on the device first: JAX keeps the host copy of an array and would show that.
         host = np.array(array.copy())
-        bits = _BITS.get(str(self.dtype(array)))
+        bits = BITS.get(str(self.dtype(array)))
         return host if bits is None else host.view(bits)
 
     def device(self, array: Any) -> str:
@@ -202,16 +173,11 @@ def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values of the pattern, one-dimensional."""
     pattern = numbers(spec)
     text = f"jnp.arange({elements}) % {pattern.modulus}"
-    if spec.dtype.startswith(("int", "uint")):
+    if spec.is_integer:
         # A Python int beyond 32 bits is an error in JAX; a NumPy scalar is narrowed as arrays are.
         return f"({text}).astype('{spec.dtype}') + numpy.{spec.dtype}({int(pattern.offset)})"
     return f"(({text} + {pattern.offset!r}){pattern.times}).astype('{spec.dtype}')"
 
-
-_MISSING = {
-    **dict.fromkeys(("F", "strided", "reversed", "broadcast"), "jax has no strided arrays"),
-    "readonly": "jax arrays are never writable; use layout C",
-}
 
 # The load is independent of the size and dtype of x, and its values stay within 2, which XLA
 # cannot know, so y has to wait for it.

@@ -11,14 +11,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from dlprof.probes.base import (
+    ARRAY,
+    CAPSULE,
     CPU,
+    DLPACK,
+    NUMPY,
     ArraySpec,
     Export,
     Import,
     Probe,
-    Protocol,
     Unsupported,
     check_layout,
+    without_strides,
 )
 from dlprof.probes.numpy import values
 
@@ -34,35 +38,16 @@ class MXNet(Probe):
     setup = "import numpy\nimport mxnet"
     devices = CPU
     c_exchange_type = "mxnet.nd.NDArray"
-    c_exchange_files = ("mxnet/ndarray/ndarray.py",)
     exports = (
-        Export(
-            "to_dlpack_for_read",
-            Protocol.DLPACK_CAPSULE,
-            "{x}.to_dlpack_for_read()",
-            CPU,
-            promise="view",
-        ),
-        Export(
-            "to_dlpack_for_write",
-            Protocol.DLPACK_CAPSULE,
-            "{x}.to_dlpack_for_write()",
-            CPU,
-            promise="view",
-        ),
-        Export("asnumpy", Protocol.NUMPY, "{x}.asnumpy()", CPU, promise="copy"),
+        Export("to_dlpack_for_read", CAPSULE, "{x}.to_dlpack_for_read()", CPU, promise="view"),
+        Export("to_dlpack_for_write", CAPSULE, "{x}.to_dlpack_for_write()", CPU, promise="view"),
+        Export("asnumpy", NUMPY, "{x}.asnumpy()", CPU, promise="copy"),
     )
     imports = (
-        Import(
-            "from_dlpack",
-            (Protocol.DLPACK_CAPSULE,),
-            "mxnet.nd.from_dlpack({x})",
-            CPU,
-            promise="view",
-        ),
+        Import("from_dlpack", (CAPSULE,), "mxnet.nd.from_dlpack({x})", CPU, promise="view"),
         Import(
             "from_dlpack_object",
-            (Protocol.DLPACK,),
+            (DLPACK,),
             "mxnet.nd.from_dlpack({x}.__dlpack__())",
             CPU,
             promise="view",
@@ -70,7 +55,7 @@ class MXNet(Probe):
         ),
         Import(
             "from_numpy",
-            (Protocol.NUMPY,),
+            (NUMPY,),
             "mxnet.nd.from_numpy({x})",
             CPU,
             promise="view",
@@ -78,14 +63,14 @@ class MXNet(Probe):
         ),
         Import(
             "from_numpy_copy",
-            (Protocol.NUMPY,),
+            (NUMPY,),
             "mxnet.nd.from_numpy({x}, zero_copy=False)",
             CPU,
             promise="copy",
         ),
         Import(
             "array",
-            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
+            (ARRAY, NUMPY),
             "mxnet.nd.array({x})",
             CPU,
             note="float32 unless a dtype is named",
@@ -147,10 +132,9 @@ class MXNet(Probe):
         return _ENQUEUE.format(wide=".astype('int8')" if spec.dtype == "bool" else "")
 
 
-_MISSING = {
-    **dict.fromkeys(("F", "strided", "reversed", "broadcast"), "MXNet has no strided arrays"),
-    "readonly": "MXNet makes no read-only arrays",
-}
+_MISSING = without_strides(
+    "MXNet has no strided arrays", readonly="MXNet makes no read-only arrays"
+)
 
 # Each unit is an operation for the engine, of a size that takes it longer than the call takes the
 # caller. The load is nowhere near infinite, so that zero times it is zero; y has to wait for it.

@@ -12,20 +12,24 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
+    ARRAY,
+    BITS,
     CPU,
     CUDA,
-    DTYPES,
+    CUDA_ARRAY,
+    DLPACK,
+    NUMPY,
     ArraySpec,
     Export,
     Import,
     Probe,
-    Protocol,
     Unsupported,
     Use,
     check_layout,
     row_of,
+    wide_shape,
 )
-from dlprof.probes.numpy import HOST_ARRAY, values
+from dlprof.probes.numpy import HOST_ARRAY, placed, values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,18 +103,17 @@ class Numba(Probe):
     setup = _SETUP
     devices = ANY_DEVICE
     c_exchange_type = "numpy.ndarray"
-    c_exchange_files = ("numpy/*core/_multiarray_umath.*.so",)
     exports = (
-        Export("dlpack", Protocol.DLPACK, "{x}", CPU),
-        Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),
-        Export("ndarray", Protocol.NUMPY, "{x}", CPU),
-        Export("cuda_array", Protocol.CUDA_ARRAY_INTERFACE, "{x}", CUDA),
-        Export("copy_to_host", Protocol.NUMPY, "{x}.copy_to_host()", CUDA, promise="copy"),
+        Export("dlpack", DLPACK, "{x}", CPU),
+        Export("array", ARRAY, "{x}", CPU),
+        Export("ndarray", NUMPY, "{x}", CPU),
+        Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
+        Export("copy_to_host", NUMPY, "{x}.copy_to_host()", CUDA, promise="copy"),
     )
     imports = (
         Import(
             "argument",
-            (Protocol.NUMPY, Protocol.ARRAY_INTERFACE),
+            (NUMPY, ARRAY),
             "take({x})",
             CPU,
             setup=_TAKE,
@@ -118,7 +121,7 @@ class Numba(Probe):
         ),
         Import(
             "as_cuda_array",
-            (Protocol.CUDA_ARRAY_INTERFACE,),
+            (CUDA_ARRAY,),
             "numba.cuda.as_cuda_array({x})",
             CUDA,
             promise="view",
@@ -126,7 +129,7 @@ class Numba(Probe):
         ),
         Import(
             "as_cuda_array_nosync",
-            (Protocol.CUDA_ARRAY_INTERFACE,),
+            (CUDA_ARRAY,),
             "numba.cuda.as_cuda_array({x}, sync=False)",
             CUDA,
             promise="view",
@@ -134,7 +137,7 @@ class Numba(Probe):
         ),
         Import(
             "to_device",
-            (Protocol.NUMPY,),
+            (NUMPY,),
             "numba.cuda.to_device({x})",
             ANY_DEVICE,
             promise="copy",
@@ -143,7 +146,7 @@ class Numba(Probe):
         ),
         Import(
             "kernel",
-            (Protocol.CUDA_ARRAY_INTERFACE, Protocol.DLPACK),
+            (CUDA_ARRAY, DLPACK),
             _LAUNCH,
             CUDA,
             setup=_CUDA_SETUP,
@@ -153,7 +156,7 @@ class Numba(Probe):
         ),
         Import(
             "kernel_numpy",
-            (Protocol.NUMPY,),
+            (NUMPY,),
             _LAUNCH,
             ANY_DEVICE,
             setup=_CUDA_SETUP,
@@ -164,14 +167,14 @@ class Numba(Probe):
     )
 
     def create(self, spec: ArraySpec) -> str:
-        if spec.dtype in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        if spec.dtype in BITS:
             raise Unsupported(f"Numba's arrays are described by NumPy, which has no {spec.dtype}")
         check_layout(spec)
         if spec.device == "cuda":
-            return "import numba.cuda\n" + _create_on_device(spec)
+            return "import numba.cuda\n" + _on_device(spec)
         if spec.dtype == "float16":
             raise Unsupported("Numba compiles no float16 for the CPU")
-        return _CREATE[spec.layout](spec)
+        return _on_host(spec)
 
     def ready(self, device: str) -> None:
         if device == "cuda":
@@ -274,85 +277,39 @@ def _interface(array: Any) -> Any:
     return array.__array_interface__
 
 
-def _contiguous(spec: ArraySpec) -> str:
-    return f"x = own({values(spec.elements, spec)}.reshape({spec.shape}))"
-
-
-def _fortran(spec: ArraySpec) -> str:
-    row_major = f"{values(spec.elements, spec)}.reshape({spec.shape})"
-    return f"x = own(numpy.asfortranarray({row_major}).T).T.reshape({spec.shape}, order='F')"
-
-
-def _aligned(spec: ArraySpec) -> str:
-    return _placed(spec, skip=0)
-
-
-def _sliced(spec: ArraySpec) -> str:
-    return _placed(spec, skip=1)
-
-
-def _placed(spec: ArraySpec, skip: int) -> str:
-    """An array that begins ``skip`` elements after an odd multiple of 64 bytes."""
-    # Numba's runtime promises 32 bytes only. At no multiple of 128: what is seen of such an array
-    # is then known to need 64 bytes and no more.
-    size = spec.size_bytes
-    return (
-        f"memory = own(numpy.empty({size} + 192, dtype='uint8'))\n"
-        f"x = memory[(64 - memory.ctypes.data) % 128 + {skip * DTYPES[spec.dtype]}:][:{size}]"
-        f".view('{spec.dtype}').reshape({spec.shape})\n"
-        f"x[...] = {values(spec.elements + skip, spec)}[{skip}:].reshape({spec.shape})"
-    )
-
-
-def _strided(spec: ArraySpec) -> str:
-    return f"x = own({_wide(spec)})[..., ::2]"
-
-
-def _wide(spec: ArraySpec) -> str:
-    wide = (*spec.shape[:-1], 2 * spec.shape[-1])
-    return f"{values(2 * spec.elements, spec)}.reshape({wide})"
-
-
-def _reversed(spec: ArraySpec) -> str:
-    return f"{_contiguous(spec)}[::-1]"
-
-
-def _broadcast(spec: ArraySpec) -> str:
-    return f"x = numpy.broadcast_to(own({row_of(spec, values)}), {spec.shape})"
-
-
-def _readonly(spec: ArraySpec) -> str:
-    return f"{_contiguous(spec)}\nx.flags.writeable = False"
-
-
-_CREATE = {
-    "C": _contiguous,
-    "aligned": _aligned,
-    "F": _fortran,
-    "strided": _strided,
-    "sliced": _sliced,
-    "reversed": _reversed,
-    "broadcast": _broadcast,
-    "readonly": _readonly,
-}
-
-
-def _create_on_device(spec: ArraySpec) -> str:
-    check_layout(spec, {"readonly": "Numba has no read-only device arrays"})
+def _on_host(spec: ArraySpec) -> str:
+    if spec.layout in ("aligned", "sliced"):  # Numba's runtime promises 32 bytes only
+        return placed(spec, "own(numpy.empty({size}, dtype='uint8'))")
     whole = f"{values(spec.elements, spec)}.reshape({spec.shape})"
-    if spec.layout == "F":
-        whole = f"numpy.asfortranarray({whole}).reshape({spec.shape}, order='F')"
-    elif spec.layout == "strided":
-        whole = _wide(spec)
-    elif spec.layout == "sliced":
-        whole = values(spec.elements + 1, spec)
-    elif spec.layout == "broadcast":
-        whole = f"numpy.broadcast_to({row_of(spec, values)}, {spec.shape})"
-    columns = ", ".join([":"] * (len(spec.shape) - 1) + ["::2"])
-    index = {
-        "strided": f"[{columns}]",
-        "sliced": f"[1:].reshape({spec.shape})",
-        "reversed": "[::-1]",
-    }
-    # The driver allocates at multiples of 256 bytes: all is aligned that is not sliced.
-    return f"x = numba.cuda.to_device({whole}){index.get(spec.layout, '')}"
+    text = f"own({whole})"
+    match spec.layout:
+        case "F":
+            text = f"own(numpy.asfortranarray({whole}).T).T.reshape({spec.shape}, order='F')"
+        case "strided":
+            wide = f"{values(2 * spec.elements, spec)}.reshape({wide_shape(spec)})"
+            text = f"own({wide})[..., ::2]"
+        case "reversed":
+            text = f"own({whole})[::-1]"
+        case "broadcast":
+            text = f"numpy.broadcast_to(own({row_of(spec, values)}), {spec.shape})"
+    locked = "\nx.flags.writeable = False" if spec.layout == "readonly" else ""
+    return f"x = {text}{locked}"
+
+
+def _on_device(spec: ArraySpec) -> str:
+    check_layout(spec, {"readonly": "Numba has no read-only device arrays"})
+    whole, index = f"{values(spec.elements, spec)}.reshape({spec.shape})", ""
+    match spec.layout:
+        case "F":
+            whole = f"numpy.asfortranarray({whole}).reshape({spec.shape}, order='F')"
+        case "strided":
+            whole = f"{values(2 * spec.elements, spec)}.reshape({wide_shape(spec)})"
+            index = f"[{', '.join([':'] * (len(spec.shape) - 1) + ['::2'])}]"
+        case "sliced":
+            whole, index = values(spec.elements + 1, spec), f"[1:].reshape({spec.shape})"
+        case "reversed":
+            index = "[::-1]"
+        case "broadcast":
+            whole = f"numpy.broadcast_to({row_of(spec, values)}, {spec.shape})"
+    # The driver allocates at multiples of 256 bytes: every other layout is aligned.
+    return f"x = numba.cuda.to_device({whole}){index}"

@@ -1,4 +1,4 @@
-"""NumPy: host arrays; every layout there is."""
+"""NumPy: host arrays in every layout."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
+    ARRAY,
+    BITS,
+    BUFFER,
     CPU,
+    DLPACK,
+    DTYPES,
     HOST_MEMORY,
+    NUMPY,
     ArraySpec,
     Export,
     Import,
     Probe,
-    Protocol,
     Unsupported,
     check_layout,
     laid_out,
@@ -36,11 +41,7 @@ HOST_ARRAY: Mapping[str, str] = {
 
 MANY = 1 << 24
 PERIODS = 1 << 12
-"""Of an array of more than :data:`MANY` elements, so many periods are repeated as one."""
-
-
-EXTENDED = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
-"""Dtypes that NumPy lacks and ml_dtypes adds: the unsigned integers of their bits."""
+"""An array of more than :data:`MANY` elements repeats this many periods as one."""
 
 
 class NumPy(Probe):
@@ -51,61 +52,43 @@ class NumPy(Probe):
     setup = "import numpy"
     devices = CPU
     c_exchange_type = "numpy.ndarray"
-    c_exchange_files = ("numpy/*core/_multiarray_umath.*.so",)
     exports = (
-        Export("dlpack", Protocol.DLPACK, "{x}", CPU),
-        Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),
-        Export("ndarray", Protocol.NUMPY, "{x}", CPU),
-        Export("buffer", Protocol.BUFFER, "{x}", CPU),
+        Export("dlpack", DLPACK, "{x}", CPU),
+        Export("array", ARRAY, "{x}", CPU),
+        Export("ndarray", NUMPY, "{x}", CPU),
+        Export("buffer", BUFFER, "{x}", CPU),
     )
     imports = (
-        Import("from_dlpack", (Protocol.DLPACK,), "numpy.from_dlpack({x})", CPU),
-        Import(
-            "from_dlpack_copy",
-            (Protocol.DLPACK,),
-            "numpy.from_dlpack({x}, copy=True)",
-            promise="copy",
-        ),
+        Import("from_dlpack", (DLPACK,), "numpy.from_dlpack({x})", CPU),
+        Import("from_dlpack_copy", (DLPACK,), "numpy.from_dlpack({x}, copy=True)", promise="copy"),
         Import(
             "from_dlpack_nocopy",
-            (Protocol.DLPACK,),
+            (DLPACK,),
             "numpy.from_dlpack({x}, copy=False)",
             CPU,
             promise="view",
         ),
         Import(
             "from_dlpack_to_cpu",
-            (Protocol.DLPACK,),
+            (DLPACK,),
             "numpy.from_dlpack({x}, device='cpu')",
             note="asks the producer to bring the array to the host",
         ),
-        Import("asarray", (Protocol.ARRAY_INTERFACE,), "numpy.asarray({x})", CPU),
-        Import(
-            "asarray_nocopy",
-            (Protocol.ARRAY_INTERFACE,),
-            "numpy.asarray({x}, copy=False)",
-            CPU,
-            promise="view",
-        ),
-        Import(
-            "asarray_copy",
-            (Protocol.ARRAY_INTERFACE,),
-            "numpy.asarray({x}, copy=True)",
-            CPU,
-            promise="copy",
-        ),
-        Import("array", (Protocol.ARRAY_INTERFACE,), "numpy.array({x})", CPU, promise="copy"),
+        Import("asarray", (ARRAY,), "numpy.asarray({x})", CPU),
+        Import("asarray_nocopy", (ARRAY,), "numpy.asarray({x}, copy=False)", CPU, promise="view"),
+        Import("asarray_copy", (ARRAY,), "numpy.asarray({x}, copy=True)", CPU, promise="copy"),
+        Import("array", (ARRAY,), "numpy.array({x})", CPU, promise="copy"),
         Import(
             "array_nocopy",
-            (Protocol.ARRAY_INTERFACE,),
+            (ARRAY,),
             "numpy.array({x}, copy=False)",
             CPU,
             note="from NumPy 2 on never a copy; before, a copy where one is needed",
         ),
-        Import("ndarray", (Protocol.NUMPY,), "{x}", ANY_DEVICE),
+        Import("ndarray", (NUMPY,), "{x}", ANY_DEVICE),
         Import(
             "ndarray_buffer",
-            (Protocol.BUFFER,),
+            (BUFFER,),
             "numpy.ndarray({shape}, dtype='{dtype}', buffer={x})",
             CPU,
             promise="view",
@@ -114,10 +97,20 @@ class NumPy(Probe):
     )
 
     def create(self, spec: ArraySpec) -> str:
-        if spec.dtype in EXTENDED:
+        if spec.dtype in BITS:
             raise Unsupported(f"NumPy has no dtype {spec.dtype} (ml_dtypes adds it)")
         check_layout(spec)
-        return _CREATE.get(spec.layout, _plain)(spec)
+        match spec.layout:
+            case "aligned" | "sliced":
+                return placed(spec)
+            case "broadcast":
+                return f"x = numpy.broadcast_to({row_of(spec, values)}, {spec.shape})"
+            case "F":
+                fortran = f"numpy.asfortranarray(x).reshape({spec.shape}, order='F')"
+                return f"{laid_out(spec, values)}\nx = {fortran}"
+            case "readonly":
+                return f"{laid_out(spec, values)}\nx.flags.writeable = False"
+        return laid_out(spec, values)
 
     def pointer(self, array: Any) -> int | None:
         if not hasattr(array, "ctypes"):  # a scalar: its memory is made when it is asked for
@@ -126,7 +119,7 @@ class NumPy(Probe):
 
     def to_numpy(self, array: Any) -> Any:
         copy = array.copy()
-        bits = EXTENDED.get(copy.dtype.name)  # of ml_dtypes
+        bits = BITS.get(copy.dtype.name)  # of ml_dtypes
         return copy if bits is None else copy.view(bits)
 
     def dtype(self, array: Any) -> str:
@@ -151,8 +144,8 @@ class NumPy(Probe):
 def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values of the pattern, one-dimensional."""
     pattern = numbers(spec)
-    # One period, repeated: a large array costs little more than its memory. Of very many periods
-    # NumPy makes a list first.
+    # One period, repeated: a large array costs little more than its memory. NumPy makes a list of
+    # the periods first.
     period = (
         f"((numpy.arange({pattern.modulus}) + {pattern.offset!r}){pattern.times})"
         f".astype('{spec.dtype}')"
@@ -162,49 +155,20 @@ def values(elements: int, spec: ArraySpec) -> str:
     return f"numpy.resize({period}, {elements})"
 
 
-def _plain(spec: ArraySpec) -> str:
-    return laid_out(spec, values)
+def placed(spec: ArraySpec, allocate: str = "numpy.empty({size}, dtype='uint8')") -> str:
+    """Source text for the layouts ``aligned`` and ``sliced``.
 
-
-def _aligned(spec: ArraySpec) -> str:
-    # NumPy's own allocator promises 16 bytes only. At no multiple of 128: what is seen of such an
-    # array is then known to need 64 bytes and no more.
-    return (
-        f"memory = numpy.empty({spec.size_bytes} + 128, dtype='uint8')\n"
-        f"x = memory[(64 - memory.ctypes.data) % 128:][:{spec.size_bytes}]"
-        f".view('{spec.dtype}').reshape({spec.shape})\n"
-        f"x[...] = {values(spec.elements, spec)}.reshape({spec.shape})"
-    )
-
-
-def _fortran(spec: ArraySpec) -> str:
-    return f"{_plain(spec)}\nx = numpy.asfortranarray(x).reshape({spec.shape}, order='F')"
-
-
-def _sliced(spec: ArraySpec) -> str:
-    # The memory is aligned first, so that one element in is always off a 64-byte boundary.
+    The array begins at an odd multiple of 64 bytes, or one element further. NumPy's allocator
+    promises 16 bytes only. Whatever is seen of an odd multiple is known to need 64 bytes and no
+    more.
+    """
     size = spec.size_bytes
-    item = max(size // max(spec.elements, 1), 1)
+    further, made = "", values(spec.elements, spec)
+    if spec.layout == "sliced":
+        further, made = f" + {DTYPES[spec.dtype]}", f"{values(spec.elements + 1, spec)}[1:]"
     return (
-        f"memory = numpy.empty({size} + 128, dtype='uint8')\n"
-        f"x = memory[-memory.ctypes.data % 64 + {item}:][:{size}]"
+        f"memory = {allocate.format(size=size + 192)}\n"
+        f"x = memory[(64 - memory.ctypes.data) % 128{further}:][:{size}]"
         f".view('{spec.dtype}').reshape({spec.shape})\n"
-        f"x[...] = {values(spec.elements + 1, spec)}[1:].reshape({spec.shape})"
+        f"x[...] = {made}.reshape({spec.shape})"
     )
-
-
-def _broadcast(spec: ArraySpec) -> str:
-    return f"x = numpy.broadcast_to({row_of(spec, values)}, {spec.shape})"
-
-
-def _readonly(spec: ArraySpec) -> str:
-    return f"{_plain(spec)}\nx.flags.writeable = False"
-
-
-_CREATE = {
-    "aligned": _aligned,
-    "F": _fortran,
-    "sliced": _sliced,
-    "broadcast": _broadcast,
-    "readonly": _readonly,
-}

@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
+    ARRAY,
+    CAPSULE,
     CPU,
     CUDA,
+    DLPACK,
+    NATIVE,
+    NUMPY,
     ArraySpec,
     Export,
     Import,
     Probe,
-    Protocol,
     Unsupported,
     check_layout,
     numbers,
+    without_strides,
 )
 from dlprof.probes.numpy import NumPy
 
@@ -80,43 +85,42 @@ class OnnxRuntime(Probe):
     setup = "import numpy\nimport onnxruntime"
     devices = ANY_DEVICE
     c_exchange_type = "onnxruntime.OrtValue"
-    c_exchange_files = ("onnxruntime/capi/onnxruntime_inference_collection.py",)
     exports = (
-        Export("dlpack", Protocol.DLPACK, "{x}", promise="view"),
+        Export("dlpack", DLPACK, "{x}", promise="view"),
         Export(
             "to_dlpack",
-            Protocol.DLPACK_CAPSULE,
+            CAPSULE,
             "{x}._ortvalue.to_dlpack()",
             promise="view",
             note="the only way out by DLPack before OrtValue had __dlpack__",
         ),
-        Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),
-        Export("numpy", Protocol.NUMPY, "{x}.numpy()"),
+        Export("array", ARRAY, "{x}", CPU),
+        Export("numpy", NUMPY, "{x}.numpy()"),
     )
     imports = (
         Import(
             "from_dlpack",
-            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
+            (DLPACK, CAPSULE),
             "onnxruntime.OrtValue.from_dlpack({x})",
             promise="view",
         ),
         Import(
             "ortvalue_from_numpy",
-            (Protocol.NUMPY,),
+            (NUMPY,),
             "onnxruntime.OrtValue.ortvalue_from_numpy({x})",
             CPU,
             promise="view",
         ),
         Import(
             "ortvalue_from_numpy_cuda",
-            (Protocol.NUMPY,),
+            (NUMPY,),
             "onnxruntime.OrtValue.ortvalue_from_numpy({x}, 'cuda', 0)",
             CUDA,
             promise="copy",
         ),
         Import(
             "bind_cpu_input",
-            (Protocol.NUMPY,),
+            (NUMPY,),
             "binding.bind_cpu_input('x', {x})",
             CPU,
             setup=_BINDING,
@@ -125,7 +129,7 @@ class OnnxRuntime(Probe):
         ),
         Import(
             "bind_ortvalue_input",
-            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
+            (DLPACK, CAPSULE),
             "binding.bind_ortvalue_input('x', onnxruntime.OrtValue.from_dlpack({x}))",
             setup=_BINDING,
             returns_array=False,
@@ -134,7 +138,7 @@ class OnnxRuntime(Probe):
         *(
             Import(
                 f"bind_input_{producer}_{device}",
-                (Protocol.NATIVE,),
+                (NATIVE,),
                 _BIND_POINTER.format(device=device, pointer=pointer),
                 (device,),
                 producers=(producer,),
@@ -244,7 +248,6 @@ def _sliced(spec: ArraySpec) -> str:
     return f"{text}\nx = onnxruntime.OrtValue.ortvalue_from_numpy(x)"
 
 
-_MISSING = {
-    **dict.fromkeys(("F", "strided", "reversed", "broadcast"), "onnxruntime has no strided values"),
-    "readonly": "onnxruntime has no read-only values",
-}
+_MISSING = without_strides(
+    "onnxruntime has no strided values", readonly="onnxruntime has no read-only values"
+)

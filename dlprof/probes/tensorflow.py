@@ -7,28 +7,32 @@ from typing import TYPE_CHECKING, Any
 from dlprof.probes import capsule
 from dlprof.probes.base import (
     ANY_DEVICE,
+    ARRAY,
+    BITS,
+    BUFFER,
+    CAPSULE,
     CPU,
     CUDA,
+    DLPACK,
+    NUMPY,
     ArraySpec,
     Export,
     Import,
     Probe,
-    Protocol,
     Unsupported,
     check_layout,
     numbers,
+    without_strides,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# NumPy has these from ml_dtypes only.
-_BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 _DEVICES = {"cpu": "/CPU:0", "cuda": "/GPU:0"}
-_MISSING = {
-    **dict.fromkeys(("F", "strided", "reversed", "broadcast"), "TensorFlow has no strided tensors"),
-    "readonly": "TensorFlow tensors are never writable; use layout C",
-}
+_MISSING = without_strides(
+    "TensorFlow has no strided tensors",
+    readonly="TensorFlow tensors are never writable; use layout C",
+)
 _KEPT = "on CUDA, TensorFlow may keep the host copy, so that a second call costs less"
 
 
@@ -51,76 +55,40 @@ class TensorFlow(Probe):
     }
     devices = ANY_DEVICE
     c_exchange_type = "type(tf.constant(0))"
-    c_exchange_files = ("tensorflow/python/framework/ops.py",)
     exports = (
-        Export("dlpack", Protocol.DLPACK, "{x}"),
-        Export(
-            "to_dlpack",
-            Protocol.DLPACK_CAPSULE,
-            "tf.experimental.dlpack.to_dlpack({x})",
-            promise="view",
-        ),
-        Export("array", Protocol.ARRAY_INTERFACE, "{x}", note=_KEPT),
-        Export("memoryview", Protocol.ARRAY_INTERFACE, "memoryview({x})", CPU, promise="view"),
-        Export(
-            "memoryview_cuda",
-            Protocol.ARRAY_INTERFACE,
-            "memoryview({x})",
-            CUDA,
-            promise="copy",
-            note=_KEPT,
-        ),
-        Export("numpy", Protocol.NUMPY, "{x}.numpy()", promise="copy", note=_KEPT),
-        Export("asarray", Protocol.NUMPY, "numpy.asarray({x})", note=_KEPT),
-        Export(
-            "asarray_memoryview",
-            Protocol.NUMPY,
-            "numpy.asarray(memoryview({x}))",
-            CPU,
-            promise="view",
-        ),
+        Export("dlpack", DLPACK, "{x}"),
+        Export("to_dlpack", CAPSULE, "tf.experimental.dlpack.to_dlpack({x})", promise="view"),
+        Export("array", ARRAY, "{x}", note=_KEPT),
+        Export("memoryview", ARRAY, "memoryview({x})", CPU, promise="view"),
+        Export("memoryview_cuda", ARRAY, "memoryview({x})", CUDA, promise="copy", note=_KEPT),
+        Export("numpy", NUMPY, "{x}.numpy()", promise="copy", note=_KEPT),
+        Export("asarray", NUMPY, "numpy.asarray({x})", note=_KEPT),
+        Export("asarray_memoryview", NUMPY, "numpy.asarray(memoryview({x}))", CPU, promise="view"),
     )
     imports = (
         Import(
-            "from_dlpack",
-            (Protocol.DLPACK_CAPSULE,),
-            "tf.experimental.dlpack.from_dlpack({x})",
-            promise="view",
+            "from_dlpack", (CAPSULE,), "tf.experimental.dlpack.from_dlpack({x})", promise="view"
         ),
         Import(
             "from_dlpack_object",
-            (Protocol.DLPACK,),
+            (DLPACK,),
             "tf.experimental.dlpack.from_dlpack({x}.__dlpack__())",
             promise="view",
             note="TensorFlow takes capsules only",
         ),
-        Import(
-            "convert_to_tensor",
-            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
-            "tf.convert_to_tensor({x})",
-        ),
-        Import("constant", (Protocol.ARRAY_INTERFACE, Protocol.NUMPY), "tf.constant({x})"),
+        Import("convert_to_tensor", (ARRAY, NUMPY), "tf.convert_to_tensor({x})"),
+        Import("constant", (ARRAY, NUMPY), "tf.constant({x})"),
         Import(
             "decode_raw",
-            (Protocol.BUFFER,),
+            (BUFFER,),
             "tf.reshape(tf.io.decode_raw({x}, tf.{dtype}), {shape})",
             producers=("bytes",),
             note="takes a string tensor, of which bytes alone are made",
         ),
+        Import("numpy_asarray", (ARRAY, NUMPY), "tf.experimental.numpy.asarray({x})"),
+        Import("numpy_array", (ARRAY, NUMPY), "tf.experimental.numpy.array({x})"),
         Import(
-            "numpy_asarray",
-            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
-            "tf.experimental.numpy.asarray({x})",
-        ),
-        Import(
-            "numpy_array",
-            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
-            "tf.experimental.numpy.array({x})",
-        ),
-        Import(
-            "numpy_array_nocopy",
-            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
-            "tf.experimental.numpy.array({x}, copy=False)",
+            "numpy_array_nocopy", (ARRAY, NUMPY), "tf.experimental.numpy.array({x}, copy=False)"
         ),
     )
 
@@ -155,7 +123,7 @@ class TensorFlow(Probe):
         # A handle of its own: TensorFlow keeps the host copy of a GPU tensor with its handle.
         with tf.device(array.backing_device):
             host = np.array(tf.identity(array).numpy())
-        bits = _BITS.get(self.dtype(array))
+        bits = BITS.get(self.dtype(array))
         return host if bits is None else host.view(bits)
 
     def dtype(self, array: Any) -> str:
@@ -185,7 +153,7 @@ class TensorFlow(Probe):
         }
         if device == "cuda":
             found["memory"] = "tf.config.experimental.get_memory_info('GPU:0')['current']"
-        elif dtype not in _BITS:
+        elif dtype not in BITS:
             found["address"] = "numpy.asarray(memoryview({x})).ctypes.data"
         return found
 
@@ -207,8 +175,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values of the pattern, one-dimensional."""
     pattern = numbers(spec)
     # Many dtypes lack arithmetic in TensorFlow, so the values are made in 64 bits and then cast.
-    whole = spec.dtype.startswith(("int", "uint"))
-    wide = "int64" if whole else "float64"
+    wide = "int64" if spec.is_integer else "float64"
     text = f"tf.range({elements}, dtype=tf.{wide}) % {pattern.modulus} + {pattern.offset!r}"
     if pattern.times:
         text = f"tf.cast({text}, 'complex128'){pattern.times}"

@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
+    ARRAY,
+    BITS,
+    BUFFER,
+    CAPSULE,
     CPU,
     CUDA,
+    CUDA_ARRAY,
+    DLPACK,
     DTYPES,
     HOST_MEMORY,
+    NATIVE,
+    NUMPY,
     ArraySpec,
     Export,
     Import,
     Probe,
-    Protocol,
     check_layout,
     laid_out,
     numbers,
@@ -23,10 +30,6 @@ from dlprof.probes.base import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-# A tensor of these has no numpy() of its own: NumPy lacks the dtype.
-# Its bits are taken as integers that torch has, and then as unsigned ones that NumPy has.
-_BITS = {"bfloat16": "int16", "float8_e4m3fn": "int8", "float8_e5m2": "int8"}
 
 
 class Torch(Probe):
@@ -37,110 +40,67 @@ class Torch(Probe):
     setup = "import torch"
     devices = ANY_DEVICE
     c_exchange_type = "torch.Tensor"
-    c_exchange_files = ("torch/_tensor.py",)
     exports = (
-        Export("tensor", Protocol.DLPACK, "{x}"),
-        Export("to_dlpack", Protocol.DLPACK_CAPSULE, "torch.utils.dlpack.to_dlpack({x})"),
-        Export("array", Protocol.ARRAY_INTERFACE, "{x}", CPU),
-        Export("numpy", Protocol.NUMPY, "{x}.numpy()", CPU, promise="view"),
-        Export("numpy_force", Protocol.NUMPY, "{x}.numpy(force=True)"),
-        Export("cpu_numpy", Protocol.NUMPY, "{x}.cpu().numpy()", CUDA, promise="copy"),
-        Export("cuda_array", Protocol.CUDA_ARRAY_INTERFACE, "{x}", CUDA),
-        Export("itself", Protocol.NATIVE, "{x}"),
+        Export("tensor", DLPACK, "{x}"),
+        Export("to_dlpack", CAPSULE, "torch.utils.dlpack.to_dlpack({x})"),
+        Export("array", ARRAY, "{x}", CPU),
+        Export("numpy", NUMPY, "{x}.numpy()", CPU, promise="view"),
+        Export("numpy_force", NUMPY, "{x}.numpy(force=True)"),
+        Export("cpu_numpy", NUMPY, "{x}.cpu().numpy()", CUDA, promise="copy"),
+        Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
+        Export("itself", NATIVE, "{x}"),
     )
     imports = (
+        Import("from_dlpack", (DLPACK, CAPSULE), "torch.from_dlpack({x})"),
+        Import("from_dlpack_copy", (DLPACK,), "torch.from_dlpack({x}, copy=True)", promise="copy"),
         Import(
-            "from_dlpack",
-            (Protocol.DLPACK, Protocol.DLPACK_CAPSULE),
-            "torch.from_dlpack({x})",
+            "from_dlpack_nocopy", (DLPACK,), "torch.from_dlpack({x}, copy=False)", promise="view"
         ),
-        Import(
-            "from_dlpack_copy",
-            (Protocol.DLPACK,),
-            "torch.from_dlpack({x}, copy=True)",
-            promise="copy",
-        ),
-        Import(
-            "from_dlpack_nocopy",
-            (Protocol.DLPACK,),
-            "torch.from_dlpack({x}, copy=False)",
-            promise="view",
-        ),
-        Import("from_numpy", (Protocol.NUMPY,), "torch.from_numpy({x})", CPU, promise="view"),
-        Import(
-            "from_numpy_cuda",
-            (Protocol.NUMPY,),
-            "torch.from_numpy({x}).cuda()",
-            CUDA,
-            promise="copy",
-        ),
+        Import("from_numpy", (NUMPY,), "torch.from_numpy({x})", CPU, promise="view"),
+        Import("from_numpy_cuda", (NUMPY,), "torch.from_numpy({x}).cuda()", CUDA, promise="copy"),
         Import(
             "asarray",
             # An ndarray is asked for no capsule.
-            (
-                Protocol.NUMPY,
-                Protocol.DLPACK,
-                Protocol.DLPACK_CAPSULE,
-                Protocol.ARRAY_INTERFACE,
-            ),
+            (NUMPY, DLPACK, CAPSULE, ARRAY),
             "torch.asarray({x})",
         ),
         Import(
-            "asarray_copy",
-            (Protocol.NUMPY, Protocol.DLPACK, Protocol.ARRAY_INTERFACE),
-            "torch.asarray({x}, copy=True)",
-            promise="copy",
+            "asarray_copy", (NUMPY, DLPACK, ARRAY), "torch.asarray({x}, copy=True)", promise="copy"
         ),
         Import(
             "asarray_nocopy",
-            (Protocol.NUMPY, Protocol.DLPACK, Protocol.ARRAY_INTERFACE),
+            (NUMPY, DLPACK, ARRAY),
             "torch.asarray({x}, copy=False)",
             promise="view",
         ),
         Import(
             "frombuffer",
-            (Protocol.BUFFER,),
+            (BUFFER,),
             "torch.frombuffer({x}, dtype=torch.{dtype}).reshape({shape})",
             CPU,
             promise="view",
         ),
         Import(
             "asarray_buffer",
-            (Protocol.BUFFER,),
+            (BUFFER,),
             "torch.asarray({x}, dtype=torch.{dtype}).reshape({shape})",
             CPU,
             producers=HOST_MEMORY,
         ),
         Import(
             "asarray_buffer_copy",
-            (Protocol.BUFFER,),
+            (BUFFER,),
             "torch.asarray({x}, dtype=torch.{dtype}, copy=True).reshape({shape})",
             CPU,
             promise="copy",
             producers=HOST_MEMORY,
         ),
-        Import(
-            "as_tensor",
-            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
-            "torch.as_tensor({x})",
-            CPU,
-        ),
-        Import(
-            "as_tensor_cuda",
-            (Protocol.CUDA_ARRAY_INTERFACE,),
-            "torch.as_tensor({x}, device='cuda')",
-            CUDA,
-        ),
-        Import(
-            "tensor",
-            (Protocol.ARRAY_INTERFACE, Protocol.NUMPY),
-            "torch.tensor({x})",
-            CPU,
-            promise="copy",
-        ),
+        Import("as_tensor", (ARRAY, NUMPY), "torch.as_tensor({x})", CPU),
+        Import("as_tensor_cuda", (CUDA_ARRAY,), "torch.as_tensor({x}, device='cuda')", CUDA),
+        Import("tensor", (ARRAY, NUMPY), "torch.tensor({x})", CPU, promise="copy"),
         Import(
             "tensor_cuda",
-            (Protocol.CUDA_ARRAY_INTERFACE, Protocol.NUMPY),
+            (CUDA_ARRAY, NUMPY),
             "torch.tensor({x}, device='cuda')",
             CUDA,
             promise="copy",
@@ -172,10 +132,11 @@ class Torch(Probe):
         import torch
 
         host = array.detach().cpu().resolve_conj().resolve_neg()
-        bits = _BITS.get(self.dtype(host))
-        if bits is not None:
-            return host.view(getattr(torch, bits)).numpy().copy().view(f"u{bits}")
-        return host.numpy().copy()
+        bits = BITS.get(self.dtype(host))
+        if bits is None:
+            return host.numpy().copy()
+        signed = getattr(torch, bits.removeprefix("u"))  # torch views as signed integers only
+        return host.view(signed).numpy().copy().view(bits)
 
     def dtype(self, array: Any) -> str:
         return str(array.dtype).removeprefix("torch.")
@@ -201,7 +162,7 @@ class Torch(Probe):
         return "torch.add({x}, 1)"
 
     def idioms(self, device: str, dtype: str) -> Mapping[str, str]:
-        host = "{x}.float().cpu()" if dtype in _BITS else "{x}.cpu()"
+        host = "{x}.float().cpu()" if dtype in BITS else "{x}.cpu()"
         wait = "\ntorch.cuda.synchronize()" if device == "cuda" else ""
         return {
             "values": f"{host}.numpy().copy()",
@@ -241,8 +202,7 @@ def values(elements: int, spec: ArraySpec) -> str:
     """Source text of ``elements`` values of the pattern, one-dimensional, on the device."""
     pattern = numbers(spec)
     # Many dtypes lack arithmetic in torch, so the values are made in 64 bits and then cast.
-    whole = spec.dtype.startswith(("int", "uint"))
-    wide = "int64" if whole else "float64"
+    wide = "int64" if spec.is_integer else "float64"
     # One period, repeated: a large array costs little more than its memory.
     period = (
         f"(torch.arange({pattern.modulus}, dtype=torch.{wide}, device='{spec.device}')"

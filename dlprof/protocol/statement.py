@@ -1,17 +1,65 @@
-"""A user's own conversion as text: one expression of one array, cut into what dlprof measures.
+"""A user's own conversion: one expression of one array, cut into an export and an import.
 
-Read by both halves: the parent checks it before anything is started, the worker cuts it.
+The parent checks the text before it starts anything. The worker cuts it and recognises the
+frameworks. The result is the source of two probes: ``code:`` and JSON.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 ARRAY = "x"
-"""The source's name in all that is measured."""
+"""The source's name in the measured code."""
+STATEMENT = "statement"
+"""The name of the import that is a user's own statement."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One framework of a conversion. ``probe`` says where its own probe is found, if it has one.
+
+    ``wait`` is source text that waits for an object of a framework without a probe.
+    """
+
+    name: str
+    module: str
+    probe: tuple[str, str] | None = None
+    wait: str = ""
+
+
+@dataclass(frozen=True)
+class OwnCode:
+    """A user's conversion, as :mod:`dlprof.worker.recognise` understood it."""
+
+    PREFIX: ClassVar[str] = "code:"
+
+    setup: str
+    source: str
+    export: str
+    import_: str
+    protocol: str
+    producer: Side
+    consumer: Side
+    result_device: str = ""
+    returns_array: bool = True
+
+    def reference(self) -> str:
+        """The source of its probes, as :func:`dlprof.worker.loading.load` takes it."""
+        return self.PREFIX + json.dumps(vars(self), default=vars)
+
+    @classmethod
+    def read(cls, reference: str) -> OwnCode:
+        """The inverse of :meth:`reference`."""
+        fields = json.loads(reference.removeprefix(cls.PREFIX))
+        for name in ("producer", "consumer"):
+            side = fields[name]
+            fields[name] = Side(**{**side, "probe": side["probe"] and tuple(side["probe"])})
+        return cls(**fields)
 
 
 class FaultyStatement(Exception):
@@ -58,14 +106,12 @@ def names(tree: ast.expr) -> list[str]:
 
 
 def normal(name: str) -> str:
-    """``name`` as Python reads it: identifiers are compared in the form NFKC (PEP 3131)."""
+    """``name`` as Python reads it: identifiers are compared in form NFKC (PEP 3131)."""
     return unicodedata.normalize("NFKC", name)
 
 
 def check_source(tree: ast.expr, source: str) -> None:
-    """Raise :class:`FaultyStatement` where ``source``, in normal form, cannot be told from other
-    names.
-    """
+    """Raise :class:`FaultyStatement` unless ``source``, in normal form, is the array's one name."""
     if not source.isidentifier():
         raise FaultyStatement(f"the source must be a name, not {source!r}")
     if source not in names(tree):
@@ -89,7 +135,7 @@ def whole(text: str, source: str) -> Cut:
 def cuts(text: str, source: str) -> Iterator[Cut]:
     """The ways to cut a statement in two, innermost export first.
 
-    There are none where the source is used more than once: it would not be handed over once.
+    None if the statement uses the source more than once: it is not handed over once.
     """
     text, tree = text.strip(), parse(text)
     uses = list(_uses(tree, source))
@@ -155,14 +201,14 @@ _LATER = (
     ast.ListComp,
     ast.SetComp,
 )
-"""What evaluates its parts later, several times or not at all."""
+"""Expressions that evaluate their parts later, several times or not at all."""
 
 
 def _replaced(text: str, tree: ast.expr, source: str) -> str:
     """``text`` with ``{x}`` for the source, ready for ``str.format``.
 
-    The text stays as the user typed it; where it has several lines, or positions cannot be had
-    (inside f-strings before Python 3.12), it is written anew.
+    One line stays as the user typed it. Several lines are written anew, and so is code whose
+    positions are unknown (inside f-strings before Python 3.12).
     """
     nodes = list(_uses(tree, source))
     if "\n" not in text:

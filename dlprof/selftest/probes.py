@@ -102,6 +102,7 @@ class OnDevice(Synthetic):
     name = "synthetic-cuda"
     module = "cuda.core"
     distributions = ("cuda-core",)
+    requirement = '"cuda-core[cu12]"'  # the bare package has no bindings
     setup = "import numpy\nfrom dlprof.selftest import device"
     devices = CUDA
     exports = (

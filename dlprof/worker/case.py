@@ -1,7 +1,7 @@
 """Serve one case: prepare it, run its instruments, send each answer as it comes.
 
-What was measured before a crash has already been sent. The outermost boundary is here: a
-framework may raise anything, and whatever it raises is recorded in its own words.
+What was measured before a crash has been sent by then. What a framework raises is recorded in its
+own words, and costs one instrument or one case.
 """
 
 from __future__ import annotations
@@ -42,16 +42,14 @@ from dlprof.worker.instruments import (
     values,
 )
 from dlprof.worker.loading import Path, WorkerState, path_of
+from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import SetupFailed, Subject, gpu_of, result_device
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
-"""Their answers do not depend on the shape, so that a smaller array serves where one is large."""
-
+"""Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
 PHASES_SHARE = 5
 """The phases get this share (one in so many) of a timer's budget."""
-
 WITH_VERDICT = ("values", "ownership", "fresh_source", *DIAGNOSIS)
-
 MANY_FILES = 64
 """More than the frameworks' own threads, pipes and files that are opened once."""
 
@@ -61,32 +59,16 @@ Measure = Callable[[WorkerState, dict[str, Any], Answer], Outcome]
 
 
 def serve(state: WorkerState, request: dict[str, Any], answer: Answer, measure: Measure) -> None:
-    """Call ``measure``; whatever it raises is an outcome too.
+    """Call ``measure`` and note the outcome; what it raises is an outcome, too.
 
-    A process may have some thousand file descriptors. A conversion that leaves one open at each
-    call takes them from all cases that the process would serve after it.
+    A process has some thousand file descriptors. A conversion that leaves one open at each call
+    takes them from all later cases.
     """
     before = open_files()
-    try:
-        answer.outcome = measure(state, request, answer)
-    except memory.TooLarge as reason:
-        answer.outcome = ("skipped", str(reason))
-    except FaultyProbe as fault:
-        answer.outcome = ("crashed", f"the probe is faulty: {fault}")
-    except SetupFailed as fault:
-        answer.outcome = ("skipped", str(fault))
-    except SyntaxError as fault:
-        answer.outcome = ("crashed", f"the probe is faulty: {words(fault)}")
-    except Unsupported as refusal:
-        answer.outcome = ("unsupported", str(refusal) or words(refusal))
-    except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
-        answer.outcome = ("unsupported", words(refusal))
-    except BaseException as stop:  # noqa: BLE001 - a probe that calls sys.exit must not end us
-        if answer.at == "ready_time":  # else the host's time would be taken for it
-            answer.failed("ready_time", words(stop))
-        answer.outcome = ("crashed", f"raised {words(stop)}")
-    finally:
-        state.channel.measuring = False
+    outcome = attempt(partial(measure, state, request, answer), BaseException)
+    answer.outcome = _outcome_of(outcome, answer) if isinstance(outcome, Refusal) else outcome
+    state.channel.measuring = False
+    del outcome  # its traceback holds the case's arrays
     gc.collect()
     left = open_files() - before
     if left >= MANY_FILES:
@@ -94,8 +76,23 @@ def serve(state: WorkerState, request: dict[str, Any], answer: Answer, measure: 
         answer.failed("conversion", f"it left {left:,} file descriptors open")
 
 
+def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
+    error = refusal.error
+    if isinstance(error, (memory.TooLarge, SetupFailed)):
+        return "skipped", str(error)
+    if isinstance(error, FaultyProbe):
+        return "crashed", f"the probe is faulty: {error}"
+    if isinstance(error, SyntaxError):
+        return "crashed", f"the probe is faulty: {words(error)}"
+    if isinstance(error, Exception):
+        return "unsupported", refusal.reason
+    if answer.at == "ready_time":  # else the host's time would be taken for it
+        answer.failed("ready_time", words(error))
+    return "crashed", f"raised {words(error)}"
+
+
 def open_files() -> int:
-    """Open descriptors; the limit where all are taken, so that not even this can be looked up."""
+    """Open descriptors; the limit if all are taken, since then they cannot be counted."""
     try:
         return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names alone, and no object for each
     except OSError as refusal:
@@ -107,7 +104,7 @@ def open_files() -> int:
 def load(state: WorkerState, requests: list[dict[str, Any]], answer: Answer) -> None:
     """Import what cases need, so that measuring them can begin at once.
 
-    What cannot be imported says so when its case is asked for.
+    An import that fails is reported when its case is asked for.
     """
     for request in requests:
         with contextlib.suppress(BaseException):
@@ -124,7 +121,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     """Measure one conversion."""
     spec = _spec(request)
     before = state.cases_before
-    state.cases_before += 1  # also one that is refused warms what the next one uses
+    state.cases_before += 1  # a refused case warms the next one, too
     path = path_of(state, request, answer)
     if request.get("hold"):
         state.channel.hold(answer.identity)
@@ -138,14 +135,13 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     answer.stage("create")
     if "recipe" in request["instruments"]:
         # Before anything is made or converted: a case that dies of it needs its recipe most.
-        answer.part(
-            "recipe",
-            recipe.measure(path.producer, path.consumer, import_, spec, request.get("setup", "")),
-        )
+        setup = request.get("setup", "")
+        texts = recipe.measure(path.producer, path.consumer, import_, spec, setup)
+        answer.part("recipe", texts)
     if _forecast(path, spec):
-        before += 1  # the first call is none any more
+        before += 1  # the first call is no longer the first
     subject = path.subject(spec)
-    answer.part("source", {"ns": subject.create_ns})
+    answer.part("source", {"ns": None if subject.is_one_array else subject.create_ns})
     answer.stage("first call")
     state.channel.begin()
     found, first = first_call.measure(subject, before)
@@ -155,7 +151,6 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     once = None
     timed = "host_time" in request["instruments"] and not subject.is_one_array
     if timed and subject is declared:  # else the first call was not waited for as it must be
-        # A user's own statement may do anything: it is timed as it always is.
         answer.stage("host_time")
         once = first_call.serves(first)
     del first
@@ -163,15 +158,15 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     trouble = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
     if state.channel.forks:
         answer.failed("conversion", "it forks the process; each child was ended at once")
-    if "host_time" in answer.refusals:
-        return "unsupported", answer.refusals["host_time"]
+    if "host_time" in answer.failures:
+        return "unsupported", answer.failures["host_time"]
     return ("invalid", trouble) if trouble else ("ok", None)
 
 
 def measure_trip(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
     """Measure a round trip: a path there and a path back, on one array.
 
-    The stage ``there`` or ``back`` is the last where that way is what does not work.
+    If one way does not work, the last stage is its name: ``there`` or ``back``.
     """
     spec = _spec(request)
     path = path_of(state, request, answer)
@@ -194,7 +189,7 @@ def _spec(request: dict[str, Any]) -> ArraySpec:
 
 
 def _alignment_alone(state: WorkerState, answer: Answer, path: Path, spec: ArraySpec) -> Outcome:
-    """The instrument that makes its own arrays, without one of the case."""
+    """The instrument that makes its own arrays, without an array of the case."""
     where = result_device(path.consumer, path.import_, spec)
     if not path.is_one_array and alignment.applies(path.import_, where, spec):
         answer.stage("alignment")
@@ -204,7 +199,7 @@ def _alignment_alone(state: WorkerState, answer: Answer, path: Path, spec: Array
 
 
 def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
-    """The array to be measured: a smaller one for a diagnosis, if another can be made."""
+    """The array to measure: a smaller one for a diagnosis, if the producer can make one."""
     diagnosed = set(request["instruments"]) <= AT_ANY_SIZE
     if not diagnosed or path.is_one_array or spec.size_bytes <= request["largest_bytes"]:
         return spec
@@ -216,18 +211,15 @@ def _of_bytes(spec: ArraySpec, size_bytes: int) -> ArraySpec:
 
 
 def _forecast(path: Path, spec: ArraySpec) -> bool:
-    """Whether a small array had to be converted to know whether the large case fits.
+    """Whether a small array was converted to find out whether the large case fits.
 
-    Raises :class:`~dlprof.worker.memory.TooLarge` where it does not.
+    Raises :class:`~dlprof.worker.memory.TooLarge` if it does not.
     """
     if memory.fits(memory.COPIES * spec.size_bytes):
         return False
     small = _of_bytes(spec, peak_memory.SIZE_BYTES)
-    if (
-        path.is_one_array
-        or spec.device != "cpu"
-        or not memory.fits(memory.COPIES * small.size_bytes)
-    ):
+    small_fits = memory.fits(memory.COPIES * small.size_bytes)
+    if path.is_one_array or spec.device != "cpu" or not small_fits:
         memory.check_room(spec)
         return False
     peak_memory.check_forecast(path.subject(small), spec)
@@ -236,28 +228,27 @@ def _forecast(path: Path, spec: ArraySpec) -> bool:
 
 
 def no_array(subject: Subject, result: Any) -> str:
-    """Why a result of the conversion is nothing to look at, in words; empty for an array.
+    """Why a result is no array, in words; empty for an array.
 
-    Objects of Python itself are arrays only of a probe that says so of them.
+    Python's own objects are arrays only of a probe that says so of them.
     """
     if not subject.import_.returns_array:
         return ""
     if getattr(type(result), "__module__", None) != "builtins":
         return ""
-    try:
-        subject.consumer.dtype(result)
-        subject.consumer.pointer(result)
-    except Exception:  # noqa: BLE001 - a foreign probe: that it cannot tell is the answer
-        kind = type(result).__name__
-        given = "None" if result is None else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
-        return f"the conversion gives {given}, which is no array of {subject.consumer.name}"
-    return ""
+    consumer = subject.consumer
+    told = attempt(lambda: (consumer.dtype(result), consumer.pointer(result)))
+    if not isinstance(told, Refusal):
+        return ""
+    kind = type(result).__name__
+    given = "None" if result is None else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+    return f"the conversion gives {given}, which is no array of {consumer.name}"
 
 
 class Instruments:
-    """The instruments of a case, in their order: a failure of one costs that one alone.
+    """The instruments of a case, in their order; a failure of one costs that one alone.
 
-    ``none`` is why nothing can be looked at, where the conversion gives no array.
+    ``none`` says why there is no array to look at; empty if there is one.
     """
 
     def __init__(
@@ -275,8 +266,8 @@ class Instruments:
         self.none = none
 
     def run(self, once: first_call.OneCall | None) -> None:
-        """Run all that are wanted; ``once`` is the only conversion of one that takes seconds."""
-        # Times first: they look at nothing, and so survive a probe that points to a wrong address.
+        """Run all wanted instruments; ``once`` is the one conversion of a long one."""
+        # Times come first: they do not use the address, which a faulty probe may get wrong.
         if once is None:
             self._time()
             self._take_rest()
@@ -285,9 +276,9 @@ class Instruments:
             self._take("host_time", once.host_time)
             self._take("ready_time", once.ready_time)
             owned = self._look(once.converted(), again=not self.subject.is_one_array)
-            once.result = None  # gone when the next one is made
+            once.result = None  # dropped before the next one is made
             self._take_rest()
-        # Of a copy to another device there is no memcpy to compare with.
+        # No memcpy compares with a copy to another device.
         on = self.subject.spec.device
         if owned and owned["verdict"] == "copy" and owned["evidence"]["result_device"] == on:
             self._take("copy_cost", self._copy_cost)
@@ -301,7 +292,7 @@ class Instruments:
         self._take("ready_time", lambda: times.ready_time(subject, budget, self.turns))
         if host is not None:
             per_call = sum(host["samples_ns"]) / len(host["samples_ns"])
-            if per_call < timer.LONG_NS:  # beside which no phase but the copying is anything
+            if per_call < timer.LONG_NS:  # in a longer call, no phase but the copy counts
                 share = budget // PHASES_SHARE
                 self._take("phases", lambda: times.phases(subject, per_call, share))
 
@@ -312,7 +303,7 @@ class Instruments:
         )
 
     def _device_time(self) -> dict[str, Any] | None:
-        """Device time where there is a device; None on the CPU."""
+        """Device time if there is a device; None on the CPU."""
         if "cuda" not in (self.subject.spec.device, self.subject.result_device):
             return None
         if self.gpu is None:
@@ -347,15 +338,15 @@ class Instruments:
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
 
     def where_it_works(self, instrument: Callable[[Subject], Any]) -> Any:
-        """What it finds; of aligned memory if other memory of the same array is refused.
+        """The answer of an instrument that makes its own arrays, which may begin anywhere.
 
-        Arrays that an instrument makes for itself begin where they happen to.
+        If the path refuses unaligned memory, the answer is that for aligned memory.
         """
-        try:
-            return instrument(self.subject)
-        except Exception:
-            if not self._refuses_unaligned():
-                raise
+        found = attempt(partial(instrument, self.subject))
+        if not isinstance(found, Refusal):
+            return found
+        if not self._refuses_unaligned():
+            raise found.error
         aligned = self.path.subject(replace(self.subject.spec, layout="aligned"))
         found = instrument(aligned)
         return {**found, "evidence": {**found["evidence"], "layout": "aligned"}}
@@ -369,24 +360,21 @@ class Instruments:
         return aligned in ("view", "copy") and sliced == "refused"
 
     def _take(self, name: str, instrument: Callable[[], Any]) -> Any:
-        """Run one instrument and send what it finds."""
+        """Run one instrument if it is wanted, and send its answer."""
         if name not in self.wanted:
             return None
         self.answer.stage(name)
-        if self.none and name in WITH_VERDICT:
+        has_verdict = name in WITH_VERDICT
+        if self.none and has_verdict:
             self.answer.part(name, unknown(self.none))
             return None
-        try:
-            found = instrument()
-            if found is not None:
-                self.answer.part(name, found)
-        except Unsupported as reason:
-            if name in WITH_VERDICT:
-                self.answer.part(name, unknown(str(reason)))
+        found = attempt(instrument)
+        if isinstance(found, Refusal):
+            if has_verdict and isinstance(found.error, Unsupported):
+                self.answer.part(name, unknown(str(found.error)))
             else:
-                self.answer.failed(name, str(reason))
+                self.answer.failed(name, found.reason)
             return None
-        except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
-            self.answer.failed(name, words(refusal))
-            return None
+        if found is not None:
+            self.answer.part(name, found)
         return found

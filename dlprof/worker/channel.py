@@ -1,11 +1,8 @@
 """JSON lines between a worker and its parent, over pipes of their own.
 
-Frameworks and probes write to stdout and stderr as they like; nothing of that gets in here. A
-process forked by a probe must not answer in the worker's name: only the worker's own process may
-send, and while a conversion is measured a forked child is ended at once: a loop that both of them
-run on doubles the processes with every turn.
-
-What a worker sends for one request: stages, parts, and what failed.
+Frameworks and probes write to stdout and stderr as they like; none of that gets in here. Only the
+worker's own process may send: a process that a probe forked must not answer in its name. While a
+conversion is measured, a forked child is ended at once. Else both processes would run the loop.
 """
 
 from __future__ import annotations
@@ -34,30 +31,33 @@ class Channel:
     def requests(self) -> Iterator[dict[str, Any]]:
         for line in self._requests:
             request = json.loads(line)
-            if "go" not in request:  # else what it was meant for has ended before it could stop
+            if "go" not in request:  # else it answers a request that has ended meanwhile
                 yield request
 
     def hold(self, identity: int) -> None:
         """Tell the parent that a request has stopped, and go on when it says so."""
-        self.send({"id": identity, "held": True})
-        if not self._requests.readline():
-            os._exit(0)  # the parent is gone
+        self._ask({"id": identity, "held": True})
 
     def turn(self, identity: int, name: str, calls: int) -> int | None:
-        """Ask the parent for the turn to take a sample of what ``name`` says, of so many calls, and
-        wait for it; returns how many the parent wants, if it wants others.
+        """Wait until the parent lets this worker take a sample of ``calls`` calls of ``name``.
+
+        Returns the number of calls that the parent wants instead, if any.
         """
-        self.send({"id": identity, "turn": name, "calls": calls})
-        answer = self._requests.readline()
-        if not answer:
-            os._exit(0)  # the parent is gone
-        wanted: int | None = json.loads(answer).get("calls")
+        wanted: int | None = self._ask({"id": identity, "turn": name, "calls": calls}).get("calls")
         return wanted
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        self.send(message)
+        line = self._requests.readline()
+        if not line:
+            os._exit(0)  # the parent is gone
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
     def send(self, message: dict[str, Any]) -> None:
         """Raises TypeError or ValueError for what JSON cannot say."""
         if os.getpid() != self._owner:
-            os._exit(0)  # a probe forked, and the child came back into our code
+            os._exit(0)  # a child that a probe forked has come back into our code
         line = json.dumps(_finite(message), allow_nan=False) + "\n"
         view = memoryview(line.encode("utf-8"))
         while view:
@@ -77,7 +77,7 @@ class Channel:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no NaN and no infinity: they become null. UTF-8 has no lone surrogates."""
+    """``value`` as JSON can say it: NaN and infinity become null, lone surrogates are escaped."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(value, float):
@@ -90,19 +90,19 @@ def _finite(value: Any) -> Any:
 
 
 class Answer:
-    """What is sent for one request."""
+    """What the worker sends for one request: stages, parts, failures and the outcome."""
 
     def __init__(self, channel: Channel, identity: int) -> None:
         self.channel = channel
         self.identity = identity
         self.outcome: tuple[str, str | None] = ("ok", None)
         self.at = ""
-        """The stage that was told last."""
-        self.refusals: dict[str, str] = {}
+        """The last stage."""
+        self.failures: dict[str, str] = {}
         """Why an instrument failed, by its name."""
 
     def stage(self, name: str) -> None:
-        """Tell the parent what comes next, so that a crash or a hang can be placed."""
+        """Tell the parent what comes next, so that it can place a crash or a hang."""
         self.at = name
         self.channel.send({"id": self.identity, "stage": name})
 
@@ -110,7 +110,7 @@ class Answer:
         self.channel.send({"id": self.identity, "part": name, "value": value})
 
     def failed(self, instrument: str, reason: str) -> None:
-        self.refusals[instrument] = reason
+        self.failures[instrument] = reason
         self.part("failed", {"instrument": instrument, "reason": reason})
 
     def done(self, status: str, reason: str | None) -> None:

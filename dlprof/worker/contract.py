@@ -1,30 +1,29 @@
-"""Is what a probe declares what the contract says? Asked once, where the probe is loaded.
+"""Check what a probe declares, once, when it is loaded.
 
-Everything later relies on it: names stand in session files, code is compiled, variables are set.
+Later code relies on it: names stand in session files, code is compiled, variables are set.
 """
 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from string import Formatter
 from typing import Any
 
 from dlprof.probes.base import ANY_DEVICE, LAYOUTS, Export, Import, Probe, Protocol, Use
 
-PROMISES = (None, "copy", "view")
-
 
 class FaultyProbe(Exception):
-    """A probe from outside cannot be used; the message says why."""
+    """A probe cannot be used; the message says why."""
 
 
 def check_probe(kind: type[Probe]) -> None:
-    """Raises :class:`FaultyProbe` for the first declaration of ``kind`` that cannot be used."""
+    """Raise :class:`FaultyProbe` for the first declaration of ``kind`` that cannot be used."""
     where = kind.__name__
     for attribute in ("name", "module"):
         check_name(getattr(kind, attribute, None), f"{where}.{attribute}")
-    for attribute in ("aliases", "distributions", "also", "c_exchange_files"):
+    for attribute in ("aliases", "distributions", "also"):
         _names(getattr(kind, attribute, None), f"{where}.{attribute}")
     for attribute in ("requirement", "setup", "c_exchange_type"):
         check_text(getattr(kind, attribute), f"{where}.{attribute}")
@@ -47,7 +46,7 @@ def check_text(value: Any, where: str) -> str:
 
 
 def check_use(use: Any, framework: str) -> str:
-    """The code of an operation: a text of ``{x}``, or a :class:`Use` with further arrays."""
+    """The code of an operation: text with ``{x}``, or a :class:`Use` with further arrays."""
     if not isinstance(use, Use):
         return check_code(use, f"what {framework}'s use returns")
     where = f"what {framework}'s use_many returns"
@@ -60,9 +59,9 @@ def check_use(use: Any, framework: str) -> str:
 def check_code(
     value: Any, where: str, needs_array: bool = True, names: tuple[str, ...] = ("x",)
 ) -> str:
-    """``value`` if it is a Python expression of ``{x}``, or of nothing if that is allowed.
+    """``value`` if it is a Python expression with ``{x}``, which it may lack if not needed.
 
-    With more ``names``, each of them may stand in braces.
+    Each of ``names`` may stand in braces.
     """
     code = check_text(value, where)
     try:
@@ -72,8 +71,8 @@ def check_code(
     known = [(name, "", None) for name in names]
     missing = needs_array and ("x", "", None) not in fields
     if missing or any(field not in known for field in fields):
-        more = "".join(f", {{{name}}}" for name in names[1:])
-        allowed = f"{{x}}{more and f' (and may hold{more[1:]})'}"
+        more = ", ".join(f"{{{name}}}" for name in names[1:])
+        allowed = f"{{x}} (and may hold {more})" if more else "{x}"
         raise FaultyProbe(f"{where} must hold {allowed} and nothing else in braces: {code!r}")
     try:
         compile(code.format(**{name: name for name in names}), where, "eval")
@@ -90,7 +89,7 @@ def _names(values: Any, where: str) -> None:
 
 
 def _tuple(values: Any, where: str) -> None:
-    # A forgotten comma makes a string of a tuple, and a string has letters to go through.
+    # A forgotten comma makes a string of a tuple, which can be iterated as well.
     if not isinstance(values, tuple):
         raise FaultyProbe(f"{where} must be a tuple, not {reprlib.repr(values)}")
 
@@ -118,14 +117,16 @@ def _ways(ways: Any, kind: type[Export | Import], where: str) -> None:
             raise FaultyProbe(f"{where} must hold {kind.__name__}s, not {reprlib.repr(way)}")
         check_name(way.name, f"a name in {where}")
         _way(way, f"{where} {way.name!r}")
-    _unique((way.name for way in ways), where)
+    for name, count in Counter(way.name for way in ways).items():
+        if count > 1:
+            raise FaultyProbe(f"{where} has two ways named {name!r}")
 
 
 def _way(way: Export | Import, where: str) -> None:
     check_code(way.code, f"the code of {where}", names=("x", "dtype", "shape"))
     _devices(way.devices, f"devices of {where}")
     check_text(way.note, f"the note of {where}")
-    if way.promise not in PROMISES:
+    if way.promise not in (None, "copy", "view"):
         raise FaultyProbe(f"the promise of {where} must be copy or view, not {way.promise!r}")
     protocols = way.protocols if isinstance(way, Import) else (way.protocol,)
     _tuple(protocols, f"protocols of {where}")
@@ -139,11 +140,3 @@ def _way(way: Export | Import, where: str) -> None:
         _names(way.layouts, f"layouts of {where}")
         if set(way.layouts) - set(LAYOUTS):
             raise FaultyProbe(f"the layouts of {where} must be of {', '.join(LAYOUTS)}")
-
-
-def _unique(names: Iterable[str], where: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise FaultyProbe(f"{where} has two ways named {name!r}")
-        seen.add(name)

@@ -1,17 +1,19 @@
-"""An object of a framework that has no probe: what it says of itself by the array protocols.
+"""A probe for any object: what it says of itself by the array protocols.
 
-``__array_interface__``, ``__cuda_array_interface__`` and ``__dlpack__`` tell of address, shape and
-dtype. What none of them tells is not known, and the instruments that need it say so.
+``__array_interface__``, ``__cuda_array_interface__`` and ``__dlpack__`` tell address, shape and
+dtype. Instruments that need more say that it is unknown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from dlprof.probes import capsule
 from dlprof.probes.base import ANY_DEVICE, DTYPES, ArraySpec, Probe, Unsupported
+from dlprof.worker.refusal import Refusal, attempt
 
 UNKNOWN = "unknown"
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "c": "complex"}
@@ -28,18 +30,33 @@ class Metadata:
     strides: tuple[int, ...] | None = None
     writable: bool | None = None
 
+    @property
+    def layout(self) -> str:
+        """The word for how the array lies in memory, or ``unknown``."""
+        if self is NOTHING:
+            return UNKNOWN
+        strides = self.strides or _c_strides(self.shape)
+        axes = [axis for axis in zip(self.shape, strides, strict=False) if axis[0] > 1]
+        if 0 in self.shape or _is_dense(reversed(axes)):
+            return "C"
+        if _is_dense(axes):
+            return "F"
+        return "broadcast" if any(stride == 0 for _, stride in axes) else "strided"
+
 
 NOTHING = Metadata(None, (), UNKNOWN, "cpu")
 
 
 def metadata(thing: Any) -> Metadata:
-    """What ``thing`` says of itself; :data:`NOTHING` for an object that says nothing."""
+    """What ``thing`` says of itself; :data:`NOTHING` for an object without array protocols."""
     for name, device in (("__cuda_array_interface__", "cuda"), ("__array_interface__", "cpu")):
-        interface = _attribute(thing, name)
+        interface = attempt(partial(getattr, thing, name, None))
         if isinstance(interface, Mapping):
             return _of_interface(interface, device)
-    contents = capsule.read(_capsule(thing))
-    if contents is None:
+    if isinstance(thing, type):
+        return NOTHING
+    contents = attempt(lambda: capsule.read(thing.__dlpack__()))
+    if contents is None or isinstance(contents, Refusal):
         return NOTHING
     return Metadata(
         contents.address or None,
@@ -52,54 +69,22 @@ def metadata(thing: Any) -> Metadata:
 
 
 def has(thing: Any, name: str) -> bool:
-    """Whether it has the attribute, also one that raises an error of its own."""
-    try:
-        getattr(thing, name)
-    except AttributeError:
-        return False
-    except Exception:  # noqa: BLE001 - any framework, any error
-        return True
-    return True
-
-
-def _attribute(thing: Any, name: str) -> Any:
-    """None also where asking for it raises, as a tensor of torch does that requires a gradient."""
-    try:
-        return getattr(thing, name, None)
-    except Exception:  # noqa: BLE001 - any framework, any error: it says nothing of itself
-        return None
-
-
-def layout(found: Metadata) -> str:
-    """The word for how the array lies in memory, or ``unknown``."""
-    if found is NOTHING:
-        return UNKNOWN
-    axes = [
-        (length, stride)
-        for length, stride in zip(
-            found.shape, found.strides or _c_strides(found.shape), strict=False
-        )
-        if length > 1
-    ]
-    if 0 in found.shape or _is_dense(reversed(axes)):
-        return "C"
-    if _is_dense(axes):
-        return "F"
-    return "broadcast" if any(stride == 0 for _, stride in axes) else "strided"
+    """Whether it has the attribute, or an attribute that raises an error of its own."""
+    found = attempt(partial(getattr, thing, name))
+    return not (isinstance(found, Refusal) and isinstance(found.error, AttributeError))
 
 
 def wait_text(thing: Any) -> str:
-    """Source text that returns when the values of such a ``{x}`` are there.
+    """Source text that returns when the values of such an object ``{x}`` are there.
 
-    Both protocols promise that host memory can be read when they have answered.
+    Both protocols promise that host memory can be read once they have answered.
     """
     found = metadata(thing)
     if found is NOTHING:
         return ""
     if found.device != "cpu":
         return "_device_wait()"
-    has_interface = hasattr(thing, "__array_interface__")
-    return "{x}.__array_interface__" if has_interface else "{x}.__dlpack__()"
+    return "{x}.__array_interface__" if has(thing, "__array_interface__") else "{x}.__dlpack__()"
 
 
 def _is_dense(axes: Any) -> bool:
@@ -120,34 +105,21 @@ def _c_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(strides)
 
 
-def _capsule(thing: Any) -> Any:
-    method = getattr(thing, "__dlpack__", None)
-    if method is None or isinstance(thing, type):
-        return None
-    try:
-        return method()
-    except Exception:  # noqa: BLE001 - any framework, any error: it then says nothing
-        return None
-
-
 def _of_interface(interface: Mapping[str, Any], device: str) -> Metadata:
     kind, digits = interface["typestr"][1], interface["typestr"][2:]
-    size = int(digits) if digits.isdigit() else 0  # objects have none, times a unit besides
+    size = int(digits) if digits.isdigit() else 0  # objects have no size, and times have a unit
     dtype = _KINDS.get(kind, "") + ("" if kind == "b" else str(8 * size))
     data, strides = interface.get("data"), interface.get("strides")
+    whole = size and all(stride % size == 0 for stride in strides or ())
     return Metadata(
         int(data[0]) or None if isinstance(data, tuple) else None,
         tuple(interface["shape"]),
         dtype if dtype in DTYPES else UNKNOWN,
         device,
-        # A stride that is no whole number of elements is none of a dense array.
-        strides and tuple(stride // size if _fits(stride, size) else -1 for stride in strides),
+        # No dense array has strides that are not a whole number of elements.
+        strides and tuple(stride // size if whole else -1 for stride in strides),
         not data[1] if isinstance(data, tuple) else None,
     )
-
-
-def _fits(stride: int, size: int) -> bool:
-    return size > 0 and stride % size == 0
 
 
 class Foreign(Probe):
@@ -190,7 +162,7 @@ class Foreign(Probe):
         raise Unsupported(f"dlprof cannot queue work for {self.name}")
 
     def check_ready(self, result: Any) -> None:
-        """Raise :class:`Unsupported` where nothing says whether a result is complete."""
+        """Raise :class:`Unsupported` if nothing says whether a result is complete."""
         kind = type(result)
         if kind.__module__ != "builtins":
             name = f"{kind.__module__}.{kind.__qualname__}"
@@ -198,7 +170,7 @@ class Foreign(Probe):
 
 
 def device_wait() -> None:
-    """Wait for all that the CUDA device has to do: whose stream it is cannot be asked."""
+    """Wait for all work of the CUDA device: the object's stream is unknown."""
     from dlprof.device.cuda import open_gpu
 
     open_gpu().synchronize_device()

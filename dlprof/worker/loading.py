@@ -1,8 +1,8 @@
 """Find probes, and import the path that a request names.
 
-A source of probes is a word: ``builtin``, ``file:/path/to/probe.py``, ``entry:name``, ``code:`` and
-a user's own conversion, or ``step:`` and a framework that runs a model. Foreign code runs here, in
-a worker, and never in the parent.
+A source of probes is text: ``builtin``, ``synthetic``, ``file:/path/to/probe.py``, ``entry:name``,
+``code:`` and a user's own conversion, or ``step:`` and a framework that runs a model. Foreign code
+runs here, in a worker, and never in the parent.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 from dlprof import inference
 from dlprof.probes import ALL
 from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Protocol
-from dlprof.protocol import own_code
-from dlprof.protocol.own_code import STATEMENT, OwnCode, Side
+from dlprof.protocol.statement import STATEMENT, OwnCode, Side
 from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.contract import FaultyProbe, check_probe
 from dlprof.worker.foreign import Foreign
-from dlprof.worker.subject import OneArray, Refused, Subject, namespace_for, prepare
+from dlprof.worker.subject import FailedImports, OneArray, Subject, namespace_for, prepare
 
 GROUP = "dlprof.probes"
 
@@ -40,8 +39,8 @@ def load(source: str) -> list[Probe]:
         from dlprof.selftest.probes import probes
 
         return probes()
-    if source.startswith(own_code.PREFIX):
-        return own_probes(source)
+    if source.startswith(OwnCode.PREFIX):
+        return own_probes(OwnCode.read(source))
     if source.startswith(inference.PREFIX):
         return [inference.load(source)]
     if source.startswith("file:"):
@@ -64,7 +63,7 @@ def _load_file(path: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise FaultyProbe(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where a dataclass looks for the names in its annotations
+    sys.modules[spec.name] = module  # a dataclass looks there for the names in its annotations
     spec.loader.exec_module(module)
     return module
 
@@ -89,14 +88,13 @@ def _checked(kind: Any, source: str) -> Probe:
     return kind()
 
 
-def own_probes(source: str) -> list[Probe]:
-    """A probe for each framework of a user's own conversion, with the user's text.
+def own_probes(own: OwnCode) -> list[Probe]:
+    """A probe for each framework of a user's own conversion.
 
-    The setup makes the array instead of ``create``, and the statement stands in the place of an
-    export and an import. All else (pointers, waits, values, queues) is what the framework's own
-    probe says; for an object of no known framework it is what the object itself says.
+    Each is the framework's own probe with the user's text: the setup makes the array instead of
+    ``create``, and the statement takes the place of an export and an import. An object of an
+    unknown framework speaks for itself.
     """
-    own = own_code.read(source)
     sides = {side.name: side for side in (own.producer, own.consumer)}
     return [_own_probe(own, side) for side in sides.values()]
 
@@ -113,6 +111,9 @@ def _own_probe(own: OwnCode, side: Side) -> Probe:
         result_device=own.result_device,
         returns_array=own.returns_array,
     )
+    # The setup has made the array. To make another one, it runs again.
+    again = f"exec(compile({own.setup!r}, '<setup>', 'exec', dont_inherit=True), globals())"
+    created = f"if '_made' in globals():\n    {again}\n_made = True\nx = {own.source}"
     members: dict[str, Any] = {
         "name": side.name,
         "array_name": own.source,
@@ -120,18 +121,12 @@ def _own_probe(own: OwnCode, side: Side) -> Probe:
         "devices": ANY_DEVICE,
         "exports": (export,),
         "imports": (import_,),
-        "create": lambda _self, _spec: own_create(own),
+        "create": lambda _self, _spec: created,
     }
     if side.probe is None:
         members |= {"distributions": (side.module,), "wait_text": side.wait}
     probe: Probe = type(f"Own{base.__name__}", (OneArray, base), members)()
     return probe
-
-
-def own_create(own: OwnCode) -> str:
-    """Source text for ``create``: the array that the setup made, then one of a setup run anew."""
-    again = f"exec(compile({own.setup!r}, '<setup>', 'exec', dont_inherit=True), globals())"
-    return f"if '_made' in globals():\n    {again}\n_made = True\nx = {own.source}"
 
 
 class WorkerState:
@@ -141,7 +136,7 @@ class WorkerState:
         self.channel = channel
         self.probes: dict[tuple[str, str], Probe] = {}
         self.namespaces: dict[tuple[str, ...], dict[str, Any]] = {}
-        self.refused: Refused = {}
+        self.failed: FailedImports = {}
         self.cases_before = 0
 
     def probe(self, source: str, name: str) -> Probe:
@@ -162,7 +157,7 @@ class Path(NamedTuple):
 
     @property
     def is_one_array(self) -> bool:
-        """Whether no array of another size can be made."""
+        """Whether the producer makes one array and no other."""
         return isinstance(self.producer, OneArray)
 
     def subject(self, spec: ArraySpec) -> Subject:
@@ -172,21 +167,22 @@ class Path(NamedTuple):
 
 
 def path_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Path:
-    """What a request names, imported."""
+    """The path that a request names, imported."""
     answer.stage("import")
     producer = state.probe(*request["producer"])
     consumer = state.probe(*request["consumer"])
-    export = _named(producer, producer.exports, request["export"])
-    import_ = _named(consumer, consumer.imports, request["import"])
+    export = named(producer, producer.exports, request["export"])
+    import_ = named(consumer, consumer.imports, request["import"])
     setup = str(request.get("setup", ""))
     key = (producer.name, consumer.name, import_.name, setup)
     if key not in state.namespaces:
-        state.namespaces[key] = namespace_for(producer, consumer, import_, setup, state.refused)
-        gc.freeze()  # the frameworks' own objects would make every collection below slow
+        state.namespaces[key] = namespace_for(producer, consumer, import_, setup, state.failed)
+        gc.freeze()  # the frameworks' own objects would slow every collection below
     return Path(producer, consumer, export, import_, state.namespaces[key])
 
 
-def _named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:
+def named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:
+    """The export or import called ``name``."""
     for way in ways:
         if way.name == name:
             return way

@@ -1,8 +1,8 @@
-"""The memory of this process: at an address, what the kernel says of it, and how much there is.
+"""The memory of this process: reads and writes by address, and how much there is.
 
-Frameworks cache host copies of their arrays and refuse to write immutable ones; memory does not. A
-write through an address asks nobody: of a read-only mapping the process dies, and one of a file
-changes the file (proc_pid_maps(5)). The kernel kills without a word where memory is short.
+Frameworks refuse to write immutable arrays and cache host copies; memory does neither. So a write
+by address needs care: on a read-only mapping the process dies, and a write to a file's mapping
+changes the file (proc_pid_maps(5)).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def read(address: int, size_bytes: int, gpu: Gpu | None) -> bytes:
-    """The bytes at ``address``; on the host where ``gpu`` is None."""
+    """The bytes at ``address``; on the host if ``gpu`` is None."""
     if gpu is None:
         return ctypes.string_at(address, size_bytes)
     return gpu.read(address, size_bytes)
 
 
 def write(address: int, data: bytes, gpu: Gpu | None) -> None:
-    """Put ``data`` at ``address``; on the host where ``gpu`` is None."""
+    """Put ``data`` at ``address``; on the host if ``gpu`` is None."""
     if gpu is None:
         ctypes.memmove(address, data, len(data))
     else:
@@ -36,18 +36,18 @@ def write(address: int, data: bytes, gpu: Gpu | None) -> None:
 
 MAPS = Path("/proc/self/maps")
 NO_FILES = ("/dev/zero", "/dev/nvidia", "/dev/dri/", "/dev/kfd")
-"""What memory is called that processes share without a file, or that a driver has pinned."""
+"""Names of mappings that no file backs: shared memory, and memory that a driver pinned."""
 
 
 class Mapping(NamedTuple):
-    """``shared``: a write goes to a file, or to who else has mapped it."""
+    """``shared``: a write goes to a file, or to other processes."""
 
     writable: bool
     shared: bool
 
 
 def mapping_of(address: int | None) -> Mapping | None:
-    """The mapping that holds ``address``; None where nobody says."""
+    """The mapping that holds ``address``; None if the system does not say."""
     if address is None:
         return None
     try:
@@ -70,42 +70,31 @@ def is_read_only(address: int | None) -> bool:
 
 
 def is_shared(address: int | None) -> bool:
-    """Whether a write to ``address`` would be seen outside, as far as is known."""
+    """Whether a write to ``address`` would show outside the process, as far as is known."""
     found = mapping_of(address)
     return found is not None and found.shared
 
 
 def resident_bytes() -> int:
-    """The resident set. Memory that malloc reuses does not become resident a second time."""
+    """The resident set. Memory that malloc reuses is already in it."""
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 class _MallInfo2(ctypes.Structure):
-    """``struct mallinfo2`` of glibc 2.33 and later; ten ``size_t``."""
+    """``struct mallinfo2`` of glibc 2.33 and newer: ten ``size_t``."""
 
-    _fields_ = tuple(
-        (name, ctypes.c_size_t)
-        for name in (
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        )
-    )
+    _fields_ = (("numbers", ctypes.c_size_t * 10),)
+
+    HBLKHD, UORDBLKS = 4, 7
+    """Bytes in mapped blocks, and in all others that are handed out."""
 
 
 def malloc_meter() -> Callable[[], int] | None:
-    """A reading of what malloc has handed out and not got back; None where the C library has none.
+    """A function that gives the bytes malloc has handed out; None if the C library cannot say.
 
-    All arenas count, and what malloc maps for large blocks (``mallinfo(3)``). Memory that a
-    framework maps by itself is none of malloc's.
+    It counts all arenas and the blocks that malloc maps (``mallinfo(3)``), and not memory that a
+    framework maps by itself.
     """
     mallinfo2 = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if mallinfo2 is None:
@@ -113,8 +102,8 @@ def malloc_meter() -> Callable[[], int] | None:
     mallinfo2.restype = _MallInfo2
 
     def malloc_bytes() -> int:
-        info = mallinfo2()
-        return int(info.uordblks + info.hblkhd)
+        numbers = mallinfo2().numbers
+        return int(numbers[_MallInfo2.HBLKHD] + numbers[_MallInfo2.UORDBLKS])
 
     return malloc_bytes
 
@@ -129,9 +118,9 @@ class TooLarge(Exception):
 
 
 def check_room(spec: ArraySpec, arrays: float = COPIES, how: str = "") -> None:
-    """Raises :class:`TooLarge` where ``spec`` needs more host memory than is available.
+    """Raise :class:`TooLarge` if that many ``arrays`` of ``spec`` do not fit into host memory.
 
-    It needs so many ``arrays`` of its size; ``how`` says whence that is known.
+    ``how`` says how the number is known.
     """
     needed = int(arrays * spec.size_bytes)
     if not fits(needed):
@@ -144,13 +133,13 @@ def check_room(spec: ArraySpec, arrays: float = COPIES, how: str = "") -> None:
 
 
 def fits(needed_bytes: int) -> bool:
-    """Whether so much more memory can be had; taken for granted where nobody says."""
+    """Whether this much more memory is there; True if the system does not say."""
     available = available_bytes()
     return available is None or needed_bytes + RESERVE_BYTES <= available
 
 
 def check_more(needed_bytes: int) -> None:
-    """Raises :class:`TooLarge` where so much more memory cannot be had."""
+    """Raise :class:`TooLarge` if this much more memory is not there."""
     if not fits(needed_bytes):
         raise TooLarge(
             f"needs about {_gib(needed_bytes)} more memory, "
@@ -159,7 +148,7 @@ def check_more(needed_bytes: int) -> None:
 
 
 def available_bytes() -> int | None:
-    """Memory that can be had without swapping, within the control group's limit."""
+    """Memory that is there without swapping, within the control group's limit."""
     found = [size for size in (_meminfo(), _cgroup()) if size is not None]
     return min(found, default=None)
 
@@ -182,7 +171,7 @@ V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")
 
 
 def _cgroup(root: Path = ROOT, own: Path = OWN) -> int | None:
-    """What the tightest of the groups leaves that this process is in, from its own to the root."""
+    """What the tightest control group of this process leaves, from its own up to the root."""
     found = (_left(folder, *names) for folder, names in _groups(root, own))
     return min((left for left in found if left is not None), default=None)
 
@@ -213,9 +202,9 @@ def _left(folder: Path, limit: str, used: str, cached: str) -> int | None:
         return None
     if not (most.isdigit() and taken.isdigit()):
         return None
-    # Cached files count as used and are given up at once when memory is wanted.
-    given_up = sum(int(line.split()[1]) for line in pages if line.startswith(cached))
-    return int(most) - int(taken) + given_up
+    # Cached files count as used, and the kernel drops them when memory is wanted.
+    dropped = sum(int(line.split()[1]) for line in pages if line.startswith(cached))
+    return int(most) - int(taken) + dropped
 
 
 def _gib(size_bytes: int) -> str:

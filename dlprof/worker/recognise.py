@@ -1,8 +1,8 @@
-"""What a user's own conversion is: which name is the source, and whose source and result are.
+"""Recognise a user's own conversion: which name is the source, and which frameworks take part.
 
-The setup and the statement run once, in a process of its own. Frameworks are recognised by the
-types of the objects. Answers come one by one, so that what was found before a crash is kept:
-``setup``, ``source``, ``cut``, ``result`` and ``protocol``.
+The setup and the statement run once, in a process of their own. The types of source and result
+name the frameworks. Parts are sent one by one, so that a crash loses none: ``source``, ``cut``,
+``result`` and ``protocol``.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dlprof.probes import capsule
 from dlprof.probes.base import ANY_DEVICE, DTYPES, Probe, Protocol
 from dlprof.protocol import statement
-from dlprof.protocol.messages import words
 from dlprof.protocol.statement import Cut, FaultyStatement
 from dlprof.worker import foreign, loading
 from dlprof.worker.foreign import UNKNOWN
 from dlprof.worker.instruments.handshake import proxy
-from dlprof.worker.subject import compile_call
+from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.source_text import compile_call, execute
 
 if TYPE_CHECKING:
     from dlprof.worker.channel import Answer
@@ -32,13 +33,12 @@ OFFERED = (Protocol.DLPACK, Protocol.CUDA_ARRAY_INTERFACE, Protocol.ARRAY_INTERF
 
 
 def recognise(request: dict[str, Any], answer: Answer) -> None:
-    """Answer with what was found, or with ``fault``: why the text cannot be measured."""
-    answer.stage("import")  # the setup imports frameworks, which has a limit of its own
+    """Send what was found, or ``fault``: why the text cannot be measured."""
+    answer.stage("import")  # the setup imports frameworks, which has a time limit of its own
     namespace: dict[str, Any] = {}
-    try:
-        run_setup(request["setup"], namespace)
-    except BaseException as fault:  # noqa: BLE001 - a user's text may raise anything
-        answer.part("fault", {"exit": 4, "reason": f"the setup raised {words(fault)}"})
+    done = attempt(lambda: execute(request["setup"], namespace, "setup"), BaseException)
+    if isinstance(done, Refusal):
+        answer.part("fault", {"exit": 4, "reason": f"the setup raised {done.reason}"})
         return
     text = request["statement"]
     try:
@@ -51,16 +51,11 @@ def recognise(request: dict[str, Any], answer: Answer) -> None:
     seen = describe(namespace[source], probes)
     answer.part("source", {"name": source, **seen})
     answer.part("cut", vars(statement.whole(text, source)))
-    _try(text, source, namespace, probes, seen, answer)
-
-
-def run_setup(text: str, namespace: dict[str, Any]) -> None:
-    """Run a setup; it may raise anything."""
-    exec(compile(text, "<setup>", "exec", dont_inherit=True), namespace)  # noqa: S102 - the user's own text
+    _convert_once(text, source, namespace, probes, seen, answer)
 
 
 def find_source(text: str, asked: str | None, namespace: dict[str, Any]) -> str:
-    """The name of the source. Raises :class:`FaultyStatement` where it cannot be told."""
+    """The name of the source. Raises :class:`FaultyStatement` if it is not clear."""
     made = [name for name in namespace if name != "__builtins__"]
     if asked is not None:
         if asked not in namespace:
@@ -83,58 +78,41 @@ def is_array(thing: Any) -> bool:
 
 
 def describe(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
-    """Whose object it is, and what is known of it."""
+    """The framework of an object, and what is known of the object."""
     roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
     told = foreign.metadata(thing)
     for root in (ROOTS.get(root, root) for root in roots):
         for source, probe in probes:
-            if probe.module.partition(".")[0] == root:
-                known = _ask(probe, thing)
-                if known is not None:
-                    word = _layout(told, known["shape"])
-                    return {
-                        "side": _side(probe.name, probe.module, source),
-                        **known,
-                        "layout": word,
-                    }
-    side = {**_foreign_side(roots[0], probes), "wait": foreign.wait_text(thing)}
-    return {"side": side, **_told(told), "layout": foreign.layout(told)}
-
-
-def _ask(probe: Probe, thing: Any) -> dict[str, Any] | None:
-    """What a probe says of an object; None if it is none of its arrays."""
-    try:
-        shape = probe.shape(thing)
-        if shape is None:
-            return None  # plain memory says too little: what it is an array of is not known
-        known = {
-            "shape": list(shape),
-            "dtype": probe.dtype(thing),
-            "device": probe.device(thing),
-            "array": True,
-        }
-        probe.pointer(thing)
-    except Exception:  # noqa: BLE001 - any framework, any error: then it is not its array
-        return None
-    return known if known["dtype"] in DTYPES and known["device"] in ANY_DEVICE else None
-
-
-def _told(told: foreign.Metadata) -> dict[str, Any]:
-    found = told is not foreign.NOTHING
+            known = _told_by(probe, thing) if probe.module.partition(".")[0] == root else None
+            if known is not None:
+                side = {"name": probe.name, "module": probe.module, "probe": [source, probe.name]}
+                layout = told.layout if list(told.shape) == known["shape"] else UNKNOWN
+                return {"side": side, **known, "layout": layout}
     return {
+        "side": {**_foreign_side(roots[0], probes), "wait": foreign.wait_text(thing)},
         "shape": list(told.shape),
         "dtype": told.dtype,
         "device": told.device,
-        "array": found,
+        "array": told is not foreign.NOTHING,
+        "layout": told.layout,
     }
 
 
-def _layout(told: foreign.Metadata, shape: list[int]) -> str:
-    return foreign.layout(told) if list(told.shape) == shape else UNKNOWN
+def _told_by(probe: Probe, thing: Any) -> dict[str, Any] | None:
+    """What a probe says of an object; None if it is none of its arrays."""
 
+    def ask() -> dict[str, Any] | None:
+        shape = probe.shape(thing)
+        if shape is None:
+            return None  # plain memory does not say what it is an array of
+        probe.pointer(thing)
+        dtype, device = probe.dtype(thing), probe.device(thing)
+        return {"shape": list(shape), "dtype": dtype, "device": device, "array": True}
 
-def _side(name: str, module: str, source: str) -> dict[str, Any]:
-    return {"name": name, "module": module, "probe": [source, name]}
+    known = attempt(ask)
+    if known is None or isinstance(known, Refusal):
+        return None
+    return known if known["dtype"] in DTYPES and known["device"] in ANY_DEVICE else None
 
 
 def _foreign_side(root: str, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
@@ -148,13 +126,12 @@ def _foreign_side(root: str, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
 def _probes(sources: list[str]) -> Iterator[tuple[str, Probe]]:
     """The probes that were named, then those of dlprof, then those of installed packages."""
     for source in (*sources, "builtin", *(f"entry:{name}" for name in loading.entry_names())):
-        try:
-            yield from ((source, probe) for probe in loading.load(source))
-        except BaseException:  # noqa: BLE001, S112 - foreign code; the inspection has said why
-            continue
+        loaded = attempt(partial(loading.load, source), BaseException)
+        if not isinstance(loaded, Refusal):  # the inspection has said why
+            yield from ((source, probe) for probe in loaded)
 
 
-def _try(
+def _convert_once(
     text: str,
     source: str,
     namespace: dict[str, Any],
@@ -162,13 +139,12 @@ def _try(
     seen: dict[str, Any],
     answer: Answer,
 ) -> None:
-    """Convert once; an error is left to the measurement, where it is a result."""
+    """Convert once. An error is left to the measurement, where it is a result."""
     answer.stage("statement")
     names = {**namespace, statement.ARRAY: namespace[source]}
-    try:
-        result = compile_call(statement.whole(text, source).code, names)()
-    except BaseException as refusal:  # noqa: BLE001 - it is the answer of the case
-        answer.part("refusal", words(refusal))
+    result = attempt(compile_call(statement.whole(text, source).code, names), BaseException)
+    if isinstance(result, Refusal):
+        answer.part("refusal", result.reason)
         return
     answer.part("result", describe(result, probes))
     cut, protocol = _handed_over(text, source, names, seen)
@@ -182,13 +158,13 @@ def _try(
 def _handed_over(
     text: str, source: str, names: dict[str, Any], seen: dict[str, Any]
 ) -> tuple[Cut, str]:
-    """The innermost part of the statement that gives a capsule or a host array, if there is one."""
+    """The innermost part of the statement that gives a capsule or a host array, if any."""
     producer = seen["side"]["name"]
     for cut in statement.cuts(text, source):
-        try:
-            handed = compile_call(cut.export.format(x=statement.ARRAY), names)()
-        except BaseException:  # noqa: BLE001 - a part alone may need what the whole gives it
-            break
+        code = cut.export.format(x=statement.ARRAY)
+        handed = attempt(compile_call(code, names), BaseException)
+        if isinstance(handed, Refusal):
+            break  # a part alone may need what the whole gives it
         if capsule.is_capsule(handed):
             return cut, Protocol.DLPACK_CAPSULE.value
         if type(handed).__module__ == "numpy" and is_array(handed) and producer != "numpy":
@@ -197,14 +173,11 @@ def _handed_over(
 
 
 def _asked_for(cut: Cut, names: dict[str, Any]) -> str:
-    """The protocol that the statement asks a stand-in of the source for."""
+    """The protocol for which the statement asks a stand-in of the source."""
     for protocol in OFFERED:
         events: list[dict[str, Any]] = []
         stand_in = proxy(names[statement.ARRAY], protocol, events)
-        try:
-            compile_call(cut.import_.format(x="_proxy"), {**names, "_proxy": stand_in})()
-        except BaseException:  # noqa: BLE001, S112 - it does not take this one
-            continue
-        if events:
+        call = compile_call(cut.import_.format(x="_proxy"), {**names, "_proxy": stand_in})
+        if not isinstance(attempt(call, BaseException), Refusal) and events:
             return protocol.value
     return Protocol.NATIVE.value

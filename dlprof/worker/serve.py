@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from dlprof.protocol.messages import words
-from dlprof.worker import case, reference
+from dlprof.worker import case, inspect, reference
 from dlprof.worker.channel import Answer, Channel
-from dlprof.worker.inspect import inspect, verify
 from dlprof.worker.instruments import step
 from dlprof.worker.loading import WorkerState
 from dlprof.worker.recognise import recognise
@@ -25,17 +24,13 @@ def serve(requests_fd: int, replies_fd: int) -> None:
     channel = Channel(requests_fd, replies_fd)
     state = WorkerState(channel)
     for request in channel.requests():
-        _answer(state, request)
-
-
-def _answer(state: WorkerState, request: dict[str, Any]) -> None:
-    answer = Answer(state.channel, request["id"])
-    try:
-        _serve(state, request["do"], request, answer)
-    except BaseException as fault:  # noqa: BLE001 - foreign code may raise anything
-        answer.done("failed", words(fault))
-    else:
-        answer.done(*answer.outcome)
+        answer = Answer(channel, request["id"])
+        try:
+            _serve(state, request["do"], request, answer)
+        except BaseException as fault:  # noqa: BLE001 - the outermost boundary of the worker
+            answer.done("failed", words(fault))
+        else:
+            answer.done(*answer.outcome)
 
 
 def _serve(state: WorkerState, kind: str, request: dict[str, Any], answer: Answer) -> None:
@@ -47,8 +42,8 @@ def _serve(state: WorkerState, kind: str, request: dict[str, Any], answer: Answe
         answer.stage("reference")  # no import is waited for
         answer.part("reference", reference.measure(request["budget_ns"]))
     elif kind == "inspect":
-        answer.part("inspect", inspect(request["sources"], request["skip"], answer.stage))
+        answer.part("inspect", inspect.inspect(request["sources"], request["skip"], answer.stage))
     elif kind == "recognise":
         recognise(request, answer)
     elif kind == "verify":
-        answer.part("verify", verify(request["source"], request["name"]))
+        answer.part("verify", inspect.verify(request["source"], request["name"]))

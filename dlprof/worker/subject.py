@@ -20,18 +20,19 @@ from dlprof.probes.base import (
     shape_of,
     written,
 )
-from dlprof.protocol.messages import words
 from dlprof.worker import memory
 from dlprof.worker.contract import FaultyProbe, check_code, check_text
+from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.source_text import compile_call, execute
 
-Refused = dict[tuple[str, ...], ImportError]
-"""Imports that failed, by the texts that were run until then."""
+FailedImports = dict[tuple[str, ...], ImportError]
+"""Imports that failed in this process, by the texts that had run until then."""
 
 
 class OneArray:
-    """Mixed into a probe whose arrays come from a user's own text: it makes one, and no other.
+    """Mixed into a probe whose array comes from a user's text: it makes no other array.
 
-    ``array_name`` is what the user's text calls it.
+    ``array_name`` is the array's name in that text.
     """
 
     array_name: ClassVar[str]
@@ -45,10 +46,9 @@ class SetupFailed(Exception):
 class Subject:
     """One case with its source array in memory.
 
-    ``namespace`` holds the frameworks' names and the source array as ``x``. ``code`` is the
-    conversion as a user would type it; ``convert`` runs it once and returns the result.
-    ``wait`` is source text on ``{x}`` that returns when a result is ready, or empty.
-    ``result_device`` is where the result will be, as declared.
+    ``code`` is the conversion as a user would type it; ``convert`` runs it once and returns the
+    result. ``wait`` is source text on ``{x}`` that returns when a result is ready, or empty.
+    ``namespace`` holds the frameworks' names and the source array as ``x``.
     """
 
     producer: Probe
@@ -61,10 +61,8 @@ class Subject:
     result_device: str
     namespace: dict[str, Any] = field(repr=False)
     convert: Callable[[], Any] = field(repr=False)
-    create_ns: int | None = None
-    """How long the source took to be made and to be ready; None where a user's setup made it."""
-    setup_ns: int = 0
-    """How long the text took that made the source, and all else that is in it."""
+    create_ns: int = 0
+    """Time until the source was made and ready."""
 
     @property
     def source(self) -> Any:
@@ -72,23 +70,26 @@ class Subject:
 
     @property
     def is_one_array(self) -> bool:
-        """Whether the producer makes the source as it is and none of another shape."""
+        """Whether the producer makes this array and no other."""
         return isinstance(self.producer, OneArray)
 
-    def of_elements(self, elements: int) -> Subject:
-        """The same conversion of an array of about so many elements, where the producer can make
-        one: of one axis, if that leaves the layout what it is.
+    def with_spec(self, spec: ArraySpec) -> Subject:
+        """The same conversion of another array; ``source`` and ``convert`` stay the old ones."""
+        return replace(self, spec=spec, code=compose(self.export, self.import_, spec))
 
-        ``source`` and ``convert`` are still those of the old array.
+    def of_elements(self, elements: int) -> Subject:
+        """:meth:`with_spec` for about this many elements, if the producer can make such an array.
+
+        The shape has one axis if the layout allows it.
         """
         if self.is_one_array:
             return self
-        spec = replace(self.spec, shape=shape_of(elements, self.spec.layout))
-        return replace(self, spec=spec, code=compose(self.export, self.import_, spec))
+        return self.with_spec(replace(self.spec, shape=shape_of(elements, self.spec.layout)))
 
     def made(self) -> dict[str, Any]:
-        """Evidence of how the array was made, and of the code where the shape stands in it; empty
-        for a user's own array, of which there is one.
+        """Evidence: the text that made the array, and the code if the shape stands in it.
+
+        Empty for a user's own array.
         """
         if self.is_one_array:
             return {}
@@ -99,13 +100,12 @@ class Subject:
         return found
 
     def make_another(self) -> Any:
-        """A new source array, ready, with the same values.
+        """A new source array with the same values, ready.
 
-        Raises :class:`Unsupported` where the producer gives the same array again.
+        Raises :class:`Unsupported` if the producer gives the same array again.
         """
         namespace = dict(self.namespace)
-        text = self.producer.create(self.spec)
-        exec(compile(text, "<create>", "exec"), namespace)  # noqa: S102 - the probes' own text
+        execute(self.producer.create(self.spec), namespace, "create")
         source = namespace["x"]
         settle(self.producer, self.spec.device, source, namespace)
         if self.is_one_array and self._is_source(source):
@@ -113,9 +113,7 @@ class Subject:
         return source
 
     def check_own(self) -> None:
-        """Raise :class:`Unsupported` where a write to the user's array would be seen outside: all
-        that its setup makes would be the same memory.
-        """
+        """Raise :class:`Unsupported` if a write to a user's array would show outside."""
         if self.is_one_array and memory.is_shared(self.producer.pointer(self.source)):
             raise Unsupported("the array is a file's, or shared with other processes: not written")
 
@@ -125,21 +123,16 @@ class Subject:
         return other is self.source or same_place
 
     def placed(self, result: Any) -> Subject:
-        """The same with the device where the result of a conversion was seen to be: some put arrays
-        of the host on a device, if there is one.
-        """
+        """The same with the device where ``result`` is. Some put host arrays on a device."""
         if not self.import_.returns_array:
             return self
-        try:
-            where = self.consumer.device(result)
-        except Exception:  # noqa: BLE001 - a foreign probe: then it is as declared
-            return self
-        if where == self.result_device or where not in ANY_DEVICE:
+        where = attempt(lambda: self.consumer.device(result))
+        if isinstance(where, Refusal) or where not in ANY_DEVICE or where == self.result_device:
             return self
         return replace(self, result_device=where, wait=wait_text(self.consumer, where))
 
     def converting(self, source: Any) -> Callable[[], Any]:
-        """The conversion of another source than the subject's."""
+        """The conversion of another source."""
         return compile_call(self.code, {**self.namespace, "x": source})
 
     def waiter(self) -> Callable[[Any], Any]:
@@ -153,7 +146,7 @@ class Subject:
 
 
 def gpu_of(subject: Subject) -> tuple[Any, str | None]:
-    """The device that a case needs; None with the reason where it needs none or has none."""
+    """The device that a case needs; None with the reason if it needs none or there is none."""
     if "cuda" not in (subject.spec.device, subject.result_device):
         return None, None
     if not isinstance(driver_devices(), int):
@@ -165,16 +158,15 @@ def gpu_of(subject: Subject) -> tuple[Any, str | None]:
 
 
 def lies_within(address: int, begin: int, source: Any, spec: ArraySpec) -> bool:
-    """Whether a result at ``address`` is a view of ``source``, whose first element is at ``begin``:
-    a copy lies outside its memory, and a view may begin anywhere in it.
-    """
+    """Whether ``address`` lies in the memory of ``source``, whose first element is at ``begin``."""
     low, high = _span(source) or (0, max(spec.size_bytes, 1))
     return begin + low <= address < begin + high
 
 
 def _span(source: Any) -> tuple[int, int] | None:
-    """The first and the last byte of an array, and one, from its first element, by its strides;
-    None where it has none, as what is contiguous has.
+    """First byte and end of an array's memory, counted from its first element, by its strides.
+
+    None for an array without strides, which is contiguous.
     """
     try:
         if hasattr(source, "element_size"):
@@ -195,69 +187,48 @@ def compose(export: Export, import_: Import, spec: ArraySpec | None = None) -> s
     return written(import_.code, written(export.code, "x", *known), *known)
 
 
-def compile_call(code: str, namespace: dict[str, Any], arguments: str = "") -> Callable[..., Any]:
-    """A function of ``arguments`` that evaluates ``code`` in ``namespace``."""
-    scope: dict[str, Any] = {}
-    text = f"def call({arguments}):\n    return {code}\n"
-    exec(compile(text, "<dlprof>", "exec"), namespace, scope)  # noqa: S102 - the probes' own text
-    call: Callable[..., Any] = scope["call"]
-    return call
-
-
 def namespace_for(
     producer: Probe,
     consumer: Probe,
     import_: Import,
     setup: str = "",
-    refused: Refused | None = None,
+    failed: FailedImports | None = None,
 ) -> dict[str, Any]:
-    """Run the setup text of both frameworks, then the user's; names that a conversion may use.
+    """The names that a conversion may use: the setups of both frameworks run, then the user's.
 
-    Raises :class:`SetupFailed` where the user's raises, and whatever a framework's raises. An
-    import that fails is not tried again after the same texts: what it left half done would give
-    another reason. ``refused`` remembers those of this process.
+    Raises :class:`SetupFailed` for the user's setup, and what the framework raises. An import
+    that failed after the same texts is not tried again: its half-done state would give another
+    reason. ``failed`` remembers these.
     """
     namespace: dict[str, Any] = {}
+    failed = {} if failed is None else failed
+    texts = (producer.setup, consumer.setup, import_.setup)
     with rarely_collected():
-        _run((producer.setup, consumer.setup, import_.setup), namespace, refused)
-    try:
-        exec(compile(setup, "<setup>", "exec"), namespace)  # noqa: S102 - the user's own text
-    except BaseException as fault:  # he may call sys.exit
-        raise SetupFailed(f"the setup fails: {words(fault)}") from fault
+        for count, text in enumerate(texts, start=1):
+            if texts[:count] in failed:
+                raise failed[texts[:count]]
+            try:
+                execute(text, namespace, "setup")
+            except ImportError as refusal:
+                failed[texts[:count]] = refusal
+                raise
+    done = attempt(lambda: execute(setup, namespace, "setup"), BaseException)
+    if isinstance(done, Refusal):
+        raise SetupFailed(f"the setup fails: {done.reason}") from done.error
     return namespace
-
-
-RARELY = 1_000_003
-"""Objects that are made before a collection: a number that nobody else sets."""
 
 
 @contextmanager
 def rarely_collected() -> Iterator[None]:
-    """Hardly a collection inside: TensorFlow 2.21 is imported in 2.1 s instead of 3.0 s so.
-
-    What is run inside may set or switch off the collector itself, and that is left as it is.
-    """
+    """Few garbage collections inside: TensorFlow 2.21 then imports in 2.1 s instead of 3.0 s."""
     before = gc.get_threshold()
-    ours = (RARELY, *before[1:])
+    ours = (1_000_003, *before[1:])
     gc.set_threshold(*ours)
     try:
         yield
     finally:
-        if gc.get_threshold() == ours:
+        if gc.get_threshold() == ours:  # else a framework has set its own
             gc.set_threshold(*before)
-
-
-def _run(texts: tuple[str, ...], namespace: dict[str, Any], refused: Refused | None) -> None:
-    refused = {} if refused is None else refused
-    for place, text in enumerate(texts):
-        before = texts[: place + 1]
-        if before in refused:
-            raise refused[before]
-        try:
-            exec(compile(text, "<setup>", "exec"), namespace)  # noqa: S102 - the probes' own text
-        except ImportError as refusal:
-            refused[before] = refusal
-            raise
 
 
 def prepare(
@@ -270,16 +241,16 @@ def prepare(
 ) -> Subject:
     """Make the source array and compile the conversion.
 
-    Raises :class:`Unsupported` where the framework made something other than ``spec`` asks for,
-    and whatever the framework raises while making it.
+    Raises :class:`Unsupported` if the array is not what ``spec`` asks for, and what the framework
+    raises.
     """
     producer.ready(spec.device)
     text = check_text(producer.create(spec), f"what {producer.name}'s create returns")
     begin = time.perf_counter_ns()
-    exec(compile(text, "<create>", "exec"), namespace)  # noqa: S102 - the probe's own text
+    execute(text, namespace, "create")
     if "x" not in namespace:
         raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
-    # What is still being made would be in the time of the first call.
+    # Unfinished work would count as time of the first call.
     settle(producer, spec.device, namespace["x"], namespace)
     create_ns = time.perf_counter_ns() - begin
     check_source(producer, spec, namespace["x"])
@@ -296,8 +267,7 @@ def prepare(
         result_device=where,
         namespace=namespace,
         convert=compile_call(code, namespace),
-        create_ns=None if isinstance(producer, OneArray) else create_ns,
-        setup_ns=create_ns,
+        create_ns=create_ns,
     )
 
 
@@ -309,10 +279,10 @@ def settle(producer: Probe, device: str, source: Any, namespace: dict[str, Any])
 
 
 def wait_text(consumer: Probe, device: str) -> str:
-    """The consumer's wait, checked; empty where there is nothing to wait for."""
+    """The consumer's wait, checked; empty if there is nothing to wait for."""
     text = consumer.wait(device)
     where = f"what {consumer.name}'s wait returns"
-    return check_code(text, where, needs_array=False) if text else ""  # a stream may be waited for
+    return check_code(text, where, needs_array=False) if text else ""  # it may wait for a stream
 
 
 def result_device(consumer: Probe, import_: Import, spec: ArraySpec) -> str:
@@ -323,28 +293,21 @@ def result_device(consumer: Probe, import_: Import, spec: ArraySpec) -> str:
 
 
 def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
-    """Refuse a source that is not what ``spec`` says: it would be measured under a wrong name."""
+    """Raise :class:`Unsupported` for an array that is not what ``spec`` says."""
     made: dict[str, Any] = {
         "dtype": producer.dtype(array),
         "shape": producer.shape(array),
         "device": producer.device(array),
     }
-    if made["dtype"] is None:  # plain memory: the way in says what it is
+    if made["dtype"] is None:  # plain memory: the import says what it is
         made = {what: got for what, got in made.items() if got is not None}
     for what, got in made.items():
         asked = getattr(spec, what)
         if got != asked:
             raise Unsupported(f"{producer.name} made {what} {got} when asked for {asked}")
-    _check_alignment(producer, spec, array)
-
-
-def _check_alignment(producer: Probe, spec: ArraySpec, array: Any) -> None:
     pointer = producer.pointer(array) if spec.elements else None
-    if pointer is None:
-        return
-    if spec.layout == "aligned" and pointer % 64:
-        raise Unsupported(
-            f"{producer.name} put the array {pointer % 64} bytes off a 64-byte boundary"
-        )
-    if spec.layout == "sliced" and pointer % 64 == 0:
+    beyond = 0 if pointer is None else pointer % 64
+    if spec.layout == "aligned" and beyond:
+        raise Unsupported(f"{producer.name} put the array {beyond} bytes off a 64-byte boundary")
+    if spec.layout == "sliced" and pointer is not None and not beyond:
         raise Unsupported(f"{producer.name} moved the slice back to a 64-byte boundary")

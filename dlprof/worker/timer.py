@@ -1,9 +1,8 @@
-"""Timed loops: the one place where a clock is read around a statement.
+"""Timed loops: the one place that reads a clock around a statement.
 
-The statement stands in the loop as it is, with no call around it, and its result is dropped in
-the loop, as in user code. The cost of the empty loop is measured in the same process and taken
-off. ``perf_counter_ns`` is the clock. What the kernel says of other programs tells which samples
-are disturbed.
+The statement stands in the loop with no call around it, and its result is dropped in the loop, as
+in user code. The cost of the empty loop is measured in the same process and subtracted. The clock
+is ``perf_counter_ns``. Counters of the kernel tell which samples other programs disturbed.
 """
 
 from __future__ import annotations
@@ -21,21 +20,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from dlprof.worker.source_text import define
+
 MIN_SAMPLE_NS = 1_000_000
 """A sample lasts at least this long: the clock's 60-140 ns are then under 0.02 % of it."""
 MIN_SAMPLES = 5
 MAX_SAMPLES = 60
 TRIES = 3
-"""Where the samples are of something else, they are taken again so often in all..."""
+"""Disturbed samples are taken again, so many times in all..."""
 LAST_TRY_NS = 100_000_000
-"""...but not after so long: what waits for other threads would never come to an end."""
+"""...but not after this long: a statement that waits for other threads would never end."""
 SLICE_NS = 4_000_000
-"""What it costs to lose the processor once: 0.8 to 4.7 ms on one virtual machine with two
-processors, where it was measured. Where the kernel tells how long threads waited for one, it costs
-as much as that if it is more."""
+"""The cost of losing the processor once: 0.8 to 4.7 ms on a virtual machine with two processors.
+If the kernel says how long threads waited for a processor, the larger number counts."""
 LONG_NS = 1_000_000_000
-"""A statement that takes this long is timed once: the clock and a warm-up are nothing beside it,
-and what tells its noise are the other processes."""
+"""A statement that takes this long is timed once. The clock and a warm-up are nothing beside it,
+and the other processes show its noise."""
 
 Loop = Callable[[int], int]
 """Runs a statement n times; returns the time of all of them in ns."""
@@ -44,11 +44,10 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Backlog:
-    """What a statement leaves behind that returns before its work is done.
+    """Work that a statement leaves behind, if it returns before its work is done.
 
-    ``drain`` waits for it by running the statement ``calls`` times more, and returns the ns that it
-    waited. ``most_loops`` is how many turns may leave work behind at once: what is in flight holds
-    memory.
+    ``drain`` runs the statement ``calls`` times more, waits, and returns the ns that it waited.
+    ``most_loops`` limits the work in flight at once, since it holds memory.
     """
 
     drain: Callable[[], int]
@@ -56,21 +55,15 @@ class Backlog:
     calls: int = 1
 
 
-def _nothing_left() -> int:
-    return 0
-
-
-NO_BACKLOG = Backlog(_nothing_left, sys.maxsize, calls=0)
+NO_BACKLOG = Backlog(lambda: 0, sys.maxsize, calls=0)
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Samples of ns per call, each the mean of ``loops`` calls, with the loop's cost taken off.
+    """Samples in ns per call, each the mean of ``loops`` calls, without the loop's cost.
 
-    ``disturbed`` is the share of samples of which half or more is the time of other programs, as
-    far as the kernel counts how often it took a processor from a thread of this process; 0 where no
-    other program ran; None where nobody says or looked. Threads of one process push each other
-    aside as well, so that count alone condemns no sample: see :meth:`Taken.is_disturbed`.
+    ``disturbed`` is the share of samples that other programs disturbed, see
+    :meth:`Taken.is_disturbed`. It is 0 if no other program ran, and None if nothing says so.
     """
 
     loops: int
@@ -84,7 +77,7 @@ class Timing:
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether that is so of the median."""
+        """Whether the median is a disturbed sample."""
         return 2 * (self.disturbed or 0.0) >= 1
 
 
@@ -92,7 +85,7 @@ class InTurns(Protocol):
     """Samples a loop in turn with another process; see :mod:`dlprof.worker.turns`."""
 
     def wait(self, calls: int = 1) -> int:
-        """Wait until it is this process's turn; how many calls a sample shall have at least."""
+        """Wait for this process's turn. Returns the least number of calls for a sample."""
 
     def timing(
         self, loop: Loop, budget_ns: int, off_ns: float, backlog: Backlog, least_ns: int
@@ -102,9 +95,10 @@ class InTurns(Protocol):
 
 @dataclass(frozen=True)
 class Taken:
-    """One sample: how long, and what the kernel counted of this process meanwhile.
+    """One sample, with what the kernel counted for this process meanwhile.
 
-    ``own_ns`` is the processor time of all of its threads.
+    ``preempted`` is how often a thread lost its processor; ``own_ns`` is the processor time of
+    all threads.
     """
 
     elapsed_ns: int
@@ -113,17 +107,18 @@ class Taken:
     own_ns: int
 
     def is_disturbed(self, slice_ns: float, fastest_ns: int) -> bool:
-        """Whether half of it is the time of other programs, at ``slice_ns`` each time.
+        """Whether other programs took half of it, at ``slice_ns`` for each loss of a processor.
 
-        If it is, then this process ran for half of it or less, or, where threads spin while they
-        wait for one that has no processor, the fastest sample took half as long or less.
+        Threads of one process also push each other aside, so the count alone proves nothing. The
+        process must have run for half of the sample or less. If its threads spin while they wait,
+        the fastest sample must have taken half as long or less.
         """
         taken = self.preempted > 0 and 2 * self.preempted * slice_ns >= self.elapsed_ns
         return taken and 2 * min(self.own_ns, fastest_ns) <= self.elapsed_ns
 
 
 def take(run: Callable[[], int], after: Callable[[], Any] = lambda: None) -> Taken:
-    """Time ``run``, which returns its time in ns; page faults of ``after`` count with it."""
+    """Time ``run``, which returns its time in ns. Page faults of ``after`` count with it."""
     before = counted()
     elapsed = run()
     now = counted()
@@ -140,10 +135,10 @@ def timing_of(
     foreign: bool | None = None,
     waited_ns: float = 0.0,
 ) -> Timing:
-    """Samples of ``loops`` calls each; with ``calls`` for each where more were made.
+    """Samples of ``loops`` calls each; ``calls`` is the number with those of the drains.
 
-    ``foreign`` says whether other programs had a processor meanwhile; None if nobody knows.
-    ``waited_ns`` is for how long a thread waited for a processor in all of them together.
+    ``foreign`` says whether other programs had a processor; None if unknown. ``waited_ns`` is how
+    long a thread waited for a processor in all samples together.
     """
     slice_ns = max(SLICE_NS, waited_ns / max(1, sum(one.preempted for one in taken)))
     fastest_ns = min(one.elapsed_ns for one in taken)
@@ -157,7 +152,7 @@ def timing_of(
 
 
 class Counted(NamedTuple):
-    """Of this process so far: minor page faults, processors taken from its threads, their time."""
+    """For this process so far: minor page faults, losses of a processor, processor time."""
 
     page_faults: int
     preempted: int
@@ -183,9 +178,7 @@ def compile_loop(statement: str, namespace: dict[str, Any]) -> Loop:
         f"        {body}\n"
         "    return _clock() - _start\n"
     )
-    scope: dict[str, Any] = {}
-    exec(compile(text, "<dlprof loop>", "exec"), namespace, scope)  # noqa: S102 - the probes' own text
-    loop = scope["loop"]
+    loop = define(text, namespace, "dlprof loop")["loop"]
 
     def run(loops: int) -> int:
         elapsed: int = loop(itertools.repeat(None, loops), time.perf_counter_ns)
@@ -211,13 +204,13 @@ def calibrate(
 ) -> tuple[int, int]:
     """Double the loops until one sample lasts ``least_ns``; also warms the statement.
 
-    Returns the loops and the time of the last sample in ns, with the wait for what it left behind.
+    Returns the loops, and the ns of the last sample with the drain after it.
     """
     loops = 1
     while True:
         elapsed, waited = loop(loops), backlog.drain()
         if elapsed >= least_ns:
-            # The first may have been cold or interrupted, and would be trusted for good.
+            # The first may have been cold or interrupted, and would decide for good.
             elapsed, waited = min(elapsed, loop(loops)), backlog.drain()
         behind = waited > elapsed and 2 * loops > backlog.most_loops
         if elapsed >= least_ns or behind:
@@ -234,12 +227,11 @@ def sample(
     least_ns: int = MIN_SAMPLE_NS,
     turns: InTurns | None = None,
 ) -> Timing:
-    """Time ``loop`` for about ``budget_ns``; ``off_ns`` per call is taken off.
+    """Time ``loop`` for about ``budget_ns``; ``off_ns`` per call is subtracted.
 
-    At least :data:`MIN_SAMPLES` samples of ``least_ns`` are taken, whatever they cost; but a single
-    one of a statement, warm already, that takes ``once_from_ns``. Each begins with nothing left
-    behind. Where they are too short or disturbed they are taken again, :data:`TRIES` times in all;
-    but with ``turns`` they are those of :meth:`InTurns.timing`.
+    Takes at least :data:`MIN_SAMPLES` samples of ``least_ns``, but only one of a warm statement
+    that takes ``once_from_ns``. Each sample begins with an empty backlog. Short or disturbed
+    samples are taken again, :data:`TRIES` times in all. With ``turns`` these samples count.
     """
     with collector_off():
         if once_from_ns is not None:
@@ -258,13 +250,13 @@ def sample(
 def _samples(
     loop: Loop, budget_ns: int, off_ns: float, backlog: Backlog, least_ns: int
 ) -> tuple[Timing, int]:
-    """A try, and what is wrong with it: 0 for nothing."""
+    """A try, and its number of faults."""
     loops, elapsed = calibrate(loop, least_ns, backlog)
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
     were_others_there, longest_wait = watch_others(), watch_waits()
-    # Other threads may touch the memory, and later: what is drained counts too.
+    # Other threads may touch the memory later: page faults of the drain count too.
     taken = [take(lambda: loop(loops), backlog.drain) for _ in range(count)]
-    # ...but a wait for a processor while it is drained is no part of a sample.
+    # ...but a wait for a processor during the drain is no part of a sample.
     waited = 0 if backlog.calls else longest_wait()
     timing = timing_of(taken, loops, loops + backlog.calls, off_ns, were_others_there(), waited)
     short = _too_short(taken, least_ns) and 2 * loops <= backlog.most_loops
@@ -274,8 +266,7 @@ def _samples(
 def sample_in_turn(loops: Mapping[str, Loop], budget_ns: int, off_ns: float) -> dict[str, Timing]:
     """Time several loops for about ``budget_ns`` each, one sample of each after the other.
 
-    What slows the machine for a while then slows all of them. They are tried again as in
-    :func:`sample`.
+    So a slow spell of the machine slows all of them. Tries again as :func:`sample` does.
     """
     with collector_off():
         return _least_disturbed(lambda: _samples_in_turn(loops, budget_ns, off_ns))
@@ -301,22 +292,22 @@ def _samples_in_turn(
 
 
 def _too_short(taken: Sequence[Taken], least_ns: int = MIN_SAMPLE_NS) -> bool:
-    """Whether samples last far less than they should: they were calibrated in a bad moment."""
+    """Whether samples last far less than they should: the calibration was disturbed."""
     return 2 * statistics.median(one.elapsed_ns for one in taken) < least_ns
 
 
 def _least_disturbed(measure: Callable[[], tuple[Found, int]]) -> Found:
-    """What ``measure`` gives, tried again where something is wrong with it.
+    """What ``measure`` gives, from the try with the fewest faults.
 
     Threads that wait for a processor can make the first calls take a thousand times as long.
     """
     begin = time.perf_counter_ns()
     tries: list[tuple[int, int, Found]] = []
     while not tries or (len(tries) < TRIES and time.perf_counter_ns() - begin < LAST_TRY_NS):
-        found, wrong = measure()
-        if not wrong:
+        found, faults = measure()
+        if not faults:
             return found
-        tries.append((wrong, -len(tries), found))
+        tries.append((faults, -len(tries), found))
     return min(tries, key=lambda one: one[:2])[2]
 
 
@@ -338,29 +329,29 @@ def clock_cost_ns() -> float:
 
 
 LEAST_FOREIGN_NS = 30_000_000
-"""Less is not seen: the kernel tells it in hundredths of a second."""
+"""Time of other programs counts from here on: the kernel tells it in hundredths of a second."""
 LEAST_FOREIGN_SHARE = 0.25
-"""...nor does less than this share of one processor count."""
+"""...and from this share of one processor on."""
 
 
 def watch_others() -> Callable[[], bool | None]:
-    """Gives what says whether other programs had a processor since; None where nobody knows."""
+    """A function: have other programs had a processor since? None if unknown."""
     begin, before = time.perf_counter_ns(), foreign_ns()
 
     def were_there() -> bool | None:
         now = foreign_ns()
         if before is None or now is None:
             return None
-        return now - before >= max(
-            LEAST_FOREIGN_NS, LEAST_FOREIGN_SHARE * (time.perf_counter_ns() - begin)
-        )
+        share_ns = LEAST_FOREIGN_SHARE * (time.perf_counter_ns() - begin)
+        return now - before >= max(LEAST_FOREIGN_NS, share_ns)
 
     return were_there
 
 
 def watch_waits() -> Callable[[], int]:
-    """Gives what says for how many ns the thread of this process that waited longest for a
-    processor did so since; 0 where the kernel does not tell.
+    """A function: for how many ns has a thread of this process waited for a processor since?
+
+    The longest wait counts; 0 if the kernel does not say.
     """
     before = waited_ns()
 
@@ -371,24 +362,25 @@ def watch_waits() -> Callable[[], int]:
 
 
 def waited_ns(tasks: Path = Path("/proc/self/task")) -> dict[str, int]:
-    """For how long each thread could have run and had no processor: sched-stats of the kernel, the
-    second number of /proc/self/task/*/schedstat. Empty where there is none.
+    """For how long each thread has waited for a processor; empty if the kernel does not say.
+
+    The second number of ``/proc/self/task/*/schedstat`` (sched-stats of the kernel).
     """
     waited = {}
     for stat in tasks.glob("*/schedstat"):
-        with suppress(OSError, ValueError, IndexError):  # a thread may be gone by now
+        with suppress(OSError, ValueError, IndexError):  # the thread may have ended
             waited[stat.parent.name] = int(stat.read_text(encoding="ascii").split()[1])
     return waited
 
 
 def foreign_ns() -> int | None:
-    """Processor time of the machine, and what its host took, that was not this process's.
+    """Processor time of the machine, and of its host, that was not this process's.
 
-    None where the kernel does not say: proc(5), the first line of /proc/stat.
+    None if the kernel does not say: proc(5), the first line of ``/proc/stat``.
     """
     try:
         words = Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()
-        # Guests' time is in that of users already; idle and iowait are nobody's.
+        # Guests' time is part of users' time. Idle and iowait belong to no program.
         user, nice, system, _, _, irq, softirq, steal = (int(word) for word in words[1:9])
     except (OSError, ValueError):
         return None

@@ -1,8 +1,8 @@
 """Turns: two processes take their samples of a case alternately, on the same processor.
 
-On a virtual machine each processor is slow for stretches of tens of ms to seconds, and not all of
-them at once. Samples that are taken one right after the other on one processor meet the same
-stretch, so that their ratio tells the two apart. A process asks its parent before each sample.
+Each processor of a virtual machine is slow for stretches of tens of ms to seconds, at its own
+times. Two samples in a row on one processor meet the same stretch, so their ratio tells the two
+processes apart. A process asks its parent before each sample.
 """
 
 from __future__ import annotations
@@ -23,41 +23,37 @@ TURN_NS = 500_000
 """A sample lasts at least this long: the clock is under 0.03 % of it, and stretches are longer."""
 FEW_CALLS = 10
 FEW_CALLS_NS = 2_000_000
-"""A sample of fewer calls lasts longer: copies of 4 MiB, some four in half a millisecond, meet what
-the other process left in the caches. Ratios of equal processes then had a standard deviation of 10
-to 30 %, and of 2.6 to 3.3 % in samples of 2 ms."""
+"""A sample of fewer calls lasts longer. Copies of 4 MiB, four in half a millisecond, meet caches
+that the other process filled: ratios of equal processes then varied by 10 to 30 %, and by 3 % in
+samples of 2 ms."""
 MOST_TURNS = 80
 LEAST_TURNS = 20
 OVER = 4
-"""So many of long samples, also where they take up to this many times the budget. Ratios of
-neighbours, of a conversion of 31 us, had a standard deviation of 7 % within a round; and 9 of 49
-rounds had 5 to 9 samples, since its first calls were slow (docs/results/gate-noise.md)."""
+"""That many long samples are taken even if they take up to this many times the budget. Ratios of
+neighbors varied by 7 % within a round (docs/results/gate-noise.md)."""
 NOTABLE = 0.2
-"""Other threads have a part in a call if they take so many times as long as the one that calls."""
+"""Other threads have a part in a call if they take this share of the calling thread's time."""
 WARM_SHARE = 4
-"""Before a sample this share of its calls (one in so many) is made unmeasured: what the caches of
-the processor hold is the other process's. With one in 3 equal processes differed less than with one
-in 16 in 10 of 15 conversions, by a fifth in the median (docs/results/gate-noise.md)."""
+"""One in so many calls is made unmeasured before a sample, since the caches hold the other
+process's data (docs/results/gate-noise.md)."""
 
 
 @dataclass(frozen=True)
 class Turns:
-    """Those of a request; ``cpu`` is the processor for the samples, None for any."""
+    """The turns of a request. ``cpu`` is the processor for the samples, None for any."""
 
     channel: Channel
     identity: int
     cpu: int | None
 
     def wait(self, name: str, calls: int) -> int:
-        """Until the parent gives the turn for a sample of what ``name`` says; returns of how many
-        calls it is, which the parent may raise.
-        """
+        """Wait for the turn to sample ``name``. Returns the calls, which the parent may raise."""
         return max(calls, self.channel.turn(self.identity, name, calls) or calls)
 
     @contextmanager
     def pinned(self) -> Iterator[None]:
-        """Keep this thread on the processor, where that can be had."""
-        before = _allowed()
+        """Keep this thread on the processor, if the system allows it."""
+        before = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
         if self.cpu not in before or not _moved({self.cpu}):
             yield
             return
@@ -80,17 +76,16 @@ class Series:
     def timing(
         self, loop: timer.Loop, budget_ns: int, off_ns: float, backlog: timer.Backlog, least_ns: int
     ) -> timer.Timing:
-        """As :func:`dlprof.worker.timer.sample` does; samples stay in the order of the turns.
+        """As :func:`dlprof.worker.timer.sample`; samples stay in the order of the turns.
 
-        Nothing is taken again: that would put the two out of step, and what disturbs one pair is
-        nothing beside the others.
+        Nothing is taken again: that would put the two processes out of step.
         """
         loops, elapsed = timer.calibrate(loop, min(least_ns, TURN_NS), backlog)
         if loops < FEW_CALLS:
             loops, elapsed = timer.calibrate(loop, FEW_CALLS_NS, backlog)
         # Pinned this late: threads that a framework starts at its first calls would inherit it.
         several = _by_several_threads(loop, loops)
-        backlog.drain()  # else it went on in the turn of the other process
+        backlog.drain()  # else it runs in the turn of the other process
         with nullcontext() if several else self.turns.pinned():
             wanted = min(self.wait(loops), max(loops, backlog.most_loops))
             loops, elapsed = wanted, elapsed * wanted // loops
@@ -117,7 +112,7 @@ def _count(budget_ns: int, sample_ns: int) -> int:
 
 
 def turns_of(request: dict[str, Any], answer: Answer) -> Turns | None:
-    """Those that a request asks for; None where it does not."""
+    """The turns that a request asks for, if any."""
     asked = request.get("turns")
     return None if asked is None else Turns(answer.channel, answer.identity, asked["cpu"])
 
@@ -129,8 +124,8 @@ def series_of(turns: Turns | None, name: str) -> Series | None:
 def _by_several_threads(loop: timer.Loop, loops: int) -> bool:
     """Whether other threads of this process have a notable part in the calls.
 
-    Of two that share the work one may be put on the processor that this one is kept on: a copy of
-    4 MiB by PyTorch then took 7.4 ms, and 75 us with a processor for each.
+    Threads that share the work must not share one processor: a copy of 4 MiB by PyTorch then took
+    7.4 ms instead of 75 us.
     """
     own, all_ = time.thread_time_ns(), time.process_time_ns()
     loop(loops)
@@ -139,14 +134,9 @@ def _by_several_threads(loop: timer.Loop, loops: int) -> bool:
 
 
 def _moved(cpus: set[int]) -> bool:
-    """Whether this thread is on these processors from now on; some systems forbid that."""
+    """Whether this thread is on these processors from now on. Some systems forbid it."""
     try:
         os.sched_setaffinity(0, cpus)
     except OSError:
         return False
     return True
-
-
-def _allowed() -> set[int]:
-    """The processors of this thread; empty where nobody can say."""
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()

@@ -21,9 +21,9 @@ from dlprof.probes.base import (
     Protocol,
     Unsupported,
 )
-from dlprof.worker import inspect
 from dlprof.worker.contract import check_probe
-from dlprof.worker.subject import check_source, compile_call, compose, namespace_for
+from dlprof.worker.source_text import compile_call
+from dlprof.worker.subject import check_source, compose, namespace_for
 
 pytestmark = [
     pytest.mark.integration,
@@ -294,11 +294,3 @@ def test_every_path_on_the_host_runs_or_is_refused_in_words(kind, consumer_kind)
         if import_.returns_array:
             # Some ways lose the shape (torch.asarray of a buffer): that is for a measure to tell.
             assert consumer.to_numpy(result).shape == consumer.shape(result), code
-
-
-@every_probe
-def test_the_files_say_the_same_of_the_c_exchange_api_as_the_type(kind):
-    probe = usable(kind, kind.devices[0])
-    namespace: dict[str, object] = {}
-    exec(compile(probe.setup, "<setup>", "exec"), namespace)
-    assert inspect.c_exchange_declared(probe) is inspect.c_exchange_verified(probe, namespace)

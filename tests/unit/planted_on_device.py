@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from builders import make_measure, make_result
+from builders import Silent, make_measure, make_result
 from simulated_device import SimulatedDevice
 
 from dlprof.probes.base import ArraySpec
@@ -73,7 +73,7 @@ def result_of(case, device):
         "lifetime": None,
     }
     if case.import_.name not in GROWING:
-        found["lifetime"] = lifetime.measure(case, device)
+        found["lifetime"] = lifetime.measure(case, device, Silent())
     return make_result(case.code, case=record_of(case), host_time=host, ready_time=ready, **found)
 
 

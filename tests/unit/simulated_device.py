@@ -27,7 +27,8 @@ import numpy
 
 from dlprof.device.cuda import LEGACY_STREAM, PER_THREAD_STREAM, GpuProperties
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol
-from dlprof.worker.subject import Subject, compile_call, compose
+from dlprof.worker.source_text import compile_call
+from dlprof.worker.subject import Subject, compose
 
 Value = Callable[[], int]
 

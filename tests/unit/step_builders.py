@@ -7,7 +7,7 @@ from builders import make_measure, make_record, make_result
 from dlprof.inference.base import FRESH, Allocated, Steps, strategy
 from dlprof.probes.base import CPU, ArraySpec
 from dlprof.probes.numpy import NumPy
-from dlprof.worker.step import prepare
+from dlprof.worker.instruments.step import prepare
 
 MODEL = """
 def model(x, out=None):

@@ -101,7 +101,7 @@ def test_files_that_a_case_leaves_open_are_told_where_they_are_many(count):
             os.close(file)
     left = [message["value"] for message in sent if message.get("part") == "left_open"]
     assert left == ([count] if count > case.MANY_FILES else [])
-    assert ("conversion" in answer.refusals) == bool(left)
+    assert ("conversion" in answer.failures) == bool(left)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -22,7 +22,7 @@ def forget_devices():
     cuda._opened.cache_clear()
 
 
-def driver(monkeypatch, *, status=0, devices=0, words=b"no CUDA-capable device is detected"):
+def driver(monkeypatch, *, status=0, devices=0, version=12080):
     """Put a fake libcuda in place."""
 
     def count(reference):
@@ -30,11 +30,18 @@ def driver(monkeypatch, *, status=0, devices=0, words=b"no CUDA-capable device i
         return 0
 
     def describe(_, reference):
-        reference._obj.value = words
+        reference._obj.value = b"no CUDA-capable device is detected"
+        return 0
+
+    def supported(reference):
+        reference._obj.value = version
         return 0
 
     library = SimpleNamespace(
-        cuInit=lambda flags: status, cuDeviceGetCount=count, cuGetErrorString=describe
+        cuInit=lambda flags: status,
+        cuDeviceGetCount=count,
+        cuGetErrorString=describe,
+        cuDriverGetVersion=supported,
     )
     monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
 
@@ -73,11 +80,21 @@ def test_opening_without_a_driver_says_why(no_driver):
     assert str(refusal.value) == NO_DRIVER
 
 
-def test_opening_without_cuda_core_says_how_to_get_it(monkeypatch):
-    driver(monkeypatch, devices=1)
-    monkeypatch.setitem(sys.modules, "cuda.core", None)
-    with pytest.raises(cuda.CudaUnavailable, match="pip install cuda-core"):
+@pytest.mark.parametrize(
+    ("version", "extra"), [(12080, "cu12"), (12000, "cu12"), (13000, "cu13"), (0, "cu13")]
+)
+@pytest.mark.parametrize("missing", ["cuda.core", "cuda.bindings.driver"])
+def test_opening_without_cuda_core_or_its_bindings_names_the_extra(
+    monkeypatch, missing, version, extra
+):
+    driver(monkeypatch, devices=1, version=version)
+    modules = {"cuda": ModuleType("cuda"), "cuda.core": ModuleType("cuda.core")}
+    modules["cuda.core"].Device = None
+    for name, module in {**modules, missing: None}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    with pytest.raises(cuda.CudaUnavailable) as refusal:
         cuda.open_gpu()
+    assert f'pip install "cuda-core[{extra}]"' in str(refusal.value)
 
 
 def test_whatever_cuda_core_raises_becomes_one_sentence(monkeypatch):

@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from dlprof.probes.base import Unsupported
-from dlprof.worker.foreign import NOTHING, Foreign, has, layout, metadata, wait_text
+from dlprof.worker.foreign import NOTHING, Foreign, has, metadata, wait_text
 
 pytestmark = pytest.mark.unit
 
@@ -53,7 +53,7 @@ def test_an_array_protocol_tells_of_the_array(box):
     found = metadata(box)
     assert (found.shape, found.dtype, found.device) == ((3, 4), "float32", "cpu")
     assert found.address == ARRAY.__array_interface__["data"][0]
-    assert layout(found) == "C"
+    assert found.layout == "C"
 
 
 def test_the_cuda_array_interface_tells_of_the_device():
@@ -63,7 +63,7 @@ def test_the_cuda_array_interface_tells_of_the_device():
 @pytest.mark.parametrize("thing", [None, 3, [1, 2], object(), numpy.ndarray, Refuses()])
 def test_an_object_that_says_nothing_is_not_known(thing):
     assert metadata(thing) is NOTHING
-    assert layout(metadata(thing)) == "unknown"
+    assert metadata(thing).layout == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_an_object_that_says_nothing_is_not_known(thing):
     ],
 )
 def test_the_layout_is_told_by_the_strides(array, word):
-    assert layout(metadata(array)) == word
+    assert metadata(array).layout == word
 
 
 def test_strides_of_parts_of_elements_are_not_taken_for_contiguous():
     records = numpy.zeros(4, dtype=[("a", "f4"), ("b", "i2")])
-    assert layout(metadata(records["a"])) != "C"
+    assert metadata(records["a"]).layout != "C"
 
 
 def test_the_values_are_read_by_the_protocol():

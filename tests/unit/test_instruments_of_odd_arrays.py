@@ -7,7 +7,7 @@ import pytest
 
 from dlprof.probes.base import LAYOUTS, ArraySpec, shape_of
 from dlprof.probes.numpy import NumPy
-from dlprof.protocol.own_code import OwnCode, Side
+from dlprof.protocol.statement import OwnCode, Side
 from dlprof.worker import memory
 from dlprof.worker.instruments import early_write, fresh_source, lifetime
 from dlprof.worker.loading import Path, own_probes
@@ -58,7 +58,7 @@ def own(setup, import_):
     """The subject of a user's own conversion of NumPy's ``x``."""
     side = Side("numpy", "numpy", ("builtin", "numpy"))
     code = OwnCode(f"import numpy\n{setup}", "x", "{x}", import_, "buffer", side, side)
-    [probe] = own_probes(code.reference())
+    [probe] = own_probes(code)
     namespace = {}
     exec(code.setup, namespace)
     x = namespace["x"]

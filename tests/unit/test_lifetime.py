@@ -1,4 +1,4 @@
-"""Lifetime: the judgement, what a conversion leaves behind, and real memory that is used again."""
+"""Lifetime: the judgment, what a conversion leaves behind, and real memory that is used again."""
 
 from __future__ import annotations
 
@@ -9,112 +9,103 @@ from dataclasses import replace
 
 import numpy
 import pytest
-from builders import make_subject
+from builders import Silent, make_subject
 
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import lifetime
 from dlprof.worker.instruments.lifetime import CONVERSIONS, MOST_RUNS, SIZE_BYTES
+from dlprof.worker.memory import malloc_meter, resident_bytes
 
 pytestmark = pytest.mark.unit
 
 
-def evidence(changed=False, size_bytes=0.0, references=0.0, objects=0.0):
-    return {
-        "changed_after_drop": changed,
-        "bytes_per_conversion": size_bytes,
-        "references_per_conversion": references,
-        "objects_per_conversion": objects,
-        "size_bytes": SIZE_BYTES,
-        "conversions": 200,
-        "runs": 12,
-    }
-
-
-def judge(found):
-    return lifetime.judge(found)[0]
+def judge(changed=False, size_bytes=0.0, references=0.0, objects=0.0):
+    return lifetime.judge(
+        {
+            "changed_after_drop": changed,
+            "bytes_per_conversion": size_bytes,
+            "references_per_conversion": references,
+            "objects_per_conversion": objects,
+            "size_bytes": SIZE_BYTES,
+            "conversions": 200,
+            "runs": 12,
+        }
+    )
 
 
 LEAKS = [
     {"size_bytes": SIZE_BYTES},
-    {"size_bytes": SIZE_BYTES / 3},
     {"size_bytes": SIZE_BYTES / 10},
     {"references": 1.0},
     {"references": 0.1},
     {"objects": 1.0},
     {"objects": 1 / 3},
 ]
-TRACES = [{"size_bytes": 61.0}, {"references": 0.005}, {"objects": 0.07}, {"objects": -9}]
-OPEN = [{"size_bytes": SIZE_BYTES / 100}, {"references": 0.02}, {"objects": 0.13}]
+TRACES = [{}, {"size_bytes": 61.0}, {"references": 0.005}, {"objects": 0.07}, {"objects": -9}]
+OPEN = [
+    ({"size_bytes": SIZE_BYTES / 100}, "655 bytes"),
+    ({"references": 0.02}, "0.02 references"),
+    ({"objects": 0.13}, "0.13 blocks"),
+]
 
 
-class TestJudgement:
-    def test_a_result_that_keeps_its_values_and_leaves_nothing_is_safe(self):
-        assert judge(evidence()) == "safe"
-
+class TestJudgment:
     @pytest.mark.parametrize("leak", [{}, *LEAKS])
     def test_a_result_that_changed_is_dangling_whatever_else_is_seen(self, leak):
-        assert judge(evidence(changed=True, **leak)) == "dangling"
+        assert judge(changed=True, **leak)[0] == "dangling"
 
     @pytest.mark.parametrize("leak", LEAKS)
     @pytest.mark.parametrize("changed", [False, None])
-    def test_whatever_grows_with_every_conversion_is_retained(self, changed, leak):
-        assert judge(evidence(changed=changed, **leak)) == "retained"
+    def test_a_growth_with_every_conversion_is_retained(self, changed, leak):
+        assert judge(changed=changed, **leak)[0] == "retained"
 
     @pytest.mark.parametrize("trace", TRACES)
-    def test_what_frameworks_leave_that_keep_nothing_is_not(self, trace):
-        assert judge(evidence(**trace)) == "safe"
+    def test_traces_that_frameworks_leave_are_safe(self, trace):
+        assert judge(**trace)[0] == "safe"
 
-    @pytest.mark.parametrize(
-        ("grown", "words"),
-        [*zip(OPEN, ["655 bytes", "0.02 references", "0.13 blocks"], strict=True)],
-    )
-    def test_what_is_more_than_nothing_and_no_proof_is_unknown_with_the_reason(self, grown, words):
-        verdict, reason = lifetime.judge(evidence(**grown))
-        assert verdict == "unknown"
-        assert reason.startswith(words)
-        assert "in each of 12 runs of 200" in reason
+    @pytest.mark.parametrize(("grown", "words"), OPEN)
+    def test_a_growth_that_is_no_proof_is_unknown_with_the_reason(self, grown, words):
+        verdict, reason = judge(**grown)
+        assert (verdict, reason.startswith(words)) == ("unknown", True)
 
     def test_a_result_that_cannot_be_read_is_unknown(self):
-        assert judge(evidence(changed=None)) == "unknown"
+        assert judge(changed=None)[0] == "unknown"
 
 
-class TestRetained:
-    def grown(self, convert, source=None, memory_bytes=lambda: 0):
-        return lifetime.measure_growth(convert, source or object(), [memory_bytes], SIZE_BYTES)
+class TestGrowth:
+    def grown(self, convert, source=None, meters=(lambda: 0,), size_bytes=SIZE_BYTES):
+        return lifetime.measure_growth(
+            convert, object() if source is None else source, meters, size_bytes
+        )
 
-    def test_a_call_that_leaves_nothing_leaves_nothing(self):
-        found = self.grown(object)
+    def test_two_runs_are_enough_if_nothing_grows(self):
+        calls = itertools.count()
+        found = self.grown(lambda: next(calls))
         assert found["bytes_per_conversion"] == found["references_per_conversion"] == 0
-        assert found["objects_per_conversion"] < lifetime.OBJECTS.nothing
+        assert (found["runs"], next(calls)) == (2, 3 * CONVERSIONS)
 
     def test_of_several_meters_the_one_that_grew_most_counts(self):
         used = itertools.count(0, 4096 * CONVERSIONS)
         meters = [lambda: 0, lambda: next(used), lambda: 7]
-        found = lifetime.measure_growth(object, object(), meters, SIZE_BYTES)
-        assert found["bytes_per_conversion"] == 4096
+        assert self.grown(object, meters=meters)["bytes_per_conversion"] == 4096
 
     def test_references_to_the_source_are_counted(self):
         source, kept = object(), []
         found = self.grown(lambda: kept.append(source), source)
         assert found["references_per_conversion"] == 1
 
-    def test_an_object_that_only_a_collection_frees_is_not_retained(self):
+    def test_garbage_that_waits_for_a_collection_is_not_retained(self):
         def cycle():
             ring = []
             ring.append(ring)
 
         assert self.grown(cycle)["objects_per_conversion"] < lifetime.OBJECTS.nothing
 
-    def test_memory_that_somebody_else_takes_once_is_not_retained(self):
+    def test_memory_that_is_taken_once_is_not_retained(self):
         # before and after a first run, and then before and after two more
         meter = iter([0, 0, 0, 10**9, 10**9, 10**9])
-        assert self.grown(object, memory_bytes=lambda: next(meter))["bytes_per_conversion"] == 0
-
-    def test_two_runs_are_enough_where_nothing_grows(self):
-        calls = itertools.count()
-        assert self.grown(lambda: next(calls))["runs"] == 2
-        assert next(calls) == 3 * CONVERSIONS
+        assert self.grown(object, meters=[lambda: next(meter)])["bytes_per_conversion"] == 0
 
     def test_a_cache_that_fills_for_some_runs_is_waited_for(self):
         kept, calls = [], itertools.count()
@@ -128,18 +119,36 @@ class TestRetained:
         assert found["objects_per_conversion"] < lifetime.OBJECTS.nothing
         assert found["runs"] == 5
 
-    @pytest.mark.parametrize("every", [3, 10])
-    def test_a_leak_at_some_conversions_is_a_leak(self, every):
+    def test_a_leak_at_every_tenth_conversion_is_a_leak(self):
         kept, calls, source = [], itertools.count(), object()
 
         def leak():
-            if next(calls) % every == 0:
+            if next(calls) % 10 == 0:
                 kept.append(source)
 
         found = self.grown(leak, source)
         assert lifetime.judge_growth(found) == "retained"
-        assert found["references_per_conversion"] == pytest.approx(1 / every, rel=0.1)
+        assert found["references_per_conversion"] == pytest.approx(0.1, rel=0.1)
         assert found["runs"] == MOST_RUNS
+
+    @pytest.mark.parametrize("convert", [numpy.asarray, numpy.copy])
+    def test_large_arrays_leave_nothing_behind(self, convert):
+        size = 64 << 20
+        source = numpy.zeros(size // 64, "uint8")  # the conversions do not depend on the size
+        meters = [meter for meter in (malloc_meter(), resident_bytes) if meter]
+        found = self.grown(lambda: convert(source), source, meters, size)
+        assert lifetime.judge_growth(found) == "nothing"
+
+    def test_no_more_large_results_are_kept_than_needed(self):
+        kept, in_use = [], [0]
+
+        def convert():
+            kept.append(bytearray(8))
+            in_use[0] += 64 << 20
+
+        found = self.grown(convert, meters=[lambda: in_use[0]], size_bytes=64 << 20)
+        assert lifetime.judge_growth(found) == "retained"
+        assert in_use[0] <= lifetime.most_kept(64 << 20) < 2 << 30
 
 
 class Block:
@@ -156,11 +165,10 @@ class Block:
 
 
 class Pool:
-    """Hands the memory out first that came back last, and never returns any to the system."""
+    """Hands out first what came back last, and returns nothing to the system."""
 
     def __init__(self):
-        self.free = []
-        self.all = []
+        self.free, self.all = [], []
 
     def take(self, values):
         memory = self.free.pop() if self.free else numpy.zeros(values.nbytes, "uint8")
@@ -173,75 +181,65 @@ class Pool:
 
 
 class Pooled(NumPy):
-    """NumPy arrays on memory of a pool, so that what is freed is used again for certain."""
+    """NumPy arrays on memory of a pool, so that freed memory is certainly used again."""
 
     def create(self, spec):
         return f"{super().create(spec)}\nx = pool.take(x)"
 
 
-def without_owner(array):
-    """A view that keeps nothing alive."""
-    interface = array.__array_interface__
-
-    class Bare:
-        __array_interface__ = interface
-
-    return numpy.asarray(Bare())
-
-
-def measured(code, returns_array=True, **names):
+def subject_of(code, **options):
+    returns_array = options.pop("returns_array", True)
     import_ = Import("any", (Protocol.DLPACK,), code, returns_array=returns_array)
-    subject = make_subject(import_=import_, producer=Pooled(), pool=Pool(), **names)
+    return make_subject(import_=import_, producer=Pooled(), pool=Pool(), **options)
+
+
+def measured(code, **options):
+    subject = subject_of(code, **options)
     gc.collect()
-    return lifetime.measure(subject)
+    before = subject.source.copy()
+    found = lifetime.measure(subject, None, Silent())
+    assert (subject.source == before).all(), "the case's source was changed"
+    return found
 
 
 @pytest.mark.parametrize("code", ["{x}[...]", "numpy.from_dlpack({x})", "{x}.copy()"])
 def test_views_and_copies_that_keep_what_they_need_are_safe(code):
     found = measured(code)
-    assert found["verdict"] == "safe"
-    assert found["evidence"]["changed_after_drop"] is False
+    assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("safe", False)
 
 
 def test_a_view_that_does_not_keep_its_source_is_dangling():
+    def without_owner(array):
+        interface = array.__array_interface__
+
+        class Bare:
+            __array_interface__ = interface
+
+        return numpy.asarray(Bare())
+
     assert measured("take({x})", take=without_owner)["verdict"] == "dangling"
 
 
-def test_a_result_that_is_kept_for_good_is_retained():
+@pytest.mark.parametrize("keeps", ["source", "result"])
+def test_a_source_or_a_result_that_is_kept_for_good_is_retained(keeps):
     kept = []
 
     def leak(array):
-        kept.append(array.copy())
-        return kept[-1]
+        result = array.copy()
+        kept.append(array if keeps == "source" else result)
+        return result
 
     found = measured("take({x})", take=leak)
     assert found["verdict"] == "retained"
-    assert found["evidence"]["bytes_per_conversion"] > SIZE_BYTES / 2
-
-
-def test_a_source_that_is_kept_for_good_is_retained():
-    kept = []
-
-    def leak(array):
-        kept.append(array)
-        return array.copy()
-
-    found = measured("take({x})", take=leak)
-    assert found["verdict"] == "retained"
-    assert found["evidence"]["references_per_conversion"] == pytest.approx(1, abs=0.1)
+    if keeps == "source":
+        assert found["evidence"]["references_per_conversion"] == pytest.approx(1, abs=0.1)
+    else:
+        assert found["evidence"]["bytes_per_conversion"] > SIZE_BYTES / 2
 
 
 def test_a_conversion_without_a_result_is_unknown():
     found = measured("len({x})", returns_array=False)
     assert (found["verdict"], found["evidence"]["changed_after_drop"]) == ("unknown", None)
-
-
-def test_the_cases_own_source_is_left_alone():
-    import_ = Import("any", (Protocol.DLPACK,), "{x}[...]")
-    subject = make_subject(import_=import_, producer=Pooled(), pool=Pool())
-    before = subject.source.copy()
-    lifetime.measure(subject)
-    assert (subject.source == before).all()
 
 
 class Counting(NumPy):
@@ -256,62 +254,38 @@ class Counting(NumPy):
 
 def measured_to_device(take, consumer):
     """A conversion from the host whose result is said to be on the device."""
-    import_ = Import("any", (Protocol.DLPACK,), "take({x})")
-    subject = make_subject(
-        import_=import_, producer=Pooled(), consumer=consumer, pool=Pool(), take=take
-    )
-    return lifetime.measure(replace(subject, result_device="cuda"))
+    subject = replace(subject_of("take({x})", consumer=consumer, take=take), result_device="cuda")
+    return lifetime.measure(subject, None, Silent())
 
 
-def test_memory_of_the_device_that_a_conversion_from_the_host_keeps_is_retained():
+def test_device_memory_that_a_conversion_from_the_host_keeps_is_retained():
     used = []
-
-    def leak(array):
-        used.append(array.nbytes)
-        return array.copy()
-
-    found = measured_to_device(leak, Counting(used))
+    found = measured_to_device(lambda x: used.append(x.nbytes) or x.copy(), Counting(used))
     assert found["verdict"] == "retained"
     assert found["evidence"]["bytes_per_conversion"] == SIZE_BYTES
 
 
-def test_nothing_is_called_safe_where_nobody_counts_the_memory_of_the_device():
+def test_nothing_is_called_safe_if_no_framework_counts_the_devices_memory():
     found = measured_to_device(numpy.copy, NumPy())
     assert found["verdict"] == "unknown"
     assert found["evidence"]["reason"] == lifetime.UNCOUNTED
     assert found["evidence"]["device_counted"] is False
 
 
-class Told:
-    """A listener that writes down what it is told."""
-
-    def __init__(self):
-        self.said = []
-
-    def stage(self, name):
-        self.said.append(name)
-
-    def part(self, name, value):
-        self.said.append({name: dict(value)})
-
-
 def test_it_says_where_it_is_so_that_a_death_can_be_placed():
-    told = Told()
-    calls = []
+    said = []
 
-    def note(array):
-        calls.append(list(told.said))
-        return array.copy()
+    class Told:
+        def stage(self, name):
+            said.append(name)
 
-    import_ = Import("any", (Protocol.DLPACK,), "take({x})")
-    subject = make_subject(import_=import_, producer=Pooled(), pool=Pool(), take=note)
-    calls.clear()
-    lifetime.measure(subject, listener=told)
-    assert told.said == [
+        def part(self, name, value):
+            said.append({name: dict(value)})
+
+    lifetime.measure(subject_of("{x}.copy()"), None, Told())
+    assert said == [
         "lifetime after drop",
         "lifetime release",
         {"after_drop": {"changed_after_drop": False}},
         "lifetime repetition",
     ]
-    assert calls[0] == []
-    assert all(call[-1] == "lifetime repetition" for call in calls[1:])

@@ -1,4 +1,4 @@
-"""Ordering: the judgement on slopes, and every verdict on a simulated device."""
+"""Ordering: the judgment on slopes, and every verdict on a simulated device."""
 
 from __future__ import annotations
 
@@ -6,221 +6,274 @@ import dataclasses
 import itertools
 import random
 
+import numpy
 import pytest
+from builders import make_subject
 from hypothesis import given
 from hypothesis import strategies as st
 from simulated_device import STREAM_KINDS, Behaviour, FakeFramework, SimulatedDevice, pair
 
 from dlprof.device.cuda import LEGACY_STREAM
+from dlprof.probes.base import Import, Protocol
+from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import ordering
 from dlprof.worker.instruments.ordering import LENGTHS_NS, Fit, Slopes, fit, grows, judge
-from dlprof.worker.load import default_sides, load_of, own_sides, stream_for
+from dlprof.worker.queued_work import (
+    SPIN_UNIT_NS,
+    calibrate,
+    default_sides,
+    own_sides,
+    queue_of,
+    stream_for,
+)
 
 pytestmark = pytest.mark.unit
 
 MS = 1_000_000
-WAITS, FREE, HALF = Fit(1.0, 0, (0.9, 1.1)), Fit(0.0, 0, (-0.1, 0.1)), Fit(0.5, 0, (0.4, 0.6))
-
-# host, ready, unrelated, values; the first row that fits decides, and * is anything.
-TRUTH = [
-    ("*", "*", "*", False, "unordered"),
-    (HALF, "*", "*", "*", "unknown"),
-    (WAITS, "*", WAITS, "*", "device-sync"),
-    (WAITS, "*", HALF, "*", "unknown"),
-    (WAITS, "*", FREE, "*", "host-sync"),
-    (WAITS, "*", None, "*", "host-sync"),
-    (FREE, WAITS, "*", "*", "stream-ordered"),
-    (FREE, FREE, "*", "*", "unordered"),
-    (FREE, HALF, "*", "*", "unknown"),
-    (FREE, None, "*", "*", "unknown"),
-]
+TRUE = {
+    "host": "host-sync",
+    "device": "device-sync",
+    "event": "stream-ordered",
+    "nothing": "unordered",
+}
+HOST_WAITS = ("host", "device")
 
 
-def true_verdict(*seen):
-    for *row, verdict in TRUTH:
-        if all(want in ("*", got) for want, got in zip(row, seen, strict=True)):
-            return verdict
-    raise AssertionError(f"no row for {seen}")
-
-
-SLOPES = [WAITS, FREE, HALF, None]
-EVERYTHING = list(itertools.product(SLOPES[:3], SLOPES, SLOPES, [True, False, None]))
-
-
-@pytest.mark.parametrize("seen", EVERYTHING, ids=range(len(EVERYTHING)))
-def test_the_verdict_on_everything_that_can_be_seen(seen):
-    verdict, reason = judge(Slopes(*seen))
-    assert verdict == true_verdict(*seen)
-    assert (reason is not None) == (verdict == "unknown")
-
-
-@pytest.mark.parametrize(
-    ("slope", "interval", "answer"),
-    [
-        (1.0, (0.9, 1.1), True),
-        (0.8, (0.51, 1.1), True),
-        (0.79, (0.7, 0.9), None),
-        (1.0, (0.5, 1.5), None),
-        (0.0, (-0.1, 0.1), False),
-        (0.2, (0.1, 0.49), False),
-        (0.21, (0.1, 0.3), None),
-        (0.0, (-0.5, 0.5), None),
-        (-3.0, (-4.0, 0.0), False),
-    ],
-)
-def test_a_slope_is_settled_by_its_value_and_its_interval(slope, interval, answer):
-    assert grows(Fit(slope, 0, interval)) is answer
-
-
-def test_too_few_points_settle_nothing():
-    assert fit([(5, 5), (15, 15), (45, 45)]) == ordering.NOTHING_KNOWN
-    assert grows(ordering.NOTHING_KNOWN) is None
-
-
-def test_queues_of_about_the_same_length_settle_nothing():
-    assert fit([(100 + i, i) for i in range(9)]) == ordering.NOTHING_KNOWN
-
-
-@given(slope=st.floats(-1, 2), intercept=st.integers(0, 100 * MS))
-def test_points_on_a_line_give_that_line(slope, intercept):
-    line = fit([(x, intercept + slope * x) for x in LENGTHS_NS * 3])
-    assert line.slope == pytest.approx(slope, abs=1e-6)
-    assert line.intercept_ns == pytest.approx(intercept, abs=100)
-    assert line.interval == pytest.approx((slope, slope), abs=1e-6)
-
-
-outliers = st.dictionaries(st.integers(0, 35), st.integers(0, 1_000 * MS), max_size=5)
-
-
-@given(outliers)
-def test_five_outliers_of_36_do_not_change_a_wait(wild):
-    points = [(x, wild.get(i, x + MS)) for i, x in enumerate(LENGTHS_NS * 12)]
-    assert grows(fit(points)) is True
-
-
-RANKED = ["unordered", "device-sync", "host-sync", "unknown", "stream-ordered"]
-
-
-@pytest.mark.parametrize(("bad", "good"), list(itertools.combinations_with_replacement(RANKED, 2)))
-def test_of_two_runs_the_worse_one_counts_and_both_are_kept(bad, good):
-    runs = {
-        "default": {"verdict": good, "evidence": {"mark": good}},
-        "own streams": {"verdict": bad, "evidence": {"mark": bad}},
-    }
-    found = ordering.worse(runs)
-    assert (found["verdict"], found["evidence"]["mark"]) == (bad, bad)
-    assert found["evidence"]["streams"] == ("default" if bad == good else "own streams")
-    assert found["evidence"]["by_streams"] == runs
-
-
-# On a simulated device
-
-
-def on_default_streams(*arguments, **options):
+def queue_for(*arguments, **options):
+    """The queue of a simulated pair on its default streams, and the device."""
     case, device = pair(*arguments, **options)
-    load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-    return ordering.measure_load(load)
+    return queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case)), device
 
 
-def implicitly_ordered(giver, taker):
-    return "legacy" in (giver, taker) and "non-blocking" not in (giver, taker)
+def measured(*arguments, **options):
+    return ordering.measure_queue(queue_for(*arguments, **options)[0])
 
 
-BOTH = list(itertools.product(STREAM_KINDS, repeat=2))
+class TestJudgment:
+    WAITS, FREE, HALF = Fit(1.0, 0, (0.9, 1.1)), Fit(0.0, 0, (-0.1, 0.1)), Fit(0.5, 0, (0.4, 0.6))
 
+    # host, ready, unrelated, values; the first row that fits decides, and * is anything.
+    TRUTH = (
+        ("*", "*", "*", False, "unordered"),
+        (HALF, "*", "*", "*", "unknown"),
+        (WAITS, "*", WAITS, "*", "device-sync"),
+        (WAITS, "*", HALF, "*", "unknown"),
+        (WAITS, "*", FREE, "*", "host-sync"),
+        (WAITS, "*", None, "*", "host-sync"),
+        (FREE, WAITS, "*", "*", "stream-ordered"),
+        (FREE, FREE, "*", "*", "unordered"),
+        (FREE, HALF, "*", "*", "unknown"),
+        (FREE, None, "*", "*", "unknown"),
+    )
 
-@pytest.mark.parametrize("copies", [True, False], ids=["copy", "view"])
-@pytest.mark.parametrize("streams", BOTH, ids="-".join)
-@pytest.mark.parametrize("order", ["host", "device", "event", "nothing", "half"])
-def test_every_order_is_found_on_every_kind_of_stream(streams, copies, order):
-    found = on_default_streams(streams=streams, order=order, copies=copies)
-    ordered = implicitly_ordered(*streams) or streams == ("per-thread", "per-thread")
-    by_driver = "stream-ordered" if ordered else "unordered"
-    truth = TRUE | {"nothing": by_driver, "half": "unknown" if ordered else "unordered"}
-    assert found["verdict"] == truth[order]
-    assert found["evidence"]["values_right"] is (ordered or order not in ("nothing", "half"))
+    def true_verdict(self, *seen):
+        for *row, verdict in self.TRUTH:
+            if all(want in ("*", got) for want, got in zip(row, seen, strict=True)):
+                return verdict
+        raise AssertionError(f"no row for {seen}")
 
-
-def test_evidence_holds_the_wait_as_a_slope_of_one():
-    found = on_default_streams(order="host")["evidence"]
-    assert found["host"]["slope"] == pytest.approx(1, abs=0.01)
-    assert found["loaded"]["host_ns"] == pytest.approx(found["loaded"]["queued_ns"], rel=0.01)
-
-
-def test_an_event_shows_a_race_that_the_consumers_own_wait_hides():
-    """Its own wait waits for the whole device, so that every result looks ordered."""
-    case, device = pair(order="nothing")
-    wait = "consumer.gpu.synchronize_device()"
-    case = dataclasses.replace(case, wait=wait)
-    load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-    load = dataclasses.replace(load, look=lambda result: None)
-    assert ordering.measure_load(load)["verdict"] == "unordered"
-
-
-class TestPrivateStreams:
-    """Frameworks whose streams cannot be reached, as TensorFlow's and JAX's."""
-
-    PRIVATE = Behaviour(private=True)
+    def test_every_combination_of_slopes_and_values_has_its_verdict(self):
+        slopes = [self.WAITS, self.FREE, self.HALF, None]
+        for seen in itertools.product(slopes[:3], slopes, slopes, [True, False, None]):
+            verdict, reason = judge(Slopes(*seen))
+            assert verdict == self.true_verdict(*seen), seen
+            assert (reason is not None) == (verdict == "unknown")
 
     @pytest.mark.parametrize(
-        ("order", "verdict"),
+        ("slope", "interval", "answer"),
         [
-            ("host", "host-sync"),
-            ("device", "device-sync"),
-            ("event", "stream-ordered"),
-            ("nothing", "unordered"),
+            (1.0, (0.9, 1.1), True),
+            (0.8, (0.51, 1.1), True),
+            (0.79, (0.7, 0.9), None),
+            (1.0, (0.5, 1.5), None),
+            (0.0, (-0.1, 0.1), False),
+            (0.2, (0.1, 0.49), False),
+            (0.21, (0.1, 0.3), None),
+            (0.0, (-0.5, 0.5), None),
         ],
     )
-    def test_every_verdict_is_found_by_the_frameworks_own_means(self, order, verdict):
-        found = on_default_streams(producer=self.PRIVATE, private=True, order=order)
-        assert found["verdict"] == verdict
+    def test_a_slope_is_settled_by_its_value_and_its_interval(self, slope, interval, answer):
+        assert grows(Fit(slope, 0, interval)) is answer
 
-    def test_a_consumer_that_cannot_be_asked_is_unknown(self):
-        found = on_default_streams(private=True, mute=True, order="event")
-        assert found["verdict"] == "unknown"
-        assert "cannot be asked" in found["evidence"]["reason"]
+    def test_of_two_runs_the_worse_one_counts_and_both_are_kept(self):
+        ranked = ["unordered", "device-sync", "host-sync", "unknown", "stream-ordered"]
+        for bad, good in itertools.combinations_with_replacement(ranked, 2):
+            runs = {
+                "default": {"verdict": good, "evidence": {"mark": good}},
+                "own streams": {"verdict": bad, "evidence": {"mark": bad}},
+            }
+            found = ordering.worse(runs)
+            assert (found["verdict"], found["evidence"]["mark"]) == (bad, bad)
+            assert found["evidence"]["streams"] == ("default" if bad == good else "own streams")
+            assert found["evidence"]["by_streams"] == runs
 
-    def test_a_consumer_that_cannot_be_asked_is_convicted_by_stale_values(self):
-        found = on_default_streams(private=True, mute=True, order="nothing")
-        assert found["verdict"] == "unordered"
+
+class TestFit:
+    @pytest.mark.parametrize(
+        "points", [[(5, 5), (15, 15), (45, 45)], [(100 + i, i) for i in range(9)]]
+    )
+    def test_too_few_points_or_queues_of_one_length_settle_nothing(self, points):
+        assert fit(points) == ordering.NOTHING_KNOWN
+        assert grows(fit(points)) is None
+
+    @given(slope=st.floats(-1, 2), intercept=st.integers(0, 100 * MS))
+    def test_points_on_a_line_give_that_line(self, slope, intercept):
+        line = fit([(x, intercept + slope * x) for x in LENGTHS_NS * 3])
+        assert line.slope == pytest.approx(slope, abs=1e-6)
+        assert line.intercept_ns == pytest.approx(intercept, abs=100)
+        assert line.interval == pytest.approx((slope, slope), abs=1e-6)
+
+    @given(st.dictionaries(st.integers(0, 35), st.integers(0, 1_000 * MS), max_size=5))
+    def test_five_outliers_of_36_do_not_change_a_wait(self, wild):
+        points = [(x, wild.get(i, x + MS)) for i, x in enumerate(LENGTHS_NS * 12)]
+        assert grows(fit(points)) is True
+
+
+class TestVerdicts:
+    """On default streams of the simulated device."""
+
+    @pytest.mark.parametrize("copies", [True, False], ids=["copy", "view"])
+    @pytest.mark.parametrize("order", [*TRUE, "half"])
+    def test_every_order_is_found_on_every_kind_of_stream(self, copies, order):
+        for streams in itertools.product(STREAM_KINDS, repeat=2):
+            found = measured(streams=streams, order=order, copies=copies)
+            implicit = "legacy" in streams and "non-blocking" not in streams
+            ordered = implicit or streams == ("per-thread", "per-thread")
+            by_driver = "stream-ordered" if ordered else "unordered"
+            truth = TRUE | {"nothing": by_driver, "half": "unknown" if ordered else "unordered"}
+            right = ordered or order not in ("nothing", "half")
+            assert found["verdict"] == truth[order], streams
+            assert found["evidence"]["values_right"] is right
+
+    def test_evidence_holds_the_wait_as_a_slope_of_one(self):
+        found = measured(order="host")["evidence"]
+        assert found["host"]["slope"] == pytest.approx(1, abs=0.01)
+        assert found["loaded"]["host_ns"] == pytest.approx(found["loaded"]["queued_ns"], rel=0.01)
+
+    def test_an_event_shows_a_race_that_the_consumers_own_wait_hides(self):
+        case, device = pair(order="nothing")
+        case = dataclasses.replace(case, wait="consumer.gpu.synchronize_device()")
+        queue = queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
+        queue = dataclasses.replace(queue, look=lambda result: None)
+        assert ordering.measure_queue(queue)["verdict"] == "unordered"
+
+    @pytest.mark.parametrize("order", TRUE)
+    def test_private_streams_are_measured_by_the_frameworks_own_means(self, order):
+        found = measured(producer=Behaviour(private=True), private=True, order=order)
+        assert found["verdict"] == TRUE[order]
+
+    @pytest.mark.parametrize(("order", "verdict"), [("event", "unknown"), ("nothing", "unordered")])
+    def test_a_consumer_without_a_wait_is_convicted_by_its_values_alone(self, order, verdict):
+        assert measured(private=True, mute=True, order=order)["verdict"] == verdict
 
     def test_a_queue_that_runs_in_its_caller_is_unknown(self):
-        found = on_default_streams(producer=Behaviour(private=True, blocks=True))
+        found = measured(producer=Behaviour(private=True, blocks=True))
         assert found["verdict"] == "unknown"
         assert "runs it" in found["evidence"]["reason"]
 
+    def test_a_queue_that_takes_no_time_is_unknown(self):
+        queue, _ = queue_for()
+        array = queue.enqueue(1)
+        queue = dataclasses.replace(queue, enqueue=lambda work: array)
+        assert ordering.measure_queue(queue)["verdict"] == "unknown"
+
 
 class TestValues:
-    def test_a_conversion_that_changes_values_is_not_taken_for_a_race(self):
-        case, device = pair(order="event")
-        load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-        load = dataclasses.replace(load, is_right=lambda seen, array: False)
-        found = ordering.measure_load(load)
+    @pytest.mark.parametrize("order", HOST_WAITS)
+    def test_a_copy_made_before_the_wait_is_a_race_that_waits(self, order):
+        found = measured(order=order, copies=True, hasty=True)
+        assert (found["verdict"], found["evidence"]["values_right"]) == ("unordered", False)
+        assert found["evidence"]["waits"] == TRUE[order]
+        assert found["evidence"]["loaded"]["host_ns"] == pytest.approx(45 * MS, rel=0.01)
+
+    @pytest.mark.parametrize("order", HOST_WAITS)
+    def test_it_is_a_wait_alone_if_the_driver_orders_the_copy(self, order):
+        found = measured(streams=("legacy", "legacy"), order=order, copies=True, hasty=True)
+        assert found["verdict"] == TRUE[order]
+        assert "waits" not in found["evidence"]
+
+    def test_a_view_that_waits_for_most_of_its_queue_is_a_race(self):
+        queue, device = queue_for(order="nothing")
+
+        def convert(array):
+            device.spend(round(0.9 * max(0, device.end_of(array.stream) - device.now_ns)))
+            return queue.convert(array)
+
+        found = ordering.measure_queue(dataclasses.replace(queue, convert=convert))
+        assert (found["verdict"], found["evidence"]["waits"]) == ("unordered", "host-sync")
+
+    @pytest.mark.parametrize("order", TRUE)
+    def test_reading_the_values_is_in_none_of_the_times(self, order):
+        def points(look_ns):
+            queue, device = queue_for(order=order, copies=True)
+            look = lambda result: (device.spend(look_ns), queue.look(result))[1]  # noqa: E731
+            found = ordering.measure_queue(dataclasses.replace(queue, look=look))
+            return found["evidence"]["points"]
+
+        assert points(look_ns=900 * MS) == points(look_ns=0)
+
+    @pytest.mark.parametrize("rights", [[], [True]], ids=["always wrong", "a cache by address"])
+    def test_values_that_are_wrong_behind_an_idle_queue_too_are_no_race(self, rights):
+        queue, _ = queue_for(order="event", copies=True)
+        answers = itertools.chain(rights, itertools.repeat(False))
+        queue = dataclasses.replace(queue, is_right=lambda seen, array: next(answers))
+        found = ordering.measure_queue(queue)
         assert (found["verdict"], found["evidence"]["values_right"]) == ("stream-ordered", None)
+
+    def test_values_that_cannot_be_read_cost_no_other_answer(self):
+        def look(result):
+            raise TypeError("no such dtype")
+
+        found = ordering.measure_queue(dataclasses.replace(queue_for(order="host")[0], look=look))
+        assert (found["verdict"], found["evidence"]["values_right"]) == ("host-sync", None)
+        assert found["evidence"]["values_unread"] == "TypeError: no such dtype"
+
+    @pytest.mark.parametrize(
+        ("order", "verdict", "right"), [("nothing", "unordered", False), ("event", "unknown", True)]
+    )
+    def test_a_wrong_value_is_a_race_even_if_the_queue_had_run_dry(
+        self, monkeypatch, order, verdict, right
+    ):
+        monkeypatch.setattr(ordering, "calibrate", lambda queue, least_ns: (SPIN_UNIT_NS, 0.0))
+        monkeypatch.setattr(ordering, "_points", lambda queue, works: [])
+        found = measured(order=order)
+        assert (found["verdict"], found["evidence"]["values_right"]) == (verdict, right)
+        assert "empty" in found["evidence"]["reason"]
 
 
 class TestBothStreams:
     """As :func:`measure` does it: on default streams, and on non-blocking ones."""
 
-    def measured(self, **options):
-        case, device = pair(**options)
-        return ordering.measure(case, device)
-
     def by_streams(self, found):
         return {name: run["verdict"] for name, run in found["evidence"]["by_streams"].items()}
 
-    def test_an_order_that_only_the_default_stream_gives_is_found_missing(self):
-        found = self.measured(streams=("legacy", "legacy"), order="nothing")
-        assert found["verdict"] == "unordered"
-        assert found["evidence"]["streams"] == "own streams"
+    @pytest.mark.parametrize("private", [False, True], ids=["both moved", "one moved"])
+    def test_an_order_that_only_the_default_stream_gives_is_found_missing(self, private):
+        case, device = pair(streams=("legacy", "legacy"), order="nothing", private=private)
+        found = ordering.measure(case, device)
+        assert (found["verdict"], found["evidence"]["streams"]) == ("unordered", "own streams")
         assert self.by_streams(found) == {"default": "stream-ordered", "own streams": "unordered"}
+        assert (case.producer.stream, case.consumer.stream) == (LEGACY_STREAM, LEGACY_STREAM)
 
-    def test_one_framework_alone_is_put_on_a_stream_if_the_other_refuses(self):
-        found = self.measured(streams=("legacy", "legacy"), order="nothing", private=True)
-        assert self.by_streams(found) == {"default": "stream-ordered", "own streams": "unordered"}
+    @pytest.mark.parametrize(("order", "verdict"), [("host", "host-sync"), ("event", "unknown")])
+    def test_an_error_on_own_streams_costs_no_verdict_of_the_default_streams(self, order, verdict):
+        case, device = pair(streams=("legacy", "legacy"), order=order)
+        plain = case.consumer.from_dlpack
+
+        def fails_when_moved(source):
+            if source.stream != LEGACY_STREAM:
+                raise RuntimeError("another stream")
+            return plain(source)
+
+        case.consumer.from_dlpack = fails_when_moved
+        found = ordering.measure(case, device)
+        assert found["verdict"] == verdict
+        assert self.by_streams(found) == {"default": TRUE[order], "own streams": "unknown"}
+        own = found["evidence"]["by_streams"]["own streams"]["evidence"]
+        assert "another stream" in own["reason"]
 
     def test_frameworks_that_both_refuse_are_measured_once(self):
-        found = self.measured(producer=Behaviour(private=True), private=True)
+        found = ordering.measure(*pair(producer=Behaviour(private=True), private=True))
         assert "by_streams" not in found["evidence"]
 
     def test_a_framework_that_converts_its_own_arrays_has_one_stream(self):
@@ -229,21 +282,15 @@ class TestBothStreams:
         first, second = own_sides(same, device)
         assert first.stream == second.stream != case.producer.stream
 
-    def test_the_frameworks_are_back_on_their_streams_afterwards(self):
-        case, device = pair(streams=("legacy", "legacy"))
-        ordering.measure(case, device)
-        assert (case.producer.stream, case.consumer.stream) == (LEGACY_STREAM, LEGACY_STREAM)
-
     def test_a_producer_without_a_queue_is_synchronous(self, monkeypatch):
         monkeypatch.setattr(FakeFramework, "enqueue", lambda self, spec: None)
-        case, device = pair()
-        found = ordering.measure(case, device)
+        found = ordering.measure(*pair())
         assert found["verdict"] == "synchronous"
         assert "producer finishes its work" in found["evidence"]["reason"]
 
 
 class OneQueue(SimulatedDevice):
-    """All non-blocking streams share a queue of the device, but for the first few."""
+    """All non-blocking streams share a queue of the device, except the first few."""
 
     def __init__(self, free):
         super().__init__()
@@ -255,23 +302,17 @@ class OneQueue(SimulatedDevice):
         return super().new_stream(blocking=blocking)
 
 
-def test_streams_that_share_a_queue_are_not_taken_for_apart():
+def test_streams_that_share_a_queue_are_not_used_beside_each_other():
     device = OneQueue(free=4)
     first, second = stream_for(device, "a"), stream_for(device, "b")
     assert stream_for(device, "a") == first
     assert stream_for(device, "b", first) == second != first
     assert stream_for(device, "c", first, second) is None
-
-
-def test_without_a_free_queue_nobody_knows_whether_the_whole_device_is_waited_for():
-    assert on_default_streams(OneQueue(free=2), order="device")["verdict"] == "unknown"
-
-
-# With noise
+    assert measured(OneQueue(free=2), order="device")["verdict"] == "unknown"
 
 
 class NoisyDevice(SimulatedDevice):
-    """Now and then, anything that the host does takes up to 200 ms longer."""
+    """Now and then, a step of the host takes up to 200 ms longer."""
 
     def __init__(self, seed, share):
         super().__init__()
@@ -283,28 +324,9 @@ class NoisyDevice(SimulatedDevice):
             self.now_ns += self.random.randrange(200 * MS)
 
 
-TRUE = {
-    "host": "host-sync",
-    "device": "device-sync",
-    "event": "stream-ordered",
-    "nothing": "unordered",
-}
-
-
-@pytest.mark.parametrize("share", [0.01, 0.05, 0.1, 0.2, 0.35, 0.5])
-@pytest.mark.parametrize("order", TRUE)
-def test_a_busy_machine_makes_no_wrong_verdict(order, share):
-    found = [
-        on_default_streams(NoisyDevice(seed, share), order=order)["verdict"] for seed in range(25)
-    ]
-    assert set(found) <= {TRUE[order], "unknown"}
-
-
-@pytest.mark.parametrize("order", TRUE)
-@pytest.mark.parametrize("share", [0.5, 0.9, 2])
-def test_a_queue_that_is_fed_slowly_makes_no_wrong_verdict(order, share):
-    """As frameworks do that launch one kernel for each unit of work."""
-    case, device = pair(order=order, producer=Behaviour(private=True))
+def fed_slowly(share, **options):
+    """A queue whose enqueueing takes a share of the work, as with one launch per unit."""
+    case, device = pair(producer=Behaviour(private=True), **options)
     plain = case.producer.compute
 
     def slow(source, work_ns):
@@ -313,78 +335,113 @@ def test_a_queue_that_is_fed_slowly_makes_no_wrong_verdict(order, share):
         return result
 
     case.producer.compute = slow
-    load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-    assert ordering.measure_load(load)["verdict"] in (TRUE[order], "unknown")
+    return queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
 
 
-class TestQueuesOfUnequalLength:
-    """The same work takes a few percent longer or less each time it is queued."""
+@pytest.mark.parametrize("order", TRUE)
+class TestDisturbedMachines:
+    @pytest.mark.parametrize("share", [0.01, 0.1, 0.35])
+    def test_noise_makes_no_wrong_verdict(self, order, share):
+        devices = (NoisyDevice(seed, share) for seed in range(12))
+        found = {measured(device, order=order)["verdict"] for device in devices}
+        assert found <= {TRUE[order], "unknown"}
 
-    def load(self, order, seed, host_ns=lambda: 0):
-        case, device = pair(order=order)
-        chance = random.Random(seed)
-        load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-
-        def enqueue(work):
-            return load.enqueue(max(1, round(work * chance.uniform(0.9, 1.1))))
-
-        def convert(array):
-            device.spend(host_ns())
-            return load.convert(array)
-
-        return dataclasses.replace(load, enqueue=enqueue, convert=convert)
-
-    @pytest.mark.parametrize("order", ["host", "device"])
-    @pytest.mark.parametrize("seed", range(10))
-    def test_a_wait_is_told_as_the_whole_of_its_own_queue(self, order, seed):
-        told = ordering.measure_load(self.load(order, seed))["evidence"]["host"]["slope"]
-        assert told == pytest.approx(1, abs=0.01)
-
-
-class TestSlowConversions:
-    """The host works for long before it orders anything."""
-
-    @pytest.mark.parametrize("order", TRUE)
-    @pytest.mark.parametrize("host_ms", [3, 10, 19])
-    def test_a_longer_queue_finds_the_verdict(self, order, host_ms):
-        found = on_default_streams(order=order, host_ns=host_ms * MS)
-        assert found["verdict"] == TRUE[order]
-
-    @pytest.mark.parametrize("order", TRUE)
-    @pytest.mark.parametrize("host_ms", [30, 100, 3_000])
-    def test_one_that_outlasts_every_queue_is_not_said_to_order_nothing(self, order, host_ms):
-        found = on_default_streams(order=order, host_ns=host_ms * MS)
+    @pytest.mark.parametrize("share", [0.5, 0.9, 2])
+    def test_a_queue_that_is_fed_slowly_makes_no_wrong_verdict(self, order, share):
+        found = ordering.measure_queue(fed_slowly(share, order=order))
         assert found["verdict"] in (TRUE[order], "unknown")
 
-    @pytest.mark.parametrize("order", ["host", "device"])
-    @pytest.mark.parametrize("host_ms", [3, 10, 19, 30, 100, 1_000])
-    def test_work_after_the_wait_hides_no_unrelated_wait(self, order, host_ms):
-        case, device = pair(order=order)
-        plain = case.consumer.from_dlpack
+    @pytest.mark.parametrize("host_ms", [3, 19])
+    def test_a_slow_conversion_gets_a_longer_queue(self, order, host_ms):
+        assert measured(order=order, host_ns=host_ms * MS)["verdict"] == TRUE[order]
 
-        def slow(source):
-            result = plain(source)
-            device.spend(host_ms * MS)
-            return result
-
-        case.consumer.from_dlpack = slow
-        load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-        expected = {TRUE[order]} | ({"unknown"} if host_ms == 1_000 else set())
-        assert ordering.measure_load(load)["verdict"] in expected
+    @pytest.mark.parametrize("host_ms", [30, 3_000])
+    def test_a_conversion_that_outlasts_every_queue_gets_no_wrong_verdict(self, order, host_ms):
+        assert measured(order=order, host_ns=host_ms * MS)["verdict"] in (TRUE[order], "unknown")
 
 
-def test_work_that_takes_no_time_ends_the_calibration():
-    case, device = pair()
-    load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-    array = load.enqueue(1)
-    load = dataclasses.replace(load, enqueue=lambda work: array)
-    found = ordering.measure_load(load)
-    assert found["verdict"] == "unknown"
+def test_a_queue_that_is_fed_slowly_convicts_by_values():
+    found = ordering.measure_queue(fed_slowly(0.6, order="nothing", private=True))
+    assert (found["verdict"], found["evidence"]["values_right"]) == ("unordered", False)
+    assert "runs it" in found["evidence"]["reason"]
 
 
-def test_the_length_of_a_unit_is_measured():
-    case, device = pair(producer=Behaviour(private=True))
-    load = load_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-    unit_ns, queueing = ordering.calibrate(load, 5 * MS)
+@pytest.mark.parametrize("order", HOST_WAITS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_wait_is_told_as_the_whole_of_its_own_queue(order, seed):
+    """The same work takes a few percent longer or less each time it is queued."""
+    queue, _ = queue_for(order=order)
+    chance = random.Random(seed)
+
+    def enqueue(work):
+        return queue.enqueue(max(1, round(work * chance.uniform(0.9, 1.1))))
+
+    found = ordering.measure_queue(dataclasses.replace(queue, enqueue=enqueue))
+    assert found["evidence"]["host"]["slope"] == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("order", HOST_WAITS)
+@pytest.mark.parametrize("host_ms", [3, 100])
+def test_work_after_the_wait_hides_no_unrelated_wait(order, host_ms):
+    case, device = pair(order=order)
+    plain = case.consumer.from_dlpack
+
+    def slow(source):
+        result = plain(source)
+        device.spend(host_ms * MS)
+        return result
+
+    case.consumer.from_dlpack = slow
+    queue = queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
+    assert ordering.measure_queue(queue)["verdict"] == TRUE[order]
+
+
+# The queue of a case
+
+
+class Immutable(NumPy):
+    def write(self, array, value):
+        return NotImplemented
+
+
+def host_queue(producer=None):
+    import_ = Import("any", (Protocol.DLPACK,), "{x}[...]")
+    case = make_subject(import_=import_, producer=producer)
+    return queue_of(case, "y = x + 0", None, default_sides(case)), case
+
+
+@pytest.mark.parametrize("producer", [NumPy(), Immutable()], ids=["writable", "immutable"])
+def test_a_finished_array_is_spoiled_and_the_source_never(producer):
+    queue, case = host_queue(producer)
+    array = queue.enqueue(1)
+    before, source = array.copy(), case.source.copy()
+    queue.spoil(array)
+    queue.spoil(case.source)
+    assert (array != before).any()
+    assert (case.source == source).all()
+
+
+def test_values_are_compared_with_the_array_that_was_converted():
+    queue, case = host_queue()
+    array = case.source * 2
+    assert queue.is_right(queue.look(array), array) is True
+    assert queue.is_right(queue.look(case.source), array) is False
+    assert queue.is_right(None, array) is None
+    assert queue.is_right(numpy.zeros((4, 8), "int32"), array) is None
+
+
+def test_a_known_stream_is_loaded_by_a_spin_and_a_private_one_by_its_framework():
+    queue, device = queue_for()
+    began = device.now_ns
+    queue.finish(queue.enqueue(50))
+    assert device.now_ns - began == pytest.approx(50 * SPIN_UNIT_NS, rel=0.01)
+    unit_ns, queueing = calibrate(queue_for(producer=Behaviour(private=True))[0], 5 * MS)
     assert unit_ns == pytest.approx(1, rel=0.01)
     assert queueing < 0.01
+
+
+def test_a_result_on_the_host_is_waited_for_by_the_consumer():
+    case, device = pair()
+    host = dataclasses.replace(case, result_device="cpu")
+    queue = queue_of(host, case.producer.enqueue(case.spec), device, default_sides(case))
+    assert queue.ready_how == "the consumer's own wait"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from builders import make_catalog, make_probe_info, make_subject, make_way
+from builders import Silent, make_catalog, make_probe_info, make_subject, make_way
 
 from dlprof.plan import pairing
 from dlprof.plan.pairing import Axes
 from dlprof.probes.base import ArraySpec, Unsupported
-from dlprof.protocol.own_code import OwnCode, Side, read
+from dlprof.protocol.statement import OwnCode, Side
 from dlprof.session.merge import merge
 from dlprof.worker import loading
 from dlprof.worker.instruments import (
@@ -47,7 +47,7 @@ def subject(setup=SETUP, shape=(3, 4), dtype="float32", **changes):
 
 def test_a_reference_is_read_as_it_was_written():
     written = own(consumer=Side("other", "builtins"), result_device="cpu", returns_array=False)
-    assert read(written.reference()) == written
+    assert OwnCode.read(written.reference()) == written
 
 
 def test_the_setup_makes_the_source():
@@ -90,7 +90,7 @@ def test_braces_of_the_users_own_are_left_alone():
 
 def test_instruments_take_the_array_as_it_is():
     found = subject()
-    assert lifetime.measure(found)["verdict"] == "safe"
+    assert lifetime.measure(found, None, Silent())["verdict"] == "safe"
     assert fresh_source.measure(found, 1)["verdict"] == "not kept"
     assert early_write.measure(found)["evidence"]["sizes_bytes"] == {"48": "whole"}
 
@@ -100,7 +100,7 @@ def test_a_source_of_unknown_size_has_no_lifetime():
     side = Side("other", "builtins", wait="{x}.__array_interface__")
     found = subject(own_dtype, shape=(3,), dtype="unknown", producer=side, consumer=side)
     with pytest.raises(Unsupported, match="nothing tells how many bytes"):
-        lifetime.measure(found)
+        lifetime.measure(found, None, Silent())
 
 
 def test_equal_values_prove_nothing():

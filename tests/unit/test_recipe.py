@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dlprof.probes.base import ArraySpec, Unsupported
+from dlprof.probes.base import CONTIGUOUS, ArraySpec, Unsupported
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import recipe
 
@@ -36,7 +36,7 @@ def test_what_a_probe_refuses_to_say_is_left_out(error):
     assert "use" not in measured(Silent())["source"]
 
 
-@pytest.mark.parametrize("layout", recipe.CONTIGUOUS)
+@pytest.mark.parametrize("layout", CONTIGUOUS)
 def test_an_array_without_gaps_is_told_at_every_alignment(layout):
     spec = ArraySpec((4, 8), "float32", layout)
     found = recipe.measure(NumPy(), NumPy(), NumPy().imports[0], spec)["create"]

@@ -22,7 +22,7 @@ from dlprof.probes.numpy import NumPy
 from dlprof.probes.onnxruntime import OnnxRuntime
 from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
-from dlprof.protocol.own_code import OwnCode, Side
+from dlprof.protocol.statement import OwnCode, Side
 from dlprof.rules import RULES
 from dlprof.worker.instruments import recipe
 from dlprof.worker.loading import own_probes

@@ -11,7 +11,7 @@ from rule_builders import owned
 from dlprof.analysis.case_view import CaseView
 from dlprof.evidence import rerun_command as module
 from dlprof.plan.pairing import choose
-from dlprof.protocol.own_code import OwnCode, Side
+from dlprof.protocol.statement import OwnCode, Side
 
 pytestmark = pytest.mark.unit
 

@@ -8,8 +8,7 @@ from step_builders import Counting, NumPySteps, make_steps
 
 from dlprof.probes.base import ArraySpec, Unsupported
 from dlprof.worker.instruments import step as instruments
-from dlprof.worker.instruments.step import step_values
-from dlprof.worker.step import as_globals, prepare
+from dlprof.worker.instruments.step import as_globals, prepare, step_values
 
 pytestmark = pytest.mark.unit
 

@@ -1,55 +1,60 @@
 """Alignment: does it depend on where the source begins whether the result is a view?
 
-The same small array is made at a multiple of 64 bytes and one element into a larger one (the
-layouts ``aligned`` and ``sliced``), and each is converted and looked at as
-:mod:`~dlprof.worker.instruments.ownership` does. JAX, for one, takes memory of the host as it is
-only from a multiple of 64 bytes on (jax#30228). Each place is looked at again, in an order in which
-neither comes at every second conversion or at the first half of them: a path whose answers differ
-at one place depends on something else. It cannot tell where the producer makes only one of the two.
+The same small array is made at a multiple of 64 bytes (layout ``aligned``) and one element into a
+larger array (``sliced``). Each is converted, and :mod:`~dlprof.worker.instruments.ownership` looks
+at the result. JAX, for one, takes host memory as it is only from a multiple of 64 bytes on
+(jax#30228). Each place is looked at four times, in an order without a short period.
 
-It needs no array of the case's own: where nothing else is asked, none is made and converted. That
-one would begin anywhere, and what refuses unaligned memory would refuse it in some processes.
+Verdicts: ``dependent``, ``independent``, ``inconstant`` (several answers at one place),
+``unknown``. Evidence: for each place the ``verdict`` of ownership or ``refused``, with
+``alignment_bytes`` or ``reason``; ``looks`` (all verdicts by place) if inconstant; ``reason``.
+No answer for arrays to which the question does not apply.
+
+It makes its own arrays: an array of the case may begin anywhere, and some imports would refuse it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from dlprof.probes.base import CONTIGUOUS, DTYPES, ArraySpec, Import, Unsupported
+from dlprof.probes.base import CONTIGUOUS, DTYPES, ArraySpec, Import
 from dlprof.protocol.messages import words
 from dlprof.worker.instruments import ownership
+from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
 LARGEST_BYTES = 1 << 18
-"""Of a larger array a part is looked at; of a small one frameworks may do otherwise."""
+"""Of a larger array a part is converted. Frameworks may treat a much smaller one differently."""
 PLACES = ("aligned", "sliced")
 ORDER = ("aligned", "sliced", "sliced", "aligned", "sliced", "aligned", "aligned", "sliced")
-"""Thue and Morse's: no short period gives one answer at each place and another at the other."""
+"""The Thue-Morse sequence: no short period gives one answer at each place."""
+KNOWN = ("view", "copy", "refused")
+
+Make = Callable[[ArraySpec], Subject]
+"""Prepares another subject of the same path."""
 
 
-def measure(subject: Subject, make: Callable[[ArraySpec], Subject]) -> dict[str, Any] | None:
-    """Verdict ``dependent``, ``independent``, ``inconstant`` or ``unknown``; None: not applicable.
-
-    ``make`` prepares another subject of the same path. The evidence has for each place the
-    verdict of ownership, or ``refused``, and the ``alignment_bytes`` of the source; ``inconstant``
-    is what gave several verdicts at one place, with all of them under ``looks``.
-    """
+def measure(subject: Subject, make: Make) -> dict[str, Any] | None:
+    """The verdict; None if the question does not apply."""
     if subject.is_one_array or not applies(subject.import_, subject.result_device, subject.spec):
         return None
     return look(subject.spec, make)
 
 
 def applies(import_: Import, result_device: str, spec: ArraySpec) -> bool:
-    """Whether there is something to look at: a contiguous array of the host, and a result there."""
+    """Whether it is a contiguous array of the host with a result there."""
     on_host = (spec.device, result_device) == ("cpu", "cpu")
     return import_.returns_array and on_host and spec.layout in CONTIGUOUS and spec.elements > 0
 
 
-def look(spec: ArraySpec, make: Callable[[ArraySpec], Subject]) -> dict[str, Any]:
-    """The verdict of a path to which it applies, by arrays like ``spec`` at both places."""
-    small = _small(spec)
+def look(spec: ArraySpec, make: Make) -> dict[str, Any]:
+    """The verdict on a path to which the question applies, by arrays like ``spec``."""
+    small = spec
+    if spec.size_bytes > LARGEST_BYTES:
+        small = replace(spec, shape=(LARGEST_BYTES // DTYPES[spec.dtype],))
     looks: dict[str, list[dict[str, Any]]] = {place: [] for place in PLACES}
     for place in ORDER:
         looks[place].append(_looked_at(make, replace(small, layout=place)))
@@ -64,11 +69,8 @@ def look(spec: ArraySpec, make: Callable[[ArraySpec], Subject]) -> dict[str, Any
     return {"verdict": verdict, "evidence": {**evidence, **({"reason": reason} if reason else {})}}
 
 
-KNOWN = ("view", "copy", "refused")
-
-
 def judge(looks: Mapping[str, Sequence[dict[str, Any]]]) -> tuple[str, str | None]:
-    """The verdict from what was found at each place in turn, and why if it is no plain one."""
+    """The verdict from the answers at each place, and the reason if there is one."""
     for place, found in looks.items():
         for one in found:
             if one["verdict"] not in KNOWN:
@@ -83,26 +85,16 @@ def judge(looks: Mapping[str, Sequence[dict[str, Any]]]) -> tuple[str, str | Non
     return ("independent", None) if len(verdicts) == 1 else ("dependent", None)
 
 
-def _small(spec: ArraySpec) -> ArraySpec:
-    if spec.size_bytes <= LARGEST_BYTES:
-        return spec
-    return replace(spec, shape=(LARGEST_BYTES // DTYPES[spec.dtype],))
-
-
-def _looked_at(make: Callable[[ArraySpec], Subject], spec: ArraySpec) -> dict[str, Any]:
-    try:
-        subject = make(spec)
-    except Exception as refusal:  # noqa: BLE001 - what cannot be made is the answer
-        reason = str(refusal) if isinstance(refusal, Unsupported) else words(refusal)
-        return {"verdict": "unknown", "reason": reason}
-    try:
-        owned = ownership.measure(subject)
-    except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
-        return {"verdict": "refused", "reason": words(refusal)}
-    kept = ("source_alignment_bytes", "reason")
-    named = {"source_alignment_bytes": "alignment_bytes"}
+def _looked_at(make: Make, spec: ArraySpec) -> dict[str, Any]:
+    subject = attempt(partial(make, spec))
+    if isinstance(subject, Refusal):
+        return {"verdict": "unknown", "reason": subject.reason}
+    owned = attempt(partial(ownership.measure, subject))
+    if isinstance(owned, Refusal):
+        return {"verdict": "refused", "reason": words(owned.error)}
+    named = {"source_alignment_bytes": "alignment_bytes", "reason": "reason"}
     evidence = owned["evidence"]
     return {
         "verdict": owned["verdict"],
-        **{named.get(name, name): evidence[name] for name in kept if name in evidence},
+        **{name: evidence[key] for key, name in named.items() if key in evidence},
     }

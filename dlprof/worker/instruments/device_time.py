@@ -1,17 +1,15 @@
 """Device time: for how long does the device work on a conversion, in the consumer's stream?
 
-Two CUDA events stand around the call, behind a spin kernel that is still running when the second
-event has been queued. So the device finds the start event, the conversion's work and the end event
-in a row, and no launch gap is in the number. The cost of two events with nothing between them,
-measured the same way, is taken off; a view then takes 0 within ``resolution_ns``.
+Two CUDA events stand around the call, behind a spin kernel that still runs when the second event
+has been queued. So the device finds the start event, the conversion's work and the end event in a
+row, without launch gaps. The cost of two events with nothing between them is subtracted. A view
+then takes 0 within ``resolution_ns``. Proof: the start event has not been passed when the end event
+has been queued. Else the sample is dropped and the spin made longer.
 
-Proof: the start event has not been passed when the end event has been queued. Where it has, the
-sample is dropped and the spin made longer.
-
-It cannot tell, and says ``unknown`` with the reason, where the consumer's stream cannot be reached,
-and where the call waits on the stream: it then waits for the spin as well, whatever its length, and
-its work is queued after the spin has ended. Work that a conversion does on other streams is not
-seen.
+Verdicts: ``ok``, ``unknown`` (with ``reason``: the consumer's stream is not known, the call waits
+on the stream, or the host is too slow). The answer: ``warm`` and ``cold`` (L2 cache), each
+``median_ns`` and ``samples_ns``; ``resolution_ns``; ``spin_ns``; ``host_ns`` (until all was
+queued). Work on other streams is not seen.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ ATTEMPTS = 3
 MIN_SAMPLES = 5
 MAX_SAMPLES = 50
 EVENT_RESOLUTION_NS = 500.0
-"""What the driver's documentation of ``cuEventElapsedTime`` promises."""
+"""From the driver's documentation of ``cuEventElapsedTime``."""
 
 WAITS = "the call waits on the stream; device time cannot be separated from the gaps"
 SLOW = "the host was slower than the spin kernel, so launch gaps cannot be ruled out"
@@ -51,7 +49,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class EventTimer:
-    """A stream of a device with two events on it; ``cold`` drives the L2 cache out first."""
+    """A stream of a device with two events on it."""
 
     gpu: Gpu
     stream: int
@@ -59,7 +57,7 @@ class EventTimer:
     end: Any
 
     def run(self, call: Call, spin_ns: int, *, cold: bool) -> Sample:
-        """Measure ``call`` once behind a spin kernel."""
+        """Measure ``call`` once behind a spin kernel; ``cold`` empties the L2 cache first."""
         gpu, stream = self.gpu, self.stream
         if cold:
             gpu.flush_l2(stream)
@@ -81,11 +79,7 @@ class EventTimer:
 def measure(
     subject: Subject, gpu: Gpu, stream_handle: int | None, budget_s: float
 ) -> dict[str, Any]:
-    """Device time of the conversion with a warm and with a cold L2 cache, in ns.
-
-    ``stream_handle`` is the consumer's current stream. Samples are taken until ``budget_s``
-    seconds have passed on the host, and at least :data:`MIN_SAMPLES` of each kind.
-    """
+    """The answer, in about ``budget_s``; ``stream_handle`` is the consumer's current stream."""
     if stream_handle is None:
         return _unknown(NO_STREAM)
     timer = EventTimer(gpu, stream_handle, gpu.event(), gpu.event())
@@ -97,8 +91,11 @@ def measure(
     if min(len(samples) for samples in series.values()) < MIN_SAMPLES:
         return _unknown(SLOW, spin_ns, sample.host_ns)
     empty = {
-        name: [timer.run(_nothing, spin_ns, cold=name == "cold").device_ns for _ in samples]
-        for name, samples in (("warm", range(MIN_SAMPLES)), ("cold", range(MIN_SAMPLES)))
+        name: [
+            timer.run(lambda: None, spin_ns, cold=name == "cold").device_ns
+            for _ in range(MIN_SAMPLES)
+        ]
+        for name in series
     }
     spread_ns = max(max(pairs) - min(pairs) for pairs in empty.values())
     return {
@@ -109,10 +106,6 @@ def measure(
         "spin_ns": spin_ns,
         "host_ns": round(statistics.median(one.host_ns for one in series["warm"])),
     }
-
-
-def _nothing() -> None:
-    """Stand for the conversion between the events of an empty pair."""
 
 
 def _outlast(timer: EventTimer, call: Call) -> tuple[int, Sample, str | None]:
@@ -134,20 +127,15 @@ def _outlast(timer: EventTimer, call: Call) -> tuple[int, Sample, str | None]:
 
 
 def _series(timer: EventTimer, call: Call, spin_ns: int, budget_ns: int) -> dict[str, list[Sample]]:
-    """Take gapless samples, warm and cold in turn, so that a drift touches both alike."""
-    warm: list[Sample] = []
-    cold: list[Sample] = []
+    """Gapless samples, warm and cold in turn, so that a drift touches both alike."""
+    series: dict[str, list[Sample]] = {"warm": [], "cold": []}
     began = timer.gpu.host_ns()
     for number in range(MAX_SAMPLES):
         if number >= MIN_SAMPLES and timer.gpu.host_ns() - began > budget_ns:
             break
-        warm.append(timer.run(call, spin_ns, cold=False))
-        cold.append(timer.run(call, spin_ns, cold=True))
-    return {"warm": _gapless(warm), "cold": _gapless(cold)}
-
-
-def _gapless(samples: list[Sample]) -> list[Sample]:
-    return [sample for sample in samples if sample.gapless]
+        for name, samples in series.items():
+            samples.append(timer.run(call, spin_ns, cold=name == "cold"))
+    return {name: [one for one in samples if one.gapless] for name, samples in series.items()}
 
 
 def _estimate(samples: list[Sample], empty: list[float]) -> dict[str, Any]:

@@ -1,12 +1,11 @@
 """First call: what does the first conversion of a process cost, before any warm-up?
 
-The worker says how many other cases it had served before: only after none of them is a first call
-free of their warm-up.
+The answer: ``ns`` until the values are there, ``cases_before`` (cases that the worker served
+before), and ``peak_bytes`` (memory needed at once) for a large array on the host.
 
-A conversion that takes seconds is timed once, and its result serves everything else. The clock, a
-loop and a warm-up are nothing beside it, and another process's sample says more than a second one
-of this. The result is kept until values and ownership were looked at, so that such a case does not
-take minutes: what it takes to give its memory back is not in the time, as it is in that of a loop.
+A conversion that takes seconds is timed once, and its result serves all other instruments. The
+clock, a loop and a warm-up are nothing beside it, and the sample of another process says more than
+a second sample of this one. The time does not include the release of the result.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ VERY_LONG_NS = 20_000_000_000
 
 @dataclass
 class OneCall:
-    """A conversion of ``subject``, and its result as long as nobody drops it."""
+    """One conversion of ``subject``, and its result until it is dropped."""
 
     subject: Subject
     host: timer.Timing
@@ -37,15 +36,15 @@ class OneCall:
         return self.ready.samples_ns[0]
 
     def host_time(self) -> dict[str, Any]:
-        """Time in ns until the call returned."""
+        """As :func:`dlprof.worker.instruments.times.host_time`."""
         return asdict(self.host)
 
     def ready_time(self) -> dict[str, Any] | None:
-        """Time in ns until the values were there; None where the host time is the ready time."""
+        """As :func:`dlprof.worker.instruments.times.ready_time`."""
         return {**asdict(self.ready), "idle_wait_ns": 0.0} if self.subject.wait else None
 
     def converted(self) -> Subject:
-        """The subject, whose conversion gives the result that is there."""
+        """The subject, whose conversion gives this result."""
         return replace(self.subject, convert=lambda: self.result)
 
 
@@ -72,10 +71,10 @@ def make_call(subject: Subject) -> OneCall:
 
 
 def serves(first: OneCall) -> OneCall | None:
-    """The call that is the sample of a long conversion; None if the conversion is not long.
+    """The call that is the sample of a long conversion; None if the conversion is short.
 
-    The first call of a process is the sample only where what is done once for all, seconds at
-    most, is nothing beside it. Raises what the framework raises.
+    The first call of a process does things once, for seconds at most. It is the sample only if
+    that is nothing beside it.
     """
     if first.ready_ns >= VERY_LONG_NS:
         return first
@@ -87,12 +86,9 @@ def serves(first: OneCall) -> OneCall | None:
 
 
 def measure(subject: Subject, cases_before: int) -> tuple[dict[str, Any], OneCall]:
-    """Time of one conversion in ns, the wait for its result included; and the call with its result.
-
-    ``peak_bytes`` is the memory that was needed at once meanwhile, for a large array on the host.
-    """
+    """The answer, and the call with its result."""
     before = peak_memory.watch(subject)
     call = make_call(subject)
-    found = {"ns": call.ready.samples_ns[0], "cases_before": cases_before}
+    found = {"ns": call.ready_ns, "cases_before": cases_before}
     peak = {} if before is None else {"peak_bytes": peak_memory.risen_bytes(before)}
     return found | peak, call

@@ -1,13 +1,14 @@
 """Fresh source: is the second conversion of the same array cheaper than the first?
 
-Some frameworks keep what a conversion made with the array: a host copy, or the objects that
-describe it. A loop over one array then times what is kept, and each new array costs more than the
-loop says. Each of several new arrays is converted twice, and the first result is held.
+Some frameworks keep a host copy, or objects that describe the array. A loop over one array then
+times what is kept, and a new array costs more than the loop says. So several new arrays are
+converted twice, while the first result is held.
 
-Proof for a copy: both results lie at the same address, so the second was not made. Evidence for a
-view: the first conversion takes several times as long as the second. (Making an array drives the
-conversion's code out of the processor's caches, so the old array is converted once before,
-untimed.) It cannot tell for results without an address.
+Verdicts: ``kept``, ``not kept``, ``unknown``. Evidence: ``first_ns`` and ``second_ns`` (medians),
+``arrays`` (how many), ``size_bytes`` of each. Proof for a copy: both results have one address.
+Proof for a view: the first conversion takes several times as long. Making an array drives the
+conversion's code out of the caches, so the old array is converted once before, untimed. Results
+without an address are ``unknown``.
 """
 
 from __future__ import annotations
@@ -23,16 +24,15 @@ from dlprof.protocol.messages import unknown
 from dlprof.worker import timer
 from dlprof.worker.subject import Subject, lies_within
 
-Call = Callable[..., Any]
-
 MOST = 7
-LARGEST_BYTES = 1 << 18
 LEAST = 3
+LARGEST_BYTES = 1 << 18
+"""Arrays are no larger: whether something is kept does not depend on the size."""
 SLOW_NS = 5_000_000_000
-"""A user's own setup may take long; the times of the case must not be lost for it."""
+"""A user's setup may take long, and the case's time limit is for all instruments."""
 KEPT_RATIO = 3.0
 KEPT_NS = 2_000
-"""A view's first conversion must cost this much more than its second to be called kept."""
+"""The first conversion of a view must cost this much more than the second."""
 
 
 class Pair(NamedTuple):
@@ -45,12 +45,13 @@ class Pair(NamedTuple):
 
 
 def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
-    """Verdict ``kept``, ``not kept`` or ``unknown``; as evidence the median ns of both conversions,
-    and the size of the arrays.
-    """
+    """The verdict, in about ``budget_ns``."""
     if not subject.import_.returns_array or subject.spec.elements == 0:
         return unknown("there is no result whose address could be compared")
-    subject = _of_size(subject)
+    elements = LARGEST_BYTES // DTYPES.get(subject.spec.dtype, 1)
+    if not subject.is_one_array and subject.spec.elements > elements:
+        subject = subject.of_elements(elements)
+        subject = replace(subject, convert=subject.converting(subject.make_another()))
     begun = time.perf_counter_ns()
     pairs: list[Pair] = []
     while len(pairs) < LEAST or (len(pairs) < MOST and time.perf_counter_ns() - begun < budget_ns):
@@ -65,17 +66,8 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     return found
 
 
-def _of_size(subject: Subject) -> Subject:
-    """The same conversion of a smaller array: whether something is kept does not depend on it."""
-    elements = LARGEST_BYTES // DTYPES.get(subject.spec.dtype, 1)
-    if subject.is_one_array or subject.spec.elements <= elements:
-        return subject
-    smaller = subject.of_elements(elements)
-    return replace(smaller, convert=smaller.converting(smaller.make_another()))
-
-
 def judge(pairs: list[Pair], clock_ns: float) -> dict[str, Any]:
-    """The verdict on all pairs; ``clock_ns`` is taken off the times."""
+    """The verdict on all pairs; ``clock_ns`` is subtracted from the times."""
     first = statistics.median(pair.first_ns for pair in pairs) - clock_ns
     second = statistics.median(pair.second_ns for pair in pairs) - clock_ns
     if all(pair.is_view for pair in pairs):
@@ -96,12 +88,11 @@ def _convert_twice(subject: Subject) -> Pair | None:
     source_at = subject.producer.pointer(source)
     if at[0] is None or at[1] is None or source_at is None:
         return None
-    return Pair(
-        first_ns, second_ns, lies_within(at[0], source_at, source, subject.spec), at[0] == at[1]
-    )
+    is_view = lies_within(at[0], source_at, source, subject.spec)
+    return Pair(first_ns, second_ns, is_view, at[0] == at[1])
 
 
-def _once(call: Call, wait: Call) -> tuple[int, Any]:
+def _once(call: Callable[[], Any], wait: Callable[[Any], Any]) -> tuple[int, Any]:
     begin = time.perf_counter_ns()
     result = call()
     wait(result)

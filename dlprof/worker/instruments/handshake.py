@@ -1,9 +1,10 @@
 """Handshake: what does the consumer ask of the producer, and what does it get?
 
-A recording proxy stands for the source: it has the methods of the export's protocol and nothing
-else, passes each call on, and writes down arguments, answer and time. Capsules are read without
-being consumed. It shows the Python protocol only: the C exchange API (DLPack 1.3) looks at the
-producer's type, which the proxy is not, and the buffer protocol cannot be stood in for.
+A recording proxy stands for the source. It has the methods of the export's protocol and no others,
+and passes each call on. The answer is a list of events: ``call`` with ``arguments``, ``ns`` and
+``outcome``, and a ``capsule`` (its fields, read without consuming it) or an ``answer``. The last
+event is ``import``. Only the Python protocol is seen: the C exchange API (DLPack 1.3) looks at the
+producer's type, and no proxy can have the buffer protocol.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from typing import Any
 from dlprof.probes import capsule
 from dlprof.probes.base import DTYPES, Protocol, written
 from dlprof.worker.foreign import has
-from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.source_text import compile_call
+from dlprof.worker.subject import Subject
 
 LARGEST_BYTES = 256 << 20
-"""Of a larger array a smaller one asks and is asked the same."""
+"""A larger array is replaced by a smaller one, which has the same handshake."""
+LONGEST = 500
 
 _METHODS = {
     Protocol.DLPACK: ("__dlpack_device__", "__dlpack__"),
@@ -30,7 +34,7 @@ _PROPERTIES = {
 
 
 def measure(subject: Subject) -> list[dict[str, Any]]:
-    """The transcript; empty for protocols that have no handshake."""
+    """The events; empty for protocols without a handshake."""
     protocol = subject.export.protocol
     if protocol is Protocol.DLPACK_CAPSULE:
         return [_capsule_event(subject)]
@@ -41,17 +45,16 @@ def measure(subject: Subject) -> list[dict[str, Any]]:
     if subject.spec.size_bytes > LARGEST_BYTES and not subject.is_one_array:
         subject = subject.of_elements(LARGEST_BYTES // DTYPES[subject.spec.dtype])
         source = subject.make_another()
-    subject.namespace["_proxy"] = proxy(source, protocol, events)
-    try:
-        call = compile_call(_written(subject.import_.code, "_proxy", subject), subject.namespace)
-        events.append({"call": "import", "outcome": _outcome(call)})
-    finally:
-        del subject.namespace["_proxy"]
+    names = {**subject.namespace, "_proxy": proxy(source, protocol, events)}
+    code = written(subject.import_.code, "_proxy", subject.spec.dtype, subject.spec.shape)
+    result = attempt(compile_call(code, names))
+    outcome = _words(result.error) if isinstance(result, Refusal) else "returned"
+    events.append({"call": "import", "outcome": outcome})
     return events
 
 
 def proxy(source: Any, protocol: Protocol, events: list[dict[str, Any]]) -> Any:
-    """An object with the protocol's methods of ``source`` that records into ``events``."""
+    """An object with the protocol's methods of ``source``, which records into ``events``."""
     members: dict[str, Any] = {}
     for name in _METHODS.get(protocol, ()):
         if has(source, name):
@@ -89,12 +92,13 @@ def _record(events: list[dict[str, Any]], name: str, arguments: dict[str, Any], 
     if contents is not None:
         event["capsule"] = contents.as_dict()
     elif isinstance(answer, (tuple, dict)):
-        event["answer"] = repr(answer)[:500]
+        event["answer"] = repr(answer)[:LONGEST]
     return answer
 
 
 def _capsule_event(subject: Subject) -> dict[str, Any]:
-    handed = compile_call(_written(subject.export.code, "x", subject), subject.namespace)()
+    code = written(subject.export.code, "x", subject.spec.dtype, subject.spec.shape)
+    handed = compile_call(code, subject.namespace)()
     contents = capsule.read(handed)
     event: dict[str, Any] = {"call": "export", "outcome": type(handed).__name__}
     if contents is not None:
@@ -102,20 +106,8 @@ def _capsule_event(subject: Subject) -> dict[str, Any]:
     return event
 
 
-def _written(code: str, x: str, subject: Subject) -> str:
-    return written(code, x, subject.spec.dtype, subject.spec.shape)
-
-
-def _outcome(call: Any) -> str:
-    try:
-        call()
-    except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
-        return _words(refusal)
-    return "returned"
-
-
 def _words(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:500]
+    return f"{type(error).__name__}: {error}"[:LONGEST]
 
 
 def _plain(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -1,20 +1,23 @@
 """Lifetime: does the result outlive its source, and does everything go when it is dropped?
 
-At a size of its own, whatever the case's: the source and every intermediate are dropped while the
-result lives, the memory is used again for other values, and the result is read once more. Proof of
-a dangling result: its values changed (or the process died of reading them, which is why this runs
-when all times are taken, and says where it is). Then the conversion is repeated with its results
-dropped: memory, Python objects or references to the source that go on growing are retained. It
-cannot tell where no values can be read.
+The source and every intermediate are dropped while the result lives, their memory is used again
+for other values, and the result is read once more. Proof of a dangling result: its values changed,
+or the process died of reading them. Then the conversion is repeated and its results dropped:
+memory, Python objects or references to the source that go on growing are retained.
 
-Growth is measured in runs of many conversions after a first one that warms allocators and caches.
-The smallest growth of any run counts, since a leak grows in each. Where two runs leave it open
-whether that is nothing, as the caches of a framework do that fill for a while, more are made.
+Growth is measured in runs of many conversions after a first one that fills caches. The smallest
+growth of all runs counts, since a leak grows in each. Further runs follow if two leave it open.
 
-The thresholds stand on 2,002 conversions of 64 KiB between NumPy, PyTorch, TensorFlow, JAX and ONNX
-Runtime that leave nothing, of eight runs each, on two busy processors. For each conversion, the
-smaller growth of two runs was at most 61 bytes of the resident set, 5 bytes of malloc, no reference
-and 0.54 objects; the smallest of seven no byte and 0.18 objects, of which counting leaves 0.03.
+Verdicts: ``safe``, ``dangling``, ``retained``, ``unknown``. Evidence: ``changed_after_drop`` (None
+if no values can be read); per conversion ``bytes_per_conversion``,
+``references_per_conversion`` and ``objects_per_conversion``; the number of ``conversions`` in each
+of ``runs``; ``size_bytes`` of the source; ``device_counted`` (False if no framework counts its
+device memory); ``reason``; the text that made a source that dangles or is retained.
+
+The thresholds rest on 2,002 conversions of 64 KiB between NumPy, PyTorch, TensorFlow, JAX and ONNX
+Runtime that retain nothing, eight runs each, on two busy processors. The smaller growth of two
+runs, per conversion, was at most 61 bytes of the resident set, 5 bytes of malloc, no reference and
+0.54 objects. The smallest of seven was no byte and 0.18 objects, of which counting leaves 0.03.
 """
 
 from __future__ import annotations
@@ -29,59 +32,47 @@ from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Probe, Unsupported
 from dlprof.protocol.messages import AFTER_DROP
 from dlprof.worker import memory
 from dlprof.worker.memory import malloc_meter, resident_bytes
-from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
     from dlprof.device.cuda import Gpu
-
 
 CHURN = 4
 """Arrays and blocks of the source's size that are made after it was dropped."""
 SIZE_BYTES = 64 << 10
 """Small enough that the allocator hands freed memory out again instead of returning it."""
 LARGEST_BYTES = 64 << 20
-"""An array of a user's own may be larger; many of them would not fit into memory."""
+"""Many copies of a larger array of a user's own would not fit into memory."""
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 
 class Listener(Protocol):
-    """Is told how far it got, and what was found by then; see ``dlprof.worker.case``."""
+    """Hears how far the instrument got and what it found by then, so that a death can be placed."""
 
     def stage(self, name: str) -> None: ...
     def part(self, name: str, value: Any) -> None: ...
 
 
-class Nobody:
-    """A listener that is not there."""
-
-    def stage(self, name: str) -> None: ...
-    def part(self, name: str, value: Any) -> None: ...
-
-
-def measure(
-    subject: Subject, gpu: Gpu | None = None, listener: Listener | None = None
-) -> dict[str, Any]:
-    """Verdict ``safe``, ``dangling``, ``retained`` or ``unknown`` with evidence."""
-    listener = listener or Nobody()
+def measure(subject: Subject, gpu: Gpu | None, listener: Listener) -> dict[str, Any]:
+    """The verdict, at a size of its own."""
     subject.check_own()
     other = subject.of_elements(SIZE_BYTES // max(DTYPES.get(subject.spec.dtype, 1), 1))
-    if subject.is_one_array and not other.spec.size_bytes:
+    size = other.spec.size_bytes
+    if subject.is_one_array and not size:
         raise Unsupported("nothing tells how many bytes the source has")
-    if other.spec.size_bytes > LARGEST_BYTES:
+    if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
     evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu, listener)}
     listener.part("after_drop", evidence)
     listener.stage("lifetime repetition")
     source = other.make_another()
     convert = other.converting(source)
-
-    def convert_and_wait() -> None:
-        subject.wait_for(convert())  # what is still being made is not retained
-
     if other.spec.device == "cpu" and not evidence["changed_after_drop"]:
-        memory.check_more(most_kept(other.spec.size_bytes))
-    evidence |= measure_growth(convert_and_wait, source, _meters(subject), other.spec.size_bytes)
-    if "cuda" in _places(subject) and not _counting(subject):
+        memory.check_more(most_kept(size))
+    meters, uncounted = _meters(subject)
+    # An unfinished result is not retained.
+    evidence |= measure_growth(lambda: subject.wait_for(convert()), source, meters, size)
+    if uncounted:
         evidence["device_counted"] = False
     verdict, reason = judge(evidence)
     if verdict in ("dangling", "retained"):
@@ -90,28 +81,28 @@ def measure(
 
 
 def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
-    """The verdict that the evidence allows, and why if something grew that proves nothing."""
+    """The verdict that the evidence allows, and the reason if it is ``unknown``."""
     if evidence["changed_after_drop"]:
         return "dangling", None
     left = judge_growth(evidence)
     if left == "retained":
         return "retained", None
-    if left == "nothing" and evidence.get("device_counted") is False:
+    if left == "something":
+        return "unknown", _growth_in_words(evidence)
+    if evidence.get("device_counted") is False:
         return "unknown", UNCOUNTED
-    if left == "nothing":
-        return ("unknown" if evidence["changed_after_drop"] is None else "safe"), None
-    return "unknown", told(evidence)
+    return ("unknown" if evidence["changed_after_drop"] is None else "safe"), None
 
 
 def _changed_after_drop(subject: Subject, gpu: Gpu | None, listener: Listener) -> bool | None:
     if not subject.import_.returns_array or subject.spec.elements == 0:
         return None
-    namespace = {**subject.namespace, "x": subject.make_another()}
-    result = compile_call(subject.code, namespace)()
+    convert = subject.converting(subject.make_another())  # it alone holds the source
+    result = convert()
     subject.wait_for(result)
     before = subject.consumer.to_numpy(result).tobytes()
     listener.stage(AFTER_DROP)
-    del namespace["x"]
+    del convert
     gc.collect()
     subject.producer.give_back(subject.spec.device)
     kept = _churn(subject, gpu)
@@ -140,49 +131,42 @@ def _overwrite(subject: Subject, array: Any, size: int, gpu: Gpu | None) -> None
     address = subject.producer.pointer(array)
     if address is None or subject.spec.layout not in WHOLE_LAYOUTS:
         return
-    if subject.spec.device == "cpu":
-        if not memory.is_read_only(address):
-            ctypes.memset(address, 0xA5, size)
-    elif gpu is not None:
-        gpu.write(address, b"\xa5" * size)
+    on_host = subject.spec.device == "cpu"
+    if on_host and memory.is_read_only(address):
+        return
+    if on_host or gpu is not None:
+        memory.write(address, b"\xa5" * size, None if on_host else gpu)
 
 
-def _meters(subject: Subject) -> list[Callable[[], int]]:
-    """Bytes in use, where source and result are: the frameworks' counters on a device; malloc's
-    and the system's on the host.
+def _meters(subject: Subject) -> tuple[list[Callable[[], int]], bool]:
+    """Meters of the bytes in use where source and result are; and whether none counts a device.
+
+    On a device the frameworks' counters, on the host those of malloc and of the system.
     """
-    meters = []
-    counting = _counting(subject)
+    places = {subject.spec.device, subject.result_device}
+    meters: list[Callable[[], int]] = []
+    counting: list[Probe] = []
+    if "cuda" in places:
+        probes = {probe.name: probe for probe in (subject.producer, subject.consumer)}
+        counting = [one for one in probes.values() if one.memory_in_use("cuda") is not None]
     if counting:
         meters.append(lambda: sum(probe.memory_in_use("cuda") or 0 for probe in counting))
-    if "cpu" in _places(subject):
+    if "cpu" in places:
         malloc_bytes = malloc_meter()
         meters += [resident_bytes] if malloc_bytes is None else [resident_bytes, malloc_bytes]
-    return meters
-
-
-def _places(subject: Subject) -> set[str]:
-    return {subject.spec.device, subject.result_device}
-
-
-def _counting(subject: Subject) -> list[Probe]:
-    """The frameworks that say how much of the device's memory they use."""
-    if "cuda" not in _places(subject):
-        return []
-    probes = {probe.name: probe for probe in (subject.producer, subject.consumer)}
-    return [probe for probe in probes.values() if probe.memory_in_use("cuda") is not None]
+    return meters, "cuda" in places and not counting
 
 
 CONVERSIONS = 200
 """In each run."""
 KEPT_BYTES = 256 << 20
-"""A run ends as soon as so much stays behind."""
+"""A run ends once this much stays behind."""
 MOST_RUNS = 12
-"""Where something grows that may be nothing."""
+"""As long as a growth may be nothing."""
 MOST_BYTES = 256 << 20
-"""No more runs are made of what leaves more than this in one."""
+"""No more runs follow a run that leaves more than this."""
 LEAST_BYTES = 64
-"""Smaller arrays than twice this are not told from an allocator's own growth."""
+"""An allocator's own growth; arrays of less than twice this cannot be told from it."""
 
 
 class Limit(NamedTuple):
@@ -197,13 +181,19 @@ class Limit(NamedTuple):
 
 
 REFERENCES = Limit(0.01, 0.05, 0.9)
-"""To the source. No framework was seen to add one that it did not keep."""
+"""References to the source. Frameworks that keep nothing add none."""
 OBJECTS = Limit(0.1, 0.2, 0.9)
-"""Blocks of Python's memory: caches of frameworks fill slowly."""
+"""Blocks of Python's memory. Caches of frameworks fill slowly."""
+
+
+def bytes_limit(size_bytes: int) -> Limit:
+    """For arrays of ``size_bytes``: one in a whole run, one in twenty conversions, one in two."""
+    shares = (size_bytes / 200, size_bytes / 20, size_bytes / 2)
+    return Limit(*(max(share, LEAST_BYTES) for share in shares))
 
 
 def piece_of(size_bytes: int) -> int:
-    """How many conversions of arrays of this size to make before looking at what stays behind."""
+    """How many conversions to make before looking at what stays behind."""
     return min(CONVERSIONS, max(1, KEPT_BYTES // max(size_bytes, 1)))
 
 
@@ -212,22 +202,15 @@ def most_kept(size_bytes: int) -> int:
     return 3 * min(CONVERSIONS * size_bytes, KEPT_BYTES + piece_of(size_bytes) * size_bytes)
 
 
-def bytes_limit(size_bytes: int) -> Limit:
-    """Of arrays of ``size_bytes``: one in a whole run, one in twenty conversions, one in two."""
-    shares = (size_bytes / 200, size_bytes / 20, size_bytes / 2)
-    return Limit(*(max(share, LEAST_BYTES) for share in shares))
-
-
 def measure_growth(
     convert: Callable[[], Any],
     source: Any,
     meters: Sequence[Callable[[], int]],
     size_bytes: int,
 ) -> dict[str, float]:
-    """Bytes, references to the source and objects that one conversion leaves: evidence.
+    """Evidence of what one conversion leaves behind.
 
-    Of several ``meters`` of bytes in use, the one that grew most counts: none of them sees every
-    allocation. ``size_bytes`` are those of the source.
+    The one of ``meters`` that grew most counts, since none of them sees every allocation.
     """
     counters = [*meters, lambda: sys.getrefcount(source), sys.getallocatedblocks]
 
@@ -239,31 +222,29 @@ def measure_growth(
     for run in range(2, MOST_RUNS + 1):
         now, conversions = grown()
         least = [min(pair) for pair in zip(least, now, strict=True)]
-        found = _evidence(least, size_bytes, run, conversions)
-        if not _is_open(found) or found["bytes_per_conversion"] * conversions > MOST_BYTES:
+        *sizes, references, objects = least
+        found = {
+            "bytes_per_conversion": max(sizes, default=0.0),
+            "references_per_conversion": references,
+            "objects_per_conversion": objects,
+            "conversions": conversions,
+            "runs": run,
+            "size_bytes": size_bytes,
+        }
+        is_plain = any(value >= limit.plain for value, limit, _ in _limited(found))
+        if is_plain or judge_growth(found) == "nothing":
+            break
+        if found["bytes_per_conversion"] * conversions > MOST_BYTES:
             break
     return found
-
-
-def _evidence(
-    least: Sequence[float], size_bytes: int, runs: int, conversions: int
-) -> dict[str, float]:
-    *sizes, references, objects = least
-    return {
-        "bytes_per_conversion": max(sizes, default=0.0),
-        "references_per_conversion": references,
-        "objects_per_conversion": objects,
-        "conversions": conversions,
-        "runs": runs,
-        "size_bytes": size_bytes,
-    }
 
 
 def _grow(
     convert: Callable[[], Any], counters: Sequence[Callable[[], int]], piece: int
 ) -> tuple[list[float], int]:
-    """What each counter grew by for each conversion, and of how many. All but the last two count
-    bytes.
+    """What each counter grew by per conversion, and the number of conversions.
+
+    All counters but the last two count bytes.
     """
     gc.collect()
     before = [count() for count in counters]
@@ -275,7 +256,7 @@ def _grow(
             convert()
         done += number
         if done < CONVERSIONS and _is_much(bytes_in_use):
-            gc.collect()  # what is garbage only does not stay behind
+            gc.collect()  # garbage does not stay behind
             if _is_much(bytes_in_use):
                 break
     gc.collect()
@@ -288,41 +269,27 @@ def _is_much(bytes_in_use: Sequence[tuple[Callable[[], int], int]]) -> bool:
 
 
 def judge_growth(evidence: dict[str, Any]) -> str:
-    """``nothing``, ``retained`` or ``something``, which is more than nothing and proves no more."""
+    """``nothing``, ``retained``, or ``something`` between the two."""
     limited = list(_limited(evidence))
-    if any(value >= limit.retained for value, limit in limited):
+    if any(value >= limit.retained for value, limit, _ in limited):
         return "retained"
-    return "something" if any(value >= limit.nothing for value, limit in limited) else "nothing"
+    return "something" if any(value >= limit.nothing for value, limit, _ in limited) else "nothing"
 
 
-def told(evidence: dict[str, Any]) -> str:
-    """What grew, where that is neither nothing nor a leak for certain."""
-    grown = (
-        f"{evidence['bytes_per_conversion']:.0f} bytes",
-        f"{evidence['references_per_conversion']:.2g} references to the source",
-        f"{evidence['objects_per_conversion']:.2g} blocks of Python's memory",
-    )
-    which = [
-        text
-        for text, (value, limit) in zip(grown, _limited(evidence), strict=True)
-        if value >= limit.nothing
-    ]
+def _growth_in_words(evidence: dict[str, Any]) -> str:
+    grown = [words for value, limit, words in _limited(evidence) if value >= limit.nothing]
     return (
-        f"{' and '.join(which)} for each conversion stayed behind in each of {evidence['runs']}"
+        f"{' and '.join(grown)} for each conversion stayed behind in each of {evidence['runs']}"
         f" runs of {evidence['conversions']}: more than frameworks leave that keep nothing, less"
         " than proves a leak"
     )
 
 
-def _is_open(found: dict[str, float]) -> bool:
-    """Whether further runs may tell nothing from something."""
-    if judge_growth(found) == "nothing":
-        return False
-    return not any(value >= limit.plain for value, limit in _limited(found))
-
-
-def _limited(evidence: dict[str, Any]) -> Iterator[tuple[float, Limit]]:
-    """What grew, with the limits of its kind."""
-    yield evidence["bytes_per_conversion"], bytes_limit(evidence["size_bytes"])
-    yield evidence["references_per_conversion"], REFERENCES
-    yield evidence["objects_per_conversion"], OBJECTS
+def _limited(evidence: dict[str, Any]) -> Iterator[tuple[float, Limit, str]]:
+    """What grew, the limits of its kind, and the growth in words."""
+    size, references, objects = (
+        evidence[f"{what}_per_conversion"] for what in ("bytes", "references", "objects")
+    )
+    yield size, bytes_limit(evidence["size_bytes"]), f"{size:.0f} bytes"
+    yield references, REFERENCES, f"{references:.2g} references to the source"
+    yield objects, OBJECTS, f"{objects:.2g} blocks of Python's memory"

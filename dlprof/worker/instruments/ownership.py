@@ -1,13 +1,15 @@
 """Ownership: does the result share the source's memory, or own a copy?
 
 Proof: a view shows a later write, a copy does not. Both directions are tried: one bit is flipped at
-the array's address and put back (frameworks refuse to write immutable arrays, memory does not);
-where there is no address, the framework's own in-place write is used. The same address is the
-second proof. Where the addresses differ and are near, the result may be a view that begins
-elsewhere in the same memory (backwards, or at an offset): there all elements are watched and not
-the first alone. Memory that is read-only, a file's or shared with other processes is not written:
-there the same address is the proof. It cannot tell for an array without elements, or where neither
-an address nor a write can be had.
+the array's address and put back, since frameworks refuse to write immutable arrays and memory does
+not. Without an address the framework's own in-place write is used. The second proof is the same
+address. If the addresses differ and are near, the result may be a view that begins elsewhere in
+the memory (backwards, or at an offset). Then all elements are watched, not the first alone.
+
+Verdicts: ``view``, ``copy``, ``unknown``. Evidence: ``source_alignment_bytes``,
+``result_device``, ``same_address``, ``source_write_shows``, ``result_write_shows`` (each None if
+it could not be tried), ``not_written`` (why: memory that is read-only, a file's or shared with
+other processes), ``reason``.
 """
 
 from __future__ import annotations
@@ -28,18 +30,17 @@ NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with ot
 
 
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
-    """Verdict ``view``, ``copy`` or ``unknown`` with evidence."""
+    """The verdict on one conversion."""
     if not subject.import_.returns_array:
         return unknown("the call leaves no array behind to compare")
     if subject.spec.elements == 0:
         return unknown("an array without elements has no memory to share")
     converted = subject.convert()
-    subject.wait_for(converted)  # a copy that is still being made would show the write
+    subject.wait_for(converted)  # an unfinished copy would show the write
     source = _Side(subject.producer, subject.source, gpu, subject.spec)
     result = _Side(subject.consumer, converted, gpu, subject.spec)
     any_stride = subject.is_one_array and subject.spec.layout not in WHOLE_LAYOUTS
-    overlap = _may_overlap(source, result, subject.spec, any_stride)
-    source.watch_all = result.watch_all = overlap
+    source.watch_all = result.watch_all = _may_overlap(source, result, subject.spec, any_stride)
     evidence: dict[str, Any] = {
         "source_alignment_bytes": source.address and alignment(source.address),
         "result_device": result.device,
@@ -56,12 +57,9 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
 
 
 def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
-    """The verdict that address and writes allow, and why if it is ``unknown``."""
-    writes = [
-        evidence[key]
-        for key in ("source_write_shows", "result_write_shows")
-        if evidence[key] is not None
-    ]
+    """The verdict that address and writes allow, and the reason if there is one."""
+    tried = (evidence["source_write_shows"], evidence["result_write_shows"])
+    writes = [shows for shows in tried if shows is not None]
     same = evidence["same_address"]
     if not writes and same and evidence.get("not_written"):
         return "view", f"{evidence['not_written']}; both begin at the same address"
@@ -72,7 +70,7 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
     if not any(writes) and not same:
         return "copy", None
     if all(writes):
-        # Memory mapped twice, or an address that belongs to something else; the write is proof.
+        # Memory mapped twice, or an address of something else: the write is proof.
         return "view", "different addresses, but writes show on both sides"
     return "unknown", f"address and writes contradict each other: {evidence}"
 
@@ -94,6 +92,13 @@ class _Side:
         on_host = self.device == "cpu" or self.gpu is not None
         return bool(self.address) and on_host and self.item > 0
 
+    @property
+    def forbidden(self) -> bool:
+        """Whether a write would end the process or show outside of it."""
+        if self.device != "cpu":
+            return False
+        return memory.is_read_only(self.address) or memory.is_shared(self.address)
+
     def first_bytes(self) -> bytes:
         """The first element as it is in memory now."""
         if self.reachable and self.address:
@@ -101,29 +106,9 @@ class _Side:
         return bytes(self.probe.to_numpy(self.array).reshape(-1)[:1].tobytes())
 
     def watched_bytes(self) -> bytes:
-        """What must change if this side sees a write: the first element, or all of them."""
+        """What changes if this side sees a write: the first element, or all of them."""
         rest = self.probe.to_numpy(self.array).tobytes() if self.watch_all else b""
         return self.first_bytes() + bytes(rest)
-
-    @property
-    def forbidden(self) -> bool:
-        """Whether a write would end the process, or be seen outside of it."""
-        if self.device != "cpu":
-            return False
-        return memory.is_read_only(self.address) or memory.is_shared(self.address)
-
-    def flip(self) -> bytes | None:
-        """Change one bit of the first element; the bytes to put back, None if out of reach."""
-        if not (self.reachable and self.address):
-            return None
-        original = self.first_bytes()
-        flipped = bytes([original[0] ^ 1]) + original[1:]  # a bool stays a bool
-        memory.write(self.address, flipped, self.gpu)
-        return original
-
-    def restore(self, original: bytes) -> None:
-        if self.address:
-            memory.write(self.address, original, self.gpu)
 
 
 def _same_address(source: _Side, result: _Side) -> bool | None:
@@ -140,26 +125,25 @@ def _may_overlap(source: _Side, result: _Side, spec: ArraySpec, any_stride: bool
     apart = result.address - source.address
     if spec.layout in WHOLE_LAYOUTS:
         return 0 < apart < spec.size_bytes  # a view begins within its source's memory
-    # The widest layout of probes, every second element, spans twice the array's bytes; a user's own
-    # may span any.
+    # The widest layout of probes, every second element, spans twice the array's bytes. A user's
+    # own array may span any number.
     return 0 < abs(apart) < (math.inf if any_stride else 2 * spec.size_bytes)
 
 
 def _write_shows(written: _Side, watched: _Side) -> bool | None:
+    """Whether a write to one side changes the other; None if it cannot be tried."""
     if written.forbidden:
-        return None  # a framework's own write need not ask either
+        return None  # some frameworks write without asking, too
     before = watched.watched_bytes()
-    original = written.flip()
-    if original is None:
-        return _framework_write_shows(written, watched, before)
-    try:
-        return watched.watched_bytes() != before
-    finally:
-        written.restore(original)
-
-
-def _framework_write_shows(written: _Side, watched: _Side, before: bytes) -> bool | None:
-    # Two writes of different values: one of them differs from what stood there before.
+    if written.reachable and written.address:
+        original = written.first_bytes()
+        flipped = bytes([original[0] ^ 1]) + original[1:]  # a bool stays a bool
+        memory.write(written.address, flipped, written.gpu)
+        try:
+            return watched.watched_bytes() != before
+        finally:
+            memory.write(written.address, original, written.gpu)
+    # Two writes of different values: one of them differs from what was there before.
     for value in (0, 1):
         if written.probe.write(written.array, value) is NotImplemented:
             return None

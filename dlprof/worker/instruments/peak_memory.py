@@ -1,17 +1,17 @@
 """Peak memory: how many arrays does one conversion need at its peak, beyond its source?
 
-An array is converted between two looks at the kernel's high-water mark: a view adds none, a copy
-one, a copy of a copy two if both are there at once. It is measured at a size of its own: large
-enough to be seen among a process's other pages, and larger than what glibc's malloc ever keeps when
-it is freed (``M_MMAP_THRESHOLD`` grows to 32 MiB). What takes more than a copy is tried again of
-aligned memory (``aligned_arrays``). It knows host memory only, and says ``unknown`` where the
-kernel does not let the mark be reset.
+The kernel's high-water mark tells: a view adds no array, a copy one, a copy of a copy two if both
+exist at once. The array has a size of its own: larger than what glibc's malloc keeps when it is
+freed (``M_MMAP_THRESHOLD`` grows to 32 MiB), and large enough among a process's other pages.
 
-The mark is ``VmHWM``: the largest resident set since ``/proc/self/clear_refs`` was written, what
-was given back meanwhile included; see ``proc_pid_clear_refs(5)``. It is blind to memory that a
-framework kept from an earlier call and uses again, so freed memory is given back before. The pages
-that were touched (``Referenced``) would see kept memory, and were tried: they rose by half an array
-more with nothing running.
+Verdicts: ``ok``, ``unknown`` (on a device, for small arrays, and if the mark cannot be reset).
+Evidence: ``arrays`` (the peak as a multiple of the source), ``size_bytes``, ``reason``. For more
+than a copy: ``aligned_arrays`` (the same for aligned memory), and the text that made the source.
+
+The mark is ``VmHWM``: the largest resident set since ``/proc/self/clear_refs`` was written, see
+``proc_pid_clear_refs(5)``. It does not see memory that a framework kept from an earlier call and
+uses again, so freed memory is returned to the kernel before. ``Referenced`` pages would show it,
+but they rose by half an array with nothing running.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import gc
 import math
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +29,26 @@ from dlprof.probes.base import DTYPES, ArraySpec
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory, timer
 from dlprof.worker.memory import resident_bytes
+from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
-HIGH_WATER = "5"
-"""What ``clear_refs`` forgets."""
 LOOK_S = 0.01
 QUIET_LOOKS, MOST_LOOKS = 3, 100
 
 
 def begin_mark() -> int:
-    """Forget the peak so far; the resident bytes now. Raises OSError where that is not allowed."""
-    give_back()
+    """Forget the peak so far; the resident bytes now. Raises OSError if that is not allowed."""
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)  # a copy into memory that is still resident would hide
     resident = settled_bytes()
     reset_mark()
     return resident
 
 
 def settled_bytes() -> int:
-    """The resident set when it falls no more: frameworks free memory in threads of their own."""
+    """The resident set once it no longer falls: frameworks free memory in threads of their own."""
     least, quiet = resident_bytes(), 0
     for _ in range(MOST_LOOKS):
         if quiet == QUIET_LOOKS:
@@ -58,24 +61,13 @@ def settled_bytes() -> int:
 
 
 def risen_bytes(before: int) -> int:
-    """The most memory that was new to the process at once since :func:`begin_mark`.
-
-    Raises OSError.
-    """
+    """The most memory that was new to the process at once since :func:`begin_mark`."""
     return max(high_water_bytes() - before, 0)
-
-
-def give_back() -> None:
-    """Return freed memory to the kernel: a copy into memory that is still resident hides."""
-    gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 def reset_mark() -> None:
     """Forget the peak. Raises OSError."""
-    Path("/proc/self/clear_refs").write_text(HIGH_WATER, encoding="ascii")
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 def high_water_bytes() -> int:
@@ -88,21 +80,19 @@ def high_water_bytes() -> int:
 
 SIZE_BYTES = 40 << 20
 LEAST_BYTES = 4 << 20
-"""An array of a user's own may be smaller; other pages of the process would hide it."""
+"""Other pages of the process would hide a smaller array of a user's own."""
 PLAIN_ARRAYS = 0.05
-"""So near to one array a single look is enough: the new pages of a copy are what a look takes. None
-may be a copy that was hidden, or that is made of other memory only.
-"""
+"""This near to one array a single look is enough. No array may be a copy that was hidden."""
 NOTABLE_ARRAYS = 1.5
 """From here on it is more than a copy, and the evidence says how the array was made."""
 FEW = 16
 LARGE_BYTES = 128 << 20
-"""From here on a first conversion shows its peak; what a framework needs once for all is less."""
+"""From here on a first conversion shows its peak: what a framework needs once is less."""
 
 
 def measure(subject: Subject) -> dict[str, Any]:
-    """Verdict ``ok`` with ``arrays``, the peak as a multiple of the source, or ``unknown``."""
-    if subject.spec.device != "cpu" or subject.result_device != "cpu":
+    """The verdict on one conversion."""
+    if not _is_on_host(subject):
         return unknown("only host memory has a high-water mark")
     other = _of_size(subject)
     size = other.spec.size_bytes
@@ -117,58 +107,40 @@ def measure(subject: Subject) -> dict[str, Any]:
         return unknown(f"the high-water mark cannot be read or reset: {error.strerror}")
     evidence: dict[str, Any] = {"arrays": arrays, "size_bytes": size}
     if arrays >= NOTABLE_ARRAYS:
-        evidence |= other.made() | _of_aligned(other)
+        evidence |= other.made()
+        if not other.is_one_array and other.spec.layout == "C":
+            aligned = replace(other, spec=replace(other.spec, layout="aligned"))
+            found = attempt(partial(converting_arrays, aligned))
+            if not isinstance(found, Refusal):
+                evidence["aligned_arrays"] = found
     return {"verdict": "ok", "evidence": evidence}
 
 
-def _of_aligned(subject: Subject) -> dict[str, float]:
-    """The same of memory that is aligned, which frameworks may take as it is; nothing where that
-    is a question of its own.
+def watch(subject: Subject) -> int | None:
+    """The mark before a conversion, whose peak is then :func:`risen_bytes`.
+
+    None if it cannot be seen: on a device, for a small array, or by this kernel.
     """
-    if subject.is_one_array or subject.spec.layout != "C":
-        return {}
-    aligned = replace(subject, spec=replace(subject.spec, layout="aligned"))
+    if not _is_on_host(subject) or subject.spec.size_bytes < LARGE_BYTES:
+        return None
     try:
-        return {"aligned_arrays": converting_arrays(aligned)}
-    except Exception:  # noqa: BLE001 - any framework, any error: it makes or takes no such memory
-        return {}
+        return begin_mark()
+    except OSError:
+        return None
+
+
+def _is_on_host(subject: Subject) -> bool:
+    return subject.spec.device == subject.result_device == "cpu"
 
 
 def _of_size(subject: Subject) -> Subject:
     return subject.of_elements(SIZE_BYTES // DTYPES.get(subject.spec.dtype, 1))
 
 
-def whole_arrays(subject: Subject) -> float:
-    """As :func:`converting_arrays`, with what the framework keeps of the first of two conversions.
-
-    A few elements are converted before, so that what it needs once for all is no part of it. The
-    process is to have converted nothing large before: only memory that is new to it is seen.
-    """
-    few = subject.of_elements(FEW)
-    few.wait_for(few.converting(few.make_another())())
-    other = _of_size(subject)
-    convert = other.converting(other.make_another())
-    before = begin_mark()
-    for _ in range(2):
-        other.wait_for(convert())
-    return risen_bytes(before) / other.spec.size_bytes
-
-
-def making_arrays(subject: Subject) -> float:
-    """Peak of making a source, in arrays of its size. Raises OSError where the mark is no use."""
-    other = _of_size(subject)
-    other.make_another()
-    before = begin_mark()
-    made = other.make_another()
-    risen = risen_bytes(before)
-    del made
-    return risen / other.spec.size_bytes
-
-
 def converting_arrays(subject: Subject) -> float:
     """Peak of one conversion beyond its source, in arrays of its size. Raises OSError.
 
-    Of two conversions, unless the first is plainly a copy.
+    The mean of two conversions, unless the first is plainly a copy.
     """
     size = subject.spec.size_bytes
     arrays = _peak_bytes(subject) / size
@@ -179,12 +151,12 @@ def converting_arrays(subject: Subject) -> float:
 
 def _peak_bytes(subject: Subject) -> int:
     convert = subject.converting(subject.make_another())
-    # What is kept for good is not the conversion's. The first result stays: what is freed meanwhile
-    # would hide what is taken.
+    # What is kept from the first conversion on is not counted. Its result stays: freed memory
+    # would hide the memory that is taken.
     first = convert()
     subject.wait_for(first)
     before = begin_mark()
-    with timer.collector_off():  # it would touch all of the heap
+    with timer.collector_off():  # it would touch the whole heap
         result = convert()
         subject.wait_for(result)
         peak = risen_bytes(before)
@@ -192,32 +164,17 @@ def _peak_bytes(subject: Subject) -> int:
     return peak
 
 
-def watch(subject: Subject) -> int | None:
-    """The mark before a conversion whose peak is then :func:`risen_bytes`.
-
-    None where that cannot be seen: on a device, in an array too small, or by this kernel.
-    """
-    if subject.spec.device != "cpu" or subject.result_device != "cpu":
-        return None
-    if subject.spec.size_bytes < LARGE_BYTES:
-        return None
-    try:
-        return begin_mark()
-    except OSError:
-        return None
-
-
 STEP = 0.25
 """Peaks are rounded up to such a part of an array, beyond :data:`NOISE_ARRAYS`."""
 NOISE_ARRAYS = 0.1
-"""Some megabytes of an array of :data:`peak_memory.SIZE_BYTES`; of a large one they are nothing."""
+"""Some megabytes of an array of :data:`SIZE_BYTES`; nothing of a large array."""
 
 
 def check_forecast(small: Subject, spec: ArraySpec) -> None:
-    """Raises :class:`memory.TooLarge` where the arrays that ``spec`` needs do not fit.
+    """Raise :class:`memory.TooLarge` if the arrays that ``spec`` needs do not fit.
 
-    The usual guess is several arrays alive at once. Where memory is too short for it, the path says
-    itself what it needs: making and converting a ``small`` array are watched by the kernel's mark.
+    Usually several arrays are taken for granted. If these do not fit, making and converting a
+    ``small`` array shows what the path really needs.
     """
     try:
         made, converted = making_arrays(small), whole_arrays(small)
@@ -230,3 +187,30 @@ def check_forecast(small: Subject, spec: ArraySpec) -> None:
 
 def _rounded(arrays: float) -> float:
     return math.ceil(max(arrays - NOISE_ARRAYS, 0.0) / STEP) * STEP
+
+
+def making_arrays(subject: Subject) -> float:
+    """Peak of making a source, in arrays of its size. Raises OSError."""
+    other = _of_size(subject)
+    other.make_another()
+    before = begin_mark()
+    made = other.make_another()
+    risen = risen_bytes(before)
+    del made
+    return risen / other.spec.size_bytes
+
+
+def whole_arrays(subject: Subject) -> float:
+    """As :func:`converting_arrays`, with what the framework keeps of the first of two conversions.
+
+    A few elements are converted before, so that things that happen once do not count. The process
+    must have converted nothing large before: only new memory is seen.
+    """
+    few = subject.of_elements(FEW)
+    few.wait_for(few.converting(few.make_another())())
+    other = _of_size(subject)
+    convert = other.converting(other.make_another())
+    before = begin_mark()
+    for _ in range(2):
+        other.wait_for(convert())
+    return risen_bytes(before) / other.spec.size_bytes

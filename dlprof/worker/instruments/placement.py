@@ -1,14 +1,14 @@
 """Placement: what does the conversion cost in the loop that uses it?
 
-A loop makes something of a conversion's result, by one operation of the consumer, and waits for
-it. The conversion stands inside (``in-loop``), before the loop (``hoisted``), or is left to the
-consumer, whose operation gets the foreign array itself (``implicit``). The loops of one process
-are sampled in turn, so that what slows the machine slows all of them, and their difference is the
-conversion. What is made is waited for and dropped in the loop, so no work can be left out.
+A loop uses a conversion's result in one operation of the consumer, and waits for it. The conversion
+stands in the loop (``in-loop``), before the loop (``hoisted``), or is left to the consumer, whose
+operation gets the foreign array itself (``implicit``). The loops are sampled in turn in one
+process, so that their difference is the conversion.
 
-It cannot tell where the probe has no operation, where the call leaves no array behind, where the
-operation would be the producer's own (``x + 1`` of a foreign ``x``), and where the arrays do not
-fit into memory. Why a placement has no time is kept in ``refused``.
+The answer: ``use`` (the operation, None if there is none), ``times`` by placement (timings as in
+:mod:`~dlprof.worker.instruments.times`, in ns per iteration), and ``refused`` (why a placement has
+no time). It cannot tell if the probe has no operation, if the call leaves no array behind, or if
+the operation would be the producer's own (``x + 1`` of a foreign ``x``).
 """
 
 from __future__ import annotations
@@ -16,24 +16,26 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from dlprof.probes.base import Unsupported, written
 from dlprof.protocol.messages import words
 from dlprof.worker import memory, timer
 from dlprof.worker.contract import check_use
-from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.source_text import compile_call, execute
+from dlprof.worker.subject import Subject
 
 ARRAYS = 2
-"""Arrays of the case's size beside the source: the converted one, and what is made of it."""
-
+"""Arrays of the case's size beside the source: the converted one, and the operation's result."""
 LEAST_BUDGET_NS = 60_000_000
-"""A share is a difference: a few disturbed samples show in it more than in a time."""
+"""The cost is a difference, in which a few disturbed samples show more than in a time."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """``code`` holds a name in braces for each array; ``others`` are shapes of all but ``x``."""
+    """``code`` holds each array's name in braces; ``others`` are the shapes of all but ``x``."""
 
     code: str
     others: Mapping[str, tuple[int, ...]]
@@ -49,7 +51,7 @@ class Operation:
 
 
 def measure(subject: Subject, budget_ns: int, placements: Sequence[str]) -> dict[str, Any]:
-    """Times in ns per iteration of each of ``placements``, one process."""
+    """The answer for each of ``placements``."""
     if subject.result_device == "cpu":
         memory.check_more(ARRAYS * subject.spec.size_bytes)
     refused: dict[str, str] = {}
@@ -64,7 +66,7 @@ def measure(subject: Subject, budget_ns: int, placements: Sequence[str]) -> dict
 
 
 def _timings(loops: dict[str, timer.Loop], budget_ns: int, longest_ns: int) -> dict[str, Any]:
-    """One turn of each where one took as long as a statement that is timed once."""
+    """One turn of each if one took as long as a statement that is timed once."""
     if longest_ns >= timer.LONG_NS:
         return {name: timer.Timing(1, [float(loop(1))]) for name, loop in loops.items()}
     budget_ns = max(budget_ns, LEAST_BUDGET_NS)
@@ -72,7 +74,7 @@ def _timings(loops: dict[str, timer.Loop], budget_ns: int, longest_ns: int) -> d
 
 
 def _operations(subject: Subject) -> Iterator[Operation]:
-    """What the consumer can do with arrays: the richer operation first, then the plain one."""
+    """The consumer's operations: the richer one first, then the plain one."""
     consumer, device = subject.consumer, subject.result_device
     spec = replace(subject.spec, device=device)
     many = None if subject.is_one_array else consumer.use_many(spec)
@@ -84,28 +86,32 @@ def _operations(subject: Subject) -> Iterator[Operation]:
 def _loops(
     subject: Subject, operation: Operation, placements: Sequence[str]
 ) -> tuple[dict[str, timer.Loop], dict[str, str], int]:
-    """A loop for each placement that works, run once; why the others do not; and the ns of the
-    longest turn.
-    """
+    """Loops of the placements that work, why the others do not, and the ns of the longest turn."""
     longest_ns = 0
     loops: dict[str, timer.Loop] = {}
     refused: dict[str, str] = {}
     wanted = [name for name in MAKE if name in placements]
-    try:
-        namespace = _namespace(subject, operation)
-    except Exception as refusal:  # noqa: BLE001 - its own imports or arrays; there may be a plainer one
-        return {}, dict.fromkeys(wanted, words(refusal)), 0
+    namespace = attempt(partial(_namespace, subject, operation))
+    if isinstance(namespace, Refusal):
+        return {}, dict.fromkeys(wanted, words(namespace.error)), 0
     for name in wanted:
-        try:
-            loop = timer.compile_loop(MAKE[name](subject, operation, namespace), namespace)
-            # What is compiled at the first call is no part of the loop, nor of how long it takes.
-            taken_ns = loop(1)
-            longest_ns = max(longest_ns, loop(1) if taken_ns >= timer.LONG_NS else taken_ns)
-        except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
-            refused[name] = words(refusal)
+        made = attempt(partial(_loop, MAKE[name], subject, operation, namespace))
+        if isinstance(made, Refusal):
+            refused[name] = words(made.error)
         else:
-            loops[name] = loop
+            loops[name], turn_ns = made
+            longest_ns = max(longest_ns, turn_ns)
     return loops, refused, longest_ns
+
+
+def _loop(
+    make: Make, subject: Subject, operation: Operation, namespace: dict[str, Any]
+) -> tuple[timer.Loop, int]:
+    """A loop, and the ns of one turn."""
+    loop = timer.compile_loop(make(subject, operation, namespace), namespace)
+    turn_ns = loop(1)
+    # What is compiled at the first call is no part of the loop.
+    return loop, loop(1) if turn_ns >= timer.LONG_NS else turn_ns
 
 
 def _namespace(subject: Subject, operation: Operation) -> dict[str, Any]:
@@ -120,7 +126,7 @@ _made: dict[tuple[str, str], dict[str, Any]] = {}
 
 
 def _names(subject: Subject, operation: Operation) -> dict[str, Any]:
-    """The names that the operation's setup makes, once per process: some take long to compile.
+    """The names of the operation's setup, made once per process: some take long to compile.
 
     They are made without the source, which they would keep alive.
     """
@@ -130,7 +136,7 @@ def _names(subject: Subject, operation: Operation) -> dict[str, Any]:
     if key not in _made:
         names: dict[str, Any] = {}
         for text in (subject.consumer.setup, operation.setup):
-            exec(compile(text, "<use>", "exec"), names)  # noqa: S102 - the probe's own text
+            execute(text, names, "use")
         _made[key] = names
     return _made[key]
 
@@ -160,16 +166,13 @@ def _implicit(subject: Subject, operation: Operation, _: dict[str, Any]) -> str:
     return _turn(subject, operation.of())
 
 
-MAKE: Mapping[str, Callable[[Subject, Operation, dict[str, Any]], str]] = {
-    "in-loop": _in_loop,
-    "hoisted": _hoisted,
-    "implicit": _implicit,
-}
-"""What makes the statement of a placement. ``convert`` is the ready time."""
+Make = Callable[[Subject, Operation, dict[str, Any]], str]
+MAKE: Mapping[str, Make] = {"in-loop": _in_loop, "hoisted": _hoisted, "implicit": _implicit}
+"""Functions that make the statement of a placement. The placement ``convert`` is the ready time."""
 
 
 def takes_arrays(code: str, names: Sequence[str]) -> bool:
-    """Whether each array is an argument of a call, and so in the hands of who is called."""
+    """Whether each array is an argument of a call, so that the called framework handles it."""
     tree = ast.parse(code.format(**{name: name for name in names}), mode="eval")
     handed = [
         argument.id

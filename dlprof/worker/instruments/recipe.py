@@ -1,7 +1,10 @@
 """Recipe: the source text of one case, so that a script without dlprof can do the same.
 
-It holds what the probes say in words of their frameworks: how the array is made, how a result is
-waited for and looked at, how work is queued. Nothing is run here.
+It holds what the probes say: how to make the array, how to wait for a result and look at it, how
+to queue work. Nothing runs here. The answer: ``modules``, ``setup`` (texts), ``create`` (text by
+layout), ``source`` and ``result`` (idioms, see :meth:`dlprof.probes.base.Probe.idioms`, with
+``wait`` and ``use``), ``queue`` (``setup``, ``enqueue``, ``unrelated``). What a probe does not say,
+or refuses to say, is left out.
 """
 
 from __future__ import annotations
@@ -11,22 +14,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dlprof.probes.base import ArraySpec, Import, Probe
+from dlprof.probes.base import CONTIGUOUS, ArraySpec, Import, Probe
+from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import OneArray, result_device
 
 ALIGNMENTS = ("aligned", "sliced")
-CONTIGUOUS = ("C", *ALIGNMENTS)
-"""Layouts of contiguous arrays whose alignment is known: where ``C`` copies in one process and not
-in the next, these tell which is which."""
+"""Layouts of known alignment. ``C`` may be a view in one process and a copy in the next; these
+tell which is which."""
 
 
 def measure(
     producer: Probe, consumer: Probe, import_: Import, spec: ArraySpec, own_setup: str = ""
 ) -> dict[str, Any]:
-    """The texts of a case; see :class:`dlprof.session.model.Recipe`.
-
-    What a probe does not say, or refuses to say of this array, is left out.
-    """
+    """The texts of a case."""
     device = result_device(consumer, import_, spec)
     setups = dict.fromkeys((producer.setup, consumer.setup, import_.setup))
     return {
@@ -46,7 +46,7 @@ def measure(
 
 
 def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
-    """By layout: that of the case, and for a contiguous array those that fix its alignment."""
+    """By layout: that of the case; for a contiguous array also those of known alignment."""
     if isinstance(producer, OneArray):  # its setup has made the array
         return {spec.layout: f"x = {producer.array_name}"}
     layouts = dict.fromkeys((spec.layout, *(ALIGNMENTS if spec.layout in CONTIGUOUS else ())))
@@ -57,23 +57,13 @@ def _creates(producer: Probe, spec: ArraySpec) -> dict[str, str]:
 
 
 def _idioms(probe: Probe, device: str, dtype: str) -> dict[str, str]:
-    try:
-        idioms = dict(probe.idioms(device, dtype))
-    except Exception:  # noqa: BLE001 - a probe may raise anything
-        idioms = {}
-    texts = {name: partial(str, text) for name, text in idioms.items()}
-    texts |= {"wait": partial(probe.wait, device), "use": partial(probe.use, device)}
-    return _kept(texts)
+    idioms = attempt(lambda: dict(probe.idioms(device, dtype)))
+    found = {} if isinstance(idioms, Refusal) else idioms
+    waits = {"wait": partial(probe.wait, device), "use": partial(probe.use, device)}
+    return {**_kept({name: partial(str, text) for name, text in found.items()}), **_kept(waits)}
 
 
 def _kept(texts: Mapping[str, Callable[[], str | None]]) -> dict[str, str]:
     """The texts that there are."""
-    found = {}
-    for name, text in texts.items():
-        try:
-            said = text()
-        except Exception:  # noqa: BLE001, S112 - a probe may raise anything; it is told by the case
-            continue
-        if said and isinstance(said, str):
-            found[name] = said
-    return found
+    found = {name: attempt(text) for name, text in texts.items()}
+    return {name: said for name, said in found.items() if said and isinstance(said, str)}

@@ -1,66 +1,65 @@
 """Round trip: what do hundreds of trips there and back cost in a row, and where does the time go?
 
 ``x`` goes to the other framework and comes back, and what came back goes again, as in a loop of an
-application that uses both. Only the last is waited for. Where the time goes is told by other runs,
-in turn with those: they wait for the result of each half, so that a call that returns early is
-charged for its own work, and look whether each way was a view or a copy. Of the runs without a
-clock the last trip is looked at. The first and the last ten of a run tell whether the trips grow
-dearer on the way. Behind queued work of known length the first trip shows who waits for it: then
-that time is the work's, not the conversion's. It cannot tell what waits where the producer's calls
-run their work themselves.
+application that uses both. Only the last array is waited for. Other runs, in turn with these, wait
+for the result of each half: so a call that returns early pays for its own work. Behind queued work
+the first trip shows who waits for it.
 
-Proof of view or copy: source and result of a way are both alive when they are looked at, so that
-one address is one memory, and two addresses in which the one array does not reach into the other
-are two. Whether the same path copies may change from trip to trip: what goes again may begin
-elsewhere in memory than the first array did. It cannot tell for an array without elements, where a
-framework does not say where its array begins, or where two arrays overlap.
+Each way is a view or a copy. Proof: source and result are both alive, so one address is one memory,
+and two addresses that do not reach into each other are two. The same path may copy in some trips
+only: what goes again may begin elsewhere in memory.
+
+The answer: ``idle`` (a timing as in :mod:`~dlprof.worker.instruments.times`, ns per trip);
+``parts`` (ns per trip: ``there_ns``, ``back_ns``, ``release_ns``, ``there_call_ns``,
+``back_call_ns``, and ``first_ns`` and ``last_ns`` of the trips at either end); ``in_a_row`` and
+``by_halves`` (for ``there`` and ``back``: ``views``, ``copies``, ``unknown``, and the
+alignments); ``restarted`` (why each trip begins with the same array); ``loaded`` (ns behind queued
+work of ``loaded_from``) or ``not_loaded`` (why).
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlprof.probes.base import WHOLE_LAYOUTS, ArraySpec, Probe, written
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import words
 from dlprof.worker import timer
-from dlprof.worker.load import (
+from dlprof.worker.queued_work import (
     LENGTHS_NS,
     QUEUEING_SHARE,
     RUNS_IT,
+    QueuedWork,
     calibrate,
     default_sides,
-    load_of,
+    queue_of,
 )
-from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.source_text import compile_call, define
+from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from dlprof.device.cuda import Gpu
-
 
 ENDS = 10
 """So many trips at either end are compared."""
 QUEUE_NS = 50_000_000
-"""Length of the queue that the loaded trips begin behind, at least."""
+"""Least length of the queue before the loaded trips."""
 MOST_QUEUE_NS = 500_000_000
+LONGER = 2
+"""The queue is this many times as long as the trips are without it."""
 REPEATS = 3
 STALE = 0.5
 """A trip that begins after this share of its queue is over tells nothing."""
-LONGER = 2
-"""The queue is to be so many times as long as the trips are without it."""
 
 
 def go_once(there: Subject, back: Subject, stage: Callable[[str], None]) -> None:
-    """One trip; ``stage`` is told which way comes next, so that who refuses is known.
-
-    Raises what the framework raises.
-    """
+    """One trip. ``stage`` gets the way that comes next, so that a refusal can be placed."""
     stage("there")
     middle = there.convert()
     there.wait_for(middle)
@@ -71,7 +70,7 @@ def go_once(there: Subject, back: Subject, stage: Callable[[str], None]) -> None
 def measure(
     there: Subject, back: Subject, iterations: int, budget_ns: int, gpu: Gpu | None = None
 ) -> dict[str, Any]:
-    """Times in ns per trip, one process; ``back`` is a subject of the way back."""
+    """The answer for runs of ``iterations`` trips."""
     trips, restarted = _working(there, back)
     with timer.collector_off():
         found, shortest = _sampled(trips, there, back, iterations, budget_ns)
@@ -89,23 +88,22 @@ def measure(
 def _working(there: Subject, back: Subject) -> tuple[Trips, str | None]:
     """The trips, and why each must begin with the same array, if it must.
 
-    What came back may be read-only, and refused by the way there.
+    What came back may be read-only, so that it cannot go again.
     """
     chained = compile_trips(there, back, chained=True)
-    try:
-        # Two, since the first begins with another array. They also compile what is compiled once.
-        chained.total(there.source, 2)
-    except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
-        alone = compile_trips(there, back, chained=False)
-        alone.total(there.source, 2)
-        return alone, words(refusal)
-    return chained, None
+    # Two, since the first begins with another array. They also compile what is compiled once.
+    refused = attempt(lambda: chained.total(there.source, 2))
+    if not isinstance(refused, Refusal):
+        return chained, None
+    alone = compile_trips(there, back, chained=False)
+    alone.total(there.source, 2)
+    return alone, words(refused.error)
 
 
 def _sampled(
     trips: Trips, there: Subject, back: Subject, iterations: int, budget_ns: int
 ) -> tuple[dict[str, Any], int]:
-    """Runs with and without a clock, in turn; and the shortest of those without."""
+    """Runs with and without a clock, in turn; and the ns of the shortest one without."""
     source = there.source
     in_a_row, by_halves = Owners(there, back), Owners(there, back)
     waits_ns = trips.idle_waits_ns(source, budget_ns)
@@ -144,9 +142,7 @@ def _sampled(
 def parts(
     marks: Sequence[Marks], clock_ns: float, waits_ns: tuple[float, float]
 ) -> dict[str, float]:
-    """Mean ns of each half of a trip until its result is ready and until its call returns, of the
-    release of what the trip before made, and of a trip at either end (median).
-    """
+    """Mean ns of the parts of a trip, and the median of the trips at either end."""
     go, come = waits_ns
     there = [one.there_ready - one.begin - 2 * clock_ns - go for one in marks]
     back = [one.back_ready - one.there_ready - 2 * clock_ns - come for one in marks]
@@ -171,6 +167,9 @@ def middle_of(runs: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
+# Behind queued work
+
+
 def _loaded(
     there: Subject, trips: Trips, iterations: int, idle_ns: int, gpu: Gpu | None
 ) -> tuple[dict[str, float] | None, str | None]:
@@ -179,17 +178,23 @@ def _loaded(
     if text is None:
         device = there.spec.device
         return None, f"{there.producer.name} finishes its work on {device} before it returns"
-    load = load_of(there, text, gpu, default_sides(there))
-    try:
-        load.finish(load.enqueue(1))
-        unit_ns, queueing = calibrate(load, LENGTHS_NS[0])
-        if queueing > QUEUEING_SHARE:
-            return None, RUNS_IT
-        wanted = min(max(QUEUE_NS, LONGER * idle_ns), MOST_QUEUE_NS)
-        work = max(1, round(wanted / unit_ns))
-        return middle([_behind(load, trips, iterations, work) for _ in range(REPEATS)])
-    except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
-        return None, f"trips from {there.producer.name}: {words(refusal)}"
+    queue = queue_of(there, text, gpu, default_sides(there))
+    found = attempt(partial(_behind_queues, queue, trips, iterations, idle_ns))
+    if isinstance(found, Refusal):
+        return None, f"trips from {there.producer.name}: {words(found.error)}"
+    return found
+
+
+def _behind_queues(
+    queue: QueuedWork, trips: Trips, iterations: int, idle_ns: int
+) -> tuple[dict[str, float] | None, str | None]:
+    queue.finish(queue.enqueue(1))
+    unit_ns, queueing = calibrate(queue, LENGTHS_NS[0])
+    if queueing > QUEUEING_SHARE:
+        return None, RUNS_IT
+    wanted = min(max(QUEUE_NS, LONGER * idle_ns), MOST_QUEUE_NS)
+    work = max(1, round(wanted / unit_ns))
+    return middle([_behind(queue, trips, iterations, work) for _ in range(REPEATS)])
 
 
 def middle(runs: list[dict[str, float]]) -> tuple[dict[str, float] | None, str | None]:
@@ -201,15 +206,15 @@ def middle(runs: list[dict[str, float]]) -> tuple[dict[str, float] | None, str |
     return ordered[len(ordered) // 2], None
 
 
-def _behind(load: Any, trips: Trips, iterations: int, work: int) -> dict[str, float]:
+def _behind(queue: QueuedWork, trips: Trips, iterations: int, work: int) -> dict[str, float]:
     """Length of such a queue, then the first trip behind one and all the others."""
     begin = time.perf_counter_ns()
-    load.finish(load.enqueue(work))
+    queue.finish(queue.enqueue(work))
     queued = time.perf_counter_ns() - begin
     begin = time.perf_counter_ns()
-    array = load.enqueue(work)
+    array = queue.enqueue(work)
     times = trips.run(array, iterations)
-    load.finish(array)
+    queue.finish(array)
     return {
         "queued_ns": float(queued),
         "queueing_ns": float(times[0] - begin),
@@ -218,6 +223,9 @@ def _behind(load: Any, trips: Trips, iterations: int, work: int) -> dict[str, fl
         "others_ns": float(times[-2] - times[2]),
         "wait_ns": float(times[-1] - times[-2]),
     }
+
+
+# The loops
 
 
 class Arrays(NamedTuple):
@@ -242,63 +250,20 @@ class Marks(NamedTuple):
 
 @dataclass(frozen=True)
 class Trips:
-    """``run(x, n)`` makes n trips from ``x`` and reads the clock before the first, after each half,
-    and when the last array is there. ``total(x, n)`` gives the ns of all, with no clock between,
-    and the arrays of the last. ``halves(x, n, look)`` waits for the result of each half and calls
-    ``look(x, y, z)`` in each trip, outside of what is timed. ``idle_waits_ns(x, budget_ns)`` is
-    what waiting for a result that is there costs, there and back.
-    """
+    """Compiled loops over a way there and a way back."""
 
     run: Callable[[Any, int], list[int]]
+    """``run(x, n)``: the clock before the first of n trips, after each half, and at the end."""
     total: Callable[[Any, int], tuple[int, Arrays]]
+    """``total(x, n)``: the ns of all trips, with no clock between, and the last trip's arrays."""
     halves: Callable[[Any, int, Callable[[Any, Any, Any], None]], list[Marks]]
+    """``halves(x, n, look)``: each half waited for; ``look(x, y, z)`` is called untimed."""
     idle_waits_ns: Callable[[Any, int], tuple[float, float]]
+    """``idle_waits_ns(x, budget_ns)``: costs of a wait for a finished result, there and back."""
 
 
-def compile_trips(there: Subject, back: Subject, chained: bool) -> Trips:
-    """Loops over the way there and the way back; what comes back goes again if ``chained``."""
-    dtype, shape = there.spec.dtype, there.spec.shape
-    texts = {
-        "go": _text(there, "_x", dtype, shape),
-        "come": _text(back, "_y", dtype, shape),
-        "come_apart": _text(back, "_b", dtype, shape),
-        "wait": back.wait.format(x="_z") or "pass",
-        "wait_there": there.wait.format(x="_b") or "pass",
-        "wait_back": back.wait.format(x="_c") or "pass",
-        "again": "_x = _z" if chained else "pass",
-    }
-    namespace = {
-        **back.namespace,
-        **there.namespace,
-        "_clock": time.perf_counter_ns,
-        "_Arrays": Arrays,
-        "_Marks": Marks,
-    }
-    scope: dict[str, Any] = {}
-    text = _LOOPS.format(**texts)
-    exec(compile(text, "<round trip>", "exec"), namespace, scope)  # noqa: S102 - the probes' own text
-
-    def idle_waits_ns(source: Any, budget_ns: int) -> tuple[float, float]:
-        held = scope["total"](source, 1)[1]._asdict()
-        names = {**namespace, **{f"_{name}": array for name, array in held.items()}}
-        waits = (there.wait.format(x="_y"), back.wait.format(x="_z"))
-        go, come = (_idle_ns(wait, names, budget_ns // 8) if wait else 0.0 for wait in waits)
-        return go, come
-
-    return Trips(scope["run"], scope["total"], scope["halves"], idle_waits_ns)
-
-
-def _text(way: Subject, name: str, dtype: str, shape: object) -> str:
-    return written(way.import_.code, written(way.export.code, name, dtype, shape), dtype, shape)
-
-
-def _idle_ns(wait: str, namespace: dict[str, Any], budget_ns: int) -> float:
-    """What a wait costs for a result that is there: the first call of the loop waits for it."""
-    return max(timer.sample(timer.compile_loop(wait, namespace), budget_ns).median_ns, 0.0)
-
-
-# In ``halves`` what a trip made replaces what the one before made only after the last clock of its
-# way back: else the release of the old arrays, which may take longer than a view, would be in it.
+# In ``halves`` the arrays of a trip replace those of the trip before only after the last clock of
+# the way back. Else the release of the old arrays, which may take longer than a view, would count.
 _LOOPS = """\
 def run(_x, _n):
     _times = [_clock()]
@@ -348,12 +313,54 @@ def halves(_x, _n, _look):
 """
 
 
+def compile_trips(there: Subject, back: Subject, chained: bool) -> Trips:
+    """The loops; what comes back goes again if ``chained``."""
+    dtype, shape = there.spec.dtype, there.spec.shape
+
+    def text(way: Subject, name: str) -> str:
+        return written(way.import_.code, written(way.export.code, name, dtype, shape), dtype, shape)
+
+    texts = {
+        "go": text(there, "_x"),
+        "come": text(back, "_y"),
+        "come_apart": text(back, "_b"),
+        "wait": back.wait.format(x="_z") or "pass",
+        "wait_there": there.wait.format(x="_b") or "pass",
+        "wait_back": back.wait.format(x="_c") or "pass",
+        "again": "_x = _z" if chained else "pass",
+    }
+    namespace = {
+        **back.namespace,
+        **there.namespace,
+        "_clock": time.perf_counter_ns,
+        "_Arrays": Arrays,
+        "_Marks": Marks,
+    }
+    loops = define(_LOOPS.format(**texts), namespace, "round trip")
+
+    def idle_waits_ns(source: Any, budget_ns: int) -> tuple[float, float]:
+        held = loops["total"](source, 1)[1]._asdict()
+        names = {**namespace, **{f"_{name}": array for name, array in held.items()}}
+        waits = (there.wait.format(x="_y"), back.wait.format(x="_z"))
+        go, come = (_idle_ns(wait, names, budget_ns // 8) if wait else 0.0 for wait in waits)
+        return go, come
+
+    return Trips(loops["run"], loops["total"], loops["halves"], idle_waits_ns)
+
+
+def _idle_ns(wait: str, namespace: dict[str, Any], budget_ns: int) -> float:
+    """The cost of a wait for a finished result: the first call of the loop waits for it."""
+    return max(timer.sample(timer.compile_loop(wait, namespace), budget_ns).median_ns, 0.0)
+
+
+# View or copy
+
 MOST_ALIGNMENTS = 8
 
 
 @dataclass
 class Seen:
-    """How often one way was a view or a copy, and at multiples of which bytes its sources began."""
+    """How often one way was a view or a copy, and the alignments of its sources."""
 
     views: int = 0
     copies: int = 0
@@ -373,11 +380,8 @@ class Seen:
 
     def as_dict(self) -> dict[str, Any]:
         return {
-            "views": self.views,
-            "copies": self.copies,
-            "unknown": self.unknown,
-            "view_alignments": sorted(self.view_alignments)[:MOST_ALIGNMENTS],
-            "copy_alignments": sorted(self.copy_alignments)[:MOST_ALIGNMENTS],
+            name: sorted(value)[:MOST_ALIGNMENTS] if isinstance(value, set) else value
+            for name, value in vars(self).items()
         }
 
 
@@ -405,16 +409,13 @@ class _Memory:
     """Where an array is."""
 
     def __init__(self, probe: Probe, array: Any, spec: ArraySpec) -> None:
-        self.address, self.device = _place(probe, array) if spec.elements else (None, "")
+        self.address: int | None = None
+        self.device = ""
+        place = attempt(lambda: (probe.pointer(array), probe.device(array)))
+        if spec.elements and not isinstance(place, Refusal):
+            self.address, self.device = place
         # The widest layout, every second element, spans twice the array's bytes.
         self.reach = spec.size_bytes * (1 if spec.layout in WHOLE_LAYOUTS else 2)
-
-
-def _place(probe: Probe, array: Any) -> tuple[int | None, str]:
-    try:
-        return probe.pointer(array), probe.device(array)
-    except Exception:  # noqa: BLE001 - any framework, any error: it costs the look, not the times
-        return None, ""
 
 
 def kind_of(source: _Memory, result: _Memory) -> str:

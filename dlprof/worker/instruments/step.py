@@ -1,32 +1,167 @@
 """Step: what does one call of a model cost, and what becomes of its output's memory?
 
-``host_time`` and ``ready_time`` are of one step in a loop; the other instruments have a function
-each. They are asked in this order, and a failure of one costs that one alone.
+A strategy says what is done with the output's memory. Its parts come in this order, and a failure
+of one costs that one alone. Times are timings as in :mod:`~dlprof.worker.instruments.times`.
+
+- ``host_time``, ``ready_time``: one step in a loop.
+- ``versus``: ``times`` of ``step``, ``fresh``, ``reading`` and ``fresh_reading``.
+- ``values``: ``ok``, ``wrong`` (``changed``: ``shape``, or ``values`` that are ``different``
+  ``of`` all).
+- ``reuse``: ``kept``, ``overwritten`` (``after_calls``), ``unknown``; with ``same_address`` and
+  the number of ``calls``.
+- ``shape_change``: the other ``shape``; ``times`` of ``steady``, ``other`` and ``changing``.
+- ``allocations``: ``per_call``, ``bytes_per_call``, ``how``; or ``reason``. ``buffers`` (addresses)
+  of the outputs that were ``kept``, and ``kept_bytes`` of malloc for each.
 """
 
 from __future__ import annotations
 
+import ast
 import gc
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dlprof.device import gpu_state
 from dlprof.device.cuda import open_gpu
-from dlprof.inference.base import Steps
+from dlprof.inference.base import FRESH, Steps
 from dlprof.probes.base import ArraySpec, Import, Unsupported
-from dlprof.protocol.messages import unknown, words
+from dlprof.protocol.messages import unknown
 from dlprof.worker import memory, timer
 from dlprof.worker.contract import FaultyProbe
+from dlprof.worker.loading import named
 from dlprof.worker.memory import malloc_meter
-from dlprof.worker.step import DROP, Step, prepare
+from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.source_text import execute
 
 if TYPE_CHECKING:
     from dlprof.worker.channel import Answer
     from dlprof.worker.loading import WorkerState
 
-
 WITH_VERDICT = ("values", "reuse")
+OTHER_SEED = 1
+DROP = "del y"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A strategy with its buffers made, for the input ``x`` of ``namespace``.
+
+    ``namespace`` also holds the model, and ``output``: what the model gave for ``x`` at first, in
+    memory of its own.
+    """
+
+    steps: Steps
+    strategy: Import
+    spec: ArraySpec
+    namespace: dict[str, Any] = field(repr=False)
+
+    @property
+    def code(self) -> str:
+        return self.strategy.code.format(x="x")
+
+    @property
+    def turn(self) -> str:
+        """One step, its output waited for and dropped."""
+        return "\n".join(line for line in (self.code, self.wait, DROP) if line)
+
+    @property
+    def reading(self) -> str:
+        """One step, every value of its output read, and the output dropped."""
+        return "\n".join((self.code, self.steps.read(self.strategy.name), DROP))
+
+    @property
+    def wait(self) -> str:
+        """Source text that returns when ``y`` is there; empty if the call itself waits."""
+        return self.steps.wait(self.spec.device).format(x="y")
+
+    def build(self) -> None:
+        """Make the buffers anew."""
+        execute(self.strategy.setup, self.namespace, "step")
+
+    def run(self, x: Any = None) -> Any:
+        """One step on ``x``, or on the input; returns the output when it is there."""
+        names = self.namespace
+        own = names["x"]
+        try:
+            names["x"] = own if x is None else x
+            execute(self.code, names, "step")
+            execute(self.wait, names, "step")
+            return names.pop("y")
+        finally:
+            names["x"] = own
+
+    def another_input(self, spec: ArraySpec | None = None, seed: int = 0) -> Any:
+        """An input of ``spec``, or of the same shape; ``seed`` gives other values."""
+        names = dict(self.namespace)
+        execute(self.steps.create(spec or self.spec, seed), names, "step")
+        return names["x"]
+
+    def loop(self, statement: str) -> timer.Loop:
+        """A timed loop over ``statement``, whose names are those of the namespace."""
+        return timer.compile_loop(as_globals(statement), self.namespace)
+
+    def of_shape(self, shape: tuple[int, ...]) -> Step:
+        """The same model and strategy for an input of another shape, with its own buffers."""
+        other = replace(self, spec=replace(self.spec, shape=shape), namespace=dict(self.namespace))
+        other.namespace["x"] = other.another_input()
+        other.first_output()
+        other.build()
+        return other
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether each call allocates its output."""
+        return self.strategy.name == FRESH
+
+    @property
+    def fresh(self) -> Step:
+        """The same model and input with a new output for each call."""
+        strategy = named(self.steps, self.steps.imports, FRESH)
+        return replace(self, strategy=strategy, namespace=dict(self.namespace))
+
+    def first_output(self) -> None:
+        """Set ``output``, which shows what a buffer must look like.
+
+        Raises :class:`Unsupported` for an output that is no single tensor.
+        """
+        self.namespace["output"] = self.fresh.run()
+        self.steps.check_output(self.namespace["output"])
+
+
+def prepare(
+    steps: Steps, strategy: Import, spec: ArraySpec, announce: Callable[[str], None]
+) -> Step:
+    """Make the input and load the model.
+
+    Raises :class:`Unsupported` for a model without one input and one output, and what the
+    framework raises.
+    """
+    if spec.layout != "C":
+        raise Unsupported(f"a step takes a contiguous input, and not one of layout {spec.layout}")
+    namespace: dict[str, Any] = {}
+    execute(steps.setup, namespace, "step")
+    announce("create")
+    steps.check_strategy(strategy.name, spec.device)
+    steps.ready(spec.device)
+    execute(steps.create(spec), namespace, "step")
+    execute(steps.load(spec), namespace, "step")
+    steps.check(namespace)
+    return Step(steps, strategy, spec, namespace)
+
+
+def as_globals(statement: str) -> str:
+    """``statement`` for the body of a function, with all its names those of the module.
+
+    So what a step sets, such as the next buffer, is there for the next step.
+    """
+    names = {
+        node.id
+        for node in ast.walk(ast.parse(statement))
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    }
+    return f"global {', '.join(sorted(names))}\n{statement}" if names else statement
 
 
 def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
@@ -35,7 +170,10 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tupl
         tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
     )
     answer.stage("import")
-    steps, strategy = _found(state, request)
+    steps = state.probe(*request["consumer"])
+    if not isinstance(steps, Steps):
+        raise FaultyProbe(f"{steps.name} runs no models")
+    strategy = named(steps, steps.imports, request["import"])
     memory.check_room(spec)
     step = prepare(steps, strategy, spec, answer.stage)
     answer.stage("first step")
@@ -47,55 +185,41 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tupl
     trouble = gpu_state.watch(lambda: _run(step, request, answer), gpu)
     if trouble:
         return "invalid", trouble
-    if "host_time" in answer.refusals:
-        return "unsupported", answer.refusals["host_time"]
+    if "host_time" in answer.failures:
+        return "unsupported", answer.failures["host_time"]
     return "ok", None
-
-
-def _found(state: WorkerState, request: dict[str, Any]) -> tuple[Steps, Import]:
-    steps = state.probe(*request["consumer"])
-    if not isinstance(steps, Steps):
-        raise FaultyProbe(f"{steps.name} runs no models")
-    for strategy in steps.imports:
-        if strategy.name == request["import"]:
-            return steps, strategy
-    raise FaultyProbe(f"{steps.name} has no strategy named {request['import']}")
 
 
 def _run(step: Step, request: dict[str, Any], answer: Answer) -> None:
     budget: int = request["budget_ns"]
     instruments: dict[str, Callable[[], Any]] = {
-        "host_time": lambda: host_time(step, budget),
-        "ready_time": lambda: ready_time(step, budget),
-        "versus": lambda: versus(step, budget),
-        "values": lambda: step_values(step),
-        "reuse": lambda: reuse(step),
-        "shape_change": lambda: shape_change(step, budget),
-        "allocations": lambda: allocations(step),
+        "host_time": partial(host_time, step, budget),
+        "ready_time": partial(ready_time, step, budget),
+        "versus": partial(versus, step, budget),
+        "values": partial(step_values, step),
+        "reuse": partial(reuse, step),
+        "shape_change": partial(shape_change, step, budget),
+        "allocations": partial(allocations, step),
     }
     for name, instrument in instruments.items():
-        if name in request["instruments"]:
-            _take(name, instrument, answer)
-
-
-def _take(name: str, instrument: Callable[[], Any], answer: Answer) -> None:
-    answer.stage(name)
-    try:
-        found = instrument()
-    except Exception as refusal:  # noqa: BLE001 - any framework, any error: it is the answer
-        known = isinstance(refusal, (Unsupported, memory.TooLarge))
-        reason = str(refusal) if known else words(refusal)
+        if name not in request["instruments"]:
+            continue
+        answer.stage(name)
+        found = attempt(instrument)
+        if not isinstance(found, Refusal):
+            if found is not None:
+                answer.part(name, found)
+            continue
+        too_large = isinstance(found.error, memory.TooLarge)
+        reason = str(found.error) if too_large else found.reason
         if name in WITH_VERDICT:
             answer.part(name, unknown(reason))
         else:
             answer.failed(name, reason)
-    else:
-        if found is not None:
-            answer.part(name, found)
 
 
 def step_values(step: Step) -> dict[str, Any]:
-    """Whether the strategy gives what the model gave at first, but for rounding."""
+    """Whether the strategy gives what the model gave at first, except for rounding."""
     import numpy as np
 
     first, now = (step.steps.to_numpy(one) for one in (step.namespace["output"], step.run()))
@@ -116,35 +240,33 @@ def host_time(step: Step, budget_ns: int) -> dict[str, Any]:
 
 
 def ready_time(step: Step, budget_ns: int) -> dict[str, Any] | None:
-    """Times in ns per step; None where the output is there when the call returns."""
+    """Times in ns per step; None if the output is there when the call returns."""
     if not step.wait:
         return None
     step.namespace["y"] = step.run()
     idle_ns = timer.sample(step.loop(step.wait), budget_ns // 4).median_ns
     del step.namespace["y"]
-    loop = step.loop(step.turn)
-    timing = timer.sample(loop, budget_ns, idle_ns, timer.LONG_NS)
+    timing = timer.sample(step.loop(step.turn), budget_ns, idle_ns, timer.LONG_NS)
     return {**asdict(timing), "idle_wait_ns": idle_ns}
 
 
 LEAST_BUDGET_NS = 100_000_000
-"""For each loop: a share is a difference, and few samples may all be disturbed."""
+"""For each loop: in a difference, a few disturbed samples show more than in a time."""
 LONG_STEP_NS = 500_000_000
-"""Of steps that take longer, one sample each says enough beside other processes."""
+"""Steps that take longer are sampled once; other processes show their noise."""
 
 
 def versus(step: Step, budget_ns: int) -> dict[str, Any]:
     """What does a strategy save against an output that is allocated at each call?
 
-    Both are sampled in turn in one process: alone, and in a pipeline whose consumer reads every
-    value of an output before the next step starts. What a strategy does while the device works
-    (allocate the next buffer) shows there, if it shows at all. Times in ns per step: ``step``,
-    ``fresh``, ``reading`` and ``fresh_reading``. Of ``fresh`` itself ``reading`` alone.
+    Both are sampled in turn in one process: alone (``step``, ``fresh``), and in a pipeline whose
+    consumer reads every value before the next step starts (``reading``, ``fresh_reading``). What
+    a strategy does while the device works shows there. ``fresh`` itself has ``reading`` alone.
     """
     loops = {"reading": step.loop(step.reading)}
     if not step.is_fresh:
         fresh = step.fresh
-        # Each behind one of the other strategy: what that leaves in the caches is fair to both.
+        # Each behind a loop of the other strategy: what that leaves in the caches is fair to both.
         loops = {
             "step": step.loop(step.turn),
             "fresh": fresh.loop(fresh.turn),
@@ -153,11 +275,15 @@ def versus(step: Step, budget_ns: int) -> dict[str, Any]:
         }
     first = {name: loop(1) for name, loop in loops.items()}  # warm, and how long
     if max(first.values()) > LONG_STEP_NS:
-        once = {name: timer.Timing(1, [float(loop(1))]) for name, loop in loops.items()}
-        return {"times": {name: asdict(timing) for name, timing in once.items()}}
+        timings = {name: timer.Timing(1, [float(loop(1))]) for name, loop in loops.items()}
+        return {"times": {name: asdict(timing) for name, timing in timings.items()}}
+    return {"times": _in_turn(loops, budget_ns)}
+
+
+def _in_turn(loops: dict[str, timer.Loop], budget_ns: int) -> dict[str, Any]:
     budget_ns = max(budget_ns, LEAST_BUDGET_NS)
     timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns())
-    return {"times": {name: asdict(timing) for name, timing in timings.items()}}
+    return {name: asdict(timing) for name, timing in timings.items()}
 
 
 CALLS = 4
@@ -166,12 +292,9 @@ CALLS = 4
 def reuse(step: Step) -> dict[str, Any]:
     """Does an output change when the next call is made?
 
-    An output is kept, and the model is called again and again on another input, which gives other
-    values. ``overwritten`` says after how many calls the kept output had other values, ``kept``
-    that it had not after :data:`CALLS` calls. It is ``unknown`` where the model gives the same
-    output for the other input: then nothing could be seen.
+    An output is kept, and the model is called :data:`CALLS` times on another input.
     """
-    other = step.another_input()
+    other = step.another_input(seed=OTHER_SEED)
     look = step.steps.to_numpy
     kept = step.run()
     values = look(kept).tobytes()
@@ -193,13 +316,10 @@ ARRAYS = 8
 
 
 def shape_change(step: Step, budget_ns: int) -> dict[str, Any]:
-    """What does it cost when the input of the next call has another shape?
+    """What does it cost if the input of the next call has another shape?
 
-    One loop changes the shape at each call, and rebuilds the buffers for it, as a program must.
-    Two others stay at either shape. Times in ns per step: ``steady`` at this shape, ``other``, and
-    ``changing``, two steps.
-
-    Raises :class:`Unsupported` where there is no other shape, and what the framework raises.
+    One loop changes the shape at each call and rebuilds the buffers, as a program must
+    (``changing``, two steps). Two others stay at either shape (``steady``, ``other``).
     """
     shape = other_shape(step.spec.shape)
     if step.spec.device == "cpu":
@@ -213,44 +333,36 @@ def shape_change(step: Step, budget_ns: int) -> dict[str, Any]:
     for loop in loops.values():
         if loop(1) > LONG_STEP_NS and loop(1) > LONG_STEP_NS:
             raise Unsupported("a step takes too long to be repeated often enough")
-    budget_ns = max(budget_ns, LEAST_BUDGET_NS)
-    timings = timer.sample_in_turn(loops, budget_ns, timer.loop_cost_ns())
-    return {
-        "shape": list(shape),
-        "times": {name: asdict(timing) for name, timing in timings.items()},
-    }
+    return {"shape": list(shape), "times": _in_turn(loops, budget_ns)}
 
 
 def other_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Half the rows; two where there is one. Raises :class:`Unsupported` where there are none."""
+    """Half the rows, or two if there is one. Raises :class:`Unsupported` if there are none."""
     if not shape or not shape[0]:
         raise Unsupported("an input without rows has no other shape")
     return (shape[0] // 2 if shape[0] > 1 else 2, *shape[1:])
 
 
 def changing(step: Step, other: Step) -> timer.Loop:
-    """A loop of two steps: at the other shape, and back at the first; buffers rebuilt for each."""
+    """A loop of two steps: at the other shape, and back at the first, with buffers rebuilt."""
     names = dict(step.namespace)  # whatever happens in the loop, the step stays as it is
     names["_inputs"] = names["x"], names["output"]
     names["_others"] = other.namespace["x"], other.namespace["output"]
-    step = replace(step, namespace=names)
-    return step.loop("\n".join((_changed(step, "_others"), _changed(step, "_inputs"))))
-
-
-def _changed(step: Step, names: str) -> str:
-    return "\n".join(filter(None, (f"x, output = {names}", step.setup, step.turn)))
+    changes = [
+        "\n".join(filter(None, (f"x, output = {inputs}", step.strategy.setup, step.turn)))
+        for inputs in ("_others", "_inputs")
+    ]
+    return replace(step, namespace=names).loop("\n".join(changes))
 
 
 COUNTED_CALLS = 8
 
 
 def allocations(step: Step) -> dict[str, Any]:
-    """How often does one step allocate, and does its output get memory of its own?
+    """How often does one step allocate, and does its output get new memory?
 
-    ``per_call`` and ``bytes_per_call`` are what the framework's own allocator counts, with
-    ``how``, or ``reason``. ``buffers`` are the addresses of ``kept`` outputs: as many as calls for
-    an output that is allocated at every call, one for a persistent buffer. ``kept_bytes`` are what
-    malloc has handed out for each.
+    The framework's own allocator counts. Then outputs are kept: an output that is allocated at
+    every call has as many addresses as calls, a persistent buffer has one.
     """
     found: dict[str, Any] = {}
     try:
@@ -263,25 +375,21 @@ def allocations(step: Step) -> dict[str, Any]:
             "bytes_per_call": counted.size_bytes / COUNTED_CALLS,
             "how": counted.how,
         }
-    return found | _kept_outputs(step)
-
-
-def _outputs(step: Step) -> list[Any]:
-    return [step.run() for _ in range(COUNTED_CALLS)]
-
-
-def _kept_outputs(step: Step) -> dict[str, Any]:
-    output = step.namespace["output"]
-    if step.spec.device == "cpu":
-        memory.check_more(COUNTED_CALLS * step.steps.to_numpy(output).nbytes)
-    meter = malloc_meter() if step.spec.device == "cpu" else None
+    on_host = step.spec.device == "cpu"
+    if on_host:
+        memory.check_more(COUNTED_CALLS * step.steps.to_numpy(step.namespace["output"]).nbytes)
+    meter = malloc_meter() if on_host else None
     gc.collect()
     before = meter() if meter else 0
     kept = _outputs(step)
     grown = meter() - before if meter else None
     addresses = {step.steps.pointer(one) for one in kept}
-    return {
+    return found | {
         "kept": COUNTED_CALLS,
         "buffers": None if None in addresses else len(addresses),
         "kept_bytes": None if grown is None else max(grown, 0) / COUNTED_CALLS,
     }
+
+
+def _outputs(step: Step) -> list[Any]:
+    return [step.run() for _ in range(COUNTED_CALLS)]

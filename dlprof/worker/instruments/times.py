@@ -1,7 +1,13 @@
 """Times on the host: until the call returns, until the values are there, and by phases.
 
-The statement is looped until a sample lasts 1 ms, the collector is off, the empty loop's cost is
-taken off, and the result is dropped in the loop, as in user code.
+Each answer is a timing of one process: ``loops``, ``samples_ns`` (ns per call, one per sample),
+``page_faults_per_call``, and ``disturbed`` (the share of samples that other programs disturbed).
+
+- ``host_time``: until the call returns.
+- ``ready_time``: until the result's values are there; also ``idle_wait_ns``, the cost of a wait for
+  a finished result, which is subtracted. No answer if the consumer has nothing to wait for.
+- ``phases``: median ``export_ns``, ``import_ns`` and ``release_ns`` of ``count`` conversions. A
+  phase under ``resolution_ns`` cannot be told from nothing.
 """
 
 from __future__ import annotations
@@ -14,25 +20,26 @@ from typing import Any
 from dlprof.probes.base import written
 from dlprof.worker import timer
 from dlprof.worker.foreign import Foreign
+from dlprof.worker.source_text import define
 from dlprof.worker.subject import Subject
 from dlprof.worker.turns import Turns, series_of
 
 MOST_BYTES = 256 << 20
-"""So many bytes of results may be in flight at once."""
+"""Results in flight at once hold no more than this."""
 
 
 def backlog_of(subject: Subject) -> timer.Backlog:
-    """How to wait for what a conversion leaves behind that returns before its work is done.
+    """How to wait for work that a conversion leaves behind.
 
-    JAX's copies of host memory, for one, are made by other threads after the call has returned. In
-    a loop that does not wait they pile up, hold memory, and slow whatever is measured next.
+    JAX, for one, copies host memory in other threads after the call has returned. In a loop that
+    does not wait, such copies pile up, hold memory, and slow the next measurement.
     """
     if not subject.wait:
         return timer.NO_BACKLOG
     wait = subject.waiter()
 
     def drain() -> int:
-        # Queued last and taken up last: at most what other threads are just finishing is left then.
+        # Queued last, so taken up last: little else is left when it is done.
         result = subject.convert()
         begin = time.perf_counter_ns()
         wait(result)
@@ -42,13 +49,9 @@ def backlog_of(subject: Subject) -> timer.Backlog:
 
 
 def host_time(subject: Subject, budget_ns: int, turns: Turns | None = None) -> dict[str, Any]:
-    """Times in ns until the call returns, one process.
-
-    What is left behind is waited for between the samples, so that a sample is that of calls with
-    no other work before them, and no more is in flight than :data:`MOST_BYTES`.
-    """
+    """Time until the call returns. The backlog is drained between the samples."""
     loop = timer.compile_loop(subject.code, subject.namespace)
-    # In turns as well: of a short call it is a part, and a slow stretch would stay in every sample.
+    # In turns as well: a slow stretch here would stay in every sample of a short call.
     cost = timer.loop_cost_ns(series_of(turns, "loop cost"))
     series = series_of(turns, "host time")
     backlog = backlog_of(subject)
@@ -56,22 +59,15 @@ def host_time(subject: Subject, budget_ns: int, turns: Turns | None = None) -> d
 
 
 IDLE_SAMPLE_NS = timer.MIN_SAMPLE_NS // 4
-"""The wait is a small part of what it is taken off from: the clock is under 0.1 % of so short a
-sample."""
-
+"""The idle wait is a small part of the ready time: the clock is under 0.1 % of it."""
 NOTABLE = 0.05
-"""A wait that is a smaller part of the time may be wrong by half."""
+"""An idle wait that is a smaller part of the ready time may be wrong by half."""
 
 
 def ready_time(
     subject: Subject, budget_ns: int, turns: Turns | None = None
 ) -> dict[str, Any] | None:
-    """Times in ns until the result's values are there, one process.
-
-    An import that returns early must not look fast, so the consumer's wait stands in the loop. The
-    cost of waiting for a result that is already there is taken off. None where the consumer has
-    nothing to wait for: then the host time is the ready time.
-    """
+    """Time until the result's values are there: the consumer's wait stands in the loop."""
     if isinstance(subject.consumer, Foreign) and not subject.import_.returns_array:
         subject.consumer.check_ready(subject.convert())
     if not subject.wait:
@@ -80,22 +76,21 @@ def ready_time(
     namespace = subject.namespace
     loop = timer.compile_loop(f"_result = {subject.code}\n{wait}\ndel _result", namespace)
     namespace["_result"] = subject.convert()
-    subject.wait_for(namespace["_result"])  # else the wait below would not be an idle one
-    idle_wait = timer.compile_loop(wait, namespace)
+    subject.wait_for(namespace["_result"])
     try:
         idle = timer.sample(
-            idle_wait,
+            timer.compile_loop(wait, namespace),
             budget_ns // 4,
             least_ns=IDLE_SAMPLE_NS,
             turns=series_of(turns, "idle wait"),
         )
-        del namespace["_result"]  # a large one more would not fit beside those of the loop
+        del namespace["_result"]  # a large result might not fit beside those of the loop
         series = series_of(turns, "ready time")
         timing = timer.sample(loop, budget_ns, idle.median_ns, timer.LONG_NS, turns=series)
     finally:
         namespace.pop("_result", None)
     if idle.is_disturbed and idle.median_ns > NOTABLE * timing.median_ns:
-        # What is taken off is too much, and the samples of the loop know nothing of it.
+        # Too much was subtracted, which the samples of the loop do not show.
         timing = replace(timing, disturbed=max(timing.disturbed or 0.0, idle.disturbed or 0.0))
     return {**asdict(timing), "idle_wait_ns": idle.median_ns}
 
@@ -105,12 +100,10 @@ LEAST_LAPS = 5
 
 
 def phases(subject: Subject, host_ns: float, budget_ns: int) -> dict[str, Any]:
-    """Median ns of export, import and release.
+    """Median time of export, import and release, without the cost of the clock.
 
-    The clock is read between the phases of single conversions, and its own cost is taken off. A
-    phase shorter than ``resolution_ns`` cannot be told from nothing. For a protocol whose export is
-    the array itself, the handing over happens inside the import, and the export phase is empty. In
-    a user's own statement that is in one piece, only the release is known.
+    The export is empty if the protocol's export is the array itself. Of a user's statement in one
+    piece, only the release is known.
     """
     once, backlog = _compile_phases(subject), backlog_of(subject)
     laps = []
@@ -149,8 +142,5 @@ def _compile_phases(subject: Subject) -> Any:
         "    _released = _clock()\n"
         "    return _exported - _begin, _imported - _exported, _released - _imported\n"
     )
-    namespace = subject.namespace
-    namespace["_clock"] = time.perf_counter_ns
-    scope: dict[str, Any] = {}
-    exec(compile(text, "<dlprof phases>", "exec"), namespace, scope)  # noqa: S102 - the probes' own text
-    return scope["once"]
+    subject.namespace["_clock"] = time.perf_counter_ns
+    return define(text, subject.namespace, "dlprof phases")["once"]

@@ -1,14 +1,16 @@
-"""Trace: which calls into CUDA waited or copied, inside the conversion's own window?
+"""Trace: which calls into CUDA waited or copied during the conversion?
 
-A second source beside ``ordering``, by CUPTI (``cupti-python``): the conversion runs behind work
-that is queued on the producer, and between two readings of CUPTI's clock. Every call that began in
-between is listed with its time, and with the bytes and the direction of what it copied. Proof of a
-wait is CUPTI's own record of one, or a call that took a good part of the queue. Of several windows
-the shortest counts: what delays the host only makes them longer.
+A second source beside ``ordering``, by CUPTI (``cupti-python``). The conversion runs behind work
+that is queued on the producer, between two readings of CUPTI's clock. Each call that began in
+between counts. Proof of a wait: CUPTI's own record of one, or a call that took a good part of the
+queue. Of several windows the shortest counts, since a delay of the host only makes them longer.
 
-It cannot tell, and says ``no trace`` with the reason, where anything keeps CUPTI from recording:
-no record must never look like no call. It runs in a child of its own, for CUPTI slows every call
-and stays in the process.
+Verdicts: ``traced``, ``no trace`` (with ``reason``: no record must never look like no call).
+Evidence: ``window_ns``, ``waited`` (names), ``copied_bytes``, ``events`` and
+``events_left_out``. An event has ``name``, ``start_ns`` in the window, ``duration_ns``,
+``bytes``, ``direction``, ``device_ns``, ``kernel``, and ``waited`` (None if nothing was queued).
+
+It runs in a process of its own: CUPTI slows every call and stays in the process.
 """
 
 from __future__ import annotations
@@ -19,20 +21,21 @@ import importlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlprof.device.cuda import driver_devices
 from dlprof.protocol.messages import words
-from dlprof.worker.load import Load, calibrate, default_sides, load_of
+from dlprof.worker.queued_work import QueuedWork, calibrate, default_sides, queue_of
+from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
     from dlprof.device.cuda import Gpu
 
-
 QUEUE_NS = 20_000_000
 WAITED_NS = 5_000_000
-"""No call takes so long for itself, behind a queue of :data:`QUEUE_NS`."""
+"""A call that takes this long behind a queue of :data:`QUEUE_NS` waits for it."""
 WINDOWS = 3
 MOST_EVENTS = 200
 
@@ -45,61 +48,76 @@ class Window(NamedTuple):
 
 
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
-    """Verdict ``traced`` or ``no trace``; the evidence holds the events, or the reason."""
+    """The verdict on one conversion."""
     if "cuda" not in (subject.spec.device, subject.result_device):
         return _no_trace("the conversion has nothing to do with a CUDA device")
-    load, work = _queue_load(subject, gpu)
+    queue, work = _queue(subject, gpu)
     try:
         recorder = Recorder()
         with recorder:
-            windows = [_window(subject, recorder, load, work) for _ in range(WINDOWS)]
+            windows = [_window(subject, recorder, queue, work) for _ in range(WINDOWS)]
     except NoTrace as reason:
         return _no_trace(str(reason))
     shortest = min(windows, key=lambda window: window.end_ns - window.begin_ns)
-    return {
-        "verdict": "traced",
-        "evidence": evidence(recorder.records, shortest, loaded=load is not None),
-    }
+    found = evidence(recorder.records, shortest, loaded=queue is not None)
+    return {"verdict": "traced", "evidence": found}
 
 
-def _queue_load(subject: Subject, gpu: Gpu | None) -> tuple[Load | None, int]:
-    """The load and how much of it makes :data:`QUEUE_NS`; warmed, with all that is converted."""
+def _no_trace(reason: str) -> dict[str, Any]:
+    return {"verdict": "no trace", "evidence": {"reason": reason}}
+
+
+def _queue(subject: Subject, gpu: Gpu | None) -> tuple[QueuedWork | None, int]:
+    """The queue and the work that makes :data:`QUEUE_NS`; both it and the conversion are warm."""
     text = subject.producer.enqueue(subject.spec)
     if text is None:
         subject.wait_for(subject.convert())
         return None, 0
-    load = load_of(subject, text, gpu, default_sides(subject))
-    unit_ns, _ = calibrate(load, WAITED_NS)
+    queue = queue_of(subject, text, gpu, default_sides(subject))
+    unit_ns, _ = calibrate(queue, WAITED_NS)
     for _ in range(2):
-        load.convert(load.enqueue(1))
-    return load, max(1, round(QUEUE_NS / unit_ns))
+        queue.convert(queue.enqueue(1))
+    return queue, max(1, round(QUEUE_NS / unit_ns))
 
 
-def _window(subject: Subject, recorder: Recorder, load: Load | None, work: int) -> Window:
-    source = None if load is None else load.enqueue(work)
+def _window(subject: Subject, recorder: Recorder, queue: QueuedWork | None, work: int) -> Window:
+    source = None if queue is None else queue.enqueue(work)
     begin = recorder.now_ns()
-    result = subject.convert() if load is None else load.convert(source)
+    result = subject.convert() if queue is None else queue.convert(source)
     end = recorder.now_ns()
-    if load is not None:
-        load.finish(source)
+    if queue is not None:
+        queue.finish(source)
     subject.wait_for(result)
     return Window(begin, end)
 
 
-def evidence(records: Sequence[Record], window: Window, *, loaded: bool) -> dict[str, Any]:
-    """What the calls of one window did; times in ns since its beginning.
+# What the records say
 
-    ``waited`` of an event is None where nothing was queued that it could have waited for.
+
+@dataclass(frozen=True)
+class Record:
+    """One activity: a ``call``, or a ``copy``, ``set``, ``kernel`` or ``wait`` that a call caused.
+
+    Both have the same ``correlation``. ``name`` is the call's or the kernel's, or the direction
+    of a copy. A ``wait`` is one of the host.
     """
+
+    what: str
+    correlation: int
+    start_ns: int
+    end_ns: int
+    name: str = ""
+    size_bytes: int | None = None
+    thread: int = 0
+
+
+def evidence(records: Sequence[Record], window: Window, *, loaded: bool) -> dict[str, Any]:
+    """What the calls of one window did; ``loaded`` says whether work was queued."""
     calls = _outermost([record for record in records if record.what == "call"])
-    inside = {
-        call: aliases
-        for call, aliases in calls.items()
-        if window.begin_ns <= call.start_ns <= window.end_ns
-    }
     events = [
-        _event(call, [one for one in records if one.correlation in aliases], window, loaded=loaded)
-        for call, aliases in inside.items()
+        _event(call, [one for one in records if one.correlation in caused], window, loaded=loaded)
+        for call, caused in calls.items()
+        if window.begin_ns <= call.start_ns <= window.end_ns
     ]
     return {
         "window_ns": window.end_ns - window.begin_ns,
@@ -111,9 +129,9 @@ def evidence(records: Sequence[Record], window: Window, *, loaded: bool) -> dict
 
 
 def _outermost(calls: Sequence[Record]) -> dict[Record, set[int]]:
-    """Calls that no other call made, in their order, with the correlations of all they made.
+    """Calls that no other call made, in order, with the correlations of all that they made.
 
-    The runtime's calls are made of the driver's, which are recorded as well.
+    Calls of the runtime make calls of the driver, which are recorded as well.
     """
     found: dict[Record, set[int]] = {}
     last: dict[int, Record] = {}
@@ -146,13 +164,12 @@ def _event(
     }
 
 
-def _no_trace(reason: str) -> dict[str, Any]:
-    return {"verdict": "no trace", "evidence": {"reason": reason}}
+# CUPTI
 
 
 BUFFER_BYTES = 8 << 20
 CONTROL = "cuCtxSynchronize"
-"""A call that is made while the recording runs: without its record, other calls may lack theirs."""
+"""A call that is made while recording. Without its record other calls may be missing, too."""
 
 KINDS = {
     "RUNTIME": "call",
@@ -163,21 +180,10 @@ KINDS = {
     "CONCURRENT_KERNEL": "kernel",
     "SYNCHRONIZATION": "wait",
 }
-DIRECTIONS = {
-    "HTOD": "host to device",
-    "HTOA": "host to device",
-    "DTOH": "device to host",
-    "ATOH": "device to host",
-    "DTOD": "device to device",
-    "DTOA": "device to device",
-    "ATOD": "device to device",
-    "ATOA": "device to device",
-    "HTOH": "host to host",
-    "PTOP": "device to other device",
-}
+PLACES = {"H": "host", "D": "device", "A": "device"}
+"""Letters of ActivityMemcpyKind: host, device, and array, which is on the device."""
 HOST_WAITS = ("EVENT_SYNCHRONIZE", "STREAM_SYNCHRONIZE", "CONTEXT_SYNCHRONIZE")
-"""The synchronisations that the host waits for; the other one is a stream's."""
-
+"""The synchronizations for which the host waits; the remaining one is a stream's."""
 
 # cudaMemcpyAsync_v3020, cuMemcpyDtoHAsync_v2_ptsz: users know them by their plain names.
 _VERSION = re.compile(r"(_v\d+|_ptsz|_ptds)+$")
@@ -187,29 +193,12 @@ class NoTrace(Exception):
     """Nothing can be recorded here; the message says why."""
 
 
-@dataclass(frozen=True)
-class Record:
-    """One activity: a ``call``, or a ``copy``, ``set``, ``kernel`` or ``wait`` that a call caused.
-
-    Both have the same ``correlation``. ``name`` is the call's or the kernel's, or the direction
-    of a copy. A ``wait`` is one of the host.
-    """
-
-    what: str
-    correlation: int
-    start_ns: int
-    end_ns: int
-    name: str = ""
-    size_bytes: int | None = None
-    thread: int = 0
-
-
 class Recorder:
-    """Records while its ``with`` block runs; ``records`` is complete after it.
+    """Records while its ``with`` block runs; ``records`` is complete afterwards.
 
-    CUPTI hands its records over in a callback, as objects on a buffer that it takes back
-    afterwards, so each is turned into a :class:`Record` at once. One process has one subscriber:
-    where somebody else has the slot, nothing is recorded.
+    CUPTI hands over records in a callback, in a buffer that it takes back, so each is turned into
+    a :class:`Record` at once. A process has one subscriber: if another profiler has the slot,
+    nothing is recorded.
     """
 
     def __init__(self) -> None:
@@ -223,9 +212,10 @@ class Recorder:
         self._slot: Any = None
 
     def __enter__(self) -> Recorder:  # noqa: PYI034 - typing.Self is newer than Python 3.10
-        self._slot = self._ask("subscribe", _ignore, None)
+        self._slot = self._ask("subscribe", lambda *_: None, None)  # asks for no callbacks
         try:
-            self._ask("activity_register_callbacks", _offer, self._take)
+            # A buffer's size and the most records in it, 0 for as many as fit.
+            self._ask("activity_register_callbacks", lambda: (BUFFER_BYTES, 0), self._take)
             for kind in self._kinds:
                 self._ask("activity_enable", kind)
         except NoTrace:
@@ -239,13 +229,18 @@ class Recorder:
             self._close()
             return
         lost = ctypes.c_size_t(0)
-        _call_control()  # what is still under way would be recorded without its end
+        _call_control()  # unfinished work would be recorded without its end
         try:
             self._ask("activity_flush_all", 1)
             self._ask("activity_get_num_dropped_records", 0, 0, ctypes.addressof(lost))
         finally:
             self._close()
-        self._check(lost.value)
+        if self._failures:
+            raise NoTrace(f"a record could not be read: {self._failures[0]}")
+        if lost.value:
+            raise NoTrace(f"CUPTI dropped {lost.value} records")
+        if not any(record.name == CONTROL for record in self.records):
+            raise NoTrace(f"CUPTI recorded nothing, not even {CONTROL}, which was called for that")
 
     def now_ns(self) -> int:
         """CUPTI's clock, which is that of the records."""
@@ -258,24 +253,17 @@ class Recorder:
             raise _too_old(error) from error
 
     def _ask(self, name: str, *arguments: Any) -> Any:
-        """Call CUPTI; whatever it raises is the reason why there is no trace."""
-        try:
-            return getattr(self._cupti, name)(*arguments)
-        except AttributeError as error:
+        """Call CUPTI; what it raises is the reason why there is no trace."""
+        found = attempt(lambda: getattr(self._cupti, name)(*arguments))
+        if not isinstance(found, Refusal):
+            return found
+        error = found.error
+        if isinstance(error, AttributeError):
             raise _too_old(error) from error
-        except Exception as error:
-            # cuptiError, and RuntimeErrors where the driver or CUPTI's own library is missing.
-            if "MULTIPLE_SUBSCRIBERS" in str(error):
-                raise NoTrace("another profiler has CUPTI's only subscriber slot") from error
-            raise NoTrace(f"CUPTI says no: {words(error)}") from error
-
-    def _check(self, lost: int) -> None:
-        if self._failures:
-            raise NoTrace(f"a record could not be read: {self._failures[0]}")
-        if lost:
-            raise NoTrace(f"CUPTI dropped {lost} records")
-        if not any(record.name == CONTROL for record in self.records):
-            raise NoTrace(f"CUPTI recorded nothing, not even {CONTROL}, which was called for that")
+        # cuptiError, and RuntimeErrors if the driver or CUPTI's own library is missing.
+        if "MULTIPLE_SUBSCRIBERS" in str(error):
+            raise NoTrace("another profiler has CUPTI's only subscriber slot") from error
+        raise NoTrace(f"CUPTI says no: {words(error)}") from error
 
     def _close(self) -> None:
         """Undo what may not have been done; the answer is known by now."""
@@ -286,24 +274,23 @@ class Recorder:
             self._ask("unsubscribe", self._slot)
 
     def _take(self, activities: list[Any]) -> None:
-        """Called by CUPTI, where an exception would be lost."""
+        """Called by CUPTI, which would lose an exception."""
         for activity in activities:
-            try:
-                self.records += _record(self._cupti, self._kinds, activity)
-            except Exception as error:  # noqa: BLE001 - any version, any error: told afterwards
-                self._failures.append(words(error))
+            found = attempt(partial(_record, self._cupti, self._kinds, activity))
+            if isinstance(found, Refusal):
+                self._failures.append(found.reason)
+            else:
+                self.records += found
 
 
 def _load_cupti() -> Any:
-    try:
-        return importlib.import_module("cupti.cupti")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "cupti":
-            raise NoTrace("cupti-python is not installed: pip install cupti-python") from None
-        raise NoTrace(f"cupti-python cannot be imported: {words(error)}") from error
-    except Exception as error:
-        # Its binary modules raise what they like where a library is missing.
-        raise NoTrace(f"cupti-python cannot be imported: {words(error)}") from error
+    found = attempt(lambda: importlib.import_module("cupti.cupti"))
+    if not isinstance(found, Refusal):
+        return found
+    missing = found.error.name or "" if isinstance(found.error, ModuleNotFoundError) else ""
+    if missing.partition(".")[0] == "cupti":
+        raise NoTrace("cupti-python is not installed: pip install cupti-python")
+    raise NoTrace(f"cupti-python cannot be imported: {found.reason}") from found.error
 
 
 def _too_old(error: AttributeError) -> NoTrace:
@@ -311,22 +298,15 @@ def _too_old(error: AttributeError) -> NoTrace:
 
 
 def _call_control() -> None:
-    # It may well fail, without a context of this thread: the call is recorded all the same.
+    # It fails without a context of this thread, and is recorded all the same.
     ctypes.CDLL("libcuda.so.1").cuCtxSynchronize()
-
-
-def _offer() -> tuple[int, int]:
-    """A buffer's size and the most records in it, 0 for as many as fit."""
-    return BUFFER_BYTES, 0
-
-
-def _ignore(*_: Any) -> None:
-    """A subscriber that asks for no callbacks."""
 
 
 def _record(cupti: Any, kinds: dict[int, str], activity: Any) -> list[Record]:
     what = kinds.get(int(activity.kind))
-    if what is None or (what == "wait" and not _is_host_wait(cupti, activity)):
+    if what is None:
+        return []
+    if what == "wait" and cupti.ActivitySynchronizationType(activity.type).name not in HOST_WAITS:
         return []
     size = int(activity.bytes) if what in ("copy", "set") else None
     return [
@@ -342,16 +322,20 @@ def _record(cupti: Any, kinds: dict[int, str], activity: Any) -> list[Record]:
     ]
 
 
-def _is_host_wait(cupti: Any, activity: Any) -> bool:
-    return cupti.ActivitySynchronizationType(activity.type).name in HOST_WAITS
-
-
 def _name(cupti: Any, what: str, activity: Any) -> str:
     if what == "call":
         driver = int(activity.kind) == int(cupti.ActivityKind.DRIVER)
         domain = cupti.CallbackDomain.DRIVER_API if driver else cupti.CallbackDomain.RUNTIME_API
         return _VERSION.sub("", cupti.get_callback_name(domain, activity.cbid))
     if what == "copy":
-        kind = cupti.ActivityMemcpyKind(activity.copy_kind).name
-        return DIRECTIONS.get(kind, "unknown")
+        return _direction(cupti.ActivityMemcpyKind(activity.copy_kind).name)
     return str(activity.name) if what == "kernel" else ""
+
+
+def _direction(kind: str) -> str:
+    """``HTOD`` as ``host to device``."""
+    if kind == "PTOP":
+        return "device to other device"
+    source, _, target = kind.partition("TO")
+    known = source in PLACES and target in PLACES
+    return f"{PLACES[source]} to {PLACES[target]}" if known else "unknown"

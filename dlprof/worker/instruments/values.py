@@ -1,62 +1,67 @@
-"""Values: did shape, dtype and every value survive the conversion, and did it change anything else?
+"""Values: did shape, dtype and every value survive, and did the conversion change anything else?
 
 The source holds a pattern that shows wrong strides and truncation
 (:data:`dlprof.probes.base.PATTERNS`). Source and result are read back by their own frameworks and
-compared bit for bit. It cannot tell for a call that leaves no array behind.
+compared bit for bit.
 
-Where they agree, three more looks are taken at new arrays of the same path:
+If they agree, three more looks follow at new arrays of the same path:
 
-- The source is compared with what it was before the call; and it must not have become writable.
-- A first result is held while an array of other values is converted. If it changes, and its own
-  source did not, the second conversion has overwritten it. Of arrays that cannot be written none of
-  other values can be had: there, two held copies that can be written and are at one address are it.
-- An array is converted, written by its own framework, and converted again. If the second result
-  has the old values, it was kept from the first conversion.
+- The source is compared with what it was before the call, and must not have become writable.
+- A first result is held while other values are converted. If it changes and its source does not,
+  the second conversion has overwritten it. For sources that cannot be written, two held results
+  that are writable and at one address prove the same.
+- An array is converted, written by its own framework, and converted again. If the second result has
+  the old values, it was kept from the first conversion.
 
-Nothing is written before the results of it were waited for, since a copy that is still being made
-may be torn by that. Of a user's own array the first look alone is taken: the user's text may hold
-the result's memory on purpose, and may use more than the array. Where a framework refuses something
-on the way, nothing is called wrong for it.
+Nothing is written before its results were waited for: a write could tear an unfinished copy. Of a
+user's own array only the first look is taken, since the user's text may share memory on purpose.
+
+Verdicts: ``ok``, ``wrong``, ``unknown``. Evidence: ``changed`` holds ``shape`` and ``dtype``
+(pairs), ``values``, ``source``, ``earlier_result``, ``after_write`` (``different`` elements
+``of`` all, ``first_index``; or ``same_address``) and ``source_writable``; ``writable`` of source
+and result; ``not_tried`` (why a look was not taken); ``create`` if the array had another shape;
+``reason``.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from dlprof.probes.base import DTYPES, ArraySpec, Probe, Unsupported
-from dlprof.protocol.messages import unknown, words
+from dlprof.protocol.messages import unknown
 from dlprof.worker import memory
 from dlprof.worker.foreign import UNKNOWN
+from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
 COPIES = 3
-"""Source and result, as they are read back; and where they differ, which is as large at most."""
+"""Host copies that a comparison needs: source, result, and where they differ."""
 PART_BYTES = 16 << 20
-"""Where there is no room for whole copies, parts of this size are compared: of as many bytes malloc
-uses memory again, and of more it takes new pages each time."""
+"""If whole copies do not fit, parts of this size are compared. malloc reuses memory of this size,
+and takes new pages for more."""
 
 
 def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
-    """Verdict ``ok``, ``wrong`` or ``unknown`` with evidence.
-
-    ``again`` says whether there is time for more conversions than one.
-    """
+    """The verdict. ``again`` says whether there is time for more conversions than one."""
     if not subject.import_.returns_array:
         return unknown("the call leaves no array behind to compare")
     try:
-        import numpy  # noqa: F401 - asked for here so that its absence is told in words
+        import numpy  # noqa: F401 - so that its absence is a reason
     except ImportError:
         return unknown("NumPy is not installed in the measured interpreter")
-    source = subject.source
+    source, spec = subject.source, subject.spec
     result = subject.convert()
     subject.wait_for(result)
-    spec, producer, consumer = subject.spec, subject.producer, subject.consumer
     seen: dict[str, list[Any]] = {
-        # Plain memory has neither; what the way in says is what was asked for.
-        "shape": [_lengths(producer, source, spec.shape), _lengths(consumer, result)],
-        "dtype": [producer.dtype(source) or spec.dtype, consumer.dtype(result)],
+        # Plain memory has neither. The import says what was asked for.
+        "shape": [
+            _lengths(subject.producer, source, spec.shape),
+            _lengths(subject.consumer, result),
+        ],
+        "dtype": [subject.producer.dtype(source) or spec.dtype, subject.consumer.dtype(result)],
     }
     if UNKNOWN in seen["dtype"]:
         return unknown("nothing tells the dtype of source or result")
@@ -69,9 +74,9 @@ def measure(subject: Subject, again: bool = True) -> dict[str, Any]:
     }
     evidence = {"changed": changed, "writable": writable}
     if again and changed.keys() <= {"values"}:
-        del result  # a buffer that is used again only when nobody holds it would be another
-        found = look_after(subject)
-        # What a conversion wrote to its source looks like a wrong result of it.
+        del result  # a framework may reuse a buffer once nothing holds it
+        found = look_further(subject)
+        # A value that the conversion wrote to its source looks like a wrong result.
         if not changed or "source" in found["changed"]:
             evidence |= found
             changed = found["changed"]
@@ -114,8 +119,7 @@ def _difference(
 def _parts(subject: Subject, source: Any, result: Any) -> Iterator[tuple[int, Any, Any]]:
     """Index of the first element, source and result, one-dimensional on the host.
 
-    Arrays are read back whole where their copies fit into memory, and else in parts along
-    their first axis.
+    Arrays are read whole if their copies fit into memory, else in parts along the first axis.
     """
     spec = subject.spec
     rows = spec.shape[0] if spec.shape else 1
@@ -129,8 +133,9 @@ def _parts(subject: Subject, source: Any, result: Any) -> Iterator[tuple[int, An
         end = min(begin + step, rows)
         whole = end - begin >= rows
         elements = spec.elements if whole else spec.elements // rows * (end - begin)
-        before = read_elements(subject.producer, source, spec, None if whole else (begin, end))
-        after = read_elements(subject.consumer, result, spec, None if whole else (begin, end))
+        part = None if whole else (begin, end)
+        before = read_elements(subject.producer, source, spec, part)
+        after = read_elements(subject.consumer, result, spec, part)
         for side, values in (("source", before), ("result", after)):
             if values.size != elements:
                 raise ValueError(f"{values.size} values of the {side} were read back")
@@ -138,10 +143,10 @@ def _parts(subject: Subject, source: Any, result: Any) -> Iterator[tuple[int, An
 
 
 LARGEST_BYTES = 64 << 10
-"""Arrays are read about ten times. At 256 KiB PyTorch worked with several threads, which took 25 ms
-where other programs kept the processors; at this size it did not."""
+"""The further looks read arrays about ten times. PyTorch uses several threads at 256 KiB, which
+took 25 ms while other programs kept the processors."""
 OWN_LARGEST_BYTES = 1 << 20
-"""Of a user's own array, which is read four times and cannot be made smaller."""
+"""A user's own array is read four times, and cannot be made smaller."""
 SLOW_NS = 500_000_000
 WRITTEN = 1
 """What the framework's write puts everywhere, as the ``write`` of a reproducer does."""
@@ -156,28 +161,34 @@ class Conversion(NamedTuple):
     result_values: Any
 
 
-def look_after(subject: Subject) -> dict[str, Any]:
-    """Evidence: ``changed`` by what it is, and ``not_tried`` where a look was not to be had.
-
-    Where something changed, and the array had another shape than the case's, ``create`` is the
-    text that makes it.
-    """
+def look_further(subject: Subject) -> dict[str, Any]:
+    """Evidence of the further looks."""
     changed: dict[str, Any] = {}
     evidence: dict[str, Any] = {"changed": changed}
-    try:
-        small = _of_size(subject)
-        _look_after(small, changed)
-        if changed and small.spec != subject.spec:
-            evidence |= small.made()
-    except Unsupported as reason:
-        evidence["not_tried"] = str(reason)
-    except Exception as refusal:  # noqa: BLE001 - any framework, any error: it says nothing of values
-        evidence["not_tried"] = words(refusal)
+    looked = attempt(partial(_look_further, subject, changed))
+    if isinstance(looked, Refusal):
+        evidence["not_tried"] = looked.reason  # a refusal says nothing about values
+    elif changed and looked.spec != subject.spec:
+        evidence |= looked.made()
     return evidence
 
 
+def _look_further(subject: Subject, changed: dict[str, Any]) -> Subject:
+    """Fill ``changed``; returns the conversion that was looked at, which may be a smaller one."""
+    begun = time.perf_counter_ns()
+    subject = _of_size(subject)
+    first = _convert(subject, _new_source(subject), changed)
+    if changed or subject.is_one_array:
+        return subject
+    if time.perf_counter_ns() - begun > SLOW_NS:
+        raise Unsupported("a conversion takes too long to be made again")
+    second = _convert(subject, subject.make_another(), changed)
+    if not changed:
+        _convert_again(subject, first, second, changed)
+    return subject
+
+
 def _of_size(subject: Subject) -> Subject:
-    """The same conversion of a smaller array where it is large."""
     largest = OWN_LARGEST_BYTES if subject.is_one_array else LARGEST_BYTES
     elements = largest // DTYPES.get(subject.spec.dtype, 1)
     if subject.spec.elements == 0:
@@ -189,24 +200,12 @@ def _of_size(subject: Subject) -> Subject:
     return subject.of_elements(elements)
 
 
-def _look_after(subject: Subject, changed: dict[str, Any]) -> None:
-    begun = time.perf_counter_ns()
-    first = _convert(subject, _new(subject), changed)
-    if changed or subject.is_one_array:
-        return
-    if time.perf_counter_ns() - begun > SLOW_NS:
-        raise Unsupported("a conversion takes too long to be made again")
-    second = _convert(subject, subject.make_another(), changed)
-    if not changed:
-        _convert_again(subject, first, second, changed)
+def _new_source(subject: Subject) -> Any:
+    """A new source; the old one if a user's setup makes no other, or takes long.
 
-
-def _new(subject: Subject) -> Any:
-    """A new source; the old one where a user's setup makes no other, or not at once.
-
-    What a conversion writes, it may have written to the old one before.
+    The conversion may have written to the old source before.
     """
-    if subject.is_one_array and subject.setup_ns > SLOW_NS:
+    if subject.is_one_array and subject.create_ns > SLOW_NS:
         return subject.source
     try:
         return subject.make_another()
@@ -217,85 +216,76 @@ def _new(subject: Subject) -> Any:
 
 
 def _convert(subject: Subject, source: Any, changed: dict[str, Any]) -> Conversion:
-    """Convert, and say whether the source is what it was before."""
+    """Convert, and compare the source with what it was before."""
     producer = subject.producer
-    before, writable = _values_of_source(subject, source), producer.writable(source)
+    before, writable = _values(subject, source, producer), producer.writable(source)
     result = subject.converting(source)()
     subject.wait_for(result)
-    difference = _count_different(before, _values_of_source(subject, source))
+    difference = _count_different(before, _values(subject, source, producer))
     if difference:
         changed["source"] = difference
     if writable is False and producer.writable(source) is True:
-        # The other way round a framework guards what it shares, as MXNet does by its documents.
+        # The opposite is allowed: MXNet makes a source read-only that it shares.
         changed["source_writable"] = [False, True]
-    return Conversion(source, before, result, _values_of_result(subject, result))
+    return Conversion(source, before, result, _values(subject, result, subject.consumer))
 
 
 def _convert_again(
     subject: Subject, first: Conversion, second: Conversion, changed: dict[str, Any]
 ) -> None:
     """Convert the second source once more, with other values."""
-    if subject.producer.write(second.source, WRITTEN) is NotImplemented:
+    producer = subject.producer
+    if producer.write(second.source, WRITTEN) is NotImplemented:
         if _is_one_buffer(subject, first, second):
             changed["earlier_result"] = {"same_address": True}
             return
         raise Unsupported("the source cannot be written")
-    written = _values_of_source(subject, second.source)
+    written = _values(subject, second.source, producer)
     if not _count_different(second.source_values, written):
         raise Unsupported("a write left the source as it was")
-    if not _is_as_it_was(subject, first):
+    if _source_changed(subject, first) or _result_changed(subject, first):
         raise Unsupported("a write to one source shows in another, or in its result")
     third = _convert(subject, second.source, changed)
-    missed = _missed(second, third, written)
-    if missed:
-        changed["after_write"] = missed
-    held = _count_different(first.result_values, _values_of_result(subject, first.result))
-    if held and not _count_different(first.source_values, _values_of_source(subject, first.source)):
-        changed["earlier_result"] = held
-
-
-def _is_as_it_was(subject: Subject, held: Conversion) -> bool:
-    pairs = (
-        (held.source_values, _values_of_source(subject, held.source)),
-        (held.result_values, _values_of_result(subject, held.result)),
-    )
-    return not any(_count_different(before, now) for before, now in pairs)
-
-
-def _missed(second: Conversion, third: Conversion, written: Any) -> dict[str, int]:
-    """How many values are those from before the write: only where all of them are."""
-    right = not _count_different(second.source_values, second.result_values)
+    was_right = not _count_different(second.source_values, second.result_values)
     is_old = not _count_different(second.result_values, third.result_values)
-    return _count_different(written, third.result_values) if right and is_old else {}
+    missed = _count_different(written, third.result_values)
+    if was_right and is_old and missed:
+        changed["after_write"] = missed
+    overwritten = _result_changed(subject, first)
+    if overwritten and not _source_changed(subject, first):
+        changed["earlier_result"] = overwritten
+
+
+def _source_changed(subject: Subject, held: Conversion) -> dict[str, int]:
+    return _count_different(held.source_values, _values(subject, held.source, subject.producer))
+
+
+def _result_changed(subject: Subject, held: Conversion) -> dict[str, int]:
+    return _count_different(held.result_values, _values(subject, held.result, subject.consumer))
 
 
 def _is_one_buffer(subject: Subject, first: Conversion, second: Conversion) -> bool:
-    """Whether two copies share memory that can be written: that of immutable ones may be shared."""
+    """Whether two copies share writable memory. Immutable results may share theirs."""
     at = [subject.consumer.pointer(one.result) for one in (first, second)]
     sources = [subject.producer.pointer(one.source) for one in (first, second)]
     if None in (*at, *sources):
         return False
-    apart = sources[0] != sources[1] and at[0] not in sources
-    return apart and at[0] == at[1] and subject.consumer.writable(first.result) is True
+    are_copies = sources[0] != sources[1] and at[0] not in sources
+    return are_copies and at[0] == at[1] and subject.consumer.writable(first.result) is True
 
 
-def _values_of_source(subject: Subject, source: Any) -> Any:
+def _values(subject: Subject, array: Any, probe: Probe) -> Any:
+    """A host copy of all elements of a source or a result."""
     import numpy
 
-    return numpy.array(read_elements(subject.producer, source, subject.spec))
-
-
-def _values_of_result(subject: Subject, result: Any) -> Any:
-    import numpy
-
-    values = numpy.array(read_elements(subject.consumer, result, subject.spec))
+    values = numpy.array(read_elements(probe, array, subject.spec))
     if values.size != subject.spec.elements:
         raise Unsupported(f"{values.size} values of the result were read back")
     return values
 
 
 def _count_different(before: Any, after: Any) -> dict[str, int]:
-    """How many elements differ; empty where none does. Those of another dtype are not compared."""
+    """How many elements differ; empty if none does."""
     if before.dtype != after.dtype:
         raise Unsupported(f"{before.dtype} cannot be compared with {after.dtype}")
     differ = unequal(before, after)
@@ -322,10 +312,7 @@ def read_elements(
 
 
 def unequal(before: Any, after: Any, dtypes: tuple[str, str] | None = None) -> Any:
-    """Which elements differ: of one dtype by their bits, of two by their numbers.
-
-    ``dtypes`` are their names where there are two.
-    """
+    """Which elements differ: by their bits, or by their numbers if there are two ``dtypes``."""
     import numpy
 
     elements = before.size
@@ -339,13 +326,11 @@ def unequal(before: Any, after: Any, dtypes: tuple[str, str] | None = None) -> A
 
 
 def bits(array: Any) -> Any:
-    """Bit patterns, so that NaN equals NaN and -0.0 differs from 0.0; of the machine's byte order,
-    since the order is no part of a value.
-    """
+    """Bit patterns in the machine's byte order: NaN equals NaN, and -0.0 differs from 0.0."""
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     return array.view(f"uint{8 * min(array.dtype.itemsize, 8)}")
 
 
 def _are_numbers(values: Any, dtype: str) -> bool:
-    # Of a dtype that NumPy lacks these are the bits, and those no numbers of another dtype.
+    # For a dtype that NumPy lacks these are its bits, which are no numbers of another dtype.
     return values.dtype.kind in "biufc" and values.dtype.name == dtype

@@ -1,10 +1,9 @@
-"""Load: what one case gives to find out its ordering: work to queue, and ways to wait and to look.
+"""Queued work: how to queue work on a source, convert behind it, and see when a result is ready.
 
-Where the producer's stream is known, it is loaded by a spin kernel, whose length is known for any
-size of array; else by the producer's own queued operations. Where the consumer's stream is known,
-its result is waited for by an event that is recorded on that stream right after the call: what the
-consumer would queue next runs after that event and after nothing else. The consumer's own wait is
-asked only where there is no handle, since it may wait for more than its stream.
+If the producer's stream is known, a spin kernel of known length is queued there. Else the
+producer queues its own operations. If the consumer's stream is known, an event is recorded on it
+right after the call: the consumer's next work runs after that event and after nothing else. The
+consumer's own wait serves only if there is no handle, since it may wait for more than its stream.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from weakref import WeakKeyDictionary
 
 from dlprof.probes.base import WHOLE_LAYOUTS, Probe
 from dlprof.worker import memory
-from dlprof.worker.subject import Subject, compile_call
+from dlprof.worker.source_text import compile_call, execute, statements
+from dlprof.worker.subject import Subject
 
 if TYPE_CHECKING:
     from dlprof.device.cuda import Gpu
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LENGTHS_NS = (5_000_000, 15_000_000, 45_000_000)
 CALIBRATIONS = 5
 MOST_WORK = 2**30
-"""A queue that takes no time with so many units in it cannot be loaded."""
+"""A queue of so many units that takes no time cannot be filled."""
 QUEUEING_SHARE = 0.5
 """A call that takes this share of the work it queues runs the work itself."""
 RUNS_IT = "the queue cannot be loaded: the call that queues work runs it"
@@ -37,37 +37,37 @@ BESIDE_NS = 5_000_000
 
 
 @dataclass(frozen=True)
-class Load:
-    """What can be queued, converted and waited for; times are those of ``clock``, in ns.
-
-    ``enqueue(work)`` queues so many units and returns the array that depends on them; ``finish``
-    waits for it. ``ready`` waits for a result by the consumer's means alone, which ``ready_how``
-    names. ``look`` reads a result's values by the consumer (None where it has none), and
-    ``is_right`` compares them with a finished array. ``spoil`` overwrites a finished array, so
-    that its memory is not right by accident when it is used again. ``unrelated(duration_ns)``
-    queues work that has nothing to do with the array, and returns a function that waits for it.
-    """
+class QueuedWork:
+    """What an instrument does with a queue; times are those of ``clock``, in ns."""
 
     enqueue: Callable[[int], Any]
+    """Queue that many units of work; returns the array that depends on them."""
     finish: Callable[[Any], None]
+    """Wait for that array."""
     convert: Callable[[Any], Any]
     ready: Callable[[Any], None] | None
+    """Wait for a result by the consumer's means alone."""
     look: Callable[[Any], Any]
+    """The values of a result as the consumer reads them; None if it leaves no array."""
     is_right: Callable[[Any, Any], bool | None]
+    """Whether these values are those of a finished array."""
     spoil: Callable[[Any], None]
+    """Overwrite a finished array: its memory must not hold right values when it is reused."""
     clock: Callable[[], int] = time.perf_counter_ns
     unrelated: Callable[[int], Callable[[], None]] | None = None
+    """Queue work of that many ns on which no array depends; returns a wait for it."""
     ready_how: str = ""
+    """What ``ready`` is."""
 
 
-def calibrate(load: Load, least_ns: int) -> tuple[float, float]:
+def calibrate(queue: QueuedWork, least_ns: int) -> tuple[float, float]:
     """Length of one unit of work in ns, and the share of it that the queueing call takes.
 
-    Both are the least of several tries: a thread that was not scheduled looks like one that works.
+    Both are the least of several tries: a thread that was not scheduled seems to work.
     """
     work = 1
     while True:
-        tries = [_queue_once(load, work) for _ in range(CALIBRATIONS)]
+        tries = [_queue_once(queue, work) for _ in range(CALIBRATIONS)]
         total = min(total for total, _ in tries)
         if total >= least_ns:
             return total / work, min(share for _, share in tries)
@@ -76,18 +76,18 @@ def calibrate(load: Load, least_ns: int) -> tuple[float, float]:
         work *= 2
 
 
-def _queue_once(load: Load, work: int) -> tuple[int, float]:
-    begin = load.clock()
-    array = load.enqueue(work)
-    queued = load.clock()
-    load.finish(array)
-    total = load.clock() - begin
+def _queue_once(queue: QueuedWork, work: int) -> tuple[int, float]:
+    begin = queue.clock()
+    array = queue.enqueue(work)
+    queued = queue.clock()
+    queue.finish(array)
+    total = queue.clock() - begin
     return total, (queued - begin) / max(total, 1)
 
 
 @dataclass(frozen=True)
 class Side:
-    """A framework on the stream that it uses by default, or on one that it is put on."""
+    """A framework on its default stream, or on a ``stream`` that it is put on."""
 
     probe: Probe
     stream: int | None = None
@@ -100,7 +100,7 @@ class Side:
 
         def run(*arguments: Any) -> Any:
             context = self.probe.on_stream(stream)
-            if context is None:  # it was asked before, when the side was made
+            if context is None:  # it could when the side was made
                 raise RuntimeError(f"{self.probe.name} cannot be put on a stream any more")
             with context:
                 return call(*arguments)
@@ -112,14 +112,14 @@ class Side:
 
 
 def default_sides(subject: Subject) -> tuple[Side, Side]:
-    """Producer and consumer as they are when nobody asks for a stream."""
+    """Producer and consumer on their default streams."""
     return Side(subject.producer), Side(subject.consumer)
 
 
 def own_sides(subject: Subject, gpu: Gpu) -> tuple[Side, Side] | None:
     """Producer and consumer on a non-blocking stream each; None if neither can be put on one.
 
-    A framework that converts its own arrays has one current stream, which is both sides'.
+    A framework that converts its own arrays has one current stream for both sides.
     """
     producer = _own_side(subject.producer, gpu)
     if subject.producer.name == subject.consumer.name:
@@ -139,10 +139,10 @@ _streams: WeakKeyDictionary[Gpu, dict[str, int]] = WeakKeyDictionary()
 
 
 def stream_for(gpu: Gpu, use: str, *beside: int | None) -> int | None:
-    """A non-blocking stream, the same for each use, on which work runs beside that of others.
+    """A non-blocking stream, one per use, whose work runs beside that of other streams.
 
-    A device has few queues (``CUDA_DEVICE_MAX_CONNECTIONS``, 8 by default), and streams that share
-    one wait for each other: work would seem ordered, or waited for, that is not. None if none of
+    A device has few queues (``CUDA_DEVICE_MAX_CONNECTIONS``, 8 by default). Streams that share a
+    queue wait for each other, which would look like an order. None if none of
     :data:`MOST_STREAMS` is free of all ``beside``.
     """
     streams = _streams.setdefault(gpu, {})
@@ -157,7 +157,7 @@ def stream_for(gpu: Gpu, use: str, *beside: int | None) -> int | None:
 
 
 def _runs_beside(gpu: Gpu, stream: int, other: int) -> bool:
-    """Whether what is queued on a stream is done before a spin that another one began with."""
+    """Whether work on ``stream`` is done before a spin that began earlier on ``other``."""
     mark, end = gpu.event(), gpu.event()
     gpu.synchronize_device()
     gpu.spin(other, BESIDE_NS)
@@ -169,18 +169,16 @@ def _runs_beside(gpu: Gpu, stream: int, other: int) -> bool:
     return beside
 
 
-def load_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Side]) -> Load:
-    """The load of a real producer, whose enqueue is ``text``, and a real consumer."""
+def queue_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Side]) -> QueuedWork:
+    """The queue of a real producer, whose enqueue is ``text``, before a real consumer."""
     producer, consumer = sides
     namespace = dict(subject.namespace)
-    finish = compile_call(
-        subject.producer.wait(subject.spec.device).format(x="_y") or "None", namespace, "_y"
-    )
+    wait = subject.producer.wait(subject.spec.device).format(x="_y") or "None"
     ready, ready_how = _ready(subject, gpu, consumer, namespace)
     convert = compile_call(subject.code, namespace, "x")
-    return Load(
+    return QueuedWork(
         enqueue=producer.on(_enqueue(subject, text, gpu, producer, namespace)),
-        finish=producer.on(finish),
+        finish=producer.on(compile_call(wait, namespace, "_y")),
         # Both are on their streams: an export may ask for the producer's current stream.
         convert=producer.on(consumer.on(convert)),
         ready=ready,
@@ -201,11 +199,11 @@ def _enqueue(
     subject: Subject, text: str, gpu: Gpu | None, side: Side, namespace: dict[str, Any]
 ) -> Callable[[int], Any]:
     _prepare(subject.producer.queue_setup(subject.spec), namespace)
-    code = compile(text, "<enqueue>", "exec")
+    run = statements(text, namespace, "enqueue")
 
     def enqueue(work: int) -> Any:
         namespace["work"] = work
-        exec(code, namespace)  # noqa: S102 - the probe's own text
+        run()
         return namespace.pop("y")
 
     stream = side.handle("cuda") if subject.spec.device == "cuda" else None
@@ -223,17 +221,17 @@ _prepared: dict[str, dict[str, Any]] = {}
 
 
 def _prepare(setup: str, namespace: dict[str, Any]) -> None:
-    """Run a queue's setup; once per process if it says nothing of ``x``: what it compiles may take
-    seconds, and functions that knew ``x`` would keep it alive.
+    """Run a queue's setup, once per process unless it uses ``x``.
+
+    It may compile for seconds. A function that knew ``x`` would keep it alive.
     """
-    code = compile(setup, "<queue setup>", "exec")
-    if {"x", "work"} & _names(code):
-        exec(code, namespace)  # noqa: S102 - the probe's own text
+    if {"x", "work"} & _names(compile(setup, "<queue setup>", "exec")):
+        execute(setup, namespace, "queue setup")
         return
     if setup not in _prepared:
         before = {name: value for name, value in namespace.items() if name != "x"}
         after = dict(before)
-        exec(code, after)  # noqa: S102 - the probe's own text
+        execute(setup, after, "queue setup")
         _prepared[setup] = {
             name: value for name, value in after.items() if value is not before.get(name)
         }
@@ -241,7 +239,7 @@ def _prepare(setup: str, namespace: dict[str, Any]) -> None:
 
 
 def _names(code: CodeType) -> set[str]:
-    """The names that are not a function's own, those of functions within included."""
+    """The global names in a text, those in its functions included."""
     inner = (_names(one) for one in code.co_consts if isinstance(one, CodeType))
     return set(code.co_names).union(*inner)
 
@@ -257,7 +255,7 @@ def _ready(
         wait = compile_call(subject.wait.format(x="_r"), namespace, "_r")
         return side.on(wait), "the consumer's own wait"
     if subject.result_device == "cpu":
-        return _nothing, "the call itself: the consumer is synchronous"
+        return lambda _result: None, "the call itself: the consumer is synchronous"
     return None, ""
 
 
@@ -289,12 +287,11 @@ def _spoil(subject: Subject, array: Any, gpu: Gpu | None) -> None:
     address = producer.pointer(array) if spec.elements else None
     if address is None or address == producer.pointer(subject.source):
         return
-    if producer.write(array, 1) is NotImplemented:
-        if spec.layout not in WHOLE_LAYOUTS:
-            return
-        where = gpu if spec.device == "cuda" else None
-        if spec.device == "cpu" or where is not None:
-            memory.write(address, OTHER_BYTE * spec.size_bytes, where)
+    if producer.write(array, 1) is not NotImplemented or spec.layout not in WHOLE_LAYOUTS:
+        return
+    where = gpu if spec.device == "cuda" else None
+    if spec.device == "cpu" or where is not None:
+        memory.write(address, OTHER_BYTE * spec.size_bytes, where)
 
 
 def _probe_unrelated(
@@ -303,11 +300,11 @@ def _probe_unrelated(
     text = subject.producer.enqueue_unrelated(subject.spec)
     if text is None:
         return None
-    code = compile(text, "<enqueue unrelated>", "exec")
+    run = statements(text, namespace, "enqueue unrelated")
 
     def queue(duration_ns: int) -> Callable[[], None]:
         namespace["duration_ns"] = duration_ns
-        exec(code, namespace)  # noqa: S102 - the probe's own text
+        run()
         finish: Callable[[], None] = namespace.pop("z").wait
         return finish
 
@@ -315,7 +312,7 @@ def _probe_unrelated(
 
 
 def _handles(subject: Subject, sides: tuple[Side, Side]) -> list[int | None]:
-    """The streams of those sides that are on the device."""
+    """The streams of the sides that are on the device."""
     devices = subject.spec.device, subject.result_device
     return [
         side.handle("cuda") for side, device in zip(sides, devices, strict=True) if device == "cuda"
@@ -324,7 +321,7 @@ def _handles(subject: Subject, sides: tuple[Side, Side]) -> list[int | None]:
 
 def _unrelated(gpu: Gpu, *handles: int | None) -> Callable[[int], Callable[[], None]]:
     stream = stream_for(gpu, "unrelated work", *handles)
-    if stream is None:  # what runs beside nothing tells nothing, which is seen by its end
+    if stream is None:  # its work ends at once, and the instrument sees that
         return lambda _: lambda: None
 
     def queue(duration_ns: int) -> Callable[[], None]:
@@ -332,7 +329,3 @@ def _unrelated(gpu: Gpu, *handles: int | None) -> Callable[[int], Callable[[], N
         return lambda: gpu.synchronize(stream)
 
     return queue
-
-
-def _nothing(_result: Any) -> None:
-    pass

@@ -1,0 +1,62 @@
+"""The half that runs in the measured interpreter imports the standard library and frameworks."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import dlprof
+from dlprof import inference
+from dlprof.probes import ALL
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(dlprof.__file__).parent
+PARTS = ("protocol", "probes", "worker", "selftest", "device", "inference")
+FRAMEWORKS = {probe.module.partition(".")[0] for probe in (*ALL, *inference.KNOWN.values())} | {
+    "ml_dtypes"
+}
+OPTIONAL = {"cuda", "cupti", "pynvml"}
+"""NVIDIA's own bindings, used if they are installed."""
+ALLOWED = {*sys.stdlib_module_names, *FRAMEWORKS, *OPTIONAL}
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """The modules of all imports, those in functions and in source text included."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "a relative import"
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            found.add(node.args[0].value)
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and "import " in node.value
+        ):
+            try:
+                found |= imported(ast.parse(node.value))
+            except (SyntaxError, ValueError):
+                continue
+    return found
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for part in PARTS for path in sorted((ROOT / part).rglob("*.py"))],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_a_module_imports_the_standard_library_and_the_frameworks_under_test(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for name in imported(tree):
+        root, _, rest = name.partition(".")
+        if root == "dlprof":
+            assert not rest or rest.partition(".")[0] in PARTS, name
+        else:
+            assert root in ALLOWED, name

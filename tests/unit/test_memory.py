@@ -1,0 +1,106 @@
+"""The memory of a process: mappings, meters, control groups."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+
+import numpy
+import pytest
+
+from dlprof.probes.base import ArraySpec
+from dlprof.worker import memory
+from dlprof.worker.memory import is_read_only, is_shared
+from dlprof.worker.subject import lies_within
+
+pytestmark = [
+    pytest.mark.unit,
+    pytest.mark.skipif(sys.platform != "linux", reason="told by Linux only"),
+]
+
+
+@pytest.mark.parametrize(
+    ("mode", "read_only", "shared"), [("r", True, True), ("r+", False, True), ("c", False, False)]
+)
+def test_a_files_memory_is_told_from_other_memory(tmp_path, mode, read_only, shared):
+    numpy.save(tmp_path / "a.npy", numpy.arange(8.0))
+    array = numpy.load(tmp_path / "a.npy", mmap_mode=mode)
+    found = is_read_only(array.ctypes.data), is_shared(array.ctypes.data)
+    assert found == (read_only, shared)
+
+
+def test_the_heap_and_anonymous_mappings_are_neither_read_only_nor_shared():
+    anonymous = numpy.frombuffer(mmap.mmap(-1, 4096), "uint8")
+    for array in (numpy.ones(8), anonymous):
+        assert not is_read_only(array.ctypes.data)
+        assert not is_shared(array.ctypes.data)
+
+
+def test_the_resident_set_is_measured_in_bytes():
+    before = memory.resident_bytes()
+    block = numpy.ones(64 << 20, "uint8")
+    assert memory.resident_bytes() - before > 32 << 20
+    del block
+
+
+@pytest.mark.parametrize("size_bytes", [64 << 10, 64 << 20])
+def test_memory_that_malloc_hands_out_is_counted(size_bytes):
+    malloc_bytes = memory.malloc_meter()
+    if malloc_bytes is None:
+        pytest.skip("the C library has no mallinfo2")
+    numpy.empty(size_bytes, "uint8")
+    before = malloc_bytes()
+    block = numpy.empty(size_bytes, "uint8")
+    assert size_bytes <= malloc_bytes() - before < size_bytes + 16384
+    del block
+    assert malloc_bytes() - before < 16384
+
+
+def test_a_c_library_without_mallinfo2_has_no_meter(monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    assert memory.malloc_meter() is None
+
+
+def group(folder, limit, used, names=("memory.max", "memory.current")):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in zip(names, (limit, used), strict=True):
+        (folder / name).write_text(f"{text}\n")
+    (folder / "memory.stat").write_text("inactive_file 5\ntotal_inactive_file 7\n")
+
+
+def test_the_tightest_of_nested_control_groups_counts(tmp_path):
+    own = tmp_path / "cgroup"
+    own.write_text("0::/slurm/job/step\n")
+    group(tmp_path / "slurm" / "job", 1000, 400)
+    group(tmp_path / "slurm" / "job" / "step", "max", 100)
+    assert memory._cgroup(tmp_path, own) == 605
+    assert memory._cgroup(tmp_path / "nowhere", tmp_path / "none") is None
+
+
+def test_a_control_group_of_the_first_version_counts_too(tmp_path):
+    own = tmp_path / "cgroup"
+    own.write_text("4:cpu,cpuacct:/a\n3:memory:/a/b\n")
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    group(tmp_path / "memory" / "a" / "b", 1000, 400, names)
+    assert memory._cgroup(tmp_path, own) == 607
+
+
+BYTES = numpy.zeros(400, "uint8")
+
+
+@pytest.mark.parametrize(
+    ("source", "inside", "outside"),
+    [
+        (BYTES[:100], (1000, 1099), (999, 1100)),
+        (BYTES[:100][::-1], (901, 1000), (900, 1001)),
+        (BYTES[:200:2], (1000, 1198), (1199,)),
+        (numpy.broadcast_to(BYTES[:10], (10, 10)), (1009,), (1010,)),
+        (b"no strides", (1099,), (1100,)),
+    ],
+    ids=["plain", "reversed", "strided", "broadcast", "without strides"],
+)
+def test_a_view_begins_anywhere_in_the_memory_of_its_source(source, inside, outside):
+    spec = ArraySpec((100,), "uint8")
+    assert all(lies_within(address, 1000, source, spec) for address in inside)
+    assert not any(lies_within(address, 1000, source, spec) for address in outside)
