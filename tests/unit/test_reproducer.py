@@ -309,7 +309,7 @@ def test_an_array_of_a_setup_of_ones_own_is_made_by_the_setup_alone(source, line
     numpy = Side("numpy", "numpy", ("builtin", "numpy"))
     setup = f"import numpy\n{source} = numpy.ones((64, 64), 'float32')"
     own = OwnCode(setup, source, "{x}", "numpy.array({x})", "buffer", numpy, numpy)
-    [probe] = own_probes(own.reference())
+    [probe] = own_probes(own)
     spec = ArraySpec((64, 64), "float32")
     made = recipe.measure(probe, probe, probe.imports[0], spec)
     case = case_of(probe, probe, spec, source=source, promise="view")
