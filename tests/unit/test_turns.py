@@ -31,7 +31,7 @@ class Channel:
 
 
 class Loop:
-    """A call takes 4 us; ``ran`` tells where it ran, how often, and after how many turns."""
+    """A call takes 4 us; ``ran`` tells after how many turns it ran, how often, and where."""
 
     def __init__(self, channel, slow=()):
         self.channel = channel
@@ -52,23 +52,22 @@ def sampled(loop, channel, cpu=CPU, budget_ns=BUDGET_NS, **asked):
     return timer.sample(loop, budget_ns, turns=Series(Turns(channel, 7, cpu), "host time"), **asked)
 
 
-def test_every_sample_has_a_turn_of_its_own(channel):
+def test_every_sample_has_a_turn_of_its_own_and_lasts_half_a_millisecond(channel):
     loop = Loop(channel)
     timing = sampled(loop, channel)
-    assert channel.asked == [(7, "host time")] * len(timing.samples_ns)
+    assert channel.asked == [(7, "host time")] * MOST_TURNS
     assert len(timing.samples_ns) == MOST_TURNS
     assert {turn for turn, *_ in loop.ran} == set(range(MOST_TURNS + 1))
-
-
-def test_a_sample_lasts_half_a_millisecond_or_more(channel):
-    timing = sampled(Loop(channel), channel)
     assert TURN_NS <= timing.loops * CALL_NS < 2 * TURN_NS
 
 
+def test_a_sample_of_few_calls_lasts_longer(channel):
+    timing = sampled(lambda loops: loops * 100_000, channel)
+    assert turns.FEW_CALLS_NS <= timing.loops * 100_000 < 2 * turns.FEW_CALLS_NS
+
+
 @pytest.mark.parametrize(("fitting", "taken"), [(2, 8), (5, 20), (6, 20), (30, 30)])
-def test_long_samples_are_twenty_where_they_take_up_to_four_times_the_budget(
-    channel, fitting, taken
-):
+def test_long_samples_are_twenty_if_they_take_up_to_four_times_the_budget(channel, fitting, taken):
     timing = sampled(Loop(channel), channel, budget_ns=fitting * 128 * CALL_NS)
     assert len(timing.samples_ns) == taken
 
@@ -80,7 +79,7 @@ def test_some_calls_go_before_each_sample_unmeasured(channel):
     assert (timing.loops, after_first) == (128, [32, 128])
 
 
-def test_the_number_of_calls_is_told_and_may_be_raised():
+def test_the_parent_may_raise_the_number_of_calls():
     channel = Channel(wanted=512)
     timing = sampled(Loop(channel), channel, budget_ns=40 * 512 * CALL_NS)
     assert (channel.calls[0], set(channel.calls[1:]), timing.loops) == (128, {512}, 512)
@@ -92,54 +91,41 @@ def test_samples_stay_in_their_order_and_none_is_taken_again(channel):
     assert timing.samples_ns == [CALL_NS, 9 * CALL_NS, 9 * CALL_NS, CALL_NS, CALL_NS]
 
 
-def test_the_thread_is_pinned_for_its_samples_and_not_before_or_afterwards(channel):
+@pytest.mark.parametrize("cpu", [CPU, None, 10**6])
+def test_the_thread_is_pinned_for_its_samples_only_if_there_is_such_a_processor(channel, cpu):
     before = os.sched_getaffinity(0)
     loop = Loop(channel)
-    sampled(loop, channel)
-    assert all(where == {CPU} for turn, _, where in loop.ran if turn)
+    assert sampled(loop, channel, cpu).median_ns == CALL_NS
+    assert all(where == ({CPU} if cpu == CPU else before) for turn, _, where in loop.ran if turn)
     assert all(where == before for turn, _, where in loop.ran if not turn)
     assert os.sched_getaffinity(0) == before
 
 
-@pytest.mark.parametrize("cpu", [None, 10**6])
-def test_samples_are_taken_where_no_processor_can_be_had(channel, cpu):
-    loop = Loop(channel)
-    assert sampled(loop, channel, cpu).median_ns == CALL_NS
-    assert {tuple(where) for *_, where in loop.ran} == {tuple(os.sched_getaffinity(0))}
+def test_work_that_several_threads_share_is_not_kept_on_one_processor(channel):
+    def spin():
+        end = time.thread_time_ns() + 2_000_000
+        while time.thread_time_ns() < end:
+            pass
 
-
-def test_what_takes_long_is_timed_once_after_one_turn(channel):
-    timing = sampled(lambda loops: loops * timer.LONG_NS, channel, once_from_ns=timer.LONG_NS)
-    assert (timing.loops, timing.samples_ns) == (1, [timer.LONG_NS])
-    assert len(channel.asked) == 1
-
-
-def test_what_several_threads_do_is_not_kept_on_one_processor(channel):
     def shared(loops):
-        """Its work is done by another thread while this one waits."""
         worker = threading.Thread(target=spin)
         worker.start()
         worker.join()
         return loop(loops)
 
-    def spin():
-        end = time.thread_time_ns() + 5_000_000
-        while time.thread_time_ns() < end:
-            pass
-
     loop = Loop(channel)
-    sampled(shared, channel)
+    sampled(shared, channel, budget_ns=1)
     assert all(where == os.sched_getaffinity(0) for *_, where in loop.ran)
 
 
-def test_a_sample_of_few_calls_lasts_longer(channel):
-    timing = sampled(lambda loops: loops * 100_000, channel)
-    assert turns.FEW_CALLS_NS <= timing.loops * 100_000 < 2 * turns.FEW_CALLS_NS
+def test_a_long_statement_is_timed_once_after_one_turn(channel):
+    timing = sampled(lambda loops: loops * timer.LONG_NS, channel, once_from_ns=timer.LONG_NS)
+    assert (timing.loops, timing.samples_ns) == (1, [timer.LONG_NS])
+    assert len(channel.asked) == 1
 
 
-def test_what_a_call_leaves_behind_is_waited_for_before_the_turn_is_given_away(channel):
-    loop = Loop(channel)
-    left = [0]
+def test_the_backlog_is_waited_for_before_the_turn_is_given_away(channel):
+    loop, left, seen = Loop(channel), [0], []
 
     def run(loops):
         left[0] += loops
@@ -149,8 +135,6 @@ def test_what_a_call_leaves_behind_is_waited_for_before_the_turn_is_given_away(c
         left[0] = 0
         return 0
 
-    channel.turn = lambda *_: drained.append(left[0]) or None
-    drained = []
-    backlog = timer.Backlog(drain, most_loops=64)
-    sampled(run, channel, backlog=backlog)
-    assert set(drained) == {0}
+    channel.turn = lambda *_: seen.append(left[0]) or None
+    sampled(run, channel, backlog=timer.Backlog(drain, most_loops=64))
+    assert set(seen) == {0}
