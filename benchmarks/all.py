@@ -6,11 +6,12 @@ with ``--reuse FOLDER``; what is not there is run.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib.metadata
 import json
+import os
 import platform
-import re
 import subprocess
 import sys
 import tempfile
@@ -18,8 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import outcome
-
-from dlprof.worker.inspect import interpreter
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "results" / "benchmarks.md"
@@ -34,14 +33,8 @@ PROGRAMS = (
     "html_report",
 )
 PACKAGES = (
-    ("dlprof",),
-    ("numpy",),
-    ("torch",),
-    ("tensorflow", "tensorflow-cpu"),
-    ("jax",),
-    ("onnxruntime",),
-    ("numba",),
-    ("pyperf",),
+    *("dlprof", "numpy", "torch", "tensorflow", "tensorflow-cpu", "jax", "onnxruntime"),
+    *("numba", "pyperf"),
 )
 
 
@@ -68,28 +61,19 @@ def reused(folder: Path | None, program: str) -> dict[str, Any] | None:
 
 
 def machine() -> str:
-    """The machine in words, such as "2-core AMD EPYC virtual machine"."""
-    found = interpreter()
-    flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    kind = (
-        "virtual machine"
-        if re.search(r"^flags.*\bhypervisor\b", flags, re.MULTILINE)
-        else "machine"
-    )
-    memory = found["memory_bytes"] / 2**30
-    return f"{found['cores']}-core {found['cpu']} {kind}, {memory:.0f} GiB of memory"
+    """The machine in words, such as "2-core AMD EPYC machine"."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()}-core {names[0] if names else 'machine'}, {memory:.0f} GiB of memory"
 
 
 def versions() -> str:
     """Python and the packages that are measured."""
     words = [f"Python {platform.python_version()}"]
-    for names in PACKAGES:
-        for name in names:
-            try:
-                words.append(f"{name} {importlib.metadata.version(name)}")
-                break
-            except importlib.metadata.PackageNotFoundError:
-                continue
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            words.append(f"{name} {importlib.metadata.version(name)}")
     return ", ".join(words)
 
 

@@ -1,157 +1,174 @@
 """All that dlprof has to show on a CUDA device, in one go of less than ten minutes.
 
-    python benchmarks/cuda_suite.py --prepare WHEELS            where there is a package index
-    python benchmarks/cuda_suite.py FOLDER --wheels WHEELS      on the machine with the device
+    python benchmarks/cuda_suite.py FOLDER
+    python benchmarks/cuda_suite.py FOLDER --only selftest,matrix
 
-Tests, selftest, matrices, scenarios, report and ticket run one after another, the most important
-first, until the total time is spent. Sessions, tables and what each step printed are in FOLDER, and
-a short table is printed last. Nothing needs to be installed but the frameworks; without a device it
-says so and ends. ``--device cpu`` rehearses the same commands on the host.
+Tests, selftest, matrices, scenarios and a ticket run one after another, the most important first,
+until the total time is spent. Sessions, tables and the output of each step are in FOLDER, and a
+table is printed last. ``--device cpu`` rehearses the same commands on the host.
 
-The exit code is 0 if all that ran went well, 1 if not, and 4 where nothing could be run.
+The exit code is 0 if all that ran went well, 1 if not, and 4 if there is no device.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tarfile
-import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import NoReturn
 
-import cuda_wheels
-from cuda_steps import ROOT, Suite, environment, steps
-from step_runner import FAILED, OK, TIMED_OUT, Done, Runner, Step, table
-
+ROOT = Path(__file__).resolve().parents[1]
 TOTAL_S = 570.0
+GRACE_S = 10.0
+"""What a step is given to write down what it has, once its time is up."""
+NOTHING_MEASURED = 4
+DIRECT = (
+    *("*from_dlpack(x)", "*from_dlpack(x, copy=*", "*as_cuda_array(x)", "cupy.asarray(x)"),
+    *("torch.as_tensor(x, device=*", "jnp.asarray(x)"),
+    *("torch.from_numpy(x.cpu().numpy()).cuda()", "cupy.asarray(x.get())"),
+)
+"""Paths from device to device, and two through the host: a diagnosis of all others, some 320, takes
+more than the time there is."""
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    command: tuple[str, ...]
+    limit_s: float
+
+
+def steps(folder: Path, device: str) -> list[Step]:
+    """All steps, the most important first."""
+
+    def tests(name: str, limit_s: float, *files: str) -> Step:
+        options = ("-m", "cuda", "-W", "default", "-p", "no:cacheprovider", "--tb=short", "-rfEs")
+        paths = (f"tests/cuda/{file}" for file in files)
+        return Step(name, ("-m", "pytest", *options, *paths), limit_s)
+
+    def dlprof(name: str, limit_s: float, verb: str, *options: str) -> Step:
+        outputs = (f"--{form}={folder / name}.{form}" for form in ("csv", "markdown", "html"))
+        kept = ("-o", f"{folder / name}.json", "--timeout", "30", *outputs)
+        return Step(name, ("-m", "dlprof", verb, *options, *kept), limit_s)
+
+    def paths(*globs: str) -> tuple[str, ...]:
+        return tuple(word for glob in globs for word in ("--path", glob))
+
+    matrix = ("--device", device, "--shape", "1024x1024")
+    # A diagnosis of round trips takes more than what is left by then.
+    trips = ("--no-diagnose", "--rounds", "2")
+    to_device = paths("*cuda*", "*cupy*") if device == "cuda" else ()
+    ticket = ("ticket", f"{folder}/loaded.json", "--run", "-o", f"{folder}/ticket.md")
+    return [
+        tests("spin-and-device", 90, "test_cuda_device.py", "test_spin_length.py"),
+        tests("device-time", 60, "test_device_time_of_torch.py"),
+        tests("nvbench", 90, "test_device_time_against_nvbench.py"),
+        tests("frameworks", 45, "test_synthetic_frameworks.py"),
+        Step("selftest", ("-m", "dlprof", "selftest", "--device", device), 200),
+        dlprof("loaded", 150, "matrix", *matrix, "--diagnose", "--rounds", "1", *paths(*DIRECT)),
+        Step("ticket", ("-m", "dlprof", *ticket), 60),
+        dlprof("loop", 45, "sweep", "scenarios/torch-numba-loop.toml"),
+        dlprof("ingest", 60, "sweep", "scenarios/ingest.toml", "--rounds", "1", *to_device),
+        dlprof("round-trips", 45, "sweep", "scenarios/round-trip-cuda.toml", *trips),
+        dlprof("output-buffers", 60, "sweep", "scenarios/output-buffers.toml", "--rounds", "2"),
+        dlprof("matrix", 120, "matrix", *matrix, "--quick"),
+        tests("selftest-on-streams", 150, "test_selftest_on_streams.py"),
+    ]
 
 
 def main() -> int:
-    parser = options()
-    given = parser.parse_args()
-    if given.prepare is not None:
-        return prepare(given.prepare)
-    if given.folder is None:
-        parser.error("name a folder for what is found")
-    return run(given)
-
-
-def prepare(folder: Path) -> int:
-    """Download wheels; the exit code."""
-    try:
-        print(cuda_wheels.prepare(folder))
-    except (cuda_wheels.Unfit, subprocess.CalledProcessError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path, nargs="?", metavar="FOLDER")
-    parser.add_argument("--prepare", type=Path, metavar="WHEELS", help="only download wheels")
-    parser.add_argument("--wheels", type=Path, metavar="WHEELS", help="install these first")
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("--total", type=float, default=TOTAL_S, metavar="SECONDS")
-    parser.add_argument("--only", metavar="STEP,STEP", help="leave all other steps out")
+    parser.add_argument("--only", default="", metavar="STEP,STEP", help="leave all others out")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--archive", type=Path, metavar="FILE", help="pack FOLDER into a .tar.gz")
-    return parser
-
-
-def run(given: argparse.Namespace) -> int:
-    """Run the suite as it was asked for; the exit code."""
-    signal.signal(signal.SIGTERM, _interrupt)  # so that what was found by then is told
+    given = parser.parse_args()
     folder = given.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    suite = Suite(sys.executable, folder, given.device)
-    with tempfile.TemporaryDirectory(prefix="dlprof-site-") as site:
-        variables = surroundings(suite, Path(site))
-        runner = Runner(folder, given.total, ROOT, variables, say=_say)
-        done = runner.run([*first(suite, given.wheels, Path(site)), *chosen(suite, given.only)])
-    text = table(done)
-    (folder / "table.txt").write_text(text, encoding="utf-8")
-    if given.archive is not None:
-        pack(folder, given.archive)
-    print(text, end="", flush=True)
-    return exit_code(done)
+    chosen = [
+        step
+        for step in steps(folder, given.device)
+        if not given.only or step.name in given.only.split(",")
+    ]
+    if given.device == "cuda" and shutil.which("nvidia-smi") is None:
+        print("no CUDA device: there is no nvidia-smi", file=sys.stderr)
+        return NOTHING_MEASURED
+    end = time.monotonic() + given.total
+    done = []
+    for step in chosen:
+        outcome = run(step, folder, min(step.limit_s, end - time.monotonic() - GRACE_S))
+        print(*outcome, sep="  ", file=sys.stderr, flush=True)
+        done.append(outcome)
+    table = "".join(f"{name:<20}  {word:<12}  {told}\n" for name, word, told in done)
+    (folder / "table.txt").write_text(table, encoding="utf-8")
+    print(table, end="")
+    return 1 if any(word.startswith(("failed", "timed")) for _, word, _ in done) else 0
 
 
-def first(suite: Suite, wheels: Path | None, site: Path) -> list[Step]:
-    """What all other steps need; none of it can be left out."""
-    if wheels is None:
-        return [environment(suite)]
-    command = cuda_wheels.install_command(suite.python, wheels.resolve(), site)
-    return [environment(suite), Step("wheels", command, 120, why_not=suite.no_device)]
+def run(step: Step, folder: Path, limit_s: float) -> tuple[str, str, str]:
+    """Run a step in a process group of its own: its name, what became of it, its last line."""
+    if limit_s < min(step.limit_s, 20):
+        return step.name, "not run", "no time is left"
+    log, began = folder / f"{step.name}.log", time.monotonic()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, *step.command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=ROOT,
+            env=environment(folder),
+            start_new_session=True,
+        )
+        word = wait(process, limit_s)
+    lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    told = f"{time.monotonic() - began:6.1f} s  {lines[-1].strip()[:100] if lines else ''}"
+    return step.name, word, told
 
 
-def chosen(suite: Suite, only: str | None) -> list[Step]:
-    """The steps that were asked for, all of them if none is named."""
-    every = steps(suite)
-    if only is None:
-        return every
-    wanted = set(only.split(","))
-    unknown = wanted - {step.name for step in every}
-    if unknown:
-        known = ", ".join(step.name for step in every)
-        raise SystemExit(f"there is no step {', '.join(sorted(unknown))}: known are {known}")
-    return [step for step in every if step.name in wanted]
+def wait(process: subprocess.Popen[bytes], limit_s: float) -> str:
+    """Whether it ended in time; if not it is interrupted, so that it writes down what it has."""
+    word = ""
+    try:
+        process.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        word = "timed out"
+        os.killpg(process.pid, signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_S)
+    finally:
+        # What it left behind would be measured together with the next step.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    nothing = process.returncode in (NOTHING_MEASURED, 5)  # 5: pytest ran no test
+    ended = "nothing" if nothing else f"failed ({process.returncode})"
+    return word or (ended if process.returncode else "ok")
 
 
-def surroundings(suite: Suite, site: Path) -> dict[str, str]:
-    """The variables of each step: this checkout, the wheels, and a state folder of its own."""
-    paths = [str(ROOT), str(site), *filter(None, [os.environ.get("PYTHONPATH")])]
+def environment(folder: Path) -> Mapping[str, str]:
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
         "PYTHONUNBUFFERED": "1",
-        "XDG_STATE_HOME": str(suite.file("state")),
+        "XDG_STATE_HOME": str(folder / "state"),
+        # Numba looks for its compiler there.
+        "CUDA_HOME": os.environ.get("CUDA_HOME", "/usr/local/cuda"),
         # JAX would take three quarters of the device's memory for itself.
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
         # Each worker would compile the same for some seconds.
-        "JAX_COMPILATION_CACHE_DIR": str(suite.file("jax")),
+        "JAX_COMPILATION_CACHE_DIR": str(folder / "jax"),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-        **toolkit(),
     }
-
-
-def toolkit() -> dict[str, str]:
-    """Where the compiler is that Numba needs, unless somebody has said so."""
-    if os.environ.get("CUDA_HOME") or os.environ.get("CUDA_PATH"):
-        return {}
-    nvcc = shutil.which("nvcc")
-    folder = Path(nvcc).resolve().parents[1] if nvcc else Path("/usr/local/cuda")
-    return {"CUDA_HOME": str(folder)} if (folder / "nvvm").is_dir() else {}
-
-
-def pack(folder: Path, archive: Path) -> None:
-    """Put everything into one file, under the folder's name."""
-    with tarfile.open(archive, "w:gz") as file:
-        file.add(folder, arcname=folder.name)
-
-
-def exit_code(done: Sequence[Done]) -> int:
-    """Of a whole suite; the environment alone is no result."""
-    outcomes = {one.outcome for one in done if one.name not in ("environment", "wheels")}
-    if outcomes & {FAILED, TIMED_OUT}:
-        return 1
-    return 0 if OK in outcomes else 4  # as dlprof says that nothing was measured
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -3,259 +3,315 @@
 Equal code against equal code; and code in which two of eleven views are slower, one by 5 % and one
 by 10 %, by the same spin for all tools: dlprof gate, pytest-benchmark
 (--benchmark-compare-fail=min:5%), pyperf compare_to (significant and at least 5 %), and a median of
-five samples with 5 %. The fourteen other conversions of a slower suite are equal code, too. What
-``dlprof calibrate`` says it would catch of the copies is planted as well, one copy in a gate.
+five samples with 5 %. The fourteen other conversions of a slower suite are equal code, too.
 
 A full run takes many hours. Every gate is a line in --file as soon as it is done, and a later call
 goes on where an earlier one stopped; --hours says when to stop. --table prints what is there.
 
     python benchmarks/gate.py --file gates.jsonl --hours 2
     python benchmarks/gate.py --file gates.jsonl --table
-
-Two calls at once, with different --kinds, disturb each other: the load stands in each line.
-
-With --environments and --head-python, the Python of a second environment with the same packages,
-dlprof compares the one that runs this with that: equal code that was installed twice.
-
-What a turn of the spin adds to each conversion is measured once for every start of the machine and
-kept in the file (gate_shares.py), as is what dlprof calibrate says: the processor may be another
-one later. The true slowdown of each gate is in the file, too. It is of what dlprof measures:
-another tool with calls of its own around a conversion meets as many nanoseconds, and fewer percent.
-A copy that is slower by the spin is so by as many nanoseconds in each of its states.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from argparse import Namespace
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
-from importlib import metadata
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import outcome
-from gate_shares import turn_shares
-from gate_suite import COPIES, ROOT, VIEWS, Conversion
-from gate_summary import CAUGHT, COPIED, EQUAL, FORETOLD, INSTALLED, KINDS, SLOWER, summary
-from gate_tools import TOOLS, Options, Planted, foretold
+import tomllib
+from scipy.stats import binomtest
+from spun_probe import LEAST, VARIABLE, digits
 
-from dlprof.gate.measure import HALF
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+EQUAL, SLOWER = "equal", "slower"
+FLOOR = 1.05
+PERCENTS = (5.0, 10.0)
+SIDES = ("base", "head")
+ENOUGH = 100
+TIMED = """
+import json, sys, timeit
+found = {}
+for one in json.load(open(sys.argv[1])):
+    names = {}
+    exec(one["setup"], names)
+    timer = timeit.Timer(one["code"], globals=names)
+    loops, _ = timer.autorange()
+    found[one["name"]] = [taken / loops for taken in timer.repeat(5, max(loops // 10, 1))]
+print(json.dumps(found))
+"""
+BENCHMARK = """
+import json, pytest
+CASES = {one["name"]: one for one in json.load(open(CONVERSIONS))}
 
-TURN_SHARES = "turn_shares"
-BOOT = Path("/proc/sys/kernel/random/boot_id")
-DISTRIBUTIONS = (
-    "jax",
-    "numpy",
-    "onnxruntime",
-    "pyperf",
-    "pytest-benchmark",
-    "tensorflow-cpu",
-    "torch",
-)
+@pytest.mark.parametrize("name", CASES)
+def test_conversion(benchmark, name):
+    names = {}
+    exec(CASES[name]["setup"], names)
+    benchmark(eval(f"lambda: {CASES[name]['code']}", names))
+"""
 
-
-@dataclass(frozen=True)
-class Gate:
-    """One gate to be run; ``percents`` is what is slower by how much."""
-
-    tool: str
-    kind: str
-    number: int
-    percents: Mapping[Conversion, float] = field(default_factory=dict)
-
-    @property
-    def key(self) -> tuple[str, str, int]:
-        return self.tool, self.kind, self.number
-
-
-def main() -> int:
-    given = arguments()
-    # Where a machine sets this, each process would compile dlprof anew.
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    if not given.table:
-        run(given)
-    return outcome.report(summary, given)
+Conversion = dict[str, Any]
+"""``name``, ``setup`` and ``code`` as text, its time in ns, and whether it is a view."""
+Found = dict[str, Any]
+"""``slower`` are names of conversions; ``unsure`` counts what a tool could not tell."""
 
 
-def arguments() -> argparse.Namespace:
-    parser = outcome.options(__doc__)
-    parser.add_argument("--file", type=Path, required=True, metavar="JSONL")
-    parser.add_argument("--table", action="store_true", help="measure nothing")
-    parser.add_argument("--equal", type=int, default=100, help="gates of equal code (100)")
-    parser.add_argument("--slower", type=int, default=100, help="gates with slower views (100)")
-    parser.add_argument("--copies", type=int, default=5, help="gates with slower copies (5)")
-    parser.add_argument("--foretold", type=int, default=20, help="gates of what was foretold (20)")
-    parser.add_argument(
-        "--environments", type=int, default=0, help="gates of two environments (none)"
-    )
-    parser.add_argument(
-        "--head-python", default=sys.executable, metavar="PYTHON", help="of the second environment"
-    )
-    parser.add_argument(
-        "--others", type=int, default=20, help="of each other tool, spread over all (20)"
-    )
-    parser.add_argument("--tools", nargs="*", default=list(TOOLS), choices=list(TOOLS))
-    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=KINDS)
-    parser.add_argument("--hours", type=float, default=math.inf, help="start no gate after this")
-    parser.add_argument("--budget", type=float, default=300.0, help="of dlprof's gate, seconds")
-    parser.add_argument("--processes", type=int, default=2, help="of pyperf (2)")
-    given = parser.parse_args()
-    if given.environments and given.head_python == sys.executable:
-        parser.error("--environments needs --head-python")
-    return given
+def suite(folder: Path) -> Path:
+    """scenarios/gate.toml with the probes that plant slowdowns."""
+    text = (ROOT / "scenarios" / "gate.toml").read_text(encoding="utf-8")
+    paths = [f"_spun({glob})" for glob in tomllib.loads(text)["paths"]]
+    head, _, rest = text.partition("paths = [")
+    probes = f"probes = {json.dumps([str(HERE / 'spun_probe.py')])}"
+    file = folder / "suite.toml"
+    tail = rest.partition("]")[2]
+    file.write_text(f"{head}paths = {json.dumps(paths)}\n{probes}\n{tail}", encoding="utf-8")
+    return file
 
 
-def run(given: argparse.Namespace) -> None:
-    """Run what is not in the file yet, all kinds and tools in turn."""
-    calibration = calibrated(given)
-    options = Options(given.budget, given.processes)
-    written = _written(options)
-    gates = [line for line in lines(given.file) if "key" in line]
-    if any(line["options"] != written for line in gates):
-        sys.exit(f"{given.file} has gates with other options: give another file")
-    done = {tuple(line["key"]) for line in gates}
-    made_with = {"commit": commit(), "python": sys.version.split()[0], **versions()}
-    until = time.monotonic() + 3600 * given.hours
-    for gate in wanted(given, calibration):
-        if time.monotonic() > until:
-            return
-        if gate.key not in done:
-            line = played(gate, calibration, options, given.head_python)
-            append(given.file, line | {"made_with": made_with})
-
-
-def wanted(given: argparse.Namespace, calibration: dict[str, Any]) -> Iterator[Gate]:
-    """All gates; whatever is interrupted has about as many of each."""
-    most = {EQUAL: given.equal, SLOWER: given.slower, COPIED: given.copies}
-    most[INSTALLED] = given.environments
-    for number in range(max(*most.values(), given.foretold)):
-        percents = planned(number)
-        for kind, tool in product(given.kinds, given.tools):
-            if kind == FORETOLD or (kind == INSTALLED and tool != "dlprof"):
-                continue
-            step = 1 if tool == "dlprof" else math.ceil(most[kind] / max(given.others, 1))
-            if number < most[kind] and number % step == 0:
-                yield Gate(tool, kind, number, percents[kind])
-        if FORETOLD in given.kinds and "dlprof" in given.tools and number < given.foretold:
-            yield from seen(number, calibration)
-
-
-def planned(number: int) -> dict[str, dict[Conversion, float]]:
-    """What is slower in the gates of this number, by kind: any two views meet in turn."""
-    first, apart = number % len(VIEWS), 1 + number // len(VIEWS) % (len(VIEWS) - 1)
-    second = (first + apart) % len(VIEWS)
-    small, large = CAUGHT
-    slower = {VIEWS[first]: small, VIEWS[second]: large}
-    copies = {COPIES[number % len(COPIES)]: small, COPIES[(number + 1) % len(COPIES)]: large}
-    return {EQUAL: {}, INSTALLED: {}, SLOWER: slower, COPIED: copies}
-
-
-def seen(number: int, calibration: dict[str, Any]) -> Iterator[Gate]:
-    """One copy, slower by what dlprof calibrate says of it; none where that is nothing."""
-    copy = COPIES[number % len(COPIES)]
-    size = calibration[FORETOLD].get(copy.name)
-    if size:
-        yield Gate("dlprof", FORETOLD, number, {copy: 100 * size})
-
-
-def commit() -> str:
-    """The version of dlprof that is measured, with a plus where files were changed since."""
-    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
-    return subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
-
-
-def versions() -> dict[str, str]:
-    return {one.metadata["Name"]: one.version for one in map(metadata.distribution, DISTRIBUTIONS)}
-
-
-def played(
-    gate: Gate, calibration: dict[str, Any], options: Options, head_python: str = sys.executable
-) -> dict[str, Any]:
-    """One line for the file."""
-    begun, load_before = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), os.getloadavg()[0]
-    turns = {one: turns_of(one, gate.percents[one], calibration) for one in gate.percents}
-    with tempfile.TemporaryDirectory(prefix="dlprof-gate-") as folder:
-        used = replace(options, head=head_python) if gate.kind == INSTALLED else options
-        said = TOOLS[gate.tool](Planted(turns), Path(folder), used)
-    outcome.tell(
-        f"{gate.tool} {gate.kind} number {gate.number}: {len(said.slower)} slower, "
-        f"{said.unsure} unsure, {said.wall_s:.0f} s, load {os.getloadavg()[0]:.1f}"
-    )
-    planted = {
-        one.name: {
-            "percent": gate.percents[one],
-            "turns": turns[one],
-            "true_percent": 100 * turns[one] * calibration[TURN_SHARES][one.name],
+def conversions(folder: Path) -> list[Conversion]:
+    """The suite as text, so that every tool runs the same setup and statement."""
+    found, _ = outcome.session("sweep", str(suite(folder)), "--rounds", "3", "--no-diagnose")
+    return [
+        {
+            "name": name_of(one["case"]),
+            "setup": "\n".join((*one["recipe"]["setup"], one["recipe"]["create"]["C"])),
+            "code": one["case"]["code"],
+            "ns": one["ready_time"]["median_ns"],
+            "is_view": one["ownership"]["verdict"] == "view",
         }
-        for one in turns
+        for one in found["results"]
+        if one["status"] == "ok"
+    ]
+
+
+def name_of(case: Mapping[str, str]) -> str:
+    return f"{case['producer']}->{case['consumer']} {case['export']}->{case['import']}"
+
+
+def turn_ns() -> float:
+    """What a turn of the spin takes: the fastest of many."""
+
+    def spin_ns(number: int) -> float:
+        begun = time.perf_counter_ns()
+        for _ in range(100):
+            number.bit_count()
+        return (time.perf_counter_ns() - begun) / 100
+
+    many, none = digits(LEAST + 2000), digits(LEAST)
+    times = [(spin_ns(many), spin_ns(none)) for _ in range(300)]
+    return (min(long for long, _ in times) - min(short for _, short in times)) / 2000
+
+
+def planted(number: int, views: list[Conversion]) -> dict[str, float]:
+    """What is slower in the gate of this number, in percent: any two views meet in turn."""
+    first, apart = number % len(views), 1 + number // len(views) % (len(views) - 1)
+    second = (first + apart) % len(views)
+    return {views[place]["name"]: p for place, p in zip((first, second), PERCENTS, strict=True)}
+
+
+def run(given: Namespace) -> None:
+    """Run what is not in the file yet, all kinds and tools in turn."""
+    done = {(line["tool"], line["kind"], line["number"]) for line in lines(given.file)}
+    until = time.monotonic() + 3600 * given.hours
+    with tempfile.TemporaryDirectory(prefix="dlprof-gate-") as name:
+        known, turn = conversions(Path(name)), turn_ns()
+        (Path(name) / "conversions.json").write_text(json.dumps(known), encoding="utf-8")
+        views = [one for one in known if one["is_view"]]
+        for number, tool, kind in product(range(given.gates), given.tools, (EQUAL, SLOWER)):
+            if time.monotonic() > until:
+                return
+            if (tool, kind, number) in done:
+                continue
+            slower = planted(number, views) if kind == SLOWER else {}
+            spin = ";".join(
+                f"{one['name']} {math.ceil(slower[one['name']] / 100 * one['ns'] / turn)}"
+                for one in known
+                if one["name"] in slower
+            )
+            begun = time.monotonic()
+            found = TOOLS[tool](Path(name), [one["name"] for one in known], spin, given)
+            line = {"tool": tool, "kind": kind, "number": number, "planted": slower}
+            line |= found | {"wall_s": time.monotonic() - begun, "load": os.getloadavg()[0]}
+            outcome.tell(json.dumps(line))
+            with given.file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+def dlprof(folder: Path, names: list[str], spin: str, given: Namespace) -> Found:
+    """``dlprof gate SCENARIO --base-python A --head-python B``."""
+    told = folder / "told.json"
+    told.unlink(missing_ok=True)
+    head = folder / "head-python"
+    head.write_text(
+        f"#!/bin/sh\nexport {VARIABLE}='{spin}'\nexec {sys.executable} \"$@\"\n", encoding="utf-8"
+    )
+    head.chmod(0o755)
+    command = [sys.executable, "-m", "dlprof", "gate", str(suite(folder)), "--json", str(told)]
+    command += ["--base-python", sys.executable, "--head-python", str(head)]
+    done = execute([*command, "--budget", str(given.budget)], "")
+    content = json.loads(told.read_text(encoding="utf-8"))
+    words = {
+        name_of(one["case"]): one["times"][0]["word"] for one in content["cases"] if one["times"]
     }
     return {
-        "key": gate.key,
-        "planted": planted,
-        "begun": begun,
-        "load_before": load_before,
-        "load": os.getloadavg()[0],
-        "options": _written(options),
-        "half": HALF,
-        **asdict(said),
+        "slower": [name for name, word in words.items() if word == "SLOWER"],
+        "unsure": sum(words.get(one) not in ("SAME", "SLOWER", "FASTER") for one in names),
+        "exit_code": done.returncode,
     }
 
 
-def _written(options: Options) -> dict[str, Any]:
-    """What the gates of a file have in common: no paths of this machine."""
-    return {"budget_s": options.budget_s, "processes": options.processes}
+def pytest_benchmark(folder: Path, names: list[str], spin: str, given: Namespace) -> Found:  # noqa: ARG001
+    """``pytest --benchmark-compare --benchmark-compare-fail=min:5%``."""
+    file, kept = folder / "test_suite.py", tempfile.mkdtemp(dir=folder)
+    conversions = repr(str(folder / "conversions.json"))
+    file.write_text(BENCHMARK.replace("CONVERSIONS", conversions), encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", str(file), "-q", "-p", "no:cacheprovider"]
+    command += ["-c", os.devnull, f"--rootdir={folder}", f"--benchmark-storage={kept}"]
+    execute([*command, "--benchmark-save=base"], "")
+    fail = ["--benchmark-compare=0001", "--benchmark-compare-fail=min:5%"]
+    done = execute([*command, "--benchmark-save=head", *fail], spin)
+    base, head = (
+        {
+            one["param"]: one["stats"]["min"]
+            for one in json.loads(next(Path(kept).glob(f"*/*_{side}.json")).read_text())[
+                "benchmarks"
+            ]
+        }
+        for side in SIDES
+    )
+    slower = [name for name in names if head[name] > FLOOR * base[name]]
+    return {"slower": slower, "unsure": 0, "exit_code": done.returncode}
 
 
-def turns_of(conversion: Conversion, percent: float, calibration: dict[str, Any]) -> int:
-    """The least number of turns that is slow enough."""
-    return math.ceil(percent / 100 / calibration[TURN_SHARES][conversion.name])
+def pyperf(folder: Path, names: list[str], spin: str, given: Namespace) -> Found:
+    """``pyperf compare_to --min-speed 5``: significant and at least 5 %."""
+    files = [folder / f"pyperf-{side}.json" for side in SIDES]
+    for file, variable in zip(files, ("", spin), strict=True):
+        file.unlink(missing_ok=True)
+        for one in json.loads((folder / "conversions.json").read_text(encoding="utf-8")):
+            command = [sys.executable, "-m", "pyperf", "timeit", "-q", "--append", str(file)]
+            command += ["--processes", str(given.processes), "--name", one["name"], "--copy-env"]
+            execute([*command, "-s", f"exec({one['setup']!r}, globals())", one["code"]], variable)
+    compare = [sys.executable, "-m", "pyperf", "compare_to", *map(str, files), "--min-speed", "5"]
+    told = [line for line in execute(compare, "").stdout.splitlines() if "slower" in line]
+    slower = [name for name in names if any(line.startswith(f"{name}:") for line in told)]
+    return {"slower": slower, "unsure": 0, "exit_code": int(bool(slower))}
 
 
-def calibrated(given: argparse.Namespace) -> dict[str, Any]:
-    """The share of each conversion that a turn of the spin takes and, where it is planted, what
-    dlprof calibrate says it sees of each; measured once for every start of the machine.
-    """
-    boot = BOOT.read_text(encoding="utf-8").strip()
-    measured = {TURN_SHARES: turn_shares}
-    if FORETOLD in given.kinds and "dlprof" in given.tools:
-        measured[FORETOLD] = partial(foretold, given.budget)
-    known: dict[str, Any] = {}
-    for line in lines(given.file):
-        if line.get("boot") == boot:
-            known |= line
-    for name in measured.keys() - known:
-        found = {"boot": boot, name: measured[name]()}
-        append(given.file, found)
-        known |= found
-    return known
+def median_of_five(folder: Path, names: list[str], spin: str, given: Namespace) -> Found:  # noqa: ARG001
+    """What people write themselves: five samples of a loop, the median, and 5 %."""
+    command = [sys.executable, "-c", TIMED, str(folder / "conversions.json")]
+    base, head = (json.loads(execute(command, one).stdout) for one in ("", spin))
+    medians = {name: [statistics.median(side[name]) for side in (base, head)] for name in names}
+    slower = [name for name, (before, after) in medians.items() if after > FLOOR * before]
+    return {"slower": slower, "unsure": 0, "exit_code": int(bool(slower))}
+
+
+TOOLS = {
+    "dlprof": dlprof,
+    "pytest-benchmark": pytest_benchmark,
+    "pyperf": pyperf,
+    "median of 5": median_of_five,
+}
+
+
+def execute(command: list[str], spin: str) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, VARIABLE: spin, "TF_CPP_MIN_LOG_LEVEL": "2"}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    if done.returncode == 2 or done.returncode < 0:
+        raise SystemExit(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
+    return done
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
-    """What is in the file; a last line that was cut off is left out."""
-    if not file.exists():
-        return []
-    found = []
-    for text in file.read_text(encoding="utf-8").splitlines():
-        try:
-            found.append(json.loads(text))
-        except ValueError:
-            continue
-    return found
+    return [json.loads(text) for text in file.read_text().splitlines()] if file.exists() else []
 
 
-def append(file: Path, line: dict[str, Any]) -> None:
-    with file.open("a", encoding="utf-8") as stream:
-        stream.write(json.dumps(line) + "\n")
+def summary(given: Namespace) -> outcome.Outcome:
+    gates = lines(given.file)
+    ours = [line for line in gates if line["tool"] == "dlprof"]
+    return outcome.Outcome(
+        title="Gates: dlprof against what people use",
+        columns=("tool", "false alarms", "elsewhere", "+5 % caught", "+10 % caught", "s", "most s"),
+        rows=[row(tool, gates) for tool in TOOLS if any(one["tool"] == tool for one in gates)],
+        caption=(
+            "Gates of sixteen conversions; in brackets the 95 % interval (Clopper and Pearson). "
+            "false alarms: gates of\nequal code that fail. elsewhere: gates of slower code that "
+            "call slower what is not. Times are of whole gates."
+        ),
+        targets=list(targets(ours)),
+    )
+
+
+def row(tool: str, gates: list[dict[str, Any]]) -> tuple[str, ...]:
+    ours = [line for line in gates if line["tool"] == tool]
+    seconds = [line["wall_s"] for line in ours]
+    found = (alarms(ours), elsewhere(ours), *(caught(ours, percent) for percent in PERCENTS))
+    return (tool, *map(share, found), f"{statistics.median(seconds):.0f}", f"{max(seconds):.0f}")
+
+
+def alarms(gates: list[dict[str, Any]]) -> list[bool]:
+    equal = (line for line in gates if line["kind"] == EQUAL)
+    return [bool(line["slower"]) or line["exit_code"] == 1 for line in equal]
+
+
+def elsewhere(gates: list[dict[str, Any]]) -> list[bool]:
+    return [
+        bool(set(line["slower"]) - set(line["planted"])) for line in gates if line["kind"] == SLOWER
+    ]
+
+
+def caught(gates: list[dict[str, Any]], percent: float) -> list[bool]:
+    return [
+        name in line["slower"]
+        for line in gates
+        for name, size in line["planted"].items()
+        if size == percent
+    ]
+
+
+def share(held: list[bool]) -> str:
+    if not held:
+        return "-"
+    interval = binomtest(sum(held), len(held)).proportion_ci(0.95)
+    return f"{sum(held)} of {len(held)} ({100 * interval.low:.0f}-{100 * interval.high:.0f} %)"
+
+
+def targets(ours: list[dict[str, Any]]) -> Iterator[outcome.Target]:
+    """A share is judged once there are as many gates as it was promised of."""
+    for promise, held, most in (
+        ("at most 1 false alarm in 100 gates of equal code", alarms(ours), 0.01),
+        ("at most 1 in 100 calls another one slower", elsewhere(ours), 0.01),
+        ("+5 % on a view caught in 95 of 100", [not one for one in caught(ours, 5.0)], 0.05),
+        ("+10 % in all", [not one for one in caught(ours, 10.0)], 0.0),
+    ):
+        missed = sum(held) > most * max(len(held), ENOUGH)
+        met = False if missed else True if len(held) >= ENOUGH else None
+        yield outcome.Target(promise, f"missed in {share(held)}", met)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = outcome.options(__doc__)
+    parser.add_argument("--file", type=Path, required=True, metavar="JSONL")
+    parser.add_argument("--table", action="store_true", help="measure nothing")
+    parser.add_argument("--gates", type=int, default=100, help="of each kind and tool (100)")
+    parser.add_argument("--tools", nargs="*", default=list(TOOLS), choices=list(TOOLS))
+    parser.add_argument("--hours", type=float, default=math.inf, help="start no gate after this")
+    parser.add_argument("--budget", type=float, default=300.0, help="of dlprof's gate, seconds")
+    parser.add_argument("--processes", type=int, default=2, help="of pyperf (2)")
+    arguments = parser.parse_args()
+    if not arguments.table:
+        run(arguments)
+    sys.exit(outcome.report(summary, arguments))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -59,6 +61,26 @@ def report(measure: Callable[[argparse.Namespace], Outcome], given: argparse.Nam
     if given.json is not None:
         given.json.write_text(json.dumps(asdict(outcome), indent=1) + "\n", encoding="utf-8")
     return 1 if any(target.met is False for target in outcome.targets) else 0
+
+
+def dlprof(*words: str) -> float:
+    """Run a command; its wall time in s. A finding or nothing measured is no fault here."""
+    begun = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "dlprof", *words], check=False, capture_output=True, text=True
+    )
+    if done.returncode not in (0, 1, 4):
+        raise SystemExit(f"dlprof {' '.join(words)}: {done.stderr}")
+    return time.perf_counter() - begun
+
+
+def session(*words: str) -> tuple[dict[str, Any], float]:
+    """Measure with dlprof: the session, and the wall time in s."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / "session.json"
+        seconds = dlprof(*words, "-o", str(kept))
+        found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+    return found, seconds
 
 
 def tell(words: str) -> None:

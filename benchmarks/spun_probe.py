@@ -35,6 +35,11 @@ def _spun(result, number=(1 << {bits} * ({least} + _turns.get(("{pair}", "{way}"
 MADE_BY = "\n_made_by = globals().get('_made_by', {name!r})"
 
 
+def digits(count: int) -> int:
+    """A number of so many digits, whose bits take so many turns to count."""
+    return (1 << DIGIT_BITS * count) - 1
+
+
 def spun(name: str, way: Import) -> Import:
     """The same way with the spin; the first setup that runs is the producer's."""
     text = SPIN.replace("{variable}", VARIABLE).replace("{way}", way.name)

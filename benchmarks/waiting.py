@@ -1,9 +1,9 @@
 """Is a wait for JAX's queue seen, with its full length, and is none seen where there is none?
 
-Proves that dlprof's slope is between 0.95 and 1.05 for every way into NumPy, torch,
-TensorFlow, ONNX Runtime and JAX that waits for a job of 200 ms on the CPU; and that no
-conversion is called host-sync that does not. What waits is decided without dlprof: a job of
-200 ms is queued by a loop of this program's own, and the conversion is timed behind it.
+Proves that dlprof's slope is between 0.95 and 1.05 for every path into NumPy, torch, TensorFlow,
+ONNX Runtime and JAX that waits for a job of 200 ms on the CPU; and that no conversion is called
+host-sync that does not. What waits is decided without dlprof: a job of 200 ms is queued by a loop
+of this program's own, and the conversion is timed behind it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,8 @@ from typing import Any
 
 import outcome
 
-from dlprof.probes.base import ArraySpec, Export, Import, Probe
-from dlprof.worker import loading
-from dlprof.worker.instruments import ordering
-from dlprof.worker.subject import Subject, compile_call, compose, namespace_for, prepare
-
 CONSUMERS = ("numpy", "torch", "tensorflow", "onnxruntime", "jax")
 JOB_NS = 200_000_000
-LENGTHS_NS = (JOB_NS // 4, JOB_NS // 2, JOB_NS)
 LEAST_SLOPE, MOST_SLOPE = 0.95, 1.05
 WAITS, FREE = 0.8, 0.2
 REPEATS = 3
@@ -41,29 +35,35 @@ def job(x, turns):
 
 def measure(given: Namespace) -> outcome.Outcome:
     rows, waiting, wrong = [], [], []
-    for consumer in CONSUMERS:
+    for consumer in CONSUMERS[:1] if given.short else CONSUMERS:
         outcome.tell(f"jax to {consumer}")
-        for found in _of(consumer):
-            rows.append(_row(consumer, found))
-            if found["share"] >= WAITS:
-                waiting.append(found)
-            elif found["share"] <= FREE and found["verdict"] in ("host-sync", "device-sync"):
-                wrong.append(found)
-    good = [one for one in waiting if LEAST_SLOPE <= (one["slope"] or 0) <= MOST_SLOPE]
+        words = ("run", "jax", consumer, "--device", "cpu", "--shape", "256x256", "--diagnose")
+        found, _ = outcome.session(*words, "--rounds", "1")
+        results = [one for one in found["results"] if one["status"] == "ok" and one["ordering"]]
+        for result, share in zip(results, _shares(results), strict=True):
+            verdict = result["ordering"]["verdict"]
+            slope = (result["ordering"]["evidence"].get("host") or {}).get("slope")
+            told = "" if slope is None else f"{slope:.3f}"
+            rows.append((consumer, result["case"]["code"], f"{share:.3f}", told, verdict))
+            if share >= WAITS:
+                waiting.append(slope or 0.0)
+            elif share <= FREE and verdict in ("host-sync", "device-sync"):
+                wrong.append(result["case"]["code"])
+    good = sum(LEAST_SLOPE <= slope <= MOST_SLOPE for slope in waiting)
     return outcome.Outcome(
         title="Waiting: conversions behind 200 ms of queued JAX work, on the CPU",
         columns=("into", "code", "by hand", "slope", "verdict"),
         rows=rows,
         caption=(
             "by hand: the call's time as a share of a queued job of 200 ms, median of "
-            f"{REPEATS}.\nslope: dlprof's, at 50, 100 and 200 ms, of the host's time against the"
-            " end of the very\nqueue that the call was behind: what part of it was waited for."
+            f"{REPEATS}.\nslope: dlprof's, of the host's time against the end of the very queue "
+            "that the call was\nbehind: what part of it was waited for."
         ),
         targets=[
             outcome.Target(
-                "the slope of every conversion that waits is 0.95 to 1.05",
-                f"{len(good)} of {len(waiting)}",
-                len(good) == len(waiting) > 0,
+                f"the slope of every conversion that waits is {LEAST_SLOPE} to {MOST_SLOPE}",
+                f"{good} of {len(waiting)}",
+                bool(waiting) and good == len(waiting),
             ),
             outcome.Target(
                 "no conversion that does not wait is called host-sync", f"{len(wrong)}", not wrong
@@ -73,73 +73,45 @@ def measure(given: Namespace) -> outcome.Outcome:
     )
 
 
-def _row(consumer: str, found: dict[str, Any]) -> tuple[str, ...]:
-    slope = "" if found["slope"] is None else f"{found['slope']:.3f}"
-    return consumer, found["code"], f"{found['share']:.3f}", slope, found["verdict"]
-
-
-def _of(consumer: str) -> list[dict[str, Any]]:
+def _shares(results: list[dict[str, Any]]) -> list[float]:
+    """What part of a queued job each conversion waits for, found in a process of its own."""
+    cases = [
+        {
+            "code": result["case"]["code"],
+            "setup": [*result["recipe"]["setup"], result["recipe"]["create"]["C"]],
+        }
+        for result in results
+    ]
     done = subprocess.run(
-        [sys.executable, __file__, "--one", consumer],
+        [sys.executable, __file__, "--by-hand"],
+        input=json.dumps(cases),
         check=True,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
         text=True,
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2"},
     )
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"')]
+    found: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-def one(consumer: str) -> None:
-    """Print what was found of every way into ``consumer``, from the first way out that works."""
-    probes = {probe.name: probe for probe in loading.load("builtin")}
-    jax, taker = probes["jax"], probes[consumer]
-    for import_ in taker.imports:
-        for export in jax.exports:
-            subject = _subject(jax, taker, export, import_)
-            if subject is not None:
-                print(json.dumps(_found(subject)), flush=True)
-                break
-
-
-def _subject(jax: Probe, taker: Probe, export: Export, import_: Import) -> Subject | None:
-    ways = "cpu" in export.devices and "cpu" in import_.devices
-    if export.protocol not in import_.protocols or not ways or compose(export, import_) == "x":
-        return None
-    try:
-        namespace = namespace_for(jax, taker, import_)
-        spec = ArraySpec((256, 256), "float32")
-        subject = prepare(jax, taker, export, import_, spec, namespace)
-        subject.convert()
-    except Exception:  # noqa: BLE001 - any framework, any refusal: another way out may work
-        return None
-    return subject
-
-
-def _found(subject: Subject) -> dict[str, Any]:
-    share = _by_hand(subject)
-    told = ordering.measure(subject, None, LENGTHS_NS)
-    slope = (told["evidence"].get("host") or {}).get("slope")
-    return {"code": subject.code, "share": share, "slope": slope, "verdict": told["verdict"]}
-
-
-def _by_hand(subject: Subject) -> float:
-    namespace: dict[str, Any] = {}
-    exec(JOB, namespace)
-    job, x = namespace["job"], subject.source
-    convert = compile_call(subject.code, dict(subject.namespace), "x")
-    convert(job(x, 1))
+def by_hand(case: dict[str, Any]) -> float:
+    names: dict[str, Any] = {}
+    for text in (*case["setup"], JOB):
+        exec(text, names)
+    job, source, code = names["job"], names["x"], compile(case["code"], "<code>", "eval")
+    names["x"] = job(source, 1)
+    eval(code, names)
     turns, took_ns = 1, 0
     while took_ns < JOB_NS:
         turns *= 2
-        took_ns = _timed(lambda turns=turns: job(x, turns).block_until_ready())
+        took_ns = _timed(lambda turns=turns: job(source, turns).block_until_ready())
     turns = round(turns * JOB_NS / took_ns)
     shares = []
     for _ in range(REPEATS):
-        whole_ns = _timed(lambda: job(x, turns).block_until_ready())
-        queued = job(x, turns)
-        shares.append(_timed(lambda queued=queued: convert(queued)) / whole_ns)
-        queued.block_until_ready()
+        whole_ns = _timed(lambda: job(source, turns).block_until_ready())
+        names["x"] = job(source, turns)
+        shares.append(_timed(lambda: eval(code, names)) / whole_ns)
+        names["x"].block_until_ready()
     return statistics.median(shares)
 
 
@@ -151,9 +123,9 @@ def _timed(call: Any) -> int:
 
 if __name__ == "__main__":
     parser = outcome.options(__doc__)
-    parser.add_argument("--one", choices=CONSUMERS, help="print what is found into this framework")
+    parser.add_argument("--by-hand", action="store_true", help="time cases in JSON on stdin")
     given = parser.parse_args()
-    if given.one:
-        one(given.one)
+    if given.by_hand:
+        print("\n" + json.dumps([by_hand(case) for case in json.load(sys.stdin)]))
         sys.exit(0)
     sys.exit(outcome.report(measure, given))
