@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: run test test-cuda check lint types docs benchmarks clean
+.PHONY: run test nightly test-cuda check lint types docs benchmarks clean
 
 # torch is asked for in its pinned version first: any other request may pull several GB.
 $(VENV)/.installed: pyproject.toml constraints.txt
@@ -23,7 +23,11 @@ run: $(VENV)/.installed
 # Where this is set, each of the processes that tests start would compile dlprof anew.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.developing
-	$(BIN)/python -m pytest -m "not cuda" -n 2 --dist loadscope
+	$(BIN)/python -m pytest -m "not cuda and not nightly" -n 2 --dist loadscope
+
+nightly: export PYTHONDONTWRITEBYTECODE :=
+nightly: $(VENV)/.developing
+	$(BIN)/python -m pytest -m nightly -n 2
 
 # Runs in whatever environment PYTHON has: a CUDA machine may be without a package index.
 test-cuda:

@@ -50,17 +50,16 @@ def calibrate(
         ),
     ] = None,
 ) -> None:
-    """Measure this machine against itself: what would the gate catch, and what is too noisy?
+    """Measure this machine against itself: which slowdown of each case can the gate tell?
 
     The file that it writes is for dlprof gate --noise FILE.
 
     Example: dlprof calibrate scenarios/gate.toml --budget 300
     """
-    from dlprof.cli.calibrating import measure
-    from dlprof.cli.comparing import criteria_from
-    from dlprof.cli.gating import Asked
+    from dlprof.cli import gate_task
     from dlprof.cli.sweeping import Given
+    from dlprof.compare.criteria import parse
 
     given = Given(shape, dtype, layout, device, path, None, None, timeout, seed, False, None, probe)
-    asked = Asked(first, second, None, None, None, python, budget, None, None)
-    measure(asked, given, criteria_from(fail_on), output)
+    asked = gate_task.Asked(first, second, python=python, budget=budget)
+    gate_task.calibrate(asked, given, parse(fail_on or ()), output)

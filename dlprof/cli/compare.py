@@ -19,10 +19,10 @@ def compare(
 
     Example: dlprof compare before.json after.json
     """
-    from dlprof.cli.comparing import criteria_from, show, unsure_code
-    from dlprof.cli.comparison_wanted import ComparisonWanted
+    from dlprof.cli.comparison import show, unsure_code
+    from dlprof.cli.comparison_output import ComparisonOutput
+    from dlprof.compare.criteria import parse
 
-    criteria = criteria_from(fail_on)
-    wanted = ComparisonWanted(json, markdown, junit, github)
+    output = ComparisonOutput(json, markdown, junit, github)
     unsure = unsure_code(None) if fail_on else None
-    show(base, head, criteria, unsure, wanted, across_pythons)
+    show((base, head), parse(fail_on or ()), unsure, output, across_pythons)

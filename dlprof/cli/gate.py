@@ -115,13 +115,14 @@ def gate(
 
     Example: dlprof gate before.json after.json --fail-on ready:5%,200ns
     """
-    from dlprof.cli.comparing import criteria_from, show, unsure_code
-    from dlprof.cli.comparison_wanted import ComparisonWanted
-    from dlprof.cli.gating import Asked, check_files_only, measure
+    from dlprof.cli.comparison import show, unsure_code
+    from dlprof.cli.comparison_output import ComparisonOutput
+    from dlprof.cli.gate_task import Asked, check_files_only, measure
     from dlprof.cli.sweeping import Given
+    from dlprof.compare.criteria import parse
 
-    wanted = ComparisonWanted(json, markdown, junit, github, "gate")
-    criteria, code = criteria_from(fail_on), unsure_code(unsure)
+    to = ComparisonOutput(json, markdown, junit, github, "gate")
+    criteria, code = parse(fail_on or ()), unsure_code(unsure)
     given = Given(shape, dtype, layout, device, path, None, None, timeout, seed, False, None, probe)
     asked = Asked(
         first,
@@ -136,8 +137,8 @@ def gate(
         across_pythons,
     )
     if asked.measures:
-        measure(asked, given, criteria, code, wanted)
+        measure(asked, given, criteria, code, to)
         return
     check_files_only(asked, given)
     files = names.session(first), names.session(second or "")
-    show(*files, criteria, code, wanted, across_pythons)
+    show(files, criteria, code, to, across_pythons)

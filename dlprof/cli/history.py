@@ -45,9 +45,9 @@ def add(
 
     Example: dlprof history add session.json --to history
     """
-    from dlprof.cli.keeping import keep
+    from dlprof.cli.history_task import add_sessions
 
-    keep(session, to, label)
+    add_sessions(session, to, label)
 
 
 @history.command()
@@ -83,6 +83,6 @@ def show(
 
     Example: dlprof history show history --case '*from_dlpack*'
     """
-    from dlprof.cli.trends import show_trends
+    from dlprof.cli.history_task import show_trends
 
     show_trends(address, case or [], measure, last, json, html)

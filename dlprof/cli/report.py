@@ -40,7 +40,7 @@ def report(
 
     allowed = parse(fail_on) if fail_on else None
     if history is not None:
-        from dlprof.cli.trends import trends_with
+        from dlprof.cli.history_task import trends_with
 
     wanted = Wanted(None, html, csv, parquet, markdown, junit, github)
     wanted.check(**{"the session that is read": session})

@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.compare.match import Key, key
+from dlprof.compare.matching import Key, key
 from dlprof.compare.verdicts import CRASHED, SCALES, Change
 from dlprof.errors import UsageError
 from dlprof.plan.floors import DEFAULT, MEASURES, Floor, FloorRule

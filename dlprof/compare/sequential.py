@@ -3,42 +3,44 @@
 Looking at the numbers after every few rounds and stopping when they please finds something in
 noise sooner or later. So the levels are spent: each look has a share of them, and the shares add up
 to the whole. By Boole's inequality that holds whatever the looks have in common, and whichever of
-them are never taken: one who runs out of time, or gives up, has spent less.
+them are never taken.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from dlprof.compare.decision import (
-    FAMILY_LEVEL,
-    SAME,
-    SAME_LEVEL,
-    SLOWER,
-    UNSURE,
-    Proof,
-    decide,
-)
+from dlprof.analysis.slower import FAMILY_LEVEL, MARGIN, SAME_LEVEL, UNSURE, decide
+from dlprof.compare.samples import Refusal, Sample, Tested, proofs_of, tested
 
 LOOKS = (8, 12, 16, 24, 32, 48, 64)
 """Rounds after which to look. Fewer than eight cannot say SAME with the share of the first look."""
 
 FIRST_SHARE = 0.2
-"""Of the levels, for the first look, so that eight rounds that agree can say SAME: their order has
-a chance of 1 in 256, and the share of :data:`~dlprof.compare.decision.SAME_LEVEL` is 1 in 200. The
-other looks have the rest in equal shares."""
+"""The first look's share of the levels. Eight rounds that agree have a chance of 1 in 256, and this
+share of :data:`~dlprof.analysis.slower.SAME_LEVEL` is 1 in 200. The other looks share the rest."""
 
 PASS_LEVEL = 0.1
-"""Chance of any false SLOWER in one pass of a gate that measures both sides in turns.
+"""The chance of any false SLOWER in one pass of a gate that measures both sides in turns.
 
-It fails only where a second pass agrees, which meets fresh processes: of what changes from process
-to process it has nothing in common with the first, so that both err together 1 time in 100, which
-is :data:`~dlprof.compare.decision.FAMILY_LEVEL`. What stays with a side it has in common: two
+The gate fails only if a second pass in fresh processes agrees, so both err together 1 time in 100,
+which is :data:`~dlprof.analysis.slower.FAMILY_LEVEL`. Both passes share what stays with a side: two
 environments with the same frameworks differ by up to 1.5 % (docs/results/gate-noise.md), which the
-half floor has to cover."""
+half floor covers."""
+
+LEANING = 0.05
+"""A case leans to slower if so large a HEAD is as unlikely as this from equal code."""
+
+LIKELY, SURELY = 0.5, 0.1
+"""A case is worth the second half of the time if so large a HEAD is as unlikely as this from code
+that is slower by half the floor: LIKELY for views, SURELY for copies, which run in states. Of
+627 equal views in 57 gates none seemed slower by half the floor (docs/results/gates.md)."""
+
+EARLY, LATE = 16.0, 2.0
+ENOUGH = 16
+"""A case is given up if it needs so many times the rounds that there will be: LATE from ENOUGH
+rounds on, EARLY before that, since one process in another state may be the end of the interval."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Plan:
     same_level: float = SAME_LEVEL
     faster_level: float = FAMILY_LEVEL
 
+    @property
     def shares(self) -> tuple[float, ...]:
         """The share of each look; they add up to 1."""
         others = len(self.looks) - 1
@@ -60,72 +63,102 @@ IN_TURNS = Plan(level=PASS_LEVEL)
 
 
 def earliest(plan: Plan, cases: int) -> int | None:
-    """Rounds in turns from which on a case could be called SLOWER, of so many; None for never.
+    """Rounds in turns from which on one of so many cases can be called SLOWER; None for never.
 
-    That all of n rounds agree has a chance of 1 in 2 to the n, and the first of a family is tested
-    at its level over the number of cases (Holm): 8 rounds for up to 5 cases, 12 for up to 54. Where
-    the time is used up between two looks, the later is taken then: 9 rounds for up to 6, 11 for up
-    to 27.
+    All of n rounds agree by chance 1 time in 2 to the n, and the first of a family is tested at its
+    level over the number of cases (Holm). If time runs out between two looks, the later is taken.
     """
-    shares = dict(zip(plan.looks, plan.shares(), strict=True))
     for rounds in range(plan.looks[0], plan.looks[-1] + 1):
-        share = shares[next(look for look in plan.looks if look >= rounds)]
+        share = next(s for look, s in zip(plan.looks, plan.shares, strict=True) if look >= rounds)
         if cases * 0.5**rounds <= share * plan.level:
             return rounds
     return None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Course:
     """What is decided so far: a word per case, which never changes once it is not UNSURE."""
 
     plan: Plan
-    words: NDArray[np.str_]
+    words: tuple[str, ...]
     looks_done: int = 0
-    spent: float = field(default=0.0)
 
     @property
-    def open(self) -> NDArray[np.bool_]:
-        """Cases that are worth measuring on."""
-        found: NDArray[np.bool_] = self.words == UNSURE
-        return found
+    def open(self) -> frozenset[int]:
+        """The numbers of the cases that are not decided."""
+        return frozenset(place for place, word in enumerate(self.words) if word == UNSURE)
 
     @property
     def next_look(self) -> int | None:
-        """Rounds after which to look again; None where all is decided or no look is left."""
-        if self.looks_done == len(self.plan.looks) or not self.open.any():
+        """Rounds after which to look again; None if all is decided or no look is left."""
+        if self.looks_done == len(self.plan.looks) or not self.open:
             return None
         return self.plan.looks[self.looks_done]
 
-    def slower(self) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = self.words == SLOWER
-        return found
 
-    def same(self) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = self.words == SAME
-        return found
+def begin(plan: Plan, cases: int) -> Course:
+    return Course(plan, (UNSURE,) * cases)
 
 
-def begin(plan: Plan, cases: tuple[int, ...] | int) -> Course:
-    """Nothing decided; ``cases`` is the shape of the suite."""
-    return Course(plan, np.full(cases, UNSURE))
+def look(course: Course, samples: Sequence[Sample]) -> Course:
+    """What is decided after one more look at the whole suite, with all rounds so far.
 
-
-def look(course: Course, proof: Proof) -> Course:
-    """What is decided after one more look; ``proof`` is of all rounds so far, of all cases.
-
-    Cases that are decided count in the correction still: the family is the suite.
-    Raises ValueError where no look is left.
+    Cases that are decided still count in the correction: the family is the suite. Raises ValueError
+    if no look is left.
     """
-    if course.looks_done == len(course.plan.looks):
-        raise ValueError("all looks of the plan are spent")
     plan = course.plan
-    share = plan.shares()[course.looks_done]
-    levels = plan.level, plan.same_level, plan.faster_level
-    words = decide(proof, *(share * level for level in levels))
-    return Course(
-        plan,
-        np.where(course.open, words, course.words),
-        course.looks_done + 1,
-        course.spent + share,
+    if course.looks_done == len(plan.looks):
+        raise ValueError("all looks of the plan are spent")
+    level = plan.level / max(len(samples), 1)
+    proofs, _ = proofs_of(samples, [tested(sample, level) for sample in samples])
+    share = plan.shares[course.looks_done]
+    levels = (share * level for level in (plan.level, plan.same_level, plan.faster_level))
+    words = zip(course.words, decide(proofs, *levels), strict=True)
+    return replace(
+        course,
+        words=tuple(new if old == UNSURE else old for old, new in words),
+        looks_done=course.looks_done + 1,
     )
+
+
+def hopeless(course: Course, samples: Sequence[Sample], late: bool = False) -> frozenset[int]:
+    """The open cases that more rounds are not spent on.
+
+    A case is worth more rounds if it leans to slower, or if the rounds to come would decide it. If
+    it is ``late``, from half of the budget on, only a case that seems slower by enough is. To give
+    a case up makes no error likelier, since it stays UNSURE; so it may depend on what was found.
+    """
+    level = course.plan.level / max(len(samples), 1)
+    most = course.plan.looks[-1]
+    found = set()
+    for place in course.open:
+        sample = samples[place]
+        test = tested(sample, level)
+        if late:
+            worth = _is_slower_by_enough(sample, test)
+        else:
+            leaning = isinstance(test, Tested) and test.test.p_above(0.0) <= LEANING
+            worth = leaning or rounds_needed(sample, test) <= most
+        if not worth:
+            found.add(place)
+    return frozenset(found)
+
+
+def _is_slower_by_enough(sample: Sample, test: Tested | Refusal) -> bool:
+    if isinstance(test, Refusal):
+        return False
+    chance = test.test.p_above(max(MARGIN * sample.step, test.least))
+    return chance <= (SURELY if sample.stateful else LIKELY)
+
+
+def rounds_needed(sample: Sample, test: Tested | Refusal) -> float:
+    """About how many rounds would say SAME: the interval narrows with their square root."""
+    rounds = len(sample.head)
+    if rounds < LOOKS[0]:
+        return 0.0
+    if isinstance(test, Refusal) or not test.whole:
+        # What one mode says is not all there is to say; few rounds may have few in one mode.
+        return 0.0 if rounds < ENOUGH else float("inf")
+    low, high = test.test.interval(SAME_LEVEL)
+    slack = EARLY if rounds < ENOUGH else LATE
+    return len(test.head) * ((high - low) / (2 * sample.step)) ** 2 / slack

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from dlprof.analysis.case_view import mapping, number
@@ -14,14 +14,14 @@ MACHINE = ("machine", "cpu", "cores", "platform", "cuda_devices")
 GPU = ("name", "sm_clock_max_mhz", "memory_clock_max_mhz")
 MEASURING = ("sample_ns", "together", "in_turns")
 """Settings that change the times themselves: what a sample is the mean of, what else a process
-serves, which leaves memory and threads behind, and whether it shares its processor's caches."""
+serves, and whether it shares its processor's caches."""
 
 ACROSS = "--any-python"
 
 REFUSED = {
     "machine": "measured on different machines",
     "measuring": "measured in different ways",
-    "python": f"measured with different Pythons, which {ACROSS} would say is what you compare",
+    "python": f"measured with different Pythons; {ACROSS} compares them all the same",
 }
 """Kinds of differences that times cannot be compared across, in words."""
 
@@ -30,9 +30,9 @@ REFUSED = {
 class Difference:
     """``what`` is ``base`` in BASE and ``head`` in HEAD.
 
-    ``kind`` is ``machine`` or ``measuring`` (times cannot be compared), ``python`` (they can where
-    that is what one compares), ``version`` (what is compared, as a rule), or ``setting`` (worth
-    knowing).
+    Times cannot be compared across the kinds ``machine``, ``measuring`` and ``python``, the last
+    unless that is what one compares. ``version`` is what is compared, as a rule, and ``setting`` is
+    worth knowing.
     """
 
     what: str
@@ -44,45 +44,22 @@ class Difference:
         return f"{self.what} {self.base} → {self.head}"
 
 
+Environment = Mapping[str, Any]
+
+
 def differences(base: Header, head: Header) -> tuple[Difference, ...]:
-    """All differences; a session that does not say what it ran on differs in nothing.
-
-    Of several environments each is compared with that of its name.
-    """
-    return (
-        *_machine(base.environment, head.environment),
-        *(found for name, *sides in _places(base, head) for found in _in_place(name, *sides)),
-        *_settings(base, head),
-    )
-
-
-Environment = dict[str, Any]
-
-
-def _places(base: Header, head: Header) -> Iterator[tuple[str, Environment, Environment]]:
-    """The environments that both have, by name; the only one of a session has none."""
-    others = {str(one.get("name")): one for one in head.environments}
-    if not base.environments or not others:
-        yield "", base.environment, head.environment
-        return
-    for one in base.environments:
-        name = str(one.get("name"))
-        if name in others:
-            yield name, one, others[name]
-
-
-def _in_place(name: str, base: Environment, head: Environment) -> Iterator[Difference]:
-    for found in (*_versions(base, head), *_variables(base, head)):
-        yield replace(found, what=f"{name}: {found.what}") if name else found
+    """All differences; a session that does not say what it ran on differs in nothing."""
+    found = in_place(base.environment, head.environment)
+    return (*found, *_settings(base, head))
 
 
 def in_place(base: Environment, head: Environment) -> tuple[Difference, ...]:
-    """What differs between two environments: their machines, versions and variables."""
-    return (*_machine(base, head), *_in_place("", base, head))
+    """What differs between two environments: machines, versions and variables."""
+    return (*_machine(base, head), *_versions(base, head), *_variables(base, head))
 
 
 def refusal(differ: Sequence[Difference], across_pythons: bool = False) -> str | None:
-    """Why times of two sessions cannot be compared, by what differs; None where they can.
+    """Why times of two sessions cannot be compared, by what differs; None if they can.
 
     ``across_pythons`` says that the user compares two versions of Python.
     """
@@ -95,12 +72,12 @@ def refusal(differ: Sequence[Difference], across_pythons: bool = False) -> str |
     return "; ".join(found) or None
 
 
-def untrusted(header: Header) -> str | None:
+def disturbance(header: Header) -> str | None:
     """What other programs did to a session, if they left its processes less than one core.
 
-    What a thread alone does in a microsecond then takes as long as ever, now and then: views agreed
-    within 2 % between a quiet machine and one with 1.6 of 2 cores taken. A copy by two threads took
-    55 us there and 16 ms here.
+    What one thread does in a microsecond then takes as long as ever: views agreed within 2 %
+    between a quiet machine and one with 1.6 of 2 cores taken. A copy by two threads took 55 us
+    there and 16 ms here.
     """
     foreign, cores = header.foreign_cores, number(header.environment.get("cores"))
     if foreign is None or cores is None or foreign <= max(NOTABLE_CORES, cores - 1):
@@ -108,45 +85,43 @@ def untrusted(header: Header) -> str | None:
     return f"other programs kept {foreign:.1f} of {cores:.0f} cores busy"
 
 
-def _machine(base: dict[str, Any], head: dict[str, Any]) -> Iterator[Difference]:
+def gpus(environment: Environment) -> list[Mapping[str, Any]]:
+    found = environment.get("gpus")
+    return [mapping(gpu) for gpu in found] if isinstance(found, list) else []
+
+
+def _machine(base: Environment, head: Environment) -> Iterator[Difference]:
     for name in MACHINE:
         yield from _differ(name, base.get(name), head.get(name), "machine")
-    told = (side.get("gpus") for side in (base, head))
-    unnamed = [reason for reason in told if isinstance(reason, str)]
-    if unnamed:  # why nobody could name them; their number is told above
+    unnamed = [why for side in (base, head) if isinstance(why := side.get("gpus"), str)]
+    if unnamed:  # NVML could not name them; their number is compared above
         if base.get("cuda_devices") or head.get("cuda_devices"):
             yield Difference("names and clocks of the GPUs", "compared", unnamed[0], "setting")
         return
-    ours, theirs = _gpus(base), _gpus(head)
+    ours, theirs = gpus(base), gpus(head)
     for index in range(max(len(ours), len(theirs))):
         for name in GPU:
-            old = mapping(ours[index]).get(name) if index < len(ours) else "none"
-            new = mapping(theirs[index]).get(name) if index < len(theirs) else "none"
+            old, new = (
+                side[index].get(name) if index < len(side) else "none" for side in (ours, theirs)
+            )
             yield from _differ(f"GPU {index} {name}", old, new, "machine")
 
 
-def _gpus(environment: dict[str, Any]) -> list[Any]:
-    found = environment.get("gpus")
-    return found if isinstance(found, list) else []
-
-
-def _versions(base: dict[str, Any], head: dict[str, Any]) -> Iterator[Difference]:
+def _versions(base: Environment, head: Environment) -> Iterator[Difference]:
     # Minor versions of dlprof may time otherwise, and those of Python run the timed loop otherwise.
     for name, kind in (("dlprof", "measuring"), ("python", "python")):
         old, new = base.get(name), head.get(name)
-        same = _minor(old) == _minor(new)
+        same = str(old).split(".")[:2] == str(new).split(".")[:2]
         yield from _differ(name, old, new, "version" if same else kind)
     name = "implementation"
     yield from _differ(name, base.get(name), head.get(name), "python")
-    old, new = mapping(base.get("packages")), mapping(head.get("packages"))
-    for name in dict.fromkeys((*old, *new)):
-        before, after = old.get(name, "missing"), new.get(name, "missing")
-        yield from _differ(str(name), before, after, "version")
-    for index, (gpu, other) in enumerate(zip(_gpus(base), _gpus(head), strict=False)):
-        name = "driver_version"
-        yield from _differ(
-            f"GPU {index} driver", mapping(gpu).get(name), mapping(other).get(name), "version"
-        )
+    before, after = mapping(base.get("packages")), mapping(head.get("packages"))
+    for name in dict.fromkeys((*before, *after)):
+        versions = before.get(name, "missing"), after.get(name, "missing")
+        yield from _differ(str(name), *versions, "version")
+    name = "driver_version"
+    for index, (gpu, other) in enumerate(zip(gpus(base), gpus(head), strict=False)):
+        yield from _differ(f"GPU {index} driver", gpu.get(name), other.get(name), "version")
 
 
 def _settings(base: Header, head: Header) -> Iterator[Difference]:
@@ -157,9 +132,7 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
     for name in MEASURING:
         # Older sessions were not measured in turns, sample by sample, and do not say so.
         unsaid = False if name == "in_turns" else None
-        before_, after_ = (_word(side.get(name, unsaid)) for side in (old, new))
-        yield from _differ(name, before_, after_, "measuring")
-    # Older sessions had no setup.
+        yield from _differ(name, old.get(name, unsaid), new.get(name, unsaid), "measuring")
     yield from _differ("setup", old.get("setup") or "none", new.get("setup") or "none", "setting")
 
 
@@ -170,15 +143,10 @@ def _variables(base: Environment, head: Environment) -> Iterator[Difference]:
         yield from _differ(str(name), *values, "setting")
 
 
-def _minor(version: Any) -> list[str]:
-    """Major and minor of a version: ``3.11`` of ``3.11.7``."""
-    return str(version).split(".")[:2]
-
-
-def _word(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value
-
-
 def _differ(what: str, old: Any, new: Any, kind: str) -> Iterator[Difference]:
     if old is not None and new is not None and old != new:
-        yield Difference(what, str(old), str(new), kind)
+        yield Difference(what, _text(old), _text(new), kind)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

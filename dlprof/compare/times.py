@@ -1,4 +1,4 @@
-"""Judge the times of a suite: from the processes of both sides to one word for each case."""
+"""From the processes of both sides to one word for each time, with its ratio and the reason."""
 
 from __future__ import annotations
 
@@ -7,43 +7,62 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-import numpy as np
-
-from dlprof.compare.beyond import doubted
-from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL, UNSURE, Proof, decide, prove
-from dlprof.compare.drift import common_shift
-from dlprof.compare.match import Key
-from dlprof.compare.process import median_ns
-from dlprof.compare.ranks import Floats
-from dlprof.compare.record import Time
-from dlprof.compare.sequential import LOOKS
-from dlprof.compare.speed import Speed
-from dlprof.compare.statistic import APART, Refusal, Sample, Tested, least_rounds, tested
+from dlprof.analysis.slower import FAMILY_LEVEL, MARGIN, SAME, SAME_LEVEL, UNSURE, decide
+from dlprof.compare.matching import Key
+from dlprof.compare.processes import median_ns
+from dlprof.compare.samples import APART, Refusal, Sample, Tested, least_rounds, proofs_of, tested
 from dlprof.plan.floors import DEFAULT, Floor
 
-MOST_ROUNDS = 100
-"""More rounds are not advised: what they would tell is not worth the time."""
+ACROSS_SESSIONS = 0.1
+"""The least relative floor of two finished sessions: less than this is not told apart from what a
+machine does between two days."""
 
 NOTABLE_SHARE = 0.2
 """A common shift of less than this share of the floor is not worth a word."""
 
-LEAST_STEP = 1e-12
-"""A floor may be so small that nothing can be divided by it."""
+MOST_ROUNDS = 100
+"""More rounds are not advised: what they would tell is not worth the time."""
 
 MOST_LOG = 700.0
 """Larger logarithms are of no number that a float can hold."""
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How to judge.
+class Time:
+    """What one measure says of one case.
 
-    ``floors`` one per measure; ``own_floors`` for single cases in their place (by
-    :func:`~dlprof.compare.match.key`); ``in_turns`` as in
-    :class:`~dlprof.compare.statistic.Sample`. ``decided`` are the words, by case and measure, of
-    one who has looked more than once (:mod:`dlprof.compare.turns`).
-    ``speed`` is what the machine took longer for HEAD, as a ratio; see ``normalise``.
-    ``across_pythons`` says that two versions of Python are what is compared.
+    ``ratio`` is HEAD's time over BASE's and ``interval`` its 95 % interval. ``corrected`` is the
+    interval at one case's share of the suite's level: its lower end decides on SLOWER. Each is None
+    if it is not known. ``rounds`` is about how many would tell; None if that is not known, or if it
+    is too ``noisy`` for any number worth taking. ``shifted`` says that a shift of all cases leaves
+    it open, ``beyond`` that it is slower than asked for and within a raised floor.
+    """
+
+    measure: str
+    word: str
+    floor: Floor
+    base_ns: float | None = None
+    head_ns: float | None = None
+    ratio: float | None = None
+    interval: tuple[float, float] | None = None
+    corrected: tuple[float, float] | None = None
+    processes: tuple[int, int] = (0, 0)
+    reason: str = ""
+    note: str = ""
+    rounds: int | None = None
+    shifted: bool = False
+    noisy: bool = False
+    beyond: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to compare.
+
+    ``floors`` has one floor per measure, and ``own_floors`` those of single cases instead (by
+    :func:`~dlprof.compare.matching.key`). ``decided`` are the words of a gate that looked more than
+    once, by case and measure. ``level`` is that of the suite. ``across_pythons`` says that two
+    versions of Python are what is compared.
     """
 
     floors: tuple[Floor, ...] = DEFAULT
@@ -52,184 +71,147 @@ class Settings:
     )
     in_turns: bool = False
     decided: Mapping[tuple[Key, str], str] = field(default_factory=lambda: MappingProxyType({}))
-    speed: Speed | None = None
     across_pythons: bool = False
     level: float = FAMILY_LEVEL
-    same_level: float = SAME_LEVEL
+
+    def widened(self) -> Settings:
+        """The same with the wider floors of two finished sessions."""
+        if self.in_turns:
+            return self
+        own = {name: _at_least(floors) for name, floors in self.own_floors.items()}
+        return replace(self, floors=_at_least(self.floors), own_floors=own)
+
+    def floors_of(self, name: Key) -> tuple[Floor, ...]:
+        return self.own_floors.get(name, self.floors)
 
 
-DEFAULT_SETTINGS = Settings()
+def _at_least(floors: Sequence[Floor]) -> tuple[Floor, ...]:
+    return tuple(floor.at_least(ACROSS_SESSIONS) for floor in floors)
 
 
-@dataclass(frozen=True)
-class Work:
-    """A time to be judged: whose (the caller's number), by which floor, from which processes."""
+def judge(
+    samples: Sequence[Sample],
+    level: float = FAMILY_LEVEL,
+    decided: Sequence[str | None] = (),
+) -> tuple[list[Time], float]:
+    """One time for each sample of a suite, and the shift that all share.
 
-    place: int
-    floor: Floor
-    sample: Sample
-    key: Key = ()
-
-    @property
-    def step(self) -> float:
-        """The floor in logarithms."""
-        return self.floor.step(median_ns(self.sample.base) or 0.0)
-
-
-def judge(works: Sequence[Work], settings: Settings = DEFAULT_SETTINGS) -> tuple[float, list[Time]]:
-    """The shift that all share, in logarithms, and one time for each work, in their order.
-
-    The works are one family: the chance of a false SLOWER is that of all together.
+    ``decided`` are words that stand already. The chance of a false SLOWER is that of all samples
+    together.
     """
-    level = settings.level / max(len(works), 1)
-    tests = [tested(work.sample, level) for work in works]
-    common = 0.0 if settings.in_turns else shared(tests)
-    proof = proofs(works, tests, common)
-    words = [
-        settings.decided.get((work.key, work.floor.measure), str(word))
-        for work, word in zip(
-            works, decide(proof, settings.level, settings.same_level), strict=True
-        )
+    own_level = level / max(len(samples), 1)
+    tests = [tested(sample, own_level) for sample in samples]
+    proofs, common = proofs_of(samples, tests)
+    words = decide(proofs, level)
+    stands = decided or [None] * len(words)
+    times = [
+        _time(sample, test, stand or word, own_level, common)
+        for sample, test, word, stand in zip(samples, tests, words, stands, strict=True)
     ]
-    bench = Bench(level, common)
-    return common, [
-        bench.time(work, test, word) for work, test, word in zip(works, tests, words, strict=True)
-    ]
+    return times, common
 
 
-def shared(tests: Sequence[Tested | Refusal]) -> float:
-    """The shift that all have in common, in logarithms; see :mod:`dlprof.compare.drift`."""
-    shifts = [float(test.test.location) for test in tests if isinstance(test, Tested)]
-    return float(common_shift(np.array(shifts)))
-
-
-def proofs(works: Sequence[Work], tests: Sequence[Tested | Refusal], common: float) -> Proof:
-    """What the tests prove; a case that none can judge proves nothing, and counts in the family."""
-    found = [_proof(work, test, common) for work, test in zip(works, tests, strict=True)]
-    columns = np.array(found, dtype=np.float64).reshape(-1, 3).T
-    return Proof(slower=columns[0], faster=columns[1], same=columns[2])
-
-
-def _proof(work: Work, test: Tested | Refusal, common: float) -> tuple[float, float, float]:
+def _time(sample: Sample, test: Tested | Refusal, word: str, level: float, common: float) -> Time:
+    found = Time(
+        sample.floor.measure,
+        word,
+        sample.floor,
+        base_ns=median_ns(sample.base),
+        head_ns=median_ns(sample.head),
+        processes=(len(sample.base), len(sample.head)),
+    )
     if isinstance(test, Refusal):
-        return 1.0, 1.0, 1.0
-    proof = prove(test.test, work.step, common, test.least, work.sample.open_)
-    # What one mode says of a case is not all there is to say of it.
-    same = float(proof.same) if test.whole else 1.0
-    return float(proof.slower), float(proof.faster), same
+        return replace(found, reason=test.reason, rounds=test.rounds)
+    found = replace(
+        found,
+        ratio=_ratio(test.test.location),
+        interval=_ratios(test.test.interval(SAME_LEVEL)),
+        corrected=_ratios(test.test.interval(level)),
+        note=test.note,
+    )
+    if word == SAME:
+        return _within_a_raised_floor(found)
+    return _explained(found, sample, test, (level, common)) if word == UNSURE else found
 
 
-@dataclass(frozen=True)
-class Bench:
-    """What the times of a suite have in common: one case's level, and the shift that all share."""
-
-    level: float
-    common: float
-
-    def time(self, work: Work, test: Tested | Refusal, word: str) -> Time:
-        sample = work.sample
-        bare = Time(
-            work.floor.measure,
-            word,
-            work.floor,
-            base_ns=median_ns(sample.base),
-            head_ns=median_ns(sample.head),
-            processes=(len(sample.base), len(sample.head)),
-        )
-        if isinstance(test, Refusal):
-            return replace(bare, reason=test.reason, rounds=test.rounds)
-        found = replace(
-            bare,
-            ratio=_ratio(float(test.test.location)),
-            interval=_ratios(test.test.interval(SAME_LEVEL)),
-            corrected=_ratios(test.test.interval(self.level)),
-            note=test.note,
-        )
-        return doubted(found) if word != UNSURE else self._doubt(found, work, test)
-
-    def _doubt(self, found: Time, work: Work, test: Tested) -> Time:
-        """Why it is unsure, and what would help."""
-        if test.note:
-            return replace(found, reason="it may be otherwise in other modes")
-        low, high = _ends(test)
-        direction = "slower" if low > 0 else "faster" if high < 0 else ""
-        if self._is_open(work, test):
-            told = "but the reference costs leave open how fast the machine was"
-            return replace(found, reason=f"{direction or 'the same'}, {told}", open_=True)
-        if self._shifted(low, high, work.step):
-            reason = f"{direction or 'the same'}, but all cases have shifted: machine or code"
-            return replace(found, reason=reason, shifted=True)
-        if direction and test.least == APART and abs(float(test.test.location)) <= APART:
-            return replace(found, reason=f"{direction}, but two sessions differ by as much")
-        count = _count(test)
-        reason = f"{direction}, but not surely by enough" if direction else "left open"
-        count += _astray(test, direction)
-        rounds = self._rounds(work, test)
-        return replace(found, reason=f"{reason}: {count}", rounds=rounds, noisy=rounds is None)
-
-    def _is_open(self, work: Work, test: Tested) -> bool:
-        """Whether it had another word if the speed of the machine were known; what all cases share
-        may be that speed, too.
-        """
-        down, up = work.sample.open_
-        if down == up == 0.0:
-            return False
-        common = 0.0 if down <= self.common <= up else self.common
-        proof = prove(test.test, work.step, common, test.least)
-        told = min(float(proof.slower), float(proof.faster)) <= self.level
-        return told or (test.whole and float(proof.same) <= SAME_LEVEL)
-
-    def _shifted(self, low: float, high: float, step: float) -> bool:
-        """Whether what all cases share, if it is not next to nothing, is what leaves it open."""
-        if abs(self.common) < NOTABLE_SHARE * step:
-            return False
-        inside = -step < low and high < step
-        return inside or (low > 0 and self.common > 0) or (high < 0 and self.common < 0)
-
-    def _rounds(self, work: Work, test: Tested) -> int | None:
-        """About how many rounds would narrow the interval to half the floor on either side.
-
-        In turns to the floor, which would tell SAME: so far a gate goes.
-        """
-        low, high = _ends(test)
-        now = min(len(test.base), len(test.head))
-        if work.sample.in_turns and now < LOOKS[0]:
-            return LOOKS[0]  # so few say nothing of the noise either
-        wide = (high - low) / (max(work.step, LEAST_STEP) * (2 if work.sample.in_turns else 1))
-        if not wide < MOST_ROUNDS:
-            return None
-        in_turns = work.sample.in_turns
-        least, most = (LOOKS[0], LOOKS[-1]) if in_turns else (least_rounds(self.level), MOST_ROUNDS)
-        needed = max(math.ceil(now * wide**2), least, now + 1)
-        return needed if needed <= most else None
+def _within_a_raised_floor(time: Time) -> Time:
+    """UNSURE if only a raised floor makes SAME of what surely is slower than asked for."""
+    if time.floor.raised_from is None or not is_beyond(time, time.floor.asked):
+        return time
+    reason = (
+        f"slower than the {100 * time.floor.raised_from:g} % asked for, but within what can be "
+        f"told here, {100 * time.floor.relative:g} %"
+    )
+    return replace(time, word=UNSURE, reason=reason, beyond=True)
 
 
-def _ends(test: Tested) -> tuple[float, float]:
+def is_beyond(time: Time, floor: Floor) -> bool:
+    """Whether a time's 95 % interval says SLOWER by ``floor``: above half of it, and not within."""
+    if time.interval is None or not time.base_ns:
+        return False
+    low, high = time.interval
+    step = floor.step(time.base_ns)
+    return low > math.exp(MARGIN * step) and high >= math.exp(step)
+
+
+def _explained(
+    found: Time, sample: Sample, test: Tested, level_and_common: tuple[float, float]
+) -> Time:
+    """Why it is unsure, and what would help."""
+    level, common = level_and_common
+    if test.note:
+        return replace(found, reason="it may be otherwise in other modes")
     low, high = test.test.interval(SAME_LEVEL)
-    return float(low), float(high)
-
-
-def _count(test: Tested) -> str:
+    direction = "slower" if low > 0 else "faster" if high < 0 else ""
+    if _is_shifted(low, high, sample.step, common):
+        reason = f"{direction or 'the same'}, but all cases have shifted: machine or code"
+        return replace(found, reason=reason, shifted=True)
+    if direction and test.least == APART and abs(test.test.location) <= APART:
+        return replace(found, reason=f"{direction}, but two sessions differ by as much")
     base, head = len(test.base), len(test.head)
-    if base != head:
-        return f"{base} and {head} processes"
-    return f"{base} process{'' if base == 1 else 'es'} a side"
+    count = f"{base} and {head} processes" if base != head else f"{base} processes a side"
+    reason = f"{direction}, but not surely by enough" if direction else "left open"
+    rounds = _rounds_advised(sample, test, level)
+    told = f"{reason}: {count}{_astray(test, direction)}"
+    return replace(found, reason=told, rounds=rounds, noisy=rounds is None)
+
+
+def _is_shifted(low: float, high: float, step: float, common: float) -> bool:
+    """Whether what all cases share, if it is not next to nothing, is what leaves it open."""
+    if abs(common) < NOTABLE_SHARE * step:
+        return False
+    inside = -step < low and high < step
+    return inside or (low > 0 and common > 0) or (high < 0 and common < 0)
+
+
+def _rounds_advised(sample: Sample, test: Tested, level: float) -> int | None:
+    """About how many rounds would narrow the interval to half the floor on either side.
+
+    In turns to the floor, which would tell SAME: so far a gate goes.
+    """
+    low, high = test.test.interval(SAME_LEVEL)
+    now, least = min(len(test.base), len(test.head)), least_rounds(level)
+    if math.isinf(high):  # so few say nothing of the noise
+        return least
+    room = 2 * sample.step if sample.in_turns else sample.step
+    wide = min((high - low) / room, MOST_ROUNDS)
+    needed = max(math.ceil(now * wide**2), now + 1, least)
+    return needed if needed <= MOST_ROUNDS else None
 
 
 def _astray(test: Tested, direction: str) -> str:
     """How many processes of the faster side took as long as the other: they make it wide."""
     if not direction:
         return ""
-    name, fast, slow = (
-        ("BASE", test.base, test.head) if direction == "slower" else ("HEAD", test.head, test.base)
-    )
-    middle = median_ns(slow)
-    count = sum(middle is not None and process.time_ns >= middle for process in fast)
+    sides = {"BASE": test.base, "HEAD": test.head}
+    name, other = ("BASE", "HEAD") if direction == "slower" else ("HEAD", "BASE")
+    middle = median_ns(sides[other]) or math.inf
+    count = sum(process.time_ns >= middle for process in sides[name])
     return f", of which {count} of {name} took as long as the other side" if count else ""
 
 
-def _ratios(interval: tuple[Floats, Floats]) -> tuple[float, float] | None:
-    low, high = (_ratio(float(end)) for end in interval)
+def _ratios(interval: tuple[float, float]) -> tuple[float, float] | None:
+    low, high = map(_ratio, interval)
     return None if low is None or high is None else (low, high)
 
 

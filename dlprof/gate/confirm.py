@@ -1,16 +1,37 @@
-"""A regression is one that two passes in fresh processes agree on."""
+"""A regression is what two passes in fresh processes agree on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
+from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
+from dlprof.compare.comparison import GONE, INVALID, Compared, Comparison
 from dlprof.compare.criteria import Criteria
-from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
-from dlprof.compare.match import Key, key
+from dlprof.compare.matching import Key, key
 from dlprof.compare.outcome import outcome
-from dlprof.compare.record import GONE, INVALID, Compared, Comparison, Time
+from dlprof.compare.times import Time
 from dlprof.compare.verdicts import CRASHED, LOST, Change
+from dlprof.scenario.expectation import MET, MISSED, TIMED, UNKNOWN, parse
+from dlprof.session.model import ExpectationRecord
+
+
+@dataclass(frozen=True)
+class SecondPass:
+    """What measured again what the first pass flagged; ``comparison`` is None if nothing did.
+
+    If it was ``stopped``, what it did not see says nothing.
+    """
+
+    comparison: Comparison | None = None
+    rounds: int = 0
+    stopped: bool = False
+
+    @property
+    def why_not(self) -> str:
+        if self.stopped:
+            return "it was stopped before it was measured again"
+        return "there was no time to measure it again"
 
 
 def flagged(comparison: Comparison, criteria: Criteria) -> frozenset[Key]:
@@ -20,73 +41,75 @@ def flagged(comparison: Comparison, criteria: Criteria) -> frozenset[Key]:
     return frozenset(key(case.case) for case in cases if case.statuses[1] is not None)
 
 
-def confirmed(
-    first: Comparison,
-    second: Comparison | None,
-    cases: frozenset[Key],
-    criteria: Criteria,
-    stopped: bool = False,
-) -> Comparison:
-    """The first pass with what the second makes of ``cases``; None where there was none.
-
-    Where the second was ``stopped``, what it did not see says nothing.
+def missed(comparison: Comparison) -> frozenset[Key]:
+    """The cases that an expectation is about that times did not meet: HEAD's, in both directions,
+    since some rules compare them.
     """
-    again = {key(case.case): case for case in (second.cases if second else ())}
-    return replace(
-        first,
-        cases=tuple(
-            _judged(case, again.get(key(case.case)), criteria, stopped)
-            if key(case.case) in cases
-            else case
-            for case in first.cases
-        ),
+    expected = comparison.head.expectations
+    patterns = [parse(one.text).pair for one in expected if _is_missed_by_time(one)]
+    found = set()
+    for case in comparison.cases:
+        pair = (case.case.producer, case.case.consumer)
+        meant = any(one.matches(pair) or one.matches(pair[::-1]) for one in patterns)
+        if meant and case.statuses[1] is not None:
+            found.add(key(case.case))
+    return frozenset(found)
+
+
+def confirmed(
+    first: Comparison, second: SecondPass, cases: frozenset[Key], criteria: Criteria
+) -> Comparison:
+    """The first pass with what the second makes of the flagged ``cases`` and of expectations."""
+    again = {
+        key(case.case): case for case in (second.comparison.cases if second.comparison else ())
+    }
+    judged = tuple(
+        _case(case, again.get(key(case.case)), criteria, second)
+        if key(case.case) in cases
+        else case
+        for case in first.cases
     )
+    expected = first.head.expectations
+    if missed(first):
+        told = second.comparison.head.expectations if second.comparison else ()
+        others = {one.text: one for one in told}
+        expected = [_expectation(one, others.get(one.text), second) for one in expected]
+    head = first.head.model_copy(update={"expectations": expected})
+    return replace(first, cases=judged, head=head)
 
 
-def _judged(case: Compared, again: Compared | None, criteria: Criteria, stopped: bool) -> Compared:
+def _case(
+    case: Compared, again: Compared | None, criteria: Criteria, second: SecondPass
+) -> Compared:
+    others = again.changes if again else ()
+    known = {change.what for change in case.changes}
+    changes = [_change(change, again, criteria, second.stopped) for change in case.changes]
+    crashes: list[Change] = []
+    if not second.stopped:
+        pairs = zip(case.changes, changes, strict=True)
+        crashes = [old for old, new in pairs if _is_crash(old) and new != old]
+    for change in others:
+        if change.what in known or not criteria.fails(change):
+            continue
+        if _is_crash(change):
+            crashes.append(change)
+        else:  # only the second pass saw it: nobody can be sure of it either
+            after = f"{change.after} (in the second pass only)"
+            changes.append(replace(change, after=after, direction=LOST, severity="info"))
     times = {time.measure: time for time in (again.times if again else ())}
-    changes = tuple(_change(change, again, criteria, stopped) for change in case.changes)
-    pairs = () if stopped else zip(case.changes, changes, strict=True)
-    crash = [old for old, new in pairs if _unconfirmed(old, new)]
-    crash += _only_again(case, again, criteria)
-    why_not = (
-        "it was stopped before it was measured again"
-        if stopped
-        else "there was no time to measure it again"
-    )
-    judged = tuple(_time(time, times, why_not) for time in case.times)
-    if crash:
-        # It failed once, so that it is no pass whatever --unsure says.
-        what = "" if crash[0].what == "status" else f"{crash[0].what.replace('_', ' ')}: "
-        reason = f"{what}{crash[0].after} in one of two passes"
+    judged = tuple(_time(time, times, second.why_not) for time in case.times)
+    if crashes:  # it failed once, so it is no pass whatever --unsure says
+        what = "" if crashes[0].what == "status" else f"{crashes[0].what.replace('_', ' ')}: "
+        reason = f"{what}{crashes[0].after} in one of two passes"
         judged = tuple(replace(time, word=INVALID, reason=reason) for time in judged)
     words = [(old.word, new.word) for old, new in zip(case.times, judged, strict=True)]
     return replace(
         case,
         times=judged,
-        changes=(*changes, *_late(case, again, criteria)),
-        failed_once=bool(crash),
+        changes=tuple(changes),
+        failed_once=bool(crashes),
         unconfirmed=(SLOWER, UNSURE) in words,
     )
-
-
-def _late(case: Compared, again: Compared | None, criteria: Criteria) -> Iterator[Change]:
-    """Verdicts that only the second pass saw worse: nobody can be sure of those either."""
-    before = {change.what for change in case.changes}
-    for change in again.changes if again else ():
-        if change.what not in before and not _is_crash(change) and criteria.fails(change):
-            after = f"{change.after} (in the second pass only)"
-            yield replace(change, after=after, direction=LOST, severity="info")
-
-
-def _only_again(case: Compared, again: Compared | None, criteria: Criteria) -> list[Change]:
-    """Failing changes of status and crashes in the diagnosis that only the second pass saw."""
-    before = {change.what for change in case.changes}
-    return [
-        change
-        for change in (again.changes if again else ())
-        if _is_crash(change) and change.what not in before and criteria.fails(change)
-    ]
 
 
 def _is_crash(change: Change) -> bool:
@@ -94,8 +117,16 @@ def _is_crash(change: Change) -> bool:
     return change.what == "status" or change.after == CRASHED
 
 
-def _unconfirmed(old: Change, new: Change) -> bool:
-    return _is_crash(old) and new != old
+def _change(change: Change, again: Compared | None, criteria: Criteria, stopped: bool) -> Change:
+    """The change if the second pass saw it too; otherwise it is not sure."""
+    if not criteria.fails(change):
+        return change
+    for other in again.changes if again else ():
+        same = (other.what, other.after) == (change.what, change.after)
+        if same or (other.what == change.what and criteria.fails(other)):
+            return change
+    seen = "not seen again" if again is not None and not stopped else "not looked at again"
+    return replace(change, after=f"{change.after} ({seen})", direction=LOST, severity="info")
 
 
 def _time(time: Time, again: Mapping[str, Time], why_not: str) -> Time:
@@ -105,31 +136,37 @@ def _time(time: Time, again: Mapping[str, Time], why_not: str) -> Time:
     if second is None:
         reason = f"{_ratio(time)} times as long, and {why_not}"
         return replace(time, word=UNSURE, reason=reason)
-    said = f"{_ratio(time)} times as long in the first pass, {_ratio(second)} in the second"
+    told = f"{_ratio(time)} times as long in the first pass, {_ratio(second)} in the second"
     if second.word == SLOWER:
-        return replace(time, note="; ".join(filter(None, (said, time.note))))
+        return replace(time, note="; ".join(filter(None, (told, time.note))))
     if second.word in (INVALID, GONE):
-        return replace(time, word=INVALID, reason=f"{said}: {second.word} {second.reason}".strip())
+        return replace(time, word=INVALID, reason=f"{told}: {second.word} {second.reason}".strip())
     if second.word in (SAME, FASTER):
-        return replace(time, word=SAME if second.word == SAME else UNSURE, reason=said)
-    why = f": {second.reason}" if second.reason else ""
-    return replace(time, word=UNSURE, reason=f"{said}{why}")
+        return replace(time, word=SAME if second.word == SAME else UNSURE, reason=told)
+    return replace(time, word=UNSURE, reason=": ".join(filter(None, (told, second.reason))))
 
 
 def _ratio(time: Time) -> str:
     return "no known number of" if time.ratio is None else f"{time.ratio:.3f}"
 
 
-def _change(change: Change, again: Compared | None, criteria: Criteria, stopped: bool) -> Change:
-    """The change if the second pass saw it too; else one that nobody can be sure of."""
-    if not criteria.fails(change):
-        return change
-    if again is not None and any(
-        (other.what, other.after) == (change.what, change.after)
-        or (other.what == change.what and criteria.fails(other))
-        for other in again.changes
-    ):
-        return change
-    looked = again is not None and not stopped
-    seen = "not seen again" if looked else "not looked at again"
-    return replace(change, after=f"{change.after} ({seen})", direction=LOST, severity="info")
+def _is_missed_by_time(one: ExpectationRecord) -> bool:
+    return one.verdict == MISSED and parse(one.text).what in TIMED
+
+
+def _expectation(
+    one: ExpectationRecord, again: ExpectationRecord | None, second: SecondPass
+) -> ExpectationRecord:
+    """An expectation that is not met by times, as both passes have it."""
+    if not _is_missed_by_time(one):
+        return one
+    if second.stopped or again is None:
+        seen = f"and {second.why_not}"
+    elif second.rounds == 1:
+        seen = "and the one round that was measured again tells nothing of times"
+    elif again.verdict == MISSED:
+        return one
+    else:
+        seen = "met in the second" if again.verdict == MET else f"in the second: {again.reason}"
+    reason = f"not met in the first pass, {seen}"
+    return one.model_copy(update={"verdict": UNKNOWN, "reason": reason})

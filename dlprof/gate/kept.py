@@ -43,16 +43,17 @@ def kept_in(folder: Path | None) -> Kept:
 
 
 def set_aside(kept: Kept) -> Path | None:
-    """Move what an earlier gate left there into a new folder ``1``, ``2``, …; None if nothing.
+    """Move what an earlier gate left there into a new folder ``1``, ``2``, …; None for nothing.
 
-    So no pass of another gate stays among those of this one, and none is lost. Raises
-    :class:`UsageError`.
+    Raises :class:`UsageError`.
     """
     earlier = [path for path in map(kept.path, NAMES) if os.path.lexists(path)]
     if not earlier:
         return None
+    numbers = (kept.folder / str(number) for number in itertools.count(1))
+    folder = next(path for path in numbers if not os.path.lexists(path))
     try:
-        folder = _new_folder(kept.folder)
+        folder.mkdir()
         for path in earlier:
             path.rename(folder / path.name)
     except OSError as error:
@@ -60,14 +61,3 @@ def set_aside(kept: Kept) -> Path | None:
             f"cannot set the sessions of an earlier gate in {kept.folder} aside: {error.strerror}"
         ) from None
     return folder
-
-
-def _new_folder(parent: Path) -> Path:
-    for number in itertools.count(1):
-        folder = parent / str(number)
-        try:
-            folder.mkdir()
-        except FileExistsError:
-            continue
-        return folder
-    raise AssertionError("numbers have no end")

@@ -1,24 +1,36 @@
-"""The noise file: what a machine can tell of each case. The contract ``dlprof.noise/1``."""
+"""The noise file ``dlprof.noise/1``: the floor of each case, from a machine against itself."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from dlprof.compare.match import Key, key
+from dlprof.analysis.rank_tests import wilcoxon
+from dlprof.analysis.slower import MARGIN, SAME_LEVEL
+from dlprof.compare.matching import Key, key
+from dlprof.compare.processes import median_ns, modes_of_both, rounds_of
+from dlprof.compare.samples import Sample
+from dlprof.compare.sequential import LOOKS, Plan
 from dlprof.compare.surroundings import MACHINE, differences
 from dlprof.errors import Unsure, UsageError
+from dlprof.gate.gate import Task, side_of
+from dlprof.gate.rounds import Deadline
+from dlprof.gate.suite import MeasuredSuite
+from dlprof.measuring.measuring import now
 from dlprof.plan.catalog import environment
 from dlprof.plan.floors import Floor
 from dlprof.scenario.request import Sweep
 from dlprof.session import files, replaced
-from dlprof.session.model import CaseRecord, Header, Mode, Model
+from dlprof.session.model import CaseRecord, Header, Model
 
 SCHEMA = "dlprof.noise/1"
 
@@ -26,17 +38,16 @@ LARGEST_FLOOR = 0.3
 """A case that needs a larger floor is too noisy to gate: a conversion that takes a third longer is
 what a gate is for, and a floor above that lets it pass."""
 
-NOT_IN_TURNS = (
-    "The noise file was measured in turns: against a baseline the machine tells less than it says."
-)
+LEAST_ROUNDS, MOST_ROUNDS = LOOKS[0], LOOKS[-1]
 
 Size = Annotated[float, Field(gt=0)]
 
 
 class CaseNoise(Model):
-    """One time of one case. ``spread`` is the standard deviation of logarithms between processes.
+    """One time of one case.
 
-    ``caught`` and ``floor`` as in :class:`dlprof.gate.power.Power`.
+    ``spread`` is the standard deviation of logarithms between processes. ``floor`` is the least
+    relative floor that can be told from noise; None if processes run in modes.
     """
 
     case: CaseRecord
@@ -44,32 +55,125 @@ class CaseNoise(Model):
     median_ns: Size
     processes: int
     spread: float
-    modes: list[Mode]
-    caught: Size | None
     floor: Size | None
 
     @property
     def gated_floor(self) -> float | None:
-        """The floor to gate it with; None where it is too noisy to gate."""
+        """The floor to gate it with; None if it is too noisy to gate."""
         return None if self.floor is None or self.floor > LARGEST_FLOOR else self.floor
 
 
 class Noise(Model):
-    """What ``dlprof calibrate`` writes. ``sample_ns`` is None in files of before it was kept.
-
-    ``gate_rounds`` is what a gate of ``budget_s`` has time for, by
-    :func:`dlprof.gate.calibrate.fitting`.
-    """
+    """What ``dlprof calibrate`` writes."""
 
     schema_: str = Field(default=SCHEMA, alias="schema")
     created: str
     scenario: str
     environment: dict[str, Any]
     rounds: int
-    gate_rounds: int
     budget_s: Annotated[float, Field(ge=0)]
     sample_ns: Annotated[int, Field(gt=0)] | None = None
     cases: list[CaseNoise]
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """``unmeasured`` are cases without a time. ``interrupted`` if it was stopped."""
+
+    noise: Noise
+    unmeasured: tuple[CaseRecord, ...]
+    interrupted: bool = False
+
+
+def calibrate(task: Task) -> Calibrated | None:
+    """Measure a machine against itself in turns for the task's budget: equal code on both sides.
+
+    At least :data:`LEAST_ROUNDS` rounds are measured; None if it was stopped before that.
+    """
+    with ExitStack() as stack:
+        sides = [stack.enter_context(side_of(task, name)) for name in ("base", "head")]
+        suite = MeasuredSuite(sides[0], sides[1], task.settings, task.watcher)
+        task.watcher.start(2 * MOST_ROUNDS)
+        rounds, interrupted = _rounds(suite, task.budget_s)
+        for side in sides:
+            side.measurement.complete = not interrupted
+        if rounds < LEAST_ROUNDS:
+            return None
+        records = {key(result.case): result.case for result in suite.head.results()}
+        names = [head for _, head, _ in suite.entries]
+        found = [
+            (records[name], sample) for name, sample in zip(names, suite.samples(), strict=True)
+        ]
+        here = sides[1].measurement.header().environment
+    level = _level(task.plan, len(found))
+    scenario = task.head.request.scenario
+    noise = Noise(
+        created=now(),
+        scenario=scenario.file if scenario else "",
+        environment=here,
+        rounds=rounds,
+        budget_s=task.budget_s or 0.0,
+        sample_ns=task.head.request.settings.sample_ns,
+        cases=[noise_of(case, sample, level) for case, sample in found if _is_timed(sample)],
+    )
+    unmeasured = tuple(case for case, sample in found if not _is_timed(sample))
+    return Calibrated(noise, unmeasured, interrupted)
+
+
+def _rounds(suite: MeasuredSuite, budget_s: float | None) -> tuple[int, bool]:
+    """Rounds of all cases until the time is used up, and whether it was stopped."""
+    clock = Deadline().clock
+    deadline = Deadline(None if budget_s is None else clock() + budget_s)
+    everything, done = frozenset(range(len(suite.entries))), 0
+    try:
+        while done < LEAST_ROUNDS or (done < MOST_ROUNDS and not deadline.is_within(0.0)):
+            suite.measure(done, everything)
+            done += 1
+    except KeyboardInterrupt:
+        return done, True
+    return done, False
+
+
+def _is_timed(sample: Sample) -> bool:
+    return bool(rounds_of((sample.base, sample.head)).differences)
+
+
+def _level(plan: Plan, cases: int) -> float:
+    """The level of a case at a late look of a gate, which is what it has to prove SLOWER by."""
+    return plan.shares[-1] * plan.level / max(cases, 1)
+
+
+def noise_of(case: CaseRecord, sample: Sample, level: float) -> CaseNoise:
+    """What the rounds of equal code say of one time of a case."""
+    rounds = rounds_of((sample.base, sample.head))
+    squares = [difference**2 / 2 for difference in rounds.differences]
+    return CaseNoise(
+        case=case,
+        measure=sample.floor.measure,
+        median_ns=median_ns((*sample.base, *sample.head)) or 0.0,
+        processes=len(sample.base) + len(sample.head),
+        spread=math.sqrt(statistics.fmean(squares)),
+        floor=floor_of(sample, level),
+    )
+
+
+def floor_of(sample: Sample, level: float) -> float | None:
+    """The least relative floor that as many rounds of equal code can tell; None for modes.
+
+    Equal code is SAME if its interval lies within the floor. Code that is slower by the floor is
+    SLOWER if the lower end of its interval lies above half the floor. The estimate of a gate may be
+    lower than the floor by as much again, so the whole width of the interval has to fit into the
+    other half.
+    """
+    if len(modes_of_both(sample.base, sample.head)) > 1:
+        return None
+    test = wilcoxon(rounds_of((sample.base, sample.head)).differences)
+    low, high = test.interval(level)
+    if math.isinf(high):  # too few rounds for the level: all of them agree on less
+        low, high = float(test.shifts[0]), float(test.shifts[-1])
+    least = max(map(abs, test.interval(SAME_LEVEL)))
+    step = max((high - low) / (1 - MARGIN), least)
+    return math.ceil(1000 * math.expm1(step)) / 1000 if step < 1 else math.expm1(min(step, 10.0))
 
 
 def write(path: Path, noise: Noise) -> None:
@@ -89,15 +193,14 @@ def load(path: Path) -> Noise:
         raise UsageError(f"cannot read the noise file {path}: {error.strerror}") from None
     except (ValueError, RecursionError):
         raise UsageError(f"{path} is no noise file: it is not JSON") from None
-    schema = content.get("schema") if isinstance(content, dict) else None
-    if isinstance(schema, str) and re.fullmatch(
-        r"dlprof\.noise/([2-9]|[1-9]\d{1,8})(\.\d+)?", schema
-    ):
+    schema = str(content.get("schema")) if isinstance(content, dict) else ""
+    major = re.fullmatch(r"dlprof\.noise/(\d{1,9})(\.\d{1,9})?", schema)
+    if major is None:
+        raise UsageError(f"{path} is no noise file: it has no schema {SCHEMA!r}")
+    if int(major[1]) > 1:
         raise UsageError(
             f"{path} was written by a newer dlprof ({schema}); this one reads {SCHEMA}"
         )
-    if not (isinstance(schema, str) and schema.split(".")[:2] == SCHEMA.split(".")):
-        raise UsageError(f"{path} is no noise file: it has no schema {SCHEMA!r}")
     try:
         return Noise.model_validate(content)
     except ValidationError as error:
@@ -107,15 +210,12 @@ def load(path: Path) -> Noise:
 
 
 def check(noise: Noise, here: Sweep) -> None:
-    """Raises :class:`Unsure` where it was measured on another machine, or on none that it names."""
+    """Raises :class:`Unsure` if it was measured on another machine, or on none that it names."""
     if not any(noise.environment.get(name) for name in MACHINE):
         raise Unsure("the noise file does not say which machine it is of")
-    try:
-        then = Header(created="", command=[], seed=0, environment=noise.environment)
-    except ValidationError:
-        raise UsageError("the noise file's environment is none that dlprof writes") from None
-    now = Header(created="", command=[], seed=0, environment=environment(here.catalog, {}))
-    machine = [str(one) for one in differences(then, now) if one.kind == "machine"]
+    then = Header(created="", command=[], seed=0, environment=noise.environment)
+    now_ = Header(created="", command=[], seed=0, environment=environment(here.catalog, {}))
+    machine = [str(one) for one in differences(then, now_) if one.kind == "machine"]
     if machine:
         raise Unsure(f"the noise file is of another machine: {', '.join(machine)}")
 
@@ -126,67 +226,54 @@ def raised(
     floors: Sequence[Floor],
     own: Mapping[Key, tuple[Floor, ...]],
 ) -> dict[Key, tuple[Floor, ...]]:
-    """The floors of single cases: where one is below what the machine can tell, it is raised."""
+    """The floors of single cases, raised to what the machine can tell if they are lower."""
     least = {(key(one.case), one.measure): one.gated_floor for one in noise.cases}
     found = dict(own)
     for case in cases:
         name = key(case)
         asked = own.get(name, tuple(floors))
-        higher = tuple(_raised(floor, least.get((name, floor.measure))) for floor in asked)
+        higher = tuple(floor.at_least(least.get((name, floor.measure)) or 0.0) for floor in asked)
         if higher != tuple(floors):
             found[name] = higher
     return found
 
 
-def _raised(floor: Floor, least: float | None) -> Floor:
-    if least is None or least <= floor.relative:
-        return floor
-    return replace(floor, relative=least, raised_from=floor.relative)
-
-
-@dataclass(frozen=True)
-class Terms:
-    """How a gate measures, where that makes what a noise file says untrue of it."""
-
-    in_turns: bool = True
-    budget_s: float | None = None
-    sample_ns: int | None = None
-
-    def told(self, noise: Noise) -> Iterator[str]:
-        """What is otherwise, in sentences. A file comes from sides in turns."""
-        if not self.in_turns:
-            yield NOT_IN_TURNS
-        if self.budget_s is not None and self.budget_s < noise.budget_s:
-            yield (
-                f"The noise file says what a gate of {noise.budget_s:g} s tells; "
-                f"one of {self.budget_s:g} s tells less."
-            )
-        if None not in (self.sample_ns, noise.sample_ns) and self.sample_ns != noise.sample_ns:
-            yield "The noise file is of samples of another length (sample_ms): calibrate again."
-
-
-def said(
+def texts(
     noise: Noise,
     cases: Iterable[CaseRecord],
     own: Mapping[Key, tuple[Floor, ...]],
-    terms: Terms = Terms(),
+    gate: tuple[float, int],
 ) -> list[str]:
-    """What the file means for these cases, in sentences; ``own`` is what :func:`raised` gave."""
+    """What the file means for these cases, in sentences; ``own`` is what :func:`raised` gave.
+
+    ``gate`` is the budget of the gate in s and the length of its samples in ns.
+    """
+    budget_s, sample_ns = gate
     known = {key(one.case) for one in noise.cases}
     wanted = {key(case): case.code for case in cases}
-    here = [one for one in noise.cases if key(one.case) in wanted]
     higher = [
         f"{code} {100 * floor.relative:g} %"
         for name, code in wanted.items()
         for floor in own.get(name, ())
         if floor.raised_from is not None
     ]
-    noisy = [one.case.code for one in here if one.gated_floor is None]
-    missing = sum(name not in known and own.get(name) != () for name in wanted)
-    most = f"no floor up to {100 * LARGEST_FLOOR:g} % tells"
-    return [
-        *terms.told(noise),
-        *([f"Floors raised to what this machine can tell: {', '.join(higher)}."] if higher else []),
-        *([f"Too noisy to gate here ({most}): {', '.join(noisy)}."] if noisy else []),
-        *([f"Of {missing} cases the noise file says nothing."] if missing else []),
+    noisy = [
+        one.case.code for one in noise.cases if key(one.case) in wanted and one.gated_floor is None
     ]
+    missing = sum(name not in known and own.get(name) != () for name in wanted)
+    found = []
+    if budget_s < noise.budget_s:
+        found.append(
+            f"The noise file was measured for {noise.budget_s:g} s. A gate of {budget_s:g} s tells "
+            "less."
+        )
+    if noise.sample_ns not in (None, sample_ns):
+        found.append("The noise file is of samples of another length: calibrate again.")
+    if higher:
+        found.append(f"Floors raised to what this machine can tell: {', '.join(higher)}.")
+    if noisy:
+        limit = f"no floor up to {100 * LARGEST_FLOOR:g} % tells"
+        found.append(f"Too noisy to gate here ({limit}): {', '.join(noisy)}.")
+    if missing:
+        found.append(f"The noise file does not have {missing} of the cases.")
+    return found

@@ -1,31 +1,215 @@
-"""Add sessions to a history, and read it back."""
+"""Add sessions to a history, and read it back. Nothing in it is ever replaced."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import contextlib
+import os
+import posixpath
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
 
 from dlprof.errors import HistoryError
-from dlprof.history.entry import MAJOR as OURS
-from dlprof.history.entry import NAME, SCHEMA, Entry, Foreign, Newer, decode, encode
-from dlprof.history.folder import Folder
-from dlprof.history.machine import machine_of
+from dlprof.history.address import Address
+from dlprof.history.entry import MAJOR, NAME, SCHEMA, Entry, Foreign, Newer, decode, encode
+from dlprof.history.series import machine_of
+from dlprof.session import files
+from dlprof.session.replaced import NEW_MODE
 from dlprof.text.clean import clean
+
+DRIVERS = {
+    "s3": "s3fs",
+    "s3a": "s3fs",
+    "gs": "gcsfs",
+    "gcs": "gcsfs",
+    "az": "adlfs",
+    "abfs": "adlfs",
+    "abfss": "adlfs",
+    "http": "requests aiohttp",
+    "https": "requests aiohttp",
+    "sftp": "paramiko",
+    "ssh": "paramiko",
+    "smb": "smbprotocol",
+    "hf": "huggingface_hub",
+}
+"""What to install for a protocol."""
+
+OBJECT_STORES = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "hf", "oci", "oss"))
+"""They have no folders: what is not there is the bucket, and a wrong name must not make one."""
+
+
+class Folder(Protocol):
+    """A place for files. All methods raise :class:`HistoryError` in words."""
+
+    @property
+    def address(self) -> Address: ...
+
+    def names(self) -> list[str] | None:
+        """The files that are there; None if there is no such place."""
+
+    def read(self, name: str) -> bytes: ...
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Add a file, whole or not at all; False if one of that name is there."""
+
+
+@dataclass(frozen=True)
+class LocalFolder:
+    address: Address
+    path: Path
+
+    def names(self) -> list[str] | None:
+        if not self.path.exists() and not self.path.is_symlink():
+            return None
+        with _in_words(self.address, "read"):
+            return [entry.name for entry in self.path.iterdir()]
+
+    def read(self, name: str) -> bytes:
+        with _in_words(self.address, "read", name):
+            kind = files.special(self.path / name)
+            if kind:  # reading may never end
+                raise OSError(f"it is {kind}, not a regular file")
+            return (self.path / name).read_bytes()
+
+    def create(self, name: str, content: bytes) -> bool:
+        with _in_words(self.address, "add to"):
+            self.path.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=self.path, prefix=".", suffix=".partial")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(temporary).chmod(NEW_MODE)
+                return _name(Path(temporary), self.path / name)
+            finally:
+                Path(temporary).unlink(missing_ok=True)
+
+
+def _name(temporary: Path, path: Path) -> bool:
+    """Give a whole file its name in one step, unless the name is taken."""
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without hard links: the content is that of the name
+        if path.exists():
+            return False
+        temporary.rename(path)
+    return True
+
+
+@dataclass(frozen=True)
+class RemoteFolder:
+    """A place that fsspec reaches. An object store shows an object when it is whole; elsewhere a
+    file gets its name when it is.
+    """
+
+    address: Address
+    system: Any
+    root: str
+
+    def names(self) -> list[str] | None:
+        with _in_words(self.address, "read"):
+            try:
+                self.system.invalidate_cache()
+                return [
+                    posixpath.basename(path) for path in self.system.ls(self.root, detail=False)
+                ]
+            except FileNotFoundError:
+                return None
+
+    def read(self, name: str) -> bytes:
+        with _in_words(self.address, "read", name):
+            return bytes(self.system.cat_file(posixpath.join(self.root, name)))
+
+    def create(self, name: str, content: bytes) -> bool:
+        path = posixpath.join(self.root, name)
+        with _in_words(self.address, "add to"):
+            if self.system.exists(path):
+                return False
+            try:
+                if self.address.protocols[-1] in OBJECT_STORES:
+                    self._put(path, content)
+                else:
+                    self._write(path, content)
+            except FileExistsError:
+                return False
+        return True
+
+    def _put(self, path: str, content: bytes) -> None:
+        try:
+            self.system.pipe_file(path, content, mode="create")
+        except (TypeError, NotImplementedError):  # a driver that has no such mode
+            self.system.pipe_file(path, content)
+
+    def _write(self, path: str, content: bytes) -> None:
+        """A transfer that breaks off leaves a part under a name that is never read."""
+        self.system.makedirs(self.root, exist_ok=True)
+        partial = posixpath.join(self.root, f".{posixpath.basename(path)}.{uuid4().hex}.partial")
+        try:
+            self.system.pipe_file(partial, content)
+            self.system.mv(partial, path)
+        finally:
+            with contextlib.suppress(Exception):  # it is gone, or so is the connection
+                self.system.rm_file(partial)
+
+
+def folder_at(address: Address) -> Folder:
+    """The place of an address. Raises :class:`HistoryError` for one that cannot be opened."""
+    if address.folder is not None:
+        return LocalFolder(address, address.folder)
+    import fsspec
+    from fsspec.core import url_to_fs
+
+    start = f"cannot open the history {address.shown}"
+    for protocol in address.protocols:
+        try:
+            fsspec.get_filesystem_class(protocol)
+        except ImportError as error:
+            driver = DRIVERS.get(protocol)
+            how = (
+                f"python -m pip install {driver}" if driver else address.without_secrets(str(error))
+            )
+            raise HistoryError(f"{start}: {protocol} needs a driver: {how}") from None
+        except ValueError:
+            raise HistoryError(f"{start}: fsspec knows no protocol {protocol!r}") from None
+    with _in_words(address, "open"):
+        system, root = url_to_fs(address.text)
+        return RemoteFolder(address, system, root.rstrip("/") or root)
+
+
+@contextlib.contextmanager
+def _in_words(address: Address, verb: str, name: str = "") -> Iterator[None]:
+    """Raise what goes wrong inside as :class:`HistoryError`."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - drivers raise anything, and may print the address
+        what = f"{address.shown}: {name}" if name else address.shown
+        words = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        reason = address.without_secrets(str(words))
+        raise HistoryError(f"cannot {verb} the history {what}: {reason}") from None
 
 
 @dataclass(frozen=True)
 class History:
-    """Sessions in order of time. ``ignored``: files that are none, and why."""
+    """Sessions in order of time.
+
+    ``ignored`` are files that are none, and why. ``left_out`` counts older sessions that were not
+    asked for.
+    """
 
     entries: tuple[Entry, ...]
     ignored: tuple[tuple[str, str], ...] = ()
     left_out: int = 0
-    """Older sessions that were not asked for."""
 
 
 @dataclass(frozen=True)
 class Added:
-    """``new`` is false where the measurement was there, ``first`` where nothing was."""
+    """``new`` is false if the measurement was there, ``first`` if anything was."""
 
     entry: Entry
     new: bool
@@ -33,21 +217,21 @@ class Added:
 
 
 def add(folder: Folder, entries: Sequence[Entry]) -> list[Added]:
-    """Add entries; those that are there stay as they are. Raises :class:`HistoryError`, also where
-    the file of one is there and cannot be read.
+    """Add entries; those that are there stay as they are.
+
+    Raises :class:`HistoryError`, also if the file of an entry is there and damaged.
     """
-    names = folder.names()
-    _check_names(folder, names or ())
-    known = {match[3]: match[0] for match in map(NAME.fullmatch, names or ()) if match}
+    names = _names(folder) or []
+    known = {match[3]: match[0] for match in map(NAME.fullmatch, names) if match}
     done: list[Added] = []
     for entry in entries:
-        new = entry.id not in known and folder.create(entry.name, encode(entry))
         if entry.id in known:
             _check_whole(folder, known[entry.id])
-        known.setdefault(entry.id, entry.name)
-        # Others may add at the same time: only one of them can be the only one that is there.
-        first = new and not names and not done and folder.names() == [entry.name]
-        done.append(Added(entry, new, first))
+            done.append(Added(entry, False, False))
+            continue
+        known[entry.id] = entry.name
+        new = folder.create(entry.name, encode(entry))
+        done.append(Added(entry, new, new and not names and not done))
     return done
 
 
@@ -64,95 +248,75 @@ def _check_whole(folder: Folder, name: str) -> None:
 
 
 def read(folder: Folder, last: int | None = None) -> History:
-    """All sessions, or the ``last`` ones that can be read. One that was added before and after
-    ``--resume`` counts once.
+    """All sessions, or the ``last`` ones that can be read.
 
-    Raises :class:`HistoryError` for no history, for one of which no file can be read, and for one
-    that a newer major version writes: a trend that ends where it began is worse than none.
+    One that was added before and after ``--resume`` counts once. Raises :class:`HistoryError` for
+    no history, for one of which no file can be read, and for one that a newer major version writes:
+    a trend that ends where it began is worse than none.
     """
-    names = folder.names()
+    names = _names(folder)
     if names is None:
         raise HistoryError(f"there is no history at {folder.address.shown}")
-    _check_names(folder, names)
-    ours = sorted((name for name in names if NAME.fullmatch(name)), key=_time, reverse=True)
-    others = [name for name in names if not NAME.fullmatch(name)]
-    reader = _Reader(folder)
-    for name in others:
-        reader.read(name)
-    renamed, looked_at, at = len(reader.entries), 0, ""
-    for name in ours:
+    found: list[Entry] = []
+    ignored: list[tuple[str, str]] = []
+    unread: list[HistoryError] = []
+    looked_at, at = 0, ""
+    for name in sorted(names, key=_newest_first, reverse=True):
+        time = _newest_first(name)[0]
         # A session and the same one, finished later, are of one time.
-        if last is not None and _time(name)[0] != at and reader.holds(renamed + last):
+        if last is not None and time not in ("~", at) and len(_once(found)) >= last:
             break
-        at = _time(name)[0]
-        looked_at += 1
-        reader.read(name)
-    found = _whole(reader.entries)
-    if not found and reader.unread and not reader.foreign:
-        raise reader.unread[0]
-    kept = found if last is None else found[-last:]
-    return History(tuple(kept), tuple(sorted(reader.ignored)), len(ours) - looked_at)
-
-
-@dataclass
-class _Reader:
-    """Reads files one by one. ``ignored`` are those that are no entries, with the reason:
-    ``unread`` are the errors of those that could not be read, ``foreign`` counts the others.
-    """
-
-    folder: Folder
-    entries: dict[str, Entry] = field(default_factory=dict)
-    ignored: list[tuple[str, str]] = field(default_factory=list)
-    unread: list[HistoryError] = field(default_factory=list)
-    foreign: int = 0
-
-    def holds(self, count: int) -> bool:
-        return len(self.entries) >= count and len(_whole(self.entries)) >= count
-
-    def read(self, name: str) -> None:
+        looked_at, at = looked_at + 1, time
         try:
-            entry = decode(self.folder.read(name))
+            found.append(decode(folder.read(name)))
         except Newer as error:
-            raise _newer(self.folder, name, str(error)) from None
+            raise _newer(folder, name, str(error)) from None
         except HistoryError as error:
-            self.unread.append(error)
-            self.ignored.append((clean(name), str(error)))
+            unread.append(error)
+            ignored.append((clean(name), str(error)))
         except Foreign as error:
-            self.foreign += 1
-            self.ignored.append((clean(name), str(error)))
-        else:
-            self.entries.setdefault(entry.id, entry)
+            ignored.append((clean(name), str(error)))
+    if not found and len(unread) == len(ignored) > 0:
+        raise unread[0]
+    entries = sorted(_once(found), key=lambda entry: (entry.created, entry.id))
+    kept = entries if last is None else entries[-last:]
+    return History(tuple(kept), tuple(sorted(ignored)), len(names) - looked_at)
 
 
-def _whole(entries: Mapping[str, Entry]) -> list[Entry]:
-    """The entries in order of time, without those that were finished later and are there so too."""
-    finished = {_begun(entry) for entry in entries.values() if entry.session.complete}
-    kept = [
-        entry
-        for entry in entries.values()
-        if entry.session.complete or _begun(entry) not in finished
-    ]
-    return sorted(kept, key=lambda entry: (entry.created, entry.id))
-
-
-def _begun(entry: Entry) -> tuple[object, ...]:
-    """What a session and the same one, finished with ``--resume``, have in common."""
-    session = entry.session
-    asked = [repr(session.request.get(name)) for name in ("pairs", "axes", "globs", "python")]
-    return (entry.created, session.seed, *asked, machine_of(session.environment))
-
-
-def _time(name: str) -> tuple[str, str]:
+def _newest_first(name: str) -> tuple[str, str]:
+    """Files under other names may be of any time, and come first."""
     match = NAME.fullmatch(name)
-    return (match[2], match[3]) if match else ("", name)
+    return (match[2], match[3]) if match else ("~", name)
 
 
-def _check_names(folder: Folder, names: Sequence[str]) -> None:
+def _names(folder: Folder) -> list[str] | None:
+    """The Parquet files of a folder; None if there is no such place."""
+    found = folder.names()
+    if found is None:
+        return None
+    names = sorted(name for name in found if name.endswith(".parquet") and name[0] != ".")
     for name in names:
         match = NAME.fullmatch(name)
-        if match and int(match[1]) > OURS:
+        if match and int(match[1]) > MAJOR:
             raise _newer(folder, name, f"a newer dlprof wrote it; this one knows {SCHEMA}")
+    return names
 
 
 def _newer(folder: Folder, name: str, why: str) -> HistoryError:
     return HistoryError(f"cannot use the history {folder.address.shown}: {clean(name)}: {why}")
+
+
+def _once(entries: Iterable[Entry]) -> list[Entry]:
+    """A session that was added before and after ``--resume`` counts once, as far as it got."""
+    kept: dict[tuple[object, ...], Entry] = {}
+    for entry in sorted(entries, key=_progress):
+        session = entry.session
+        asked = [repr(session.request.get(name)) for name in ("pairs", "axes", "globs", "python")]
+        begun = (entry.created, session.seed, *asked, machine_of(session.environment))
+        kept[begun] = entry
+    return list(kept.values())
+
+
+def _progress(entry: Entry) -> tuple[bool, int]:
+    rounds = sum(len(result.rounds) for result in entry.session.results)
+    return entry.session.complete, rounds

@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.compare.decision import FAMILY_LEVEL
-from dlprof.compare.process import logs, median_ns
-from dlprof.history.brought import Brought, brought
-from dlprof.history.series import Point, Series
+from dlprof.analysis.slower import FAMILY_LEVEL
+from dlprof.compare.processes import logs, median_ns
+from dlprof.history.series import Cause, Point, Series, cause
 from dlprof.history.steps import Step, find_steps
 from dlprof.history.verdicts import VerdictStep, verdict_steps
 from dlprof.plan.floors import Floor
@@ -27,7 +26,7 @@ class TimeStep:
     """``shared``: how many cases of the machine step here, of how many, if nearly all do."""
 
     step: Step
-    brought: Brought
+    cause: Cause
     times_ns: tuple[float, float]
     page_faults: tuple[float, float] | None = None
     shared: tuple[int, int] | None = None
@@ -101,7 +100,7 @@ def _time_step(timed: Sequence[Point], step: Step) -> TimeStep:
     before, behind = timed[step.at - step.before : step.at], timed[step.at : step.at + step.behind]
     return TimeStep(
         step,
-        brought(before[-1], behind[0]),
+        cause(before[-1], behind[0]),
         (_typical(before), _typical(behind)),
         _page_faults(before, behind),
     )
@@ -144,7 +143,7 @@ def _with_shared(found: Sequence[Trend]) -> list[Trend]:
         machine = trend.series.machine
         cases[machine] += bool(trend.series.timed)
         for one in trend.steps:
-            at[machine, one.brought.behind.entry.id, one.slower] += 1
+            at[machine, one.cause.behind.entry.id, one.slower] += 1
     return [replace(trend, steps=_told(trend, at, cases)) for trend in found]
 
 
@@ -152,7 +151,7 @@ def _told(
     trend: Trend, at: Counter[tuple[object, str, bool]], cases: Counter[object]
 ) -> tuple[TimeStep, ...]:
     machine = trend.series.machine
-    counts = [at[machine, one.brought.behind.entry.id, one.slower] for one in trend.steps]
+    counts = [at[machine, one.cause.behind.entry.id, one.slower] for one in trend.steps]
     return tuple(
         replace(one, shared=(count, cases[machine]))
         if count >= LEAST_SHARED and count >= SHARED_BY * cases[machine]

@@ -22,8 +22,7 @@ from dlprof.compare.verdicts import (
     changes,
     crashed_in,
 )
-from dlprof.history.brought import Brought, brought
-from dlprof.history.series import Point
+from dlprof.history.series import Cause, Point, cause
 from dlprof.session.model import Result, Verdict
 
 STATUS = "status"
@@ -37,7 +36,7 @@ class VerdictStep:
     """A change, and what changed since the last session that knew better."""
 
     change: Change
-    brought: Brought
+    cause: Cause
 
 
 def verdict_steps(points: Sequence[Point]) -> tuple[VerdictStep, ...]:
@@ -78,7 +77,7 @@ class _Memory:
     def _of_status(self, point: Point) -> Iterator[VerdictStep]:
         for change in changes(self.last.result, point.result):
             if change.what == STATUS:
-                yield VerdictStep(change, brought(self.last, point))
+                yield VerdictStep(change, cause(self.last, point))
 
     def _of_measures(self, point: Point) -> Iterator[VerdictStep]:
         if self.measured is None or point.result.status not in MEASURED:
@@ -90,14 +89,14 @@ class _Memory:
             if change.what == STATUS or change.direction == LOST or self._is_old(change):
                 continue
             name = PEAK if change.what == "peak memory" else change.what
-            yield VerdictStep(change, brought(self.known.get(name, self.measured), point))
+            yield VerdictStep(change, cause(self.known.get(name, self.measured), point))
 
     def _recovered(self, measured: Point, point: Point) -> Iterator[VerdictStep]:
         for name in sorted(self.crashed):
             if answers(point.result, name):
                 self.crashed.discard(name)
                 word = getattr(point.result, name).verdict
-                yield VerdictStep(Change(name, CRASHED, word, BETTER), brought(measured, point))
+                yield VerdictStep(Change(name, CRASHED, word, BETTER), cause(measured, point))
 
     def _is_old(self, change: Change) -> bool:
         """Whether it is a crash that was told before."""

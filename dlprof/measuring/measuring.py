@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,6 @@ from dlprof.plan.pairing import Case
 from dlprof.plan.request import Request as Request  # noqa: PLC0414 - callers find it here
 from dlprof.plan.settings import Settings, sample_ns_for
 from dlprof.rules.evaluate import judge
-from dlprof.runner import references
 from dlprof.runner.asker import Watcher, way
 from dlprof.runner.inspecting import SYNTHETIC as SYNTHETIC  # noqa: PLC0414 - callers find these here
 from dlprof.runner.inspecting import UNMEASURED as UNMEASURED  # noqa: PLC0414
@@ -62,8 +61,6 @@ class Measurement:
     watcher: Watcher
     resumed: sessions.Session | None = None
     created: str = field(default_factory=now)
-    reference_rounds: int | None = None
-    """In how many rounds the reference costs are measured; None for all."""
     cases: list[Case] = field(init=False)
     journal: Journal = field(init=False)
 
@@ -157,7 +154,6 @@ class Measurement:
             self.journal,
             self.watcher,
             self._save_now_and_then,
-            self._measure_references,
         )
         try:
             yield runner
@@ -180,13 +176,6 @@ class Measurement:
             self._left_out.append(f"no rule could look: {error}")
             return str(error)
         return ""
-
-    def _measure_references(self, round_: int, quiet: Callable[[], None]) -> None:
-        enough = self.reference_rounds is not None and round_ >= self.reference_rounds
-        if enough:
-            return
-        if "" not in references.known(self.journal, round_):
-            references.measure(self._place.interpreter.python, "", round_, self.journal, quiet)
 
     def _run_trips(self, out_of_time: bool) -> None:
         """Trips there and back, by the paths that were found to be the cheapest safe ones.
@@ -267,7 +256,6 @@ class Measurement:
             findings=self._findings,
             expectations=self._expectations,
             round_trips=self._trips or self._kept_trips,
-            references=list(references.merged(self.journal)),
             wall_s=wall_s,
             foreign_cores=foreign_cores,
         )

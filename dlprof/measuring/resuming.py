@@ -13,7 +13,6 @@ from dlprof.errors import UsageError
 from dlprof.plan.catalog import Catalog, environment
 from dlprof.plan.pairing import Case
 from dlprof.plan.request import Request, request_from
-from dlprof.runner import references
 from dlprof.session import files, provenance, state
 from dlprof.session import model as sessions
 from dlprof.session.journal import Journal
@@ -112,7 +111,6 @@ def recall(
         known[index], moved[place] = result, index
         for round_, answer in _answers(result, rounds):
             journal.add(index, round_, answer)
-    references.recall(session.references, journal)
     unplanned = list(left.values())
     moved |= {place: index for index, (place, _) in enumerate(unplanned, len(cases))}
     trips = [there for trip in session.round_trips if (there := _moved(trip, moved))]

@@ -20,8 +20,8 @@ MEASURES = (*REPEATED, "first_call", "device")
 class Floor:
     """A slowdown matters where it exceeds both: ``relative`` (0.05 is 5 %) and ``absolute_ns``.
 
-    ``raised_from`` is the relative floor that was asked for, where a calibration found that the
-    machine cannot tell so little; None for a floor that stands as a person wrote it.
+    ``raised_from`` is the relative floor that was asked for, if so little cannot be told: by a
+    calibration, or because two sessions are of two days. None for a floor as a person wrote it.
     """
 
     measure: str = "ready"
@@ -35,6 +35,12 @@ class Floor:
         if self.raised_from is None:
             return self
         return replace(self, relative=self.raised_from, raised_from=None)
+
+    def at_least(self, relative: float) -> Floor:
+        """The floor, raised if it is lower than what can be told."""
+        if relative <= self.relative:
+            return self
+        return replace(self, relative=relative, raised_from=self.asked.relative)
 
     def step(self, base_ns: float) -> float:
         """The floor for a case that takes ``base_ns``, as a difference of logarithms.

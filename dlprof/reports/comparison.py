@@ -10,10 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
+from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
+from dlprof.compare.comparison import GONE, INVALID, NEW, Compared, Comparison
 from dlprof.compare.outcome import Outcome
-from dlprof.compare.record import GONE, INVALID, NEW, Compared, Comparison, Time
 from dlprof.compare.surroundings import Difference
+from dlprof.compare.times import Time
 from dlprof.compare.verdicts import BETTER, LOST, WORSE, Change
 from dlprof.reports.comparison_text import (
     answers,

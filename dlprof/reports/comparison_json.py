@@ -6,9 +6,10 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from dlprof.compare.decision import FAMILY_LEVEL, SAME_LEVEL
+from dlprof.analysis.slower import FAMILY_LEVEL, SAME_LEVEL
+from dlprof.compare.comparison import Compared, Comparison
 from dlprof.compare.outcome import Outcome
-from dlprof.compare.record import Compared, Comparison, Time
+from dlprof.compare.times import Time
 from dlprof.compare.verdicts import Change
 from dlprof.plan.floors import Floor
 from dlprof.reports.comparison_text import answers, has_own_floor
@@ -38,7 +39,6 @@ def content(comparison: Comparison, outcome: Outcome, exit_code: int) -> dict[st
         "family_level": FAMILY_LEVEL,
         "same_level": SAME_LEVEL,
         "common_ratio": comparison.common,
-        "speed": None if comparison.speed is None else asdict(comparison.speed),
         "counts": {word: words.count(word) for word in dict.fromkeys(words)},
         "expectations": [one.model_dump() for one in comparison.head.expectations],
         "not_looked_for": list(outcome.blind),
@@ -92,7 +92,6 @@ def _case(case: Compared) -> dict[str, Any]:
         "status": {"base": case.statuses[0], "head": case.statuses[1]},
         "reason": {"base": case.reasons[0], "head": case.reasons[1]},
         "asked": case.asked,
-        "environment": case.environment or None,
         "times": [_time(time) for time in case.times],
         "changes": [change_json(change) for change in case.changes],
     }

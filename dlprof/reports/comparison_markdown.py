@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dlprof.analysis.quantity import plain_time
+from dlprof.compare.comparison import Compared, Comparison
 from dlprof.compare.outcome import Outcome
-from dlprof.compare.record import Compared, Comparison, Time
+from dlprof.compare.times import Time
 from dlprof.compare.verdicts import BETTER, WORSE, Change
 from dlprof.reports.comparison import ORDER, Names
 from dlprof.reports.comparison_text import (
@@ -61,7 +62,7 @@ def _changes(cases: Sequence[Compared]) -> Iterator[str]:
 def _change(case: Compared, change: Change) -> str:
     words = {WORSE: change.severity, BETTER: "better"}
     word = words.get(change.direction, "changed")
-    which = f" ({prose(case.apart)})" if case.apart else ""
+    which = f" ({prose(case.distinction)})" if case.distinction else ""
     return f"- **{prose(word)}** {code(code_of(case))}{which}: {prose(str(change))}"
 
 

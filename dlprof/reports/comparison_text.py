@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.compare.beyond import beyond
-from dlprof.compare.decision import FASTER, SAME, SLOWER, UNSURE
-from dlprof.compare.match import Key
+from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
+from dlprof.compare.comparison import Compared, Comparison
+from dlprof.compare.matching import Key
 from dlprof.compare.outcome import NO_VERDICT, NOT_KNOWN, Outcome, is_unasked
-from dlprof.compare.record import TIMED, Compared, Comparison, Time
+from dlprof.compare.times import Time, is_beyond
+from dlprof.compare.verdicts import MEASURED
 from dlprof.plan.axes import shape_text
 from dlprof.plan.floors import Floor
 from dlprof.session.model import ExpectationRecord
@@ -32,14 +33,13 @@ def code_of(case: Compared) -> str:
 
 def name_of(case: Compared) -> str:
     """The code, and what tells it from others of the same: ``numpy.asarray(x) (jax → numpy)``."""
-    return code_of(case) + (f" ({clean(case.apart)})" if case.apart else "")
+    return code_of(case) + (f" ({clean(case.distinction)})" if case.distinction else "")
 
 
 def array_of(case: Compared) -> str:
-    """The pair and the array of a case, and the environment, where there are several."""
+    """The pair and the array of a case."""
     found = case.case
-    where = f"{case.environment}: " if case.environment else ""
-    pair = f"{where}{found.producer} → {found.consumer}"
+    pair = f"{found.producer} → {found.consumer}"
     return clean(
         "  ".join((pair, shape_text(found.shape), found.dtype, found.layout, found.device))
     )
@@ -224,7 +224,7 @@ def slower_than_general(comparison: Comparison, time: Time) -> bool:
     """Whether a time is SAME by a floor of its own only, which a person wrote."""
     if time.word != SAME or not has_own_floor(comparison, time):
         return False
-    return any(beyond(time, f) for f in comparison.floors if f.measure == time.measure)
+    return any(is_beyond(time, f) for f in comparison.floors if f.measure == time.measure)
 
 
 def _unjudged(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
@@ -237,7 +237,7 @@ def _unjudged(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
 
 def is_by_verdicts(case: Compared) -> bool:
     """Whether both sides measured it, and no time of it was to be judged."""
-    return not case.judged and all(status in TIMED for status in case.statuses)
+    return not case.judged and all(status in MEASURED for status in case.statuses)
 
 
 def _allowed(comparison: Comparison) -> Iterable[str]:
@@ -310,9 +310,7 @@ def _unsure(comparison: Comparison, outcome: Outcome) -> Iterable[str]:
 
 
 def _whether_time_helps(unsure: Sequence[Time]) -> str:
-    open_ = [time for time in unsure if not time.beyond and not time.open_]
-    if not open_ and any(time.open_ for time in unsure):
-        return " More time would not tell how fast the machine was: measure both sides in turns."
+    open_ = [time for time in unsure if not time.beyond]
     noisy = sum(time.noisy for time in open_)
     if noisy == len(open_):
         return " No time worth taking would tell: they are too noisy here." if noisy else ""

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.compare.match import code_key
-from dlprof.history.machine import Machine
+from dlprof.compare.matching import code_key
+from dlprof.history.series import Machine
 from dlprof.history.store import History
 from dlprof.history.trend import Trend
 from dlprof.reports.history_text import (
@@ -154,6 +154,6 @@ def answer(trends: Sequence[Trend]) -> str:
 def _cases(trends: Sequence[Trend]) -> str:
     """``4 cases on 2 machines``."""
     machines = len({trend.series.machine for trend in trends})
-    count = len({(code_key(trend.series.case), trend.series.environment) for trend in trends})
+    count = len({code_key(trend.series.case) for trend in trends})
     where = f" on {machines} machines" if machines > 1 else ""
     return f"{count:,} case{'s' if count != 1 else ''}{where}"

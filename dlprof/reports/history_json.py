@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from dlprof.compare.decision import FAMILY_LEVEL
-from dlprof.history.brought import Brought
+from dlprof.analysis.slower import FAMILY_LEVEL
 from dlprof.history.entry import Entry
-from dlprof.history.series import Point
+from dlprof.history.series import Cause, Point
 from dlprof.history.store import History
 from dlprof.history.trend import Trend
 from dlprof.reports.comparison_json import change_json
@@ -51,7 +50,6 @@ def _trend(trend: Trend) -> dict[str, Any]:
     series = trend.series
     return {
         "case": series.case.model_dump(by_alias=True),
-        "environment": series.environment or None,
         "machine": {"name": series.machine.name, "facts": dict(series.machine.facts)},
         "points": [_point(point) for point in series.points],
         "steps": [
@@ -64,12 +62,12 @@ def _trend(trend: Trend) -> dict[str, Any]:
                 "sessions_behind": step.step.behind,
                 "page_faults": step.page_faults,
                 "shared_by": step.shared[0] if step.shared else None,
-                **_brought(step.brought),
+                **_brought(step.cause),
             }
             for step in trend.steps
         ],
         "verdicts": [
-            {**change_json(step.change), **_brought(step.brought)} for step in trend.verdicts
+            {**change_json(step.change), **_brought(step.cause)} for step in trend.verdicts
         ],
         "pending": None if trend.pending is None else asdict(trend.pending),
         "missing": series.missing,
@@ -86,7 +84,7 @@ def _point(point: Point) -> dict[str, Any]:
     }
 
 
-def _brought(brought: Brought) -> dict[str, Any]:
+def _brought(brought: Cause) -> dict[str, Any]:
     return {
         "last_before": brought.before.entry.id,
         "first_behind": brought.behind.entry.id,

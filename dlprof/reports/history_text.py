@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from dlprof.analysis.quantity import plain_time
-from dlprof.history.brought import Brought
-from dlprof.history.series import Series
+from dlprof.history.series import Cause, Series
 from dlprof.history.trend import TimeStep, Trend
 from dlprof.history.verdicts import VerdictStep
 from dlprof.plan.axes import shape_text
@@ -38,12 +37,11 @@ def name_of(series: Series) -> str:
 
 
 def array_of(series: Series) -> str:
-    """Pair, array and, where there are several, environment."""
+    """The pair and the array."""
     case = series.case
     words = [f"{case.producer} → {case.consumer}", shape_text(case.shape), case.dtype]
     words += [case.layout, case.device]
-    where = f" in {series.environment}" if series.environment else ""
-    return clean("  ".join(words) + where)
+    return clean("  ".join(words))
 
 
 def when_text(when: datetime) -> str:
@@ -66,13 +64,13 @@ def steps_of(trends: Iterable[Trend]) -> list[Told]:
 
 def _told(trend: Trend) -> Iterator[Told]:
     for step in trend.steps:
-        when = step.brought.behind.entry.created
+        when = step.cause.behind.entry.created
         style = "worse" if step.slower else "better"
-        yield Told(when, trend, time_step_text(step), brought_text(step.brought), style)
+        yield Told(when, trend, time_step_text(step), brought_text(step.cause), style)
     for verdict in trend.verdicts:
-        when = verdict.brought.behind.entry.created
+        when = verdict.cause.behind.entry.created
         style = verdict.change.direction if verdict.change.direction != "lost" else "other"
-        yield Told(when, trend, verdict_text(verdict), brought_text(verdict.brought), style)
+        yield Told(when, trend, verdict_text(verdict), brought_text(verdict.cause), style)
 
 
 def time_step_text(step: TimeStep) -> str:
@@ -104,7 +102,7 @@ def verdict_text(step: VerdictStep) -> str:
     return clean(f"{change} ({word})")
 
 
-def brought_text(brought: Brought) -> str:
+def brought_text(brought: Cause) -> str:
     """What changed between the sessions around a step; labels first, then versions."""
     old, new = (label_text(label) for label in brought.labels)
     parts = [] if old == new else [f"label {old or 'none'} → {new or 'none'}"]

@@ -35,13 +35,11 @@ class Runner:
         journal: Journal,
         watcher: Watcher,
         on_answer: Callable[[], None] = lambda: None,
-        on_round: Callable[[int, Callable[[], None]], None] = lambda _, __: None,
     ) -> None:
         self.cases = cases
         self.settings = settings
         self.journal = journal
         self.watcher = watcher
-        self.on_round = on_round
         self.rounds_done = 0
         self.out_of_time = False
         self.undiagnosed = 0, 0
@@ -60,12 +58,8 @@ class Runner:
         for round_ in range(self.settings.rounds):
             if round_ and self._over_budget(started):
                 break
-            groups = list(self._groups(round_))
-            if groups and not round_:
-                self._begin(groups[0][0][1])
-            self.on_round(round_, self._standby.settle)
             last = round_ == self.settings.rounds - 1
-            for group in groups:
+            for group in self._groups(round_):
                 late = not last or self._over_budget(started)
                 diagnosed = set() if late else self._diagnoser.chosen()
                 _exhaust(self._run_group(group, round_, diagnosed))
@@ -114,12 +108,6 @@ class Runner:
             self._standby.load([way(case) for _, case in group])
             return
 
-    def _begin(self, case: Case) -> None:
-        """Have the first worker import while the references are prepared."""
-        if not case.is_step:
-            self.watcher.case(case, 0, "import")
-            self._standby.begin(self.asker.request(case, 0))
-
     def wait(self) -> None:
         """Until the worker that :meth:`load` started has imported; one that died is forgotten."""
         self._standby.wait(self.settings.limit_s)
@@ -130,14 +118,12 @@ class Runner:
 
     def round(self, round_: int, only: set[int]) -> None:
         """One round of some cases."""
-        self.on_round(round_, self._standby.settle)
         for group in self._groups(round_, only):
             _exhaust(self._run_group(group, round_, set()))
         self.rounds_done = max(self.rounds_done, round_ + 1)
 
     def turns(self, round_: int, order: Sequence[int], cpu: int | None) -> Round:
         """One round of some cases, measured in turns with another one; samples are on ``cpu``."""
-        self.on_round(round_, self._standby.settle)
         for group in self._in_order(round_, order):
             yield from self._run_group(group, round_, set(), {"cpu": cpu})
         self.rounds_done = max(self.rounds_done, round_ + 1)

@@ -36,7 +36,6 @@ from dlprof.session.measured import Model as Model  # noqa: PLC0414
 from dlprof.session.measured import ProcessSamples as ProcessSamples  # noqa: PLC0414
 from dlprof.session.measured import Share as Share  # noqa: PLC0414
 from dlprof.session.measured import TimeMeasure as TimeMeasure  # noqa: PLC0414
-from dlprof.session.run_record import Reference as Reference  # noqa: PLC0414
 from dlprof.session.run_record import RoundTrip as RoundTrip  # noqa: PLC0414
 from dlprof.session.run_record import TripProcess as TripProcess  # noqa: PLC0414
 from dlprof.session.run_record import WayLook as WayLook  # noqa: PLC0414
@@ -228,8 +227,6 @@ class Header(Model):
     wall_s: float | None = None
     foreign_cores: float | None = None
     """Cores that other processes kept busy on average while this ran."""
-    references: list[Reference] = []
-    """How fast the machine was, by round; none where it was not measured."""
     findings: list[FindingRecord] = []
     expectations: list[ExpectationRecord] = []
     """What the scenario expects to be found, and whether it was."""

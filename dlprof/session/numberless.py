@@ -41,7 +41,7 @@ def _set_aside(content: Any, faults: Iterable[Mapping[str, Any]]) -> bool:
     """Take each measure out of ``content`` that lacks a number; whether there was any."""
     lost = dict.fromkeys(_measure(fault["loc"]) for fault in faults if _lacks_number(fault))
     places = [place for place in lost if place]
-    for place in sorted(places, key=lambda place: -int(place[1])):  # later references first
+    for place in places:
         _take_out(content, place)
     return bool(places)
 
@@ -55,8 +55,6 @@ def _lacks_number(fault: Mapping[str, Any]) -> bool:
 def _measure(place: Place) -> Place:
     """The smallest measure around the number at ``place`` that may be missing; empty if none."""
     match place:
-        case ("references", int(), *_):
-            return place[:2]
         case ("round_trips", int(), "parts", _):
             return place
         case ("results" | "round_trips", int(), *_):

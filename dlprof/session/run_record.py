@@ -1,23 +1,8 @@
-"""What a session holds of the run as a whole: the machine's speed, trips there and back."""
+"""What a session holds of the run as a whole: trips there and back."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import Field
-
 from dlprof.session.measured import Model, TimeMeasure
-
-
-class Reference(Model):
-    """What one process took for what no framework has a part in; see docs/gate.md."""
-
-    round: int
-    empty_call_ns: Annotated[float, Field(gt=0)]
-    memcpy_ns: Annotated[float, Field(gt=0)]
-    memcpy_bytes: int
-    python_ns: Annotated[float, Field(gt=0)]
-    environment: str = ""
 
 
 class WayLook(Model):

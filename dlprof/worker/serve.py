@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dlprof.protocol.messages import words
-from dlprof.worker import case, inspect, reference
+from dlprof.worker import case, inspect
 from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.instruments import step
 from dlprof.worker.loading import WorkerState
@@ -38,9 +38,6 @@ def _serve(state: WorkerState, kind: str, request: dict[str, Any], answer: Answe
         case.serve(state, request, answer, MEASURE[kind])
     elif kind == "load":
         case.load(state, request["cases"], answer)
-    elif kind == "reference":
-        answer.stage("reference")  # no import is waited for
-        answer.part("reference", reference.measure(request["budget_ns"]))
     elif kind == "inspect":
         answer.part("inspect", inspect.inspect(request["sources"], request["skip"], answer.stage))
     elif kind == "recognise":

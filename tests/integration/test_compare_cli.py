@@ -10,7 +10,7 @@ import pytest
 from command_line import FAKE, QUICK, content, dlprof
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "unit"))
-from comparison_builders import references, session, suite
+from comparison_builders import session, suite
 
 pytestmark = pytest.mark.integration
 
@@ -68,7 +68,7 @@ def test_compare_fails_where_it_is_told_what_to_fail_on(tmp_path, base, keep):
 
 @pytest.mark.parametrize(("word", "code"), [("pass", 0), ("fail", 1)])
 def test_unsure_passes_or_fails_as_asked(tmp_path, base, keep, word, code):
-    head = keep("head", suite({"c": 1.1}, count=3, seed=50))
+    head = keep("head", suite({"c": 1.3}, count=3, seed=50))
     assert dlprof("gate", base, head, "--unsure", word, state=tmp_path).code == code
 
 
@@ -114,14 +114,6 @@ def test_a_session_with_itself_is_refused(tmp_path, base):
     assert done.sentence().startswith("dlprof: BASE and HEAD are the same measurement")
 
 
-def test_a_file_that_is_no_session_is_refused(tmp_path, base):
-    other = tmp_path / "other.json"
-    other.write_text("{}", encoding="utf-8")
-    done = dlprof("gate", base, other, state=tmp_path)
-    assert done.code == 2
-    assert "is not a dlprof session" in done.sentence()
-
-
 def test_real_sessions_can_be_compared(tmp_path):
     for name in ("a.json", "b.json"):
         words = ("run", "fake", "fake", "--probe", FAKE, *QUICK, "--rounds", "2")
@@ -132,22 +124,3 @@ def test_real_sessions_can_be_compared(tmp_path):
     cases = json.loads(done.out)["cases"]
     assert {case["status"]["head"] for case in cases} == {"ok"}
     assert all(case["times"][0]["ratio"] or case["times"][0]["reason"] for case in cases)
-
-
-@pytest.mark.parametrize(("fast", "code"), [(1.0, 0), (1.15, 0), (1.6, 3)])
-def test_the_speed_of_the_machine_counts_for_two_files_as_for_a_baseline(
-    tmp_path, keep, fast, code
-):
-    slower = dict.fromkeys("abcdefgh", fast)
-    base = keep("base", suite(), references=references())
-    head = keep("head", suite(slower, seed=50), references=references(fast, fast, fast))
-    for words in (("gate", base, head, "--unsure", "pass"), ("compare", base, head)):
-        done = dlprof(*words, state=tmp_path)
-        assert done.code == code, done.out
-        assert ("the machine is not as fast as it was" in done.err) == (code == 3)
-        assert "an empty call took" in " ".join(done.out.split())
-
-
-def test_two_files_without_reference_costs_say_that_nothing_was_normalised(tmp_path, keep, base):
-    done = dlprof("gate", base, keep("head", suite(seed=50)), state=tmp_path)
-    assert "BASE has no reference costs, so nothing was normalised" in " ".join(done.out.split())

@@ -21,7 +21,6 @@ sample_ms = 2
 rounds = 10
 diagnose = false
 """
-ATTEMPTS = 3
 
 
 @pytest.fixture(scope="module")
@@ -56,61 +55,27 @@ def gate(tmp_path, scenario, baseline, *words, **variables):
     return dlprof("gate", scenario, "--baseline", baseline, *words, state=tmp_path, **variables)
 
 
-def test_every_round_has_reference_costs(measured):
-    assert [one["round"] for one in measured["references"]] == list(range(10))
-    assert all(one["empty_call_ns"] < one["python_ns"] for one in measured["references"])
-
-
-def test_a_slowdown_since_the_baseline_is_found_in_two_passes(tmp_path, scenario):
-    kept = tmp_path / "kept"
-    for attempt in range(ATTEMPTS):
-        path = tmp_path / f"baseline-{attempt}.json"
-        assert dlprof("sweep", scenario, "-o", path, state=tmp_path).code == 0
-        done = gate(tmp_path, scenario, path, "-o", kept / f"{attempt}", DLPROF_TEST_SPIN="300")
-        if "the machine is not as fast as it was" not in " ".join((done.out + done.err).split()):
-            break
-    else:
-        pytest.skip("other programs change the speed of this machine from one gate to the next")
-    assert done.code == 1, done.out + done.err
-    text = " ".join(done.out.split())
-    assert "HEAD is slower" in text
-    assert "times as long in the first pass" in text
-    assert "an empty call took" in text
-    names = sorted(file.name for file in (kept / f"{attempt}").iterdir())
-    assert names == ["head-again.json", "head.json"]
-
-
-def test_the_interpreter_of_head_may_be_named_beside_a_baseline(tmp_path, scenario, baseline):
-    for option in ("--python", "--head-python"):
-        done = gate(
-            tmp_path, scenario, baseline(), option, sys.executable, "--budget", 0, COLUMNS="300"
-        )
-        assert done.code == 3, done.err
-        assert f"HEAD {sys.executable}: " in done.out
-    done = gate(tmp_path, scenario, baseline(), "--head-python", "/nowhere/python")
-    assert (done.code, done.sentence()) == (2, "dlprof: there is no interpreter /nowhere/python")
-
-
 def test_equal_code_raises_no_alarm(tmp_path, scenario, baseline):
     done = gate(tmp_path, scenario, baseline(), "--budget", 20)
     assert done.code in (0, 3), done.out + done.err
     assert "SLOWER" not in done.out
 
 
-def test_a_baseline_of_an_older_minor_is_compared_and_not_normalised(tmp_path, scenario, baseline):
-    old = baseline(references="dropped", schema="dlprof.session/1.0")
-    done = gate(tmp_path, scenario, old, "--budget", 0)
-    assert done.code == 3
-    assert "has no reference costs, so nothing was normalised" in " ".join(done.out.split())
+def test_a_slowdown_since_the_baseline_is_found_in_two_passes(tmp_path, scenario, baseline):
+    kept = tmp_path / "kept"
+    done = gate(tmp_path, scenario, baseline(), "-o", kept, DLPROF_TEST_SPIN="300")
+    assert done.code == 1, done.out + done.err
+    assert "times as long in the first pass" in " ".join(done.out.split())
+    assert sorted(file.name for file in kept.iterdir()) == ["head-again.json", "head.json"]
 
 
-def test_a_baseline_from_a_machine_at_another_speed_is_not_compared(
-    tmp_path, scenario, baseline, measured
+def test_an_older_baseline_is_compared_and_the_interpreter_of_head_may_be_named(
+    tmp_path, scenario, baseline
 ):
-    fast = [{**one, "python_ns": one["python_ns"] / 3} for one in measured["references"]]
-    done = gate(tmp_path, scenario, baseline(references=fast), "--unsure", "pass")
-    assert done.code == 3
-    assert "the machine is not as fast as it was" in done.sentences[-1]
+    old = baseline(schema="dlprof.session/1.0", references=[{"round": 0, "memcpy_ns": 1.0}])
+    words = ("--head-python", sys.executable, "--budget", 0)
+    done = gate(tmp_path, scenario, old, *words, COLUMNS="300")
+    assert (done.code, f"HEAD {sys.executable}: " in done.out) == (3, True)
 
 
 def other(measured, **changes):
@@ -121,43 +86,12 @@ def other(measured, **changes):
     ("change", "code", "said"),
     [
         (lambda m: {"environment": other(m, cpu="Z80")}, 3, "cpu Z80"),
-        (lambda m: {"environment": other(m, cores=1024)}, 3, "cores 1024"),
-        (lambda m: {"environment": other(m, platform="CP/M")}, 3, "platform CP/M"),
         (lambda m: {"environment": other(m, python="3.6.1")}, 3, "--any-python"),
-        (lambda m: {"environment": other(m, dlprof="0.0.1")}, 3, "dlprof 0.0.1"),
-        (
-            lambda m: {
-                "request": {
-                    **m["request"], "settings": {**m["request"]["settings"], "sample_ns": 7}
-                }
-            },
-            3,
-            "sample_ns 7",
-        ),
         (lambda m: {"results": []}, 4, "holds no case"),
-        (
-            lambda m: {
-                "results": [
-                    {**one, "case": {**one["case"], "dtype": "int8"}} for one in m["results"]
-                ]
-            },
-            4,
-            "of another one",
-        ),
-        (
-            lambda m: {
-                "request": {
-                    **m["request"], "settings": {**m["request"]["settings"], "together": True}
-                }
-            },
-            3,
-            "together true",
-        ),
-        (lambda m: {"environments": [{"name": "a"}, {"name": "b"}]}, 2, "several environments"),
         (lambda m: {"schema": "dlprof.session/2"}, 2, "newer dlprof"),
     ],
-    ids=["cpu", "cores", "platform", "python", "dlprof", "sample", "empty", "scenario", "together", "environments", "schema"],
-)  # fmt: skip
+    ids=["machine", "python", "empty", "schema"],
+)
 def test_a_baseline_that_makes_no_sense_is_told_before_anything_is_measured(
     tmp_path, scenario, baseline, measured, change, code, said
 ):
@@ -168,31 +102,13 @@ def test_a_baseline_that_makes_no_sense_is_told_before_anything_is_measured(
     assert not list(tmp_path.glob("dlprof/*.json"))
 
 
-@pytest.mark.parametrize(("unsure", "code"), [("pass", 3), ("fail", 1)])
-def test_what_cannot_be_compared_is_a_failure_where_what_is_unsure_is_one(
-    tmp_path, scenario, baseline, measured, unsure, code
-):
-    elsewhere = baseline(environment={**measured["environment"], "cpu": "another"})
-    junit = tmp_path / "told.xml"
-    done = gate(tmp_path, scenario, elsewhere, "--unsure", unsure, "--junit", junit)
-    assert done.code == code, done.err
-    assert "different machines" in done.sentence()
-    assert "<error" in junit.read_text(encoding="utf-8")
-
-
 def test_other_seeds_and_rounds_are_no_obstacle(tmp_path, scenario, baseline):
     done = gate(tmp_path, scenario, baseline(seed=99), "--budget", 0, "--seed", 3)
     assert done.code == 3
     assert "also different: rounds 10 → 1, seed 99 → 3" in " ".join(done.out.split())
 
 
-def test_a_baseline_that_is_no_session_is_told(tmp_path, scenario):
-    done = gate(tmp_path, scenario, scenario)
-    assert done.code == 2
-    assert "not JSON" in done.sentence()
-
-
-@pytest.mark.parametrize("name", ["base.json", "head.json", "head-again.json"])
+@pytest.mark.parametrize("name", ["head.json", "head-again.json"])
 def test_a_baseline_among_the_sessions_of_the_folder_is_refused_and_stays(
     tmp_path, scenario, baseline, name
 ):
@@ -209,7 +125,7 @@ def test_a_baseline_among_the_sessions_of_the_folder_is_refused_and_stays(
     assert list(kept.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("option", ["--json", "--junit", "--markdown"])
+@pytest.mark.parametrize("option", ["--junit"])
 def test_no_report_replaces_the_noise_file_or_a_session(tmp_path, scenario, baseline, option):
     noise, kept = tmp_path / "s.noise.json", tmp_path / "kept"
     noise.write_text("noise", encoding="utf-8")

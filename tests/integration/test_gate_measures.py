@@ -85,19 +85,6 @@ def test_equal_interpreters_raise_no_alarm(tmp_path, scenario, python):
     assert "SLOWER" not in str(words_of(told))
 
 
-def test_the_sessions_can_be_compared_again(tmp_path, scenario, python):
-    kept = tmp_path / "kept"
-    slow = python("new", DLPROF_TEST_SPIN=300)
-    gate(tmp_path, scenario, python("old"), slow, "-o", kept)
-    base, head = (content(kept / f"{side}.json") for side in ("base", "head"))
-    # A machine that changes its speed within seconds would make them incomparable.
-    (kept / "head.json").write_text(
-        json.dumps({**head, "references": base["references"]}), encoding="utf-8"
-    )
-    done = dlprof("gate", kept / "base.json", kept / "head.json", state=tmp_path)
-    assert done.code == 1, done.out
-
-
 def test_without_a_folder_the_sessions_are_in_the_state_folder(tmp_path, scenario, python):
     done = gate(tmp_path, scenario, python("old"), python("new"), "--budget", 0)
     files = next(line for line in done.err.splitlines() if line.startswith("sessions: "))
@@ -177,28 +164,12 @@ def test_a_scenario_that_judges_no_times_needs_one_round_and_cannot_be_calibrate
     assert "the scenario judges no times" in done.err
 
 
-@pytest.mark.parametrize("measure", ["first_call:5%", "device:5%"])
-def test_a_time_that_rounds_make_no_more_of_is_refused(tmp_path, scenario, python, measure):
-    sides = python("old"), python("new")
-    done = gate(tmp_path, scenario, *sides, "--fail-on", measure)
-    assert done.code == 2
-    assert "of which a session keeps one value: name ready or host" in " ".join(done.err.split())
-
-
-def test_a_conversion_that_is_gone_is_a_regression(tmp_path, scenario, python):
-    lost = python("new", DLPROF_TEST_BREAK="gone")
-    done = gate(tmp_path, scenario, python("old"), lost, "--unsure", "pass", "--budget", 0)
-    assert done.code == 1, done.out + done.err
-    assert "Gone in HEAD: spun(copy(x))" in " ".join(done.out.split())
-
-
 def test_a_base_that_can_load_nothing_is_no_pass(tmp_path, scenario, python):
     broken = python("old", DLPROF_TEST_BREAK="import")
     done = gate(tmp_path, scenario, broken, python("new"), "--unsure", "pass", "--budget", 0)
     assert done.code == 4, done.out + done.err
     assert (
-        "Nothing to compare: BASE refuses every case that HEAD has: ImportError: libnothing.so"
-        in done.err
+        "BASE measured no case that both have: unsupported: ImportError: libnothing.so" in done.err
     )
 
 
@@ -207,12 +178,6 @@ def test_a_crash_beside_other_conversions_is_seen_again_beside_them(tmp_path, sc
     done = gate(tmp_path, scenario, python("old"), fragile, "--unsure", "pass", "--budget", 60)
     assert done.code == 1, done.out + done.err
     assert "crashed after other conversions, ok alone" in " ".join(done.out.split())
-
-
-def test_a_budget_that_is_too_small_is_no_pass(tmp_path, scenario, python):
-    done = gate(tmp_path, scenario, python("old"), python("new"), "--budget", 0)
-    assert done.code == 3
-    assert "1 round: the time is used up" in " ".join(done.out.split())
 
 
 def test_what_crashes_in_both_is_nothing_measured(tmp_path, scenario, python):
@@ -244,52 +209,28 @@ def test_a_pair_needs_no_scenario(tmp_path, python):
     assert "spun → spun" in done.out
 
 
+TWO = ("--base-python", "{old}", "--head-python", "{old}")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("{scenario}",), "name what to compare"),
-        (("{scenario}", "{scenario}"), "spun.toml is a scenario and no session: name what to"),
-        (("numpy", "torch"), "dlprof: name what to compare"),
-        (("numpy", "torch", "--shape", "4"), "dlprof: name what to compare"),
+        (("{scenario}", "{scenario}"), "spun.toml is a scenario and no session"),
+        (("numpy", "torch", "--shape", "4"), "name what to compare"),
         (("before.json", "after.json"), "cannot read the session before.json"),
-        (
-            ("{scenario}", "--baseline", "a.json", "--base-python", "{old}"),
-            "--baseline and --base-python exclude each other",
-        ),
-        (
-            ("{scenario}", "--baseline", "a.json", "--head-python", "{old}", "--python", "{old}"),
-            "both name the interpreter of HEAD",
-        ),
-        (
-            (
-                "{scenario}",
-                "--base-python",
-                "{old}",
-                "--head-python",
-                "{old}",
-                "--python",
-                "{old}",
-            ),
-            "--python goes with --baseline",
-        ),
-        (("{scenario}", "--base-python", "{old}"), "name both interpreters"),
-        (("{scenario}", "--base-python", "{old}", "--head-python", "/nowhere"), "no interpreter"),
-        (("a.json", "b.json", "--budget", "3"), "leave --budget out"),
+        (("{scenario}", "--baseline", "a.json", *TWO), "exclude each other"),
+        (("{scenario}", "--baseline", "a", *TWO[2:], "--python", "x"), "both name the interpreter"),
+        (("{scenario}", *TWO, "--python", "{old}"), "--python goes with --baseline"),
+        (("{scenario}", *TWO[:2]), "name both interpreters"),
+        (("{scenario}", *TWO[:2], "--head-python", "/nowhere"), "no interpreter"),
         (("a.json", "b.json", "--budget", "0"), "leave --budget out"),
-        (
-            ("{session}", "b.json", "--baseline", "b.json"),
-            "is a session, and two sessions are compared as they are: leave --baseline out",
-        ),
         (("{session}", "--baseline", "b.json"), "compared by dlprof gate b.json"),
-        (
-            ("{session}", "b.json", "--base-python", "{old}", "--head-python", "{old}"),
-            "leave --base-python, --head-python out",
-        ),
-        (
-            ("{scenario}", "--base-python", "{old}", "--head-python", "{old}", "-o", "a.json"),
-            "folder",
-        ),
-        (("/nowhere.toml", "--base-python", "{old}", "--head-python", "{old}"), "cannot read"),
+        (("{session}", "b.json", *TWO), "leave --base-python, --head-python out"),
+        (("{scenario}", *TWO, "-o", "a.json"), "folder"),
+        (("{scenario}", *TWO, "--fail-on", "device:5%"), "name ready or host"),
+        (("{scenario}", *TWO, "--fail-on", "dangling"), "needs the diagnosis"),
+        (("/nowhere.toml", *TWO), "cannot read"),
     ],
 )
 def test_a_command_line_that_makes_no_sense_is_told_in_one_sentence(
@@ -327,43 +268,19 @@ def test_a_scenario_that_cannot_be_measured_in_turns_is_refused(
     assert said in done.sentence()
 
 
-def test_a_verdict_that_the_scenario_does_not_look_for_is_refused_before_anything_is_measured(
-    tmp_path, scenario, python
-):
-    done = gate(tmp_path, scenario, python("old"), python("new"), "--fail-on", "dangling,host-sync")
-    assert done.code == 2
-    assert done.sentence() == (
-        "dlprof: --fail-on dangling, host-sync need the diagnosis, which the scenario leaves out: "
-        "write diagnose = true"
-    )
-
-
-def test_a_floor_that_fits_no_conversion_is_named(tmp_path, scenario, python):
-    with scenario.open("a", encoding="utf-8") as file:
-        file.write('[[floor]]\ncase = "*vieuw*"\ntimes = false\n')
-    done = gate(tmp_path, scenario, python("old"), python("new"), "--fail-on", "error")
-    told = " ".join(done.out.split())
-    assert "No conversion has the floor that the scenario sets for '*vieuw*'." in told
-
-
 def test_what_takes_times_to_tell_cannot_be_expected_without_any(tmp_path, scenario, python):
     with scenario.open("a", encoding="utf-8") as file:
         file.write('expect = ["no error", "no warning"]\n')
     done = gate(tmp_path, scenario, python("old"), python("new"), "--fail-on", "warning")
     assert done.code == 2
-    assert done.sentence() == (
-        "dlprof: the scenario expects 'no warning', which takes times to tell, and --fail-on has "
-        "none judged: add ready to it"
-    )
+    assert "the expectation 'no warning' needs timings" in done.sentence()
 
 
 @pytest.mark.parametrize(
     ("expected", "fail_on", "code", "said"),
     [
-        ("no error", "ready:900%", 0, "HEAD is not slower"),
-        ("error", "ready:900%", 1, "HEAD does not do what the scenario"),
         ("no error", "warning", 0, "HEAD is not worse"),
-        ("error", "warning", 1, "HEAD does not do what the scenario"),
+        ("error", "ready:900%", 1, "HEAD does not do what the scenario"),
     ],
 )
 def test_what_the_scenario_expects_is_expected_of_head(

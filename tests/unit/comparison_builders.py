@@ -9,7 +9,6 @@ from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import parse
 from dlprof.compare.outcome import outcome
 from dlprof.compare.times import Settings
-from dlprof.session.model import Reference
 
 QUIET = 0.01
 """Spread of process medians on a quiet machine."""
@@ -85,16 +84,3 @@ def compared(base, head, *fail_on, base_header=None, head_header=None, **setting
 def only_words(comparison):
     """The word of each case by the name of its import."""
     return {case.case.import_: time.word for case in comparison.cases for time in case.times}
-
-
-def references(call=1.0, python=1.0, memcpy=1.0, count=5, memcpy_bytes=4 << 20):
-    return [
-        Reference(
-            round=round_,
-            empty_call_ns=40.0 * call,
-            python_ns=5000.0 * python,
-            memcpy_ns=300e3 * memcpy,
-            memcpy_bytes=memcpy_bytes,
-        )
-        for round_ in range(count)
-    ]

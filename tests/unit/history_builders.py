@@ -8,8 +8,7 @@ import numpy as np
 from builders import make_session
 from comparison_builders import timed
 
-from dlprof.history.entry import entry_of
-from dlprof.history.label import Label
+from dlprof.history.entry import Label, entry_of
 from dlprof.history.series import series_of
 from dlprof.history.trend import trends_of
 

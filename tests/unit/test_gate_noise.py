@@ -1,27 +1,33 @@
-"""The noise file: floors that it raises, what it says, and files that are none."""
+"""The noise file: the floors of a machine against itself, and what a gate makes of them."""
 
 from __future__ import annotations
 
 import json
+import re
 
+import numpy as np
 import pytest
 from builders import make_record
 
-from dlprof.compare.match import key
+from dlprof.analysis.slower import SAME, SLOWER
+from dlprof.compare.matching import key
+from dlprof.compare.processes import Process
+from dlprof.compare.samples import Sample
+from dlprof.compare.sequential import IN_TURNS, begin, look
 from dlprof.errors import UsageError
-from dlprof.gate.noise import CaseNoise, Noise, Terms, load, raised, said, write
+from dlprof.gate.noise import Calibrated, CaseNoise, Noise, floor_of, load, raised, texts, write
 from dlprof.plan.floors import Floor
+from dlprof.reports.calibration import render, sentences
 from dlprof.session.model import CaseRecord
 
 pytestmark = pytest.mark.unit
 
 FLOORS = (Floor(),)
+LEVEL = IN_TURNS.level * IN_TURNS.shares[-1]
 
 
-def case(name="a", **changes):
-    return CaseRecord.model_validate(
-        make_record(**{"import": name, "code": f"{name}(x)", **changes})
-    )
+def case(name="a"):
+    return CaseRecord.model_validate(make_record(**{"import": name, "code": f"{name}(x)"}))
 
 
 def noise(*cases, **changes):
@@ -30,27 +36,60 @@ def noise(*cases, **changes):
         "scenario": "s.toml",
         "environment": {},
         "rounds": 8,
-        "gate_rounds": 8,
         "budget_s": 300.0,
     }
     return Noise(cases=list(cases), **{**fields, **changes})
 
 
-def of(name="a", floor=0.1, **changes):
-    fields = {
-        "measure": "ready",
-        "median_ns": 1000.0,
-        "processes": 16,
-        "spread": 0.02,
-        "modes": [],
-        "caught": 0.1,
+def of(name="a", floor=0.1):
+    times = {"measure": "ready", "median_ns": 1000.0, "processes": 16, "spread": 0.02}
+    return CaseNoise(case=case(name), floor=floor, **times)
+
+
+def sample(sd, rounds=32, ratio=1.0, floor=0.05, seed=1, faults=None):
+    chance = np.random.default_rng(seed)
+    faults = faults or [None] * rounds
+    sides = [
+        tuple(
+            Process(
+                1e3 * factor * (4.0 if fault else 1.0) * float(np.exp(chance.normal(0.0, sd))),
+                number,
+                fault,
+            )
+            for number, fault in enumerate(faults)
+        )
+        for factor in (1.0, ratio)
+    ]
+    return Sample(*sides, Floor("ready", floor, 0.0), in_turns=True)
+
+
+@pytest.mark.parametrize("sd", [0.005, 0.02, 0.06])
+def test_by_the_floor_of_a_case_equal_code_is_the_same_and_slower_code_is_found(sd):
+    floor = floor_of(sample(sd), LEVEL)
+    words = {
+        ratio: [
+            look(begin(IN_TURNS, 1), [sample(sd, 32, ratio, floor, seed)]).words[0]
+            for seed in range(2, 42)
+        ]
+        for ratio in (1.0, 1 + floor)
     }
-    return CaseNoise(case=case(name), floor=floor, **{**fields, **changes})
+    assert SLOWER not in words[1.0]
+    assert words[1.0].count(SAME) >= 36
+    assert words[1 + floor].count(SLOWER) >= 38
+
+
+def test_a_noisier_case_has_a_larger_floor_and_more_rounds_a_smaller_one():
+    assert floor_of(sample(0.01), LEVEL) < floor_of(sample(0.04), LEVEL)
+    assert floor_of(sample(0.04, 64), LEVEL) < floor_of(sample(0.04, 16), LEVEL)
+
+
+def test_processes_in_modes_have_no_floor():
+    assert floor_of(sample(0.01, faults=[0.0, 300.0] * 16), LEVEL) is None
 
 
 @pytest.mark.parametrize(
     ("floor", "relative"),
-    [(0.2, 0.2), (0.3, 0.3), (0.5, 0.05), (2.0, 0.05), (0.03, 0.05), (None, 0.05)],
+    [(0.2, 0.2), (0.3, 0.3), (0.5, 0.05), (0.03, 0.05), (None, 0.05)],
 )
 def test_a_floor_is_raised_to_what_the_machine_can_tell_and_never_lowered(floor, relative):
     found = raised(noise(of(floor=floor)), [case()], FLOORS, {})
@@ -62,44 +101,24 @@ def test_a_floor_of_the_scenario_is_raised_too():
     found = raised(noise(of(floor=0.3)), [case()], FLOORS, own)
     assert found[key(case())] == (Floor("ready", 0.3, 200.0, raised_from=0.1),)
     assert raised(noise(of(floor=0.07)), [case()], FLOORS, own) == own
+    assert raised(noise(of(floor=0.3)), [case()], (Floor("host"),), {}) == {}
 
 
-def test_another_measure_is_not_raised():
-    found = raised(noise(of(floor=0.3)), [case()], (Floor("host"),), {})
-    assert found == {}
+def test_a_gate_says_what_the_file_means_for_it():
+    cases, file = [case("a"), case("b"), case("c")], noise(of("a", 0.2), of("b", None), sample_ns=1)
+    told = " ".join(texts(file, cases, raised(file, cases, FLOORS, {}), (60.0, 2)))
+    for what in ("a(x) 20 %", "Too noisy", "b(x)", "1 of the cases", "300 s", "another length"):
+        assert what in told
+    assert texts(noise(of()), [case()], {}, (600.0, 2)) == []
 
 
-def test_what_it_means_is_said_in_words():
-    cases = [case("a"), case("b"), case("c")]
-    file = noise(of("a", 0.2), of("b", None))
-    told = said(file, cases, raised(file, cases, FLOORS, {}))
-    assert told == [
-        "Floors raised to what this machine can tell: a(x) 20 %.",
-        "Too noisy to gate here (no floor up to 30 % tells): b(x).",
-        "Of 1 cases the noise file says nothing.",
-    ]
-
-
-def test_against_a_baseline_it_is_said_that_the_machine_tells_less():
-    first, *_ = said(noise(of("a", 0.2)), [case("a")], {}, Terms(in_turns=False))
-    assert "measured in turns: against a baseline the machine tells less" in first
-
-
-@pytest.mark.parametrize(
-    ("terms", "told"),
-    [
-        (Terms(budget_s=60.0), "what a gate of 300 s tells; one of 60 s tells less"),
-        (Terms(sample_ns=5_000_000), "of samples of another length (sample_ms): calibrate again"),
-    ],
-)
-def test_a_gate_that_measures_otherwise_says_that_the_file_promises_too_much(terms, told):
-    (first,) = said(noise(of("a", 0.01), sample_ns=60_000_000), [case("a")], {}, terms)
-    assert told in first
-
-
-def test_a_file_of_before_samples_were_kept_and_a_longer_gate_need_no_word():
-    terms = Terms(budget_s=600.0, sample_ns=5_000_000)
-    assert said(noise(of("a", 0.01)), [case("a")], {}, terms) == []
+def test_a_calibration_names_what_is_too_noisy_to_gate():
+    found = Calibrated(noise(of("a", 0.1), of("b", 2.0), of("c", None)), (case("d"),))
+    told = " ".join(sentences(found))
+    assert "1 of 3 can be gated with a floor of 10 %" in told
+    assert {"b(x)", "c(x)"} <= set(re.findall(r"\w\(x\)", told))
+    assert "Not measured: d(x)" in told
+    assert "200 %" in render(found)
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path):
@@ -109,32 +128,27 @@ def test_a_file_is_read_as_it_was_written(tmp_path):
     assert load(path) == written
 
 
-def test_keys_of_a_newer_minor_are_no_obstacle(tmp_path):
+def test_a_file_of_an_older_or_newer_minor_is_read(tmp_path):
     path = tmp_path / "n.json"
-    content = {**noise(of()).model_dump(by_alias=True), "schema": "dlprof.noise/1", "more": 1}
+    content = {**noise(of()).model_dump(by_alias=True), "gate_rounds": 8, "more": 1}
     path.write_text(json.dumps(content), encoding="utf-8")
     assert load(path).cases[0].floor == 0.1
 
 
 @pytest.mark.parametrize(
-    ("text", "said_"),
+    ("text", "reason"),
     [
         ("", "not JSON"),
         ("[]", "no schema"),
         ('{"schema": "dlprof.session/1"}', "no schema"),
         ('{"schema": "dlprof.noise/2"}', "was written by a newer dlprof"),
-        ('{"schema": "dlprof.noise/10.1"}', "was written by a newer dlprof"),
-        ('\ufeff{"schema": "dlprof.noise/1"}', "created"),
         ('{"schema": "dlprof.noise/1"}', "created"),
+        (None, "cannot read the noise file"),
     ],
 )
-def test_a_file_that_is_none_is_told_in_one_sentence(tmp_path, text, said_):
+def test_a_file_that_is_none_is_told_in_one_sentence(tmp_path, text, reason):
     path = tmp_path / "n.json"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match=said_):
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=reason):
         load(path)
-
-
-def test_a_file_that_is_not_there_is_told(tmp_path):
-    with pytest.raises(UsageError, match="cannot read the noise file"):
-        load(tmp_path / "n.json")

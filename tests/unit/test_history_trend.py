@@ -9,7 +9,7 @@ from history_builders import created, entry, machine, month, result, stepped, tr
 
 from dlprof.history.series import series_of
 from dlprof.history.trend import chosen
-from dlprof.reports.history_text import number, time_step_text
+from dlprof.reports.history_text import time_step_text
 
 pytestmark = pytest.mark.unit
 
@@ -26,35 +26,14 @@ def test_a_step_is_found_with_its_size_and_the_version_that_brought_it():
     (step,) = found.steps
     assert step.slower
     assert step.step.interval[0] < 1.2 < step.step.interval[1]
-    assert step.brought.behind.entry.session.created == created(10)
-    assert [str(one) for one in step.brought.differences] == ["numpy 2.4.0 → 2.5.0"]
+    assert step.cause.behind.entry.session.created == created(10)
+    assert [str(one) for one in step.cause.differences] == ["numpy 2.4.0 → 2.5.0"]
     assert found.verdicts == ()
-
-
-def test_python_dlprof_and_kernel_are_told_too():
-    def header(number):
-        late = number >= 10
-        return {
-            "environment": machine(
-                python="3.12.0" if late else "3.11.7",
-                dlprof="0.2.0" if late else "0.1.0",
-                platform="Linux-6.2" if late else "Linux-6.1",
-            )
-        }
-
-    (step,) = trend(month(stepped(), header=header)).steps
-    told = {one.what: one.head for one in step.brought.differences}
-    assert told == {"python": "3.12.0", "dlprof": "0.2.0", "platform": "Linux-6.2"}
-
-
-def test_the_labels_of_both_sides_are_told():
-    found = trend(month(stepped(), label=lambda number: "new" if number >= 10 else "old"))
-    assert found.steps[0].brought.labels == ("old", "new")
 
 
 def test_seeds_and_rounds_are_not_told():
     header = lambda number: {"seed": number, "rounds": 3 + number % 2}  # noqa: E731
-    assert trend(month(stepped(), header=header)).steps[0].brought.differences == ()
+    assert trend(month(stepped(), header=header)).steps[0].cause.differences == ()
 
 
 def test_equal_sessions_have_no_step():
@@ -79,41 +58,13 @@ def test_another_kernel_is_the_same_machine():
     assert len(trend(month([1000.0] * 5, header=header)).series.points) == 5
 
 
-def test_environments_of_one_session_are_series_of_their_own():
-    def one(number, late):
-        versions = {"torch": "2.9.0"}, {"torch": "2.10.0" if late else "2.9.9"}
-        places = [
-            machine(name=n, packages=p) for n, p in zip(("old", "new"), versions, strict=True)
-        ]
-        results = [
-            result(
-                "a",
-                1000.0 * (1.3 if late and name == "new" else 1.0),
-                seed=10 * number + place,
-            ).model_copy(update={"environment": name})
-            for place, name in enumerate(("old", "new"))
-        ]
-        return entry(number, *results, environment=places[0], environments=places)
-
-    old, new = trends([one(number, number >= 10) for number in range(20)])
-    assert (old.series.environment, new.series.environment) == ("old", "new")
-    assert old.steps == ()
-    assert [str(d) for d in new.steps[0].brought.differences] == ["torch 2.9.9 → 2.10.0"]
-
-
 def test_view_to_copy_is_a_step_whatever_the_time_says():
     change = lambda number: {"ownership": COPY if number >= 3 else VIEW}  # noqa: E731
     found = trend(month([1000.0] * 5, change))
     (step,) = found.verdicts
     assert (step.change.before, step.change.after, step.change.worse) == ("view", "copy", True)
-    assert step.brought.behind.entry.session.created == created(3)
+    assert step.cause.behind.entry.session.created == created(3)
     assert found.steps == ()
-
-
-def test_the_way_back_is_a_step_too():
-    change = lambda number: {"ownership": COPY if number in (2, 3) else VIEW}  # noqa: E731
-    found = trend(month([1000.0] * 6, change)).verdicts
-    assert [step.change.direction for step in found] == ["worse", "better"]
 
 
 def test_a_crash_is_a_step():
@@ -137,12 +88,6 @@ def test_a_session_that_did_not_look_is_no_step():
     assert [str(step.change) for step in found] == ["ordering: synchronous, now host-sync"]
 
 
-def test_what_became_unknown_is_no_step():
-    unknown = {"verdict": "unknown", "evidence": {"reason": "x"}}
-    change = lambda number: {"ownership": unknown if number == 2 else VIEW}  # noqa: E731
-    assert trend(month([1000.0] * 4, change)).verdicts == ()
-
-
 def texts(found):
     return [str(step.change) for step in found]
 
@@ -157,7 +102,7 @@ def test_a_change_of_verdict_is_told_across_a_session_without_an_answer(status):
     assert texts(found) == [
         f"status: ok, now {status}", f"status: {status}, now ok", "ownership: view, now copy"
     ]  # fmt: skip
-    before, behind = (getattr(found[2].brought, name).entry for name in ("before", "behind"))
+    before, behind = (getattr(found[2].cause, name).entry for name in ("before", "behind"))
     assert (before.session.created, behind.session.created) == (created(2), created(4))
 
 
@@ -170,8 +115,8 @@ def test_a_change_of_verdict_is_since_the_last_session_that_knew_it():
 
     header = lambda number: packages(numpy="2.5.0" if number else "2.4.0")  # noqa: E731
     (step,) = trend(month([1000.0] * 4, change, header)).verdicts
-    assert step.brought.before.entry.session.created == created(0)
-    assert [str(one) for one in step.brought.differences] == ["numpy 2.4.0 → 2.5.0"]
+    assert step.cause.before.entry.session.created == created(0)
+    assert [str(one) for one in step.cause.differences] == ["numpy 2.4.0 → 2.5.0"]
 
 
 def test_a_crash_of_an_instrument_is_a_step_once_and_so_is_its_end():
@@ -204,62 +149,10 @@ def test_what_depends_on_the_address_is_no_step_at_any_shape():
     assert [texts(one.verdicts) for one in found] == [[], []]
 
 
-def test_a_session_of_other_environments_lacks_nothing():
-    request = {"pairs": [["torch", "numpy"]]}
-
-    def named(number, *names):
-        environments = [{**machine(), "name": name} for name in names]
-        found = [result("a").model_copy(update={"environment": name}) for name in names]
-        return entry(number, *found, environments=environments, request=request)
-
-    both, one = named(0, "old", "new"), [named(number, "new") for number in (1, 2)]
-    assert [each.series.missing for each in trends([both, *one])] == [0, 0]
-    alone = entry(0, result("a"), request=request)
-    assert [each.series.missing for each in trends([alone, *one])] == [0, 0]
-
-
-def test_a_session_of_the_same_environment_without_a_case_lacks_it():
-    request = {"pairs": [["torch", "numpy"]]}
-    environments = [{**machine(), "name": name} for name in ("old", "new")]
-    held = [result("a").model_copy(update={"environment": name}) for name in ("old", "new")]
-    first = entry(0, *held, environments=environments, request=request)
-    later = entry(1, held[1], environments=environments, request=request)
-    missing = {each.series.environment: each.series.missing for each in trends([first, later])}
-    assert missing == {"old": 1, "new": 0}
-
-
 def test_a_session_that_holds_a_case_twice_does_not_lack_it():
     request = {"pairs": [["torch", "numpy"]]}
     twice = entry(1, result("a", seed=1), result("a", seed=2), request=request)
     assert trend([entry(0, result("a"), request=request), twice]).series.missing == 0
-
-
-GPUS = [{"name": "Example 100", "sm_clock_max_mhz": 1980, "memory_clock_max_mhz": 3201}]
-UNNAMED = {"cuda_devices": 1, "gpus": "nvidia-ml-py is not installed"}
-
-
-def test_a_machine_whose_gpus_have_lost_their_names_is_the_same():
-    named = machine(cuda_devices=1, gpus=GPUS)
-    environments = [named, machine(**UNNAMED), named]
-    entries = month([1000.0] * 3, header=lambda number: {"environment": environments[number]})
-    assert len(trend(entries).series.points) == 3
-
-
-def test_a_machine_without_names_that_could_be_either_of_two_is_one_of_its_own():
-    first, second = (
-        machine(cuda_devices=1, gpus=[{"name": name}]) for name in ("Example 100", "Example 200")
-    )
-    environments = [first, second, machine(**UNNAMED)]
-    entries = month([1000.0] * 3, header=lambda number: {"environment": environments[number]})
-    assert len(trends(entries)) == 3
-
-
-@pytest.mark.parametrize("measure", ["ready", "device"])
-def test_a_session_that_was_finished_later_counts_once_by_any_measure(measure):
-    part = result("a", processes=3, device_time={"warm": {"median_ns": 70.0}})
-    whole = result("a", processes=3, device_time={"warm": {"median_ns": 71.0}})
-    entries = [entry(0, part, complete=False), entry(0, whole)]
-    assert len(trend(entries, measure).series.points) == 1
 
 
 @pytest.mark.parametrize("status", ["invalid", "skipped"])
@@ -311,13 +204,7 @@ def test_a_step_because_something_else_was_timed_says_so():
 
     (step,) = trend(month(stepped(ratio=3.0), change)).steps
     told = "what was timed a result that the framework keeps → a new conversion"
-    assert [str(one) for one in step.brought.differences] == [told]
-
-
-def test_a_session_that_was_resumed_counts_once_with_all_its_rounds():
-    part, whole = result("a", processes=2), result("a", processes=8)
-    found = trend([entry(0, part, complete=False), entry(0, whole)])
-    assert [len(point.side) for point in found.series.points] == [8]
+    assert [str(one) for one in step.cause.differences] == [told]
 
 
 def test_the_newest_sessions_are_told_where_they_are_too_few():
@@ -362,29 +249,6 @@ def test_a_shift_of_all_cases_at_once_is_told():
     assert "; all 5 cases shift here" in time_step_text(found[0].steps[0])
     nearly = replace(found[0].steps[0], shared=(18, 20), times_ns=(2e7, 2e3))
     assert "; 18 of 20 cases shift here" in time_step_text(nearly)
-
-
-@pytest.mark.parametrize(
-    ("ratio", "text"), [(1234.5, "1,234"), (1.2, "1.20"), (0.1, "0.10"), (0.00012, "0.00012")]
-)
-def test_no_ratio_is_shown_as_nothing(ratio, text):
-    assert number(ratio) == text
-
-
-def test_a_step_of_one_case_is_not_shared():
-    entries = [
-        entry(
-            n,
-            *(
-                result(name, 1300.0 if name == "a" and n >= 10 else 1000.0, seed=100 * n + place)
-                for place, name in enumerate("abcde")
-            ),
-        )
-        for n in range(20)
-    ]
-    found = {one.series.case.import_: one.steps for one in trends(entries)}
-    assert [step.shared for step in found["a"]] == [None]
-    assert not any(found[name] for name in "bcde")
 
 
 @pytest.mark.parametrize("measure", ["ready", "host", "first_call", "device"])

@@ -8,9 +8,8 @@ import pytest
 from builders import make_result, make_session
 
 from dlprof.cli import _shown
-from dlprof.cli.comparing import rules_of
+from dlprof.cli.comparison import rules_of
 from dlprof.cli.distinct import are_one
-from dlprof.compare.speed import Speed
 from dlprof.errors import UsageError
 from dlprof.gate import noise
 from dlprof.reports import table_files
@@ -81,11 +80,6 @@ def test_floors_below_nothing_are_none(floor):
     assert rules_of(make_session(request={"scenario": written})) == ()
     right = {"floors": [{"case": "*", "relative": 0.2}]}
     assert len(rules_of(make_session(request={"scenario": right}))) == 1
-
-
-@pytest.mark.parametrize("ratio", [0.0, 5e-324, float("inf")])
-def test_a_machine_that_takes_no_time_or_for_ever_is_another_one(ratio):
-    assert Speed(ratio, 1.0, 1.0).far
 
 
 def test_a_noise_file_that_never_ends_is_not_read(tmp_path):

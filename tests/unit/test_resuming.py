@@ -12,10 +12,9 @@ from dlprof.measuring import resuming
 from dlprof.plan.catalog import environment
 from dlprof.plan.pairing import Axes
 from dlprof.plan.request import Request, request_from
-from dlprof.runner import references
 from dlprof.session import model as sessions
 from dlprof.session.journal import Journal
-from dlprof.session.model import Reference, RoundTrip
+from dlprof.session.model import RoundTrip
 
 pytestmark = pytest.mark.unit
 
@@ -142,13 +141,6 @@ def test_a_trip_of_a_result_that_is_not_there_is_left_out(recalled, nowhere):
 def test_an_array_that_says_nothing_of_itself_can_be_measured_on(axis):
     asked = Request((("numpy", "torch"),), Axes(**{axis: ("unknown",)}), command=("time",))
     assert request_from(asked.as_dict(), ("time",)) == asked
-
-
-def test_references_are_known_by_round_and_environment(journal):
-    one = {"empty_call_ns": 1.0, "memcpy_ns": 1.0, "memcpy_bytes": 1, "python_ns": 1.0}
-    references.recall([Reference(round=2, environment="old", **one)], journal)
-    assert references.known(journal, 2) == {"old"}
-    assert references.known(journal, 1) == set()
 
 
 @pytest.mark.parametrize(

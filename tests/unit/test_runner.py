@@ -455,7 +455,7 @@ def test_the_watcher_is_told_the_case_the_round_and_the_stage(workers, journal):
     watcher = Watched()
     run(cases_of(1), journal, watcher, rounds=2)
     assert watcher.stages == [
-        ("import0", 0, "import"), ("import0", 0, "host_time"), ("import0", 1, "host_time"),
+        ("import0", 0, "host_time"), ("import0", 1, "host_time"),
     ]  # fmt: skip
 
 
@@ -708,22 +708,6 @@ def test_a_worker_that_imports_meanwhile_is_the_one_that_measures(workers, journ
     assert len(workers.asked) == 1
     assert len(workers.loaded) == 2
     assert workers.open == 0
-
-
-def test_references_wait_until_the_first_worker_has_imported(workers, journal):
-    order = []
-
-    def on_round(round_, quiet):
-        quiet()
-        order.append((round_, workers.settled, len(workers.requests)))
-
-    Runner(
-        Interpreter("python", {}), cases_of(2), Settings(diagnose=False, alignment=False, rounds=2),
-        journal, Watched(), on_round=on_round,
-    ).run()  # fmt: skip
-    assert order == [(0, 1, 0), (1, 1, 2)]
-    assert workers.begun == workers.requests[:1]
-    assert len(workers.asked) == 2
 
 
 def test_a_worker_that_dies_of_its_imports_is_replaced(workers, journal):

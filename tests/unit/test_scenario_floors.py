@@ -7,9 +7,9 @@ from builders import make_record
 from comparison_builders import compared, only_words, suite, timed
 from scenario_builders import make_scenario
 
-from dlprof.cli.comparing import rules_of
+from dlprof.cli.comparison import rules_of
 from dlprof.compare.criteria import own_floors
-from dlprof.compare.match import key
+from dlprof.compare.matching import key
 from dlprof.errors import ScenarioError
 from dlprof.plan.floors import DEFAULT, Floor, FloorRule, idle
 from dlprof.reports import comparison as terminal

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dlprof.compare.decision import SLOWER, UNSURE
-from dlprof.compare.match import Key
+from dlprof.analysis.slower import SLOWER, UNSURE
+from dlprof.compare.comparison import GONE, INVALID, NEW, Compared, Comparison
+from dlprof.compare.matching import Key
 from dlprof.compare.outcome import NOT_KNOWN, REGRESSION, Outcome, is_unasked
-from dlprof.compare.record import GONE, INVALID, NEW, TIMED, Compared, Comparison, Time
-from dlprof.compare.verdicts import LOST, Change
+from dlprof.compare.times import Time
+from dlprof.compare.verdicts import LOST, MEASURED, Change
 from dlprof.reports.ci import of_expectations
 from dlprof.reports.ci.check import ERROR, FAILED, PASSED, SKIPPED, Check, lines_of
 from dlprof.reports.ci.remark import Remark, distinct, fingerprint
@@ -165,9 +166,9 @@ def _judged(comparison: Comparison, outcome: Outcome, doubt: Doubts) -> Iterator
 
 def _innocent(case: Compared) -> _Judged:
     base, head = case.statuses
-    if base not in TIMED and head in TIMED:
+    if base not in MEASURED and head in MEASURED:
         return _Judged(case, SKIPPED, NEW, "BASE has no time to compare with")
-    if base in TIMED and head in TIMED:
+    if base in MEASURED and head in MEASURED:
         return _Judged(case, PASSED)
     return _Judged(case, SKIPPED, "UNMEASURED", f"neither side has it{_reason(case)}")
 
@@ -225,7 +226,7 @@ def _told(judged: _Judged) -> bool:
 
 
 def _remark(judged: _Judged) -> Remark:
-    """One way at several shapes has one fingerprint, and in several environments several."""
+    """One path at several shapes has one fingerprint."""
     rule, case = judged.kind.lower(), judged.case
     way = case.case
     pair = way.producer, way.consumer
@@ -234,7 +235,7 @@ def _remark(judged: _Judged) -> Remark:
         rule,
         "error" if judged.outcome in (FAILED, ERROR) else "warning",
         clean(judged.why),
-        fingerprint(rule, *pair, way.form, way.dtype, way.layout, way.device, case.environment),
+        fingerprint(rule, *pair, way.form, way.dtype, way.layout, way.device),
         subject=code_of(case),
         array=array_of(case),
     )

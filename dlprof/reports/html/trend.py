@@ -204,4 +204,4 @@ def _verdict_mark(step: VerdictStep) -> dict[str, Any]:
 
 
 def _between(step: TimeStep | VerdictStep) -> float:
-    return (_when(step.brought.before) + _when(step.brought.behind)) / 2
+    return (_when(step.cause.before) + _when(step.cause.behind)) / 2

@@ -1,0 +1,73 @@
+"""Whether HEAD may be measured against a finished session: asked before anything is measured."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import make_catalog, make_probe_info, make_session, make_way
+from scenario_builders import make_scenario
+
+from dlprof.errors import Unmeasured, Unsure
+from dlprof.gate.gate import check_baseline
+from dlprof.gate.side import has_large_arrays
+from dlprof.measuring.measuring import Measurement
+from dlprof.plan.settings import FEW_PATHS
+from dlprof.scenario.request import sweep
+from dlprof.scenario.settle import settle
+
+pytestmark = pytest.mark.unit
+
+FILE = Path("s.toml")
+
+
+class Unwatched:
+    def start(self, total): ...
+    def case(self, case, round_, stage): ...
+    def step(self): ...
+
+
+def asked(paths, more=""):
+    ways = [make_way(f"way{n}", code=f"numpy.way{n}({{x}})") for n in range(paths)]
+    catalog = make_catalog(make_probe_info("numpy", imports=ways), make_probe_info("torch"))
+    scenario, origins = settle(make_scenario(more), {}, str(FILE))
+    return sweep(scenario, origins, FILE, "python", lambda *_: catalog)
+
+
+def swept(found, status="ok"):
+    """A session of it as ``dlprof sweep`` writes it."""
+    request = replace(found.request, settings=replace(found.request.settings, rounds=10))
+    made = Measurement(request, found.catalog, Path("base.json"), Unwatched())
+    with contextlib.closing(made.journal):
+        results = [one.model_copy(update={"status": status}) for one in made.results()]
+        return make_session(
+            *results, **made.header().model_dump(by_alias=True, exclude={"schema_"})
+        )
+
+
+@pytest.mark.parametrize("paths", [1, FEW_PATHS + 1])
+def test_a_baseline_of_the_same_scenario_is_taken_however_many_paths_share_the_time(paths):
+    found = asked(paths)
+    check_baseline(swept(found), found)
+
+
+def test_a_baseline_with_other_samples_is_refused():
+    with pytest.raises(Unsure, match=r"different ways: sample_ns 2000000 → 60000000"):
+        check_baseline(swept(asked(1, "sample_ms = 2")), asked(1))
+
+
+@pytest.mark.parametrize(
+    ("baseline", "reason"),
+    [(lambda: swept(asked(1), "crashed"), "no case that was measured"),
+     (lambda: swept(asked(1, 'shapes = ["7"]')), "another one")],
+)  # fmt: skip
+def test_a_baseline_without_a_case_of_the_scenario_is_refused(baseline, reason):
+    with pytest.raises(Unmeasured, match=reason):
+        check_baseline(baseline(), asked(1))
+
+
+@pytest.mark.parametrize(("shape", "large"), [("16383x16384", False), ("16384x16384", True)])
+def test_arrays_from_one_gibibyte_on_take_no_turns(shape, large):
+    assert has_large_arrays(asked(1, f'shapes = ["{shape}"]')) == large

@@ -1,0 +1,77 @@
+"""The error rates of the judgment, on synthetic suites of 16 cases with fixed seeds.
+
+At most 1 in 100 suites of equal code is called slower, whatever the noise. On views, +5 % is caught
+in 95 of 100 gates and +10 % in all but a few.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from gate_simulation import NOISES, gate, sessions
+
+from dlprof.analysis.slower import SAME, SLOWER
+
+pytestmark = pytest.mark.unit
+
+SUITES = 300
+
+every_noise = pytest.mark.parametrize("noise", NOISES)
+every_view_noise = pytest.mark.parametrize("noise", [*{*NOISES} - {"two states"}])
+
+
+def rate(found):
+    return sum(found) / SUITES
+
+
+def test_equal_code_raises_no_alarm_and_five_percent_is_found():
+    assert not any(gate("normal", seed)[1] for seed in range(20))
+    assert all(0 in gate("normal", seed, 1.05)[1] for seed in range(20))
+
+
+@pytest.mark.nightly
+@every_noise
+def test_a_gate_of_equal_code_raises_at_most_one_false_alarm_in_a_hundred(noise):
+    found = [gate(noise, seed) for seed in range(SUITES)]
+    assert rate(bool(flagged) for flagged, _, _ in found) <= 0.1
+    assert rate(bool(confirmed) for _, confirmed, _ in found) <= 0.01
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("sd", [0.03, 0.3])
+def test_a_machine_that_is_noisier_than_assumed_raises_no_more(sd):
+    found = [gate("heavy tails", seed, sd=sd) for seed in range(SUITES)]
+    assert rate(bool(confirmed) for _, confirmed, _ in found) <= 0.01
+
+
+@pytest.mark.nightly
+@every_view_noise
+@pytest.mark.parametrize(("ratio", "least"), [(1.05, 0.95), (1.1, 0.995)])
+def test_a_gate_catches_what_is_slower_by_the_floor(noise, ratio, least):
+    assert rate(0 in gate(noise, seed, ratio)[1] for seed in range(SUITES)) >= least
+
+
+@pytest.mark.nightly
+@every_noise
+def test_a_slowdown_by_the_floor_seldom_passes(noise):
+    found = [gate(noise, seed, 1.05)[2][0] for seed in range(SUITES)]
+    assert rate(word == SAME for word in found) <= 0.025
+
+
+@pytest.mark.nightly
+@every_noise
+@pytest.mark.parametrize("rounds", [3, 7, 20])
+def test_two_sessions_of_equal_code_raise_at_most_one_false_alarm_in_a_hundred(noise, rounds):
+    found = [sessions(noise, seed, rounds) for seed in range(SUITES)]
+    assert rate(SLOWER in words for words in found) <= 0.01
+
+
+@pytest.mark.nightly
+def test_ten_rounds_of_two_sessions_show_a_quarter():
+    found = [sessions("normal", seed, 10, 1.25)[0] for seed in range(SUITES)]
+    assert rate(word == SLOWER for word in found) >= 0.99

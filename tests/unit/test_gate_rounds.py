@@ -1,0 +1,188 @@
+"""When the gate measures another round, and when it stops. Nothing is measured; the clock is false."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dlprof.compare.processes import Process
+from dlprof.compare.samples import Sample
+from dlprof.compare.sequential import IN_TURNS, LOOKS
+from dlprof.gate.rounds import (
+    BUDGET,
+    DECIDED,
+    HALF,
+    LAST,
+    SETTLED,
+    STOPPED,
+    Deadline,
+    Limits,
+    run,
+)
+from dlprof.plan.floors import Floor
+
+pytestmark = pytest.mark.unit
+
+ROUND_S = 10.0
+
+
+class FakeSuite:
+    """Cases whose processes are drawn with the spread ``sds``; HEAD takes ``ratios`` times as long.
+
+    ``asked`` lists the cases of each round. ``refused`` are settled after the first round;
+    ``stops_in`` is the round in which the user stops it.
+    """
+
+    def __init__(self, ratios, sds, refused=(), stops_in=None, seed=1, stateful=False):
+        self.ratios, self.sds = ratios, sds
+        self.stateful = stateful
+        self.refused = frozenset(refused)
+        self.stops_in = stops_in
+        self.chance = np.random.default_rng(seed)
+        self.asked = []
+        self.now = 0.0
+        self.sides = [([], []) for _ in ratios]
+
+    def measure(self, round_, cases):
+        if round_ == self.stops_in:
+            raise KeyboardInterrupt
+        assert round_ == len(self.asked)
+        self.asked.append(cases)
+        self.now += ROUND_S
+        for case in cases:
+            for side, ratio in zip(self.sides[case], (1.0, self.ratios[case]), strict=True):
+                time = 1000.0 * ratio * float(np.exp(self.chance.normal(0.0, self.sds[case])))
+                side.append(Process(time, round_))
+
+    def samples(self):
+        floor = Floor("ready", 0.05, 0.0)
+        return [
+            Sample(tuple(base), tuple(head), floor, self.stateful, in_turns=True)
+            for base, head in self.sides
+        ]
+
+    def settled(self):
+        return self.refused if self.asked else frozenset()
+
+    def run(self, rounds=None, reserve=None, half=None, flagged=False):
+        """Run with limits that end so many rounds after the beginning."""
+        limits = (
+            Deadline(None if count is None else ROUND_S * count + 5.0, lambda: self.now)
+            for count in (rounds, reserve, half)
+        )
+        ran = run(self, len(self.ratios), Limits(*limits, lambda: flagged), IN_TURNS)
+        return ran, list(ran.course.words)
+
+
+def test_equal_code_is_enough_after_eight_rounds():
+    ran, words = FakeSuite([1.0] * 4, [0.001] * 4).run()
+    assert (ran.rounds, ran.stopped, words) == (8, DECIDED, ["SAME"] * 4)
+
+
+def test_a_slower_case_is_found():
+    assert FakeSuite([1.0, 1.10, 1.0], [0.01] * 3).run()[1] == ["SAME", "SLOWER", "SAME"]
+
+
+def test_later_rounds_measure_only_what_is_open():
+    suite = FakeSuite([1.0, 1.045], [0.001, 0.06])
+    ran, words = suite.run()
+    assert suite.asked[7] == {0, 1}
+    assert all(cases == {1} for cases in suite.asked[8:])
+    assert (ran.rounds, ran.stopped, words) == (LOOKS[-1], LAST, ["SAME", "UNSURE"])
+
+
+def test_a_case_that_no_look_would_decide_is_given_up():
+    suite = FakeSuite([1.0, 1.0], [0.03, 1.0])
+    assert suite.run()[1] == ["SAME", "UNSURE"]
+    assert all(cases == {0} for cases in suite.asked[8:])
+
+
+def test_a_noisy_case_that_leans_to_slower_is_measured_on():
+    ran, words = FakeSuite([1.6], [0.4], seed=12).run()
+    assert (ran.rounds > LOOKS[0], words) == (True, ["SLOWER"])
+
+
+def test_from_half_of_the_time_on_only_what_seems_slower_is_measured():
+    suite = FakeSuite([1.0, 1.12], [0.06, 0.06])
+    ran, _ = suite.run(rounds=20, half=9)
+    assert suite.asked[8] == {0, 1}
+    assert all(cases == {1} for cases in suite.asked[9:])
+    assert ran.rounds > 10
+
+
+def test_at_half_of_the_time_a_copy_has_to_be_surer_to_be_slower():
+    suite = FakeSuite([1.025, 1.05], [0.04, 0.06], seed=9, stateful=True)
+    suite.run(rounds=40, half=20)
+    assert suite.asked[19] == {0, 1}
+    assert all(cases == {1} for cases in suite.asked[20:])
+
+
+def test_at_half_of_the_time_it_stops_if_nothing_seems_slower():
+    ran, _ = FakeSuite([1.0], [0.06]).run(rounds=20, half=9)
+    assert (ran.rounds, ran.stopped) == (9, HALF)
+
+
+def test_half_of_the_time_ends_nothing_before_the_first_look():
+    ran, words = FakeSuite([1.0, 1.12], [0.01, 0.01]).run(rounds=10, half=4)
+    assert (ran.looked, words) == (8, ["SAME", "SLOWER"])
+
+
+def test_no_round_begins_that_would_end_beyond_the_budget():
+    ran, words = FakeSuite([1.0], [0.3]).run(rounds=5)
+    assert (ran.rounds, ran.stopped, words) == (5, BUDGET, ["UNSURE"])
+
+
+def test_the_length_of_the_first_round_says_nothing_of_the_second():
+    ran, _ = FakeSuite([1.0], [0.3]).run(rounds=1)
+    assert (ran.rounds, ran.stopped) == (2, BUDGET)
+
+
+def test_one_round_is_measured_whatever_the_budget():
+    ran, _ = FakeSuite([1.0], [0.3]).run(rounds=-1)
+    assert (ran.rounds, ran.stopped) == (1, BUDGET)
+
+
+def test_rounds_after_the_last_look_are_looked_at_when_the_time_is_used_up():
+    rounds = LOOKS[1] - 1
+    ran, words = FakeSuite([1.0], [0.03]).run(rounds=rounds)
+    assert (ran.looked, words, ran.stopped) == (rounds, ["SAME"], DECIDED)
+    ran, _ = FakeSuite([1.0], [0.04], seed=3).run(rounds=rounds)
+    assert (ran.stopped, ran.course.looks_done) == (BUDGET, 2)
+
+
+@pytest.mark.parametrize("rounds", [2, LOOKS[0] - 1])
+def test_fewer_rounds_than_the_first_look_takes_are_not_looked_at(rounds):
+    ran, words = FakeSuite([2.0], [0.02]).run(rounds=rounds)
+    assert (ran.rounds, ran.looked, words) == (rounds, 0, ["UNSURE"])
+
+
+def test_what_a_side_refuses_is_not_measured_again_and_stays_unsure():
+    suite = FakeSuite([1.0, 1.0], [0.001] * 2, refused=[1])
+    ran, words = suite.run()
+    assert all(cases == {0} for cases in suite.asked[1:])
+    assert (words, ran.stopped) == (["SAME", "UNSURE"], SETTLED)
+
+
+def test_if_there_is_no_time_to_judge_one_round_shows_the_verdicts():
+    assert FakeSuite([], []).run()[0].rounds == 1
+    assert FakeSuite([1.0], [0.01], refused=[0]).run()[0].rounds == 1
+
+
+@pytest.mark.parametrize(("stops_in", "word"), [(0, "UNSURE"), (3, "UNSURE"), (9, "SAME")])
+def test_a_gate_that_is_stopped_says_what_is_known_by_then(stops_in, word):
+    ran, words = FakeSuite([1.0, 1.045], [0.001, 0.06], stops_in=stops_in).run()
+    assert (ran.rounds, ran.stopped, words[0]) == (stops_in, STOPPED, word)
+
+
+def test_time_kept_back_is_used_if_there_is_nothing_to_measure_again():
+    ran, _ = FakeSuite([1.045], [0.06]).run(rounds=17, reserve=12)
+    assert (ran.rounds, ran.stopped) == (17, BUDGET)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "flagged"), [(1.5, False), (1.0, True)], ids=["slower", "a verdict"]
+)
+def test_no_round_begins_in_the_time_kept_back_once_something_is_flagged(ratio, flagged):
+    suite = FakeSuite([ratio, 1.045], [0.005, 0.06])
+    ran, _ = suite.run(rounds=30, reserve=12, flagged=flagged)
+    assert (ran.rounds, ran.stopped) == (13, BUDGET)
