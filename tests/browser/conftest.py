@@ -61,6 +61,19 @@ def report(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    """The page of a document with every kind of part, and with a session, as a file."""
+    from document_builders import document
+    from html_builders import full_session
+
+    from dlprof.reports.page import render
+
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(render(document(), full_session()), encoding="utf-8")
+    return path
+
+
 @pytest.fixture
 def opened(browser):
     """Open a file in a fresh page; whatever the page complains of or asks for fails the test."""

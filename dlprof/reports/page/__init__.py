@@ -1,0 +1,7 @@
+"""A document as one HTML file. It fetches nothing and works without scripts."""
+
+from __future__ import annotations
+
+from dlprof.reports.page.page import render
+
+__all__ = ["render"]

@@ -1,0 +1,151 @@
+"""The HTML page in a real browser, with scripts and without."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+
+import pytest
+from document_builders import COLUMNS, document, document_of, row
+from hostile import BITES
+from html_builders import full_session
+
+from dlprof.reports.document import Table
+from dlprof.reports.page import render
+from dlprof.session.model import parse
+
+pytestmark = pytest.mark.browser
+
+UNFOLD = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing(opened, written, scheme, width):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = opened(written, color_scheme=scheme, width=width)
+    page.evaluate(UNFOLD)
+    found = Axe().run(page)
+    assert not found.response["violations"], found.generate_report()
+
+
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_a_small_screen_does_not_scroll_sideways(opened, written, width):
+    page = opened(written, width=width)
+    page.evaluate(UNFOLD)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_one_pair_fits_in_four_screens(opened, written):
+    page = opened(written, width=1440)
+    assert page.evaluate("document.documentElement.scrollHeight") <= 4 * 900
+
+
+@pytest.mark.parametrize(("scheme", "is_light"), [("light", True), ("dark", False)])
+def test_page_and_charts_follow_the_color_scheme(opened, written, scheme, is_light):
+    page = opened(written, color_scheme=scheme)
+    colors = page.evaluate(
+        "['body', 'svg text'].map(one => getComputedStyle(document.querySelector(one)))"
+        ".map((style, at) => at ? style.fill : style.backgroundColor)"
+    )
+    background, ink = (sum(map(int, color[4:-1].split(","))) for color in colors)
+    assert (background > 380, ink < 380) == (is_light, is_light)
+
+
+def test_without_scripts_every_fold_is_open_and_no_button_shows(opened, written):
+    page = opened(written, java_script_enabled=False)
+    assert page.locator("details:not([open])").count() == 0
+    assert page.locator("pre:visible", has_text="import torch").count() == 3
+    assert page.locator("button:visible, input:visible").count() == 0
+
+
+def test_with_scripts_folds_are_closed_and_open_with_the_keyboard(opened, written):
+    page = opened(written)
+    assert page.locator("details[open]").count() == 0
+    page.locator("summary").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("details[open]").count() == 1
+
+
+def test_paper_shows_every_fold(opened, written):
+    page = opened(written)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+
+
+def test_a_rule_in_the_table_opens_its_problem(opened, written):
+    page = opened(written)
+    for _ in range(2):
+        page.locator("td a", has_text="DLP018").click()
+        page.wait_for_selector("details[open] h3:has-text('DLP018')")
+        page.evaluate("document.querySelector('details[open]').open = false")
+
+
+def test_a_command_can_be_copied(opened, written):
+    page = opened(written, permissions=["clipboard-read", "clipboard-write"])
+    box = page.locator(".copied:visible").last
+    box.locator("button").click()
+    page.wait_for_selector("button:has-text('Copied'), button:has-text('Selected')")
+    copied = page.evaluate("getSelection().toString() || navigator.clipboard.readText()")
+    assert copied == box.locator("code").inner_text()
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_the_session_can_be_saved(opened, written, tmp_path, scripts):
+    page = opened(written, java_script_enabled=scripts)
+    page.evaluate(UNFOLD)
+    with page.expect_download() as waiting:
+        page.click("a[download]")
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    assert parse(gzip.decompress(path.read_bytes()).decode(), "saved") == full_session()
+
+
+def test_a_filter_leaves_the_rows_with_every_word(opened, tmp_path):
+    path = tmp_path / "long.html"
+    rows = tuple(
+        row(f"f{number}(x)", kind=kind) for number in range(40) for kind in ("view", "copy")
+    )
+    path.write_text(render(document(tables=(Table(COLUMNS, rows),))), encoding="utf-8")
+    page = opened(path)
+    page.get_by_label("Filter").fill("F7 copy")
+    (left,) = page.locator("tbody tr:visible").all_inner_texts()
+    assert left.split() == ["33", "µs", "copy", "f7(x)"]
+    page.get_by_label("Filter").fill("")
+    assert page.locator("tbody tr:visible").count() == 80
+
+
+def test_all_that_can_be_clicked_is_reached_by_keyboard(opened, written):
+    page = opened(written)
+    clickable = "a[href], button, input, summary"
+    wanted = page.locator(clickable).filter(visible=True).count()
+    reached = set()
+    for _ in range(4 * wanted):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate(
+                f"[...document.querySelectorAll('{clickable}')].indexOf(document.activeElement)"
+            )
+        )
+    assert len(reached - {-1}) == wanted
+
+
+def test_headings_step_down_one_at_a_time(opened, written):
+    levels = opened(written, java_script_enabled=False).evaluate(
+        "[...document.querySelectorAll('h1,h2,h3,h4')].map(heading => +heading.tagName[1])"
+    )
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+
+
+@pytest.mark.parametrize("word", BITES)
+def test_hostile_text_runs_nothing_and_breaks_nothing(opened, tmp_path, word):
+    path = tmp_path / "hostile.html"
+    path.write_text(render(document_of(word)), encoding="utf-8")
+    page = opened(path)
+    page.on("dialog", lambda dialog: pytest.fail(f"the page said {dialog.message}"))
+    page.evaluate(UNFOLD)
+    assert page.locator("footer:visible").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,117 @@
+"""Documents for the tests of renderers: no session is needed to make them."""
+
+from __future__ import annotations
+
+from dlprof.reports.document import (
+    Answer,
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Facts,
+    Level,
+    Lines,
+    Point,
+    Problem,
+    Section,
+    Table,
+    Text,
+)
+
+PATHS = (
+    ("jax.device_put(x.numpy(), may_alias=True)", 32e3, "view", "error DLP020"),
+    ("jax.dlpack.from_dlpack(x, copy=True)", 33e3, "view", "error DLP018"),
+    ("jax.dlpack.from_dlpack(x, copy=False)", 33e3, "view", ""),
+    ("jnp.array(x.numpy(force=True))", 190e3, "copy", "error DLP020"),
+    ("jnp.asarray(x)", 270e3, "copy", "error DLP004 DLP020"),
+    ("jnp.array(x)", 280e3, "copy", "warning DLP004"),
+)
+COLUMNS = (Column("time", right=True), Column("result"), Column("path"), Column("problem"))
+
+
+def point(label="numpy.asarray(x)", time_ns=33e3, kind="view", problem="", group="torch → jax"):
+    return Point(label, time_ns, 0.9 * time_ns, 1.1 * time_ns, kind, problem, group)
+
+
+def row(label="numpy.asarray(x)", time_ns=33e3, kind="view", problem=""):
+    words = problem.partition(" ")[2]
+    return (Cell(f"{time_ns / 1e3:.0f} µs"), Cell(kind, kind), Cell(label, code=True), Cell(words))
+
+
+def problem(rule="DLP018", severity="error", **changes):
+    content = {
+        "sentence": "4 paths promise a copy but share memory with `x`.",
+        "codes": (PATHS[1][0],),
+        "advice": "Write `jnp.array(x.numpy(force=True))`.",
+        "evidence": ("3 of 3 processes: the result changes with `x`.",),
+        "expected": "A copy ([standard](https://data-apis.org/array-api/)).",
+        "reproducer": "import torch\nx = torch.ones(3)\nassert x is not None\n" * 8,
+        "commands": (f"dlprof explain {rule}", "dlprof run torch jax --path 'dlpack->from_dlpack'"),
+    }
+    return Problem(rule, severity, **{**content, **changes})
+
+
+def trend(times=(10e3, 10.2e3, 10.1e3, 15e3, 15.2e3)):
+    points = [
+        point(
+            "s",
+            time,
+            problem="warning 1.5 times" if place == 3 else "",
+            group=f"2026-05-{place:02}",
+        )
+        for place, time in enumerate(times)
+    ]
+    return Chart("trend", tuple(points))
+
+
+def document(**changes):
+    """A document with every kind of part."""
+    content = {
+        "title": "torch → jax",
+        "context": "float32 1024x1024, C order, 4 MiB, cpu · torch 2.13.0, jax 0.10.2",
+        "notices": ("Other programs kept 1.5 of 2 cores busy.",),
+        "answers": (
+            Answer("fastest safe view", PATHS[2][0], "33 µs", "raises if `x` is not aligned"),
+            Answer("fastest safe copy", "", "none", "see DLP020"),
+        ),
+        "chart": Chart("paths", tuple(point(*path) for path in PATHS)),
+        "tables": (Table(COLUMNS, tuple(row(*path) for path in PATHS), "12 more copies"),),
+        "marks": ("~ stands for a time without an interval.",),
+        "problems": (
+            problem(),
+            problem("DLP020", sentence="13 copies return before they have read `x`."),
+            problem("DLP004", "warning", sentence="7 paths copy where a view exists."),
+        ),
+        "sections": (
+            Section("Left out", (Lines(("TensorFlow is not installed.",)),), Level.FIRST),
+            Section("Crashes", (Text("SIGSEGV during timing\n"),)),
+            Section("History", (trend(), Table(COLUMNS, (row(),)))),
+            Section("Environment", (Facts((("python", "3.11.7"), ("cpu", "Example"))),)),
+        ),
+        "commands": ("dlprof explain DLP020", "dlprof report LAST --full"),
+    }
+    return Document(**{**content, **changes})
+
+
+def document_of(word):
+    """A document that says ``word`` wherever it can."""
+    cells = (Cell(word), Cell(word, code=True), Cell(f"DLP018 {word}"))
+    table = Table((Column(word), Column(word, right=True), Column(word)), (cells,), word)
+    chart = Chart("paths", (point(word, kind=word, problem=word, group=word), point(word, 9e5)))
+    texts = dict.fromkeys(("sentence", "advice", "expected", "reproducer"), word)
+    lists = dict.fromkeys(("codes", "evidence", "commands"), (word,))
+    found = Problem(**{"rule": word, "severity": word, **texts, **lists})
+    past = Chart("trend", (point(word, group=word, problem=f"error {word}"), point(word)))
+    blocks = (table, past, Facts(((word, word),)), Lines((word,)), Text(word))
+    return Document(
+        title=word,
+        context=word,
+        notices=(word,),
+        answers=(Answer(word, word, word, word),),
+        tables=(table,),
+        marks=(word,),
+        problems=(found,),
+        chart=chart,
+        sections=(Section(word, blocks, Level.FIRST), Section(word, blocks)),
+        commands=(word,),
+    )

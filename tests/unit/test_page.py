@@ -1,0 +1,176 @@
+"""The HTML page of a document: complete, bounded, and safe whatever the text is."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import re
+
+import pytest
+from document_builders import COLUMNS, document, document_of, point, problem, row
+from hostile import BITES
+from html_builders import full_session
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reading import Page
+
+from dlprof.reports.document import Chart, Document, Lines, Section, Table, Text
+from dlprof.reports.page import embedded_session, render
+from dlprof.session.model import parse
+
+pytestmark = pytest.mark.unit
+
+
+@pytest.fixture(scope="module")
+def html():
+    return render(document(), full_session())
+
+
+@pytest.fixture(scope="module")
+def page(html):
+    return Page(html)
+
+
+def saved(html):
+    """The session that a reader saves from a page."""
+    (href,) = [link for link in Page(html).links() if link.startswith("data:application/gzip")]
+    return parse(gzip.decompress(base64.b64decode(href.partition(",")[2])).decode(), "saved")
+
+
+def test_the_same_document_gives_the_same_page(html):
+    assert render(document(), full_session()) == html
+
+
+def test_the_answer_comes_first_then_chart_table_problems_and_details(html):
+    parts = ("fastest safe view", "<svg", "<table", "4 paths promise", "SIGSEGV", "3.11.7")
+    places = [html.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_every_part_of_a_document_is_shown(page):
+    shown = Page(render(document_of("a word"))).text
+    # Each of 5 columns and cells of 3 tables, and all other texts.
+    assert shown.count("a word") > 30
+    for text in ("TensorFlow is not installed.", "12 more copies", "dlprof explain DLP018"):
+        assert text in page.text
+
+
+def test_an_empty_document_is_a_page():
+    assert "nothing" in Page(render(Document("nothing"))).text
+
+
+def test_a_page_fetches_nothing(html, page):
+    for tag, attrs in page.tags:
+        assert "src" not in attrs
+        assert tag == "a" or "href" not in attrs
+    assert "url(http" not in html
+    assert "@import" not in html
+
+
+def test_only_the_own_script_and_style_may_run(html, page):
+    (policy,) = [attrs["content"] for _, attrs in page.tags if "http-equiv" in attrs]
+    assert "default-src 'none'" in policy
+    for tag, text in (("script", page.scripts[0]), ("style", html.split("style>")[1][:-2])):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert not any("style" in attrs for _, attrs in page.tags)
+
+
+def test_every_link_within_the_page_has_its_target(page):
+    wanted = {link[1:] for link in page.links() if link.startswith("#")}
+    assert wanted
+    assert wanted <= set(page.ids())
+    assert len(page.ids()) == len(set(page.ids()))
+
+
+def test_a_sentence_may_have_code_and_links_to_the_web():
+    text = render(document(marks=("`x` [a](https://b.c/d) [e](javascript:f) (http://g)",)))
+    assert "<code>x</code>" in text
+    assert re.search(r'<a href="https://b.c/d"[^>]*>a</a>', text)
+    assert 'href="javascript' not in text
+    assert 'href="http:' not in text
+
+
+def test_every_point_of_a_chart_names_its_path(html):
+    titles = re.findall(r"<title>([^<]*)</title>", html[html.index("<svg") :])
+    assert sum("jax.dlpack.from_dlpack(x, copy=True)" in title for title in titles) == 1
+    assert sum("DLP020" in title for title in titles) == 3
+
+
+def test_a_chart_takes_its_colors_from_the_page(html):
+    for picture in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
+        assert "#0a0b" not in picture
+        assert "var(--" in picture
+
+
+@pytest.mark.parametrize("time_ns", [0.0, -1.0, 1e-30, 1e300, float("inf"), float("nan")])
+@pytest.mark.parametrize("kind", ["paths", "trend"])
+def test_an_absurd_time_does_not_spoil_a_chart(kind, time_ns):
+    points = (point(), point("odd(x)", time_ns), point("odd(x)", group="other"))
+    assert Page(render(document(chart=Chart(kind, points)))).count("svg") == 2
+    assert Page(render(document(chart=Chart(kind, points[1:2])))).count("svg") == 1
+
+
+def skeleton(html):
+    """The elements of a page, and those of them that could run something."""
+    page = Page(html)
+    running = [
+        (tag, name)
+        for tag, attrs in page.tags
+        for name in attrs
+        if name.startswith("on") or (name in ("href", "src") and "javascript" in attrs[name])
+    ]
+    return [tag for tag, _ in page.tags if tag in ("script", "img", "iframe", "style")], running
+
+
+@settings(max_examples=5)
+@given(st.one_of(st.sampled_from(BITES), st.text(st.characters(exclude_categories=["Cs", "Cc"]))))
+def test_text_from_anywhere_is_only_text(word):
+    assert skeleton(render(document_of(word))) == (["style", "script"], [])
+
+
+def test_one_pair_takes_less_than_150_kilobytes(html):
+    assert len(html.encode()) < 150_000
+
+
+def test_a_long_document_stays_small_and_says_what_it_leaves_out():
+    rows = tuple(
+        row(f"numpy.asarray(x, {number})", problem="error DLP018") for number in range(4000)
+    )
+    points = tuple(point(f"f{number}(x)", group=f"{number % 300}") for number in range(4000))
+    long = document(
+        chart=Chart("paths", points),
+        tables=(Table(COLUMNS, rows), Table(COLUMNS, rows)),
+        problems=tuple(problem(f"DLP{number:03}", codes=("f(x)",) * 99) for number in range(500)),
+        sections=(Section("a", (Text("x" * 10**6), Lines(("line",) * 10**4))),),
+    )
+    text = render(long)
+    assert len(text.encode()) < 1_000_000
+    for count in (
+        "2,500 more rows",
+        "4,000 more rows",
+        "400 more problems",
+        "79 more",
+        "9,800 more",
+    ):
+        assert count in Page(text).text
+
+
+def test_a_megabyte_of_text_does_not_fill_the_page():
+    assert len(render(document_of("x" * 1_000_000))) < 500_000
+
+
+def test_the_session_can_be_got_back(html):
+    assert saved(html) == full_session()
+
+
+def test_a_large_session_keeps_all_but_its_samples(monkeypatch):
+    monkeypatch.setattr(embedded_session, "ROOM", 0)
+    html = render(document(), full_session())
+    session, whole = saved(html), full_session()
+    assert "five samples" in Page(html).text
+    assert len(session.results[0].host_time.processes[0].samples_ns) == 5
+    assert [one.ownership for one in session.results] == [one.ownership for one in whole.results]
+    assert session.results[0].host_time.median_ns == whole.results[0].host_time.median_ns
+    assert session.findings == whole.findings
