@@ -18,7 +18,7 @@ MOST_POINTS = 2000
 PATH_WIDTH, TREND_WIDTH = 560, 860
 TREND_HEIGHT = 170
 PATH_ROW, GROUP_ROW = 20, 36
-LONGEST_LABEL, LONGEST_TITLE = 46, 400
+LONGEST_LABEL, LONGEST_TITLE = 52, 400
 WIDE = 3.0
 """From this ratio on the times of a trend stand on a log axis."""
 MOST_DATES = 6
@@ -68,7 +68,7 @@ def _paths(points: Sequence[Point]) -> tuple[Any, str]:
         for point, row in zip(points, rows, strict=True)
         if row < shown
     ]
-    caption = "Time until the result is ready, log scale; the bar is the 95 % interval."
+    caption = f"Time until the result is ready, log scale{_bars(points)}."
     if len(groups) > 1:
         caption += " Each mark is one path."
     if shown < total:
@@ -149,10 +149,16 @@ def _trend(points: Sequence[Point]) -> tuple[Any, str]:
         _chart(values).mark_text(dy=-14, **text).encode(x=x, y=y, text="rules:N"),
         _chart(values[::every])
         .mark_text(baseline="top", dy=8, color=COLORS["muted"], **text)
-        .encode(x=x, y=alt.value(TREND_HEIGHT), text="group:N"),
+        .encode(x=x, y=alt.value(TREND_HEIGHT), text="date:N"),
     ]
-    caption = "Time per call in each session, in order; the bar is the 95 % interval."
+    caption = f"Time per call in each session, in order{_bars(points)}."
     return alt.layer(*layers).properties(width=TREND_WIDTH, height=TREND_HEIGHT), caption
+
+
+def _bars(points: Sequence[Point]) -> str:
+    if all(point.low_ns == point.high_ns for point in points):
+        return ""
+    return "; the bar is the 95 % interval"
 
 
 def _value(point: Point) -> dict[str, Any]:
@@ -165,7 +171,7 @@ def _value(point: Point) -> dict[str, Any]:
         "low": min(point.low_ns, point.time_ns),
         "high": max(point.high_ns, point.time_ns),
         "kind": _short(point.kind),
-        "group": _short(point.group),
+        "date": clean(point.group[:10]),
         "severity": severity,
         "rules": _short(rules),
         "title": " · ".join(_short(part, LONGEST_TITLE) for part in parts if part),
