@@ -1,0 +1,49 @@
+"""Sessions that the first edition wrote still load, and mean what they meant.
+
+They were recorded at 1024x1024 float32 with numpy 2.4.6, torch 2.13.0+cpu, tensorflow-cpu 2.21.0 and
+jax 0.10.2. ``safe.json`` holds the paths that the first edition called safe.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from dlprof.analysis.cases import by_environment
+from dlprof.rules.evaluate import find
+from dlprof.session.model import chunks, parse
+
+pytestmark = pytest.mark.unit
+
+FOLDER = Path(__file__).parents[1] / "recorded" / "first_edition"
+SAFE = json.loads((FOLDER / "safe.json").read_text())
+
+
+def recorded(name):
+    return parse(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()).decode(), name)
+
+
+def told(findings):
+    return sorted((one.rule, one.severity, tuple(one.results)) for one in findings)
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_the_same_rules_find_the_same_cases(name):
+    session = recorded(name)
+    assert told(find(session.results)) == told(session.findings)
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_the_same_paths_are_safe(name):
+    (cases,) = by_environment(recorded(name).results).values()
+    safe = [case.code for case in cases.cases if cases.safety(case).level == "safe"]
+    assert safe == SAFE[name]
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_a_session_is_the_same_when_it_is_written_again(name):
+    session = recorded(name)
+    assert parse("".join(chunks(session, session.results)), name) == session
