@@ -6,28 +6,29 @@ import math
 import operator
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlprof.cli import options
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.measuring import measuring
-from dlprof.measuring.measuring import Measurement, Request, inspect_interpreter
-from dlprof.measuring.own_code import Asked, request_for
+from dlprof.measuring import measure as measuring
 from dlprof.plan.axes import shape_text
 from dlprof.plan.pairing import Axes
+from dlprof.plan.request import Request
 from dlprof.plan.settings import Settings
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import check_measured
-from dlprof.runner.asker import Watcher
+from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.measurement import Measurement
+from dlprof.runner.own_code import Asked, request_for
+from dlprof.runner.progress import Bar, Silent, Watcher
 from dlprof.session import model
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from dlprof.plan.catalog import Catalog
-    from dlprof.plan.pairing import Case
 
 MOST_ROUNDS = 1000
 LEAST_LIMIT_S = 0.1
@@ -163,26 +164,19 @@ def measure(  # noqa: PLR0913 - as many as options of the command line
     return _measure(request, catalog, output, progress)
 
 
-class Silent:
-    """A :class:`dlprof.runner.asker.Watcher` that says nothing."""
-
-    def start(self, total: int) -> None: ...
-    def case(self, case: Case, round_: int, stage: str) -> None: ...
-    def step(self) -> None: ...
-
-
 def _measure(
     request: Request, catalog: Catalog, output: str | os.PathLike[str] | None, progress: bool
 ) -> Session:
-    path = measuring.default_path(request.command[0]) if output is None else Path(_file(output))
-    with _watcher(progress) as watcher:
-        measurement = Measurement(request, catalog, path, watcher)
-        try:
-            measurement.run()
-            results = list(measurement.results())
-            header = measurement.header()
-        finally:
-            measurement.close()
+    target = None if output is None else Path(_file(output))
+    path = measuring.session_path(target, request.command[0])
+    with (
+        _watcher(progress) as watcher,
+        closing(Measurement(request, catalog, path, watcher)) as measurement,
+    ):
+        measuring.run(measurement)
+        measuring.hand_over(measurement, target)
+        results = list(measurement.results())
+        header = measurement.header()
     try:
         check_measured(rows_of(results))
     except Unmeasured as reason:
@@ -191,11 +185,7 @@ def _measure(
 
 
 def _watcher(progress: bool) -> AbstractContextManager[Watcher]:
-    if not progress:
-        return nullcontext(Silent())
-    from dlprof.measuring.progress import Bar
-
-    return Bar()
+    return Bar() if progress else nullcontext(Silent())
 
 
 def _shapes(shapes: str | Iterable[Shape] | None) -> list[str] | None:

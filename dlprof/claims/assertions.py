@@ -240,7 +240,7 @@ def _check_texts(**words: object) -> None:
 def _measured(asked: Asked, diagnose: bool, file: Path) -> tuple[Session, Path] | DlprofError:
     """The session and its file, or why there is none."""
     from dlprof.api import run
-    from dlprof.runner.place import NO_PATH
+    from dlprof.plan.plan import NO_PATH
 
     try:
         session = run(

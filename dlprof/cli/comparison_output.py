@@ -16,7 +16,7 @@ from dlprof.compare.comparison import Comparison
 from dlprof.compare.outcome import Outcome
 from dlprof.errors import DlprofError, UsageError
 from dlprof.reports import comparison as terminal
-from dlprof.session import replaced
+from dlprof.session import files
 
 STDOUT = "-"
 
@@ -64,7 +64,7 @@ class ComparisonOutput:
             raise UsageError(f"--github prints annotations: name a file for {printed[0]}")
         for target in targets.values():
             if target != STDOUT:
-                replaced.check_writable(Path(target))
+                files.check_writable(Path(target))
                 check_no_session(Path(target))
         if self.github:
             for what, file in beside.items():

@@ -30,18 +30,18 @@ from dlprof.gate import noise
 from dlprof.gate.gate import Task, check_baseline, gate
 from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.side import cases_of, has_large_arrays
-from dlprof.measuring.progress import Bar
 from dlprof.plan.floors import REPEATED, Floor, idle
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.reports import calibration
 from dlprof.reports.comparison import Names
+from dlprof.runner.progress import Bar
 from dlprof.scenario import expectation
 from dlprof.scenario.expectation import TIMED
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import read, validated
 from dlprof.scenario.request import Sweep
+from dlprof.session import files
 from dlprof.session import model as sessions
-from dlprof.session import replaced
-from dlprof.session.merge import DIAGNOSIS
 from dlprof.session.model import Session, is_session
 from dlprof.text.clean import clean
 from dlprof.text.lists import listed
@@ -202,7 +202,7 @@ def _noise_file(asked: Asked, path: Path, output: Path | None) -> Path:
     if output is None and asked.second is not None:
         raise UsageError("name the noise file with -o: there is no scenario beside which it goes")
     target = output or path.with_suffix(".noise.json")
-    replaced.check_writable(target)
+    files.check_writable(target)
     check_distinct({"the noise file": target, "the scenario": path})
     check_no_session(target)
     return target

@@ -22,8 +22,8 @@ from dlprof.reports import history as terminal
 from dlprof.reports import history_json
 from dlprof.reports.history_text import label_text
 from dlprof.reports.sparkline import BARS, DIGITS
+from dlprof.session import files
 from dlprof.session import model as sessions
-from dlprof.session import replaced
 from dlprof.session.files import STDIN
 from dlprof.session.model import Session
 from dlprof.text.clean import clean
@@ -128,7 +128,7 @@ def _check_targets(targets: dict[str, str | None]) -> None:
         raise UsageError(f"only one of {', '.join(targets)} can be printed")
     for target in targets.values():
         if target not in (None, "-"):
-            replaced.check_writable(Path(target or ""))
+            files.check_writable(Path(target or ""))
             check_no_session(Path(target or ""))
 
 

@@ -30,14 +30,13 @@ def matrix(
     github: options.Github = False,
 ) -> None:
     """Measure every installed framework with every other."""
-    from dlprof.cli.matrix_table import show_matrix
     from dlprof.cli.measure import measure
     from dlprof.cli.starting import started
     from dlprof.cli.wanted import Wanted
     from dlprof.errors import Unmeasured
-    from dlprof.measuring.measuring import Request
     from dlprof.plan.catalog import pairs_of
     from dlprof.plan.pairing import Axes
+    from dlprof.plan.request import Request
     from dlprof.rules.fail_on import parse
 
     allowed = parse(fail_on) if fail_on else None
@@ -60,4 +59,4 @@ def matrix(
         probe_files=files,
         command=("matrix",),
     )
-    measure(request, catalog, output, wanted, show_matrix, fail_on=allowed)
+    measure(request, catalog, output, wanted, fail_on=allowed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
-from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,18 +14,20 @@ import typer
 from dlprof import inference
 from dlprof.cli.github import no_commands
 from dlprof.cli.scenario_report import check_missed, check_unchecked, shown_as
-from dlprof.cli.show import Show, show_table
 from dlprof.cli.typed import typed
 from dlprof.cli.wanted import Wanted
 from dlprof.errors import Interrupted, Unsaved
-from dlprof.measuring import measuring
-from dlprof.measuring.measuring import Measurement, Request
-from dlprof.measuring.progress import Bar
+from dlprof.measuring.measure import hand_over, run, session_path
 from dlprof.plan.catalog import Catalog
+from dlprof.plan.request import Request
 from dlprof.reports.result_row import rows_of
 from dlprof.reports.row import Row, check_measured
 from dlprof.rules.fail_on import FailOn
-from dlprof.session import model as sessions
+from dlprof.runner import resume
+from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.journal import Journal
+from dlprof.runner.measurement import Measurement
+from dlprof.runner.progress import Bar
 
 OWN_CODE = "code:"
 """How the source of probes begins that are made of a user's own text."""
@@ -36,8 +38,7 @@ def measure(
     catalog: Catalog,
     output: Path | None,
     wanted: Wanted,
-    show: Show = show_table,
-    resumed: sessions.Session | None = None,
+    resumed: Journal | None = None,
     fail_on: FailOn | None = None,
 ) -> None:
     """Measure, keep the session, print the report.
@@ -53,29 +54,40 @@ def measure(
     request = replace(request, command=typed(request.command))
     if fail_on is not None and not request.settings.diagnose:
         _check_asked(fail_on, request, resumed)
-    path = output or measuring.default_path(request.command[0])
-    with Bar() as bar:
-        measurement = Measurement(request, catalog, path, bar, resumed)
+    path = session_path(output, request.command[0])
+    bar = Bar()
+    with closing(Measurement(request, catalog, path, bar, resumed)) as measurement:
         stopped, unsaved = False, None
         try:
-            measurement.run()
+            with bar:
+                run(measurement)
+            hand_over(measurement, output)
         except KeyboardInterrupt as stop:
             if stop.args:  # before there was a session
                 raise
             stopped = True
         except Unsaved as error:
             unsaved = error
+        _tell(measurement, wanted, fail_on, stopped, unsaved)
+
+
+def _tell(
+    measurement: Measurement,
+    wanted: Wanted,
+    fail_on: FailOn | None,
+    stopped: bool,
+    unsaved: Unsaved | None,
+) -> None:
+    """Print what was measured, and raise what the exit code says."""
     rows = rows_of(measurement.results())
-    _print(measurement, rows, wanted, show, fail_on)
+    _print(measurement, rows, wanted, fail_on)
     if measurement.saved:
         with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
-            typer.echo(f"session: {path}", err=True)
+            typer.echo(f"session: {measurement.path}", err=True)
     if unsaved is not None:
         raise unsaved
     if stopped:
-        raise Interrupted(
-            _how_to_finish(measurement, resumed.command if resumed else request.command)
-        )
+        raise Interrupted(_how_to_finish(measurement))
     check_measured(rows)
     header = measurement.header()
     if fail_on is not None:
@@ -99,7 +111,7 @@ def inputs_of(request: Request) -> dict[str, Path | None]:
     return found
 
 
-def _check_asked(fail_on: FailOn, request: Request, resumed: sessions.Session | None) -> None:
+def _check_asked(fail_on: FailOn, request: Request, resumed: Journal | None) -> None:
     """That what ``--fail-on`` names can be found without a diagnosis; of severities what cannot."""
     words = request.command
     if resumed is not None:
@@ -115,35 +127,29 @@ def _check_asked(fail_on: FailOn, request: Request, resumed: sessions.Session | 
             typer.echo(f"dlprof: {fail_on.unlooked()}", err=True)
 
 
-def _how_to_finish(measurement: Measurement, command: Sequence[str]) -> str:
+def _how_to_finish(measurement: Measurement) -> str:
     if not measurement.saved:
         return f"stopped before anything was measured; {measurement.path} is as it was"
     file = shlex.quote(str(measurement.path))
-    return f"stopped; finish it with: dlprof {_resuming(command[:1])} --resume {file}"
-
-
-def _resuming(command: Sequence[str]) -> str:
-    """The verb that finishes what this command began; ``run`` finishes all of them."""
-    return next((verb for verb in command if verb in ("steps", "sweep")), "run")
+    return f"stopped; finish it with: dlprof run --resume {file}"
 
 
 def finish(path: Path, output: Path | None, wanted: Wanted, fail_on: FailOn | None) -> None:
     """Finish a session that was stopped."""
-    request, session = measuring.resume(path, ("run", "--resume", str(path)))
-    catalog = measuring.inspect_interpreter(request.python, request.probe_files)
-    show = shown_as(session)
-    measure(request, catalog, output or path, wanted, show, session, fail_on)
+    with closing(resume.reopen(path, output)) as journal:
+        request = resume.request_of(journal, ("run", "--resume", str(path)))
+        catalog = inspect_interpreter(request.python, request.probe_files)
+        measure(request, catalog, output or path, wanted, journal, fail_on)
 
 
 def _print(
     measurement: Measurement,
     rows: list[Row],
     wanted: Wanted,
-    show: Show,
     fail_on: FailOn | None,
 ) -> None:
     header = measurement.header()
     if not wanted.printed:
         with no_commands(wanted.github):
-            show(header, rows)
+            shown_as(header)(header, rows)
     wanted.give(header, measurement.results, fail_on)

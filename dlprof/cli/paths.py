@@ -20,8 +20,8 @@ def paths(
     from dlprof.cli.listing import paths_text
     from dlprof.cli.show import say
     from dlprof.errors import UsageError
-    from dlprof.measuring.measuring import inspect_interpreter
     from dlprof.plan import pairing
+    from dlprof.runner.inspection import inspect_interpreter
 
     if device not in (None, "cpu", "cuda"):
         raise UsageError(f"there is no device {device!r}: known are cpu and cuda")

@@ -24,9 +24,9 @@ def probes(
     """List the frameworks: installed or not, devices, ways out and in."""
     from dlprof.cli.listing import probes_text
     from dlprof.cli.show import say
-    from dlprof.measuring.measuring import inspect_interpreter
-    from dlprof.runner.verify import verify_all
+    from dlprof.runner.inspection import inspect_interpreter
+    from dlprof.runner.inspection import verify as verified
 
     catalog = inspect_interpreter(options.interpreter(python), options.probe_files(probe))
-    verified = verify_all(catalog) if verify else {}
-    say(probes_text(catalog, verified))
+    found = [probe for probe in catalog.probes if probe.found and verify]
+    say(probes_text(catalog, {probe.name: verified(catalog, probe) for probe in found}))

@@ -106,7 +106,7 @@ def run(
         # These imports take as long as the interpreter needs to answer.
         from dlprof.cli.measure import measure
         from dlprof.cli.wanted import Wanted
-        from dlprof.measuring.measuring import Request
+        from dlprof.plan.request import Request
 
         wanted = Wanted(*files_wanted)
         catalog = starting.catalog()

@@ -23,9 +23,9 @@ def selftest(device: Device = None, python: options.Python = None) -> None:
     from pathlib import Path
 
     from dlprof.errors import FindingsFailed, Interrupted, Unsure, UsageError
-    from dlprof.measuring.progress import Bar
     from dlprof.measuring.selftest import plants_for, run
     from dlprof.reports.selftest import render
+    from dlprof.runner.progress import Bar
     from dlprof.session.files import temporary_folder
 
     if device not in (None, "cpu", "cuda"):

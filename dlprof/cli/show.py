@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from dlprof.cli.names import STANDARD
-from dlprof.session import replaced
+from dlprof.session import files
 
 if TYPE_CHECKING:
     from dlprof.reports.row import Row
@@ -55,5 +55,5 @@ def write(path: Path | None, text: str) -> None:
     if path is None or path == STANDARD:
         say(text)
         return
-    with replaced.atomic(path) as file:
+    with files.atomic(path) as file:
         file.write(text)

@@ -6,7 +6,7 @@ import sys
 from contextlib import AbstractContextManager, nullcontext
 
 from dlprof.plan.catalog import Catalog
-from dlprof.runner.inspecting import Inspection
+from dlprof.runner.inspection import Inspection
 from dlprof.text.clean import clean
 
 

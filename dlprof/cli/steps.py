@@ -61,9 +61,9 @@ def steps(
     from dlprof.cli.measure import finish, measure
     from dlprof.cli.starting import started
     from dlprof.cli.wanted import Wanted
-    from dlprof.measuring.measuring import Request
     from dlprof.plan import step_request
     from dlprof.plan.axes import split
+    from dlprof.plan.request import Request
 
     wanted = Wanted(json, html, csv, parquet, markdown)
     if resume is not None:

@@ -74,7 +74,6 @@ def sweep(
     """
     from dlprof.cli import sweeping
     from dlprof.cli.measure import finish, measure
-    from dlprof.cli.scenario_report import show_scenario
     from dlprof.cli.wanted import Wanted
     from dlprof.errors import UsageError
     from dlprof.rules.fail_on import parse
@@ -120,7 +119,7 @@ def sweep(
         sweeping.say_plan(found)
         return
     sweeping.check_count(sweeping.count(found), yes)
-    measure(found.request, found.catalog, output, wanted, show_scenario, fail_on=allowed)
+    measure(found.request, found.catalog, output, wanted, fail_on=allowed)
 
 
 def _check_nothing_wanted(option: str, wanted: Wanted, others: Mapping[str, object]) -> None:

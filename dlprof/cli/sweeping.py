@@ -15,10 +15,10 @@ from dlprof.cli.starting import started
 from dlprof.errors import ScenarioError, UsageError
 from dlprof.plan.axes import shape_text, split
 from dlprof.plan.pairing import Case
+from dlprof.plan.plan import plan
 from dlprof.plan.settings import Settings, sample_ns_for
 from dlprof.probes.base import DTYPES
 from dlprof.reports.scenario import origin_lines
-from dlprof.runner.place import Place, place_of
 from dlprof.scenario.estimate import Estimate, duration_text, estimate
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.read import read
@@ -88,7 +88,7 @@ def prepared(written: Scenario, path: Path, given: Given, python: str | None) ->
 
 def say_cases(found: Sweep) -> None:
     """Every case on a line: pair, array and code."""
-    for case in _place(found).cases:
+    for case in plan(found.request, found.catalog).cases:
         array = f"{shape_text(case.shape)} {case.dtype} {case.layout} {case.device}"
         what, code = f"{case.producer.name}->{case.consumer.name}", case.path.code
         if case.is_step:
@@ -107,11 +107,11 @@ def say_plan(found: Sweep) -> None:
     if total > MOST_CASES:
         say(f"{total:,} cases: more than {MOST_CASES:,}, so --yes is asked for\n")
         return
-    place = _place(found)
-    say("".join(_plan_lines(place.cases)))
-    for line in dict.fromkeys((*place.left_out, *(told.left_out if told else ()))):
+    planned = plan(found.request, found.catalog)
+    say("".join(_plan_lines(planned.cases)))
+    for line in dict.fromkeys(planned.left_out):
         say(f"left out: {line}\n")
-    say(f"\n{_cost_text(place.cases, found.request.settings)}")
+    say(f"\n{_cost_text(planned.cases, found.request.settings)}")
 
 
 def _cost_text(cases: Sequence[Case], settings: Settings) -> str:
@@ -174,11 +174,6 @@ def say_scenarios(folder: Path) -> None:
             say(f"{file}\n    {found.title}\n    {found.question}\n")
         except ScenarioError as error:
             say(f"{file}\n    {error}\n")
-
-
-def _place(found: Sweep) -> Place:
-    request = found.request
-    return place_of(request.pairs, request.axes, request.globs, found.catalog)
 
 
 def _plan_lines(cases: Sequence[Case]) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Annotated
 
 import typer
@@ -18,13 +17,13 @@ def ticket(
         typer.Argument(help="A finding's number or a rule: 2 or DLP018. Default: the worst."),
     ] = None,
     run: Annotated[
-        bool | None,
+        bool,
         typer.Option(
             "--run/--no-run",
             metavar=options.FLAG,
-            help="Run the reproducer. Default: for sessions that you measured on this machine.",
+            help="Run the reproducer, which is made of the session's text. Default: --no-run.",
         ),
-    ] = None,
+    ] = False,
     python: Annotated[
         str | None,
         typer.Option("--python", metavar="PATH", help="Run it in this interpreter."),
@@ -43,10 +42,8 @@ def ticket(
     from dlprof.cli.show import say, write
     from dlprof.evidence.redaction import Markdown, Redactor, surroundings
     from dlprof.evidence.ticket import written
-    from dlprof.measuring.measuring import state_folder
     from dlprof.rules.evaluate import judged
     from dlprof.session import model as sessions
-    from dlprof.session.provenance import is_ours
 
     check_distinct({"the session that is read": session, "-o": output})
     if output is not None:
@@ -56,11 +53,11 @@ def ticket(
         say(NONE.format(do="report"))
         return
     chosen = choose(found, finding)
-    ours = is_ours(session, state_folder())
     redactor = Redactor(surroundings(os.environ))
-    named = options.interpreter(python) if python is not None else None
-    if sys.stderr.isatty() and (run or (run is None and ours)):
-        typer.echo("running the reproducer; this may take some minutes", err=True)
-    write(output, written(found, chosen, ours, run, named, Markdown(redactor)))
+    # Never the interpreter that the session names: the file may come from anybody.
+    interpreter = options.interpreter(python) if run else None
+    if interpreter is not None:
+        typer.echo(f"running the reproducer in {interpreter}", err=True)
+    write(output, written(found, chosen, interpreter, Markdown(redactor)))
     for line in redactor.report() if private else ():
         typer.echo(line, err=True)

@@ -45,8 +45,8 @@ def time(
     """
     from dlprof.cli.measure import measure
     from dlprof.cli.wanted import Wanted
-    from dlprof.measuring.own_code import Asked, request_for
     from dlprof.rules.fail_on import parse
+    from dlprof.runner.own_code import Asked, request_for
 
     allowed = parse(fail_on) if fail_on else None
     wanted = Wanted(json, html, csv, parquet, markdown, junit, github)

@@ -15,8 +15,8 @@ from dlprof.cli.place import scenario_file
 from dlprof.cli.show import say
 from dlprof.errors import UsageError
 from dlprof.rules.fail_on import FailOn
+from dlprof.session import files
 from dlprof.session import model as sessions
-from dlprof.session import replaced
 from dlprof.session.collector import paused
 from dlprof.session.model import Header, Result
 
@@ -70,7 +70,7 @@ class Wanted:
             raise UsageError(f"--github prints annotations: name a file for {self._printed()[0]}")
         for name, target in self._targets().items():
             if target != STDOUT:
-                replaced.check_writable(Path(target))
+                files.check_writable(Path(target))
                 if name != "json":
                     check_no_session(Path(target))
         if self.github:
@@ -129,7 +129,7 @@ def _csv(target: str, header: Header, results: Results) -> None:
 def _parquet(target: str, header: Header, results: Results) -> None:
     from dlprof.reports.table_files import write_parquet
 
-    with replaced.atomic_bytes(Path(target)) as file:
+    with files.atomic_bytes(Path(target)) as file:
         write_parquet(file, header, results())
 
 
@@ -169,5 +169,5 @@ def _put(target: str, chunks: Iterable[str]) -> None:
         for chunk in chunks:
             say(chunk)
         return
-    with replaced.atomic(Path(target)) as file:
+    with files.atomic(Path(target)) as file:
         file.writelines(chunks)

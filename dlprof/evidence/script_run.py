@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dlprof.errors import UsageError
-from dlprof.runner.interpreter import child_environment
+from dlprof.runner.worker_client import child_environment
 from dlprof.session.files import temporary_folder
 
 LIMIT_S = 180.0

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from dlprof._version import __version__
 from dlprof.analysis.case_view import mapping
@@ -18,11 +16,7 @@ from dlprof.plan.axes import shape_text
 from dlprof.session.environments import seen_from
 from dlprof.session.model import FindingRecord, Result, Session
 
-FOREIGN = (
-    "this session was not written by this user's dlprof on this machine, or was changed since."
-    " Read the script first; --run runs it"
-)
-GONE = "the interpreter that was measured is no longer there; --python names another"
+NOT_RUN = "read the script first; --run runs it"
 MOST_CALLS = 8
 MOST_VARIABLES = 12
 ENDINGS = {
@@ -36,39 +30,23 @@ ELSEWHERE = " The script was run in another interpreter than the measured one."
 def written(
     session: Session,
     finding: FindingRecord,
-    ours: bool,
-    wanted: bool | None,
     python: str | None,
     markdown: Markdown,
 ) -> str:
-    """The ticket of a finding, with what its reproducer prints.
+    """The ticket of a finding, with what its reproducer prints under ``python``.
 
-    Source text in a session may come from anyone: it is run if ``wanted``, and where that is None
-    if the session is ``ours``. The interpreter that a foreign session names is never started.
+    Source text in a session may come from anybody: without ``python`` it is not run.
     """
     session = seen_from(session, finding.results)
     try:
         script = reproducer(session, finding)
     except NoReproducer as reason:
         return ticket(session, finding, str(reason), "", markdown)
-    if wanted is False:
-        return ticket(session, finding, script, "--no-run was given", markdown)
-    if not (wanted or ours):
-        return ticket(session, finding, script, FOREIGN, markdown)
-    measured = _measured(session) if ours else None
-    interpreter = python or (measured if ours else sys.executable)
-    if interpreter is None:
-        return ticket(session, finding, script, GONE, markdown)
-    ran = run(script.text, interpreter)
-    return ticket(session, finding, script, ran, markdown, interpreter != measured)
-
-
-def _measured(session: Session) -> str | None:
-    """The interpreter that was measured, if it is still there."""
-    for path in (session.request.get("python"), session.environment.get("executable")):
-        if isinstance(path, str) and path and Path(path).is_file():
-            return path
-    return None
+    if python is None:
+        return ticket(session, finding, script, NOT_RUN, markdown)
+    measured = (session.request.get("python"), session.environment.get("executable"))
+    ran = run(script.text, python)
+    return ticket(session, finding, script, ran, markdown, python not in measured)
 
 
 def ticket(

@@ -21,10 +21,10 @@ from dlprof.gate.kept import Kept
 from dlprof.gate.rounds import BUDGET, STOPPED, Deadline, Limits, Ran, run
 from dlprof.gate.side import TIMERS, Side, SideWatcher, cases_of, opened, settings_of
 from dlprof.gate.suite import MeasuredSuite
-from dlprof.measuring.measuring import Measurement
 from dlprof.plan.catalog import environment
 from dlprof.plan.instruments import EVERY_ROUND
-from dlprof.runner.asker import Watcher
+from dlprof.runner.measurement import Measurement
+from dlprof.runner.progress import Watcher
 from dlprof.scenario.estimate import duration_text
 from dlprof.scenario.request import Sweep
 from dlprof.session.model import Header, Session
@@ -152,6 +152,7 @@ def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
         sweep.catalog,
         task.kept.path(f"{name}{again}"),
         SideWatcher(name.upper(), task.watcher),
+        is_resumable=False,
     )
     # The baseline was measured with all instruments, and what they leave behind in a process
     # changes the copies that come after them.

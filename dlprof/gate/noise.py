@@ -25,11 +25,11 @@ from dlprof.errors import Unsure, UsageError
 from dlprof.gate.gate import Task, side_of
 from dlprof.gate.rounds import Deadline
 from dlprof.gate.suite import MeasuredSuite
-from dlprof.measuring.measuring import now
 from dlprof.plan.catalog import environment
 from dlprof.plan.floors import Floor
+from dlprof.runner.measurement import now
 from dlprof.scenario.request import Sweep
-from dlprof.session import files, replaced
+from dlprof.session import files
 from dlprof.session.model import CaseRecord, Header, Model
 
 SCHEMA = "dlprof.noise/1"
@@ -178,7 +178,7 @@ def floor_of(sample: Sample, level: float) -> float | None:
 
 def write(path: Path, noise: Noise) -> None:
     """Write the file atomically. Raises :class:`UsageError`."""
-    with replaced.atomic(path) as file:
+    with files.atomic(path) as file:
         file.write(json.dumps(noise.model_dump(by_alias=True), indent=1) + "\n")
 
 

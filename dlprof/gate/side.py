@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from dlprof.compare.matching import Key, key
-from dlprof.measuring.measuring import Measurement
+from dlprof.measuring.measure import running
 from dlprof.plan.pairing import Case
+from dlprof.plan.plan import plan
 from dlprof.plan.settings import OWN_PROCESS_BYTES, Settings, sample_ns_for
-from dlprof.runner.asker import Watcher
-from dlprof.runner.place import place_of
+from dlprof.runner.measurement import Measurement
+from dlprof.runner.progress import Watcher
 from dlprof.runner.rounds import Runner
 from dlprof.scenario.request import Sweep
 from dlprof.session.model import CaseRecord, Result, Session
@@ -37,8 +38,7 @@ def has_large_arrays(sweep: Sweep) -> bool:
 
 
 def _planned(sweep: Sweep) -> tuple[Case, ...]:
-    request = sweep.request
-    return tuple(place_of(request.pairs, request.axes, request.globs, sweep.catalog).cases)
+    return tuple(plan(sweep.request, sweep.catalog).cases)
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Side:
 @contextmanager
 def opened(measurement: Measurement, later_rounds: tuple[str, ...] = TIMERS) -> Iterator[Side]:
     """A side to be measured; its session file is written when it is closed, whatever happens."""
-    with measurement.kept() as runner:
-        runner.asker.later_rounds = later_rounds
+    with running(measurement) as runner:
+        runner.measure_later(later_rounds)
         numbers = {key(result.case): place for place, result in enumerate(measurement.results())}
         try:
             yield Side(measurement, runner, numbers)

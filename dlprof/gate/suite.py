@@ -17,7 +17,7 @@ from dlprof.gate.rounds import Ran
 from dlprof.gate.side import Side
 from dlprof.gate.turns import Pair, Player, alternate, in_order
 from dlprof.plan.floors import Floor
-from dlprof.runner.asker import Watcher
+from dlprof.runner.progress import Watcher
 from dlprof.session.model import Result, Session
 
 

@@ -17,7 +17,7 @@ from dlprof.history.address import Address
 from dlprof.history.entry import MAJOR, NAME, SCHEMA, Entry, Foreign, Newer, decode, encode
 from dlprof.history.series import machine_of
 from dlprof.session import files
-from dlprof.session.replaced import NEW_MODE
+from dlprof.session.files import NEW_MODE
 from dlprof.text.clean import clean
 
 DRIVERS = {

@@ -16,13 +16,15 @@ from itertools import groupby
 from pathlib import Path
 
 from dlprof.errors import MissingDevice
-from dlprof.measuring.measuring import SYNTHETIC, Measurement, Request, inspect_interpreter
+from dlprof.measuring import measure
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.pairing import Axes
+from dlprof.plan.request import Request
 from dlprof.plan.settings import Settings
 from dlprof.rules import Finding, findings
-from dlprof.runner.asker import Watcher
-from dlprof.runner.verify import why_unusable
+from dlprof.runner.inspection import SYNTHETIC, inspect_interpreter, why_unusable
+from dlprof.runner.measurement import Measurement
+from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
 from dlprof.session import model as sessions
 from dlprof.session.model import Result
@@ -253,4 +255,4 @@ def _measure(plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Wat
         command=("selftest",),
     )
     with closing(Measurement(request, catalog, path, watcher)) as measurement:
-        measurement.run()
+        measure.run(measurement)

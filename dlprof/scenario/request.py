@@ -14,11 +14,11 @@ from dlprof.plan.catalog import Catalog, pairs_of
 from dlprof.plan.floors import FloorRule
 from dlprof.plan.omissions import not_paired
 from dlprof.plan.pairing import Axes
+from dlprof.plan.plan import installed_pairs
 from dlprof.plan.request import Request
 from dlprof.plan.scenario_record import ScenarioRecord
 from dlprof.plan.settings import Settings
 from dlprof.plan.step_request import Asked, asked, check_distinct
-from dlprof.runner.place import installed_pairs
 from dlprof.scenario.expectation import ANY, Expectation, resolve
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.model import Scenario

@@ -56,16 +56,25 @@ def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
     return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
 
 
-def foreign_cores(before: Usage, after: Usage) -> float | None:
-    """Cores that other processes kept busy on average between two readings; None if unknown.
+class Meter:
+    """The time of a run, and the processor time of other programs meanwhile.
 
-    Children count as ours once they have ended.
+    ``wall_s`` and ``foreign_s`` are those of the parts before, if the run was stopped and resumed;
+    ``foreign_s`` is None if the system did not tell it. Children count as ours once they ended.
     """
-    elapsed = after.clock_s - before.clock_s
-    if before.busy_s is None or after.busy_s is None or elapsed <= 0:
-        return None
-    foreign = (after.busy_s - before.busy_s) - (after.own_s - before.own_s)
-    return max(foreign / elapsed, 0.0)
+
+    def __init__(self, wall_s: float = 0.0, foreign_s: float | None = 0.0) -> None:
+        self._earlier = wall_s, foreign_s
+        self._begun = usage()
+
+    def read(self) -> tuple[float, float | None]:
+        """Seconds of the run, and core-seconds of other programs."""
+        now, begun = usage(), self._begun
+        wall_s = self._earlier[0] + now.clock_s - begun.clock_s
+        if now.busy_s is None or begun.busy_s is None or self._earlier[1] is None:
+            return wall_s, None
+        foreign_s = (now.busy_s - begun.busy_s) - (now.own_s - begun.own_s)
+        return wall_s, self._earlier[1] + max(foreign_s, 0.0)
 
 
 def _busy_s(stat: Path) -> float | None:

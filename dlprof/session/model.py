@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from dlprof.errors import SessionError
-from dlprof.session import files, numberless, replaced
+from dlprof.session import files, numberless
 from dlprof.session.collector import paused
 from dlprof.session.evidence import (
     Alignment,
@@ -322,7 +322,7 @@ def dump_line(result: Result) -> str:
 
 def write(path: Path, header: Header, results: Iterable[Result]) -> None:
     """Write a session file atomically, one result at a time: memory does not grow with it."""
-    with replaced.atomic(path) as file:
+    with files.atomic(path) as file:
         for chunk in chunks(header, results):
             file.write(chunk)
 

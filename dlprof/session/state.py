@@ -23,9 +23,15 @@ def default_path(command: str, now: Callable[[], str] | None = None) -> Path:
             f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
         ) from None
     for old in sorted(folder.glob("*.json"), key=lambda path: path.name)[:-KEPT_SESSIONS]:
-        with contextlib.suppress(OSError):
-            old.unlink()
+        for path in (old, journal_of(old)):
+            with contextlib.suppress(OSError):
+                path.unlink()
     return folder / f"{(now or stamp)()}-{command}.json"
+
+
+def journal_of(session: Path) -> Path:
+    """The journal of the session file ``session``, which is there until the run is complete."""
+    return session.with_name(f"{session.name}.journal")
 
 
 def state_folder() -> Path:

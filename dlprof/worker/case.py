@@ -123,8 +123,6 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     before = state.cases_before
     state.cases_before += 1  # a refused case warms the next one, too
     path = path_of(state, request, answer)
-    if request.get("hold"):
-        state.channel.hold(answer.identity)
     import_ = path.import_
     if import_.layouts and spec.layout not in import_.layouts:
         made_for = ", ".join(import_.layouts)

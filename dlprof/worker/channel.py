@@ -34,10 +34,6 @@ class Channel:
             if "go" not in request:  # else it answers a request that has ended meanwhile
                 yield request
 
-    def hold(self, identity: int) -> None:
-        """Tell the parent that a request has stopped, and go on when it says so."""
-        self._ask({"id": identity, "held": True})
-
     def turn(self, identity: int, name: str, calls: int) -> int | None:
         """Wait until the parent lets this worker take a sample of ``calls`` calls of ``name``.
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from command_line import FAKE, PROBE_FILES, QUICK, Finished, by_import, content, dlprof
 
 from dlprof.errors import UsageError
-from dlprof.measuring.measuring import Measurement, Request, inspect_interpreter
+from dlprof.measuring import measure
 from dlprof.plan.pairing import Axes
+from dlprof.plan.request import Request
 from dlprof.plan.settings import Settings
-from dlprof.runner import inspecting
+from dlprof.runner import inspection
+from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.measurement import Measurement
+from dlprof.runner.progress import Silent
 
 pytestmark = pytest.mark.integration
 
@@ -40,12 +45,6 @@ TAKING = (
     "device-is-unknown",
 )
 """The failing frameworks that are tried as consumers too."""
-
-
-class Unwatched:
-    def start(self, total): ...
-    def case(self, case, round_, stage): ...
-    def step(self): ...
 
 
 # What a conversion does, one way in each
@@ -207,9 +206,8 @@ def phases(tmp_path_factory) -> dict[tuple[str, str], dict]:
         probe_files=files,
         command=("run",),
     )
-    measurement = Measurement(request, catalog, path, Unwatched())
-    measurement.run()
-    measurement.journal.close()
+    with closing(Measurement(request, catalog, path, Silent())) as measurement:
+        measure.run(measurement)
     return {
         (result["case"]["producer"], result["case"]["consumer"]): result
         for result in content(path)["results"]
@@ -360,7 +358,7 @@ def test_a_probe_file_that_fails_when_it_is_loaded_is_refused_in_words(probe_fil
 
 
 def test_a_probe_file_that_hangs_is_given_up(probe_file, monkeypatch):
-    monkeypatch.setattr(inspecting, "INSPECT_LIMIT_S", 0.5)
+    monkeypatch.setattr(inspection, "INSPECT_LIMIT_S", 0.5)
     file = probe_file("ctypes.PyDLL(None).sleep(3600)")
     assert refusal(file) == "no answer within 0.5 s while it was loaded"
 
@@ -448,7 +446,7 @@ def test_an_import_that_hangs_has_a_limit_of_its_own(tmp_path, probe_file):
         "class Bad(Fake):\n    name = 'bad'\n    aliases = ()\n    setup = 'import time\\ntime.sleep(3600)'"
     )
     limited = (
-        "import dlprof.runner.interpreter as i, dlprof.runner.standby as s; i.IMPORT_LIMIT_S = s.QUIET_LIMIT_S = 1.0;"
+        "import dlprof.runner.worker_client as client; client.IMPORT_LIMIT_S = 1.0;"
         "from dlprof.cli import main; main()"
     )
     only = ("--path", "array->view")

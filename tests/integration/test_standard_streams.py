@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command_line import ANSI, COMMAND, FAKE, QUICK, content, dlprof, environment
 
-from dlprof.runner.interpreter import Worker
+from dlprof.runner.worker_client import Worker
 
 pytestmark = pytest.mark.integration
 

@@ -61,51 +61,32 @@ def test_without_a_finding_repro_lists_them(measured, tmp_path):
     assert not (tmp_path / "script.py").exists()
 
 
-def test_a_ticket_runs_the_reproducer_of_a_session_that_was_measured_here(measured):
+def test_a_ticket_runs_the_reproducer_if_that_is_asked_for(measured):
     state, session = measured
-    run = dlprof("ticket", session, "--private", state=state)
+    run = dlprof("ticket", session, "--run", "--private", state=state)
     assert run.code == 0
     assert "Exit code 1: the problem is there" in run.out
     assert str(PROBE_FILES) not in run.out
     assert str(state) not in run.out
+    assert f"running the reproducer in {sys.executable}" in run.err
     assert "nothing private was found" in run.err or "removed" in run.err
-    assert "--no-run was given" in dlprof("ticket", session, "--no-run", state=state).out
 
 
-def test_a_session_that_was_changed_is_not_run_until_that_is_asked_for(measured, tmp_path):
-    state, session = measured
-    proof = tmp_path / "harm"
-
-    def harm(content):
-        content["results"][0]["recipe"]["setup"].append(f"open({str(proof)!r}, 'w')")
-
-    foreign = changed(session, tmp_path / "foreign.json", harm)
-    assert "The reproducer was not run" in dlprof("ticket", foreign, state=state).out
-    dlprof("run", "--resume", foreign, state=state)  # does not make it ours
-    dlprof("ticket", foreign, state=state)
-    assert not proof.exists()
-    foreign = changed(session, foreign, harm)
-    assert "the problem is there" in dlprof("ticket", foreign, "--run", state=state).out
-    assert proof.exists()
-
-
-def test_a_script_in_the_evidence_of_another_does_not_become_ours_either(measured, tmp_path):
+def test_the_text_of_a_session_is_never_run_unasked(measured, tmp_path):
     state, session = measured
     proof = tmp_path / "harm"
     code = f"open({str(proof)!r}, 'w')"
-    sizes = {"sizes_bytes": {"1": "torn"}, "create": code, "code": code}
 
     def harm(content):
+        content["environment"]["executable"] = content["request"]["python"] = "/bin/false"
         for result in content["results"]:
-            result["rounds"] = []
-            for name in ("lifetime", "early_write"):
-                result[name] = {"verdict": "unsafe", "evidence": sizes}
+            result["recipe"]["setup"].append(code)
 
     foreign = changed(session, tmp_path / "foreign.json", harm)
-    dlprof("run", "--resume", foreign, state=state)
-    assert "harm" not in foreign.read_text()
-    dlprof("ticket", foreign, "DLP020", state=state)
+    assert "The reproducer was not run" in dlprof("ticket", foreign, state=state).out
     assert not proof.exists()
+    assert "the problem is there" in dlprof("ticket", foreign, "--run", state=state).out
+    assert proof.exists()
 
 
 def test_no_findings_is_one_sentence(measured, tmp_path):

@@ -1,32 +1,67 @@
-"""Which case of a path is diagnosed: the answers know no shape."""
+"""A worker that was lost in the diagnosis: what that proves, and what is still to be asked."""
 
 from __future__ import annotations
 
 import pytest
-from builders import make_case
 
-from dlprof.plan.settings import Settings
-from dlprof.runner.diagnoser import diagnosed_paths, standing_for
+from dlprof.protocol.messages import DIAGNOSIS
+from dlprof.runner.diagnosis import take_over
+from dlprof.runner.worker_client import Outcome
 
 pytestmark = pytest.mark.unit
 
-
-def paths(*cases):
-    return diagnosed_paths(cases, Settings(diagnose=True))
+SEGV = "killed by SIGSEGV (Segmentation fault)"
 
 
-def test_the_first_of_a_path_stands_for_it():
-    found = paths(make_case(shape=(2,)), make_case(name="other"), make_case(shape=(3,)))
-    assert found == [[0, 2], [1]]
-    assert standing_for(found, lambda _: False) == {0, 1}
+def lost(stage, how=SEGV, **parts):
+    outcome = Outcome("crashed", f"{how} during {stage}", stage=stage, alive=False, parts=parts)
+    whole = Outcome("ok", None)
+    return whole, take_over(whole, outcome, DIAGNOSIS)
 
 
-def test_an_array_without_elements_stands_for_none_that_has_some():
-    assert paths(make_case(shape=(0,)), make_case(shape=(3,))) == [[1, 0]]
-    assert standing_for(paths(make_case(shape=(0,))), lambda _: False) == {0}
+@pytest.mark.parametrize("signal", ["SIGSEGV", "SIGBUS", "SIGABRT"])
+def test_a_process_that_dies_of_reading_a_result_without_its_source_proves_it_dangling(signal):
+    whole, left = lost("lifetime after drop", f"killed by {signal} (…)")
+    assert whole.parts["lifetime"]["verdict"] == "dangling"
+    assert left == ()
 
 
-def test_the_next_stands_for_a_path_whose_first_was_refused():
-    found = paths(make_case(shape=(2,)), make_case(shape=(3,)), make_case(shape=(4,)))
-    assert standing_for(found, {0}.__contains__) == {1}
-    assert standing_for(found, {0, 1, 2}.__contains__) == set()
+@pytest.mark.parametrize(
+    ("stage", "how"),
+    [
+        ("lifetime after drop", "killed by SIGKILL (Killed)"),
+        ("lifetime", SEGV),
+        ("lifetime release", SEGV),
+        ("lifetime repetition", SEGV),
+    ],
+)
+def test_a_process_that_dies_otherwise_proves_nothing_and_keeps_what_it_knew(stage, how):
+    whole, _ = lost(stage, how, after_drop={"changed_after_drop": False})
+    reason = f"{how} during {stage}"
+    evidence = {"changed_after_drop": False, "reason": reason, "worker": "crashed"}
+    assert whole.parts == {"lifetime": {"verdict": "unknown", "evidence": evidence}}
+
+
+def test_values_that_had_changed_are_proof_whatever_came_then():
+    whole, _ = lost("lifetime repetition", after_drop={"changed_after_drop": True})
+    assert whole.parts["lifetime"]["verdict"] == "dangling"
+
+
+def test_the_instruments_after_the_lost_one_are_left():
+    assert lost("ordering")[1] == DIAGNOSIS[1:]
+
+
+def test_a_worker_that_was_lost_before_any_instrument_is_a_failure_of_the_diagnosis():
+    whole, left = lost("first call")
+    assert left == ()
+    assert whole.failures == [{"instrument": "diagnosis", "reason": f"{SEGV} during first call"}]
+
+
+def test_what_was_found_on_a_disturbed_device_is_kept_with_a_note():
+    whole = Outcome("ok", None)
+    found = {"lifetime": {"verdict": "retained", "evidence": {}}}
+    disturbed = Outcome("invalid", "GPU 0 lowered its clocks", parts=found)
+    disturbed.stage = "lifetime repetition"
+    assert take_over(whole, disturbed, ("ordering", "lifetime")) == ()
+    assert whole.parts == found
+    assert whole.failures == [{"instrument": "diagnosis", "reason": "GPU 0 lowered its clocks"}]

@@ -173,7 +173,7 @@ def use(session):
     to_frame(session)
     shown(listed(session, 80))
     for finding in session.findings[:3]:
-        shown(written(session, finding, True, False, None, Markdown(str)))
+        shown(written(session, finding, None, Markdown(str)))
     shown("".join(sessions.chunks(session, session.results)))
 
 

@@ -13,8 +13,9 @@ from scenario_builders import make_scenario
 from dlprof.errors import Unmeasured, Unsure
 from dlprof.gate.gate import check_baseline
 from dlprof.gate.side import has_large_arrays
-from dlprof.measuring.measuring import Measurement
 from dlprof.plan.settings import FEW_PATHS
+from dlprof.runner.measurement import Measurement
+from dlprof.runner.progress import Silent
 from dlprof.scenario.request import sweep
 from dlprof.scenario.settle import settle
 
@@ -23,10 +24,9 @@ pytestmark = pytest.mark.unit
 FILE = Path("s.toml")
 
 
-class Unwatched:
-    def start(self, total): ...
-    def case(self, case, round_, stage): ...
-    def step(self): ...
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a measurement keeps its journal beside its session
 
 
 def asked(paths, more=""):
@@ -39,8 +39,8 @@ def asked(paths, more=""):
 def swept(found, status="ok"):
     """A session of it as ``dlprof sweep`` writes it."""
     request = replace(found.request, settings=replace(found.request.settings, rounds=10))
-    made = Measurement(request, found.catalog, Path("base.json"), Unwatched())
-    with contextlib.closing(made.journal):
+    made = Measurement(request, found.catalog, Path("base.json"), Silent())
+    with contextlib.closing(made):
         results = [one.model_copy(update={"status": status}) for one in made.results()]
         return make_session(
             *results, **made.header().model_dump(by_alias=True, exclude={"schema_"})

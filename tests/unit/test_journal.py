@@ -1,89 +1,52 @@
-"""The journal: every answer on disk, in order, and what is still to be measured."""
+"""The journal: every answer on disk, in order, and taken up again after a run was killed."""
 
 from __future__ import annotations
+
+import json
+from contextlib import closing
 
 import pytest
 from builders import make_answer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlprof.errors import UsageError
-from dlprof.session.journal import Journal
+from dlprof.errors import Unsaved, UsageError
+from dlprof.runner.journal import Journal
 
 pytestmark = pytest.mark.unit
 
 
 @pytest.fixture
 def journal():
-    journal = Journal()
-    yield journal
-    journal.close()
+    with closing(Journal()) as journal:
+        yield journal
 
 
-def test_an_empty_journal_has_no_answers_and_needs_all(journal):
-    assert journal.answers(0) == []
-    assert journal.needs(0, 0)
+@pytest.fixture
+def path(tmp_path):
+    """The journal of a run that was killed after two answers."""
+    path = tmp_path / "s.json.journal"
+    with closing(Journal(path, {"created": "today"})) as journal:
+        journal.add(0, 0, make_answer(reason="first"))
+        journal.add((0, 3), 1, make_answer(reason="trip"))
+    return path
 
 
-def test_answers_come_back_with_their_rounds_in_order(journal):
-    first, second = make_answer(host_ns=1.0), make_answer(host_ns=2.0)
-    journal.add(3, 0, first)
-    journal.add(3, 1, second)
-    assert journal.answers(3) == [(0, first), (1, second)]
+def resumed(path, into=None):
+    return closing(Journal.resume(path, into))
 
 
-def test_cases_do_not_mix(journal):
-    for case in (0, 1, 0):
-        journal.add(case, 0, make_answer(reason=f"case {case}"))
-    assert [answer["reason"] for _, answer in journal.answers(0)] == ["case 0", "case 0"]
-    assert [answer["reason"] for _, answer in journal.answers(1)] == ["case 1"]
-
-
-def test_an_answer_added_after_a_reading_stands_at_the_end(journal):
-    journal.add(0, 0, make_answer(reason="first"))
-    journal.add(1, 0, make_answer(reason="other"))
-    journal.answers(0)
-    journal.add(0, 1, make_answer(reason="second"))
-    assert [answer["reason"] for _, answer in journal.answers(0)] == ["first", "second"]
-    assert [answer["reason"] for _, answer in journal.answers(1)] == ["other"]
-
-
-def test_a_round_that_was_measured_is_needed_no_more(journal):
-    journal.add(0, 1, make_answer())
-    assert not journal.needs(0, 1)
-    assert journal.needs(0, 0)
-    assert journal.needs(0, 2)
-
-
-@pytest.mark.parametrize("status", ["unsupported", "crashed", "timeout", "skipped", "invalid"])
-def test_a_case_that_did_not_work_is_needed_in_no_round(journal, status):
-    journal.add(0, 0, make_answer(status, "no"))
-    assert not any(journal.needs(0, round_) for round_ in range(3))
-
-
-def test_a_case_that_did_not_work_settles_no_other(journal):
-    journal.add(0, 0, make_answer("crashed", "no"))
-    assert journal.needs(1, 0)
-
-
-texts = st.text(max_size=30)
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), texts), max_size=20))
-def test_every_answer_comes_back_as_it_was(entries):
-    journal = Journal()
-    try:
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.text(max_size=30)), max_size=20))
+def test_every_answer_comes_back_as_it_was_in_order(entries):
+    with closing(Journal()) as journal:
         for case, round_, text in entries:
             journal.add(case, round_, {"status": "ok", "reason": text})
         for case in range(4):
-            expected = [
+            assert journal.answers(case) == [
                 (round_, {"status": "ok", "reason": text})
                 for of, round_, text in entries
                 if of == case
             ]
-            assert journal.answers(case) == expected
-    finally:
-        journal.close()
 
 
 def test_line_breaks_and_lone_surrogates_in_an_answer_break_nothing(journal):
@@ -93,14 +56,20 @@ def test_line_breaks_and_lone_surrogates_in_an_answer_break_nothing(journal):
     assert journal.answers(0) == [(0, odd)]
 
 
-def test_a_case_has_grown_if_answers_came_after_the_mark(journal):
-    journal.add(0, 0, make_answer())
-    journal.mark()
-    journal.add(1, 0, make_answer())
-    assert not journal.grown(0)
-    assert journal.grown(1)
+def test_a_round_is_needed_until_it_was_measured_to_its_end(journal):
+    journal.add(0, 1, make_answer("interrupted", "round 2 was interrupted during phases"))
+    assert journal.needs(0, 1)
+    assert not journal.settled(0)
     journal.add(0, 1, make_answer())
-    assert journal.grown(0)
+    assert not journal.needs(0, 1)
+    assert journal.needs(0, 0)
+
+
+@pytest.mark.parametrize("status", ["unsupported", "crashed", "timeout", "skipped", "invalid"])
+def test_a_case_that_did_not_work_is_needed_in_no_round(journal, status):
+    journal.add(0, 0, make_answer(status, "no"))
+    assert not any(journal.needs(0, round_) for round_ in range(3))
+    assert journal.needs(1, 0)
 
 
 class Full:
@@ -119,13 +88,11 @@ class Full:
         return self._file.write(taken)
 
 
-def test_a_full_disk_is_told_in_words_and_what_it_took_can_be_read(journal, monkeypatch):
+def test_a_full_disk_loses_nothing_that_it_took(journal, monkeypatch):
     journal.add(0, 0, make_answer())
     kept = journal.answers(0)
     monkeypatch.setattr(journal, "_file", Full(journal._file, 7))
-    with pytest.raises(
-        UsageError, match=r"^cannot keep what is measured in .*: No space left on device$"
-    ):
+    with pytest.raises(Unsaved, match="No space left on device"):
         journal.add(0, 1, make_answer())
     assert journal.answers(0) == kept
     journal._file.room = 10**6
@@ -133,8 +100,73 @@ def test_a_full_disk_is_told_in_words_and_what_it_took_can_be_read(journal, monk
     assert [round_ for round_, _ in journal.answers(0)] == [0, 1]
 
 
-def test_a_round_that_was_interrupted_is_still_needed(journal):
-    journal.add(0, 1, make_answer("interrupted", "round 2 was interrupted during phases"))
-    assert journal.needs(0, 1)
-    assert not journal.settled(0)
-    assert len(journal.answers(0)) == 1
+def test_a_journal_is_taken_up_as_it_was_and_goes_on(path):
+    with resumed(path) as journal:
+        assert journal.header["created"] == "today"
+        assert journal.answers((0, 3))[0][1]["reason"] == "trip"
+        assert not journal.has_grown
+        journal.add(0, 1, make_answer())
+    with resumed(path) as journal:
+        assert [round_ for round_, _ in journal.answers(0)] == [0, 1]
+
+
+@pytest.mark.parametrize("cut", [1, 2, 40])
+def test_a_torn_last_line_is_measured_again(path, cut):
+    path.write_bytes(path.read_bytes()[:-cut])
+    with resumed(path) as journal:
+        assert journal.needs((0, 3), 1)
+        assert len(journal.answers(0)) == 1
+        journal.add((0, 3), 1, make_answer())
+    with resumed(path) as journal:
+        assert len(journal.answers((0, 3))) == 1
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"5", b'{"of": 0}', b"\0\0"])
+def test_a_journal_that_is_damaged_in_the_middle_is_refused(path, line):
+    first, _, *rest = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([first, line, *rest, b""]))
+    with pytest.raises(UsageError, match="is damaged in line 2"):
+        Journal.resume(path)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "\n\n", '{"journal": "other/9"}\n'])
+def test_what_is_no_journal_is_refused(path, text):
+    path.write_text(text)
+    with pytest.raises(UsageError):
+        Journal.resume(path)
+
+
+def test_a_new_run_keeps_the_journal_that_is_there_until_its_first_answer(path):
+    before = path.read_bytes()
+    with closing(Journal(path, {"created": "tomorrow"})) as journal:
+        assert path.read_bytes() == before
+        journal.delete()
+        assert path.read_bytes() == before
+        journal.add(0, 0, make_answer(reason="new"))
+    with resumed(path) as journal:
+        assert journal.header["created"] == "tomorrow"
+        assert [answer["reason"] for _, answer in journal.answers(0)] == ["new"]
+
+
+def test_two_runs_cannot_write_one_journal(path):
+    with resumed(path), pytest.raises(UsageError, match="another run writes"):
+        Journal(path)
+
+
+def test_a_copy_goes_on_and_the_first_journal_stays(path, tmp_path):
+    before = path.read_bytes()
+    with resumed(path, tmp_path / "other.journal") as journal:
+        journal.add(0, 1, make_answer())
+    assert path.read_bytes() == before
+    assert len((tmp_path / "other.journal").read_text().splitlines()) == 4
+
+
+def test_the_time_of_a_run_is_that_of_all_its_parts(path):
+    lines = path.read_text().splitlines()
+    last = json.loads(lines[-1])
+    last["spent"] = [100.0, 25.0]
+    path.write_text("\n".join([*lines[:-1], json.dumps(last), ""]))
+    with resumed(path) as journal:
+        wall_s, foreign_s = journal.meter.read()
+    assert 100.0 < wall_s < 101.0
+    assert 25.0 <= foreign_s < 30.0

@@ -7,23 +7,27 @@ import time
 
 import pytest
 
-from dlprof.session.machine import Usage, foreign_cores, oom_kills, processor_s, usage
+from dlprof.session import machine
+from dlprof.session.machine import Meter, Usage, oom_kills, processor_s, usage
 
 pytestmark = pytest.mark.unit
 
 
-def test_time_that_was_not_ours_is_foreign():
-    before, after = Usage(100.0, 5.0, clock_s=0.0), Usage(118.0, 8.0, clock_s=10.0)
-    assert foreign_cores(before, after) == pytest.approx(1.5)
-
-
-def test_nobody_else_is_zero_and_never_negative():
-    before, after = Usage(100.0, 5.0, clock_s=0.0), Usage(101.0, 8.0, clock_s=10.0)
-    assert foreign_cores(before, after) == 0
-
-
-def test_a_system_that_does_not_say_is_unknown():
-    assert foreign_cores(Usage(None, 0.0, 0.0), Usage(None, 1.0, 1.0)) is None
+@pytest.mark.parametrize(
+    ("after", "earlier", "expected"),
+    [
+        (Usage(118.0, 8.0, clock_s=10.0), (), (10.0, 15.0)),
+        (Usage(101.0, 8.0, clock_s=10.0), (), (10.0, 0.0)),
+        (Usage(None, 8.0, clock_s=10.0), (), (10.0, None)),
+        (Usage(118.0, 8.0, clock_s=10.0), (5.0, 2.0), (15.0, 17.0)),
+        (Usage(118.0, 8.0, clock_s=10.0), (5.0, None), (15.0, None)),
+    ],
+    ids=["not ours", "never negative", "not told", "resumed", "resumed, not told"],
+)
+def test_time_that_was_not_ours_is_foreign(monkeypatch, after, earlier, expected):
+    readings = iter([Usage(100.0, 5.0, clock_s=0.0), after])
+    monkeypatch.setattr(machine, "usage", lambda: next(readings))
+    assert Meter(*earlier).read() == expected
 
 
 def test_idle_time_is_not_busy(tmp_path):

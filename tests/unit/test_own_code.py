@@ -9,7 +9,7 @@ from dlprof.plan import pairing
 from dlprof.plan.pairing import Axes
 from dlprof.probes.base import ArraySpec, Unsupported
 from dlprof.protocol.statement import OwnCode, Side
-from dlprof.session.merge import merge
+from dlprof.runner.merge import merge
 from dlprof.worker import loading
 from dlprof.worker.instruments import (
     early_write,

@@ -12,7 +12,7 @@ from dlprof.analysis.alignment import strides_bytes
 from dlprof.analysis.case_view import CaseView
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.numpy import NumPy
-from dlprof.session.merge import merge
+from dlprof.runner.merge import merge
 from dlprof.session.model import Result
 
 pytestmark = pytest.mark.unit

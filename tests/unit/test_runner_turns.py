@@ -15,9 +15,10 @@ from dlprof.gate.suite import Player, alternate
 from dlprof.plan.pairing import Path
 from dlprof.plan.settings import Settings
 from dlprof.plan.turns import Stop
+from dlprof.runner.journal import Journal
+from dlprof.runner.progress import Silent
 from dlprof.runner.rounds import Runner
-from dlprof.runner.standby import Interpreter
-from dlprof.session.journal import Journal
+from dlprof.runner.worker_client import Worker, started_by
 
 pytestmark = pytest.mark.unit
 
@@ -25,12 +26,6 @@ STAMPED = f"file:{File(__file__).parent.parent / 'probe_files' / 'stamped.py'}"
 CPU = max(os.sched_getaffinity(0))
 SAMPLES = 5
 BOTH = {0: 0, 1: 1}
-
-
-class Quiet:
-    def start(self, total): ...
-    def case(self, case, round_, stage): ...
-    def step(self): ...
 
 
 def cases():
@@ -53,9 +48,8 @@ class Side:
             diagnose=False, alignment=False, together=True, sample_ns=1, limit_s=limit_s,
             setup=setup,
         )  # fmt: skip
-        interpreter = Interpreter(sys.executable, {})
-        self.runner = Runner(interpreter, cases(), settings, self.journal, Quiet())
-        self.runner.asker.later_rounds = ("host_time",)
+        self.runner = Runner(sys.executable, {}, cases(), settings, self.journal, Silent())
+        self.runner.measure_later(("host_time",))
 
     def player(self, order=(0, 1)):
         return Player(self.runner.turns(1, order, CPU), BOTH)
@@ -138,7 +132,7 @@ def stopped_at(stops, count, error):
 def test_what_had_come_of_both_sides_is_kept_where_the_user_stops_them(side):
     base, head = side(), side()
     for one in (base, head):
-        one.runner.asker.later_rounds = ("host_time", "values")
+        one.runner.measure_later(("host_time", "values"))
     first = Player(stopped_at(base.runner.turns(1, [0, 1], CPU), 3, KeyboardInterrupt), BOTH)
     with pytest.raises(KeyboardInterrupt):
         alternate(first, head.player())
@@ -149,12 +143,16 @@ def test_what_had_come_of_both_sides_is_kept_where_the_user_stops_them(side):
 
 def test_a_round_that_is_closed_ends_its_worker(side):
     head, workers = side(), []
-    given = head.runner.asker.worker
-    head.runner.asker.worker = lambda: workers.append(given()) or workers[0]
-    round_ = head.runner.turns(1, [0], CPU)
-    while next(round_).series != "host time":
-        pass
-    round_.close()
+
+    def start(*words):
+        workers.append(Worker(*words))
+        return workers[-1]
+
+    with started_by(start):
+        round_ = head.runner.turns(1, [0], CPU)
+        while next(round_).series != "host time":
+            pass
+        round_.close()
     assert head.statuses() == [["interrupted"], []]
     assert workers[0].process.poll() is not None
 

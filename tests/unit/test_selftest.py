@@ -121,7 +121,7 @@ def test_a_device_without_cuda_core_says_what_to_install():
     ],
 )
 def test_a_device_is_tried_before_anything_is_planted_there(monkeypatch, verified, reason):
-    monkeypatch.setattr("dlprof.runner.verify.verify", lambda catalog, probe: verified)
+    monkeypatch.setattr("dlprof.runner.inspection.verify", lambda catalog, probe: verified)
     probe = make_probe_info("synthetic-cuda", devices=("cuda",))
     assert why_no_streams(make_catalog(probe, no_cuda=None)) == reason
 

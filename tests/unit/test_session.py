@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.errors import SessionError, UsageError
+from dlprof.session.files import atomic
 from dlprof.session.model import Header, Result, chunks, dump_line, load, parse, write
-from dlprof.session.replaced import atomic
 
 pytestmark = pytest.mark.unit
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.errors import UsageError
-from dlprof.measuring.own_code import Asked
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
+from dlprof.runner.own_code import Asked
 
 pytestmark = pytest.mark.unit
 

@@ -59,7 +59,7 @@ def test_a_library_is_told_in_terminal_page_ticket_and_reproducer(session):
     header = make_header(environment=KNOWN, request={"pairs": [["numpy", "numpy"]]})
     assert "worker 1.5" in packages(header)
     assert "worker 1.5" in environment.versions(session)
-    ticket = written(session, finding_of("DLP018"), True, False, None, Markdown(str))
+    ticket = written(session, finding_of("DLP018"), None, Markdown(str))
     assert "- numpy 2.4, worker 1.5\n" in ticket
     assert "worker 1.5" in reproducer(session, finding_of("DLP018")).text.replace("\n", " ")
 

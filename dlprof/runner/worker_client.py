@@ -1,4 +1,4 @@
-"""A worker process, seen from the parent: start it, ask it, survive it."""
+"""A worker process, seen from the parent: start it, ask it, and outlive it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dlprof.errors import BadInterpreter
 from dlprof.plan.catalog import same_interpreter
-from dlprof.session.machine import oom_kills
+from dlprof.session.machine import oom_kills, processor_s
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 MAIN = Path(__file__).parents[1] / "worker" / "__main__.py"
 TAIL_BYTES = 16_000
 IMPORT_LIMIT_S = 180.0
-"""Frameworks may compile or initialise a device at import."""
+"""Frameworks may compile or initialize a device at import."""
 POLL_S = 0.05
-ASK_LIMIT_S = 20.0
-"""For a program that could not run the worker to say whether it is a Python."""
 STACKS_LIMIT_S = 2.0
 KILL_LIMIT_S = 5.0
 DRAIN_READS = 64
-"""Reads of what a dead worker left in its pipes; something it started may still be writing."""
+"""Reads of what a dead worker left in its pipes. A process that it started may still write."""
+
+OnStage = Callable[[str], None]
 
 
 @dataclass
 class Outcome:
-    """What a worker said to one request: a status, a reason, and the parts that came before."""
+    """A worker's answer to one request: a status, a reason, and the parts that came before."""
 
     status: str
     reason: str | None
@@ -47,21 +47,46 @@ class Outcome:
     alive: bool = True
 
 
+class WorkerClient(Protocol):
+    """What serves requests: a :class:`Worker`, or a recording (``dlprof.runner.replay``)."""
+
+    turn: str
+    calls: int
+
+    def ask(
+        self,
+        request: Mapping[str, Any],
+        limit_s: float,
+        on_stage: OnStage | None = None,
+        import_limit_s: float | None = None,
+    ) -> Outcome: ...
+    def send(self, request: Mapping[str, Any]) -> None: ...
+    def wait(
+        self, limit_s: float, on_stage: OnStage | None = None, import_limit_s: float | None = None
+    ) -> Outcome: ...
+    def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None: ...
+    def go(self, calls: int | None = None) -> None: ...
+    def heard(self) -> Outcome: ...
+    def processor_s(self) -> float | None: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+
+
 class Worker:
     """A child process under ``python`` that serves requests one at a time.
 
     ``variables`` are set for it unless the user has set them. Raises :class:`BadInterpreter`
-    where the interpreter cannot be started.
+    if the interpreter cannot be started.
     """
 
     def __init__(self, python: str, variables: Mapping[str, str]) -> None:
         requests_read, requests_write = os.pipe()
         replies_read, replies_write = os.pipe()
         output_read, output_write = os.pipe()
-        command = [python, str(MAIN), str(requests_read), str(replies_write)]
         try:
             self.process = subprocess.Popen(  # noqa: S603 - the interpreter the user named
-                command,
+                [python, str(MAIN), str(requests_read), str(replies_write)],
                 stdin=subprocess.DEVNULL,
                 stdout=output_write,
                 stderr=output_write,
@@ -69,7 +94,7 @@ class Worker:
                 env=child_environment(python, variables),
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:  # the latter for a null byte
+        except (OSError, ValueError) as error:  # ValueError: a null byte in the name
             for fd in (requests_write, replies_read, output_read):
                 os.close(fd)
             why = getattr(error, "strerror", None) or error
@@ -88,8 +113,6 @@ class Worker:
         self._pending = b""
         self._last_id = 0
         self._asked_at = 0.0
-        self._begun: Mapping[str, Any] | None = None
-        self._early: list[dict[str, Any]] = []
         self._deaf = False
         self._oom_kills = 0
         self._heard = Outcome("crashed", None)
@@ -97,106 +120,61 @@ class Worker:
         self._importing = True
         self._stopped_at: float | None = None
         self.turn = ""
-        """What the worker waits for its turn to take a sample of, and of how many calls."""
+        """The series of which the worker waits for its turn to take a sample."""
         self.calls = 0
+        """The number of calls that this sample is to have."""
 
     def ask(
         self,
         request: Mapping[str, Any],
         limit_s: float,
-        on_stage: Callable[[str], None] | None = None,
+        on_stage: OnStage | None = None,
         import_limit_s: float | None = None,
     ) -> Outcome:
-        """Send a request, unless it was begun, and wait for its end; see :meth:`wait`."""
-        if self._begun == request:
-            self._begun = None
-            self.go()
-        else:
-            self.send(request)
+        """Send a request and wait for its end; see :meth:`wait`."""
+        self.send(request)
         return self.wait(limit_s, on_stage, import_limit_s)
 
     def send(self, request: Mapping[str, Any]) -> None:
-        """Send a request and do not wait; what was asked before and not waited for is forgotten."""
-        self._heard = Outcome("crashed", None)  # first: who is stopped now has heard nothing of it
+        """Send a request and do not wait. The request before it is forgotten."""
+        # First: an interruption from here on must not keep the parts of the request before.
+        self._heard = Outcome("crashed", None)
         self._last_id += 1
         self._tail = b""
-        self._early = []
         self._oom_kills = oom_kills()
         self._asked_at = time.monotonic()
         self._deadline = self._stopped_at = None
         self._importing = True
         self._write({**request, "id": self._last_id})
 
-    def begin(self, request: Mapping[str, Any]) -> None:
-        """Send a case that stops once its frameworks are imported, until :meth:`ask` goes on."""
-        self.send({**request, "hold": True})
-        self._begun = request
-
-    def settle(self, limit_s: float) -> None:
-        """Wait until what was begun has imported or ended, until ``limit_s`` after it was begun;
-        nobody is killed.
-        """
-        deadline = self._asked_at + limit_s
-        while self._begun is not None and time.monotonic() < deadline:
-            ended = self.process.poll() is not None
-            self._early += self._rest() if ended else self._messages()
-            if ended or any("held" in message or "done" in message for message in self._early):
-                return
-
-    def _write(self, message: Mapping[str, Any]) -> None:
-        try:
-            os.write(self._requests, (json.dumps(message) + "\n").encode())
-        except BrokenPipeError:
-            self._deaf = True
-
     def wait(
-        self,
-        limit_s: float,
-        on_stage: Callable[[str], None] | None = None,
-        import_limit_s: float | None = None,
+        self, limit_s: float, on_stage: OnStage | None = None, import_limit_s: float | None = None
     ) -> Outcome:
-        """Wait for the end of the last request; every turn that is asked for is given at once.
+        """Wait for the end of the last request. Every turn that it asks for is given at once.
 
-        Framework imports have a limit of their own; after them ``limit_s`` starts. A worker that
-        died, hung or answered rubbish is killed, and ``alive`` is false.
+        Imports have a limit of their own; ``limit_s`` starts after them. A worker that died, hung
+        or answered rubbish is killed, and ``alive`` is false.
         """
         while (outcome := self.until_turn(limit_s, on_stage, import_limit_s)) is None:
             self.go()
         return outcome
 
-    def go(self, calls: int | None = None) -> None:
-        """Have a worker go on that has stopped: how long it did counts towards no limit.
-
-        ``calls`` is of how many its sample is to be; None for as many as it likes.
-        """
-        if self._deadline is not None and self._stopped_at is not None:
-            self._deadline += time.monotonic() - self._stopped_at
-        self._stopped_at = None
-        self._write({"go": self._last_id, "calls": calls})
-
     def until_turn(
-        self,
-        limit_s: float,
-        on_stage: Callable[[str], None] | None = None,
-        import_limit_s: float | None = None,
+        self, limit_s: float, on_stage: OnStage | None = None, import_limit_s: float | None = None
     ) -> Outcome | None:
-        """The same, but None as soon as the worker waits for its :attr:`turn`, until :meth:`go`."""
+        """As :meth:`wait`, but None as soon as the worker waits for its :attr:`turn`."""
         outcome = self._heard
-        if self._deaf:
-            for message in self._come(ended=True):
-                self._record(message, outcome, on_stage)
-            return self._died(outcome)
         import_limit_s = IMPORT_LIMIT_S if import_limit_s is None else import_limit_s
         self._deadline = self._deadline or self._asked_at + import_limit_s
         while True:
-            ended = self.process.poll() is not None
-            for message in self._come(ended):
+            ended = self._deaf or self.process.poll() is not None
+            for message in self._rest() if ended else self._messages():
                 if "done" in message:
                     outcome.status, outcome.reason = str(message["done"]), message.get("reason")
                     self._heard = Outcome("crashed", None)  # nothing yet of the next request
                     return outcome
                 if self._record(message, outcome, on_stage):
-                    self._limit(outcome.stage, limit_s)
+                    self._start_limit(outcome.stage, limit_s)
             if ended:
                 return self._died(outcome)
             if self._stopped_at is not None:
@@ -205,20 +183,28 @@ class Worker:
                 importing = outcome.stage in ("start", "import")
                 return self._timed_out(outcome, import_limit_s if importing else limit_s)
 
-    def _limit(self, stage: str, limit_s: float) -> None:
-        """With the first stage after the import the limit begins that is not the import's."""
-        if self._importing and stage != "import":
-            self._deadline = time.monotonic() + limit_s
-            self._importing = False
+    def go(self, calls: int | None = None) -> None:
+        """Let a worker that waits for its turn go on. Its waiting counts towards no limit.
+
+        ``calls`` is the number of calls of its sample; None if the worker is to choose it.
+        """
+        if self._deadline is not None and self._stopped_at is not None:
+            self._deadline += time.monotonic() - self._stopped_at
+        self._stopped_at = None
+        self._write({"go": self._last_id, "calls": calls})
 
     def heard(self) -> Outcome:
-        """What it has said so far to a request whose end was not waited for."""
+        """The answer so far to a request that was not waited for."""
         for message in self._rest():
             self._record(message, self._heard, None)
         return self._heard
 
+    def processor_s(self) -> float | None:
+        """Processor time of the process; None if the system does not tell it."""
+        return processor_s(self.process.pid)
+
     def close(self) -> None:
-        """End the worker and everything it started."""
+        """End the worker and all processes that it started."""
         if self._requests >= 0:
             self._kill()
             self._selector.close()
@@ -232,13 +218,20 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _record(
-        self,
-        message: dict[str, Any],
-        outcome: Outcome,
-        on_stage: Callable[[str], None] | None,
-    ) -> bool:
-        """Note a stage, a part, or that it has stopped; true for a stage."""
+    def _write(self, message: Mapping[str, Any]) -> None:
+        try:
+            os.write(self._requests, (json.dumps(message) + "\n").encode())
+        except BrokenPipeError:
+            self._deaf = True
+
+    def _start_limit(self, stage: str, limit_s: float) -> None:
+        """Start the limit of the case with the first stage after the import."""
+        if self._importing and stage != "import":
+            self._deadline = time.monotonic() + limit_s
+            self._importing = False
+
+    def _record(self, message: dict[str, Any], outcome: Outcome, on_stage: OnStage | None) -> bool:
+        """Note a stage, a part, or a stop; true for a stage."""
         if "stage" in message:
             outcome.stage = str(message["stage"])
             if on_stage is not None:
@@ -255,20 +248,15 @@ class Worker:
         return False
 
     def _messages(self, wait_s: float = POLL_S) -> list[dict[str, Any]]:
-        """What the worker has said about the current request since the last look."""
+        """The messages about the current request since the last look."""
         for key, _ in self._selector.select(wait_s):
             self._read(key.fd)
         *lines, self._pending = self._pending.split(b"\n")
         messages = [_message(line) for line in lines]
         return [message for message in messages if message.get("id") == self._last_id]
 
-    def _come(self, ended: bool) -> list[dict[str, Any]]:
-        """What has come since the last look, or before anybody looked."""
-        early, self._early = self._early, []
-        return early + (self._rest() if ended else [] if early else self._messages())
-
     def _rest(self) -> list[dict[str, Any]]:
-        """All that a dead worker had said before it died."""
+        """All messages that a dead worker left."""
         return [message for _ in range(DRAIN_READS) for message in self._messages(0)]
 
     def _read(self, fd: int) -> None:
@@ -287,31 +275,27 @@ class Worker:
         code: int | None
         try:
             code = self.process.wait(STACKS_LIMIT_S)
-        except subprocess.TimeoutExpired:  # it listens no more, but one of its threads lives on
+        except subprocess.TimeoutExpired:  # its pipe is closed, but one of its threads lives on
             self._kill()
             code = self.process.poll()
         outcome.reason = f"{_ending(code)} during {outcome.stage}"
         if code == -signal.SIGKILL and oom_kills() > self._oom_kills:
-            # Not the framework's fault: others may have taken what was there when it began.
+            # Not the framework's fault: other programs may have taken the memory.
             outcome.status = "skipped"
             outcome.reason = f"memory ran out during {outcome.stage}: the kernel ended the process"
         return self._lost(outcome)
 
     def _timed_out(self, outcome: Outcome, limit_s: float) -> Outcome:
         outcome.status = "timeout"
-        told = f"{limit_s:.3g}" if limit_s < 1000 else f"{limit_s:.0f}"  # noqa: PLR2004 - no exponent
-        outcome.reason = f"no answer within {told} s during {outcome.stage}"
-        self._ask_for_stacks()
-        return self._lost(outcome)
-
-    def _ask_for_stacks(self) -> None:
-        """Let the faulthandler of a hanging worker write where each of its threads is."""
+        limit = f"{limit_s:.3g}" if limit_s < 1000 else f"{limit_s:.0f}"  # noqa: PLR2004 - no exponent
+        outcome.reason = f"no answer within {limit} s during {outcome.stage}"
+        # The faulthandler of the worker writes where each of its threads is.
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGABRT)
         deadline = time.monotonic() + STACKS_LIMIT_S
         while self.process.poll() is None and time.monotonic() < deadline:
             self._messages()
-        self._messages()
+        return self._lost(outcome)
 
     def _lost(self, outcome: Outcome) -> Outcome:
         self._kill()
@@ -323,39 +307,47 @@ class Worker:
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        # One that waits for a driver or a file server that is gone cannot be killed.
+        # A process that waits for a lost driver or file server cannot be killed.
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(KILL_LIMIT_S)
 
 
-def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, str]:
-    """The worker's environment.
+class Start(Protocol):
+    """Starts a worker under an interpreter, with environment variables of its frameworks."""
 
-    Another interpreter must not see this one's packages: variables that would lead it there are
-    dropped.
+    def __call__(self, python: str, variables: Mapping[str, str]) -> WorkerClient: ...
+
+
+_start: Start = Worker
+
+
+def start(python: str, variables: Mapping[str, str]) -> WorkerClient:
+    """Start a worker. Every worker of dlprof starts here, so that a recording can stand for it."""
+    return _start(python, variables)
+
+
+@contextlib.contextmanager
+def started_by(replacement: Start) -> Iterator[None]:
+    """Inside, ``replacement`` starts all workers."""
+    global _start  # noqa: PLW0603 - the one seam between dlprof and its processes
+    before, _start = _start, replacement
+    try:
+        yield
+    finally:
+        _start = before
+
+
+def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a process under ``python``.
+
+    Another interpreter must not see the packages of this one: variables that would lead it there
+    are dropped.
     """
     environment = {**variables, **os.environ}
     if not same_interpreter(python):
         for name in ("PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__"):
             environment.pop(name, None)
     return environment
-
-
-def is_python(python: str) -> bool:
-    """Whether a program that could not run the worker is a Python at all: it can multiply."""
-    try:
-        done = subprocess.run(  # noqa: S603 - the interpreter the user named
-            [python, "-c", "print(6 * 7)"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            timeout=ASK_LIMIT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.stdout.split()[-1:] == ["42"]
 
 
 def _readable(tail: bytes) -> str | None:
@@ -366,7 +358,7 @@ def _readable(tail: bytes) -> str | None:
 
 
 def _message(line: bytes) -> dict[str, Any]:
-    """One line from a worker; empty where somebody else wrote into the pipe."""
+    """One line from a worker; empty if another program wrote into the pipe."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):

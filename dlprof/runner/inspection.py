@@ -1,4 +1,4 @@
-"""An interpreter before anything is measured: its catalog."""
+"""The interpreter before anything is measured: its catalog, and what each framework can do."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import BadInterpreter, UsageError
-from dlprof.plan.catalog import Catalog, catalog_from
-from dlprof.runner.interpreter import Outcome, Worker, is_python
+from dlprof.plan.catalog import Catalog, ProbeInfo, catalog_from
+from dlprof.runner import worker_client
+from dlprof.runner.worker_client import Outcome, WorkerClient
 from dlprof.text.clean import first_line
 
-if TYPE_CHECKING:  # an inspection begins before what takes long to import
+if TYPE_CHECKING:
     from typing_extensions import Self
 
 INSPECT_LIMIT_S = 20.0
@@ -21,16 +22,16 @@ START_LIMIT_S = 60.0
 UNMEASURED = "interrupted, nothing measured"
 SYNTHETIC = "synthetic"
 NOT_FILES = (SYNTHETIC, "code:", "step:")
-"""Sources of probes that stand as they are among the probe files of a request."""
+"""Sources of probes that are no files."""
 
 
 class Inspection:
-    """An interpreter that says what it has, while whoever asked does something else.
+    """An inspection that runs while the caller does something else.
 
-    ``probe_files`` are paths, :data:`SYNTHETIC` for the probes of the synthetic framework, or
-    what is written of a user's own conversion or of a step of inference.
-    Foreign probes are loaded there, never here. Raises :class:`UsageError` where the interpreter
-    or a named probe file cannot be used, or does not answer within :data:`START_LIMIT_S`.
+    ``probe_files`` are paths, :data:`SYNTHETIC` for the synthetic framework, or the source of a
+    user's own conversion or of a step of inference. Foreign probes are loaded in the worker, never
+    here. Raises :class:`UsageError` if the interpreter or a named probe file cannot be used, or
+    does not answer within :data:`START_LIMIT_S`.
     """
 
     def __init__(self, python: str, probe_files: tuple[str, ...] = ()) -> None:
@@ -40,11 +41,11 @@ class Inspection:
             for path in probe_files
         ]
         self._skip: dict[str, str] = {}
-        with nothing_measured():  # who enters the inspection comes here first
+        with nothing_measured():
             self._worker = self._asked()
 
     def catalog(self) -> Catalog:
-        """What it has; waits for the answer."""
+        """Wait for the answer."""
         answer = self._answer()
         answer["faults"] = {**answer["faults"], **self._skip}
         for source, fault in answer["faults"].items():
@@ -65,13 +66,13 @@ class Inspection:
         if kind is KeyboardInterrupt:
             raise KeyboardInterrupt(UNMEASURED) from None
 
-    def _asked(self) -> Worker:
-        worker = Worker(self.python, {})
+    def _asked(self) -> WorkerClient:
+        worker = worker_client.start(self.python, {})
         worker.send({"do": "inspect", "sources": self._named, "skip": list(self._skip)})
         return worker
 
     def _answer(self) -> dict[str, Any]:
-        """A source that a worker died of is skipped by the next one."""
+        """A source that ended a worker is skipped by the next one."""
         while True:
             outcome = self._worker.wait(INSPECT_LIMIT_S, import_limit_s=START_LIMIT_S)
             self._worker.close()
@@ -79,16 +80,15 @@ class Inspection:
                 found: dict[str, Any] = outcome.parts["inspect"]
                 return found
             if outcome.stage == "start" or outcome.stage in self._skip:
-                is_none = outcome.status == "crashed" and not is_python(self.python)
-                what = f"{self.python} is not a Python: it" if is_none else self.python
-                raise BadInterpreter(f"{what} cannot run dlprof's worker: {last_words(outcome)}")
+                why = last_words(outcome)
+                raise BadInterpreter(f"{self.python} cannot run dlprof's worker: {why}")
             self._skip[outcome.stage] = last_words(outcome)
             self._worker = self._asked()
 
 
 @contextmanager
 def nothing_measured() -> Iterator[None]:
-    """Have a Ctrl-C say so."""
+    """A Ctrl-C inside says that nothing was measured."""
     try:
         yield
     except KeyboardInterrupt:
@@ -101,8 +101,27 @@ def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catal
         return inspection.catalog()
 
 
+def verify(catalog: Catalog, probe: ProbeInfo) -> dict[str, Any]:
+    """Import one framework: what it can do, or the ``error`` that it ended with."""
+    with worker_client.start(catalog.python, probe.variables) as worker:
+        outcome = worker.ask(
+            {"do": "verify", "source": probe.source, "name": probe.name}, INSPECT_LIMIT_S
+        )
+    found: dict[str, Any] = outcome.parts.get("verify", {"error": outcome.reason})
+    return found
+
+
+def why_unusable(catalog: Catalog, probe: ProbeInfo, device: str) -> str | None:
+    """Why a framework cannot use ``device``, in its own words; None if it can."""
+    found = verify(catalog, probe)
+    if "devices" not in found:
+        return str(found.get("error") or f"{probe.name} cannot be imported")
+    answer = str(found["devices"].get(device, f"{probe.name} has no arrays on {device}"))
+    return None if answer == "usable" else answer
+
+
 def last_words(outcome: Outcome) -> str:
-    """What a worker said before it ended, else how it ended."""
+    """The last line that a worker wrote before it ended, or how it ended."""
     lines = (outcome.output or "").splitlines()
     last = lines[-1].strip() if lines else ""
     reason = outcome.reason or outcome.status

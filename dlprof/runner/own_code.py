@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import Unmeasured, UsageError
-from dlprof.measuring.measuring import Request, inspect_interpreter
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.pairing import Axes
+from dlprof.plan.request import Request
 from dlprof.plan.settings import Settings
 from dlprof.probes.base import ANY_DEVICE
 from dlprof.protocol.statement import (
@@ -21,11 +21,13 @@ from dlprof.protocol.statement import (
     normal,
     parse,
 )
-from dlprof.runner.interpreter import Outcome, Worker
+from dlprof.runner import worker_client
+from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.worker_client import Outcome
 
 WHERE = {"start": "the start", "import": "the setup", "statement": "the statement"}
-NOBODY = {"name": "unknown", "module": "builtins", "probe": None}
-"""The consumer of a statement that gave nothing: the measurement says why."""
+NO_CONSUMER = {"name": "unknown", "module": "builtins", "probe": None}
+"""The consumer of a statement that failed: the measurement says why."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def _recognise(
         "source": asked.name,
         "sources": [f"file:{Path(path).absolute()}" for path in probe_files],
     }
-    with Worker(python, variables) as worker:
+    with worker_client.start(python, variables) as worker:
         outcome = worker.ask(request, settings.limit_s)
     _check(outcome)
     return outcome.parts
@@ -115,7 +117,7 @@ def _check(outcome: Outcome) -> None:
 
 
 def _own_code(asked: Asked, found: dict[str, Any]) -> OwnCode:
-    result = found.get("result") or {"side": NOBODY, "array": False, "device": ""}
+    result = found.get("result") or {"side": NO_CONSUMER, "array": False, "device": ""}
     device = result["device"] if result["device"] in ANY_DEVICE else ""
     return OwnCode(
         setup=asked.setup,

@@ -1,0 +1,158 @@
+"""Ask a worker about a case, and write its answer into the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dlprof.plan.instruments import EVERY_ROUND, FIRST_ROUND, FIRST_STEP, IN_LOOPS, STEP
+from dlprof.plan.pairing import Case
+from dlprof.plan.settings import OWN_PROCESS_BYTES, Settings
+from dlprof.plan.turns import Stop
+from dlprof.runner.journal import INTERRUPTED, Journal
+from dlprof.runner.progress import Watcher
+from dlprof.runner.worker_client import Outcome, WorkerClient
+from dlprof.runner.worker_pool import WorkerPool
+from dlprof.session.interrupts import uninterrupted
+
+TOGETHER_LIMIT_S = 15.0
+LEAST_BYTES_PER_S = 50e6
+"""A case has a second more for each so many bytes: they are made, converted and compared."""
+
+Turns = dict[str, int | None]
+"""What a worker must know to take turns: the ``cpu`` of its samples."""
+
+
+def imports_of(case: Case) -> dict[str, Any]:
+    """What a worker must know to import for a case."""
+    return {
+        "producer": case.producer.reference,
+        "consumer": case.consumer.reference,
+        "export": case.path.export.name,
+        "import": case.path.import_.name,
+    }
+
+
+def status_of(outcome: Outcome) -> str:
+    """The status in the session: an error of the worker's own is a crash, too."""
+    return "crashed" if outcome.status == "failed" else outcome.status
+
+
+class CaseClient:
+    """Asks the workers of ``pool``, and keeps their answers. ``on_answer`` is called after each.
+
+    ``later_rounds`` are the instruments of all rounds but the first.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        settings: Settings,
+        journal: Journal,
+        watcher: Watcher,
+        on_answer: Callable[[], None],
+    ) -> None:
+        self.pool = pool
+        self.settings = settings
+        self.journal = journal
+        self.watcher = watcher
+        self.on_answer = on_answer
+        self.later_rounds: tuple[str, ...] = EVERY_ROUND
+
+    def ask(
+        self,
+        worker: WorkerClient,
+        case: Case,
+        round_: int,
+        instruments: tuple[str, ...] = (),
+        alone: bool = False,
+    ) -> Outcome:
+        """The outcome of ``instruments``, by default of those of the round."""
+        request = self._request(case, round_, instruments)
+        return worker.ask(request, self._limit_s(case, alone), self._on_stage(case, round_))
+
+    def in_turns(
+        self,
+        worker: WorkerClient,
+        index: int,
+        case: Case,
+        round_: int,
+        turns: Turns | None,
+        alone: bool = False,
+    ) -> Generator[Stop, int | None, Outcome]:
+        """Ask for the times of a case. With ``turns`` it stops before each sample."""
+        # Two large cases at once may need more memory than there is.
+        if turns is None or case.size_bytes >= OWN_PROCESS_BYTES:
+            return self.ask(worker, case, round_, alone=alone)
+        worker.send({**self._request(case, round_, ()), "turns": turns})
+        limit_s, on_stage = self._limit_s(case, alone), self._on_stage(case, round_)
+        while (outcome := worker.until_turn(limit_s, on_stage)) is None:
+            worker.go((yield Stop(index, worker.turn, worker.calls)))
+        return outcome
+
+    def keep(self, index: int, round_: int, outcome: Outcome) -> None:
+        """Write an answer into the journal, and report that a case is done."""
+        self.record(index, round_, outcome)
+        self.watcher.step()
+        self.on_answer()
+
+    def record(self, index: int, round_: int, outcome: Outcome) -> None:
+        """Write an answer into the journal."""
+        answer = {
+            "status": status_of(outcome),
+            "reason": outcome.reason,
+            "parts": outcome.parts,
+            "failures": outcome.failures,
+            "output": outcome.output,
+        }
+        self.journal.add(index, round_, answer)
+
+    @contextmanager
+    def kept_if_stopped(
+        self, index: int, round_: int, what: str, heard: Callable[[], Outcome]
+    ) -> Iterator[None]:
+        """If the user stops the run inside, keep what was ``heard`` of ``what`` until then."""
+        try:
+            yield
+        except (KeyboardInterrupt, GeneratorExit):  # the latter: the other side was stopped
+            with uninterrupted():
+                found = heard()
+                if found.parts:
+                    reason = f"{what} was interrupted during {found.stage}"
+                    stopped = Outcome(INTERRUPTED, reason, found.parts, found.failures)
+                    self.record(index, round_, stopped)
+            raise
+
+    def _request(self, case: Case, round_: int, instruments: tuple[str, ...]) -> dict[str, Any]:
+        settings = self.settings
+        return {
+            "do": "step" if case.is_step else "case",
+            **imports_of(case),
+            "shape": case.shape,
+            "dtype": case.dtype,
+            "layout": case.layout,
+            "device": case.device,
+            "instruments": instruments or self._instruments(case, round_),
+            "setup": settings.setup,
+            "placements": settings.placements,
+            "budget_ns": settings.sample_ns,
+            "largest_bytes": settings.largest_bytes,
+        }
+
+    def _instruments(self, case: Case, round_: int) -> tuple[str, ...]:
+        if case.is_step:
+            return STEP if round_ else FIRST_STEP
+        looped = IN_LOOPS if set(self.settings.placements) - {"convert"} else ()
+        return (self.later_rounds if round_ else FIRST_ROUND) + looped
+
+    def _limit_s(self, case: Case, alone: bool) -> float:
+        """The limit of a case after its imports."""
+        limit_s = self.settings.limit_s
+        # A case that hangs among others is tried again alone, with the whole limit.
+        if self.settings.together and not alone:
+            limit_s = min(limit_s, TOGETHER_LIMIT_S)
+        return limit_s + case.size_bytes / LEAST_BYTES_PER_S
+
+    def _on_stage(self, case: Case, round_: int) -> Callable[[str], None]:
+        return lambda stage: self.watcher.case(case, round_, stage)

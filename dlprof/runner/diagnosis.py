@@ -1,0 +1,179 @@
+"""The diagnosis: instruments that may crash or hang, once per path, when all times are safe.
+
+Its answers are in the round after the timed ones; traces are in the round after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dlprof.plan.groups import Group
+from dlprof.plan.instruments import ALIGNMENT, TRACE
+from dlprof.plan.pairing import Case
+from dlprof.probes.base import CONTIGUOUS
+from dlprof.protocol.messages import AFTER_DROP, DIAGNOSIS
+from dlprof.runner.case_client import CaseClient, status_of
+from dlprof.runner.journal import INTERRUPTED
+from dlprof.runner.worker_client import Outcome, WorkerClient
+
+MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
+"""The signals that end a process if it reads memory that was freed."""
+
+
+class Diagnosis:
+    """Looks at one case of each path."""
+
+    def __init__(self, cases: Sequence[Case], client: CaseClient) -> None:
+        settings = client.settings
+        self._client = client
+        self._round = settings.rounds
+        self._instruments = DIAGNOSIS if settings.diagnose else ALIGNMENT
+        self._paths: dict[Any, list[int]] = {}
+        """The cases of each path, in the order in which they may stand for it."""
+        for index, case in enumerate(cases):
+            contiguous = case.device == "cpu" and case.layout in CONTIGUOUS
+            if not case.is_step and (settings.diagnose or (settings.alignment and contiguous)):
+                path = case.pair, case.path, case.dtype, case.layout, case.device
+                self._paths.setdefault(path, []).append(index)
+        for path_cases in self._paths.values():  # an array without elements shows least
+            path_cases.sort(key=lambda index: cases[index].size_bytes == 0)
+        self._traced = {index for index, case in enumerate(cases) if case.device == "cuda"}
+        self.done: set[int] = set()
+        """The cases that were diagnosed in this run."""
+
+    @property
+    def paths(self) -> int:
+        """The number of paths."""
+        return len(self._paths)
+
+    def chosen(self) -> set[int]:
+        """The case that stands for each path: the first that was not refused and did not crash."""
+        settled = self._client.journal.settled
+        first = (next((i for i in path if not settled(i)), None) for path in self._paths.values())
+        return {index for index in first if index is not None}
+
+    def left(self) -> set[int]:
+        """Those of them that are not yet diagnosed."""
+        return {index for index in self.chosen() if self._is_left(index)}
+
+    def left_of(self, group: Group, chosen: set[int]) -> Group:
+        return [(index, case) for index, case in group if index in chosen and self._is_left(index)]
+
+    def diagnose(self, group: Group, worker: WorkerClient | None = None) -> None:
+        """Diagnose each case, first with ``worker``, which has served other cases. Closes it."""
+        served = 0 if worker is None else 1
+        worker = worker or self._client.pool.worker()
+        try:
+            for index, case in group:
+                if not self._client.journal.needs(index, self._round):
+                    continue  # only its trace is left
+                whole = self._found_before(index)
+                left = tuple(name for name in self._instruments if name not in whole.parts)
+                while left:
+                    outcome = self._ask(worker, index, case, whole, left)
+                    if not (served and died_before(outcome)):
+                        left = take_over(whole, outcome, left)
+                    served += 1
+                    if serves_no_more(outcome):
+                        worker.close()
+                        worker = self._client.pool.worker()
+                        served = 0
+                self._client.keep(index, self._round, whole)
+                self.done.add(index)
+        finally:
+            worker.close()
+        self._trace(group)
+
+    def _ask(
+        self,
+        worker: WorkerClient,
+        index: int,
+        case: Case,
+        whole: Outcome,
+        instruments: tuple[str, ...],
+    ) -> Outcome:
+        def heard() -> Outcome:
+            now = worker.heard()
+            new = {name: part for name, part in now.parts.items() if name in self._instruments}
+            failures = [*whole.failures, *now.failures]
+            return Outcome(now.status, None, {**whole.parts, **new}, failures, now.stage)
+
+        with self._client.kept_if_stopped(index, self._round, "the diagnosis", heard):
+            # It is not tried again, so it has the whole limit.
+            return self._client.ask(worker, case, self._round, instruments, alone=True)
+
+    def _is_left(self, index: int) -> bool:
+        needs = self._client.journal.needs
+        return needs(index, self._round) or (
+            index in self._traced and needs(index, self._round + 1)
+        )
+
+    def _found_before(self, index: int) -> Outcome:
+        """The parts of a diagnosis that was interrupted."""
+        whole = Outcome("ok", None)
+        for round_, answer in self._client.journal.answers(index):
+            if round_ == self._round and answer["status"] == INTERRUPTED:
+                whole.parts |= answer["parts"]
+        return whole
+
+    def _trace(self, group: Group) -> None:
+        """CUPTI has one subscriber per process, so traces get a worker of their own."""
+        traced = [(index, case) for index, case in group if index in self._traced]
+        if not traced:
+            return
+        worker = self._client.pool.worker()
+        try:
+            for index, case in traced:
+                found = Outcome("ok", None)
+                outcome = self._client.ask(worker, case, self._round, TRACE, alone=True)
+                take_over(found, outcome, TRACE)
+                self._client.record(index, self._round + 1, found)
+                if not outcome.alive:
+                    worker.close()
+                    worker = self._client.pool.worker()
+        finally:
+            worker.close()
+
+
+def died_before(outcome: Outcome) -> bool:
+    """Whether a worker died before it began: then the case before this one is the cause."""
+    return not outcome.alive and outcome.stage == "start"
+
+
+def serves_no_more(outcome: Outcome) -> bool:
+    """Whether a worker is gone, or has too few file descriptors left for the next cases."""
+    return not outcome.alive or "left_open" in outcome.parts
+
+
+def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple[str, ...]:
+    """Add a worker's answer to ``whole``; returns the instruments that it did not get to.
+
+    A worker that was lost costs the instrument in which it was lost, and that is an answer: a
+    process that dies while it reads a result without its source proves that the result dangled.
+    """
+    whole.parts |= {name: part for name, part in outcome.parts.items() if name in asked}
+    whole.failures += outcome.failures
+    whole.output = whole.output or (outcome.output if not outcome.alive else None)
+    if outcome.alive and outcome.status == "ok":
+        return ()
+    instrument = outcome.stage.partition(" ")[0]  # "lifetime" of "lifetime after drop"
+    measured = outcome.alive and outcome.status == "invalid"  # all of it, on a disturbed device
+    if measured or instrument not in asked:
+        reason = outcome.reason or outcome.status
+        whole.failures.append({"instrument": "diagnosis", "reason": reason})
+        return ()
+    whole.parts[instrument] = _lost_in(outcome)
+    return asked[asked.index(instrument) + 1 :]
+
+
+def _lost_in(outcome: Outcome) -> dict[str, Any]:
+    """The verdict of the instrument in which a worker was lost."""
+    found = outcome.parts.get("after_drop", {})
+    reason = outcome.reason or outcome.status
+    died = outcome.stage == AFTER_DROP and any(name in reason for name in MEMORY_SIGNALS)
+    dangling = died or found.get("changed_after_drop") is True
+    return {
+        "verdict": "dangling" if dangling else "unknown",
+        "evidence": {**found, "reason": reason, "worker": status_of(outcome)},
+    }

@@ -1,0 +1,220 @@
+"""One run: from a request to a session file, by way of the journal."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dlprof.errors import Unmeasured, Unsaved, UsageError
+from dlprof.plan.catalog import Catalog, environment
+from dlprof.plan.omissions import not_run
+from dlprof.plan.plan import plan
+from dlprof.plan.request import Request
+from dlprof.plan.settings import sample_ns_for
+from dlprof.runner import resume, worker_client
+from dlprof.runner.case_client import imports_of
+from dlprof.runner.inspection import last_words, nothing_measured
+from dlprof.runner.journal import Journal
+from dlprof.runner.merge import merge
+from dlprof.runner.progress import Watcher
+from dlprof.runner.round_trips import RoundTrips
+from dlprof.runner.rounds import Runner
+from dlprof.runner.worker_pool import WorkerPool
+from dlprof.session import files
+from dlprof.session import model as sessions
+from dlprof.session.interrupts import uninterrupted
+from dlprof.session.state import journal_of
+
+SAVE_EVERY_S = 5.0
+SAVE_SHARE = 20
+"""A save waits until it would take less than one part in so many of the run."""
+
+Found = tuple[list[sessions.FindingRecord], list[sessions.ExpectationRecord]]
+Judge = Callable[["Measurement"], Found]
+"""What rules and expectations say of a measurement. Raises :class:`UsageError` if they cannot."""
+
+
+def now() -> str:
+    """The time, as a session has it."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+class Measurement:
+    """One run in one interpreter, whose session file is ``path``.
+
+    ``journal`` is that of a run to be finished. ``is_resumable`` is false for a run of which a
+    part alone means nothing, such as one side of a gate.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        catalog: Catalog,
+        path: Path,
+        watcher: Watcher,
+        journal: Journal | None = None,
+        is_resumable: bool = True,
+    ) -> None:
+        self._plan = plan(request, catalog)
+        self.cases = self._plan.cases
+        if journal is None:
+            sample_ns = sample_ns_for(request.settings, self.cases)
+            request = replace(request, settings=replace(request.settings, sample_ns=sample_ns))
+            header = resume.header_of(request, catalog, self.cases, now())
+        else:
+            resume.check_same(journal, catalog, self.cases)
+        self.request = request
+        self.catalog = catalog
+        self.path = path
+        self.watcher = watcher
+        self.complete = False
+        self.saved = False
+        self.rounds_done = 0
+        self._is_resumable = is_resumable
+        self._left_out = list(self._plan.left_out)
+        self._findings: list[sessions.FindingRecord] = []
+        self._expectations: list[sessions.ExpectationRecord] = []
+        self._round_trips: list[sessions.RoundTrip] = []
+        self._spent: tuple[float, float | None] | None = None
+        self._replaces = journal is None and sessions.is_session(path)
+        self._saved_at = time.monotonic()
+        self._save_took = 0.0
+        if journal is None:
+            files.check_writable(path)
+            journal = Journal(journal_of(path), header)
+        self.journal = journal
+
+    def start(self) -> Runner:
+        """A runner for the cases; :meth:`end` must follow, whatever happens.
+
+        Raises :class:`Unmeasured` if the user's setup fails, and :class:`UsageError` if the
+        session cannot be written.
+        """
+        with nothing_measured():
+            self._check_setup()
+        self.save()
+        return Runner(
+            self.catalog.python,
+            self._plan.variables,
+            self.cases,
+            self.request.settings,
+            self.journal,
+            self.watcher,
+            self._save_now_and_then,
+        )
+
+    def measure_round_trips(self, ends: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+        """Round trips by these cases; see :class:`RoundTrips`."""
+        trips = RoundTrips(ends, self.cases, self.request.settings, self.journal)
+        try:
+            trips.measure(WorkerPool(self.catalog.python, self._plan.variables), self.watcher)
+        finally:
+            self._round_trips = trips.merged()
+
+    def complete_with(self, runner: Runner) -> None:
+        """All that was asked for is measured, as far as the budget allowed."""
+        self.complete = True
+        self.rounds_done = runner.rounds_done
+        undiagnosed = runner.undiagnosed if runner.out_of_time else None
+        settings = self.request.settings
+        self._left_out += not_run(settings, runner.rounds_done, undiagnosed, runner.out_of_time)
+
+    def end(self, runner: Runner, judge: Judge) -> None:
+        """Save the session, also with what ``judge`` finds, and delete a journal that has served.
+
+        Raises :class:`Unsaved` if the session cannot be written; the journal stays then.
+        """
+        with uninterrupted():
+            runner.close()
+            self._spent = self.journal.meter.read()  # the file and the report show the same
+            # A user who stops the rules loses only what they find.
+            with contextlib.suppress(UsageError):  # the last save gives the reason
+                self.save()
+        unjudged = ""
+        try:
+            self._findings, self._expectations = judge(self)
+        except UsageError as error:
+            unjudged = str(error)
+            self._left_out.append(f"no rule could look: {unjudged}")
+        with uninterrupted():
+            try:
+                self.save()
+            except UsageError as error:
+                self.saved = False
+                raise Unsaved(f"{error}; what was measured is in {self.journal.path}") from None
+            if self.complete or not self._is_resumable:
+                self.journal.delete()
+        if unjudged:
+            raise Unsaved(f"{unjudged}; the session is in {self.path}: dlprof report judges it")
+
+    def close(self) -> None:
+        """Close the journal. There are no results after that."""
+        if not self.saved and self.journal.is_empty:
+            self.journal.delete()
+        self.journal.close()
+
+    def results(self) -> Iterator[sessions.Result]:
+        """The results so far, one at a time."""
+        rounds = self.request.settings.rounds
+        for index, case in enumerate(self.cases):
+            yield merge(case.record(), self.journal.answers(index), rounds)
+
+    def header(self) -> sessions.Header:
+        """All but the results; after :meth:`end` the same each time."""
+        wall_s, foreign_s = self._spent or self.journal.meter.read()
+        return sessions.Header(
+            created=self.journal.header["created"],
+            command=self.journal.header["command"],
+            seed=self.request.settings.seed,
+            request=self.request.as_dict(),
+            environment=environment(self.catalog, self._plan.variables),
+            device_choice=self._plan.device_choice,
+            rounds=self.rounds_done or self.request.settings.rounds,
+            complete=self.complete,
+            left_out=self._left_out,
+            findings=self._findings,
+            expectations=self._expectations,
+            round_trips=self._round_trips,
+            wall_s=round(wall_s, 3),
+            foreign_cores=foreign_s / wall_s if foreign_s is not None and wall_s > 0 else None,
+        )
+
+    def judged(self, header: sessions.Header) -> sessions.Header:
+        """Another header of this measurement, with what was found when it ended."""
+        found = {"findings": self._findings, "expectations": self._expectations}
+        return header.model_copy(update=found)
+
+    def save(self) -> None:
+        """Write the session file, unless a session is there and nothing can take its place yet."""
+        if self._replaces and not self.journal.has_grown:
+            return
+        begun = time.monotonic()
+        sessions.write(self.path, self.header(), self.results())
+        self.saved = True
+        self._saved_at = time.monotonic()
+        self._save_took = self._saved_at - begun
+
+    def _save_now_and_then(self) -> None:
+        waited_s = time.monotonic() - self._saved_at
+        if waited_s < max(SAVE_EVERY_S, SAVE_SHARE * self._save_took):
+            return
+        try:
+            self.save()
+        except UsageError:
+            self._saved_at = time.monotonic()  # a full disk may have room before the run ends
+
+    def _check_setup(self) -> None:
+        """Raise :class:`Unmeasured` if the user's setup fails, in a worker of the first case."""
+        settings = self.request.settings
+        if not settings.setup:
+            return
+        with worker_client.start(self.catalog.python, self._plan.variables) as worker:
+            asked = {"do": "setup", **imports_of(self.cases[0]), "setup": settings.setup}
+            outcome = worker.ask(asked, settings.limit_s)
+        if outcome.status == "skipped" or not outcome.alive:
+            ended = "" if outcome.alive else "the setup, or an import before it, ended: "
+            raise Unmeasured(f"{ended}{last_words(outcome)}")

@@ -1,0 +1,191 @@
+"""From the answers of several processes to one result per case."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from dlprof.protocol.messages import DIAGNOSIS
+from dlprof.runner.journal import INTERRUPTED
+from dlprof.runner.merge_times import (
+    Parts,
+    merge_device_time,
+    merge_placement,
+    merge_step,
+    merge_time,
+)
+from dlprof.session.measured import ALIGNMENT, ALIGNMENTS
+from dlprof.session.model import Result, TimeMeasure
+
+Answers = Sequence[tuple[int, dict[str, Any]]]
+
+VERDICTS = ("ownership", "values", "fresh_source", *DIAGNOSIS, "trace")
+LEAST_TELLING = {"crashed": 0, "invalid": 2}
+"""If several rounds failed, the case has the status of the one with the lowest number here (1 if
+it is not listed): a disturbed round says less than one that was refused."""
+LOST_READY = re.compile(r" during ready_time\b")
+"""How the reason of a case ends that was lost while dlprof waited for its result."""
+
+
+def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
+    """The result of one case; ``answers`` are (round, answer) as workers gave them.
+
+    An answer that breaks the session's contract makes the result ``crashed``, with the reason.
+    """
+    try:
+        return Result.model_validate(_content(record, answers, rounds))
+    except (
+        ValidationError,
+        TypeError,
+        LookupError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+    ) as error:
+        fault = f"{type(error).__name__}: {error}".splitlines()[0]
+        reason = f"broken answer from the worker: {fault}"
+        return Result.model_validate({"case": record, "status": "crashed", "reason": reason})
+
+
+def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str, Any]:
+    whole = [entry for entry in answers if entry[1]["status"] != INTERRUPTED]
+    measured = {round_ for round_, _ in whole}
+    answers = [  # an interrupted round that was measured again counts for nothing
+        (round_, answer)
+        for round_, answer in answers
+        if answer["status"] != INTERRUPTED or round_ not in measured
+    ]
+    stops = [answer["reason"] for _, answer in answers if answer["status"] == INTERRUPTED]
+    status, reason = _status(whole, rounds, stops)
+    parts = [(round_, answer["parts"]) for round_, answer in answers]
+    host = merge_time(parts, "host_time")
+    ready = merge_time(parts, "ready_time")
+    if ready is None and host is not None and not _lost_ready_time(whole or answers):
+        ready = host.model_copy(update={"processes": [], "same_as": "host_time"})
+    # The call with the fewest conversions before it is the closest to a first one.
+    first = min(_all(parts, "first_call"), key=lambda call: call["cases_before"], default=None)
+    return {
+        "case": record,
+        "status": status,
+        "reason": reason,
+        "host_time": host,
+        "ready_time": ready,
+        "first_call_ns": first and first["ns"],
+        "first_call_peak_bytes": first and first.get("peak_bytes"),
+        "first_call_cases_before": first and first["cases_before"],
+        # The smallest: what is needed once for all arrays only adds to it.
+        "create_ns": min((part["ns"] for part in _all(parts, "source")), default=None),
+        "phases": _phases(_all(parts, "phases")),
+        "device_time": merge_device_time(parts),
+        **{name: agree(_all(parts, name)) for name in VERDICTS},
+        "ownership": _ownership(_all(parts, "ownership")),
+        "copy_cost": _copy_cost(parts, ready),
+        "recipe": next(reversed(_all(parts, "recipe")), None),
+        "placement": merge_placement(parts, ready),
+        "step": merge_step(parts, agree),
+        "handshake": next(reversed(_all(parts, "handshake")), []),
+        "notes": [*_notes(answers), *stops],
+        "interrupted": stops[-1] if stops else None,
+        "in_company": _in_company(parts),
+        "output": next((answer["output"] for _, answer in answers if answer.get("output")), None),
+        "rounds": [
+            round_ for round_, answer in answers if answer["status"] == "ok" and round_ < rounds
+        ],
+    }
+
+
+def agree(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """One verdict of several processes; ``varies`` with every evidence if they disagree."""
+    if not verdicts:
+        return None
+    words = [verdict["verdict"] for verdict in verdicts]
+    if len(set(words)) == 1:
+        return verdicts[0]
+    seen = ", ".join(f"{word} in {words.count(word)}" for word in sorted(set(words)))
+    return {
+        "verdict": "varies",
+        "evidence": {"reason": f"{seen} of {len(words)} processes", "processes": list(verdicts)},
+    }
+
+
+def _all(parts: Parts, name: str) -> list[Any]:
+    return [part[name] for _, part in parts if name in part]
+
+
+def _status(answers: Answers, rounds: int, stops: Sequence[str]) -> tuple[str, str | None]:
+    if not answers:
+        return "skipped", stops[-1] if stops else "the run was stopped before it"
+    failed = [(round_, answer) for round_, answer in answers if answer["status"] != "ok"]
+    if not failed:
+        return "ok", None
+    round_, answer = min(failed, key=lambda entry: LEAST_TELLING.get(entry[1]["status"], 1))
+    worked = sum(other["status"] == "ok" for _, other in answers)
+    where = f" (round {round_ + 1} of {rounds}; {worked} before it worked)" if worked else ""
+    return answer["status"], f"{answer['reason']}{where}"
+
+
+def _lost_ready_time(answers: Answers) -> bool:
+    """Whether the wait for a result failed: then the host's time is not the ready time."""
+    return any(
+        LOST_READY.search(str(answer["reason"] or ""))
+        or any(failure["instrument"] == "ready_time" for failure in answer.get("failures", ()))
+        for _, answer in answers
+    )
+
+
+def _phases(found: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    if not found:
+        return None
+    names = ("export_ns", "import_ns", "release_ns", "resolution_ns")
+    times = {name: [one[name] for one in found if one[name] is not None] for name in names}
+    return {name: statistics.median(one) if one else None for name, one in times.items()}
+
+
+def _ownership(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The verdict of all; if their arrays began at several alignments, with all of these."""
+    found = agree(verdicts)
+    if found is None or found["verdict"] == "varies":
+        return found
+    sizes = {size for one in verdicts if (size := one["evidence"].get(ALIGNMENT)) is not None}
+    if len(sizes) < 2:  # noqa: PLR2004 - several
+        return found
+    return {**found, "evidence": {**found["evidence"], ALIGNMENTS: sorted(sizes)}}
+
+
+def _copy_cost(parts: Parts, ready: TimeMeasure | None) -> dict[str, Any] | None:
+    if any(one["verdict"] == "view" for one in _all(parts, "ownership")):
+        return None  # the time of all processes is that of no copy
+    found = _all(parts, "copy_cost")
+    size_bytes = found[0]["size_bytes"] if found else 0
+    if not size_bytes or ready is None or ready.median_ns <= 0:
+        return None
+    memcpy = statistics.median(cost["memcpy_gb_per_s"] for cost in found)
+    speed = size_bytes / ready.median_ns
+    return {
+        "size_bytes": size_bytes,
+        "gb_per_s": speed,
+        "memcpy_gb_per_s": memcpy,
+        "share_of_memcpy": speed / memcpy,
+    }
+
+
+def _in_company(parts: Parts) -> dict[str, Any] | None:
+    """What became of a case after other cases of its process, before it was tried again alone."""
+    found = [(round_, part["in_company"]) for round_, part in parts if "in_company" in part]
+    if not found:
+        return None
+    crashes = [one for _, one in found if one["status"] == "crashed"]
+    return {**(crashes or [found[0][1]])[0], "rounds": [round_ for round_, _ in found]}
+
+
+def _notes(answers: Answers) -> list[str]:
+    notes = [
+        f"{failure['instrument']}: {failure['reason']}"
+        for _, answer in answers
+        for failure in answer.get("failures", ())
+    ]
+    return list(dict.fromkeys(notes))

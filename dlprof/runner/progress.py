@@ -1,0 +1,85 @@
+"""Progress of a run: what is measured now, how much is left, and how long it takes."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from dlprof.plan.axes import shape_text
+from dlprof.plan.pairing import Case
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+    from typing_extensions import Self
+
+
+class Watcher(Protocol):
+    """Is told about the progress of a run."""
+
+    def start(self, total: int) -> None: ...
+    def case(self, case: Case, round_: int, stage: str) -> None: ...
+    def step(self) -> None: ...
+
+
+class Silent:
+    """A :class:`Watcher` that shows nothing."""
+
+    def start(self, total: int) -> None: ...
+    def case(self, case: Case, round_: int, stage: str) -> None: ...
+    def step(self) -> None: ...
+
+
+class Bar:
+    """A :class:`Watcher` that draws a bar on stderr if that is a terminal."""
+
+    def __init__(self) -> None:
+        self._progress = _progress()
+        self._task = self._progress.add_task("starting", total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def start(self, total: int) -> None:
+        self._progress.update(self._task, total=total, completed=0)
+
+    def case(self, case: Case, round_: int, stage: str) -> None:
+        what = f"{case.path.name} {shape_text(case.shape)} {case.dtype}"
+        self._progress.update(
+            self._task, description=f"round {round_ + 1}: {what[:38]:38} {stage[:12]:12}"
+        )
+
+    def step(self) -> None:
+        self._progress.advance(self._task)
+
+
+def _progress() -> Progress:
+    from rich.console import Console  # imported late: most commands draw no bar
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=16),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),  # rich takes FORCE_COLOR for a terminal
+    )

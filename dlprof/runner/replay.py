@@ -1,0 +1,181 @@
+"""A worker without a process: it answers as real workers did, from the journal that they filled.
+
+For tests of everything above the workers::
+
+    with replayed(Path("torch-numpy.journal")):
+        main(["run", "torch", "numpy"])
+
+A case is answered round by round as it was recorded, and from the first answer again if more
+rounds are asked for. A crash ends the worker, as it ended the process.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dlprof.plan.instruments import TRACE
+from dlprof.protocol.messages import DIAGNOSIS
+from dlprof.runner import worker_client
+from dlprof.runner.worker_client import OnStage, Outcome
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+AXES = ("shape", "dtype", "layout", "device")
+Key = tuple[Any, ...]
+
+
+@contextmanager
+def replayed(journal: Path) -> Iterator[Recording]:
+    """Inside, all workers answer from ``journal``."""
+    recording = Recording(journal)
+    with worker_client.started_by(recording):
+        yield recording
+
+
+class Recording:
+    """The answers of a journal, by what was asked. Starts workers that give them.
+
+    ``asked`` lists the requests, in order.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.header, answers = _answers(path)
+        self.asked: list[Mapping[str, Any]] = []
+        self._answers: dict[Key, list[dict[str, Any]]] = {}
+        self._given: dict[Key, int] = {}
+        for key, answer in answers:
+            self._answers.setdefault(key, []).append(answer)
+
+    def skip(self, journal: Path) -> None:
+        """Go on behind the answers that another journal of the same run holds."""
+        for key, _ in _answers(journal)[1]:
+            self._given[key] = self._given.get(key, 0) + 1
+
+    def __call__(self, python: str, variables: Mapping[str, str]) -> ReplayedWorker:  # noqa: ARG002
+        return ReplayedWorker(self)
+
+    def outcome(self, request: Mapping[str, Any]) -> Outcome:
+        """The next answer to a request."""
+        self.asked.append(request)
+        if request["do"] == "inspect":
+            catalog = self.header["catalog"]
+            interpreter = {**catalog["interpreter"], "executable": sys.executable}
+            return Outcome("ok", None, {"inspect": {**catalog, "interpreter": interpreter}})
+        if request["do"] in ("load", "setup"):
+            return Outcome("ok", None)
+        key = _key(request)
+        answers = self._answers.get(key)
+        if not answers:
+            return Outcome("failed", f"there is no recorded answer to {request['do']}")
+        answer = answers[self._given.get(key, 0) % len(answers)]
+        self._given[key] = self._given.get(key, 0) + 1
+        died = answer["status"] in ("crashed", "timeout")
+        return Outcome(
+            answer["status"],
+            answer["reason"],
+            dict(answer["parts"]),
+            list(answer.get("failures", ())),
+            answer.get("stage", "recorded"),
+            answer.get("output"),
+            alive=not died,
+        )
+
+
+class ReplayedWorker:
+    """A :class:`~dlprof.runner.worker_client.WorkerClient` that answers from a recording."""
+
+    turn = ""
+    calls = 0
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self._request: Mapping[str, Any] = {}
+
+    def ask(
+        self,
+        request: Mapping[str, Any],
+        limit_s: float,
+        on_stage: OnStage | None = None,
+        import_limit_s: float | None = None,
+    ) -> Outcome:
+        self.send(request)
+        return self.wait(limit_s, on_stage, import_limit_s)
+
+    def send(self, request: Mapping[str, Any]) -> None:
+        self._request = request
+
+    def wait(
+        self,
+        limit_s: float,  # noqa: ARG002 - nothing takes time
+        on_stage: OnStage | None = None,
+        import_limit_s: float | None = None,  # noqa: ARG002
+    ) -> Outcome:
+        outcome = self._recording.outcome(self._request)
+        if on_stage is not None:
+            on_stage(outcome.stage)
+        return outcome
+
+    def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome:
+        return self.wait(limit_s, on_stage)
+
+    def go(self, calls: int | None = None) -> None: ...
+
+    def heard(self) -> Outcome:
+        return Outcome("crashed", None)
+
+    def processor_s(self) -> float | None:
+        return None
+
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def _answers(path: Path) -> tuple[dict[str, Any], list[tuple[Key, dict[str, Any]]]]:
+    """The header of a journal, and its answers by what was asked."""
+    header, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    rounds, cases = header["request"]["settings"]["rounds"], header["cases"]
+    found: list[tuple[Key, dict[str, Any]]] = []
+    for line in lines:
+        of, round_ = line["of"], line["round"]
+        key: Key
+        if isinstance(of, list):
+            key = ("round trip", _of_case(cases[of[0]]), _way(cases[of[1]]))
+        else:
+            kind = "case" if round_ < rounds else "trace" if round_ > rounds else "diagnosis"
+            key = (kind, _of_case(cases[of]))
+        found.append((key, line["answer"]))
+    return header, found
+
+
+def _key(request: Mapping[str, Any]) -> Key:
+    asked = {
+        **request,
+        "producer": request["producer"][1],
+        "consumer": request["consumer"][1],
+    }
+    if request["do"] == "round trip":
+        back = {**request["back"]}
+        back |= {"producer": back["producer"][1], "consumer": back["consumer"][1]}
+        return "round trip", _of_case(asked), _way(back)
+    instruments = set(request["instruments"])
+    kind = "trace" if instruments <= set(TRACE) else "case"
+    return ("diagnosis" if instruments <= set(DIAGNOSIS) else kind), _of_case(asked)
+
+
+def _way(case: Mapping[str, Any]) -> Key:
+    return case["producer"], case["export"], case["consumer"], case["import"]
+
+
+def _of_case(case: Mapping[str, Any]) -> Key:
+    shape = tuple(case["shape"])
+    return (*_way(case), shape, *(case[name] for name in AXES[1:]))

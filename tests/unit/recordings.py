@@ -1,0 +1,23 @@
+"""Recorded runs of real frameworks on the CPU, and measurements that replay them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from dlprof.plan.request import request_from
+from dlprof.runner.inspection import inspect_interpreter
+from dlprof.runner.measurement import Measurement
+from dlprof.runner.progress import Silent
+
+RECORDED = Path(__file__).parent.parent / "recorded"
+NUMPY_TORCH = RECORDED / "numpy-torch.journal"
+TORCH_JAX = RECORDED / "torch-jax.journal"
+
+
+def measurement_of(recording, path, journal=None, **options) -> Measurement:
+    """The run that was recorded, to be replayed into the session ``path``."""
+    header = recording.header
+    request = request_from({**header["request"], "python": sys.executable}, ("run",))
+    catalog = inspect_interpreter(sys.executable)
+    return Measurement(request, catalog, path, Silent(), journal, **options)

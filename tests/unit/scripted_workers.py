@@ -1,0 +1,110 @@
+"""Workers that are no processes: they do as a test says, and note what they were asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from builders import make_answer
+
+from dlprof.runner.worker_client import Outcome
+
+
+@dataclass
+class Workers:
+    """All workers of a run, by the imports or instruments that befall them something.
+
+    ``asked`` has the imports that each worker was asked for. ``dies`` end their worker,
+    ``dies_in_company`` only if it served another case before; after ``poisons`` it dies before it
+    begins the next case. ``fatal`` instruments end their worker, in ``stopped`` ones the user
+    stops the run, and in ``stopped_again`` imports if they are tried once more.
+    """
+
+    dies: set = field(default_factory=set)
+    dies_in_company: set = field(default_factory=set)
+    poisons: set = field(default_factory=set)
+    refuses: set = field(default_factory=set)
+    leaves_open: set = field(default_factory=set)
+    hangs_at_import: set = field(default_factory=set)
+    fatal: set = field(default_factory=set)
+    stopped: set = field(default_factory=set)
+    stopped_again: set = field(default_factory=set)
+    dies_of_imports: bool = False
+    cost_s: float = 0.0
+    clock_s: float = 0.0
+    open: int = 0
+    asked: list = field(default_factory=list)
+    requests: list = field(default_factory=list)
+    limits: list = field(default_factory=list)
+    loaded: list = field(default_factory=list)
+
+    def __call__(self, python, variables):
+        self.asked.append([])
+        return ScriptedWorker(self, self.asked[-1])
+
+    def order(self):
+        return [name for asked in self.asked for name in asked]
+
+
+class ScriptedWorker:
+    def __init__(self, workers, asked):
+        self.workers = workers
+        self.asked = asked
+        self.dead = False
+        workers.open += 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.workers.open -= not self.dead
+        self.dead = True
+
+    def send(self, request):
+        self.workers.loaded += request["cases"]
+
+    def wait(self, limit_s):
+        if self.workers.dies_of_imports:
+            self.close()
+        return Outcome("ok", None, alive=not self.dead)
+
+    def heard(self):
+        return self.partial
+
+    def lost(self, status, reason, stage, output=None):
+        self.close()
+        return Outcome(status, reason, stage=stage, alive=False, output=output)
+
+    def ask(self, request, limit_s, on_stage=None):
+        assert not self.dead, "a dead worker was asked"
+        assert self.workers.open == 1, "workers disturb each other"
+        workers, name, company = self.workers, request["import"], bool(self.asked)
+        workers.limits.append(limit_s)
+        if name in workers.hangs_at_import:
+            self.asked.append(name)
+            return self.lost("timeout", "no answer", "import")
+        if workers.poisons & set(self.asked):
+            return self.lost("crashed", "killed by SIGSEGV during start", "start")
+        self.asked.append(name)
+        workers.requests.append(request)
+        workers.clock_s += workers.cost_s
+        on_stage("host_time")
+        self.partial = Outcome("crashed", None, stage="first call")
+        if name in workers.dies or (company and name in workers.dies_in_company):
+            return self.lost("crashed", f"killed by SIGSEGV, {name}", "host_time", "last words")
+        if name in workers.stopped_again and workers.order().count(name) > 1:
+            raise KeyboardInterrupt
+        for instrument in request["instruments"]:
+            self.partial.stage = instrument
+            if instrument in workers.stopped:
+                raise KeyboardInterrupt
+            self.partial.parts[instrument] = {"verdict": "unknown", "evidence": {"of": name}}
+            if instrument in workers.fatal:
+                reason = f"killed by SIGSEGV during {instrument}"
+                return self.lost("crashed", reason, instrument, "last words")
+        if name in workers.refuses:
+            return Outcome("unsupported", "TypeError: no")
+        left = {"left_open": 500} if name in workers.leaves_open else {}
+        return Outcome("ok", None, parts=make_answer()["parts"] | left)

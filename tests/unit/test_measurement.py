@@ -1,0 +1,297 @@
+"""A run from a request to its session: kept, judged, stopped, killed and resumed; by replay."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from recordings import NUMPY_TORCH, TORCH_JAX, measurement_of
+
+from dlprof.errors import Unsaved, UsageError
+from dlprof.measuring import measure
+from dlprof.runner import resume
+from dlprof.runner.journal import Journal
+from dlprof.runner.replay import replayed
+from dlprof.session import model as sessions
+from dlprof.session.state import journal_of
+
+pytestmark = pytest.mark.unit
+
+TIMES = {"created", "wall_s", "foreign_cores", "request", "environment"}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "session.json"
+
+
+@pytest.fixture
+def recording():
+    with replayed(NUMPY_TORCH) as recording:
+        yield recording
+
+
+def run(recording, path, journal=None, **options):
+    with closing(measurement_of(recording, path, journal, **options)) as measurement:
+        measure.run(measurement)
+    return content(path)
+
+
+def content(path):
+    found = json.loads(path.read_text())
+    return {key: value for key, value in found.items() if key not in TIMES}
+
+
+def asked(recording):
+    """What workers were asked to measure: the case, and the instruments."""
+    return sorted(
+        (request["import"], tuple(request["instruments"]))
+        for request in recording.asked
+        if request["do"] == "case"
+    )
+
+
+def test_a_run_that_is_complete_leaves_its_session_alone(recording, path):
+    found = run(recording, path)
+    assert found["complete"]
+    assert {result["status"] for result in found["results"]} == {"ok"}
+    assert all(result["rounds"] == [0, 1, 2] for result in found["results"])
+    assert found["findings"]
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_what_a_framework_refused_is_recorded_too(path):
+    with replayed(TORCH_JAX) as recording:
+        found = run(recording, path)
+    refused = [result for result in found["results"] if result["status"] == "unsupported"]
+    assert refused
+    assert all(result["reason"] for result in refused)
+
+
+class Stopped:
+    """Stops the run before the request with this number, as ``how`` does."""
+
+    def __init__(self, recording, after, how):
+        self.left, self.how, self.answer = after, how, recording.outcome
+        recording.outcome = self
+
+    def __call__(self, request):
+        if request["do"] == "case":
+            if not self.left:
+                self.how()
+            self.left -= 1
+        return self.answer(request)
+
+
+def stop():
+    raise KeyboardInterrupt
+
+
+def stopped(recording, path, after):
+    before = recording.outcome
+    Stopped(recording, after, stop)
+    with suppress(KeyboardInterrupt):
+        run(recording, path)
+    recording.outcome = before
+    recording.asked.clear()
+
+
+def killed(path, after):
+    """Run in another process, and have it killed before this request."""
+    child = os.fork()
+    if not child:  # it never returns to the tests
+        with replayed(NUMPY_TORCH) as recording:
+            Stopped(recording, after, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            with suppress(BaseException):
+                run(recording, path)
+        os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL
+
+
+def finish(path, recording, into=None):
+    recording.skip(journal_of(path))
+    with closing(resume.reopen(path, into)) as journal:
+        return run(recording, into or path, journal)
+
+
+REQUESTS = 40
+
+
+@pytest.mark.parametrize("after", [0, 1, 4, 9, 13, 20, 29, 30, 33, 39])
+def test_a_killed_run_is_finished_as_if_nothing_had_happened(path, tmp_path, after):
+    with replayed(NUMPY_TORCH) as recording:
+        whole = run(recording, tmp_path / "whole.json")
+        all_asked = asked(recording)
+        assert len(all_asked) == REQUESTS
+    killed(path, after)
+    with replayed(NUMPY_TORCH) as recording:
+        assert finish(path, recording) == whole
+        assert len(asked(recording)) == REQUESTS - after
+    assert not journal_of(path).exists()
+
+
+def test_a_run_that_the_user_stopped_keeps_its_journal_and_says_so(recording, path):
+    stopped(recording, path, after=15)
+    found = content(path)
+    assert not found["complete"]
+    assert sum(len(result["rounds"]) for result in found["results"]) == 15
+    assert finish(path, recording)["complete"]
+    assert len(asked(recording)) == REQUESTS - 15
+
+
+def test_a_run_is_finished_in_another_file_and_the_first_one_stays(recording, path, tmp_path):
+    stopped(recording, path, after=15)
+    before = path.read_bytes(), journal_of(path).read_bytes()
+    other = tmp_path / "other.json"
+    assert finish(path, recording, into=other)["complete"]
+    assert (path.read_bytes(), journal_of(path).read_bytes()) == before
+    assert not journal_of(other).exists()
+
+
+def test_the_command_and_the_time_of_the_first_part_are_kept(recording, path):
+    stopped(recording, path, after=15)
+    before = json.loads(path.read_text())
+    finish(path, recording)
+    after = json.loads(path.read_text())
+    assert (after["created"], after["command"]) == (before["created"], before["command"])
+    assert after["wall_s"] > before["wall_s"]
+
+
+def test_a_complete_session_has_nothing_to_finish(recording, path):
+    run(recording, path)
+    with pytest.raises(UsageError, match=r"session\.json is complete"):
+        resume.reopen(path)
+
+
+def test_a_session_without_its_journal_is_refused(recording, path):
+    stopped(recording, path, after=15)
+    journal_of(path).unlink()
+    with pytest.raises(UsageError, match=r"without its journal, .*session\.json\.journal"):
+        resume.reopen(path)
+
+
+def test_a_session_that_is_not_there_is_refused(path):
+    with pytest.raises(UsageError, match="No such file"):
+        resume.reopen(path)
+
+
+def change(path, edit):
+    first, rest = journal_of(path).read_text().split("\n", 1)
+    header = json.loads(first)
+    edit(header)
+    journal_of(path).write_text(f"{json.dumps(header)}\n{rest}")
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (
+            lambda header: header["catalog"]["interpreter"].update(python="3.1.0"),
+            "python was 3.1.0",
+        ),
+        (lambda header: header["catalog"]["interpreter"].update(cores=4096), "cores was 4096"),
+        (lambda header: header["catalog"]["probes"][0].update(version="1.0"), "was 1.0 and is"),
+        (lambda header: header["cases"].append({}), "its cases are others"),
+    ],
+)
+def test_what_was_measured_elsewhere_is_not_mixed_with_this(recording, path, edit, reason):
+    stopped(recording, path, after=15)
+    change(path, edit)
+    before = journal_of(path).read_bytes()
+    with pytest.raises(UsageError, match=f"cannot be finished here: .*{reason}"):
+        finish(path, recording)
+    assert journal_of(path).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"pairs": 5},
+        {"settings": {"rounds": "many"}},
+        {"settings": {"unheard_of": 1}},
+        {"axes": {"shapes": [[-4]]}},
+        {"axes": None},
+    ],
+    ids=str,
+)
+def test_a_request_of_another_form_is_refused(recording, path, edit):
+    stopped(recording, path, after=1)
+    change(path, lambda header: header["request"].update(edit))
+    with (
+        closing(resume.reopen(path)) as journal,
+        pytest.raises(UsageError, match="another dlprof"),
+    ):
+        resume.request_of(journal, ("run",))
+
+
+def test_a_session_that_is_there_stays_until_something_is_measured(recording, path):
+    run(recording, path)
+    before = path.read_bytes()
+    stopped(recording, path, after=0)
+    assert path.read_bytes() == before
+    assert not journal_of(path).exists()
+
+
+def test_a_session_that_cannot_be_written_is_refused_before_anything_is_measured(
+    recording, tmp_path
+):
+    with pytest.raises(UsageError, match="Is a directory"):
+        measurement_of(recording, tmp_path)
+
+
+def test_a_session_that_can_no_longer_be_written_is_in_its_journal(recording, path, monkeypatch):
+    def full(*_):
+        raise UsageError("cannot write session.json: No space left on device")
+
+    def judge(*_):
+        monkeypatch.setattr(sessions, "write", full)
+        return []
+
+    monkeypatch.setattr(measure, "judge", judge)
+    with pytest.raises(Unsaved, match=r"is in .*session\.json\.journal"):
+        run(recording, path)
+    with closing(Journal.resume(journal_of(path))) as journal:
+        assert all(len(journal.answers(case)) == 4 for case in range(10))
+
+
+def test_a_stop_while_rules_look_loses_only_what_they_find(recording, path, monkeypatch):
+    monkeypatch.setattr(measure, "judge", lambda *_: stop())
+    with pytest.raises(KeyboardInterrupt):
+        run(recording, path)
+    found = content(path)
+    assert found["complete"]
+    assert {result["status"] for result in found["results"]} == {"ok"}
+    assert found["findings"] == []
+
+
+def test_a_session_that_no_rule_could_look_at_is_saved_and_says_so(recording, path, monkeypatch):
+    def full(*_):
+        raise UsageError("cannot judge so many results: No space left on device")
+
+    monkeypatch.setattr(measure, "judge", full)
+    with pytest.raises(Unsaved, match="dlprof report judges it"):
+        run(recording, path)
+    assert any(line.startswith("no rule could look: ") for line in content(path)["left_out"])
+
+
+def test_a_run_of_which_a_part_means_nothing_keeps_no_journal(recording, path):
+    measurement = measurement_of(recording, path, is_resumable=False)
+    with closing(measurement), measure.running(measurement) as runner:
+        runner.round(0, {0, 1})
+    assert not content(path)["complete"]
+    assert not journal_of(path).exists()
+
+
+def test_a_session_for_a_pipe_is_kept_as_well(recording, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    path = measure.session_path(Path("/dev/null"), "run")
+    assert path.parent == tmp_path / "dlprof"
+    with closing(measurement_of(recording, path)) as measurement:
+        measure.run(measurement)
+        measure.hand_over(measurement, Path("/dev/null"))
+    assert sessions.load(path).complete

@@ -1,0 +1,438 @@
+"""The rounds: shuffled, survived, and stopped by the budget; with workers that are no processes."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from types import SimpleNamespace
+
+import pytest
+from builders import make_answer, make_case, make_record
+from scripted_workers import Workers
+
+from dlprof.plan.instruments import ALIGNMENT, EVERY_ROUND, FIRST_ROUND
+from dlprof.plan.settings import Settings
+from dlprof.protocol.messages import DIAGNOSIS
+from dlprof.runner import rounds
+from dlprof.runner.journal import Journal
+from dlprof.runner.merge import merge
+from dlprof.runner.rounds import Runner
+from dlprof.runner.worker_client import started_by
+from dlprof.session.model import Company
+
+pytestmark = pytest.mark.unit
+
+
+class Watched:
+    def __init__(self):
+        self.total = None
+        self.steps = 0
+        self.stages = []
+
+    def start(self, total):
+        self.total = total
+
+    def case(self, case, round_, stage):
+        self.stages.append((case.path.import_.name, round_, stage))
+
+    def step(self):
+        self.steps += 1
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    workers = Workers()
+    monkeypatch.setattr(rounds, "time", SimpleNamespace(monotonic=lambda: workers.clock_s))
+    with started_by(workers):
+        yield workers
+
+
+@pytest.fixture
+def journal():
+    with closing(Journal()) as journal:
+        yield journal
+
+
+def cases_of(count, **changes):
+    return [make_case(name=f"import{index}", **changes) for index in range(count)]
+
+
+def runner(cases, journal, watcher=None, on_answer=lambda: None, **settings):
+    settings = Settings(**{"diagnose": False, "alignment": False} | settings)
+    return Runner("python", {}, cases, settings, journal, watcher or Watched(), on_answer)
+
+
+def run(cases, journal, watcher=None, on_answer=lambda: None, **settings):
+    ran = runner(cases, journal, watcher, on_answer, **settings)
+    ran.run()
+    return ran
+
+
+def statuses(journal, case):
+    return [(round_, answer["status"]) for round_, answer in journal.answers(case)]
+
+
+def test_every_round_measures_every_case_once_in_fresh_workers(workers, journal):
+    run(cases_of(5), journal, rounds=3)
+    assert [statuses(journal, case) for case in range(5)] == [[(0, "ok"), (1, "ok"), (2, "ok")]] * 5
+    assert [len(asked) for asked in workers.asked] == [5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("together", "groups"), [(False, [["a", "c"], ["b"]]), (True, [["a", "b", "c"]])]
+)
+def test_each_pair_has_workers_of_its_own_unless_all_are_together(
+    workers, journal, together, groups
+):
+    pairs = (("torch", "numpy", "a"), ("numpy", "torch", "b"), ("torch", "numpy", "c"))
+    run([make_case(*pair) for pair in pairs], journal, rounds=1, together=together)
+    assert sorted(sorted(asked) for asked in workers.asked) == groups
+
+
+def test_the_seed_gives_the_order_which_is_another_in_each_round(workers):
+    orders = []
+    for seed in (7, 7, 8):
+        workers.asked = []
+        with closing(Journal()) as journal:
+            run(cases_of(8), journal, rounds=2, seed=seed)
+        orders.append([tuple(asked) for asked in workers.asked])
+    assert orders[0] == orders[1] != orders[2]
+    assert len({*orders[0], tuple(f"import{index}" for index in range(8))}) == 3
+
+
+def test_each_round_begins_with_another_case(workers, journal):
+    run(cases_of(4), journal, rounds=4, seed=7)
+    assert sorted(asked[0] for asked in workers.asked) == [f"import{index}" for index in range(4)]
+
+
+def known_first(journal, case, before):
+    journal.add(case, 0, make_answer(parts={"first_call": {"ns": 1, "cases_before": before}}))
+
+
+def test_a_case_that_was_first_in_no_process_gets_one_of_its_own_if_asked_for(workers, journal):
+    known_first(journal, 0, 0)
+    known_first(journal, 1, 3)
+    run(cases_of(2), journal, rounds=1)
+    assert workers.asked == []
+    watcher = Watched()
+    run(cases_of(2), journal, watcher, rounds=1, first_calls=True)
+    assert workers.asked == [["import1"]]
+    assert workers.requests[0]["instruments"] == ("first_call",)
+    assert watcher.steps == watcher.total
+
+
+def test_the_times_of_a_case_outlast_the_death_of_its_first_call(workers, journal):
+    known_first(journal, 0, 3)
+    workers.dies = {"import0"}
+    run(cases_of(1), journal, rounds=1, first_calls=True)
+    answers = [answer for _, answer in journal.answers(0)]
+    assert [answer["status"] for answer in answers] == ["ok", "ok"]
+    assert answers[1]["failures"][0]["instrument"] == "first call in a process of its own"
+
+
+def test_a_dead_worker_is_replaced_and_the_others_are_measured(workers, journal):
+    workers.dies = {"import2"}
+    run(cases_of(6), journal, rounds=1)
+    assert len(workers.asked) == 2
+    found = [statuses(journal, case)[0][1] for case in range(6)]
+    assert found == ["ok", "ok", "crashed", "ok", "ok", "ok"]
+    ((_, answer),) = journal.answers(2)
+    assert (answer["reason"], answer["output"]) == ("killed by SIGSEGV, import2", "last words")
+
+
+def test_no_worker_is_started_for_nothing_after_the_last_case_died(workers, journal):
+    workers.dies = {"import0"}
+    run(cases_of(1), journal, rounds=1)
+    assert len(workers.asked) == 1
+
+
+def test_a_case_that_broke_a_shared_worker_is_tried_again_alone_and_says_so(workers, journal):
+    workers.dies_in_company = {f"import{index}" for index in range(3)}
+    run(cases_of(3), journal, rounds=1, together=True)
+    assert [statuses(journal, case) for case in range(3)] == [[(0, "ok")]] * 3
+    retried = workers.order()[1]
+    answers = journal.answers(int(retried[-1]))
+    reason = f"killed by SIGSEGV, {retried}"
+    what = "after other conversions in the same process"
+    assert answers[0][1]["failures"] == [{"instrument": what, "reason": reason}]
+    company = Company(status="crashed", reason=reason, rounds=[0])
+    assert merge(make_record(), answers, 1).in_company == company
+
+
+def test_an_import_that_hangs_among_others_is_not_waited_for_again(workers, journal):
+    workers.hangs_at_import = {"import1"}
+    run(cases_of(3), journal, rounds=1, together=True)
+    assert workers.order().count("import1") == 1
+
+
+def test_a_case_has_the_whole_limit_only_if_its_process_serves_no_other(workers, journal):
+    run(cases_of(2), journal, rounds=1, together=True, limit_s=50.0)
+    among_others = set(workers.limits)
+    workers.limits.clear()
+    with closing(Journal()) as other:
+        run(cases_of(1), other, rounds=1, together=True, limit_s=50.0)
+    assert max(among_others) < 20.0
+    assert min(workers.limits) >= 50.0
+
+
+def test_a_case_that_breaks_alone_too_is_a_crash(workers, journal):
+    workers.dies = {"import1"}
+    run(cases_of(3), journal, rounds=1, together=True)
+    assert statuses(journal, 1) == [(0, "crashed")]
+    assert workers.order().count("import1") == 2
+    assert statuses(journal, 0) == statuses(journal, 2) == [(0, "ok")]
+
+
+def test_what_broke_beside_others_is_kept_if_its_second_try_is_stopped(workers, journal):
+    workers.dies_in_company = workers.stopped_again = {"import0", "import1"}
+    with pytest.raises(KeyboardInterrupt):
+        run(cases_of(2), journal, together=True)
+    answers = [answer for case in (0, 1) for _, answer in journal.answers(case)]
+    [stopped] = [answer for answer in answers if answer["status"] == "interrupted"]
+    assert stopped["parts"]["in_company"]["status"] == "crashed"
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_case_that_had_not_begun_when_its_worker_died_is_measured_in_the_next(
+    workers, journal, together
+):
+    workers.poisons = {f"import{index}" for index in range(4)}
+    run(cases_of(4), journal, rounds=1, together=together)
+    assert all(statuses(journal, case) == [(0, "ok")] for case in range(4))
+    assert [len(asked) for asked in workers.asked] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("trouble", ["dies", "refuses"])
+def test_a_case_that_did_not_work_is_not_repeated(workers, journal, trouble):
+    setattr(workers, trouble, {"import1"})
+    watcher = Watched()
+    run(cases_of(3), journal, watcher, rounds=3)
+    assert workers.order().count("import1") == 1
+    assert workers.order().count("import0") == 3
+    assert watcher.steps == watcher.total == 9
+
+
+def test_what_the_journal_knows_already_is_not_measured_again(workers, journal):
+    for round_ in range(3):
+        journal.add(0, round_, make_answer())
+    run(cases_of(1), journal, rounds=3)
+    assert workers.asked == []
+    run(cases_of(2), journal, rounds=3)
+    assert workers.order() == ["import1"] * 3
+
+
+@pytest.mark.parametrize(("budget_s", "rounds_done"), [(30.0, 2), (0.0, 1), (None, 5)])
+def test_a_budget_stops_further_rounds_but_not_the_first(workers, journal, budget_s, rounds_done):
+    workers.cost_s = 10.0
+    ran = run(cases_of(2), journal, rounds=5, budget_s=budget_s)
+    assert ran.rounds_done == rounds_done
+    assert [len(journal.answers(case)) for case in (0, 1)] == [rounds_done] * 2
+
+
+def test_the_watcher_is_told_the_case_the_round_and_the_stage(workers, journal):
+    watcher = Watched()
+    run(cases_of(1), journal, watcher, rounds=2)
+    assert watcher.stages == [("import0", 0, "host_time"), ("import0", 1, "host_time")]
+
+
+def test_a_stop_ends_the_worker_and_keeps_the_answers(workers, journal):
+    def stop():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(cases_of(3), journal, on_answer=stop, rounds=1)
+    assert workers.open == 0
+    assert sum(len(journal.answers(case)) for case in range(3)) == 1
+
+
+@pytest.mark.parametrize("diagnose", [False, True])
+def test_a_worker_whose_files_are_left_open_serves_no_other_case(workers, journal, diagnose):
+    workers.leaves_open = {"import0"}
+    run(cases_of(4), journal, rounds=2, diagnose=diagnose)
+    assert not any("import0" in asked[:-1] for asked in workers.asked)
+    assert all(statuses(journal, case)[1] == (1, "ok") for case in range(4))
+    assert len(journal.answers(3)) == 2 + diagnose
+    assert workers.open == 0
+
+
+def stop_in(instrument, workers, journal, **settings):
+    workers.stopped = {instrument}
+    with pytest.raises(KeyboardInterrupt):
+        run(cases_of(1), journal, rounds=1, **settings)
+    workers.stopped = set()
+
+
+def test_a_round_that_was_stopped_is_kept_and_measured_again(workers, journal):
+    stop_in("ready_time", workers, journal)
+    ((round_, answer),) = journal.answers(0)
+    assert (round_, answer["status"]) == (0, "interrupted")
+    assert answer["reason"] == "round 1 was interrupted during ready_time"
+    assert set(answer["parts"]) == {"first_call", "ownership", "host_time"}
+    run(cases_of(1), journal, rounds=1)
+    assert statuses(journal, 0) == [(0, "interrupted"), (0, "ok")]
+
+
+def test_nothing_is_kept_of_a_round_that_was_stopped_before_anything_came(workers, journal):
+    stop_in("first_call", workers, journal)
+    assert journal.answers(0) == []
+
+
+def test_a_diagnosis_that_was_stopped_is_kept_and_only_its_rest_is_asked_for(workers, journal):
+    workers.fatal = {"ordering"}
+    stop_in("peak_memory", workers, journal, diagnose=True)
+    round_, answer = journal.answers(0)[-1]
+    assert (round_, answer["status"]) == (1, "interrupted")
+    assert answer["reason"] == "the diagnosis was interrupted during peak_memory"
+    assert tuple(answer["parts"]) == DIAGNOSIS[:2]
+    workers.requests.clear()
+    run(cases_of(1), journal, rounds=1, diagnose=True)
+    assert [asked for _, _, asked in diagnoses(workers)] == [DIAGNOSIS[2:]]
+    assert set(DIAGNOSIS[:2]) <= set(journal.answers(0)[-1][1]["parts"])
+
+
+def test_a_worker_is_asked_for_the_case_in_plain_words(workers, journal):
+    run([make_case(shape=(2, 3), layout="F")], journal, rounds=1, sample_ns=5)
+    (request,) = workers.requests
+    assert {
+        "do": "case",
+        "producer": ("builtin", "torch"),
+        "consumer": ("builtin", "numpy"),
+        "export": "dlpack",
+        "import": "from_dlpack",
+        "shape": (2, 3),
+        "dtype": "float32",
+        "layout": "F",
+        "device": "cpu",
+        "budget_ns": 5,
+    }.items() <= request.items()
+
+
+def test_only_the_first_round_looks_at_what_does_not_change(workers, journal):
+    run(cases_of(1), journal, rounds=2)
+    assert [request["instruments"] for request in workers.requests] == [FIRST_ROUND, EVERY_ROUND]
+
+
+def test_loops_are_measured_in_every_round_if_asked_for(workers, journal):
+    run(cases_of(1), journal, rounds=2, placements=("convert", "in-loop"))
+    assert all("placement" in request["instruments"] for request in workers.requests)
+
+
+def diagnoses(workers):
+    """What was asked for after the rounds: import, shape and instruments."""
+    return [
+        (request["import"], request["shape"], tuple(request["instruments"]))
+        for request in workers.requests
+        if set(request["instruments"]) <= set(DIAGNOSIS)
+    ]
+
+
+def test_every_path_is_diagnosed_once_after_all_rounds(workers, journal):
+    watcher = Watched()
+    run(cases_of(2), journal, watcher, rounds=2, diagnose=True)
+    assert sorted(diagnoses(workers)) == [
+        (f"import{index}", (4, 4), DIAGNOSIS) for index in range(2)
+    ]
+    assert [round_ for round_, _ in journal.answers(0)] == [0, 1, 2]
+    assert watcher.steps == watcher.total == 6
+
+
+@pytest.mark.parametrize(
+    ("shapes", "refused", "diagnosed"),
+    [([(2,), (3,)], [], (2,)), ([(0,), (3,)], [], (3,)), ([(2,), (3,)], [0], (3,))],
+    ids=["the first", "the first with elements", "the first that works"],
+)
+def test_one_shape_stands_for_a_path(workers, journal, shapes, refused, diagnosed):
+    for index in refused:
+        journal.add(index, 0, make_answer("unsupported", "no"))
+    run([make_case(shape=shape) for shape in shapes], journal, rounds=1, diagnose=True)
+    assert diagnoses(workers) == [("from_dlpack", diagnosed, DIAGNOSIS)]
+
+
+@pytest.mark.parametrize("axis", [{"dtype": "int8"}, {"layout": "F"}, {"device": "cuda"}])
+def test_a_path_is_diagnosed_for_every_dtype_layout_and_device(workers, journal, axis):
+    run([make_case(), make_case(**axis)], journal, rounds=1, diagnose=True)
+    assert len(diagnoses(workers)) == 2
+
+
+def test_without_a_diagnosis_the_alignment_of_each_path_is_looked_at_once(workers, journal):
+    cases = [
+        make_case(shape=(2,)), make_case(shape=(3,)), make_case(name="other"),
+        make_case(layout="F"), make_case(device="cuda"),
+    ]  # fmt: skip
+    run(cases, journal, rounds=2, diagnose=False, alignment=True)
+    assert sorted(diagnoses(workers)) == [
+        ("from_dlpack", (2,), ALIGNMENT), ("other", (4, 4), ALIGNMENT),
+    ]  # fmt: skip
+
+
+def test_what_did_not_work_is_not_diagnosed(workers, journal):
+    workers.refuses = {"import0"}
+    run(cases_of(2), journal, rounds=1, diagnose=True)
+    assert [name for name, _, _ in diagnoses(workers)] == ["import1"]
+
+
+@pytest.mark.parametrize("instrument", DIAGNOSIS)
+def test_an_instrument_that_ends_its_worker_costs_itself_alone(workers, journal, instrument):
+    workers.fatal = {instrument}
+    run(cases_of(1), journal, rounds=1, diagnose=True)
+    answer = journal.answers(0)[-1][1]
+    assert answer["status"] == "ok"
+    assert answer["parts"][instrument] == {
+        "verdict": "unknown",
+        "evidence": {"reason": f"killed by SIGSEGV during {instrument}", "worker": "crashed"},
+    }
+    rest = DIAGNOSIS[DIAGNOSIS.index(instrument) + 1 :]
+    assert [asked for _, _, asked in diagnoses(workers)] == [DIAGNOSIS, *([rest] if rest else [])]
+    assert workers.open == 0
+
+
+def test_a_trace_that_ends_its_worker_costs_no_other_trace(workers, journal):
+    workers.fatal = {"trace"}
+    run(cases_of(2, device="cuda"), journal, rounds=1, diagnose=True)
+    for case in (0, 1):
+        parts = [answer["parts"] for _, answer in journal.answers(case)]
+        lost = [part["trace"]["evidence"]["worker"] for part in parts if "trace" in part]
+        assert lost == ["crashed"]
+
+
+def test_a_trace_that_was_not_reached_is_measured_by_the_next_run(workers, journal):
+    workers.stopped = {"trace"}
+    with pytest.raises(KeyboardInterrupt):
+        run(cases_of(1, device="cuda"), journal, rounds=1, diagnose=True)
+    workers.stopped, workers.requests = set(), []
+    run(cases_of(1, device="cuda"), journal, rounds=1, diagnose=True)
+    assert [request["instruments"] for request in workers.requests] == [("trace",)]
+
+
+def test_a_worker_that_dies_after_its_last_case_costs_no_diagnosis(workers, journal):
+    workers.poisons = {"import0"}
+    run(cases_of(1), journal, rounds=1, diagnose=True)
+    assert diagnoses(workers)[-1] == ("import0", (4, 4), DIAGNOSIS)
+    assert journal.answers(0)[-1][1]["failures"] == []
+
+
+def test_single_rounds_measure_the_cases_that_are_asked_for(workers, journal):
+    ran = runner(cases_of(3), journal)
+    ran.round(0, {0, 2})
+    ran.round(1, {2})
+    found = [statuses(journal, case) for case in range(3)]
+    assert found == [[(0, "ok")], [], [(0, "ok"), (1, "ok")]]
+    assert ran.rounds_done == 2
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_worker_that_imports_ahead_measures_unless_it_died(workers, journal, dies):
+    workers.dies_of_imports = dies
+    ran = runner(cases_of(2), journal, together=True)
+    ran.load(0, {0, 1})
+    ran.wait()
+    ran.round(0, {0, 1})
+    assert len(workers.loaded) == 2
+    assert [len(asked) for asked in workers.asked] == ([0, 2] if dies else [2])
+    assert workers.open == 0
+
+
+def test_a_worker_that_was_loaded_and_not_used_is_ended(workers, journal):
+    ran = runner(cases_of(1), journal)
+    ran.load(0, {0})
+    ran.close()
+    assert workers.open == 0
