@@ -84,16 +84,11 @@ class FakeCupti:
         kind = ActivityKind.RUNTIME if runtime else ActivityKind.DRIVER
         self.add(kind, start, end, correlation, cbid=cbid, thread_id=thread)
 
-    def copy(self, kind, size_bytes, start, end, correlation, peer=False):
-        which = ActivityKind.MEMCPY2 if peer else ActivityKind.MEMCPY
+    def copy(self, kind, size_bytes, start, end, correlation):
         copy_kind = int(ActivityMemcpyKind[kind])
-        self.add(which, start, end, correlation, copy_kind=copy_kind, bytes=size_bytes)
-
-    def memset(self, size_bytes, start, end, correlation):
-        self.add(ActivityKind.MEMSET, start, end, correlation, bytes=size_bytes)
-
-    def kernel(self, name, start, end, correlation):
-        self.add(ActivityKind.CONCURRENT_KERNEL, start, end, correlation, name=name)
+        self.add(
+            ActivityKind.MEMCPY, start, end, correlation, copy_kind=copy_kind, bytes=size_bytes
+        )
 
     def wait(self, kind, start, end, correlation):
         type_ = int(ActivitySynchronizationType[kind])

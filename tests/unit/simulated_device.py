@@ -232,14 +232,13 @@ class FakeArray:
 class Behaviour:
     """What a framework does when it takes an array in.
 
-        ``order`` says what it does about the producer's queued work: let the ``host`` wait for the
-        producer's stream, let it wait for the whole ``device`` or for ``half`` of what is left of the
-        queue, let its own stream wait for an ``event``, let the ``legacy`` default stream wait for it,
-        or ``nothing``. ``copies`` says whether it then copies on its own stream; if it is ``hasty``, it
-    copies first and does all that afterwards. A ``private`` stream
-        is neither shown nor taken from outside, and a ``mute`` framework has no wait of its own.
-        ``host_ns`` is what the call costs the host besides. As a producer, one that ``blocks`` runs
-        its queued work before it returns.
+    ``order`` says what it does about the producer's queued work: let the ``host`` wait for the
+    producer's stream, let it wait for the whole ``device`` or for ``half`` of what is left of the
+    queue, let its own stream wait for an ``event``, let the ``legacy`` default stream wait for it,
+    or ``nothing``. ``copies`` says whether it then copies on its own stream; if ``hasty``, it
+    copies first. A ``private`` stream is neither shown nor taken from outside. A ``mute``
+    framework has no wait of its own. ``host_ns`` is what the call costs the host besides. A
+    producer that ``blocks`` runs its queued work before it returns.
     """
 
     order: str = "event"

@@ -1,8 +1,9 @@
-"""One case: its outcome whatever is raised, and what its process is left with."""
+"""One case: its source is ready, and its outcome is told whatever is raised."""
 
 from __future__ import annotations
 
 import errno
+import gc
 import os
 from types import SimpleNamespace
 
@@ -10,15 +11,57 @@ import pytest
 from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
+from dlprof.probes.numpy import NumPy
 from dlprof.worker import case, memory
 from dlprof.worker.channel import Answer
 from dlprof.worker.contract import FaultyProbe
-from dlprof.worker.subject import SetupFailed
+from dlprof.worker.subject import SetupFailed, rarely_collected
 
 pytestmark = pytest.mark.unit
 
 SPEC = ArraySpec((4, 8), "float32")
 REQUEST = {"instruments": [], "budget_ns": 1, "largest_bytes": 1}
+
+
+class TestSubject:
+    def test_every_source_is_waited_for(self):
+        class Slow(NumPy):
+            def wait(self, device):
+                return "waited.append({x})"
+
+        waited = []
+        subject = make_subject(producer=Slow(), waited=waited)
+        assert waited[0] is subject.source
+        another = subject.make_another()
+        assert waited[-1] is another
+
+    @pytest.mark.parametrize("where", ["cuda", "quantum", None])
+    def test_a_result_is_where_it_is_seen_to_be_or_else_as_declared(self, where):
+        class Elsewhere(NumPy):
+            devices = ("cpu", "cuda")
+
+            def device(self, array):
+                return where
+
+            def wait(self, device):
+                return f"wait_on_{device}({{x}})"
+
+        subject = make_subject(consumer=Elsewhere(), wait_on_cpu=id)
+        placed = subject.placed(subject.convert())
+        expected = ("cuda", "wait_on_cuda({x})") if where == "cuda" else ("cpu", subject.wait)
+        assert (placed.result_device, placed.wait) == expected
+
+    @pytest.mark.parametrize("own", [None, (5000, 20, 20)])
+    def test_collections_are_rare_during_an_import_unless_it_sets_them_itself(self, own):
+        before = gc.get_threshold()
+        try:
+            with rarely_collected():
+                assert gc.get_threshold()[0] > 100 * before[0]
+                if own:
+                    gc.set_threshold(*own)
+            assert gc.get_threshold() == (own or before)
+        finally:
+            gc.set_threshold(*before)
 
 
 def refuse_unaligned(array):
@@ -27,33 +70,34 @@ def refuse_unaligned(array):
     return array
 
 
-def bench(convert, spec=SPEC):
-    def subject(spec):
-        way = Import("any", (Protocol.DLPACK,), "convert({x})")
-        return make_subject(import_=way, spec=spec, convert=convert)
+class TestAlignedMemory:
+    """Instruments that make their own arrays, for a path that refuses unaligned memory."""
 
-    return case.Instruments(subject(spec), REQUEST, None, SimpleNamespace(subject=subject))
+    def found(self, convert, spec=SPEC):
+        def subject(spec):
+            way = Import("any", (Protocol.DLPACK,), "convert({x})")
+            return make_subject(import_=way, spec=spec, convert=convert)
 
+        def instrument(subject):
+            if subject.spec.layout != "aligned":
+                raise ValueError("not aligned to 64 bytes")
+            return {"verdict": "safe", "evidence": {}}
 
-def refused_but_aligned(subject):
-    if subject.spec.layout != "aligned":
-        raise ValueError("not aligned to 64 bytes")
-    return {"verdict": "safe", "evidence": {}}
+        path = SimpleNamespace(subject=subject)
+        return case.Instruments(subject(spec), REQUEST, None, path).where_it_works(instrument)
 
+    def test_an_instrument_whose_arrays_are_refused_looks_at_aligned_ones_and_says_so(self):
+        found = self.found(refuse_unaligned)
+        assert found == {"verdict": "safe", "evidence": {"layout": "aligned"}}
 
-def test_an_instrument_whose_arrays_are_refused_looks_at_aligned_ones_and_says_so():
-    found = bench(refuse_unaligned).where_it_works(refused_but_aligned)
-    assert found == {"verdict": "safe", "evidence": {"layout": "aligned"}}
-
-
-@pytest.mark.parametrize(
-    ("convert", "spec"),
-    [(lambda array: array, SPEC), (refuse_unaligned, ArraySpec((4, 8), "float32", "strided"))],
-    ids=["other memory is taken", "another layout"],
-)
-def test_what_fails_for_another_reason_fails(convert, spec):
-    with pytest.raises(ValueError, match="not aligned"):
-        bench(convert, spec).where_it_works(refused_but_aligned)
+    @pytest.mark.parametrize(
+        ("convert", "spec"),
+        [(lambda array: array, SPEC), (refuse_unaligned, ArraySpec((4, 8), "float32", "strided"))],
+        ids=["other memory is taken", "another layout"],
+    )
+    def test_an_instrument_that_fails_for_another_reason_fails(self, convert, spec):
+        with pytest.raises(ValueError, match="not aligned"):
+            self.found(convert, spec)
 
 
 def served(measure):
@@ -79,7 +123,7 @@ def served(measure):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_whatever_is_raised_is_the_outcome_of_the_case(fault, outcome):
+def test_every_error_is_the_outcome_of_the_case(fault, outcome):
     def measure(*_):
         raise fault
 
@@ -87,7 +131,7 @@ def test_whatever_is_raised_is_the_outcome_of_the_case(fault, outcome):
 
 
 @pytest.mark.parametrize("count", [case.MANY_FILES + 3, case.MANY_FILES // 2])
-def test_files_that_a_case_leaves_open_are_told_where_they_are_many(count):
+def test_many_files_that_a_case_leaves_open_are_told(count):
     files = []
 
     def measure(*_):
@@ -109,7 +153,7 @@ def test_files_that_a_case_leaves_open_are_told_where_they_are_many(count):
     [(OSError(errno.EMFILE, "Too many open files"), 1024), (FileNotFoundError(), 0)],
     ids=["all are taken", "the system does not tell"],
 )
-def test_open_files_are_counted_where_they_cannot_be_listed(refusal, count, monkeypatch):
+def test_open_files_are_counted_even_if_they_cannot_be_listed(refusal, count, monkeypatch):
     def refuse(_):
         raise refusal
 

@@ -49,12 +49,6 @@ def running(*pids):
     return lambda handle: [SimpleNamespace(pid=pid) for pid in pids]
 
 
-@pytest.fixture
-def alive(monkeypatch):
-    """Process numbers below 1000 exist here."""
-    monkeypatch.setattr(gpu_state, "_exists_here", lambda pid: pid < 1000)
-
-
 def test_a_reading_has_units_in_its_names(nvml):
     assert gpu_state.read() == [
         {
@@ -74,30 +68,17 @@ def test_a_reading_has_units_in_its_names(nvml):
     ]
 
 
-@pytest.mark.parametrize(
-    ("question", "key"),
-    [
-        ("nvmlDeviceGetName", "name"),
-        ("nvmlDeviceGetClockInfo", "sm_clock_mhz"),
-        ("nvmlDeviceGetMaxClockInfo", "memory_clock_max_mhz"),
-        ("nvmlDeviceGetCurrentClocksThrottleReasons", "throttle_reasons"),
-        ("nvmlDeviceGetTemperature", "temperature_c"),
-        ("nvmlDeviceGetPowerUsage", "power_w"),
-        ("nvmlDeviceGetComputeRunningProcesses", "other_processes"),
-        ("nvmlSystemGetDriverVersion", "driver_version"),
-    ],
-)
-def test_what_nvml_does_not_tell_is_none(nvml, question, key):
-    setattr(nvml, question, refuse)
-    assert gpu_state.read()[0][key] is None
+def test_everything_that_nvml_does_not_tell_is_none(nvml):
+    for name in [name for name in vars(nvml) if name.startswith("nvmlDeviceGet")]:
+        if name not in ("nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex"):
+            setattr(nvml, name, refuse)
+    (gpu,) = gpu_state.read()
+    assert {key for key, value in gpu.items() if value is not None} == {"index", "driver_version"}
 
 
-def test_without_a_driver_it_says_why(nvml):
+def test_without_a_driver_or_the_package_it_says_why(nvml, monkeypatch):
     nvml.nvmlInit = refuse
     assert gpu_state.read() == "NVML cannot be used: Not Supported"
-
-
-def test_without_the_package_it_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     assert "pip install nvidia-ml-py" in gpu_state.read()
 
@@ -110,32 +91,35 @@ def test_a_worker_of_the_same_parent_is_ours(nvml, monkeypatch):
         assert gpu_state.read()[0]["other_processes"] == 0
 
 
-def test_a_process_of_another_namespace_makes_the_count_unknown(nvml, alive):
-    nvml.nvmlDeviceGetComputeRunningProcesses = running(7, 4_000_000)
-    assert gpu_state.read()[0]["other_processes"] is None
-
-
-def test_throttling_is_trouble(nvml):
+def trouble_with(nvml, **answers):
+    """The trouble between a GPU at rest and one that gives these answers."""
     before = gpu_state.read()
-    nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: 0x48
-    assert gpu_state.trouble(before, gpu_state.read()) == (
+    for name, answer in answers.items():
+        setattr(nvml, name, answer)
+    return gpu_state.trouble(before, gpu_state.read())
+
+
+def throttled(bits):
+    return {"nvmlDeviceGetCurrentClocksThrottleReasons": lambda handle: bits}
+
+
+def test_throttling_is_trouble_and_rest_or_a_setting_is_none(nvml):
+    assert trouble_with(nvml, **throttled(0x48)) == (
         "GPU 0 (H200) lowered its clocks: hardware slowdown, thermal slowdown by the hardware"
     )
+    for setting in (0x1, 0x2, 0x10, 0x100):
+        nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle, bits=setting: bits
+        assert gpu_state.trouble(gpu_state.read(), gpu_state.read()) is None
 
 
-@pytest.mark.parametrize("setting", [0x1, 0x2, 0x10, 0x100])
-def test_rest_and_settings_are_no_trouble(nvml, setting):
-    nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: setting
-    assert gpu_state.trouble(gpu_state.read(), gpu_state.read()) is None
-
-
-@pytest.mark.parametrize(
-    ("pids", "words"), [((7,), "1 other process"), ((7, 8), "2 other processes")]
-)
-def test_foreign_load_is_trouble(nvml, alive, pids, words):
-    before = gpu_state.read()
-    nvml.nvmlDeviceGetComputeRunningProcesses = running(*pids)
-    assert gpu_state.trouble(before, gpu_state.read()) == f"GPU 0 (H200) was also used by {words}"
+def test_foreign_load_is_trouble_unless_a_process_is_of_another_namespace(nvml, monkeypatch):
+    monkeypatch.setattr(gpu_state, "_exists_here", lambda pid: pid < 1000)
+    for pids, words in (((7,), "1 other process"), ((7, 8), "2 other processes")):
+        nvml.nvmlDeviceGetComputeRunningProcesses = running()
+        found = trouble_with(nvml, nvmlDeviceGetComputeRunningProcesses=running(*pids))
+        assert found == f"GPU 0 (H200) was also used by {words}"
+    nvml.nvmlDeviceGetComputeRunningProcesses = running(7, 4_000_000)
+    assert gpu_state.read()[0]["other_processes"] is None
 
 
 @pytest.mark.parametrize(
@@ -148,13 +132,9 @@ def test_foreign_load_is_trouble(nvml, alive, pids, words):
         ("", ["GPU 1"]),
     ],
 )
-def test_only_the_gpu_that_was_used_counts_where_it_is_known(nvml, uuid, blamed):
+def test_only_the_gpu_that_was_used_counts_if_it_is_known_and_once(nvml, uuid, blamed):
     nvml.nvmlDeviceGetCount = lambda: 2
     nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: 0x4 * int(handle[-1])
     trouble = gpu_state.trouble(gpu_state.read(), gpu_state.read(), uuid) or ""
     assert [name for name in ("GPU 0", "GPU 1") if name in trouble] == blamed
-
-
-def test_the_same_trouble_is_told_once(nvml):
-    nvml.nvmlDeviceGetCurrentClocksThrottleReasons = lambda handle: 0x4
-    assert gpu_state.trouble(gpu_state.read(), gpu_state.read()).count("power cap") == 1
+    assert trouble.count("power cap") == len(blamed)

@@ -1,62 +1,34 @@
-"""Plain host memory as a source: bytes without shape and dtype, which the way in says."""
+"""NumPy's arrays and plain host memory: layouts, values, and what instruments see of them."""
 
 from __future__ import annotations
 
 import numpy
 import pytest
+from builders import make_subject
 
 from dlprof.probes import ALL, BUILTIN
 from dlprof.probes.base import (
+    BITS,
     CPU,
+    DTYPES,
     HOST_MEMORY,
+    LAYOUTS,
     PATTERNS,
     ArraySpec,
     Import,
     Probe,
     Protocol,
     Unsupported,
+    shape_of,
 )
 from dlprof.probes.host import HOST, Array, ByteArray, Bytes, Mmap, PyArrow
-from dlprof.worker import memory
+from dlprof.probes.numpy import NumPy
 from dlprof.worker.contract import check_probe
 from dlprof.worker.instruments import ownership, values
-from dlprof.worker.subject import namespace_for, prepare
 
 pytestmark = pytest.mark.unit
 
-KINDS = (Bytes, ByteArray, Array, Mmap)
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-SPEC = ArraySpec((3, 4), "float64")
-
-
-class Consumer(Probe):
-    name = "consumer"
-    module = "numpy"
-    distributions = ("numpy",)
-    devices = CPU
-    imports = (
-        Import(
-            "view", (Protocol.BUFFER,), "numpy.frombuffer({x}, dtype='{dtype}').reshape({shape})"
-        ),
-        Import(
-            "copy", (Protocol.BUFFER,), "numpy.frombuffer({x}, '{dtype}').reshape({shape}).copy()"
-        ),
-        Import("flat", (Protocol.BUFFER,), "numpy.frombuffer({x}, '{dtype}').copy()"),
-        Import("bits", (Protocol.BUFFER,), "numpy.frombuffer({x}, 'int64').reshape({shape})"),
-    )
-
-    def pointer(self, array):
-        return array.ctypes.data
-
-    def to_numpy(self, array):
-        return array
-
-
-def subject(kind=ByteArray, way=0, spec=SPEC):
-    producer, consumer = kind(), Consumer()
-    import_ = consumer.imports[way]
-    names = namespace_for(producer, consumer, import_)
-    return prepare(producer, consumer, producer.exports[0], import_, spec, names)
+OWN = [dtype for dtype in DTYPES if dtype not in BITS]
 
 
 def expected(spec):
@@ -66,99 +38,177 @@ def expected(spec):
     return (found * (1 + 2j) if spec.dtype.startswith("complex") else found).astype(spec.dtype)
 
 
-@every_kind
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float64", "complex64"])
-def test_the_memory_holds_the_values_that_were_asked_for(kind, dtype):
-    spec = ArraySpec((3, 400), dtype)
-    if kind is Array and dtype in ("bool", "complex64"):
-        pytest.skip("array.array has no such type")
-    assert numpy.array_equal(subject(kind, 0, spec).convert(), expected(spec))
+class TestNumPy:
+    def made(self, layout, shape=(6, 10), dtype="float32"):
+        return make_subject(spec=ArraySpec(shape, dtype, layout)).source
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    @pytest.mark.parametrize("shape", [(6, 10), (64,), (3, 4, 5)])
+    def test_every_layout_has_its_shape_and_dtype(self, shape, layout):
+        for dtype in OWN:
+            array = self.made(layout, shape, dtype)
+            assert (array.shape, array.dtype.name) == (shape, dtype)
+
+    @pytest.mark.parametrize(
+        ("layout", "strides"),
+        [
+            *dict.fromkeys(("C", "aligned", "sliced", "readonly"), (40, 4)).items(),
+            ("F", (4, 24)),
+            ("strided", (80, 8)),
+            ("reversed", (-40, 4)),
+            ("broadcast", (0, 4)),
+        ],
+    )
+    def test_every_layout_has_its_strides(self, layout, strides):
+        assert self.made(layout).strides == strides
+
+    @pytest.mark.parametrize("dtype", OWN)
+    def test_aligned_and_sliced_begin_where_they_must(self, dtype):
+        aligned, sliced = (self.made(layout, dtype=dtype) for layout in ("aligned", "sliced"))
+        assert aligned.ctypes.data % 128 == 64
+        assert sliced.ctypes.data % 128 == 64 + sliced.itemsize
+
+    @pytest.mark.parametrize("layout", ["C", "aligned", "F", "readonly"])
+    def test_the_values_are_the_pattern_of_the_dtype(self, layout):
+        for dtype in OWN:
+            spec = ArraySpec((7, 100), dtype)
+            assert numpy.array_equal(self.made(layout, (7, 100), dtype), expected(spec))
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_a_scalar_has_the_layouts_that_need_no_axis(self, layout):
+        if layout in ("strided", "reversed", "broadcast"):
+            with pytest.raises(Unsupported, match=r"^a scalar has no axis to "):
+                self.made(layout, ())
+        else:
+            assert self.made(layout, ()).shape == ()
+
+    def test_a_dtype_that_numpy_lacks_is_refused_in_words(self):
+        for dtype in BITS:
+            with pytest.raises(Unsupported, match=f"^NumPy has no dtype {dtype}"):
+                self.made("C", dtype=dtype)
+
+    def test_a_read_only_array_is_not_written(self):
+        assert NumPy().write(self.made("readonly"), 1) is NotImplemented
+        array = self.made("C")
+        assert NumPy().write(array, 1) is None
+        assert (array == 1).all()
+
+    def test_a_scalar_of_numpy_has_no_address_that_lasts(self):
+        assert NumPy().pointer(numpy.float32(1)) is None
+        assert NumPy().pointer(numpy.ones(1)) is not None
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    @pytest.mark.parametrize("elements", [1, 3, 1000, 65537])
+    def test_a_smaller_array_has_the_layout_of_the_large_one(self, layout, elements):
+        shape = shape_of(elements, layout)
+        assert elements / 2 < numpy.prod(shape) <= elements
+        if layout == "F" and elements > 3:
+            flags = self.made("F", shape).flags
+            assert (flags.f_contiguous, flags.c_contiguous) == (True, False)
 
 
-def test_an_array_without_such_a_type_is_refused_in_words():
-    with pytest.raises(Unsupported, match="complex64"):
-        Array().create(ArraySpec((4,), "complex64"))
+class Consumer(Probe):
+    name = "consumer"
+    module = "numpy"
+    distributions = ("numpy",)
+    devices = CPU
+    imports = tuple(
+        Import(name, (Protocol.BUFFER,), f"numpy.frombuffer({{x}}, {code}")
+        for name, code in {
+            "view": "dtype='{dtype}').reshape({shape})",
+            "copy": "'{dtype}').reshape({shape}).copy()",
+            "flat": "'{dtype}').copy()",
+            "bits": "'int64').reshape({shape})",
+        }.items()
+    )
+
+    def pointer(self, array):
+        return array.ctypes.data
+
+    def to_numpy(self, array):
+        return array
 
 
-def test_a_buffer_of_arrow_holds_the_values_too():
-    pytest.importorskip("pyarrow")
-    assert numpy.array_equal(subject(PyArrow).convert(), expected(SPEC))
-
-
-def test_the_code_is_what_a_user_types_for_this_array():
-    made = subject()
-    assert made.code == "numpy.frombuffer(x, dtype='float64').reshape((3, 4))"
-    assert made.of_elements(7).code == "numpy.frombuffer(x, dtype='float64').reshape((7,))"
-
-
-@every_kind
-def test_what_a_script_says_of_plain_memory_is_right(kind):
-    made = subject(kind)
-    says = kind().idioms("cpu", SPEC.dtype)
-
-    def look(idiom):
-        return eval(says[idiom].format(x="x"), {"x": made.source, "numpy": numpy})
-
-    assert numpy.array_equal(look("values"), expected(SPEC).reshape(-1))
-    assert look("address") == made.producer.pointer(made.source)
-    assert look("writable") is made.producer.writable(made.source)
-    assert ("write" in says) is look("writable")
-    if "write" in says:
-        exec(says["write"].format(x="x"), {"x": made.source, "numpy": numpy})
-        assert (look("values") == 1).all()
-
-
-@every_kind
-@pytest.mark.parametrize(("way", "verdict"), [(0, "view"), (1, "copy")])
-def test_a_view_of_plain_memory_is_told_from_a_copy(kind, way, verdict):
-    assert ownership.measure(subject(kind, way))["verdict"] == verdict
-
-
-@pytest.mark.parametrize(
-    ("way", "changed"), [(0, set()), (1, set()), (2, {"shape"}), (3, {"dtype", "values"})]
+SPEC = ArraySpec((3, 4), "float64")
+every_kind = pytest.mark.parametrize(
+    "kind", [Bytes, ByteArray, Array, Mmap], ids=lambda kind: kind.name
 )
-def test_memory_without_shape_and_dtype_is_compared_with_what_was_asked_for(way, changed):
-    assert set(values.measure(subject(way=way))["evidence"]["changed"]) == changed
 
 
-def test_one_wrong_value_is_found_in_its_part(monkeypatch):
-    monkeypatch.setattr(values, "PART_BYTES", 1)
-    monkeypatch.setattr(memory, "fits", lambda needed: needed <= SPEC.size_bytes)
-    made = subject(way=1)
-    wrong = made.convert()
-    wrong[2, 1] = -1
-    object.__setattr__(made, "convert", lambda: wrong)
-    found = values.measure(made)["evidence"]["changed"]["values"]
-    assert found == {"different": 1, "of": 12, "first_index": 9}
+def subject(kind=ByteArray, way=0, spec=SPEC):
+    consumer = Consumer()
+    return make_subject(
+        producer=kind(), consumer=consumer, import_=consumer.imports[way], spec=spec
+    )
 
 
-@every_kind
-@pytest.mark.parametrize("layout", ["F", "strided", "broadcast"])
-def test_plain_memory_has_no_layout(kind, layout):
-    with pytest.raises(Unsupported, match=layout):
-        kind().create(ArraySpec((3, 4), "float64", layout))
+class TestPlainMemory:
+    """Bytes without shape and dtype, which the import says."""
 
+    @every_kind
+    def test_the_memory_holds_the_values_that_were_asked_for(self, kind):
+        for dtype in ("bool", "int8", "uint16", "int64", "float64", "complex64"):
+            spec = ArraySpec((3, 400), dtype)
+            if kind is Array and dtype in ("bool", "complex64"):
+                with pytest.raises(Unsupported, match=dtype):
+                    kind().create(spec)
+            else:
+                assert numpy.array_equal(subject(kind, 0, spec).convert(), expected(spec))
 
-@every_kind
-def test_no_bytes_are_refused(kind):
-    with pytest.raises(Unsupported):
-        kind().create(ArraySpec((0,), "float64"))
+    def test_a_buffer_of_arrow_holds_the_values_too(self):
+        pytest.importorskip("pyarrow")
+        assert numpy.array_equal(subject(PyArrow).convert(), expected(SPEC))
 
+    def test_the_code_is_what_a_user_types_for_this_array(self):
+        made = subject()
+        assert made.code == "numpy.frombuffer(x, dtype='float64').reshape((3, 4))"
+        assert made.of_elements(7).code == "numpy.frombuffer(x, dtype='float64').reshape((7,))"
 
-def test_a_file_that_does_not_fit_is_refused_before_it_is_written():
-    with pytest.raises(Unsupported, match="temporary"):
-        Mmap().create(ArraySpec((2**60,), "uint8"))
+    @every_kind
+    def test_the_idioms_of_a_script_are_right(self, kind):
+        made = subject(kind)
+        says = kind().idioms("cpu", SPEC.dtype)
+        names = {"x": made.source, "numpy": numpy}
+        look = lambda idiom: eval(says[idiom].format(x="x"), names)  # noqa: E731
+        assert numpy.array_equal(look("values"), expected(SPEC).reshape(-1))
+        assert look("address") == made.producer.pointer(made.source)
+        assert look("writable") is made.producer.writable(made.source) is ("write" in says)
+        if "write" in says:
+            exec(says["write"].format(x="x"), names)
+            assert (look("values") == 1).all()
 
+    @every_kind
+    def test_a_view_of_plain_memory_is_told_from_a_copy(self, kind):
+        for way, verdict in enumerate(("view", "copy")):
+            assert ownership.measure(subject(kind, way))["verdict"] == verdict
 
-@pytest.mark.parametrize("kind", HOST, ids=lambda kind: kind.name)
-def test_a_probe_of_memory_keeps_to_the_contract(kind):
-    check_probe(kind)
-    assert kind.name in HOST_MEMORY
-    assert kind not in BUILTIN
-    assert kind in ALL
+    def test_it_is_compared_with_what_was_asked_for(self):
+        for way, changed in enumerate((set(), set(), {"shape"}, {"dtype", "values"})):
+            assert set(values.measure(subject(way=way))["evidence"]["changed"]) == changed
 
+    @every_kind
+    @pytest.mark.parametrize(
+        "spec",
+        [
+            *(ArraySpec((3, 4), "float64", one) for one in ("F", "broadcast")),
+            ArraySpec((0,), "int8"),
+        ],
+        ids=str,
+    )
+    def test_layouts_and_empty_arrays_are_refused(self, kind, spec):
+        with pytest.raises(Unsupported):
+            kind().create(spec)
 
-def test_a_single_byte_is_refused_where_all_share_it():
-    with pytest.raises(Unsupported, match="a single byte"):
-        Bytes().create(ArraySpec((1,), "int8"))
-    ByteArray().create(ArraySpec((1,), "int8"))
+    def test_a_file_that_does_not_fit_and_a_shared_byte_are_refused(self):
+        with pytest.raises(Unsupported, match="temporary"):
+            Mmap().create(ArraySpec((2**60,), "uint8"))
+        with pytest.raises(Unsupported, match="a single byte"):
+            Bytes().create(ArraySpec((1,), "int8"))
+        ByteArray().create(ArraySpec((1,), "int8"))
+
+    @pytest.mark.parametrize("kind", HOST, ids=lambda kind: kind.name)
+    def test_a_probe_of_memory_keeps_to_the_contract(self, kind):
+        check_probe(kind)
+        assert kind.name in HOST_MEMORY
+        assert kind in ALL
+        assert kind not in BUILTIN

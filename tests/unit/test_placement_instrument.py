@@ -16,6 +16,7 @@ from dlprof.worker.subject import namespace_for, prepare
 pytestmark = pytest.mark.unit
 
 ALL = tuple(PLACEMENTS)
+BUDGET_NS = 10**6
 CONVERT_NS, USE_NS, BOTH_NS, WAIT_NS = 300, 1_000, 5_000, 40
 
 
@@ -70,8 +71,9 @@ class Home(Probe):
         Import("take", (Protocol.NATIVE,), "take({x})"),
         Import("launch", (Protocol.NATIVE,), "take({x})", returns_array=False),
     )
-    many = None
-    operation = "use({x})"
+
+    def __init__(self, operation="use({x})", many=None):
+        self.operation, self.many = operation, many
 
     def use(self, device):
         return self.operation
@@ -93,45 +95,42 @@ def subject_for(clock, consumer=None, way=0, strict=False):
             raise TypeError("x is foreign")
         return clock.spend("use foreign", USE_NS + BOTH_NS, "used")
 
+    def array(shape, home):
+        return SimpleNamespace(shape=shape, home=home)
+
     names = namespace_for(producer, consumer, consumer.imports[way]) | {
-        "make": lambda shape: SimpleNamespace(shape=shape, home=False),
-        "take": lambda x: clock.spend(
-            "take", CONVERT_NS, SimpleNamespace(shape=x.shape, home=True)
-        ),
+        "make": lambda shape: array(shape, home=False),
+        "take": lambda x: clock.spend("take", CONVERT_NS, array(x.shape, home=True)),
         "use": use,
         "wait": lambda x: clock.spend(f"wait {x}" if x == "used" else "wait", WAIT_NS),
-        "mix": lambda x, weights: clock.spend(
-            (x.home, weights.home, weights.shape), USE_NS, "used"
-        ),
+        "mix": lambda x, w: clock.spend((x.home, w.home, w.shape), USE_NS, "used"),
     }
     spec = ArraySpec((4, 4), "float32")
     return prepare(producer, consumer, Foreign.exports[0], consumer.imports[way], spec, names)
+
+
+def measured(clock, *consumer, placements=ALL, **options):
+    return placement.measure(subject_for(clock, *consumer, **options), BUDGET_NS, placements)
 
 
 def times(found):
     return {name: timing["samples_ns"][0] for name, timing in found["times"].items()}
 
 
-def test_the_loops_cost_what_stands_in_them(clock):
-    found = placement.measure(subject_for(clock), 10**6, ALL)
+def test_the_loops_cost_what_stands_in_them_and_each_iteration_waits(clock):
+    found = measured(clock)
     assert times(found) == {
         "in-loop": CONVERT_NS + USE_NS + WAIT_NS,
         "hoisted": USE_NS + WAIT_NS,
         "implicit": BOTH_NS + USE_NS + WAIT_NS,
     }
     assert (found["use"], found["refused"]) == ("use(x)", {})
-
-
-def test_what_is_used_is_waited_for_in_every_iteration(clock):
-    placement.measure(subject_for(clock), 10**6, ("in-loop",))
-    calls = clock.calls[-9:]
-    assert calls == ["take", "use", "wait used"] * 3
+    measured(clock, placements=("in-loop",))
+    assert clock.calls[-9:] == ["take", "use", "wait used"] * 3
 
 
 def test_an_operator_is_not_called_the_consumers(clock):
-    consumer = Home()
-    consumer.operation = "{x}.shape"
-    found = placement.measure(subject_for(clock, consumer), 10**6, ALL)
+    found = measured(clock, Home("{x}.shape"))
     assert "an operation of its own framework, not of home's" in found["refused"]["implicit"]
     assert "implicit" not in found["times"]
 
@@ -152,77 +151,57 @@ def test_an_array_is_handed_over_as_a_bare_argument(code, expected):
     assert placement.takes_arrays(code, names) is expected
 
 
-def test_a_framework_that_converts_nothing_by_itself_is_quoted(clock):
-    found = placement.measure(subject_for(clock, strict=True), 10**6, ALL)
+def test_a_placement_that_does_not_work_is_refused_in_words(clock):
+    found = measured(clock, strict=True)
     assert found["refused"] == {"implicit": "TypeError: x is foreign"}
     assert set(found["times"]) == {"in-loop", "hoisted"}
-
-
-def test_a_call_that_leaves_no_array_has_no_loop_around_it(clock):
-    found = placement.measure(subject_for(clock, way=1), 10**6, ALL)
-    assert set(found["times"]) == {"implicit"}
+    found = measured(clock, way=1)
     assert "leaves no array behind" in found["refused"]["hoisted"]
+    assert set(found["times"]) == {"implicit"}
+    found = measured(clock, Home("missing({x})"), placements=("hoisted",))
+    assert (found["use"], found["times"]) == (None, {})
+    assert "NameError" in found["refused"]["missing(x), hoisted"]
 
 
 def test_all_arrays_of_a_richer_operation_are_converted(clock):
-    consumer = Home()
-    consumer.many = Use("mix({x}, {weights})", {"weights": (3, 3)})
-    found = placement.measure(subject_for(clock, consumer), 10**6, ALL)
-    assert found["use"] == "mix(x, weights)"
+    found = measured(clock, Home(many=Use("mix({x}, {w})", {"w": (3, 3)})))
+    assert found["use"] == "mix(x, w)"
     assert times(found)["in-loop"] == 2 * CONVERT_NS + USE_NS + WAIT_NS
     assert (True, True, (3, 3)) in clock.calls
     assert (False, False, (3, 3)) in clock.calls
 
 
-def test_where_the_richer_operation_is_refused_the_plain_one_is_taken(clock):
-    consumer = Home()
-    consumer.many = Use("missing({x}, {weights})", {"weights": (3, 3)})
-    found = placement.measure(subject_for(clock, consumer), 10**6, ("hoisted",))
+def test_if_the_richer_operation_is_refused_the_plain_one_is_taken(clock):
+    many = Use("missing({x}, {w})", {"w": (3, 3)})
+    found = measured(clock, Home(many=many), placements=("hoisted",))
     assert found["use"] == "use(x)"
-    assert "NameError" in found["refused"]["missing(x, weights), hoisted"]
-
-
-def test_where_nothing_works_the_reasons_are_kept(clock):
-    consumer = Home()
-    consumer.operation = "missing({x})"
-    found = placement.measure(subject_for(clock, consumer), 10**6, ("hoisted",))
-    assert (found["use"], found["times"]) == (None, {})
-    assert "NameError" in found["refused"]["missing(x), hoisted"]
+    assert "NameError" in found["refused"]["missing(x, w), hoisted"]
 
 
 @pytest.mark.parametrize(
-    "many",
-    [
-        Use("mix({weights})", {"weights": (3, 3)}),
-        Use("mix({x}, {other})", {"weights": (3, 3)}),
-        Use("mix({x}, {weights}", {"weights": (3, 3)}),
-        Use("mix({x})", {"not a name": (3, 3)}),
-    ],
+    "code", ["mix({weights})", "mix({x}, {other})", "mix({x}, {weights}", "mix({x}) +"]
 )
-def test_a_faulty_operation_is_the_probes_fault(clock, many):
-    consumer = Home()
-    consumer.many = many
+def test_a_faulty_operation_is_the_probes_fault(clock, code):
     with pytest.raises(FaultyProbe):
-        placement.measure(subject_for(clock, consumer), 10**6, ALL)
+        measured(clock, Home(many=Use(code, {"weights": (3, 3)})))
 
 
 def test_loops_that_do_not_fit_into_memory_are_not_tried(clock, monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: memory.RESERVE_BYTES)
     with pytest.raises(memory.TooLarge, match="more memory"):
-        placement.measure(subject_for(clock), 10**6, ALL)
+        measured(clock)
 
 
 def test_a_setup_is_run_once_per_process_and_keeps_no_source_alive(clock):
-    consumer = Home()
-    consumer.many = Use("mixed({x})", {}, "runs = []\ndef mixed(x): return runs.append(1)")
+    many = Use("mixed({x})", {}, "def mixed(x): return 'used'")
     for _ in range(2):
-        placement.measure(subject_for(clock, consumer), 1, ("hoisted",))
+        measured(clock, Home(many=many), placements=("hoisted",))
     (names,) = placement._made.values()
     assert "x" not in names
 
 
 def test_a_conversion_of_a_second_is_sampled_once(clock, monkeypatch):
     monkeypatch.setattr(timer, "LONG_NS", CONVERT_NS)
-    found = placement.measure(subject_for(clock), 10**6, ALL)
+    found = measured(clock)
     assert all(len(times["samples_ns"]) == 1 for times in found["times"].values())
     assert clock.calls.count("take") == 4  # a first one, a warm one, the sample, the hoisted one

@@ -1,0 +1,97 @@
+"""Times of a case: phases on a fake clock, and conversions that take seconds."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from builders import make_subject
+
+from dlprof.probes.base import Export, Import, Protocol
+from dlprof.worker import timer
+from dlprof.worker.instruments import first_call, times
+
+pytestmark = pytest.mark.unit
+
+READ_NS = 25
+
+
+class Clock:
+    def __init__(self):
+        self.now_ns = 0
+
+    def perf_counter_ns(self):
+        self.now_ns += READ_NS
+        return self.now_ns
+
+    def advance(self, ns):
+        self.now_ns += ns
+
+
+class Result:
+    """Takes its time to be released."""
+
+    def __init__(self, clock):
+        self.clock = clock
+
+    def __del__(self):
+        self.clock.advance(30_000)
+
+
+@pytest.mark.parametrize(
+    ("host_ns", "budget_ns", "count"),
+    [
+        (1000.0, 10_000, 10),
+        (1e9, 10_000, times.LEAST_LAPS),
+        (1.0, 10**9, times.MOST_LAPS),
+        (-3.0, 100, 100),
+    ],
+)
+def test_each_phase_has_its_own_time_without_the_clocks(monkeypatch, host_ns, budget_ns, count):
+    clock = Clock()
+    for module in (times, timer):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
+
+    def convert(handed):
+        clock.advance(2_000)
+        return Result(clock)
+
+    subject = make_subject(
+        Export("out", Protocol.DLPACK, "(spend(100), {x})[1]"),
+        Import("in", (Protocol.DLPACK,), "convert({x})"),
+        spend=clock.advance,
+        convert=convert,
+    )
+    found = times.phases(subject, host_ns, budget_ns)
+    assert (found["export_ns"], found["import_ns"], found["release_ns"]) == (100, 2_000, 30_000)
+    assert found["count"] == count
+
+
+class TestLongConversions:
+    """A conversion that takes seconds is made as seldom as possible."""
+
+    @pytest.fixture
+    def calls(self):
+        return []
+
+    @pytest.fixture
+    def call(self, calls):
+        import_ = Import("any", (Protocol.DLPACK,), "calls.append(1) or {x}.copy()")
+        return first_call.make_call(make_subject(import_=import_, calls=calls))
+
+    def test_a_short_conversion_is_not_timed_once(self, call):
+        assert first_call.serves(call) is None
+
+    def test_a_long_one_is_called_a_second_time_without_the_first_result(
+        self, call, calls, monkeypatch
+    ):
+        monkeypatch.setattr(timer, "LONG_NS", 0)
+        second = first_call.serves(call)
+        assert (len(calls), call.result) == (2, None)
+        assert second.converted().convert() is second.result is not None
+        assert len(calls) == 2
+
+    def test_a_very_long_one_is_never_called_again(self, call, calls, monkeypatch):
+        monkeypatch.setattr(first_call, "VERY_LONG_NS", 0)
+        assert first_call.serves(call) is call
+        assert len(calls) == 1
