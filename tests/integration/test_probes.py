@@ -1,0 +1,250 @@
+"""What is special of one framework, with the real one; and what can be known without a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from test_probe_contract import make, names_with
+
+from dlprof.device.cuda import driver_devices
+from dlprof.probes.base import BITS, DTYPES, LAYOUTS, ArraySpec, Protocol, Unsupported
+from dlprof.probes.cupy import CuPy
+from dlprof.probes.jax import Jax
+from dlprof.probes.numba import Numba
+from dlprof.probes.numpy import NumPy
+from dlprof.probes.onnxruntime import OnnxRuntime
+from dlprof.probes.tensorflow import TensorFlow
+from dlprof.worker.source_text import compile_call, execute
+from dlprof.worker.subject import namespace_for
+
+pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
+
+SPEC = ArraySpec((4, 8), "float32")
+
+
+def queued(probe, spec, *amounts):
+    """The names after this much work was queued on ``x``."""
+    namespace = names_with(probe, spec)
+    execute(probe.queue_setup(spec), namespace, "queue setup")
+    for namespace["work"] in amounts:
+        execute(probe.enqueue(spec), namespace, "enqueue")
+    return namespace
+
+
+@pytest.mark.parametrize(
+    ("probe", "dtype", "bits"),
+    [
+        (Jax(), "bfloat16", [0, 0x3F80, 0x4000]),
+        (TensorFlow(), "bfloat16", [0, 0x3F80, 0x4000]),
+        (OnnxRuntime(), "bfloat16", [0, 0x3F80, 0x4000]),
+        (OnnxRuntime(), "float8_e4m3fn", [0, 0x38, 0x40]),
+        (OnnxRuntime(), "float8_e5m2", [0, 0x3C, 0x40]),
+    ],
+    ids=lambda value: getattr(value, "name", None),
+)
+def test_a_dtype_that_numpy_lacks_is_read_as_its_bits(probe, dtype, bits):
+    pytest.importorskip(probe.module)
+    array = make(probe, ArraySpec((4, 8), dtype))
+    assert probe.to_numpy(array)[0, :3].tolist() == bits
+
+
+class TestJax:
+    jax = pytest.importorskip("jax")
+
+    @pytest.mark.parametrize("dtype", ["int64", "float64", "complex128"])
+    def test_an_array_that_jax_narrows_is_refused_under_its_wide_name(self, dtype):
+        if self.jax.config.jax_enable_x64:
+            pytest.skip("JAX_ENABLE_X64 is set")
+        with pytest.raises(Unsupported, match=f"jax made dtype .* when asked for {dtype}"):
+            make(Jax(), ArraySpec((4, 8), dtype))
+
+    def test_an_array_stays_on_the_device_it_was_made_for(self):
+        assert make(Jax(), SPEC).committed
+
+    @pytest.mark.parametrize("dtype", ["bool", "uint32", "bfloat16", "float32", "complex64"])
+    def test_queued_work_ends_with_the_values_of_x_and_is_compiled_once(self, dtype):
+        namespace = queued(Jax(), ArraySpec((4, 8), dtype), 1, 2, 3)
+        assert namespace["y"].dtype == namespace["x"].dtype
+        assert (namespace["y"] == namespace["x"]).all()
+        assert namespace["jax_queue"]._cache_size() == 1
+
+
+class TestTensorFlow:
+    tf = pytest.importorskip("tensorflow")
+
+    @pytest.fixture
+    def asynchronous(self):
+        """TensorFlow queues operations on the host as well, as it does on a GPU."""
+        self.tf.config.experimental.set_synchronous_execution(False)
+        yield
+        self.tf.test.experimental.sync_devices()
+        self.tf.config.experimental.set_synchronous_execution(True)
+
+    def test_nothing_is_queued_or_waited_for_if_operations_run_at_once(self):
+        assert TensorFlow().enqueue(SPEC) is None
+        assert TensorFlow().wait("cpu") == ""
+
+    @pytest.mark.parametrize("dtype", ["bool", "uint16", "float32", "complex64"])
+    @pytest.mark.usefixtures("asynchronous")
+    def test_queued_work_ends_with_the_values_of_x_and_is_traced_once(self, dtype):
+        namespace = queued(TensorFlow(), ArraySpec((4, 8), dtype), 1, 2, 3)
+        eval(TensorFlow().wait("cpu").format(x="y"), namespace)
+        assert namespace["y"].dtype == namespace["x"].dtype
+        assert (namespace["y"].numpy() == namespace["x"].numpy()).all()
+        assert namespace["tf_queue"].experimental_get_tracing_count() == 1
+
+    def test_a_tensor_of_a_dtype_without_dlpack_has_no_pointer(self):
+        assert TensorFlow().pointer(make(TensorFlow(), ArraySpec((4, 8), "float8_e5m2"))) is None
+
+
+class TestNumba:
+    numba = pytest.importorskip("numba")
+
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_an_array_equals_one_of_numpy_in_memory_of_numbas_runtime(self, layout):
+        spec = ArraySpec((4, 6), "float32", layout)
+        ours, numpys = make(Numba(), spec), make(NumPy(), spec)
+        assert (ours.tolist(), ours.strides) == (numpys.tolist(), numpys.strides)
+        owner = ours
+        while getattr(owner, "base", None) is not None:
+            owner = owner.base
+        assert type(owner).__name__ == "_MemInfo"
+
+    @pytest.mark.parametrize("dtype", ["float16", *BITS])
+    def test_a_dtype_that_numba_lacks_is_refused_in_words(self, dtype):
+        with pytest.raises(Unsupported, match=dtype):
+            Numba().create(ArraySpec((4, 6), dtype))
+
+    def test_an_argument_comes_back_as_a_view_and_a_foreign_array_is_refused(self):
+        torch = pytest.importorskip("torch")
+        (import_,) = (way for way in Numba.imports if way.name == "argument")
+        namespace = namespace_for(NumPy(), Numba(), import_)
+        take = compile_call(import_.code.format(x="x"), namespace, "x")
+        array = make(NumPy(), SPEC)
+        assert Numba().pointer(take(array)) == NumPy().pointer(array)
+        with pytest.raises(self.numba.core.errors.TypingError, match="pyobject"):
+            take(torch.zeros(3))
+
+    def test_a_scalar_can_be_written(self):
+        array = make(Numba(), ArraySpec((), "float32"))
+        Numba().write(array, 3)
+        assert array == 3
+
+    def test_device_arrays_have_the_interfaces_that_the_probe_declares(self):
+        cuda = pytest.importorskip("numba.cuda")
+        array = cuda.cudadrv.devicearray.DeviceNDArray
+        offered = {export.protocol for export in Numba.exports if "cuda" in export.devices}
+        assert hasattr(array, "__cuda_array_interface__")
+        assert hasattr(array, "__dlpack__") == (Protocol.DLPACK in offered)
+
+    def test_without_a_gpu_numba_says_so_in_its_own_words(self):
+        # In a child: the first answer counts for the whole process.
+        code = (
+            "from dlprof.probes.numba import Numba; import numba.cuda\n"
+            "if numba.cuda.is_available(): raise SystemExit('gpu')\n"
+            "try: Numba().ready('cuda')\n"
+            "except numba.cuda.cudadrv.error.CudaSupportError as error: print(error)"
+        )
+        child = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        if child.stderr.strip() == "gpu":
+            pytest.skip("there is a GPU")
+        assert "CUDA driver" in child.stdout
+
+
+class TestOnnxRuntime:
+    torch = pytest.importorskip("torch")
+    onnxruntime = pytest.importorskip("onnxruntime")
+
+    def test_a_slice_is_over_memory_of_numpy(self):
+        array = make(OnnxRuntime(), ArraySpec((4, 8), "float32", "sliced"))
+        assert OnnxRuntime().pointer(array) % 64 == 4
+        with pytest.raises(Unsupported, match="no slices"):
+            make(OnnxRuntime(), ArraySpec((4, 8), "bfloat16", "sliced"))
+
+    def test_a_dtype_that_numpy_lacks_is_written_in_place(self):
+        array = make(OnnxRuntime(), ArraySpec((4, 8), "bfloat16"))
+        before = OnnxRuntime().pointer(array)
+        OnnxRuntime().write(array, 1)
+        assert OnnxRuntime().pointer(array) == before
+        assert set(OnnxRuntime().to_numpy(array).ravel().tolist()) == {0x3F80}
+
+    def bound(self, name, x, dtype="float32"):
+        """The names with ``x`` bound to a session's input."""
+        (import_,) = (way for way in OnnxRuntime.imports if way.name == name)
+        namespace = {"x": x}
+        execute(f"{OnnxRuntime.setup}\n{import_.setup}", namespace, "setup")
+        eval(import_.code.format(x="x", dtype=dtype, shape="(4, 8)"), namespace)
+        return namespace
+
+    @pytest.mark.parametrize(
+        ("name", "framework"),
+        [
+            ("bind_cpu_input", "numpy"),
+            ("bind_ortvalue_input", "numpy"),
+            ("bind_input_torch_cpu", "torch"),
+        ],
+    )
+    def test_a_session_reads_the_memory_that_was_bound(self, name, framework):
+        x = np.ones((4, 8), "float32") if framework == "numpy" else self.torch.ones(4, 8)
+        namespace = self.bound(name, x)
+        x[...] = 7
+        namespace["binding"].bind_output("y")
+        namespace["session"].run_with_iobinding(namespace["binding"])
+        assert (namespace["binding"].copy_outputs_to_cpu()[0] == 7).all()
+
+    def test_a_bare_address_is_for_contiguous_arrays_of_any_dtype(self):
+        (import_,) = [way for way in OnnxRuntime.imports if way.name == "bind_input_torch_cpu"]
+        assert not {"F", "strided", "reversed", "broadcast"} & set(import_.layouts)
+        ones = self.torch.ones(4, 8, dtype=self.torch.bfloat16)
+        self.bound("bind_input_torch_cpu", ones, "bfloat16")
+
+
+class TestCuPy:
+    cupy = pytest.importorskip("cupy")
+
+    @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "readonly"])
+    def test_the_text_makes_what_numpy_makes(self, layout):
+        # CuPy follows NumPy's interface, so its text is run with NumPy under its name.
+        for dtype in (dtype for dtype in DTYPES if dtype not in BITS):
+            spec = ArraySpec((4, 6), dtype, layout, "cuda")
+            names = {"cupy": np}
+            exec(CuPy().create(spec), names)
+            ours, numpys = names["x"], make(NumPy(), ArraySpec((4, 6), dtype, layout))
+            assert (ours.dtype.name, ours.strides) == (dtype, numpys.strides)
+            assert ours.tolist() == numpys.tolist()
+
+    def test_a_slice_begins_one_element_into_its_memory(self):
+        names = {"cupy": np}
+        exec(CuPy().create(ArraySpec((4, 6), "float32", "sliced", "cuda")), names)
+        owner = names["x"].base
+        while owner.base is not None:
+            owner = owner.base
+        assert names["x"].ctypes.data - owner.ctypes.data == ctypes.sizeof(ctypes.c_float)
+
+    @pytest.mark.parametrize("way", [*CuPy.exports, *CuPy.imports], ids=lambda one: one.name)
+    def test_every_way_names_something_that_this_cupy_has(self, way):
+        name = way.code.partition("(")[0].replace("{x}", "cupy.ndarray")
+        found = self.cupy
+        for part in name.split(".")[1:]:
+            found = getattr(found, part)
+        assert callable(found)
+
+    @pytest.mark.skipif(isinstance(driver_devices(), int), reason="there is a GPU")
+    def test_a_host_array_is_refused_in_words(self):
+        with pytest.raises(Unsupported, match="CUDA devices only"):
+            CuPy().create(ArraySpec((4,), "float32", device="cpu"))
+        with pytest.raises(TypeError, match="CPU arrays cannot be directly imported"):
+            eval(CuPy.imports[0].code.format(x="x"), {"cupy": self.cupy, "x": np.zeros(3)})
+
+
+@pytest.mark.parametrize("probe", [Numba(), CuPy()], ids=lambda probe: probe.name)
+def test_setting_up_an_import_needs_no_gpu(probe):
+    pytest.importorskip(probe.module)
+    for import_ in probe.imports:
+        assert probe.module in namespace_for(NumPy(), probe, import_)
