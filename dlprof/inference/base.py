@@ -1,11 +1,11 @@
 """The contract of steps: how one framework runs a model, and where its output goes.
 
-A step takes one input and gives one output. What is done with the output's memory is a *strategy*,
-written as source text like the ways of a probe: ``setup`` makes the buffers for one shape, ``code``
-is one step, which takes ``{x}`` and leaves its output in ``y``. Both are statements. In their
-names stand the model, the input ``x`` and ``output``, an earlier output of the same shape.
+A step takes one input and gives one output. A *strategy* says what is done with the output's
+memory. It is source text: ``setup`` makes the buffers for one shape, ``code`` is one step, which
+takes ``{x}`` and leaves its output in ``y``. Both are statements. They may use the model, the input
+``x``, and ``output``, an earlier output of the same shape.
 
-This module and all steps run inside the interpreter under test and import the standard library
+This module and all steps run inside the interpreter under test. They import the standard library
 alone.
 """
 
@@ -23,11 +23,38 @@ MODEL = Export("model", Protocol.STEP, "{x}")
 FRESH = "fresh"
 """The strategy that every framework has: each call allocates its output."""
 
+# The built-in model, the same for every framework: relu(x @ weight) @ weight. The weight of 64 rows
+# and 64 columns, cos(index) / 8, is computed when the model is loaded. So a model file of a few
+# hundred bytes is a real one. The number of rows is free.
+UNITS = 64
+TORCH_MODEL = f"""\
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        index = torch.arange({UNITS * UNITS}, dtype=torch.float32)
+        self.register_buffer("weight", (torch.cos(index) / 8).reshape({UNITS}, {UNITS}))
+
+    def forward(self, x, out=None):
+        return torch.mm(torch.relu(torch.mm(x, self.weight)), self.weight, out=out)
+
+
+model = Model().eval().to(x.device, x.dtype)"""
+
+# Opset 17. tests/integration/test_steps.py writes the same with onnx.helper.
+ONNX_MODEL_BASE64 = (
+    "CAg6zwIKIwoFc3RhcnQKBWxpbWl0CgVkZWx0YRIFaW5kZXgiBVJhbmdlChIKBWluZGV4EgR3YXZlIgNDb3MKHgoE"
+    "d2F2ZQoFc2hhcGUSBnNxdWFyZSIHUmVzaGFwZQocCgZzcXVhcmUKBXNjYWxlEgZ3ZWlnaHQiA011bAoYCgF4CgZ3"
+    "ZWlnaHQSA3N1bSIGTWF0TXVsChMKA3N1bRIGaGlkZGVuIgRSZWx1ChsKBmhpZGRlbgoGd2VpZ2h0EgF5IgZNYXRN"
+    "dWwSA21scCoPEAEiBAAAAABCBXN0YXJ0Kg8QASIEAACARUIFbGltaXQqDxABIgQAAIA/QgVkZWx0YSoPCAIQBzoC"
+    "QEBCBXNoYXBlKg8QASIEAAAAPkIFc2NhbGVaFwoBeBISChAIARIMCgYSBHJvd3MKAghAYhcKAXkSEgoQCAESDAoG"
+    "EgRyb3dzCgIIQEIECgAQEQ=="
+)
+
 
 def strategy(
     name: str, code: str, setup: str = "", devices: tuple[str, ...] = ANY_DEVICE
 ) -> Import:
-    """A strategy as the catalog holds it: a way into the framework from its own input."""
+    """A strategy as the catalog holds it: an import of the framework's own input."""
     return Import(name, (Protocol.STEP,), code, devices, setup=setup)
 
 
@@ -42,18 +69,18 @@ class Allocated(NamedTuple):
 class Steps(Probe):
     """How one framework runs a model. ``model_file`` is the user's, empty for the built-in one.
 
-    It stands in the catalog like a :class:`~dlprof.probes.base.Probe`: its strategies are the ways
-    in. What a probe says of conversions it does not say.
+    It stands in the catalog like a :class:`~dlprof.probes.base.Probe`, with strategies as imports.
+    It says nothing of conversions.
     """
 
     framework: ClassVar[Probe]
-    """Its probe, which looks at outputs."""
+    """The framework's probe, which looks at outputs."""
     exports: ClassVar[tuple[Export, ...]] = (MODEL,)
     model_file: str = ""
     threads: int = 0
-    """Threads of the framework on the host; 0 leaves it the choice."""
+    """Threads of the framework on the host; 0 for its own choice."""
     suffix: ClassVar[str]
-    """What the name of a model file of this framework ends with."""
+    """Ending of this framework's model files."""
 
     def create(self, spec: ArraySpec, seed: int = 0) -> str:
         """Source text that makes the input of ``spec`` into ``x``; ``seed`` gives other values."""
@@ -64,13 +91,13 @@ class Steps(Probe):
         raise NotImplementedError
 
     def check(self, namespace: dict[str, Any]) -> None:
-        """Raise :class:`Unsupported` where the loaded model is none of one input and one output."""
+        """Raise :class:`Unsupported` unless the loaded model has one input and one output."""
 
     def check_output(self, output: Any) -> None:
-        """Raise :class:`Unsupported` where a first output is no single tensor."""
+        """Raise :class:`Unsupported` if a first output is no single tensor."""
 
     def check_strategy(self, name: str, device: str) -> None:
-        """Raise :class:`Unsupported` where a strategy cannot be had on ``device``."""
+        """Raise :class:`Unsupported` if a strategy does not exist on ``device``."""
 
     def read(self, name: str) -> str:
         """Source text that reads every value of ``y``, and so waits for it."""
@@ -91,6 +118,6 @@ class Steps(Probe):
     def count(self, device: str, run: Callable[[], object]) -> Allocated:
         """The memory that the framework's own allocator hands out while ``run`` runs.
 
-        Raises :class:`Unsupported` where the framework does not count.
+        Raises :class:`Unsupported` if the framework does not count.
         """
         raise Unsupported(f"{self.framework.name} does not tell how often it allocates")

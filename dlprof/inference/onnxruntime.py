@@ -1,14 +1,13 @@
 """Steps of ONNX Runtime on the host: ``run``, and IOBinding with bound outputs.
 
-A model of one's own is an ONNX file with one input and one output.
+A user's model is an ONNX file with one input and one output.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dlprof.inference.base import FRESH, Steps, strategy
-from dlprof.inference.model import ONNX_BASE64
+from dlprof.inference.base import FRESH, ONNX_MODEL_BASE64, Steps, strategy
 from dlprof.probes.base import CPU, ArraySpec, Unsupported
 from dlprof.probes.onnxruntime import OnnxRuntime
 
@@ -60,7 +59,9 @@ class OnnxRuntimeSteps(Steps):
         return f"x = numpy.asarray({values}).astype('{spec.dtype}')"
 
     def load(self, spec: ArraySpec) -> str:
-        model = repr(self.model_file) if self.model_file else f"base64.b64decode('{ONNX_BASE64}')"
+        model = (
+            repr(self.model_file) if self.model_file else f"base64.b64decode('{ONNX_MODEL_BASE64}')"
+        )
         return (
             "settings = onnxruntime.SessionOptions()\n"
             f"settings.intra_op_num_threads = {self.threads}\n"

@@ -1,7 +1,7 @@
 """Steps of PyTorch: ``out=``, a copied output, two buffers, CUDA graphs, and Torch-TensorRT.
 
-A model of one's own is a Python file that defines ``model``, called with the input. What takes no
-``out=`` refuses the strategies that hand it one, in its own words.
+A user's model is a Python file that defines ``model``, which is called with the input. A model
+without ``out=`` refuses the strategies that need it, in its own words.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dlprof.device.cuda import driver_devices
-from dlprof.inference.base import FRESH, Allocated, Steps, strategy
-from dlprof.inference.model import TORCH
+from dlprof.inference.base import FRESH, TORCH_MODEL, Allocated, Steps, strategy
 from dlprof.probes.base import ANY_DEVICE, CUDA, ArraySpec, Import, Unsupported
 from dlprof.probes.torch import Torch
 
@@ -68,7 +67,7 @@ class TorchSteps(Steps):
     def load(self, spec: ArraySpec) -> str:
         threads = f"torch.set_num_threads({self.threads})\n" if self.threads else ""
         if not self.model_file:
-            return threads + TORCH
+            return threads + TORCH_MODEL
         return (
             f"{threads}model = runpy.run_path({self.model_file!r}).get('model')\n"
             "if isinstance(model, torch.nn.Module):\n"
@@ -131,8 +130,8 @@ def _count_cuda(run: Callable[[], object]) -> Allocated:
     return Allocated(after[0] - before[0], after[1] - before[1], "torch.cuda.memory_stats")
 
 
-# Two engines: what is switched on in one must not be on where it is compared with. The last line
-# is what the context manager enable_pre_allocated_outputs does when it is entered.
+# Two engines: only one of them allocates ahead. The last line is what the context manager
+# enable_pre_allocated_outputs does when it is entered.
 COMPILE = """\
 def compiled(module):
     return torch_tensorrt.compile(

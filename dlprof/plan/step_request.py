@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dlprof import inference
 from dlprof.errors import UsageError
-from dlprof.inference.model import UNITS
+from dlprof.inference.base import UNITS
 from dlprof.plan.pairing import Axes
 from dlprof.session import files
 

@@ -49,16 +49,8 @@ def test_importing_dlprof_imports_no_framework(imported, name):
 
 @pytest.mark.parametrize(
     "words",
-    [("--help",), ("-h",), ("--version",), ("run", "--help"), ("matrix", "--help")],
+    [("--help",), ("--version",), ("matrix", "--help"), ("probes",), ("paths", "torch", "jax")],
     ids=" ".join,
 )
-def test_asking_for_help_imports_no_framework(imported, words):
+def test_help_and_lists_import_no_framework_here_or_in_a_worker(imported, words):
     assert imported(*words) == []
-
-
-def test_listing_the_probes_imports_no_framework_here_or_in_a_worker(imported):
-    assert imported("probes") == []
-
-
-def test_listing_the_paths_imports_no_framework_here_or_in_a_worker(imported):
-    assert imported("paths", "torch", "tensorflow") == []
