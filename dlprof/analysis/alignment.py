@@ -18,7 +18,7 @@ from dlprof.session.model import Result
 WORDS = ("copy", "view")
 
 
-class Parted(NamedTuple):
+class Limits(NamedTuple):
     """Bytes that divide the addresses: at most so many of all copies, at least of all views."""
 
     copied: float
@@ -41,26 +41,25 @@ class Parted(NamedTuple):
     def advice(self) -> str:
         """How memory is made that is a view: at the least alignment that was seen to be enough."""
         size = f"{self.viewed:.0f} bytes"
-        known = "" if self.viewed == 2 * self.copied else f" {self._known}"
+        known = (
+            ""
+            if self.viewed == 2 * self.copied
+            else f" {self.copied:.0f} bytes are too few. Nothing between was seen."
+        )
         return (
-            f"Allocate the source so that it begins at a multiple of {size}: {size} more than it"
-            f" needs, and of them the part from the first such address on.{known}"
+            f"Allocate the source so that it begins at a multiple of {size}: allocate {size} more,"
+            f" and begin at the first such address.{known}"
         )
 
-    @property
-    def _known(self) -> str:
-        enough = f"{self.viewed:.0f} is known to be enough and {self.copied:.0f} is known not to be"
-        return f"{enough}; nothing between was seen."
 
-
-def of_all(found: Sequence[Parted]) -> Parted | None:
+def of_all(found: Sequence[Limits]) -> Limits | None:
     """What is enough for each of several: the widest that is known to be needed by one of them."""
     if not found:
         return None
-    return Parted(max(one.copied for one in found), max(one.viewed for one in found))
+    return Limits(max(one.copied for one in found), max(one.viewed for one in found))
 
 
-def parted(cases: Iterable[CaseView]) -> Parted | None:
+def limits(cases: Iterable[CaseView]) -> Limits | None:
     """What tells copies from views in all processes; None if nothing does."""
     found: dict[str, list[float]] = {word: [] for word in WORDS}
     for case in cases:
@@ -76,7 +75,7 @@ def parted(cases: Iterable[CaseView]) -> Parted | None:
     if not all(found.values()):
         return None
     copied, viewed = max(found["copy"]), min(found["view"])
-    return Parted(copied, viewed) if copied < viewed else None
+    return Limits(copied, viewed) if copied < viewed else None
 
 
 def _tried(case: CaseView) -> Iterator[tuple[str, float]]:

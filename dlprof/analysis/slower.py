@@ -131,6 +131,22 @@ def is_scattered(measure: TimeMeasure) -> bool:
     return measure.median_ns > thresholds.SCATTER_RATIO * max(measure.min_ns, 0.0)
 
 
+def least_ns(case: CaseView) -> float:
+    """What the case takes at least, as far as is known: its fastest sample, or its own time in its
+    fastest mode.
+    """
+    if case.ready is None or is_known(case.ready):
+        return case.modes_ns[0]
+    return case.ready.min_ns
+
+
+def saved_ns(case: CaseView, other: CaseView | None) -> float:
+    """What the other path saves at least: nothing for sure where a time is not known."""
+    if other is None or not (is_known(case.ready) and is_known(other.ready)):
+        return 0.0
+    return max(case.modes_ns[0] - other.modes_ns[1], 0.0)
+
+
 def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> float:
     """By how much ``longer`` takes longer at least: from interval to interval, or in every process
     that measured both; its fastest sample, where there is one process only.

@@ -33,9 +33,8 @@ def report(
     from dlprof.errors import UsageError
     from dlprof.reports.result_row import rows_of
     from dlprof.reports.row import check_measured
-    from dlprof.rules.coverage import instruments_of
-    from dlprof.rules.evaluate import judged
-    from dlprof.rules.fail_on import parse
+    from dlprof.rules import with_findings
+    from dlprof.rules.fail_on import is_diagnosed, parse
     from dlprof.session import model as sessions
 
     allowed = parse(fail_on) if fail_on else None
@@ -46,13 +45,13 @@ def report(
     wanted.check(**{"the session that is read": session})
     if history is not None and html is None:
         raise UsageError("--history adds a section to --html FILE: give both")
-    found = judged(sessions.load(session))
+    found = with_findings(sessions.load(session))
     trends = () if history is None else trends_with(found, history)
     if not wanted.anything:
         shown_as(found)(found, rows_of(found.results))
     wanted.give(found, lambda: found.results, allowed, trends)
     if allowed is not None:
-        if allowed.unlooked() and not instruments_of(found.results):
+        if allowed.unlooked() and not is_diagnosed(found.results):
             typer.echo(f"dlprof: {allowed.unlooked()}", err=True)
         allowed.check(found.findings)
         check_measured(rows_of(found.results))

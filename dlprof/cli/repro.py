@@ -28,13 +28,13 @@ def repro(
     from dlprof.cli.show import say, width, write
     from dlprof.errors import UsageError
     from dlprof.evidence.reproducer import reproducer
-    from dlprof.rules.evaluate import judged
+    from dlprof.rules import with_findings
     from dlprof.session import model as sessions
 
     check_distinct({"the session that is read": session, "-o": output})
     if output is not None:
         check_no_session(output)
-    found = judged(sessions.load(session))
+    found = with_findings(sessions.load(session))
     if finding is None:
         if output is not None:
             raise UsageError("-o writes the script of one finding: name it, such as 1")

@@ -42,13 +42,13 @@ def ticket(
     from dlprof.cli.show import say, write
     from dlprof.evidence.redaction import Markdown, Redactor, surroundings
     from dlprof.evidence.ticket import written
-    from dlprof.rules.evaluate import judged
+    from dlprof.rules import with_findings
     from dlprof.session import model as sessions
 
     check_distinct({"the session that is read": session, "-o": output})
     if output is not None:
         check_no_session(output)
-    found = judged(sessions.load(session))
+    found = with_findings(sessions.load(session))
     if not found.findings and finding is None:
         say(NONE.format(do="report"))
         return

@@ -8,15 +8,17 @@ nothing is run or imported to make it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
 
 from dlprof.analysis import versions
-from dlprof.analysis.case_view import mapping
 from dlprof.errors import NoReproducer
-from dlprof.evidence import memory_effects, result_effects, time_effects
-from dlprof.evidence.source import (
+from dlprof.rules import BY_ID, Rule
+from dlprof.rules.script import Effect, Subject, subject
+from dlprof.session.environments import seen_from
+from dlprof.session.model import FindingRecord, Session
+from dlprof.text.source import (
     NOT_PYTHON,
     block,
     folded,
@@ -27,39 +29,7 @@ from dlprof.evidence.source import (
     needed,
     used,
 )
-from dlprof.evidence.subject import Effect, Subject, subject
-from dlprof.session.environments import seen_from
-from dlprof.session.model import FindingRecord, Session
-from dlprof.text.clean import clean
 
-Show = Callable[[Subject, Subject | None, FindingRecord], Effect]
-"""From a finding's clearest case, and the case it is compared with, to what a script shows."""
-EFFECTS: Mapping[str, Show] = {
-    "DLP001": time_effects.host_sync,
-    "DLP002": time_effects.device_sync,
-    "DLP003": time_effects.unordered,
-    "DLP004": result_effects.avoidable_copy,
-    "DLP005": memory_effects.amplification,
-    "DLP006": time_effects.host_bounce,
-    "DLP007": result_effects.dtype_changed,
-    "DLP008": result_effects.wrong_values,
-    "DLP009": result_effects.read_only_lost,
-    "DLP010": memory_effects.retained,
-    "DLP011": memory_effects.dangling,
-    "DLP012": time_effects.slow_path,
-    "DLP013": time_effects.asymmetric,
-    "DLP014": time_effects.in_loop,
-    "DLP015": result_effects.retry,
-    "DLP016": memory_effects.crash,
-    "DLP017": result_effects.layout_copy,
-    "DLP018": result_effects.promise_broken,
-    "DLP019": time_effects.early_return,
-    "DLP020": memory_effects.unsafe_copy,
-}
-OTHER_ARRAYS = ("DLP001", "DLP002", "DLP003", "DLP011", "DLP015", "DLP020")
-"""What puts another array or an object in the place of ``x``."""
-MADE_AGAIN = ("DLP011", "DLP020")
-"""What makes the source again and again."""
 OWN_CODE = "code:"
 """How the source of probes begins that are made of a user's own text."""
 
@@ -120,11 +90,11 @@ class Reproducer:
 
 def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     """The script that shows ``finding``. Raises :class:`NoReproducer` where none can be made."""
-    show = EFFECTS.get(finding.rule)
-    if show is None:
-        raise NoReproducer(f"this dlprof has no reproducer for {clean(finding.rule, 40)}")
-    one, *others = subjects = _subjects(session, finding)
-    effect = show(one, others[0] if others else None, finding)
+    rule = BY_ID.get(finding.rule)
+    if rule is None:
+        raise NoReproducer(f"this dlprof has no reproducer for {finding.rule}")
+    one, *others = subjects = _subjects(session, finding, rule)
+    effect = rule.effect(one, others[0] if others else None, finding)
     session = seen_from(session, finding.results)
     try:
         text = _script(effect, subjects, session)
@@ -134,7 +104,7 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
     return Reproducer(effect.symptom, text)
 
 
-def _subjects(session: Session, finding: FindingRecord) -> list[Subject]:
+def _subjects(session: Session, finding: FindingRecord, rule: Rule) -> list[Subject]:
     """The finding's clearest case, and the one it is compared with."""
     indices = [*finding.results[:1], *(() if finding.against is None else (finding.against,))]
     if not finding.results or not all(0 <= index < len(session.results) for index in indices):
@@ -142,8 +112,8 @@ def _subjects(session: Session, finding: FindingRecord) -> list[Subject]:
     files = session.request.get("probe_files")
     own = isinstance(files, list | tuple) and any(str(one).startswith(OWN_CODE) for one in files)
     found = [subject(session.results[index], own) for index in indices]
-    named = found[0].result.case.source != "x" and finding.rule in OTHER_ARRAYS
-    if named or (own and finding.rule in MADE_AGAIN):
+    named = found[0].result.case.source != "x" and rule.other_arrays
+    if named or (own and rule.made_again):
         raise NoReproducer(
             "the source is made by a setup of your own, and the script would need others like it"
         )
@@ -184,7 +154,7 @@ def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> st
 
 def _said(text: str, before: int = 0) -> str:
     """Text for a docstring."""
-    return fill(clean(text).replace("\\", "\\\\").replace('"', "'"), WIDTH - before)
+    return fill(" ".join(text.split()).replace("\\", "\\\\").replace('"', "'"), WIDTH - before)
 
 
 def _function(name: str, body: str, setup: str, subjects: Sequence[Subject]) -> str:
@@ -203,9 +173,9 @@ def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
     """Lines that set the environment variables of the probes, which are all about GPUs."""
     if all(one.result.case.device == "cpu" for one in subjects):
         return []
-    found: Mapping[str, str] = mapping(session.environment.get("variables"))
+    found = session.environment.get("variables")
     return [
         f'os.environ.setdefault("{name}", "{value}")'
-        for name, value in found.items()
+        for name, value in (found.items() if isinstance(found, dict) else ())
         if SAFE.fullmatch(str(name)) and SAFE.fullmatch(str(value))
     ]

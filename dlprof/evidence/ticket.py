@@ -8,11 +8,11 @@ from dlprof._version import __version__
 from dlprof.analysis.case_view import mapping
 from dlprof.analysis.versions import used
 from dlprof.errors import NoReproducer
-from dlprof.evidence.expected import expected
 from dlprof.evidence.redaction import Markdown
 from dlprof.evidence.reproducer import Reproducer, reproducer
 from dlprof.evidence.script_run import Ran, run
 from dlprof.plan.axes import shape_text
+from dlprof.rules import expected
 from dlprof.session.environments import seen_from
 from dlprof.session.model import FindingRecord, Result, Session
 
@@ -90,7 +90,9 @@ def _title(
 
 def _facts(finding: FindingRecord, results: Sequence[Result], markdown: Markdown) -> str:
     """One paragraph: what happens, of which array, and what is expected instead."""
-    told = f"{markdown.prose(finding.summary)}."
+    told = markdown.prose(
+        finding.summary if finding.summary.endswith(".") else f"{finding.summary}."
+    )
     if not results:
         return told
     case = results[0].case

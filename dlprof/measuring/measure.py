@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from dlprof.analysis.cases import by_environment
 from dlprof.errors import Unsaved, UsageError
-from dlprof.rules.evaluate import judge
+from dlprof.rules import find, own_thresholds
 from dlprof.runner.measurement import Found, Measurement
 from dlprof.runner.rounds import Runner
 from dlprof.scenario import expectation
@@ -33,10 +33,7 @@ def run(measurement: Measurement) -> None:
     with running(measurement) as runner:
         runner.run()
         if measurement.request.settings.round_trips and not runner.out_of_time:
-            ends = []
-            with suppress(UsageError):  # no rule can look: the last judgement says why
-                ends = _ends(measurement)
-            measurement.measure_round_trips(ends)
+            measurement.measure_round_trips(_ends(measurement))
         measurement.complete_with(runner)
 
 
@@ -90,4 +87,4 @@ def _ends(measurement: Measurement) -> list[tuple[list[int], list[int]]]:
 
 
 def _findings(measurement: Measurement) -> list[sessions.FindingRecord]:
-    return judge(measurement.header(), measurement.results, len(measurement.cases))
+    return find(measurement.results(), own_thresholds(measurement.header()))

@@ -21,13 +21,13 @@ from dlprof.plan.catalog import Catalog
 from dlprof.plan.pairing import Axes
 from dlprof.plan.request import Request
 from dlprof.plan.settings import Settings
-from dlprof.rules import Finding, findings
+from dlprof.rules import find
 from dlprof.runner.inspection import SYNTHETIC, inspect_interpreter, why_unusable
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
 from dlprof.session import model as sessions
-from dlprof.session.model import Result
+from dlprof.session.model import FindingRecord, Result
 
 SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=5.0, largest_bytes=1 << 20)
 CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)
@@ -108,7 +108,7 @@ def run(python: str, folder: Path, watcher: Watcher, plants: Sequence[Plant] = P
         except KeyboardInterrupt:
             stopped = True
         found = sessions.load(path).results if path.exists() else []
-        judged = list(judge(group, found, findings(found), stopped))
+        judged = list(judge(group, found, find(found), stopped))
         results += found
         missed = [outcome.plant for outcome in judged if outcome.missed]
         if missed and not stopped:
@@ -127,7 +127,7 @@ def run(python: str, folder: Path, watcher: Watcher, plants: Sequence[Plant] = P
 def _with_second(first: Sequence[Outcome], missed: Sequence[Plant], path: Path) -> list[Outcome]:
     """The outcomes, with those of the plants that were found when they were measured again."""
     results = sessions.load(path).results if path.exists() else []
-    second = {one.plant: one for one in judge(missed, results, findings(results))}
+    second = {one.plant: one for one in judge(missed, results, find(results))}
     return [
         second[one.plant] if one.missed and second[one.plant].is_found else one for one in first
     ]
@@ -163,7 +163,7 @@ def why_no_streams(catalog: Catalog) -> str | None:
 def judge(
     plants: Sequence[Plant],
     results: Sequence[Result],
-    found: Sequence[Finding],
+    found: Sequence[FindingRecord],
     stopped: bool = False,
 ) -> Iterator[Outcome]:
     """The outcome of each plant from the findings of its session, which may have been stopped."""

@@ -12,7 +12,6 @@ from dlprof.reports.cell_text import told_time
 from dlprof.reports.row import Row, trusted
 from dlprof.reports.trip_paths import is_right, unsafe_text
 from dlprof.rules.promise import NOT_LOOKED_AT
-from dlprof.rules.words import ALIKE
 from dlprof.text.lists import listed
 
 KINDS = {
@@ -20,6 +19,8 @@ KINDS = {
     "copy": "a copy",
     "varies": "a view in some processes and a copy in others",
 }
+ALIKE = 1.1
+"""Times of a smaller ratio are not compared in words."""
 SLOWER = 1.05
 """Below this ratio two paths are not called different, whatever their intervals say."""
 

@@ -1,7 +1,9 @@
 """Rules: pure functions from what was measured to findings.
 
 Nothing here measures, reads or writes, or knows a framework by name. Every number on which a rule
-decides stands in :mod:`dlprof.analysis.thresholds`; what is unknown fires nothing.
+decides stands in :mod:`dlprof.analysis.thresholds`; what is unknown fires nothing. A new rule
+needs an entry in ``RULES`` of its family, a page in ``pages/``, and a plant in
+:mod:`dlprof.selftest.faults`.
 """
 
 from __future__ import annotations
@@ -18,15 +20,26 @@ from dlprof.rules import (
     handshake,
     layout,
     lifetime,
-    observations,
+    observed,
     promise,
-    unsafe_copy,
+    tearing,
     waiting,
 )
-from dlprof.rules.rule import SEVERITIES, Finding, Rule, worst_first
-from dlprof.session.model import FindingRecord, Result
+from dlprof.rules.rule import SEVERITIES, Rule, worst_first
+from dlprof.session.model import FindingRecord, Header, Result, Session
 
-__all__ = ["NEEDS", "RULES", "SEVERITIES", "Finding", "Rule", "findings", "observed"]
+__all__ = [
+    "BY_ID",
+    "NEEDS",
+    "RULES",
+    "SEVERITIES",
+    "Rule",
+    "expected",
+    "find",
+    "observations",
+    "own_thresholds",
+    "with_findings",
+]
 
 FAMILIES = (
     waiting,
@@ -38,44 +51,72 @@ FAMILIES = (
     crash,
     layout,
     promise,
-    unsafe_copy,
+    tearing,
 )
 RULES: tuple[Rule, ...] = tuple(
     sorted((rule for family in FAMILIES for rule in family.RULES), key=lambda rule: rule.id)
 )
 """In the order of their ids, which never change their meaning."""
-
+BY_ID = {rule.id: rule for rule in RULES}
 NEEDS = {rule.id: rule.needs for rule in RULES if rule.needs}
 """By rule: the instrument of the diagnosis without which it finds nothing."""
 
 
-def findings(
+def find(
     results: Iterable[Result], own_thresholds: Mapping[str, float] | None = None
-) -> list[Finding]:
-    """All findings of a session, worst first. ``results`` may be slim.
+) -> list[FindingRecord]:
+    """All findings of a session, worst first.
 
-    Environments are judged apart: nothing is compared with, or advised from, another one.
     ``own_thresholds`` stand for those of :mod:`dlprof.analysis.thresholds` of the same names.
+    Environments are evaluated separately: nothing is compared with, or advised from, another one.
     """
-    seen = by_environment(results)
     with thresholds.replaced(own_thresholds or {}):
         return worst_first(
-            found.inside(name)
-            for name, apart in seen.items()
+            found.model_copy(update={"summary": f"In {name}: {found.summary}"}) if name else found
+            for name, cases in by_environment(results).items()
             for rule in RULES
-            for found in rule.findings(apart)
+            for found in rule.findings(cases)
         )
 
 
-def observed(
+def own_thresholds(header: Header) -> dict[str, float]:
+    """The thresholds that the session's scenario sets, as far as this version knows them."""
+    scenario = header.request.get("scenario")
+    given = scenario.get("thresholds") if isinstance(scenario, dict) else None
+    known = thresholds.named()
+    return {
+        name: float(value)
+        for name, value in (given.items() if isinstance(given, dict) else ())
+        if name in known and isinstance(value, int | float) and not isinstance(value, bool)
+    }
+
+
+def with_findings(session: Session) -> Session:
+    """The session with its findings; those of a session that holds none are found now.
+
+    It was written before there were rules, or nothing is wrong with it, and then none is found.
+    """
+    if session.findings:
+        return session
+    found = find(session.results, own_thresholds(session))
+    return session.model_copy(update={"findings": found})
+
+
+def expected(finding: FindingRecord, result: Result) -> str:
+    """Markdown: what is expected of a case of the finding instead, with its source."""
+    rule = BY_ID.get(finding.rule)
+    return rule.expected(finding, result) if rule is not None else ""
+
+
+def observations(
     finding: FindingRecord, results: Sequence[Result], against: Result | None = None
 ) -> list[str]:
     """What proves a finding: one line for each look at its clearest case, the first of ``results``.
 
     ``against`` is the case that it is compared with: their times stand side by side.
     """
-    rule = next((rule for rule in RULES if rule.id == finding.rule), None)
+    rule = BY_ID.get(finding.rule)
     if rule is None or not results:
         return []
-    told = observations.first_lines(rule.seen(results[0]))
-    return told + (observations.side_by_side(results[0], against) if rule.times and against else [])
+    told = observed.first_lines(rule.seen(results[0]))
+    return told + (observed.side_by_side(results[0], against) if rule.times and against else [])

@@ -4,37 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dlprof.analysis import alignment, thresholds
+from dlprof.analysis import thresholds
+from dlprof.analysis.alignment import aligned_as
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by, groups
-from dlprof.analysis.slower import compared, is_known, longer_by_itself, surely_saved_ns
+from dlprof.analysis.slower import compared, is_known, longer_by_itself, saved_ns, surely_saved_ns
+from dlprof.errors import NoReproducer
 from dlprof.probes.base import DTYPES
-from dlprof.rules import observations, traced, words
-from dlprof.rules.rule import Claim, Rule
+from dlprof.rules import words
+from dlprof.rules.cost import race
+from dlprof.rules.observed import ONCE, ownership, trace
+from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.script import TIMED, Effect, Subject, can_write, function
+from dlprof.rules.script import compared as compared_subject
+from dlprof.rules.standards import ZERO_COPY
+from dlprof.session.evidence import PeakMemory
+from dlprof.session.model import FindingRecord, Result
 
 HOST_PROTOCOL = "numpy"
 """The protocol of a host array in between."""
 
 
-def avoidable_copy(survey: Cases) -> Iterator[Claim]:
+def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
     """It copies although nobody asked for it, and another measured path of the pair is a view."""
-    views = {case.index: _view_instead(survey, case) for case in survey.cases if _is_free(case)}
-    copying = [case for case in survey.cases if views.get(case.index)]
-    for cases in groups(copying, lambda case: case.pair):
-        ranked = sorted(cases, key=lambda case: saved_ns(case, views[case.index]), reverse=True)
+    views = {case.index: _view_instead(cases, case) for case in cases.cases if _is_free(case)}
+    copying = [case for case in cases.cases if views.get(case.index)]
+    for found in groups(copying, lambda case: case.pair):
+        ranked = sorted(found, key=lambda case: saved_ns(case, views[case.index]), reverse=True)
         worst, view = ranked[0], views[ranked[0].index]
         if view is None:
             continue
-        saved = saved_ns(worst, view)
         surely = surely_saved_ns(worst.ready, view.ready)
-        yield Claim(
+        copies = words.several(ranked, "copies", "copy")
+        yield finding(
             "warning" if surely >= thresholds.COSTLY_GAP_NS else "info",
             ranked,
-            f"{words.codes(ranked)} {words.several(ranked, 'copies', 'copy')} although another path"
-            f" from {worst.pair_text} is a view{words.of_first(ranked)}: {words.time(worst)}"
-            f" against {words.time(view)}",
-            {"cost_ns": saved or None, **compared(("copy", worst), ("view", view))},
-            words.instead_of(worst, view, f"is a view{survey.where(view)}"),
+            f"{words.paths(ranked)} {copies} where a view exists: {words.time(worst)} instead of"
+            f" {words.time(view)}.",
+            f"{words.subject(ranked)} {copies}, although another path from {worst.pair_text} is a"
+            f" view. The copy takes {words.time(worst)}, the view {words.time(view)}"
+            f"{words.example(ranked)}.",
+            {
+                "cost_ns": saved_ns(worst, view) or None,
+                **compared(("copy", worst), ("view", view)),
+            },
+            words.instead_of(worst, view, f"is a view{cases.where(view)}"),
             against=view,
         )
 
@@ -44,14 +58,14 @@ def _is_free(case: CaseView) -> bool:
     return case.owner == "copy" and case.stays and case.promise is None and case.right
 
 
-def _view_instead(survey: Cases, case: CaseView) -> CaseView | None:
-    view = survey.instead(
+def _view_instead(cases: Cases, case: CaseView) -> CaseView | None:
+    view = cases.instead(
         case,
         lambda other: (
             other.owner == "view"
             and not other.kept
             and is_known(other.ready)
-            and alignment.aligned_as(other, case)
+            and aligned_as(other, case)
         ),
     )
     slower = view is not None and longer_by_itself(
@@ -60,61 +74,84 @@ def _view_instead(survey: Cases, case: CaseView) -> CaseView | None:
     return view if slower else None
 
 
-def saved_ns(case: CaseView, other: CaseView | None) -> float:
-    """What the other path saves at least: nothing for sure where a time is not known."""
-    if other is None or not (is_known(case.ready) and is_known(other.ready)):
-        return 0.0
-    return max(case.modes_ns[0] - other.modes_ns[1], 0.0)
+AVOIDABLE_BY_WRITE = """
+<create>
+<convert of y>
+<other>
+before = <values of y>, <values of z>
+<write of x>
+after = <values of y>, <values of z>
+y_is_view, z_is_view = (bool((b != a).any()) for b, a in zip(before, after))
+print("a write to x shows in y:", y_is_view, "- in z:", z_is_view)
+return z_is_view and not y_is_view
+"""
+AVOIDABLE_BY_ADDRESS = """
+<create>
+<convert of y>
+<other>
+addresses = <address of x>, <address of y>, <address of z>
+print("x is at %#x, y at %#x, z at %#x" % addresses)
+return addresses[2] == addresses[0] != addresses[1]
+"""
 
 
-def copy_amplification(survey: Cases) -> Iterator[Claim]:
+def show_avoidable_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
+    view = compared_subject(other)
+    body = subject.filled(
+        AVOIDABLE_BY_WRITE if can_write(subject) else AVOIDABLE_BY_ADDRESS,
+        create=subject.create("copy"),
+        other=view.filled("<convert of z>"),
+    )
+    return Effect(f"{subject.code} copies, although {view.code} is a view", body, subject)
+
+
+def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
     """At its peak it needs more memory than the copy that it makes."""
-    greedy = [case for case in survey.cases if _excess(case) >= thresholds.AMPLIFIED_ARRAYS]
-    for cases in groups(greedy, lambda case: case.pair):
-        ranked = sorted(cases, key=_excess, reverse=True)
+    greedy = [case for case in cases.cases if _excess(case) >= thresholds.AMPLIFIED_ARRAYS]
+    for found in groups(greedy, lambda case: case.pair):
+        ranked = sorted(found, key=_excess, reverse=True)
         worst = ranked[0]
-        lean = survey.instead(worst, lambda other: _is_lean(survey, other))
-        yield Claim(
+        lean = cases.instead(worst, lambda other: _is_lean(cases, other))
+        needs = words.several(ranked, "needs", "need")
+        peak = f"{max(case.peak_arrays or 0.0 for case in ranked):.2g}"
+        peak = peak if len(ranked) == 1 else f"up to {peak}"
+        yield finding(
             "warning",
             ranked,
-            f"{words.codes(ranked)} {words.several(ranked, 'needs', 'need')} the memory of"
-            f" {'up to ' if len(ranked) > 1 else ''}"
-            f"{max(case.peak_arrays or 0.0 for case in ranked):.2g} arrays at"
-            f" {words.several(ranked, 'its', 'their')} peak, beside the source"
-            f"{_where_aligned(ranked)}",
-            {"peak_arrays": worst.peak_arrays, "aligned_arrays": _aligned_arrays(worst)},
+            f"{words.paths(ranked)} {needs} {peak} times the array's memory. A copy needs it once.",
+            f"{words.subject(ranked)} {needs} the memory of {peak} arrays at the peak, in addition"
+            f" to the source.{_where_aligned(ranked)}",
+            {"peak_arrays": worst.peak_arrays, "aligned_arrays": _peak(worst).aligned_arrays},
             "" if lean is None else words.instead_of(worst, lean, f"needs {_arrays_text(lean)}"),
             against=lean,
         )
 
 
-def _aligned_arrays(case: CaseView) -> float | None:
-    """Its peak where the source is aligned, as far as that was measured."""
-    peak = case.result.peak_memory
-    return peak.evidence.aligned_arrays if peak is not None else None
+def _peak(case: CaseView) -> PeakMemory:
+    return case.result.peak_memory.evidence if case.result.peak_memory else PeakMemory()
 
 
 def _where_aligned(cases: Sequence[CaseView]) -> str:
     """That alignment decides, where all of them need no more than a copy of aligned memory."""
-    found = [_aligned_arrays(case) for case in cases]
+    found = [_peak(case).aligned_arrays for case in cases]
     known = [arrays for arrays in found if arrays is not None]
     if len(known) < len(found) or max(known) >= thresholds.AMPLIFIED_ARRAYS:
         return ""
-    return f"; where the source is aligned, {max(known):.1f} at most"
+    return f" If the source is aligned, the peak is {max(known):.1f} at most."
 
 
-def _is_lean(survey: Cases, case: CaseView) -> bool:
+def _is_lean(cases: Cases, case: CaseView) -> bool:
     """Whether it needs little, and its time is that of what needed it.
 
     Peak memory is looked at elsewhere: a view here may have been a copy there.
     """
     little = 0 <= _excess(case) <= thresholds.LEAN_ARRAYS
-    return little and (case.owner != "view" or survey.holds(case))
+    return little and (case.owner != "view" or cases.holds(case))
 
 
 def _arrays_text(case: CaseView) -> str:
     arrays = f"{case.peak_arrays or 0.0:.1f}"
-    return "none" if arrays == "0.0" else arrays
+    return "no memory" if arrays == "0.0" else f"the memory of {arrays} arrays"
 
 
 def _excess(case: CaseView) -> float:
@@ -129,20 +166,64 @@ def _excess(case: CaseView) -> float:
     return case.peak_arrays * DTYPES[before] / max(DTYPES[before], DTYPES[after])
 
 
-def host_bounce(survey: Cases) -> Iterator[Claim]:
+AMPLIFIED = (1 + thresholds.AMPLIFIED_ARRAYS) / 2
+"""Between a copy, which needs one array, and what the rule calls more."""
+PEAK = r"""
+def status(name):
+    text = Path("/proc/self/status").read_text()
+    return int(re.search(name + r":\s+(\d+)", text)[1]) * 1024
+
+<create>
+# once before: what is made at first and kept does not count
+<convert of y>
+del y
+gc.collect()
+ctypes.CDLL(None).malloc_trim(0)  # memory that was freed would hide a copy
+before = status("VmRSS")
+Path("/proc/self/clear_refs").write_text("5")  # begins a new high-water mark
+<convert of y>
+arrays = (status("VmHWM") - before) / <size>
+print(f"at its peak the conversion needed the memory of {arrays:.2f} arrays")
+return arrays > <most>
+"""
+
+
+def show_amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    case = CaseView(0, subject.result)
+    evidence = _peak(case)
+    size = evidence.size_bytes or case.size_bytes
+    items = [DTYPES[name] for name in case.changed.dtype or () if name in DTYPES]
+    if len(items) > 1:
+        size *= max(1.0, items[1] / items[0])  # the result's items may be larger
+    if size <= 0:
+        raise NoReproducer("the size of the array is not known")
+    subject = subject.as_made(evidence)
+    create = subject.create_by(evidence)
+    body = subject.filled(PEAK, create=create, size=f"{size:.0f}", most=f"{AMPLIFIED:g}")
+    return Effect(f"{subject.code} needs more memory than one copy", body, subject)
+
+
+def seen_in_memory(result: Result) -> list[str]:
+    return [f"memory was watched during the call ({ONCE})"] if result.peak_memory else []
+
+
+def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
     """From the device through a host array back to the device."""
-    bouncing = [case for case in survey.cases if _bounces(case)]
-    others = {case.index: survey.instead(case, _stays_there) for case in bouncing}
+    bouncing = [case for case in cases.cases if _bounces(case)]
+    others = {case.index: cases.instead(case, _stays_there) for case in bouncing}
     by_cause = by(bouncing, lambda case: (case.pair, others[case.index] is None))
-    for (_, no_other), cases in by_cause.items():
-        ranked = sorted(cases, key=lambda case: saved_ns(case, others[case.index]), reverse=True)
+    for (_, no_other), found in by_cause.items():
+        ranked = sorted(found, key=lambda case: saved_ns(case, others[case.index]), reverse=True)
         worst, other = ranked[0], others[ranked[0].index]
-        through = words.several(ranked, "goes", "go")
-        yield Claim(
+        text = (
+            f"{words.several(ranked, 'goes', 'go')} through the host, although source and result"
+            " are on the device."
+        )
+        yield finding(
             "info" if no_other else "warning",
             ranked,
-            f"{words.codes(ranked)} {through} through the host although source and result are on"
-            f" the device{traced.seen(worst.result)}",
+            f"{words.paths(ranked)} {text}",
+            f"{words.subject(ranked)} {text}{trace(worst.result)}",
             {"cost_ns": None if other is None else saved_ns(worst, other)},
             "No measured path is known to stay on the device."
             if other is None
@@ -180,14 +261,50 @@ def _traced_there_and_back(case: CaseView) -> bool:
     return case.size_bytes > 0 and min(copied.values()) >= case.size_bytes
 
 
+TO_HOST = f"""{TIMED}
+<create>
+
+<convert>
+times = timed(convert), timed(lambda: <values of x>)
+print("the conversion takes %.1f us, a copy of x to the host %.1f us" % times)
+return times[0] > 0.8 * times[1]
+"""
+
+
+def show_host_bounce(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
+    """Another path is faster, or the conversion costs as much as a copy to the host."""
+    if other is not None:
+        body = race(subject, other)
+    else:
+        create, convert = subject.create_as_seen(), function("convert", subject)
+        body = subject.filled(TO_HOST, create=create, convert=convert)
+    return Effect(f"{subject.code} goes through the host", body, subject)
+
+
 RULES = (
-    Rule("DLP004", "avoidable-copy", avoidable_copy, times=True, seen=observations.ownership),
+    Rule(
+        "DLP004",
+        "avoidable-copy",
+        avoidable_copy,
+        expect("The result is a view: another path between these frameworks gives one.", ZERO_COPY),
+        show_avoidable_copy,
+        ownership,
+        times=True,
+    ),
     Rule(
         "DLP005",
         "copy-amplification",
         copy_amplification,
+        expect("At its peak, a copy needs the memory of one array, and a view none."),
+        show_amplification,
+        seen_in_memory,
         needs="peak_memory",
-        seen=observations.peak_memory,
     ),
-    Rule("DLP006", "host-bounce", host_bounce),
+    Rule(
+        "DLP006",
+        "host-bounce",
+        host_bounce,
+        expect("The data stay on the device.", ZERO_COPY),
+        show_host_bounce,
+    ),
 )

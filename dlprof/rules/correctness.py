@@ -2,83 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 
 from dlprof.analysis import changed
-from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
+from dlprof.errors import NoReproducer
 from dlprof.plan.axes import shape_text
-from dlprof.rules import observations, words
-from dlprof.rules.rule import Claim, Rule
-from dlprof.rules.words import for_each_producer, none_instead
-from dlprof.session.model import Result
-
-NOT_WRITE = "Do not write the result; copy it where it has to be written."
-
-
-def dtype_changed(survey: Cases) -> Iterator[Claim]:
-    """The result has another dtype than the source."""
-    changed = [case for case in survey.cases if _sides(case, "dtype")]
-    for cases in groups(changed, lambda case: (case.pair[1], _sides(case, "dtype"))):
-        before, after = _sides(cases[0], "dtype") or ("", "")
-        yield Claim(
-            "error",
-            cases,
-            f"{words.codes(cases)} {words.several(cases, 'makes', 'make')} {after} of {before}"
-            + (words.shared(cases, _lost) if _lost(cases[0]) else ""),
-            {"before": before, "after": after},
-            _right_instead(survey, cases, "keeps the dtype"),
-        )
-
-
-def wrong_values(survey: Cases) -> Iterator[Claim]:
-    """The result has another shape or, with the same dtype, other values than the source; or the
-    call changes more than it makes.
-    """
-    wrong = [case for case in survey.cases if _wrong_text(case)]
-    for cases in groups(wrong, lambda case: (case.way_in, min(case.changed.kinds))):
-        yield Claim(
-            "error",
-            cases,
-            f"{words.codes(cases)} {words.several(cases, 'gives', 'give')} a wrong result"
-            f"{words.shared(cases, _wrong_text)}",
-            {"changed": ", ".join(sorted(cases[0].changed.kinds))},
-            _right_instead(survey, cases, "gives the right one"),
-        )
-    yield from aftermath(survey)
-
-
-def _sides(case: CaseView, what: str) -> tuple[str, str] | None:
-    """Before and after of a dtype or a shape that changed."""
-    if what == "dtype":
-        return case.changed.dtype
-    shapes = case.changed.shape
-    return shapes and (shape_text(shapes[0]), shape_text(shapes[1]))
-
-
-def _lost(case: CaseView) -> str:
-    values = case.changed.values
-    if values is None or values.different is None or values.of is None:
-        return ""
-    return f"{values.different} of {values.of} values changed"
-
-
-def _wrong_text(case: CaseView) -> str:
-    shapes = _sides(case, "shape")
-    if shapes:
-        return f"shape {shapes[1]} instead of {shapes[0]}"
-    # Values that a narrower dtype cannot hold are the dtype's fault.
-    return _lost(case) if "dtype" not in case.changed.kinds else ""
-
-
-def _right_instead(survey: Cases, cases: Sequence[CaseView], what: str) -> str:
-    def advise(case: CaseView) -> tuple[str, str]:
-        other = survey.instead(case)
-        if other is None:
-            return "", none_instead(survey, case, "keeps it")
-        return other.code, words.instead_of(case, other, what)
-
-    return for_each_producer(cases, advise)
+from dlprof.rules import words
+from dlprof.rules.observed import ownership
+from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.script import BY_ADDRESS, Effect, Subject, flat_values
+from dlprof.rules.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
+from dlprof.rules.words import advised, for_each_producer, none_instead
+from dlprof.session.evidence import Count, Values
+from dlprof.session.model import FindingRecord, Result
 
 
 def lacks_values(results: Sequence[Result]) -> str:
@@ -88,77 +27,330 @@ def lacks_values(results: Sequence[Result]) -> str:
     return "the values of a result (they take NumPy, and a result that is an array)"
 
 
-def read_only_lost(survey: Cases) -> Iterator[Claim]:
-    """A view lets memory be written that its owner calls read-only."""
-    lost = [case for case in survey.cases if case.loses_read_only]
-    dropped = [case for case in lost if survey.drops_read_only(case)]
-    for cases in groups(dropped, lambda case: case.way_in):
-        yield Claim(
-            "error",
-            cases,
-            f"{words.codes(cases)} {words.several(cases, 'is a view', 'are views')} that can be"
-            " written of an array that cannot",
-            {"source_writable": False, "result_writable": True},
-            _read_only_advice(survey, cases),
+def seen_values(result: Result) -> list[str]:
+    looks = seen(result.values)
+    if not looks:
+        return []
+    if any(changed.first(evidence.changed) for _, evidence in looks):
+        how = (
+            "new arrays were converted one after the other; the sources, and the results that were"
+            " held, were read before and after"
         )
-    without_choice = [case for case in lost if not survey.drops_read_only(case)]
-    for cases in groups(without_choice, lambda case: case.pair):
-        yield Claim(
-            "warning",
-            cases,
-            f"no measured view{survey.of_such(cases[0])} from {cases[0].pair_text} stays read-only:"
-            f" {words.codes(cases)} {words.several(cases, 'is a view', 'are views')} that can be"
-            " written of an array that cannot",
-            {"source_writable": False, "result_writable": True},
-            NOT_WRITE,
-        )
+    else:
+        how = "shape and dtype and, where these agree, every element were compared"
+    if len(looks) > 1:
+        return [f"{how} in {len(looks)} processes: {', '.join(word for word, _ in looks)}"]
+    return [f"{how} in one process, the first"]
 
 
-def _read_only_advice(survey: Cases, cases: Sequence[CaseView]) -> str:
+def _instead(cases: Cases, found: Sequence[CaseView], does: str, none: str) -> str:
     def advise(case: CaseView) -> tuple[str, str]:
-        other = survey.instead(case, lambda other: other.keeps_read_only)
-        if other is None:
-            return "", NOT_WRITE
-        return other.code, words.instead_of(case, other, "keeps the flag")
+        other = cases.instead(case)
+        return advised(case, other, does) if other else ("", none_instead(cases, case, none))
 
-    return for_each_producer(cases, advise)
+    return for_each_producer(found, advise)
 
 
-def aftermath(survey: Cases) -> Iterator[Claim]:
-    """It changes its source or an earlier result, or gives a kept one."""
-    cases = [case for case in survey.cases if changed.first(case.changed)]
-    for alike in groups(cases, lambda case: (case.way_in, _kind(case))):
-        change = changed.CHANGES[_kind(alike[0])]
-        yield Claim(
+def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
+    """The result has another dtype than the source."""
+    wrong = [case for case in cases.cases if case.changed.dtype]
+    for found in groups(wrong, lambda case: (case.pair[1], case.changed.dtype)):
+        before, after = found[0].changed.dtype or ("", "")
+        makes = f"{words.several(found, 'makes', 'make')} {after} of {before}."
+        lost = _lost(found[0])
+        yield finding(
             "error",
-            alike,
-            f"{words.codes(alike)} {words.several(alike, change.does, change.do)}"
-            + (words.shared(alike, _extent) if _extent(alike[0]) else ""),
-            {"changed": ", ".join(sorted(alike[0].changed.kinds))},
-            _instead(survey, alike),
+            found,
+            f"{words.paths(found)} {makes}{f' {lost}.' if lost else ''}",
+            f"{words.subject(found)} {makes}{f' {lost}{words.example(found)}.' if lost else ''}",
+            {"before": before, "after": after},
+            _instead(cases, found, "keeps the dtype", "keeps it"),
         )
 
 
-def _kind(case: CaseView) -> str:
-    return changed.first(case.changed) or ""
+def _lost(case: CaseView) -> str:
+    """``3 of 16 values changed``."""
+    values = case.changed.values
+    if values is None or values.different is None or values.of is None:
+        return ""
+    return f"{values.different} of {values.of} values changed"
 
 
-def _extent(case: CaseView) -> str:
-    return changed.extent(_kind(case), case.changed)
+DTYPE = """
+<create>
+<convert of y>
+dtypes = <dtype of x>, <dtype of y>
+print("x is %s, y is %s" % dtypes)
+return dtypes[0] != dtypes[1]
+"""
 
 
-def _instead(survey: Cases, cases: Sequence[CaseView]) -> str:
+def show_dtype_changed(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    before, after = (found.evidence.get(name, "?") for name in ("before", "after"))
+    body = subject.filled(DTYPE, create=subject.create())
+    return Effect(f"{subject.code} makes {after} of {before}", body, subject)
+
+
+def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
+    """The result has another shape or, with the same dtype, other values than the source; or the
+    call changes more than it makes.
+    """
+    wrong = [case for case in cases.cases if _wrong_text(case)]
+    for found in groups(wrong, lambda case: (case.way_in, min(case.changed.kinds))):
+        gives = f"{words.several(found, 'gives', 'give')} a wrong result"
+        yield finding(
+            "error",
+            found,
+            f"{words.paths(found)} {gives}: {_wrong_text(found[0])}.",
+            f"{words.subject(found)} {gives}: {_wrong_text(found[0])}{words.example(found)}.",
+            {"changed": ", ".join(sorted(found[0].changed.kinds))},
+            _instead(cases, found, "gives the right result", "keeps it"),
+        )
+    besides = [case for case in cases.cases if changed.first(case.changed)]
+    for found in groups(besides, lambda case: (case.way_in, changed.first(case.changed))):
+        kind = changed.first(found[0].changed) or ""
+        change = changed.CHANGES[kind]
+        does = words.several(found, change.does, change.do)
+        extent = changed.extent(kind, found[0].changed)
+        extent = f": {extent}" if extent else ""
+        yield finding(
+            "error",
+            found,
+            f"{words.paths(found)} {does}{extent}.",
+            f"{words.subject(found)} {does}{extent}{words.example(found) if extent else ''}.",
+            {"changed": ", ".join(sorted(found[0].changed.kinds))},
+            _instead(cases, found, "does not", "does otherwise"),
+        )
+
+
+def _wrong_text(case: CaseView) -> str:
+    if case.changed.shape:
+        before, after = map(shape_text, case.changed.shape)
+        return f"shape {after} instead of {before}"
+    # Values that a narrower dtype cannot hold are the dtype's fault.
+    return _lost(case) if "dtype" not in case.changed.kinds else ""
+
+
+def expected_values(found: FindingRecord, result: Result) -> str:
+    if changed.first(CaseView(0, result).changed):
+        text = "A conversion changes neither `x` nor earlier results. Its result has the values of"
+        return expect(f"{text} `x`.", LIKE_OTHERS)(found, result)
+    text = "The result has the shape and the values of its source."
+    return expect(text, SAME_DATA)(found, result)
+
+
+VALUES = """
+<create>
+<convert of y>
+expected, values = <values of x>, <flat_values>
+wrong = <differing>
+print(wrong, "values of y differ from those of x")
+return wrong > 0
+"""
+SHAPE = """
+<create>
+<convert of y>
+shapes = <shape of x>, <shape of y>
+print("x has the shape %s, y has %s" % shapes)
+return shapes[0] != shapes[1]
+"""
+CHANGES: Mapping[str, str] = {
+    changed.SOURCE: """
+<create>
+expected = <values of x>
+<convert of y>
+values = <values of x>
+wrong = <differing>
+print(wrong, "of", expected.size, "values of x were changed by the call")
+return wrong > 0
+""",
+    changed.SOURCE_WRITABLE: """
+<create>
+before = <writable of x>
+<convert of y>
+after = <writable of x>
+print("x can be written:", before, "before the call,", after, "after it")
+return before != after
+""",
+    changed.EARLIER_RESULT: """
+<create>
+<convert of y>
+before = <values of y>
+held = x
+# another array, of other values
+<create>
+<write of x>
+<convert of z>
+wrong = int((before != <values of y>).sum())
+print(wrong, "of", before.size, "values of y changed when z was made")
+return held is not x and wrong > 0
+""",
+    changed.AFTER_WRITE: """
+<create>
+<convert of y>
+<write of x>
+<convert of z>
+wrong = int((<values of x> != <flat_values>).sum())
+print(wrong, "values of z are not those that were written to x")
+return wrong > 0
+""",
+}
+"""By what a call changed besides making its result."""
+ONE_ADDRESS = """
+<create>
+<convert of y>
+held = x
+# another array
+<create>
+<convert of z>
+results = <address of y>, <address of z>
+sources = <address of held>, <address of x>
+print("y is at %#x, z at %#x" % results)
+return results[0] == results[1] and results[0] not in sources
+"""
+
+
+def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    wrong = CaseView(0, subject.result).changed
+    evidence = Values()
+    symptom, template = "gives wrong values", VALUES
+    kind = changed.first(wrong)
+    if kind is not None:
+        evidence = next(e for word, e in seen(subject.result.values) if word == "wrong")
+        subject = subject.as_made(evidence)
+        symptom = changed.CHANGES[kind].does
+        count = getattr(wrong, kind)
+        one_address = isinstance(count, Count) and count.same_address
+        template = ONE_ADDRESS if one_address else CHANGES[kind]
+        if subject.is_own and kind == changed.EARLIER_RESULT:
+            raise NoReproducer("it takes two arrays, and the setup of your own makes one")
+    elif "shape" in wrong.kinds:
+        symptom, template = "loses the shape", SHAPE
+    differ = "expected != values"
+    if subject.is_own:  # its values may be NaN, which differ from themselves
+        differ = f"({differ}) & ((expected == expected) | (values == values))"
+    body = subject.filled(
+        template,
+        create=subject.create_by(evidence),
+        differing=f"int(({differ}).sum())",
+        flat_values=flat_values(subject, "z" if kind == changed.AFTER_WRITE else "y"),
+    )
+    return Effect(f"{subject.code} {symptom}", body, subject)
+
+
+def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
+    """A view lets memory be written that its owner calls read-only.
+
+    An error where another view of the array keeps the flag. A consumer whose arrays can all be
+    written has no view that keeps it, and no choice.
+    """
+    lost = [case for case in cases.cases if case.loses_read_only]
+    dropped = [case for case in lost if cases.drops_read_only(case)]
+    for found in groups(dropped, lambda case: case.way_in):
+        yield _read_only_finding("error", found, "", _read_only_advice(cases, found))
+    without_choice = [case for case in lost if not cases.drops_read_only(case)]
+    for found in groups(without_choice, lambda case: case.pair):
+        rest = f" No measured view from {found[0].pair_text} stays read-only."
+        yield _read_only_finding("warning", found, rest, NOT_WRITE)
+
+
+def _read_only_finding(
+    severity: str, found: Sequence[CaseView], rest: str, advice: str
+) -> FindingRecord:
+    makes = words.several(found, "makes a writable view", "make writable views")
+    return finding(
+        severity,
+        found,
+        f"{words.paths(found)} {makes} of a read-only array. A write to the result changes it.",
+        f"{words.subject(found)} {makes} of a read-only array.{rest}",
+        {"source_writable": False, "result_writable": True},
+        advice,
+    )
+
+
+NOT_WRITE = "Do not write to the result. Copy it first if you must."
+
+
+def _read_only_advice(cases: Cases, found: Sequence[CaseView]) -> str:
     def advise(case: CaseView) -> tuple[str, str]:
-        other = survey.instead(case)
-        if other is None:
-            return "", none_instead(survey, case, "does otherwise")
-        return other.code, words.instead_of(case, other, "does not")
+        other = cases.instead(case, lambda other: other.keeps_read_only)
+        return advised(case, other, "keeps the flag") if other else ("", NOT_WRITE)
 
-    return for_each_producer(cases, advise)
+    return for_each_producer(found, advise)
+
+
+def seen_read_only(result: Result) -> list[str]:
+    return ["both sides were asked whether they can be written", *ownership(result)]
+
+
+READ_ONLY_VIEW = """
+<create>
+<convert of y>
+print(<told>)
+<unless_writable>
+<proof>
+"""
+OVERWRITTEN = """
+before = <values of x>
+<write of y>
+changed = int((before != <values of x>).sum())
+print(changed, "of", before.size, "values of x were overwritten through y")
+return changed > 0
+"""
+
+
+def show_read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    """The addresses are compared where a write would end the process, or change what others have
+    mapped. A framework whose arrays are all immutable, or never, has no flag to ask for: then it is
+    as its probe says, and a result without a flag is written.
+    """
+    owned, known = subject.result.ownership, CaseView(0, subject.result).writable
+    not_written = subject.is_own or (owned is not None and owned.evidence.not_written)
+    if known.source is False and not subject.has("writable", "x"):
+        told = json.dumps(f"{subject.result.case.producer} does not let x be written")
+    else:
+        told = f'"x can be written:", {subject.said("writable", "x")}'
+    unless = ""
+    if known.result is not True or subject.has("writable", "y"):
+        asked = subject.said("writable", "y")
+        told += f', "- y can be written:", {asked}'
+        unless = f"if not {asked}:\n    return False"
+    by_address = f"{BY_ADDRESS}return addresses[0] == addresses[1]"
+    body = subject.filled(
+        READ_ONLY_VIEW,
+        create=subject.create("view"),
+        told=told,
+        unless_writable=unless,
+        proof=subject.filled(by_address if not_written else OVERWRITTEN),
+    )
+    return Effect(f"{subject.code} makes a writable view of a read-only array", body, subject)
 
 
 RULES = (
-    Rule("DLP007", "dtype-changed", dtype_changed, lacks=lacks_values, seen=observations.values),
-    Rule("DLP008", "wrong-values", wrong_values, lacks=lacks_values, seen=observations.values),
-    Rule("DLP009", "read-only-lost", read_only_lost, seen=observations.read_only),
+    Rule(
+        "DLP007",
+        "dtype-changed",
+        dtype_changed,
+        expect("The result has the dtype of its source.", SAME_DATA),
+        show_dtype_changed,
+        seen_values,
+        lacks=lacks_values,
+    ),
+    Rule(
+        "DLP008",
+        "wrong-values",
+        wrong_values,
+        expected_values,
+        show_wrong_values,
+        seen_values,
+        lacks=lacks_values,
+    ),
+    Rule(
+        "DLP009",
+        "read-only-lost",
+        read_only_lost,
+        expect("The result of a read-only array is read-only or a copy.", READ_ONLY),
+        show_read_only_lost,
+        seen_read_only,
+    ),
 )

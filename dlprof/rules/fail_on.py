@@ -10,8 +10,7 @@ from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.axes import split
 from dlprof.probes.base import Protocol
 from dlprof.rules import NEEDS, RULES
-from dlprof.rules.coverage import NO_CONVERSION, lack
-from dlprof.rules.rule import SEVERITIES
+from dlprof.rules.rule import NO_CONVERSION, SEVERITIES, could_tell
 from dlprof.session.model import FindingRecord, Result
 
 
@@ -69,7 +68,7 @@ class FailOn:
         return self._unseen_severity(results) | {
             rule.id: missing
             for rule in RULES
-            if rule.id in self.rules and (missing := lack(rule, results))
+            if rule.id in self.rules and (missing := rule.lack(results))
         }
 
     def _unseen_severity(self, results: Iterable[Result]) -> dict[str, str]:
@@ -110,3 +109,8 @@ def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:
             hint = f"did you mean {near[0]!r}?" if near else "name a rule or a severity"
             raise UsageError(f"{where} knows no {text!r}: {hint}")
     return FailOn(frozenset(rules), frozenset(severities))
+
+
+def is_diagnosed(results: Iterable[Result]) -> bool:
+    """Whether an instrument of the diagnosis that a rule needs could tell something."""
+    return any(could_tell(result, name) for result in results for name in set(NEEDS.values()))

@@ -1,4 +1,4 @@
-"""What was asked? Rules on the transcript between consumer and producer."""
+"""What was asked? The rule on the transcript between consumer and producer."""
 
 from __future__ import annotations
 
@@ -7,35 +7,39 @@ from itertools import pairwise
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
-from dlprof.rules import observations, words
-from dlprof.rules.rule import Claim, Rule
+from dlprof.errors import NoReproducer
+from dlprof.rules import words
+from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.script import Effect, Subject
+from dlprof.rules.standards import EXPORT
 from dlprof.session.evidence import HandshakeEvent
+from dlprof.session.model import FindingRecord, Result
 
 PROTOCOLS = ("dlpack", "cuda-array-interface")
 """Where the transcript is that of the real call. For host arrays the consumer asks the buffer
 protocol first, which the proxy that records cannot stand in for."""
 WHOLE = ("import", "export")
 """Events that stand for the whole call."""
+LONGEST_OUTCOME = 120
 
 
-def handshake_retry(survey: Cases) -> Iterator[Claim]:
+def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
     """The producer refuses what it is asked first, and the consumer asks again."""
-    asking = [case for case in survey.cases if _refusal(case)]
-    for cases in groups(asking, lambda case: case.pair):
-        refused = _refusal(cases[0]) or HandshakeEvent()
-        yield Claim(
+    asking = [case for case in cases.cases if _refusal(case)]
+    for found in groups(asking, lambda case: case.pair):
+        refused = _refusal(found[0]) or HandshakeEvent()
+        outcome = (refused.outcome or "")[:LONGEST_OUTCOME]
+        asks = words.several(found, "asks", "ask")
+        yield finding(
             "info",
-            cases,
-            f"{words.codes(cases)} {words.several(cases, 'asks', 'ask')} twice"
-            f"{words.shared(cases, _refused)}",
-            {"refused_ns": refused.ns, "outcome": str(refused.outcome)[:120]},
+            found,
+            f"{words.paths(found)} {asks} twice: {found[0].pair[0]} refuses the first"
+            f" {refused.call}.",
+            f"{words.subject(found)} {asks} twice. {found[0].pair[0]} refuses the first"
+            f" {refused.call} ({outcome}){words.example(found)}.",
+            {"refused_ns": refused.ns, "outcome": outcome},
             "Only the frameworks can mend it: the consumer asks for more than the producer knows.",
         )
-
-
-def _refused(case: CaseView) -> str:
-    refused = _refusal(case) or HandshakeEvent()
-    return f"{case.pair[0]} refuses the first {refused.call} ({str(refused.outcome)[:120]})"
 
 
 def _refusal(case: CaseView) -> HandshakeEvent | None:
@@ -56,4 +60,74 @@ def _returned(event: HandshakeEvent) -> bool:
     return event.outcome == "returned"
 
 
-RULES = (Rule("DLP015", "handshake-retry", handshake_retry, seen=observations.handshake),)
+def seen_steps(result: Result) -> list[str]:
+    count = len(result.handshake)
+    return [f"recorded in one process, {count} steps: see Handshake"] if count else []
+
+
+RECORDERS = {
+    "dlpack": """
+class Recorder:
+    def __dlpack_device__(self):
+        return array.__dlpack_device__()
+
+    def __dlpack__(self, **asked):
+        try:
+            capsule = array.__dlpack__(**asked)
+        except Exception as refusal:
+            calls.append(f"asked for {asked}: refused, {type(refusal).__name__}: {refusal}")
+            raise
+        calls.append(f"asked for {asked}: answered")
+        return capsule
+""",
+    "cuda-array-interface": """
+class Recorder:
+    @property
+    def __cuda_array_interface__(self):
+        try:
+            interface = array.__cuda_array_interface__
+        except Exception as refusal:
+            calls.append(f"asked: refused, {type(refusal).__name__}: {refusal}")
+            raise
+        calls.append("asked: answered")
+        return interface
+""",
+}
+"""By protocol: what stands in for the source and writes down what it is asked."""
+HANDSHAKE = """
+calls = []
+
+<recorder>
+
+<create>
+array, x = x, Recorder()
+y = <code>
+print(*calls, sep="\\n")
+return len(calls) > 1 and "refused" in calls[0]
+"""
+
+
+def show_retry(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    case = subject.result.case
+    recorder = RECORDERS.get(case.protocol)
+    if recorder is None:
+        raise NoReproducer("only DLPack and the CUDA Array Interface can be stood in for")
+    body = subject.filled(HANDSHAKE, recorder=recorder.strip("\n"), create=subject.create())
+    return Effect(f"{subject.code} asks twice: {case.producer} refuses at first", body, subject)
+
+
+RULES = (
+    Rule(
+        "DLP015",
+        "handshake-retry",
+        handshake_retry,
+        expect(
+            "The first request is answered.",
+            f"`__dlpack__` has the keywords `max_version`, `dl_device` and `copy` ({EXPORT},"
+            " 2023.12).",
+        ),
+        show_retry,
+        seen_steps,
+        other_arrays=True,
+    ),
+)

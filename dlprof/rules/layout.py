@@ -8,29 +8,13 @@ from typing import NamedTuple
 from dlprof.analysis import alignment, thresholds
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by, groups
-from dlprof.analysis.slower import longer_by_itself
-from dlprof.rules import observations, words
-from dlprof.rules.copying import saved_ns
-from dlprof.rules.rule import Claim, Rule
-
-
-def layout_copy(survey: Cases) -> Iterator[Claim]:
-    """It copies this layout or alignment only: elsewhere the same path is a view."""
-    views = by(
-        (case for case in survey.cases if case.owner == "view" and case.ready is not None),
-        alignment.but_layout,
-    )
-    contrasts = {
-        case.index: contrast
-        for case in survey.cases
-        if case.promise != "copy" and (contrast := _contrast(case, views)) is not None
-    }
-    copying = [case for case in survey.cases if case.index in contrasts]
-    for cases in groups(copying, lambda case: (case.pair, contrasts[case.index].cause)):
-        ranked = sorted(
-            cases, key=lambda case: saved_ns(case, contrasts[case.index].view), reverse=True
-        )
-        yield _layout_claim(survey, ranked, [contrasts[case.index] for case in ranked])
+from dlprof.analysis.slower import longer_by_itself, saved_ns
+from dlprof.rules import words
+from dlprof.rules.observed import ownership_by_address
+from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.script import Effect, Subject, look
+from dlprof.rules.standards import ZERO_COPY
+from dlprof.session.model import FindingRecord
 
 
 class Contrast(NamedTuple):
@@ -43,117 +27,153 @@ class Contrast(NamedTuple):
     viewed: str
     cause: str
     view: CaseView | None
-    parted: alignment.Parted | None = None
+    limits: alignment.Limits | None = None
     """The alignments, where they tell them apart."""
+
+
+UNCLEAR = "layout or alignment"
+
+
+def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
+    """It copies this layout or alignment only: elsewhere the same path is a view."""
+    views = by(
+        (case for case in cases.cases if case.owner == "view" and case.ready is not None),
+        alignment.but_layout,
+    )
+    contrasts = {
+        case.index: contrast
+        for case in cases.cases
+        if case.promise != "copy" and (contrast := _contrast(case, views)) is not None
+    }
+    copying = [case for case in cases.cases if case.index in contrasts]
+    for found in groups(copying, lambda case: (case.pair, contrasts[case.index].cause)):
+        ranked = sorted(
+            found, key=lambda case: saved_ns(case, contrasts[case.index].view), reverse=True
+        )
+        yield _finding(cases, ranked, [contrasts[case.index] for case in ranked])
 
 
 def _contrast(
     case: CaseView, views: Mapping[tuple[object, ...], Sequence[CaseView]]
 ) -> Contrast | None:
     if case.owner == "varies":
-        return _varying(case)
+        return _by_alignment(alignment.limits([case]))
     if case.owner != "copy" or not case.stays:
         return None
     found = [
         contrast
         for view in views.get(alignment.but_layout(case), ())
         if longer_by_itself(case.ready, view.ready, thresholds.SLOW_RATIO, thresholds.COSTLY_GAP_NS)
-        and (contrast := _told_apart(case, view)) is not None
+        and (contrast := _between(case, view)) is not None
     ]
     known = min(found, key=lambda contrast: contrast.cause == UNCLEAR, default=None)
-    return known or _tried(case)
+    if known is not None or case.tried is None or not alignment.is_contiguous(case):
+        return known
+    # What the instrument *alignment* saw: this path with aligned memory, as a view.
+    return _by_alignment(alignment.limits([case]))
 
 
-def _tried(case: CaseView) -> Contrast | None:
-    """What the instrument *alignment* saw: this path with aligned memory, as a view."""
-    if case.tried is None or not alignment.is_contiguous(case):
-        return None
-    apart = alignment.parted([case])
-    return _by_alignment(apart, None) if apart is not None else None
-
-
-UNCLEAR = "layout or alignment"
-
-
-def _told_apart(case: CaseView, view: CaseView) -> Contrast | None:
+def _between(case: CaseView, view: CaseView) -> Contrast | None:
     layouts = case.result.case.layout, view.result.case.layout
     known = bool(case.alignments and view.alignments)
     narrower = known and max(case.alignments) < min(view.alignments)
     if alignment.is_contiguous(case) and alignment.is_contiguous(view):
-        apart = alignment.parted([case, view]) if narrower else None
-        return _by_alignment(apart, view) if apart is not None else None
+        return _by_alignment(alignment.limits([case, view]), view) if narrower else None
     copied, viewed = (f"an array of layout {layout}" for layout in layouts)
     return Contrast(copied, viewed, UNCLEAR if narrower or not known else "layout", view)
 
 
-def _by_alignment(apart: alignment.Parted, view: CaseView | None) -> Contrast:
-    copied = f"a source {apart.where('copy')}"
-    return Contrast(copied, f"one at {apart.viewed:.0f}", "alignment", view, apart)
+def _by_alignment(limits: alignment.Limits | None, view: CaseView | None = None) -> Contrast | None:
+    if limits is None:
+        return None
+    copied = f"a source that begins {limits.where('copy')}"
+    viewed = f"a source that begins at a multiple of {limits.viewed:.0f} bytes"
+    return Contrast(copied, viewed, "alignment", view, limits)
 
 
-def _varying(case: CaseView) -> Contrast | None:
-    """The widest alignment that was copied and the narrowest viewed, if the first is narrower."""
-    apart = alignment.parted([case])
-    return _by_alignment(apart, None) if apart is not None else None
-
-
-NO_WAY_OUT = "The view is not advised: something was found against it, or could not be told."
-
-
-def _layout_claim(survey: Cases, cases: Sequence[CaseView], contrasts: Sequence[Contrast]) -> Claim:
-    worst, first = cases[0], contrasts[0]
+def _finding(
+    cases: Cases, ranked: Sequence[CaseView], contrasts: Sequence[Contrast]
+) -> FindingRecord:
+    worst, first = ranked[0], contrasts[0]
     view = first.view
-    apart = alignment.of_all([one.parted for one in contrasts if one.parted is not None])
-    saved = None if view is None else saved_ns(worst, view)
-    advice = apart.advice if apart is not None else _layout_advice(worst, first)
+    limits = alignment.of_all([one.limits for one in contrasts if one.limits is not None])
+    advice = limits.advice if limits is not None else _layout_advice(worst, first)
     if view is not None:
         advice += f" {words.instead_of(worst, view, 'is a view then')}"
-    if survey.spoiled(view or worst):
-        advice = NO_WAY_OUT
-    return Claim(
+    if cases.spoiled(view or worst):
+        advice = "The view is not advised: something speaks against it, or could not be told."
+    cost = f"{words.time(worst)} instead of {words.time(view)}" if view else ""
+    copies = words.several(ranked, "copies", "copy")
+    return finding(
         "warning",
-        cases,
-        _layout_summary(cases, contrasts),
-        {"cost_ns": saved, "cause": first.cause, **(apart.evidence if apart else {})},
+        ranked,
+        f"{words.paths(ranked)} {copies} {first.copied}, but no other{cost and f': {cost}'}.",
+        f"{words.subject(ranked)} {copies} {first.copied}. Of {first.viewed}, the result is a view"
+        f"{cost and f': {cost}'}{words.example(ranked)}.",
+        {
+            "cost_ns": None if view is None else saved_ns(worst, view),
+            "cause": first.cause,
+            **(limits.evidence if limits else {}),
+        },
         advice,
         against=view,
     )
 
 
-def _layout_summary(cases: Sequence[CaseView], contrasts: Sequence[Contrast]) -> str:
-    """What is copied and what is not: of all cases, or of the first where they differ in it."""
-    worst, first = cases[0], contrasts[0]
-    copies = words.several(cases, "copies", "copy")
-    views = words.several(cases, "is a view", "are views")
-    told = {(one.copied, one.viewed) for one in contrasts}
-    cost = "" if first.view is None else f"{words.time(worst)} against {words.time(first.view)}"
-    if len(told) == 1:
-        costs = f"{words.of_first(cases)}: {cost}" if cost else ""
-        what = f"{copies} {first.copied}, and {views} of {first.viewed}"
-        return f"{words.codes(cases)} {what}{costs}"
-    what = f"{copies} a source of one layout or alignment, and {views} of one of another"
-    one = f"{first.copied} is copied, and {first.viewed} is not{f': {cost}' if cost else ''}"
-    return f"{words.codes(cases)} {what}{words.of_first(cases)}: {one}"
-
-
 def _layout_advice(worst: CaseView, contrast: Contrast) -> str:
     """What memory to give it instead: where it begins, or how far its elements are apart."""
-    strides = [
-        alignment.strides_bytes(case) if case is not None else None
-        for case in (contrast.view, worst)
-    ]
-    if None in strides or strides[0] == strides[1]:
+    view = contrast.view
+    wanted, had = (alignment.strides_bytes(one) if one else None for one in (view, worst))
+    if wanted is None or had is None or wanted == had:
         return f"Give it {contrast.viewed} where you can."
-    wanted, had = (", ".join(map(str, one or ())) for one in strides)
+    strides = ", ".join(map(str, wanted))
     also = ""
-    if contrast.cause == UNCLEAR and contrast.view is not None and contrast.view.alignments:
-        also = f", at a multiple of {contrast.view.alignments[0]:.0f} bytes"
+    if contrast.cause == UNCLEAR and view is not None and view.alignments:
+        also = f", at a multiple of {view.alignments[0]:.0f} bytes"
     return (
-        f"Make the source with strides of ({wanted}) bytes{also}, as {contrast.viewed} has them,"
-        f" instead of ({had})."
+        f"Make the source with strides of ({strides}) bytes{also} instead of"
+        f" ({', '.join(map(str, had))})."
     )
 
 
+LAYOUT = """
+def is_view(x):
+    <convert of y>
+    <look>
+    return <is_view>
+
+<copied>
+print("x begins", <address of x> % 64, "bytes after a multiple of 64:")
+first = is_view(x)
+<viewed>
+print("x begins", <address of x> % 64, "bytes after a multiple of 64:")
+second = is_view(x)
+return second and not first
+"""
+
+
+def show_layout_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
+    layout = subject.result.case.layout
+    if other is not None and other.result.case.layout != layout:
+        copied, viewed = subject.create("copy"), other.create("view")
+        what, instead = f"a {layout} array", f"a {other.result.case.layout} array"
+    else:
+        copied, viewed = subject.create_as("sliced"), subject.create_as("aligned")
+        what, instead = "an array that is not 64-byte aligned", "an aligned array"
+    body = subject.filled(LAYOUT, copied=copied, viewed=viewed, **look(subject))
+    return Effect(f"{subject.code} copies {what}, but is a view of {instead}", body, subject)
+
+
 RULES = (
-    Rule("DLP017", "layout-copy", layout_copy, times=True, seen=observations.ownership_by_address),
+    Rule(
+        "DLP017",
+        "layout-copy",
+        layout_copy,
+        expect(
+            "The result is a view of this array too, or the call says that it copies.", ZERO_COPY
+        ),
+        show_layout_copy,
+        ownership_by_address,
+        times=True,
+    ),
 )

@@ -7,65 +7,70 @@ from collections.abc import Iterator, Sequence
 from dlprof.analysis import alignment
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
-from dlprof.rules import observations, words
-from dlprof.rules.rule import Claim, Rule
+from dlprof.rules import words
+from dlprof.rules.observed import ownership_by_address
+from dlprof.rules.rule import Rule, finding, number
+from dlprof.rules.script import Effect, Subject, look
+from dlprof.rules.standards import COPY, QUOTED
 from dlprof.rules.words import for_each_producer
+from dlprof.session.model import FindingRecord, Result
 
 NOT_LOOKED_AT = "not looked at: whether it still reads its source"
 
 
-def promise_broken(survey: Cases) -> Iterator[Claim]:
+def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
     """The documentation says copy and the result is a view, or the other way round."""
-    broken = [case for case in survey.cases if case.breaches or (case.tried_breach and case.owners)]
-    for cases in groups(broken, lambda case: (case.way_in, case.promise, _is_harmless(case))):
-        ranked = sorted(cases, key=lambda case: case.breaches, reverse=True)
-        yield _broken(survey, ranked)
+    broken = [case for case in cases.cases if case.breaches or (case.tried_breach and case.owners)]
+    for found in groups(broken, lambda case: (case.way_in, case.promise, _is_harmless(case))):
+        ranked = sorted(found, key=lambda case: case.breaches, reverse=True)
+        yield _broken(cases, ranked)
 
 
-def _broken(survey: Cases, cases: Sequence[CaseView]) -> Claim:
-    worst = cases[0]
-    verb = words.several(cases, "is", "are")
-    kind = {"copy": ("a view", "views"), "view": ("a copy", "copies")}[worst.promise or ""]
-    owner = words.several(cases, *kind)
-    apart = _told_by_address(survey, cases)
-    often = _how_often(cases)
-    if apart is not None:
-        seen = "view" if worst.promise == "copy" else "copy"
-        often += f", where the source begins {apart.where(seen)}"
+def _broken(cases: Cases, ranked: Sequence[CaseView]) -> FindingRecord:
+    worst = ranked[0]
+    limits = _told_by_address(cases, ranked)
+    often = _how_often(ranked)
+    promises = words.several(ranked, "promises", "promise")
+    result = words.several(ranked, "the result is", "the results are")
     if worst.promise == "copy":
-        what = f"documented to copy, and {verb} {owner}{often}: a write to one shows in the other"
-        severity = "info" if _is_harmless(worst) else "error"
-        harmless = "; neither of them can be written" if _is_harmless(worst) else ""
+        does, gives, severity = "a copy", words.several(ranked, "a view", "views"), "error"
+        shares = f"but {words.several(ranked, 'shares', 'share')} memory with x"
+        effect = "Writing to x changes the result."
+        if _is_harmless(worst):
+            severity, effect = "info", "Neither can be written."
     else:
-        what, harmless = f"documented not to copy, and {verb} {owner}{often}", ""
-        severity = "warning"
-    other = _as_promised(survey, worst)
-    return Claim(
+        does, gives, severity = "no copy", words.several(ranked, "a copy", "copies"), "warning"
+        shares, effect = f"but {words.several(ranked, 'copies', 'copy')}", ""
+    if limits is not None:
+        seen = "view" if worst.promise == "copy" else "copy"
+        often += f" where x begins {limits.where(seen)}"
+    return finding(
         severity,
-        cases,
-        f"{words.codes(cases)} {verb} {what}{harmless}",
+        ranked,
+        f"{words.paths(ranked)} {promises} {does} {shares}. {effect}".strip(),
+        f"{words.subject(ranked)} {promises} {does}, but {result} {gives}{often}. {effect}".strip(),
         {
             "documented": worst.promise,
             **_in_processes(worst),
-            **(apart.evidence if apart else {}),
+            **(limits.evidence if limits else {}),
         },
-        for_each_producer(cases, lambda case: _kept_instead(survey, case)),
-        against=other,
+        for_each_producer(ranked, lambda case: _kept_instead(cases, case)),
+        against=_as_promised(cases, worst),
     )
 
 
-def _how_often(cases: Sequence[CaseView]) -> str:
+def _how_often(ranked: Sequence[CaseView]) -> str:
     """`` in 1 to 3 of 3 processes``: true of each case; empty where all processes agree.
 
     What no process did the instrument *alignment* saw.
     """
-    counts = [_in_processes(case) for case in cases]
+    counts = [_in_processes(case) for case in ranked]
     if all(count["broken"] == count["processes"] for count in counts):
         return ""
     if not any(count["broken"] for count in counts):
-        return " when tried apart"
+        return " in a separate try"
     broken, whole = (_span([count[of] for count in counts]) for of in ("broken", "processes"))
-    tried = "" if all(count["broken"] for count in counts) else " and when tried apart"
+    tried = "" if all(count["broken"] for count in counts) else " and in a separate try"
     return f" in {broken} of {whole} processes{tried}"
 
 
@@ -74,54 +79,53 @@ def _span(numbers: Sequence[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
-def _told_by_address(survey: Cases, cases: Sequence[CaseView]) -> alignment.Parted | None:
+def _told_by_address(cases: Cases, ranked: Sequence[CaseView]) -> alignment.Limits | None:
     """The alignments that tell the breaches of all cases, and of the same array in other
     contiguous layouts, from what is as documented; None where one does not fit.
     """
-    arrays = {alignment.but_layout(case) for case in cases}
+    arrays = {alignment.but_layout(case) for case in ranked}
     same = [
         case
-        for case in survey.cases
+        for case in cases.cases
         if case.owners and alignment.is_contiguous(case) and alignment.but_layout(case) in arrays
     ]
-    worst = [case for case in same if alignment.but_layout(case) == alignment.but_layout(cases[0])]
-    if not all(map(alignment.is_contiguous, cases)) or alignment.parted(worst) is None:
+    first = [case for case in same if alignment.but_layout(case) == alignment.but_layout(ranked[0])]
+    if not all(map(alignment.is_contiguous, ranked)) or alignment.limits(first) is None:
         return None
-    return alignment.parted(same)
+    return alignment.limits(same)
 
 
-def _kept_instead(survey: Cases, case: CaseView) -> tuple[str, str]:
+def _kept_instead(cases: Cases, case: CaseView) -> tuple[str, str]:
     """What keeps the word, wherever the source begins; else what is known, and what to do."""
-    other = _as_promised(survey, case)
+    other = _as_promised(cases, case)
     if case.promise == "copy":
         if other is None:
-            return "", _no_copy(survey, case)
-        unlooked = f" ({NOT_LOOKED_AT})" if survey.copies_unlooked(other) else ""
-        return other.code, words.instead_of(case, other, f"is a copy{unlooked}")
+            return "", _no_copy(cases, case)
+        open_ = f" ({NOT_LOOKED_AT})" if cases.copies_unlooked(other) else ""
+        return other.code, words.instead_of(case, other, f"is a copy{open_}")
     if other is None:
-        text = f"No measured path from {case.pair_text} is a safe view of it: count on a copy."
+        text = f"No measured path from {case.pair_text} is a safe view of it. Count on a copy."
         return "", text
-    where = survey.where(other)
-    if not where:
-        return other.code, words.instead_of(case, other, "is a view")
-    nowhere = f"No measured path from {case.pair_text} is known to be a view wherever x begins"
-    advice = f"{nowhere}: {words.instead_of(case, other, f'is one{where}')}"
-    return f"{other.code}{where}", advice
+    where = cases.where(other)
+    text = words.instead_of(case, other, f"is a view{where}")
+    if where:
+        nowhere = f"No measured path from {case.pair_text} is known to be a view of any memory."
+        text = f"{nowhere} {text}"
+    return f"{other.code}{where}", text
 
 
-def _no_copy(survey: Cases, case: CaseView) -> str:
+def _no_copy(cases: Cases, case: CaseView) -> str:
     """What to do where no measured path keeps the word: what is not measured is called so."""
     if _is_harmless(case):
         return ""
     copies = sorted(
-        (other for other in survey.arrays[case.array] if _is_right_copy(other)),
-        key=lambda other: (not survey.holds(other), other.cost_ns),
+        (other for other in cases.arrays[case.array] if _is_right_copy(other)),
+        key=lambda other: (not cases.holds(other), other.cost_ns),
     )
-    known = next((text for other in copies if (text := _but(survey, other))), "")
+    known = next((text for other in copies if (text := _but(cases, other))), "")
     return (
-        f"No measured path from {case.pair_text} that is documented to copy is"
-        f" {'known to be ' if known else ''}a safe copy{known}. Not measured: copy the source"
-        " first, by its own framework's means, and convert that copy."
+        f"No measured path from {case.pair_text} promises a copy and is known to be a safe"
+        f" one.{known} Not measured: copy the source in its own framework, then convert the copy."
     )
 
 
@@ -130,12 +134,12 @@ def _is_right_copy(case: CaseView) -> bool:
     return documented and case.owner == "copy" and case.right and case.ready is not None
 
 
-def _but(survey: Cases, copy: CaseView) -> str:
+def _but(cases: Cases, copy: CaseView) -> str:
     """What is known of a copy that cannot be advised; empty where that is something else."""
-    if not survey.holds(copy):
-        return f": {words.code(copy)} copied{survey.where(copy)}"
-    if survey.waiting_helps(copy):
-        return f": {words.code(copy)} copies, but wait for the result before you write x (DLP020)"
+    if not cases.holds(copy):
+        return f" {words.code(copy)} copied{cases.where(copy)}."
+    if cases.waiting_helps(copy):
+        return f" {words.code(copy)} copies, but wait for the result before you write x (DLP020)."
     return ""
 
 
@@ -152,11 +156,64 @@ def _is_harmless(case: CaseView) -> bool:
     return case.promise == "copy" and sides == (False, False)
 
 
-def _as_promised(survey: Cases, case: CaseView) -> CaseView | None:
+def _as_promised(cases: Cases, case: CaseView) -> CaseView | None:
     if case.promise == "copy":
-        return survey.instead(case)
-    views = survey.instead(case, lambda other: other.owner == "view" and survey.holds(other))
-    return views or survey.instead(case, lambda other: other.owner == "view")
+        return cases.instead(case)
+    views = cases.instead(case, lambda other: other.owner == "view" and cases.holds(other))
+    return views or cases.instead(case, lambda other: other.owner == "view")
 
 
-RULES = (Rule("DLP018", "promise-broken", promise_broken, seen=observations.ownership_by_address),)
+def documented(_: FindingRecord, result: Result) -> str:
+    case = result.case
+    quoted = QUOTED.get((case.consumer, case.import_))
+    if quoted is not None:
+        return f"The function's documentation: “{quoted[0]}” ([source]({quoted[1]}))."
+    promise = case.promise if case.promise in COPY else "copy"
+    does = {"copy": "copies", "view": "does not copy"}[promise]
+    standard = COPY[promise] if "copy=" in case.code else ""
+    return f"The documentation says that this call {does}. {standard}".strip()
+
+
+NO_COPY_MADE = """
+<create>
+<convert of y>
+<look>
+return <is_view>
+"""
+NO_VIEW_MADE = """
+<create>
+try:
+    y = <code>
+except (ValueError, BufferError) as refusal:
+    print("it refuses, as documented:", refusal)
+    return False
+<wait of y>
+<look>
+return <is_copy>
+"""
+
+
+def show_promise_broken(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    if subject.result.case.promise == "copy":
+        at = number(found, "view_alignment_bytes")
+        where = f" if x is aligned to {at:.0f} bytes" if at else ""
+        symptom = f"{subject.code} is documented to copy, but is a view{where}"
+        body = subject.filled(NO_COPY_MADE, create=subject.create("view"), **look(subject))
+    else:
+        at = number(found, "copy_alignment_bytes")
+        where = f" if x is only aligned to {at:.0f} bytes" if at else ""
+        symptom = f"{subject.code} is documented not to copy, but copies{where}"
+        body = subject.filled(NO_VIEW_MADE, create=subject.create("copy"), **look(subject))
+    return Effect(symptom, body, subject)
+
+
+RULES = (
+    Rule(
+        "DLP018",
+        "promise-broken",
+        promise_broken,
+        documented,
+        show_promise_broken,
+        ownership_by_address,
+    ),
+)

@@ -1,108 +1,119 @@
-"""A rule: an id that never changes its meaning, and a function from a survey to claims."""
+"""A rule: one object that holds all that is known of a problem."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases
-from dlprof.session.model import Result
+from dlprof.probes.base import Protocol
+from dlprof.rules.script import Show
+from dlprof.session.model import FindingRecord, Result
 
 SEVERITIES = ("error", "warning", "info")
 """Worst first: wrong or unsafe; slow for no reason; worth knowing."""
 
+NO_CONVERSION = "a conversion: rules say nothing of steps"
 
-@dataclass(frozen=True)
-class Finding:
-    """``results`` are the indices of the cases in the session, the clearest one first.
-
-    ``evidence`` holds what was measured, with units in the names; ``cost_ns`` there, if any, is
-    what the finding costs per call. ``advice`` names only paths that were measured in the session;
-    anything else it calls *not measured*. ``against`` is the index of the case that the first of
-    them is compared with, if there is one.
-    """
-
-    rule: str
-    name: str
-    severity: str
-    results: tuple[int, ...]
-    summary: str
-    evidence: Mapping[str, Any] = field(default_factory=dict)
-    advice: str = ""
-    against: int | None = None
-
-    def inside(self, environment: str) -> Finding:
-        """The same, told as found in one environment of several; as it is if that has no name."""
-        if not environment:
-            return self
-        return replace(self, summary=f"in {environment}: {self.summary}")
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the session file."""
-        return {
-            "rule": self.rule,
-            "name": self.name,
-            "severity": self.severity,
-            "results": list(self.results),
-            "summary": self.summary,
-            "evidence": dict(self.evidence),
-            "advice": self.advice,
-            "against": self.against,
-        }
+Expect = Callable[[FindingRecord, Result], str]
+"""Markdown: what is expected of a case of a finding instead, with the source of that."""
 
 
-def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """By severity, then by what it costs, then by rule and by the first case."""
-    return sorted(findings, key=_rank)
+def expect(text: str, source: str = "") -> Expect:
+    """The expectation ``text``, with a source that holds where DLPack hands arrays over."""
+
+    def expected(_: FindingRecord, result: Result) -> str:
+        is_dlpack = result.case.protocol in ("dlpack", "dlpack-capsule")
+        return f"{text} {source if is_dlpack else ''}".strip()
+
+    return expected
 
 
-def _rank(finding: Finding) -> tuple[int, float, str, tuple[int, ...]]:
-    cost = finding.evidence.get("cost_ns", 0.0)
-    return SEVERITIES.index(finding.severity), -cost, finding.rule, finding.results
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a rule found, before it has the rule's name; the clearest case stands first."""
-
-    severity: str
-    cases: Sequence[CaseView]
-    summary: str
-    evidence: Mapping[str, Any] = field(default_factory=dict)
-    advice: str = ""
-    against: CaseView | None = None
+def could_tell(result: Result, instrument: str) -> bool:
+    """Whether an instrument could tell, or had nothing to look at, such as copies of a view."""
+    verdict = getattr(result, instrument)
+    return verdict is not None and verdict.is_known
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Its page is ``pages/{id}.md``. ``needs`` is the instrument of the diagnosis without which it
-    finds nothing; empty where there is none. ``lacks`` says what else it would need that none of
-    these results has, in words; empty where it could look. ``times`` says that it finds one time to
-    be longer than another, which one process hardly tells; such a finding is no error. ``seen``
-    tells what the instrument that proves its claim saw of a case; rules on times alone have none.
-    """
+    """The id never changes its meaning. The page of a rule is ``pages/{id}.md``."""
 
     id: str
     name: str
-    claims: Callable[[Cases], Iterator[Claim]]
-    needs: str = ""
-    lacks: Callable[[Sequence[Result]], str] = lambda _: ""
-    times: bool = False
+    check: Callable[[Cases], Iterator[FindingRecord]]
+    """What the rule finds: see :func:`finding`."""
+    expected: Expect
+    effect: Show
+    """What the reproducer of a finding shows."""
     seen: Callable[[Result], list[str]] = lambda _: []
+    """What the instrument that proves the finding saw of a case, in lines."""
+    needs: str = ""
+    """The instrument of the diagnosis without which it finds nothing."""
+    lacks: Callable[[Sequence[Result]], str] = lambda _: ""
+    """What else it needs that none of these results has, in words; empty where it could look."""
+    times: bool = False
+    """Whether it finds one time longer than another, which one process hardly tells."""
+    other_arrays: bool = False
+    """Whether its reproducer puts another array or object in the place of ``x``."""
+    made_again: bool = False
+    """Whether its reproducer makes the source several times."""
 
-    def findings(self, survey: Cases) -> Iterator[Finding]:
-        for claim in self.claims(survey):
-            yield Finding(
-                rule=self.id,
-                name=self.name,
-                severity=claim.severity,
-                results=tuple(case.index for case in claim.cases),
-                summary=claim.summary,
-                evidence={
-                    name: value for name, value in claim.evidence.items() if value is not None
-                },
-                advice=claim.advice,
-                against=None if claim.against is None else claim.against.index,
-            )
+    def lack(self, results: Sequence[Result]) -> str:
+        """What it needs that none of these results has, in words; empty where it could look."""
+        conversions = [result for result in results if result.case.protocol != Protocol.STEP]
+        if results and not conversions:
+            return NO_CONVERSION
+        if self.needs and not any(could_tell(result, self.needs) for result in conversions):
+            return f"{self.needs.replace('_', ' ')} (see --diagnose)"
+        return self.lacks(conversions)
+
+    def findings(self, cases: Cases) -> Iterator[FindingRecord]:
+        for found in self.check(cases):
+            yield found.model_copy(update={"rule": self.id, "name": self.name})
+
+
+def finding(
+    severity: str,
+    cases: Sequence[CaseView],
+    headline: str,
+    summary: str,
+    evidence: Mapping[str, Any],
+    advice: str = "",
+    against: CaseView | None = None,
+) -> FindingRecord:
+    """A finding of ``cases``, the clearest one first, before it has its rule's name.
+
+    ``headline`` has at most 20 words and a number. ``evidence`` has what was measured, with units
+    in the names; ``cost_ns`` is what the finding costs per call. ``advice`` names only paths that
+    were measured. ``against`` is the case that the first of ``cases`` is compared with.
+    """
+    return FindingRecord(
+        rule="",
+        name="",
+        severity=severity,
+        results=[case.index for case in cases],
+        headline=headline,
+        summary=summary,
+        evidence={name: value for name, value in evidence.items() if value is not None},
+        advice=advice,
+        against=None if against is None else against.index,
+    )
+
+
+def number(found: FindingRecord, name: str) -> float | None:
+    """A number in a finding's evidence; None if a file holds something else there."""
+    value = found.evidence.get(name)
+    return value if isinstance(value, int | float) else None
+
+
+def worst_first(findings: Iterable[FindingRecord]) -> list[FindingRecord]:
+    """By severity, then by what it costs, then by rule and by the first case."""
+    return sorted(findings, key=_rank)
+
+
+def _rank(found: FindingRecord) -> tuple[int, float, str, list[int]]:
+    cost = found.evidence.get("cost_ns", 0.0)
+    return SEVERITIES.index(found.severity), -cost, found.rule, found.results

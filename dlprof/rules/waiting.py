@@ -3,71 +3,89 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import WAITS, CaseView
-from dlprof.analysis.cases import Cases, by, groups
+from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.slower import clearly_longer, is_known
-from dlprof.rules import observations, traced, words
-from dlprof.rules.rule import Claim, Rule
+from dlprof.errors import NoReproducer
+from dlprof.rules import words
+from dlprof.rules.observed import ONCE, trace
+from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.script import HYSTERESIS, Effect, Subject
+from dlprof.rules.standards import EXPORT
 from dlprof.session.evidence import Fit
-from dlprof.text.lists import listed
+from dlprof.session.model import FindingRecord, Result
+from dlprof.text.source import inside, plain
 
-WAITED = {
-    "host-sync": "the work that is queued on its source",
-    "device-sync": "all work of the device, also for work that has nothing to do with it",
-}
-"""What a call waits for, in words."""
+ORDERED = (
+    "The producer makes its work safe to use on the consumer's stream, without a wait on the host"
+    f" if it can order streams ({EXPORT}, `stream`)."
+)
+UNAVOIDABLE = (
+    "The wait may be unavoidable. But the call looks cheap if it is timed with an empty queue."
+)
+FOR_SOURCE = "the work queued on x"
+FOR_DEVICE = "all work of the device"
+EVEN = ", even work that has nothing to do with x"
 
 
-def host_sync(survey: Cases) -> Iterator[Claim]:
+def host_sync(cases: Cases) -> Iterator[FindingRecord]:
     """The call returns only when the work queued on its source is done.
 
     A warning where another path of the pair gives the same and does not wait. Where none does,
     the wait may be what the conversion is: a host array cannot be had before its values.
     """
-    waiting = [case for case in survey.cases if case.order == "host-sync"]
-    others = {case.index: _unwaiting(survey, case, ("stream-ordered",)) for case in waiting}
+    waiting = [case for case in cases.cases if case.order == "host-sync"]
+    others = {case.index: _unwaiting(cases, case, ("stream-ordered",)) for case in waiting}
     avoidable = [case for case in waiting if others[case.index]]
-    for cases in groups(avoidable, lambda case: case.pair):
-        yield _wait(cases, WAITED["host-sync"], others)
+    for found in groups(avoidable, lambda case: case.pair):
+        yield _wait("warning", found, FOR_SOURCE, others)
     rest = [case for case in waiting if not others[case.index]]
-    for cases in groups(rest, lambda case: case.pair[0]):
-        yield _unavoidable(survey, cases)
+    for found in groups(rest, lambda case: case.pair[0]):
+        yield _wait("info", found, FOR_SOURCE, {})
 
 
-def device_sync(survey: Cases) -> Iterator[Claim]:
+def device_sync(cases: Cases) -> Iterator[FindingRecord]:
     """The call returns only when the whole device is done, also with what does not concern it."""
-    waiting = [case for case in survey.cases if case.order == "device-sync"]
-    others = {
-        case.index: _unwaiting(survey, case, ("stream-ordered", "host-sync")) for case in waiting
-    }
-    for cases in groups(waiting, lambda case: case.pair):
-        yield _wait(cases, WAITED["device-sync"], others)
+    waiting = [case for case in cases.cases if case.order == "device-sync"]
+    orders = ("stream-ordered", "host-sync")
+    others = {case.index: _unwaiting(cases, case, orders) for case in waiting}
+    for found in groups(waiting, lambda case: case.pair):
+        yield _wait("warning", found, FOR_DEVICE, others)
 
 
-def _unwaiting(survey: Cases, case: CaseView, orders: Sequence[str]) -> CaseView | None:
-    return survey.instead(case, lambda other: other.order in orders and other.loaded is not None)
+def _unwaiting(cases: Cases, case: CaseView, orders: Sequence[str]) -> CaseView | None:
+    return cases.instead(case, lambda other: other.order in orders and other.loaded is not None)
 
 
-def _wait(cases: Sequence[CaseView], what: str, others: dict[int, CaseView | None]) -> Claim:
+def _wait(
+    severity: str, cases: Sequence[CaseView], what: str, others: Mapping[int, CaseView | None]
+) -> FindingRecord:
+    """``others`` are the paths that are advised; empty where no path avoids the wait."""
     ranked = sorted(cases, key=_by_idle)
     worst = ranked[0]
+    wait = words.several(ranked, "waits", "wait")
     advice = {
-        other.code: f"{words.code(other)} {_unwaiting_text(other)}"
-        for other in (others[case.index] for case in ranked)
-        if other is not None
+        other.code: _unwaiting_text(other)
+        for case in ranked
+        if (other := others.get(case.index)) is not None
     }
-    return Claim(
-        "warning",
+    if not others:
+        none = "No measured path that is safe and gives the same is known not to wait."
+        advice = {"": f"{none} Convert where you need the values anyway."}
+    cost = _cost(worst)
+    return finding(
+        severity,
         ranked,
-        f"{words.codes(ranked)} {words.several(ranked, 'waits', 'wait')} for {what}{_cost(ranked)}"
-        f"{traced.seen(worst.result)}",
+        f"{words.paths(ranked)} {wait} for {what}{f': {cost}' if cost else ''}.",
+        f"{words.subject(ranked)} {wait} for {what}{EVEN if what is FOR_DEVICE else ''}."
+        f"{_cost_text(ranked, cost)}{trace(worst.result)}",
         _evidence(worst),
-        "; ".join(list(advice.values())[:2]) + "." if advice else "",
-        against=others[worst.index],
+        " ".join(list(advice.values())[:2]),
+        against=others.get(worst.index),
     )
 
 
@@ -75,55 +93,34 @@ def _unwaiting_text(other: CaseView) -> str:
     does = "does not wait" if other.order == "stream-ordered" else "waits for its source alone"
     loaded = other.loaded
     if loaded is None:
-        return does
-    return f"{does}: {plain_time(loaded[0])} behind {plain_time(loaded[1])} of queued work"
+        return f"{words.code(other)} {does}."
+    behind = f"{plain_time(loaded[0])} behind {plain_time(loaded[1])} of work"
+    return f"{words.code(other)} {does}: {behind}."
 
 
-def _unavoidable(survey: Cases, cases: Sequence[CaseView]) -> Claim:
-    ranked = sorted(cases, key=_by_idle)
-    producer = ranked[0].pair[0]
-    consumers = list(dict.fromkeys(case.pair[1] for case in ranked))
-    pairs = f"from {producer} to {listed(consumers)}"
-    known = [case for case in survey.cases if case.pair in {one.pair for one in ranked}]
-    all_wait = all(case.waits for case in known if case.ready is not None)
-    which = (
-        f"every measured path {pairs} waits"
-        if all_wait
-        else f"{words.codes(ranked)} {words.several(ranked, 'waits', 'wait')}"
-    )
-    rest = (
-        ""
-        if all_wait
-        else "; no measured path that is safe and gives the same is known not to wait"
-    )
-    return Claim(
-        "info",
-        ranked,
-        f"{which} for the work that is queued on its source{_cost(ranked)}"
-        f"{traced.seen(ranked[0].result)}{rest}",
-        _evidence(ranked[0]),
-        "Convert where the values are needed anyway, or once for several uses.",
-    )
-
-
-def _cost(cases: Sequence[CaseView]) -> str:
-    """``: 2 us of conversion idle, 45 ms behind 45 ms of queued work``, of the first."""
-    if cases[0].loaded is None:
+def _cost(case: CaseView) -> str:
+    """``2 us idle, 45 ms behind 45 ms of work``."""
+    if case.loaded is None:
         return ""
-    host_ns, queued_ns = cases[0].loaded
-    idle = _idle_ns(cases[0])
-    first = "" if idle is None else f"{plain_time(idle)} of conversion idle, "
-    text = f"{first}{plain_time(host_ns)} behind {plain_time(queued_ns)} of queued work"
-    slope = f" (slope {fitted})" if (fitted := _slope(cases[0])) else ""
-    return f"{words.of_first(cases)}: {text}{slope}"
+    host_ns, queued_ns = map(plain_time, case.loaded)
+    idle = _idle_ns(case)
+    first = "" if idle is None else f"{plain_time(idle)} idle, "
+    return f"{first}{host_ns} behind {queued_ns} of work"
+
+
+def _cost_text(cases: Sequence[CaseView], cost: str) -> str:
+    if not cost:
+        return ""
+    slope = f", slope {fitted}" if (fitted := _slope(cases[0])) else ""
+    return f" The call takes {cost}{slope}{words.example(cases)}."
 
 
 def _slope(case: CaseView) -> str:
-    """``1.00, 0.99 to 1.01``: the call's time over the queue's, and its interval."""
+    """``1.00 (0.99 to 1.01)``: the call's time over the queue's, and its interval."""
     fit = _fit(case)
     if fit.slope is None or fit.interval is None:
         return ""
-    return f"{fit.slope:.2f}, {fit.interval[0]:.2f} to {fit.interval[1]:.2f}"
+    return f"{fit.slope:.2f} ({fit.interval[0]:.2f} to {fit.interval[1]:.2f})"
 
 
 def _fit(case: CaseView) -> Fit:
@@ -144,60 +141,54 @@ def _by_idle(case: CaseView) -> tuple[bool, float]:
 def _evidence(case: CaseView) -> dict[str, object]:
     host_ns, queued_ns = case.loaded or (None, None)
     idle = _idle_ns(case)
-    cost = None if host_ns is None else max(host_ns - (idle or 0.0), 0.0)
-    intercept = _fit(case).intercept_ns
-    slope = _slope(case)
+    intercept, slope = _fit(case).intercept_ns, _slope(case)
     if slope and intercept is not None:
         slope += f"; intercept {plain_time(intercept)}"
-    streams = case.result.ordering.evidence.streams if case.result.ordering else None
     return {
-        "cost_ns": cost,
+        "cost_ns": None if host_ns is None else max(host_ns - (idle or 0.0), 0.0),
         "idle_ns": idle,
         "loaded_ns": host_ns,
         "queued_ns": queued_ns,
         "slope": slope or None,
-        "streams": streams,
+        "streams": case.result.ordering.evidence.streams if case.result.ordering else None,
     }
 
 
-def unordered(survey: Cases) -> Iterator[Claim]:
+def unordered(cases: Cases) -> Iterator[FindingRecord]:
     """The result is not ordered after the work queued on its source: it can be without its values.
 
     The call may wait for that work besides, and too late: such calls are a finding of their own,
     which has the cost of the wait too.
     """
-    racing = [case for case in survey.cases if case.order == "unordered"]
-    for cases in groups(racing, lambda case: (case.pair, case.waits)):
+    racing = [case for case in cases.cases if case.order == "unordered"]
+    for found in groups(racing, lambda case: (case.pair, case.waits)):
         # One wrong value proves the race; without one the times do.
-        ranked = sorted(cases, key=lambda case: not _read_wrong(case))
+        ranked = sorted(found, key=lambda case: not _read_wrong(case))
         worst = ranked[0]
-        yield Claim(
+        waits, cost = worst.waits, _cost(worst)
+        what = {"host-sync": FOR_SOURCE, "device-sync": FOR_DEVICE}.get(waits or "")
+        evidence = {**_evidence(worst), "wrong_values": _read_wrong(worst), "waits": waits}
+        yield finding(
             "error",
             ranked,
-            f"{words.codes(ranked)} {words.several(ranked, 'orders', 'order')} nothing"
-            f"{words.shared(ranked, _proof)}{_and_waits(ranked)}",
-            _race_evidence(worst),
-            _ordered_advice(survey, worst),
+            f"{words.paths(ranked)} {words.several(ranked, 'does', 'do')} not order the work that"
+            " is queued on x. A reader can see wrong values.",
+            f"{words.subject(ranked)} {words.several(ranked, 'orders', 'order')} nothing."
+            f" {_proof(worst)}{words.example(ranked)}."
+            + (
+                f" The call waits for {what} all the same.{_cost_text(ranked, cost)}"
+                if what
+                else ""
+            ),
+            evidence if waits else {**evidence, "cost_ns": None},
+            _ordered_advice(cases, worst),
         )
-
-
-def _and_waits(ranked: Sequence[CaseView]) -> str:
-    waited = ranked[0].waits
-    if waited is None:
-        return ""
-    does = words.several(ranked, "the call waits", "the calls wait")
-    return f"; all the same {does} for {WAITED[waited]}{_cost(ranked)}"
-
-
-def _race_evidence(case: CaseView) -> dict[str, object]:
-    found = {**_evidence(case), "wrong_values": _read_wrong(case)}
-    return {**found, "waits": case.waits} if case.waits else {**found, "cost_ns": None}
 
 
 def _proof(case: CaseView) -> str:
     if _read_wrong(case):
-        return "behind queued work wrong values were read"
-    return "behind queued work the result was ready long before the work was done"
+        return "Behind queued work, wrong values were read"
+    return "Behind queued work, the result was ready long before that work was done"
 
 
 def _read_wrong(case: CaseView) -> bool:
@@ -205,29 +196,31 @@ def _read_wrong(case: CaseView) -> bool:
     return ordering is not None and ordering.evidence.values_right is False
 
 
-def _ordered_advice(survey: Cases, case: CaseView) -> str:
-    other = _unwaiting(survey, case, ("stream-ordered", *WAITS))
-    wait = "Wait for the work on the source before the call"
+def _ordered_advice(cases: Cases, case: CaseView) -> str:
+    orders = ("stream-ordered", *WAITS)
+    other = _unwaiting(cases, case, orders)
+    wait = "Wait for the work on the source before the call."
     if other is None:
-        orders = ("stream-ordered", *WAITS)
-        there = any(one.order in orders for one in survey.arrays[case.array])
+        there = any(one.order in orders for one in cases.arrays[case.array])
         which = " that is safe and gives the same" if there else ""
-        return f"{wait}; no measured path{which} orders it."
+        return f"{wait} No measured path{which} orders it."
     does = "orders the work" if other.order == "stream-ordered" else "waits for the work"
-    return f"{words.instead_of(case, other, does)} Or: {wait[0].lower()}{wait[1:]}."
+    return f"{words.instead_of(case, other, does)} Or: {wait[0].lower()}{wait[1:]}"
 
 
-def early_return(survey: Cases) -> Iterator[Claim]:
+def early_return(cases: Cases) -> Iterator[FindingRecord]:
     """The result is ready long after the call returned: timing the call alone is misleading."""
-    early = [case for case in survey.cases if _is_early(case)]
-    for cases in by(early, lambda case: case.pair).values():
-        ranked = sorted(cases, key=lambda case: (_is_told(case), _lateness_ns(case)), reverse=True)
-        times, evidence = _times(ranked)
-        yield Claim(
+    early = [case for case in cases.cases if _is_early(case)]
+    for found in groups(early, lambda case: case.pair):
+        ranked = sorted(found, key=lambda case: (_is_told(case), _late_ns(case)), reverse=True)
+        times, evidence = _times(ranked[0])
+        returns = words.several(ranked, "returns", "return")
+        yield finding(
             "info",
             ranked,
-            f"{words.codes(ranked)} {words.several(ranked, 'returns', 'return')} before the result"
-            f" is there{times}",
+            f"{words.paths(ranked)} {returns} before the result is there{times and f': {times}'}.",
+            f"{words.subject(ranked)} {returns} before the result is there."
+            + (f" It takes {times}{words.example(ranked)}." if times else ""),
             evidence,
             "Wait for the result when you time it.",
         )
@@ -248,26 +241,212 @@ def _is_told(case: CaseView) -> bool:
     return is_known(case.result.host_time) and is_known(case.ready)
 
 
-def _times(cases: Sequence[CaseView]) -> tuple[str, dict[str, object]]:
-    """Both times of the first, in words and as evidence; nothing where one is not known."""
-    host, ready = cases[0].result.host_time, cases[0].ready
-    if host is None or ready is None or not _is_told(cases[0]):
+def _times(case: CaseView) -> tuple[str, dict[str, object]]:
+    """Both times in words and as evidence; nothing where one is not known."""
+    host, ready = case.result.host_time, case.ready
+    if host is None or ready is None or not _is_told(case):
         return "", {}
-    text = (
-        f"{words.of_first(cases)}: {words.time_text(host)} until the call returns,"
-        f" {words.time_text(ready)} until the values are there"
-    )
+    text = f"{words.time_text(host)} until the call returns, {words.time_text(ready)} until ready"
     return text, {"host_ns": host.median_ns, "ready_ns": ready.median_ns}
 
 
-def _lateness_ns(case: CaseView) -> float:
+def _late_ns(case: CaseView) -> float:
     host = case.result.host_time
     return case.cost_ns - host.median_ns if host else 0.0
 
 
+def seen_behind_work(result: Result) -> list[str]:
+    return [f"work of known length was queued before the call ({ONCE})"] if result.ordering else []
+
+
+QUEUE = """
+<create>
+
+<queue_setup>
+def queued(work):
+    <enqueue>
+
+def convert(x):
+    return <code>
+
+def seconds(x):
+    begin = perf_counter()
+    convert(x)
+    return perf_counter() - begin
+
+convert(queued(1))  # the first use may compile
+work, queue, end = 1, 0, perf_counter() + 60
+while queue < 0.05 and perf_counter() < end:
+    work *= 2
+    q = queued(work)
+    begin = perf_counter()
+    <wait of q>
+    queue = perf_counter() - begin  # what was left when all was queued
+    <behind>
+assert queue >= 0.05, "no work could be queued"
+<verdict>
+"""
+WAITED = """
+idle = seconds(<array>)
+print(f"queue: {queue:.3f} s; conversion: {idle:.6f} s idle, {behind:.6f} s behind it")
+return behind > idle + queue / 2
+"""
+BEHIND_QUEUE = """
+q = queued(work)
+behind = seconds(q)
+<wait of q>
+"""
+BEHIND_OTHER_STREAM = """
+other = <own_stream of x>
+with other:
+    q = queued(work)
+behind = seconds(x)
+with other:
+    <wait of q>
+"""
+BEHIND_OTHER_QUEUE = """
+duration_ns = int(queue * 1e9)
+<unrelated>
+behind = seconds(x)
+z.wait()
+"""
+READ_EARLY = """
+expected = <values of q>
+<spoil>
+q = queued(work)
+begin = perf_counter()
+z = convert(q)
+<wait of z>
+ready = perf_counter() - begin
+wrong = int((<values of z> != expected).sum())
+<wait of q>
+# what is wrong with an empty queue is no race
+z = convert(q)
+idle = int((<values of z> != expected).sum())
+"""
+RACED = """
+print(f"queue {queue:.3f} s, ready {ready:.6f} s, wrong {wrong}, when idle {idle}")
+return wrong > idle or ready < queue / 2
+"""
+EARLY = """
+<create>
+returned, ready = [], []
+for _ in range(50):
+    begin = perf_counter()
+    y = <code>
+    returned.append(perf_counter() - begin)
+    <wait of y>
+    ready.append(perf_counter() - begin)
+call, done = median(returned[5:]), median(ready[5:])
+print(f"the call returned after {call * 1e6:.1f} us")
+print(f"its result was there after {done * 1e6:.1f} us")
+return done > 2 * call and done - call > <gap_s>
+"""
+
+
+def show_host_sync(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    body = _queue(subject, subject.filled(BEHIND_QUEUE), subject.filled(WAITED, array="q"))
+    symptom = f"{subject.code} waits for the work that is queued on x"
+    return Effect(symptom, _on_streams(subject, found, body), subject)
+
+
+def show_device_sync(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    text = subject.recipe.queue.get("unrelated")
+    behind = BEHIND_OTHER_STREAM if text is None else BEHIND_OTHER_QUEUE
+    behind = subject.filled(behind, unrelated=plain(text or ""))
+    body = _queue(subject, behind, subject.filled(WAITED, array="x"))
+    return Effect(f"{subject.code} waits for work that has nothing to do with x", body, subject)
+
+
+def show_unordered(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
+    """A race that waits besides shows by its values alone, and memory that is used again may hold
+    the right ones. So wrong values are left in the memory that the next array is likely to get.
+    """
+    spoil = ""
+    if found.evidence.get("waits") and subject.writable:
+        spoil = subject.filled("<write of q>\ndel q  # its memory is used again, with ones in it")
+    body = _queue(subject, subject.filled(READ_EARLY, spoil=spoil), RACED.strip("\n"))
+    symptom = f"{subject.code} gives a result that can be read before the work on x is done"
+    return Effect(symptom, _on_streams(subject, found, body), subject)
+
+
+def show_early_return(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
+    gap_s = f"{thresholds.EARLY_GAP_NS / HYSTERESIS / 1e9:g}"
+    body = subject.filled(EARLY, create=subject.create_as_seen(), gap_s=gap_s)
+    return Effect(f"{subject.code} returns before its result is there", body, subject)
+
+
+def _queue(subject: Subject, behind: str, verdict: str) -> str:
+    """Source and conversion; then ``behind``, beside longer and longer queues of work."""
+    texts = subject.recipe.queue
+    if "enqueue" not in texts:
+        raise NoReproducer("the session does not say how work is queued")
+    *lines, last = plain(texts["enqueue"]).splitlines()
+    end = [f"return {last.removeprefix('y = ')}"] if last.startswith("y = ") else [last, "return y"]
+    return subject.filled(
+        QUEUE,
+        create=subject.create(),
+        queue_setup=plain(texts.get("setup", "")),
+        enqueue="\n".join((*lines, *end)),
+        behind=behind,
+        verdict=verdict,
+    )
+
+
+def _on_streams(subject: Subject, found: FindingRecord, body: str) -> str:
+    """The body with each framework on a stream of its own, if that is how it was found."""
+    if found.evidence.get("streams") != "own streams":
+        return body
+    sides = [name for name in "xy" if subject.has("own_stream", name)] or ["x"]
+    streams = [subject.said("own_stream", name) for name in sides]
+    return f"with {', '.join(dict.fromkeys(streams))}:\n{inside(body)}"
+
+
+def expected_of_a_wait(found: FindingRecord, result: Result) -> str:
+    if found.severity == "info":
+        return UNAVOIDABLE
+    return expect("The call returns without waiting for the work on `x`.", ORDERED)(found, result)
+
+
 RULES = (
-    Rule("DLP001", "host-sync", host_sync, needs="ordering", seen=observations.ordering),
-    Rule("DLP002", "device-sync", device_sync, needs="ordering", seen=observations.ordering),
-    Rule("DLP003", "unordered", unordered, needs="ordering", seen=observations.ordering),
-    Rule("DLP019", "early-return", early_return),
+    Rule(
+        "DLP001",
+        "host-sync",
+        host_sync,
+        expected_of_a_wait,
+        show_host_sync,
+        seen_behind_work,
+        needs="ordering",
+        other_arrays=True,
+    ),
+    Rule(
+        "DLP002",
+        "device-sync",
+        device_sync,
+        expect("The call waits at most for the work on `x`.", ORDERED),
+        show_device_sync,
+        seen_behind_work,
+        needs="ordering",
+        other_arrays=True,
+    ),
+    Rule(
+        "DLP003",
+        "unordered",
+        unordered,
+        expect("The result has its final values whenever it is used.", ORDERED),
+        show_unordered,
+        seen_behind_work,
+        needs="ordering",
+        other_arrays=True,
+    ),
+    Rule(
+        "DLP019",
+        "early-return",
+        early_return,
+        expect(
+            "A framework that queues its work may return early. The time of the call is not its"
+            " cost."
+        ),
+        show_early_return,
+    ),
 )

@@ -10,8 +10,7 @@ from dlprof.errors import UsageError
 from dlprof.plan.catalog import Catalog
 from dlprof.rules import NEEDS, RULES
 from dlprof.rules.cost import lacks_direction
-from dlprof.rules.coverage import has_looked
-from dlprof.rules.rule import SEVERITIES
+from dlprof.rules.rule import SEVERITIES, could_tell
 from dlprof.scenario.pairs import PairPattern, named
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.session.model import ExpectationRecord, FindingRecord, Result
@@ -125,7 +124,7 @@ def _blind(expectation: Expectation, seen: Sequence[Result], rounds: int) -> str
             where = f" in {one.environment}" if one.environment else ""
             return f"nothing of {'->'.join(_pair(one))} was measured{where}"
     instrument = NEEDS.get(expectation.what)
-    if instrument and not any(has_looked(getattr(one, instrument)) for one in those):
+    if instrument and not any(could_tell(one, instrument) for one in those):
         return f"{instrument.replace('_', ' ')} was not measured, or could not be told"
     back = [one for one in measured if expectation.pair.matches(_pair(one)[::-1])]
     for rule in RULES:

@@ -194,6 +194,8 @@ class FindingRecord(Model):
     severity: str
     results: list[int]
     summary: str
+    headline: str = ""
+    """The summary in at most 20 words; empty in older files."""
     evidence: dict[str, Free] = {}
     advice: str = ""
     against: int | None = None

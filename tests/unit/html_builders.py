@@ -5,7 +5,7 @@ from __future__ import annotations
 from builders import make_record, make_session
 from rule_builders import MS, US, ordered, verdict
 
-from dlprof.rules.evaluate import find
+from dlprof.rules import find
 from dlprof.session.model import Result, Session
 
 SIZES = ((1,), (1024, 1024), (4096, 4096))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from builders import make_measure, make_record
 
-from dlprof.rules import findings
-from dlprof.session.model import Result
+from dlprof.rules import find
+from dlprof.session.model import ProcessSamples, Result
 
 US = 1_000.0
 MS = 1_000_000.0
@@ -22,6 +22,30 @@ def once(median_ns):
     return make_measure(median_ns, None, min_ns=median_ns)
 
 
+def alone(*samples_ns, disturbed=0.0):
+    """The time of a single process, from its samples."""
+    process = ProcessSamples(round=0, loops=1, samples_ns=list(samples_ns), disturbed=disturbed)
+    median = sorted(samples_ns)[len(samples_ns) // 2]
+    return make_measure(median, None, min_ns=min(samples_ns), processes=[process])
+
+
+def by_process(*medians_ns, disturbed=0.0, **changes):
+    """The time of several processes, whose interval is as wide as the machine was busy."""
+    processes = [
+        ProcessSamples(round=at, loops=1, samples_ns=[median], disturbed=disturbed)
+        for at, median in enumerate(medians_ns)
+    ]
+    middle = sorted(medians_ns)[len(medians_ns) // 2]
+    fields = {"min_ns": min(medians_ns), "processes": processes} | changes
+    return make_measure(middle, (middle / 100, middle * 100), **fields)
+
+
+def disturbed(median_ns):
+    """A time of which other programs had most in every process."""
+    processes = by_process(*[median_ns] * 3, disturbed=1.0).processes
+    return spread(median_ns).model_copy(update={"processes": processes})
+
+
 def verdict(word, **evidence):
     return {"verdict": word, "evidence": evidence}
 
@@ -36,8 +60,21 @@ def varying(*processes):
     return verdict("varies", reason="they disagree", processes=found)
 
 
+def tried(aligned="view", sliced="copy", alignment=64):
+    """What the instrument *alignment* says of both places."""
+    places = {
+        "aligned": {"verdict": aligned, "alignment_bytes": alignment},
+        "sliced": {"verdict": sliced, "alignment_bytes": 4},
+    }
+    return verdict("dependent" if aligned != sliced else "independent", **places)
+
+
 def ordered(word, host_ns=45 * MS, queued_ns=45 * MS, **evidence):
     return verdict(word, loaded={"host_ns": host_ns, "queued_ns": queued_ns}, **evidence)
+
+
+def wrong(**changed):
+    return verdict("wrong", changed=changed)
 
 
 def path(code, ready=5 * US, owner="view", host=None, case=None, **parts):
@@ -55,11 +92,16 @@ def path(code, ready=5 * US, owner="view", host=None, case=None, **parts):
     return Result.model_validate(fields | parts)
 
 
+def lost(status, reason, code="f(x)"):
+    """A case whose conversion did not come back."""
+    return path(code, None, None, status=status, reason=reason, values=None)
+
+
 def found(rule, *results):
     """The findings of one rule, by id."""
-    return [finding for finding in findings(results) if finding.rule == rule]
+    return [finding for finding in find(results) if finding.rule == rule]
 
 
 def rules(*results):
     """The ids of all rules that found something."""
-    return [finding.rule for finding in findings(results)]
+    return [finding.rule for finding in find(results)]

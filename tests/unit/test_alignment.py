@@ -9,7 +9,7 @@ import pytest
 from builders import make_result, make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
-from dlprof.rules import findings
+from dlprof.rules import find
 from dlprof.worker.instruments import alignment
 
 pytestmark = pytest.mark.unit
@@ -88,4 +88,4 @@ def test_no_finding_blames_the_alignment_of_an_inconstant_path():
     }
     alignment = {"verdict": "inconstant", "evidence": evidence}
     results = [make_result("f(x)", ownership=owned, alignment=alignment)]
-    assert "DLP017" not in {finding.rule for finding in findings(results)}
+    assert "DLP017" not in {finding.rule for finding in find(results)}

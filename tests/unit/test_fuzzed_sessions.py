@@ -28,7 +28,7 @@ from dlprof.reports import comparison, comparison_json, markdown, notebook, tabl
 from dlprof.reports.html import page
 from dlprof.reports.result_row import row_of
 from dlprof.reports.table import to_frame
-from dlprof.rules.evaluate import judged
+from dlprof.rules import with_findings
 from dlprof.session import model as sessions
 
 pytestmark = pytest.mark.unit
@@ -207,7 +207,7 @@ def shown(text):
 @given(spoiled())
 def test_a_spoiled_session_is_reported_or_refused_in_a_sentence(text):
     try:
-        session = judged(sessions.parse(text, "spoiled.json"))
+        session = with_findings(sessions.parse(text, "spoiled.json"))
     except DlprofError as refusal:
         told(refusal)
         return
@@ -262,7 +262,7 @@ def odd_times(draw):
 )
 @given(odd_times())
 def test_a_session_with_odd_times_is_reported(text):
-    session = judged(sessions.parse(text, "odd.json"))
+    session = with_findings(sessions.parse(text, "odd.json"))
     use(session)
     whole = sessions.parse(json.dumps(SESSIONS[4]), "whole.json")
     against(whole, session)
@@ -274,4 +274,4 @@ def test_a_session_with_odd_times_is_reported(text):
 def test_a_page_is_made_of_odd_times(time_ns, others):
     turns = itertools.cycle((time_ns, time_ns if others else None))
     content = mistimed(SESSIONS[4], lambda: next(turns))
-    shown(page.render(judged(sessions.parse(json.dumps(content), "odd.json"))))
+    shown(page.render(with_findings(sessions.parse(json.dumps(content), "odd.json"))))

@@ -10,7 +10,7 @@ from html_builders import US, alone, case, full_session, lost
 from reading import Page
 
 from dlprof.reports.html import render
-from dlprof.rules.evaluate import find
+from dlprof.rules import find
 from dlprof.session.model import Result
 
 pytestmark = pytest.mark.unit

@@ -10,7 +10,7 @@ from rule_builders import path, varying, verdict
 from dlprof.analysis.owner_times import by_process, owner_times_text
 from dlprof.reports.html.cards import cards
 from dlprof.reports.html.entry import entries
-from dlprof.rules import observed
+from dlprof.rules import observations
 
 pytestmark = pytest.mark.unit
 
@@ -57,6 +57,6 @@ def test_a_card_tells_both_times_and_each_process_its_own():
     session = alone(differing())
     (finding,) = (one for one in session.findings if one.rule == "DLP018")
     assert cards(session, entries(session))[0].cases[0].owner == f"varies: {TEXT}"
-    told = observed(finding, session.results)
+    told = observations(finding, session.results)
     assert told[0].startswith("process 1 of 3: a copy")
     assert told[0].endswith("; 44 us per call")

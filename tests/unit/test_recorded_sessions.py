@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dlprof.analysis.cases import by_environment
-from dlprof.rules.evaluate import find
+from dlprof.rules import find
 from dlprof.session.model import chunks, parse
 
 pytestmark = pytest.mark.unit

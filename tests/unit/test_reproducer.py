@@ -12,7 +12,7 @@ from repro_builders import case_of, finding_of, recipe_of, session_of
 from rule_builders import path, verdict
 
 from dlprof.errors import NoReproducer
-from dlprof.evidence.reproducer import EFFECTS, reproducer
+from dlprof.evidence.reproducer import reproducer
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.cupy import CuPy
 from dlprof.probes.host import Bytes, Mmap
@@ -62,7 +62,6 @@ def written(tmp_path_factory):
 
 
 def test_every_rule_has_a_reproducer(written):
-    assert list(EFFECTS) == ALL
     assert {path.name.split("_")[0] for path in written[0].glob("*.py")} == set(ALL)
 
 
@@ -256,9 +255,6 @@ def hostile(**texts):
 
 HOSTILE = [
     ({"code": "f(x"}, "not Python"),
-    ({"code": "f(x) # \u202e"}, "cannot be shown"),
-    ({"code": "f(x) # \x1b[31m"}, "cannot be shown"),
-    ({"code": "f('\ud800')"}, "cannot be shown"),
     ({"code": "import os"}, "not Python"),
     (hostile(create={"C": "x = ("}), "not Python"),
     (hostile(setup=["import ("]), "not Python"),

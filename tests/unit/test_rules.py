@@ -7,40 +7,54 @@ import re
 import time
 
 import pytest
-from builders import make_record
-from hypothesis import given, settings
+from builders import make_header, make_record
+from hypothesis import given
 from hypothesis import strategies as st
-from rule_builders import MS, US, ordered, owned, path, rules, varying, verdict
+from repro_builders import finding_of
+from rule_builders import (
+    MS,
+    US,
+    by_process,
+    lost,
+    ordered,
+    owned,
+    path,
+    rules,
+    spread,
+    varying,
+    verdict,
+    wrong,
+)
 
+from dlprof.analysis import thresholds
 from dlprof.errors import UsageError
-from dlprof.rules import RULES, findings
+from dlprof.rules import RULES, expected, find, observations, own_thresholds
 from dlprof.rules.pages import index, page
-from dlprof.rules.rule import SEVERITIES, Finding, worst_first
+from dlprof.rules.rule import SEVERITIES, finding, worst_first
 from dlprof.scenario.expectation import TIMED
-from dlprof.session.model import Result
-from dlprof.session.slim import slim
+from dlprof.session.model import FindingRecord, Result
 
 pytestmark = pytest.mark.unit
 
 
 def test_the_ids_are_in_order_and_each_stands_once():
-    assert [rule.id for rule in RULES] == [f"DLP{number:03}" for number in range(1, 21)]
+    ids = [rule.id for rule in RULES]
+    assert ids == sorted(set(ids))
+    assert {f"DLP{number:03}" for number in range(1, 21)} <= set(ids)
     assert len({rule.name for rule in RULES}) == len(RULES)
-
-
-def test_an_empty_session_has_no_findings():
-    assert findings([]) == []
 
 
 def test_an_innocent_session_has_no_findings():
     views = [path(f"view{number}(x)", 5 * US + number) for number in range(9)]
     copies = [path("copy(x)", 500 * US, "copy", case={"promise": "copy"})]
-    assert rules(*views, *copies) == []
+    unknown = [path("f(x)", owner=owned("unknown")), path("g(x)", owner=None)]
+    assert rules(*views, *copies, *unknown) == rules() == []
 
 
 def test_the_worst_stands_first():
     def made(severity, rule, cost_ns):
-        return Finding(rule, "name", severity, (0,), "", {"cost_ns": cost_ns})
+        found = finding(severity, [], "", "", {"cost_ns": cost_ns})
+        return found.model_copy(update={"rule": rule})
 
     order = [
         made("error", "DLP018", 0.0),
@@ -52,68 +66,83 @@ def test_the_worst_stands_first():
     assert worst_first(reversed(order)) == order
 
 
-# A session in which most rules find something.
+REFUSED = {"call": "__dlpack__", "outcome": "TypeError: no max_version", "ns": 900}
+ANSWERED = {"call": "__dlpack__", "outcome": "returned", "ns": 500}
+CUDA = {"device": "cuda", "protocol": "numpy"}
+LOOP = {
+    "use": "add(x, 1)",
+    "share": {"median": 0.7, "ci95": (0.69, 0.71)},
+    "in_loop": spread(350 * US),
+    "hoisted": spread(110 * US),
+}
 GUILTY = [
     path("free(x)", 5 * US, ordering=ordered("stream-ordered", 9 * US)),
     path("wait(x)", 9 * US, ordering=ordered("host-sync")),
     path("all(x)", 9 * US, ordering=ordered("device-sync")),
     path("race(x)", 9 * US, ordering=ordered("unordered", values_right=False)),
     path("copy(x)", 500 * US, "copy", peak_memory=verdict("ok", arrays=2.0)),
+    path("bounce(x)", 900 * US, "copy", case=CUDA),
     path("slow(x)", 900 * US),
     path("alias(x)", case={"promise": "copy"}),
     path("vary(x)", owner=varying(("copy", 16), ("view", 64))),
     path("torn(x)", 2 * MS, "copy", early_write=verdict("unsafe", sizes_bytes={"4096": "torn"})),
-    path("leak(x)", lifetime=verdict("retained", bytes_per_conversion=9e4)),
+    path("leak(x)", lifetime=verdict("retained", bytes_per_conversion=9e4, conversions=200)),
     path("gone(x)", lifetime=verdict("dangling", changed_after_drop=True)),
-    path("shape(x)", values=verdict("wrong", changed={"shape": [[4, 4], [16]]})),
-    path("dtype(x)", values=verdict("wrong", changed={"dtype": ["float64", "float32"]})),
+    path("shape(x)", values=wrong(shape=[[4, 4], [16]])),
+    path("dtype(x)", values=wrong(dtype=["float64", "float32"])),
     path("write(x)", values=verdict("ok", writable={"source": False, "result": True})),
-    path(
-        "dead(x)",
-        None,
-        None,
-        values=None,
-        status="crashed",
-        reason="killed by SIGSEGV during values",
-    ),
+    path("loop(x)", placement=LOOP),
+    path("late(x)", 2 * MS, host=spread(100 * US), case={"promise": "view"}),
+    path("asks(x)", handshake=[REFUSED, ANSWERED, {"call": "import", "outcome": "returned"}]),
+    path("there(x)", 900 * US, "copy", case={"producer": "a", "consumer": "b"}),
+    path("back(x)", case={"producer": "b", "consumer": "a"}),
+    lost("crashed", "killed by SIGSEGV during values", "dead(x)"),
 ]
+"""A session in which every rule finds something."""
 
 
-def test_a_guilty_session_has_findings_of_every_severity_and_each_finding_has_its_cases():
-    found = findings(GUILTY)
-    assert {finding.severity for finding in found} <= set(SEVERITIES)
-    assert len({finding.rule for finding in found}) >= 12
-    for finding in found:
-        assert finding.results
-        assert all(0 <= index < len(GUILTY) for index in finding.results)
-        assert GUILTY[finding.results[0]].case.code in finding.summary
+def test_every_rule_finds_what_it_is_for_and_names_the_clearest_case():
+    found = find(GUILTY)
+    assert {one.rule for one in found} == {rule.id for rule in RULES}
+    for one in found:
+        assert one.severity in SEVERITIES
+        assert all(0 <= at < len(GUILTY) for at in one.results)
+        case = GUILTY[one.results[0]].case
+        assert case.code in one.summary or case.producer in one.summary
 
 
-def test_findings_are_told_in_the_session_file_as_json():
-    for finding in findings(GUILTY):
-        content = json.loads(json.dumps(finding.as_dict(), allow_nan=False))
-        assert content["results"] == list(finding.results)
+@pytest.mark.parametrize("one", find(GUILTY), ids=lambda one: one.rule)
+def test_a_finding_is_told_in_short_sentences(one):
+    assert len(one.headline.split()) <= 20
+    assert re.search(r"\d", one.headline)
+    for text in (one.headline, one.summary, one.advice):
+        assert not text or text.endswith(".")
+        assert "; " not in text
+        sentences = re.split(r"(?<=[.:])\s", text)
+        assert max(len(sentence.split()) for sentence in sentences) <= 22, text
+
+
+def test_a_finding_is_json():
+    for one in find(GUILTY):
+        text = json.dumps(one.model_dump(), allow_nan=False)
+        assert FindingRecord.model_validate_json(text) == one
 
 
 def test_advice_names_measured_paths_only_and_none_that_is_unsafe():
     codes = {result.case.code for result in GUILTY}
-    for finding in findings(GUILTY):
-        named = set(re.findall(r"\w+\(x\)", finding.advice))
+    for one in find(GUILTY):
+        named = set(re.findall(r"\w+\(x\)", one.advice))
         assert named <= codes
         assert not named & {"race(x)", "torn(x)", "leak(x)", "gone(x)", "shape(x)", "alias(x)"}
 
 
-def test_slim_results_have_the_same_findings():
-    assert findings(map(slim, GUILTY)) == findings(GUILTY)
-
-
-def test_a_finding_holds_any_number_of_cases():
+def test_a_finding_holds_any_number_of_cases_in_few_words():
     results = [
         path(f"f{number}(x)", case={"promise": "copy", "import": "f"}) for number in range(500)
     ]
-    (finding,) = findings(results)
-    assert len(finding.results) == 500
-    assert len(finding.summary) < 300
+    (one,) = find(results)
+    assert len(one.results) == 500
+    assert len(one.summary) < 300
 
 
 def test_ten_thousand_results_take_seconds_at_most():
@@ -122,9 +151,78 @@ def test_ten_thousand_results_take_seconds_at_most():
         for number in range(10_000)
     ]
     began = time.process_time()
-    found = findings(results)
+    assert len(find(results)) == 1
     assert time.process_time() - began < 20
-    assert len(found) == 1
+
+
+def slow_and_fast(**changes):
+    return [path("slow(x)", 2 * MS, **changes), path("fast(x)", **changes)]
+
+
+def test_environments_are_evaluated_separately():
+    results = [*slow_and_fast(environment="old"), *slow_and_fast(environment="new")]
+    assert sorted(one.results for one in find(results)) == [[0], [2]]
+    assert all(re.match("In (old|new): slow", one.summary) for one in find(results))
+    slow, fast = slow_and_fast()
+    separate = [
+        slow.model_copy(update={"environment": "old"}),
+        fast.model_copy(update={"environment": "new"}),
+    ]
+    assert find(separate) == []
+
+
+def test_a_scenario_may_decide_on_other_numbers_and_leaves_them_as_they_were():
+    before = thresholds.named()
+    header = make_header(request={"scenario": {"thresholds": {"slow_ratio": 500.0, "none": 1}}})
+    assert own_thresholds(header) == {"slow_ratio": 500.0}
+    assert find(slow_and_fast(), own_thresholds(header)) == []
+    with pytest.raises(RuntimeError), thresholds.replaced({"slow_ratio": 50.0}):
+        raise RuntimeError
+    assert thresholds.named() == before
+
+
+@pytest.mark.parametrize("scenario", [None, 3, {}, {"thresholds": {"slow_ratio": "x"}}])
+def test_numbers_that_cannot_be_read_are_left_out(scenario):
+    assert own_thresholds(make_header(request={"scenario": scenario})) == {}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_rule_has_a_page_and_says_what_is_expected(rule):
+    text = page(rule.name.upper())
+    assert text.startswith(f"# {rule.id} {rule.name}\n\n{index(rule.id)}\n")
+    assert re.search(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+", text)
+    assert expected(finding_of(rule.id), GUILTY[0]).endswith((".", ")"))
+
+
+def test_a_page_that_is_not_there_is_answered_with_the_nearest():
+    with pytest.raises(UsageError, match="did you mean 'host-sync'"):
+        page("hostsync")
+
+
+@pytest.mark.parametrize("one", find(GUILTY), ids=lambda one: one.rule)
+def test_what_an_instrument_saw_is_told_unless_the_finding_rests_on_times(one):
+    rule = next(rule for rule in RULES if rule.id == one.rule)
+    told = observations(one, [GUILTY[at] for at in one.results])
+    assert bool(told) is (rule.id not in ("DLP006", "DLP012", "DLP013", "DLP014", "DLP019"))
+
+
+def test_processes_that_agree_are_counted_and_processes_that_disagree_are_told_one_by_one():
+    shared = verdict("view", same_address=True, source_alignments_bytes=[16, 64])
+    (line,) = observations(finding_of("DLP018"), [path("f(x)", owner=shared, rounds=[0, 1, 2])])
+    assert "3 fresh processes" in line
+    assert "16 and 64 bytes" in line
+    lines = observations(finding_of("DLP018"), [path("f(x)", owner=varying(*[("view", 64)] * 500))])
+    assert lines[0].startswith("process 1 of 500: a view")
+    assert len(lines) < 20
+
+
+def test_times_that_are_compared_stand_side_by_side_for_each_process():
+    slow, fast = (path("f(x)", by_process(ns, ns, ns)) for ns in (30 * US, 10 * US))
+    (line,) = observations(finding_of("DLP012"), [slow], fast)
+    assert line.count("30 us against 10 us") == 3
+    assert observations(finding_of("DLP019"), [slow], fast) == []
+    single = path("f(x)", by_process(9 * US))
+    assert observations(finding_of("DLP012"), [single], single) == []
 
 
 # From here on results as no instrument writes them: parts missing, evidence of any form.
@@ -144,7 +242,7 @@ NAMES = (
     "loaded", "queued_ns", "host_ns", "values_right", "changed", "writable", "processes", "reason",
     "result_device", "source_alignment_bytes", "source_alignments_bytes", "sizes_bytes", "arrays", "changed_after_drop",
     "bytes_per_conversion", "dtype", "shape", "values", "source", "result", "verdict", "evidence",
-    "events", "streams", "in_loop_ns", "hoisted_ns",
+    "events", "streams", "in_loop_ns", "hoisted_ns", "conversions", "worker",
 )  # fmt: skip
 EVIDENCE = st.dictionaries(
     st.sampled_from(NAMES),
@@ -177,15 +275,9 @@ PLACEMENTS = st.none() | st.builds(
     TIMES, TIMES, st.none() | st.floats(-5, 1), st.none() | st.floats(0.1, 2),
 )  # fmt: skip
 PARTS = (
-    "ownership",
-    "ordering",
-    "values",
-    "fresh_source",
-    "lifetime",
-    "early_write",
-    "peak_memory",
-    "trace",
-)
+    "ownership", "ordering", "values", "fresh_source", "alignment", "lifetime", "early_write",
+    "peak_memory", "trace",
+)  # fmt: skip
 
 
 @st.composite
@@ -213,33 +305,11 @@ def odd_results(draw):
     }  # fmt: skip
 
 
-@settings(max_examples=150)
 @given(st.lists(odd_results(), max_size=6))
 def test_no_rule_fails_on_any_combination_of_what_is_missing_or_odd(contents):
-    found = findings([Result.model_validate(content) for content in contents])
+    results = [Result.model_validate(content) for content in contents]
+    found = find(results)
     assert worst_first(found) == found
-    assert not {finding.rule for finding in found if finding.severity == "error"} & TIMED
-    json.dumps([finding.as_dict() for finding in found])
-
-
-def test_owned_by_nobody_is_no_finding():
-    assert rules(path("f(x)", owner=owned("unknown")), path("g(x)", owner=None)) == []
-
-
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
-def test_every_rule_has_a_page_with_all_it_must_say(rule):
-    text = page(rule.name.upper())
-    assert text.startswith(f"# {rule.id} {rule.name}\n\n{index(rule.id)}\n")
-    assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [
-        "Why it matters",
-        "How dlprof knows",
-        "When it cannot tell",
-        "What to do",
-        "A real issue",
-    ]
-    assert re.search(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+", text)
-
-
-def test_a_page_that_is_not_there_is_answered_with_the_nearest():
-    with pytest.raises(UsageError, match="did you mean 'host-sync'"):
-        page("hostsync")
+    assert not {one.rule for one in found if one.severity == "error"} & TIMED
+    for one in found:
+        json.dumps([one.model_dump(), observations(one, [results[at] for at in one.results])])

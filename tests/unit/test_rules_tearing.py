@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from rule_builders import US, found, owned, path, spread, varying, verdict
+from rule_builders import US, found, owned, path, spread, tried, varying, verdict
 
 pytestmark = pytest.mark.unit
 
@@ -19,141 +19,161 @@ UNALIGNED = verdict(
     unaligned_bytes={"4096": "whole", "65536": "torn"},
     torn_layout="sliced",
 )
-TORN = verdict("unsafe", sizes_bytes={"65536": "torn"}, torn_layout="C")
+TORN = verdict("unsafe", sizes_bytes={"4096": "whole", "65536": "torn"}, torn_layout="C")
 WHOLE = verdict("safe", sizes_bytes={"65536": "whole"})
 WAIT = "Wait for the result before you write the source."
 DO_NOT_WRITE = "do not write the source while the result is used."
+ASKED = {"promise": "copy"}
+ENDS_WHOLE = spread(9 * US, same_as="host_time")
+"""The time of a call whose consumer has nothing to wait for."""
 
 
-def by_alignment(sliced="copy"):
-    places = {
-        "aligned": {"verdict": "view", "alignment_bytes": 64},
-        "sliced": {"verdict": sliced, "alignment_bytes": 4},
-    }
-    return verdict("dependent", **places)
+def torn(code="f(x)", early_write=TORN, owner="copy", **changes):
+    return path(code, changes.pop("ready", 5 * US), owner, early_write=early_write, **changes)
+
+
+def whole(ready=1 * US, **changes):
+    return path("g(x)", ready, "copy", early_write=WHOLE, **changes)
+
+
+def test_a_torn_copy_is_an_error_that_names_a_whole_one():
+    (finding,) = found("DLP020", torn(), whole(ENDS_WHOLE))
+    assert finding.severity == "error"
+    assert finding.evidence["size_bytes"] == 65536
+    assert finding.advice.startswith(WAIT)
+    assert "g(x) is not torn" in finding.advice
+
+
+@pytest.mark.parametrize(
+    ("results", "why"),
+    [
+        ([torn(), whole()], "it returns early, as the torn copy does"),
+        ([torn(ready=ENDS_WHOLE), whole(ENDS_WHOLE)], "a call that ends whole was torn"),
+        ([torn(), path("g(x)")], "it is a view"),
+    ],
+)
+def test_a_path_that_may_be_torn_or_is_no_copy_is_not_advised(results, why):
+    assert "g(x)" not in found("DLP020", *results)[0].advice, why
+
+
+@pytest.mark.parametrize(
+    ("parts", "only_where", "begins"),
+    [
+        ({"early_write": COPIED, "owner": "view", "alignment": tried()}, "it copies", "A wait for"),
+        ({"owner": varying(("view", 64), ("copy", 16))}, "it copies", "A wait for"),
+        ({"alignment": tried()}, "it copies", "A wait for"),
+        ({"early_write": UNALIGNED}, "the source is not aligned", WAIT),
+        ({}, None, WAIT),
+    ],
+    ids=["a view of aligned memory", "a view in some processes", "a view elsewhere", "unaligned", "any"],
+)  # fmt: skip
+def test_where_a_copy_is_torn_decides_whether_a_wait_helps(parts, only_where, begins):
+    (finding,) = found("DLP020", torn(**parts))
+    assert finding.evidence.get("only_where") == only_where
+    assert finding.advice.startswith(begins)
+    assert (DO_NOT_WRITE in finding.advice) is (only_where == "it copies")
+
+
+def test_copies_torn_of_other_sources_are_other_findings():
+    results = torn(early_write=COPIED, owner="view", alignment=tried()), torn("g(x)", UNALIGNED)
+    assert len(found("DLP020", *results, torn("h(x)"))) == 3
+
+
+def test_an_import_that_tears_its_copies_from_everywhere_is_one_finding():
+    assert len(found("DLP020", *(torn(case={"producer": name}) for name in "abcde"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("results", "is_told"),
+    [
+        ([torn(early_write=UNALIGNED, owner=owned("copy", alignment=16))], True),
+        ([torn(early_write=UNALIGNED)], False),
+        (
+            [torn(early_write=UNALIGNED),
+             torn(early_write=UNALIGNED, owner=owned("copy", alignment=4), case={"layout": "sliced"})],
+            False,
+        ),
+        ([torn(early_write=verdict("unsafe", sizes_bytes={"65536": "torn"}, torn_layout="C", torn_alignment_bytes=16))], True),
+        ([torn(early_write=verdict("unsafe", sizes_bytes={"65536": "torn"}, torn_layout="C", torn_alignment_bytes=64))], False),
+    ],
+    ids=["its own arrays", "aligned arrays", "asked to begin elsewhere", "torn itself", "torn aligned"],
+)  # fmt: skip
+def test_a_producer_whose_own_arrays_are_not_aligned_is_told(results, is_told):
+    (finding, *_) = found("DLP020", *results)
+    assert ("Arrays of torch are such sources" in finding.advice) is is_told
+
+
+def test_the_copy_that_was_torn_at_its_first_try_leads():
+    sizes = (4 << 10, 1 << 20, 256 << 20, 16 << 20)
+    results = [
+        torn(f"f{place}(x)", verdict("unsafe", sizes_bytes={str(size): "torn"}))
+        for place, size in enumerate(sizes)
+    ]
+    (finding,) = found("DLP020", *results, torn("u(x)", verdict("unsafe")))
+    assert finding.results == [3, 2, 1, 0, 4]
+    assert finding.evidence == {"size_bytes": 16 << 20}
+    assert "f0(x) was torn at 4 KiB" in finding.summary
 
 
 def sometimes_a_view(code="f(x)", **changes):
-    return path(code, early_write=COPIED, alignment=by_alignment(), **changes)
+    return torn(code, COPIED, "view", alignment=tried(), **changes)
 
 
-def torn_copy(code="f(x)", early_write=TORN, **changes):
-    return path(code, owner="copy", early_write=early_write, **changes)
-
-
-def test_of_a_view_elsewhere_a_wait_is_said_to_help_only_where_it_copied():
-    (finding,) = found("DLP020", sometimes_a_view())
-    assert finding.advice.startswith("A wait for the result helps only where it was copied.")
-    assert finding.advice.endswith(DO_NOT_WRITE)
-    assert finding.evidence["only_where"] == "it copies"
-
-
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {"owner": varying(("view", 64), ("copy", 16))},
-        {"owner": "copy", "alignment": by_alignment()},
-    ],
-    ids=["in some processes", "when tried apart"],
-)
-def test_what_is_a_view_of_some_memory_only_is_not_told_to_wait(parts):
-    (finding,) = found("DLP020", path("f(x)", early_write=TORN, **parts))
-    assert "where it copies" in finding.summary
-    assert WAIT not in finding.advice
-    assert DO_NOT_WRITE in finding.advice
-
-
-def test_views_and_copies_torn_elsewhere_and_anywhere_are_three_findings():
-    copies = [torn_copy("g(x)", UNALIGNED), torn_copy("h(x)", TORN)]
-    findings = found("DLP020", sometimes_a_view(), *copies)
-    told = {finding.summary.partition(" still")[0]: finding for finding in findings}
-    assert set(told) == {"f(x)", "g(x)", "h(x)"}
-    assert {code: one.evidence.get("only_where") for code, one in told.items()} == {
-        "f(x)": "it copies",
-        "g(x)": "the source is not aligned",
-        "h(x)": None,
-    }
-
-
-def test_copies_torn_only_of_other_memory_say_so_before_anything_else():
-    (finding,) = found("DLP020", torn_copy(early_write=UNALIGNED))
-    begin = "f(x) still reads its source after the call has returned where the source is not"
-    assert finding.summary.startswith(f"{begin} aligned: a write right after it")
-    assert finding.severity == "error"
-    assert finding.advice == WAIT
-
-
-def test_a_producer_whose_own_arrays_are_not_aligned_is_told_that_they_are_such_sources():
-    narrow = path("f(x)", owner=owned("copy", alignment=16), early_write=UNALIGNED)
-    (finding,) = found("DLP020", narrow)
-    own = "Arrays of torch are such sources too: some begin at a multiple of 16 bytes and no more."
-    assert finding.advice == f"{WAIT} {own}"
-
-
-def test_a_source_that_was_asked_to_begin_elsewhere_says_nothing_of_others():
-    sliced = {"case": {"layout": "sliced"}, "owner": owned("copy", alignment=4)}
-    (finding,) = found(
-        "DLP020",
-        path("f(x)", owner=owned("copy"), early_write=UNALIGNED),
-        path("f(x)", early_write=UNALIGNED, **sliced),
-    )
-    assert "such sources too" not in finding.advice
-
-
-def test_a_path_that_never_copies_is_named_to_those_that_need_no_copy():
-    refusing = path("view_only(x)", 1 * US, alignment=by_alignment("refused"))
+def test_a_path_that_never_copies_is_named_where_no_copy_is_asked_for():
+    refusing = path("view_only(x)", 1 * US, alignment=tried(sliced="refused"))
     (finding,) = found("DLP020", sometimes_a_view(), refusing)
-    assert f"{DO_NOT_WRITE} Or: view_only(x) never copies, but is a view or refuses" in (
-        finding.advice
-    )
-    documented = sometimes_a_view("g(x)", case={"promise": "copy"})
-    (finding,) = found("DLP020", documented, refusing)
+    assert "view_only(x) never copies" in finding.advice
+    (finding,) = found("DLP020", sometimes_a_view(case=ASKED), refusing)
     assert finding.advice.endswith(DO_NOT_WRITE)
 
 
-def test_a_copy_that_is_safe_everywhere_is_named_to_what_is_documented_to_copy():
-    asked, ends_whole = {"promise": "copy"}, spread(9 * US, same_as="host_time")
-    whole = path("g(x)", ends_whole, "copy", early_write=WHOLE, case=asked)
-    (finding,) = found("DLP020", sometimes_a_view(case=asked), whole)
-    assert f"{DO_NOT_WRITE} Or: g(x) is not torn" in finding.advice
-
-
-UNLOOKED = " (not looked at: whether it still reads its source)"
+def test_a_copy_that_is_safe_everywhere_is_named_where_a_copy_is_asked_for():
+    (finding,) = found("DLP020", sometimes_a_view(case=ASKED), whole(ENDS_WHOLE, case=ASKED))
+    assert "g(x) is not torn" in finding.advice
 
 
 @pytest.mark.parametrize(
-    ("ready", "early_write", "told"),
-    [
-        (9 * US, None, True),
-        (9 * US, WHOLE, False),
-        (spread(9 * US, same_as="host_time"), None, False),
-    ],
+    ("ready", "early_write", "is_told"),
+    [(9 * US, None, True), (9 * US, WHOLE, False), (ENDS_WHOLE, None, False)],
     ids=["not looked at", "looked at", "nothing to wait for"],
 )
 def test_a_copy_that_is_advised_says_that_nobody_looked_whether_it_is_torn(
-    ready, early_write, told
+    ready, early_write, is_told
 ):
-    asked = {"promise": "copy"}
-    copy = path("g(x)", ready, "copy", early_write=early_write, case=asked)
-    (finding,) = found("DLP018", path("alias(x)", case=asked), copy)
+    copy = path("g(x)", ready, "copy", early_write=early_write, case=ASKED)
+    (finding,) = found("DLP018", path("alias(x)", case=ASKED), copy)
     assert "g(x) is a copy" in finding.advice
-    assert (UNLOOKED in finding.advice) is told
+    assert ("not looked at" in finding.advice) is is_told
 
 
-@pytest.mark.parametrize(
-    ("begins", "said"),
-    [
-        (16, "copy of 64 KiB, of a source at a multiple of 16 bytes and no more"),
-        (64, "copy of 64 KiB"),
-        (None, "copy of 64 KiB"),
-    ],
-)
-def test_a_torn_copy_is_told_with_where_its_source_began(begins, said):
-    known = {} if begins is None else {"torn_alignment_bytes": begins}
-    torn = verdict("unsafe", sizes_bytes={"65536": "torn"}, torn_layout="C", **known)
-    (finding,) = found("DLP020", torn_copy(early_write=torn))
-    assert finding.summary.endswith(f"changed the {said}")
-    assert finding.evidence.get("torn_alignment_bytes") == begins
-    own = "Arrays of torch are such sources too: some begin at a multiple of 16 bytes and no more."
-    assert ("where the source is not aligned" in finding.summary) is (begins == 16)
-    assert (own in finding.advice) is (begins == 16)
+@pytest.mark.parametrize("producer", ["torch", "numpy"])
+@pytest.mark.parametrize(("ready", "is_advised"), [(1 * US, False), (ENDS_WHOLE, True)])
+def test_no_rule_advises_a_copy_that_may_be_torn(ready, producer, is_advised):
+    asked = {"producer": producer, **ASKED}
+    (finding,) = found("DLP018", path("alias(x)", case=asked), whole(ready, case=asked), torn())
+    assert ("g(x) is a copy" in finding.advice) is is_advised
+    assert is_advised or "g(x) copies, but wait for the result" in finding.advice
+
+
+def test_a_copy_to_wait_for_is_told_before_a_copy_of_narrow_memory_and_never_if_it_leaks():
+    narrow = path("g(x)", US, owned("copy", alignment=16), early_write=WHOLE, case=ASKED)
+    alias = path("alias(x)", case=ASKED)
+    (finding,) = found("DLP018", alias, narrow, torn(case=ASKED))
+    assert "f(x) copies, but wait for the result" in finding.advice
+    (finding,) = found("DLP018", alias, torn(case=ASKED, lifetime=verdict("retained")))
+    assert "f(x)" not in finding.advice
+
+
+@pytest.mark.parametrize(("sliced", "is_advised"), [("copy", False), ("refused", True)])
+def test_a_view_that_copies_other_memory_is_no_advice_where_such_copies_are_torn(
+    sliced, is_advised
+):
+    view = path("g(x)", 1 * US, alignment=tried(sliced=sliced))
+    dear = path("f(x)", spread(900 * US, same_as="host_time"), "copy")
+    findings = found("DLP004", view, torn("h(x)", case={"producer": "cupy"}), dear)
+    assert bool(findings) is is_advised
+
+
+def test_a_copy_that_may_be_torn_is_replaced_by_a_view_that_is_no_worse():
+    (finding,) = found("DLP004", sometimes_a_view("g(x)", ready=US), torn(ready=900 * US))
+    assert "g(x) is a view" in finding.advice

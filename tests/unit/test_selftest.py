@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 from builders import make_catalog, make_header, make_probe_info, make_result
+from repro_builders import finding_of
 
 from dlprof.measuring.selftest import STOPPED, Outcome, Selftest, judge, run, why_no_streams
 from dlprof.reports.selftest import render
-from dlprof.rules import RULES, Finding
+from dlprof.rules import RULES
 from dlprof.selftest import host
 from dlprof.selftest.faults import NOT_PLANTED, PLANTS, Plant
 from dlprof.selftest.probes import probes
@@ -28,7 +29,7 @@ def result_of(plant):
 
 
 def finding(rule, severity, *results):
-    return Finding(rule, "name", severity, results, "summary")
+    return finding_of(rule, severity=severity, results=list(results))
 
 
 def outcome(plant, *found):
@@ -183,7 +184,7 @@ def test_a_plant_is_missed_only_if_it_is_missed_twice(monkeypatch, tmp_path, at,
         return [finding("DLP010", "warning", 0)] if results and len(measured) >= at else []
 
     monkeypatch.setattr("dlprof.measuring.selftest._measure", measure)
-    monkeypatch.setattr("dlprof.measuring.selftest.findings", findings)
+    monkeypatch.setattr("dlprof.measuring.selftest.find", findings)
     monkeypatch.setattr("dlprof.measuring.selftest.inspect_interpreter", lambda *_: make_catalog())
     (found,) = run("python", tmp_path, None, [LEAK]).outcomes
     assert found.missed is missed

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dlprof.errors import NoReproducer
-from dlprof.evidence.source import WIDTH, block, folded, made, needed, plain
+from dlprof.text.source import WIDTH, block, folded, made, needed, plain
 
 pytestmark = pytest.mark.unit
 

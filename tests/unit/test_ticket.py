@@ -12,12 +12,11 @@ from rule_builders import verdict
 
 from dlprof.errors import UsageError
 from dlprof.evidence import ticket as tickets
-from dlprof.evidence.expected import expected
 from dlprof.evidence.redaction import Markdown, Redactor, Surroundings
 from dlprof.evidence.reproducer import Reproducer, reproducer
 from dlprof.evidence.script_run import MOST_LINES, Ran, run
 from dlprof.evidence.ticket import ticket, written
-from dlprof.rules import RULES
+from dlprof.rules import RULES, expected
 
 pytestmark = pytest.mark.unit
 

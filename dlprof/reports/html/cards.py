@@ -11,7 +11,6 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.owner_times import owner_times_text
 from dlprof.analysis.quantity import time_text
 from dlprof.errors import NoReproducer
-from dlprof.evidence.expected import expected
 from dlprof.evidence.reproducer import reproducer
 from dlprof.evidence.rerun_command import rerun_command
 from dlprof.reports.cell_text import fault_text
@@ -20,7 +19,7 @@ from dlprof.reports.html.entry import Entry
 from dlprof.reports.html.figure import array_text
 from dlprof.reports.html.meaning import meaning
 from dlprof.reports.html.told import coded, markdown
-from dlprof.rules import SEVERITIES, observed
+from dlprof.rules import SEVERITIES, expected, observations
 from dlprof.session.model import FindingRecord, Session
 from dlprof.text.clean import clean
 
@@ -130,7 +129,7 @@ def _card(
         advice=coded(clean(finding.advice, LONGEST) or NO_ADVICE, codes),
         expected=markdown(expected(finding, of[0].result)) if of else Markup(),
         evidence=evidence.lines(finding.evidence),
-        witnesses=observed(
+        witnesses=observations(
             finding, [entry.result for entry in of[:1]], against.result if against else None
         ),
         timed=timed_text(of),

@@ -1,20 +1,19 @@
-"""A case of a session as source text: what the templates of scripts are filled with."""
+"""A case of a session as source text: what the templates of reproducers are filled with."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from dlprof.analysis.case_view import mapping, seen
+from dlprof.analysis.case_view import seen
 from dlprof.analysis.thresholds import ALIGNED_BYTES
 from dlprof.errors import NoReproducer
-from dlprof.evidence.source import block, parsed, plain
 from dlprof.plan.axes import shape_text
 from dlprof.probes.base import CONTIGUOUS
-from dlprof.session.model import Recipe, Result
-from dlprof.text.clean import HIDDEN
+from dlprof.session.evidence import Evidence
+from dlprof.session.model import FindingRecord, Recipe, Result
+from dlprof.text.source import block, parsed, plain
 
 PLACEHOLDER = re.compile(r"<([a-z_]+)(?: of ([a-z]+))?>")
 OF_PRODUCER = ("x", "q", "held")
@@ -62,19 +61,21 @@ class Subject:
 
     def said(self, idiom: str, name: str) -> str:
         """What the probe of the framework says for ``idiom`` of the array called ``name``."""
-        of_source = name in OF_PRODUCER
-        said = self.recipe.source if of_source else self.recipe.result
+        said = self._idioms(name)
         if idiom not in said:
             if idiom in OPTIONAL:
                 return ""
             case = self.result.case
-            framework = case.producer if of_source else case.consumer
+            framework = case.producer if name in OF_PRODUCER else case.consumer
             raise NoReproducer(f"the probe of {framework} has no text for {idiom!r}")
         return plain(said[idiom].replace("{x}", name))
 
     def has(self, idiom: str, name: str) -> bool:
         """Whether there is a text of this idiom for the array called ``name``."""
-        return idiom in (self.recipe.source if name in OF_PRODUCER else self.recipe.result)
+        return idiom in self._idioms(name)
+
+    def _idioms(self, name: str) -> dict[str, str]:
+        return self.recipe.source if name in OF_PRODUCER else self.recipe.result
 
     @property
     def array_text(self) -> str:
@@ -90,12 +91,10 @@ class Subject:
         can = not self.is_own and self.result.case.layout not in CANNOT_BE_WRITTEN
         return can and self.has("write", "x")
 
-    def as_made(self, evidence: Any) -> Subject:
+    def as_made(self, evidence: Evidence) -> Subject:
         """The conversion of the array that an instrument made, if it says which."""
-        code, shape = (mapping(evidence).get(name) for name in ("code", "created_shape"))
-        known = isinstance(shape, list) and all(type(length) is int for length in shape)
-        one = replace(self, shape=tuple(shape)) if known and isinstance(shape, list) else self
-        return replace(one, code=_expression(code)) if isinstance(code, str) else one
+        code = self.code if evidence.code is None else _expression(evidence.code)
+        return replace(self, shape=evidence.created_shape or self.shape, code=code)
 
     def create(self, word: str | None = None) -> str:
         """Text that makes ``x`` as it was in a process in which the result was ``word``.
@@ -120,10 +119,9 @@ class Subject:
         own = self.result.case.layout
         return self._made(layout, own if layout == "aligned" and own != "sliced" else "")
 
-    def create_by(self, evidence: Any) -> str:
+    def create_by(self, evidence: Evidence) -> str:
         """Text that makes ``x`` as an instrument made it, else as the case did."""
-        text = mapping(evidence).get("create")
-        return plain(text) if isinstance(text, str) else self.create()
+        return self.create() if evidence.create is None else plain(evidence.create)
 
     def _alignment(self, word: str | None) -> float | None:
         found = [evidence for said, evidence in seen(self.result.ownership) if said == word]
@@ -145,28 +143,18 @@ class Subject:
 
 def subject(result: Result, is_own: bool = False) -> Subject:
     """Raises :class:`NoReproducer` where the session has no source text for the case."""
-    recipe = result.recipe
-    if recipe is None:
+    if result.recipe is None:
         raise NoReproducer(
             "the session holds no source text for this case: it was written by an older dlprof;"
             " measure again"
         )
-    held = (recipe.create, recipe.source, recipe.result, recipe.queue)
-    for text in (*recipe.setup, *(text for texts in held for text in texts.values())):
-        _check(text)
-    return Subject(result, recipe, _expression(result.case.code), result.case.shape, is_own)
+    code = _expression(result.case.code)
+    return Subject(result, result.recipe, code, result.case.shape, is_own)
 
 
 def _expression(code: str) -> str:
-    _check(code)
     parsed(code.strip(), "eval")
     return code
-
-
-def _check(text: str) -> None:
-    """Refuse text that hides something: a reader must see what a script does."""
-    if any(unicodedata.category(character) in HIDDEN for character in text.replace("\n", "")):
-        raise NoReproducer("the session's source text holds characters that cannot be shown")
 
 
 @dataclass(frozen=True)
@@ -182,3 +170,85 @@ class Effect:
     body: str
     subject: Subject
     child: str = ""
+
+
+Show = Callable[[Subject, Subject | None, FindingRecord], Effect]
+"""From a finding's clearest case, and the case it is compared with, to what a script shows."""
+
+
+def compared(other: Subject | None) -> Subject:
+    """The case that the finding compares with."""
+    if other is None:
+        raise NoReproducer("the finding does not say what it compares with: measure again")
+    return other
+
+
+TIMED = """
+def timed(function):
+    calls, _ = Timer(function).autorange()
+    return min(Timer(function).repeat(5, calls)) / calls * 1e6
+"""
+HYSTERESIS = 2
+"""A time that a rule calls longer from so many times on is gone only below half of that."""
+
+
+def function(name: str, subject: Subject) -> str:
+    """A function that converts ``x``, waits for the result and returns it."""
+    if not subject.said("wait", "y"):
+        return f"def {name}():\n    return {subject.code}\n"
+    return subject.filled("def <name>():\n    <convert of y>\n    return y\n", name=name)
+
+
+BY_WRITE = """
+before = <values of y>
+<write of x>
+changed = int((before != <values of y>).sum())
+print("a write to x changed", changed, "of", before.size, "values of y")
+"""
+BY_ADDRESS = """
+addresses = <address of x>, <address of y>
+print("x is at %#x, y at %#x" % addresses)
+"""
+
+
+def can_write(subject: Subject) -> bool:
+    """Whether a write can tell a view from a copy; else the addresses must."""
+    return subject.writable and subject.has("values", "y")
+
+
+def look(subject: Subject) -> dict[str, str]:
+    """Texts for the placeholders of a template that looks whether ``y`` shares the memory of
+    ``x``: ``<look>``, then ``<is_view>`` or ``<is_copy>``.
+    """
+    if can_write(subject):
+        is_view, is_copy, text = "changed > 0", "changed == 0", BY_WRITE
+    else:
+        is_view, is_copy, text = ("addresses[0] == addresses[1]", "addresses[0] != addresses[1]",
+                                  BY_ADDRESS)  # fmt: skip
+    return {"look": subject.filled(text), "is_view": is_view, "is_copy": is_copy}
+
+
+CHILD_LIMIT_S = 150
+"""For a whole process, its imports and the array included."""
+IN_CHILD = """
+child = multiprocessing.Process(target=convert, daemon=True)
+child.start()
+child.join(<limit>)
+print("the process that converted ended with exit code", child.exitcode)
+if child.exitcode in (None, 1):
+    raise RuntimeError("the process that converted did not come to an answer")
+return child.exitcode != 0
+"""
+
+
+def in_child(symptom: str, subject: Subject, child: str, limit_s: int = CHILD_LIMIT_S) -> Effect:
+    """An effect whose conversion may end its process."""
+    return Effect(symptom, subject.filled(IN_CHILD, limit=str(limit_s)), subject, child)
+
+
+def flat_values(subject: Subject, name: str) -> str:
+    """The values of a result in the form of the source's, which may be plain memory."""
+    if not subject.has("values", name):
+        return ""
+    values = subject.said("values", name)
+    return values if subject.has("shape", "x") else f"({values}).ravel()"

@@ -1,0 +1,63 @@
+"""The documents that say what a conversion must do, as Markdown links."""
+
+from __future__ import annotations
+
+ARRAY_API = "https://data-apis.org/array-api/latest/API_specification/generated/array_api"
+DLPACK = "https://dmlc.github.io/dlpack/latest/python_spec.html"
+C_API = "https://dmlc.github.io/dlpack/latest/c_api.html"
+FROM_DLPACK = f"[array API standard, from_dlpack]({ARRAY_API}.from_dlpack.html)"
+ASARRAY = f"[asarray]({ARRAY_API}.asarray.html)"
+EXPORT = f"[array API standard, \\_\\_dlpack\\_\\_]({ARRAY_API}.array.__dlpack__.html)"
+
+ZERO_COPY = f"DLPack exchange is zero-copy where possible ([DLPack, semantics]({DLPACK}))."
+SAME_DATA = f"The result of from_dlpack holds the data of its source ({FROM_DLPACK})."
+LIKE_OTHERS = (
+    "“Both `x` and `y` may continue to be used just like arrays created in other ways”"
+    f" ([DLPack, semantics]({DLPACK}))."
+)
+DELETER = (
+    "The consumer calls the producer's deleter when it no longer needs the data, and not before"
+    f" ([DLPack, implementation]({DLPACK}))."
+)
+READ_ONLY = f"DLPack 1.0 has the flag `DLPACK_FLAG_BITMASK_READ_ONLY` ([DLPack, C API]({C_API}))."
+KEPT_ALIVE = {
+    "cuda-array-interface": "The specification leaves it to the user: “The User code must preserve"
+    " the lifetime of the object owning the data” ([CUDA Array Interface, lifetime management]"
+    "(https://nvidia.github.io/numba-cuda/user/cuda_array_interface.html)).",
+    "array-interface": "“A reference to the object exposing the array interface must be stored by"
+    " the new object if the memory area is to be secured” ([array interface protocol]"
+    "(https://numpy.org/doc/stable/reference/arrays.interface.html)).",
+    "buffer": "The result holds the buffer of its source until the buffer is released"
+    " ([buffer protocol](https://docs.python.org/3/c-api/buffer.html)).",
+}
+"""By protocol: what keeps the memory of a view alive, where that is not DLPack's deleter."""
+
+JAX = "https://docs.jax.dev/en/latest/_autosummary"
+ASYNCHRONOUS = {
+    "jax": "JAX says about `device_put`: “This function is always asynchronous, i.e. returns"
+    " immediately without blocking the calling Python thread until any transfers are completed”"
+    f" ([documentation]({JAX}/jax.device_put.html)). It does not forbid writes to the source.",
+}
+"""By consumer: what its documentation says about when a copy is complete."""
+QUOTED = {
+    ("jax", "from_dlpack_copy"): (
+        "If copy=True then a copy is always performed",
+        f"{JAX}/jax.dlpack.from_dlpack.html",
+    ),
+    ("jax", "device_put_copy"): ("If False, `x` will be copied.", f"{JAX}/jax.device_put.html"),
+    ("jax", "asarray_nocopy"): (
+        "If False, then error if a copy is necessary.",
+        f"{JAX}/jax.numpy.asarray.html",
+    ),
+    ("torch", "asarray_copy"): (
+        "If [...] a copy is requested then it will not share its memory with `obj`.",
+        "https://docs.pytorch.org/docs/stable/generated/torch.asarray.html",
+    ),
+}
+"""By consumer and import: what the documentation says about copies."""
+COPY = {
+    "copy": f"With `copy=True`, the function must always copy ({FROM_DLPACK}).",
+    "view": "With `copy=False`, the function must raise `BufferError` or `ValueError` if it would"
+    f" have to copy ({FROM_DLPACK}; {ASARRAY}).",
+}
+"""By promise: what the standard says about the keyword ``copy``."""
