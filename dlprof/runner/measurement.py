@@ -134,12 +134,7 @@ class Measurement:
             # A user who stops the rules loses only what they find.
             with contextlib.suppress(UsageError):  # the last save gives the reason
                 self.save()
-        unjudged = ""
-        try:
-            self._findings, self._expectations = judge(self)
-        except UsageError as error:
-            unjudged = str(error)
-            self._left_out.append(f"no rule could look: {unjudged}")
+        self._findings, self._expectations = judge(self)
         with uninterrupted():
             try:
                 self.save()
@@ -148,8 +143,6 @@ class Measurement:
                 raise Unsaved(f"{error}; what was measured is in {self.journal.path}") from None
             if self.complete or not self._is_resumable:
                 self.journal.delete()
-        if unjudged:
-            raise Unsaved(f"{unjudged}; the session is in {self.path}: dlprof report judges it")
 
     def close(self) -> None:
         """Close the journal. There are no results after that."""
