@@ -78,7 +78,9 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "first_call_peak_bytes": first and first.get("peak_bytes"),
         "first_call_cases_before": first and first["cases_before"],
         # The smallest: what is needed once for all arrays only adds to it.
-        "create_ns": min((part["ns"] for part in _all(parts, "source")), default=None),
+        "create_ns": min(
+            (ns for part in _all(parts, "source") if (ns := part["ns"])), default=None
+        ),
         "phases": _phases(_all(parts, "phases")),
         "device_time": merge_device_time(parts),
         **{name: agree(_all(parts, name)) for name in VERDICTS},
