@@ -169,11 +169,11 @@ def _explained(
     if direction and test.least == APART and abs(test.test.location) <= APART:
         return replace(found, reason=f"{direction}, but two sessions differ by as much")
     base, head = len(test.base), len(test.head)
-    count = f"{base} and {head} processes" if base != head else f"{base} processes a side"
+    alike = f"{base} process{'es' * (base != 1)} a side"
+    count = f"{base} and {head} processes" if base != head else alike
     reason = f"{direction}, but not surely by enough" if direction else "left open"
     rounds = _rounds_advised(sample, test, level)
-    told = f"{reason}: {count}{_astray(test, direction)}"
-    return replace(found, reason=told, rounds=rounds, noisy=rounds is None)
+    return replace(found, reason=f"{reason}: {count}", rounds=rounds, noisy=rounds is None)
 
 
 def _is_shifted(low: float, high: float, step: float, common: float) -> bool:
@@ -197,17 +197,6 @@ def _rounds_advised(sample: Sample, test: Tested, level: float) -> int | None:
     wide = min((high - low) / room, MOST_ROUNDS)
     needed = max(math.ceil(now * wide**2), now + 1, least)
     return needed if needed <= MOST_ROUNDS else None
-
-
-def _astray(test: Tested, direction: str) -> str:
-    """How many processes of the faster side took as long as the other: they make it wide."""
-    if not direction:
-        return ""
-    sides = {"BASE": test.base, "HEAD": test.head}
-    name, other = ("BASE", "HEAD") if direction == "slower" else ("HEAD", "BASE")
-    middle = median_ns(sides[other]) or math.inf
-    count = sum(process.time_ns >= middle for process in sides[name])
-    return f", of which {count} of {name} took as long as the other side" if count else ""
 
 
 def _ratios(interval: tuple[float, float]) -> tuple[float, float] | None:

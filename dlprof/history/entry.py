@@ -33,8 +33,6 @@ MAJOR = 1
 SCHEMA = f"dlprof.history/{MAJOR}"
 NAME = re.compile(r"dlprof-(\d{1,6})-(\d{8}T\d{6}\.\d{6}Z)-([0-9a-f]{32})\.parquet")
 VERDICTS = ("ownership", "ordering", "values", "lifetime", "early_write")
-DIGEST = "dlprof.digest"
-DIGESTED = ("dlprof.header", "dlprof.label", "dlprof.id")
 
 COMMITS = ("GITHUB_SHA", "CI_COMMIT_SHA")
 GIT_LIMIT_S = 20.0
@@ -201,7 +199,6 @@ def encode(entry: Entry) -> bytes:
         "dlprof.added_by": __version__,
     }
     rows = [_row(entry, result) for result in entry.session.results]
-    metadata[DIGEST] = _digest(metadata, [row["result"] for row in rows])
     table = pa.Table.from_pylist(rows, schema=columns()).replace_schema_metadata(metadata)
     file = io.BytesIO()
     pyarrow.parquet.write_table(table, file, compression="zstd")
@@ -252,22 +249,11 @@ def decode(content: bytes) -> Entry:
         _check_major(metadata.get("dlprof.history", ""))
         column = file.read(columns=["result"], use_threads=False).column("result")
         texts = [str(text) for text in column.to_pylist()]
-        # An older dlprof wrote no digest.
-        if DIGEST in metadata and metadata[DIGEST] != _digest(metadata, texts):
-            raise Foreign("it is damaged: what is in it is not what was written")
         return _decoded(metadata, texts)
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise Foreign(f"it is damaged: {_reason(error)}") from None
     except DlprofError as error:
         raise Foreign(f"it is damaged: {error}") from None
-
-
-def _digest(metadata: Mapping[str, str], results: Iterable[str]) -> str:
-    """Of all that is read again: a disk that changes a bit may leave a file that can be read."""
-    digest = hashlib.sha256()
-    for text in (*(metadata[name] for name in DIGESTED), *results):
-        digest.update(text.encode("utf-8", "backslashreplace") + b"\n")
-    return digest.hexdigest()
 
 
 def _check_major(schema: str) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import posixpath
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from dlprof.errors import HistoryError
@@ -41,81 +39,21 @@ OBJECT_STORES = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "hf"
 """They have no folders: what is not there is the bucket, and a wrong name must not make one."""
 
 
-class Folder(Protocol):
-    """A place for files. All methods raise :class:`HistoryError` in words."""
-
-    @property
-    def address(self) -> Address: ...
-
-    def names(self) -> list[str] | None:
-        """The files that are there; None if there is no such place."""
-
-    def read(self, name: str) -> bytes: ...
-
-    def create(self, name: str, content: bytes) -> bool:
-        """Add a file, whole or not at all; False if one of that name is there."""
-
-
 @dataclass(frozen=True)
-class LocalFolder:
-    address: Address
-    path: Path
-
-    def names(self) -> list[str] | None:
-        if not self.path.exists() and not self.path.is_symlink():
-            return None
-        with _in_words(self.address, "read"):
-            return [entry.name for entry in self.path.iterdir()]
-
-    def read(self, name: str) -> bytes:
-        with _in_words(self.address, "read", name):
-            kind = files.special(self.path / name)
-            if kind:  # reading may never end
-                raise OSError(f"it is {kind}, not a regular file")
-            return (self.path / name).read_bytes()
-
-    def create(self, name: str, content: bytes) -> bool:
-        with _in_words(self.address, "add to"):
-            self.path.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=self.path, prefix=".", suffix=".partial")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                Path(temporary).chmod(NEW_MODE)
-                return _name(Path(temporary), self.path / name)
-            finally:
-                Path(temporary).unlink(missing_ok=True)
-
-
-def _name(temporary: Path, path: Path) -> bool:
-    """Give a whole file its name in one step, unless the name is taken."""
-    try:
-        path.hardlink_to(temporary)
-    except FileExistsError:
-        return False
-    except OSError:  # a file system without hard links: the content is that of the name
-        if path.exists():
-            return False
-        temporary.rename(path)
-    return True
-
-
-@dataclass(frozen=True)
-class RemoteFolder:
-    """A place that fsspec reaches. An object store shows an object when it is whole; elsewhere a
-    file gets its name when it is.
-    """
+class Folder:
+    """A place for files that fsspec reaches. All methods raise :class:`HistoryError` in words."""
 
     address: Address
     system: Any
     root: str
 
     def names(self) -> list[str] | None:
+        """The files that are there; None if there is no such place."""
         with _in_words(self.address, "read"):
             try:
                 self.system.invalidate_cache()
+                if self.system.isfile(self.root):
+                    raise OSError("it is a file, not a folder")
                 return [
                     posixpath.basename(path) for path in self.system.ls(self.root, detail=False)
                 ]
@@ -123,48 +61,70 @@ class RemoteFolder:
                 return None
 
     def read(self, name: str) -> bytes:
+        path = posixpath.join(self.root, name)
         with _in_words(self.address, "read", name):
-            return bytes(self.system.cat_file(posixpath.join(self.root, name)))
+            kind = files.special(Path(path)) if self.address.folder is not None else None
+            if kind:  # reading may never end
+                raise OSError(f"it is {kind}, not a regular file")
+            return bytes(self.system.cat_file(path))
 
     def create(self, name: str, content: bytes) -> bool:
+        """Add a file, whole or not at all; False if one of that name is there."""
         path = posixpath.join(self.root, name)
         with _in_words(self.address, "add to"):
             if self.system.exists(path):
                 return False
-            try:
-                if self.address.protocols[-1] in OBJECT_STORES:
-                    self._put(path, content)
-                else:
-                    self._write(path, content)
-            except FileExistsError:
-                return False
-        return True
+            if self.address.protocols[-1] in OBJECT_STORES:
+                return self._put(path, content)
+            return self._write(path, content)
 
-    def _put(self, path: str, content: bytes) -> None:
+    def _put(self, path: str, content: bytes) -> bool:
+        """An object store shows an object when it is whole."""
         try:
             self.system.pipe_file(path, content, mode="create")
+        except FileExistsError:
+            return False
         except (TypeError, NotImplementedError):  # a driver that has no such mode
             self.system.pipe_file(path, content)
+        return True
 
-    def _write(self, path: str, content: bytes) -> None:
-        """A transfer that breaks off leaves a part under a name that is never read."""
+    def _write(self, path: str, content: bytes) -> bool:
+        """Elsewhere a file gets its name when it is whole.
+
+        A transfer that breaks off leaves a part under a name that is never read.
+        """
         self.system.makedirs(self.root, exist_ok=True)
         partial = posixpath.join(self.root, f".{posixpath.basename(path)}.{uuid4().hex}.partial")
         try:
             self.system.pipe_file(partial, content)
+            if self.address.folder is not None:
+                return _name(Path(partial), Path(path))
             self.system.mv(partial, path)
+            return True
         finally:
             with contextlib.suppress(Exception):  # it is gone, or so is the connection
                 self.system.rm_file(partial)
 
 
+def _name(partial: Path, path: Path) -> bool:
+    """Give a whole file its name in one step; False if the name is taken."""
+    partial.chmod(NEW_MODE)
+    try:
+        path.hardlink_to(partial)
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without hard links: the content is that of the name
+        partial.rename(path)
+    return True
+
+
 def folder_at(address: Address) -> Folder:
     """The place of an address. Raises :class:`HistoryError` for one that cannot be opened."""
-    if address.folder is not None:
-        return LocalFolder(address, address.folder)
     import fsspec
     from fsspec.core import url_to_fs
 
+    if address.folder is not None:
+        return Folder(address, fsspec.filesystem("file"), str(address.folder.absolute()))
     start = f"cannot open the history {address.shown}"
     for protocol in address.protocols:
         try:
@@ -179,7 +139,7 @@ def folder_at(address: Address) -> Folder:
             raise HistoryError(f"{start}: fsspec knows no protocol {protocol!r}") from None
     with _in_words(address, "open"):
         system, root = url_to_fs(address.text)
-        return RemoteFolder(address, system, root.rstrip("/") or root)
+        return Folder(address, system, root.rstrip("/") or root)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from pathlib import Path
 
 import pytest
 from command_line import PROBE_FILES, content, dlprof, ended, kill_group, running, wait_until
@@ -85,14 +84,6 @@ def test_equal_interpreters_raise_no_alarm(tmp_path, scenario, python):
     assert "SLOWER" not in str(words_of(told))
 
 
-def test_without_a_folder_the_sessions_are_in_the_state_folder(tmp_path, scenario, python):
-    done = gate(tmp_path, scenario, python("old"), python("new"), "--budget", 0)
-    files = next(line for line in done.err.splitlines() if line.startswith("sessions: "))
-    paths = [Path(word) for word in files.split()[1:]]
-    assert [path.parent for path in paths] == [tmp_path / "dlprof"] * 2
-    assert all(content(path)["results"] for path in paths)
-
-
 @pytest.mark.parametrize(
     ("fault", "code", "said"),
     [("copies", 1, "ownership: view, now copy"), ("crash", 1, "status: ok, now crashed")],
@@ -149,21 +140,6 @@ def test_a_gate_without_the_rounds_that_any_slowdown_takes_is_never_a_pass(
     assert "Unsure: 2 of 2 times. More time may tell: --budget." in said
 
 
-def test_a_scenario_that_judges_no_times_needs_one_round_and_cannot_be_calibrated(
-    tmp_path, scenario, python
-):
-    scenario.write_text(f'{SCENARIO}\n[[floor]]\ncase = "*"\ntimes = false\n', encoding="utf-8")
-    slow = python("new", DLPROF_TEST_SPIN=300)
-    done = gate(tmp_path, scenario, python("old"), slow)
-    assert done.code == 0, done.out + done.err
-    told = " ".join(done.out.split())
-    assert "HEAD is not worse: the verdicts of 2 cases were compared." in told
-    assert "1 round, for the verdicts" in told
-    done = dlprof("calibrate", scenario, state=tmp_path)
-    assert done.code == 2
-    assert "the scenario judges no times" in done.err
-
-
 def test_a_base_that_can_load_nothing_is_no_pass(tmp_path, scenario, python):
     broken = python("old", DLPROF_TEST_BREAK="import")
     done = gate(tmp_path, scenario, broken, python("new"), "--unsure", "pass", "--budget", 0)
@@ -178,12 +154,6 @@ def test_a_crash_beside_other_conversions_is_seen_again_beside_them(tmp_path, sc
     done = gate(tmp_path, scenario, python("old"), fragile, "--unsure", "pass", "--budget", 60)
     assert done.code == 1, done.out + done.err
     assert "crashed after other conversions, ok alone" in " ".join(done.out.split())
-
-
-def test_what_crashes_in_both_is_nothing_measured(tmp_path, scenario, python):
-    broken = python("new", DLPROF_TEST_BREAK="crash")
-    done = gate(tmp_path, scenario, broken, broken, "--path", "array->copy", "--unsure", "pass")
-    assert done.code == 4, done.out
 
 
 def test_ctrl_c_keeps_what_was_measured(tmp_path, scenario, python):

@@ -229,19 +229,6 @@ def test_the_interval_beside_a_word_is_the_one_that_decided_it():
         assert f"({decided[0]:.{places}f}-{decided[1]:.{places}f})" in ratio_text(time)
 
 
-def test_disturbed_processes_widen_the_interval_of_an_unsure_case_and_are_counted():
-    rest = "bcdefgh"
-    base = [*suite(names=rest), timed("a", [*medians(8), 1400.0, 1450.0])]
-    head = [*suite(names=rest, seed=50), timed("a", [1.17 * ns for ns in medians(seed=3)])]
-    found, _ = compared(base, head)
-    time = next(case.times[0] for case in found.cases if case.case.import_ == "a")
-    assert time.word == "UNSURE"
-    assert time.interval[0] > 1.1
-    assert f"({time.corrected[0]:.2f}-" in ratio_text(time)
-    assert time.corrected[0] < 1.0
-    assert "of which 2 of BASE took as long as the other side" in time.reason
-
-
 def test_what_was_left_out_is_told_for_each_side():
     headers = {
         "base_header": {"left_out": ["a → b, which has no path that was asked for"]},
