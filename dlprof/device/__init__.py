@@ -1,1 +1,1 @@
-"""What the driver and NVML say of the GPUs, by the standard library and what is installed."""
+"""The GPUs, by the CUDA driver and NVML."""

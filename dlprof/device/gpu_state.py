@@ -1,8 +1,8 @@
-"""The state of the GPUs: clocks, throttling, temperature, and who else is using them.
+"""The state of the GPUs: clocks, throttling, temperature, and other processes on them.
 
-By ``nvidia-ml-py`` (module ``pynvml``) where it is installed. A value that this driver, this GPU or
-this container does not give is None. NVML lists processes by the host's numbers; where one of them
-is unknown here, as in most containers, ours cannot be told from others and their number is None.
+By ``nvidia-ml-py`` (module ``pynvml``) if it is installed. A value that this driver, GPU or
+container does not give is None. NVML lists processes by the host's numbers. If one of them is
+unknown here, as in most containers, the number of other processes is None.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ THROTTLE_REASONS = {
     0x400: "reliability voltage",
 }
 SLOWING = frozenset({0x004, 0x008, 0x020, 0x040, 0x080, 0x200, 0x400})
-"""Reasons that change in the course of a run; the others are settings, or rest."""
+"""Reasons that change during a run; the others are settings, or rest."""
 
 
 def read(own_pids: Collection[int] = ()) -> Reading:
-    """Read the state of every GPU now, or say why it cannot be read.
+    """The state of every GPU now, or the reason why it cannot be read.
 
-    Clocks are in MHz, the temperature in degrees Celsius, the power in W. ``own_pids`` are counted
-    as ours besides this process, its parent, and other children of that.
+    Clocks are in MHz, the temperature in degrees Celsius, the power in W. ``own_pids`` count as
+    ours, as do this process, its parent, and the parent's other children.
     """
     try:
         nvml = importlib.import_module("pynvml")
@@ -56,10 +56,7 @@ def read(own_pids: Collection[int] = ()) -> Reading:
 
 
 def watch(run: Callable[[], None], gpu: Any) -> str | None:
-    """Call ``run``; what makes doubtful what was measured meanwhile on ``gpu``, as :func:`trouble`.
-
-    None as well where the measurement needs no GPU.
-    """
+    """Call ``run``; the :func:`trouble` on ``gpu`` meanwhile. None if ``gpu`` is None."""
     if gpu is None:
         run()
         return None
@@ -69,10 +66,10 @@ def watch(run: Callable[[], None], gpu: Any) -> str | None:
 
 
 def trouble(before: Reading, after: Reading, uuid: str = "") -> str | None:
-    """Say in one sentence what makes measurements between two readings doubtful; None if nothing.
+    """What makes measurements between two readings doubtful, in one sentence; None if nothing.
 
-    None as well where a reading gives no answer. Only the GPU with this ``uuid`` counts; every GPU
-    where NVML lists none by that name (it names a GPU otherwise than its MIG instances).
+    Also None if a reading gives no answer. Only the GPU with this ``uuid`` counts, or every GPU if
+    NVML lists none by that name (a GPU and its MIG instances have different names).
     """
     if isinstance(before, str) or isinstance(after, str):
         return None
@@ -146,7 +143,7 @@ def _other_processes(nvml: Any, handle: Any, ours: Collection[int]) -> int | Non
 
 
 def _is_sibling(pid: int) -> bool:
-    """Whether a process is of the same parent: a worker that takes turns with this one."""
+    """Whether a process has the same parent: a worker that takes turns with this one."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -159,7 +156,7 @@ def _exists_here(pid: int) -> bool:
 
 
 def _ask(nvml: Any, question: str, *arguments: Any) -> Any:
-    """Return NVML's answer; None where it has none, or no longer knows the question."""
+    """NVML's answer; None if it has none, or does not know the question."""
     try:
         return getattr(nvml, question)(*arguments)
     except (AttributeError, nvml.NVMLError):

@@ -1,4 +1,4 @@
-"""Steps of inference: frameworks that run a model, and what they do with its output's memory."""
+"""Steps of inference: how frameworks run a model, and where they put its output."""
 
 from __future__ import annotations
 

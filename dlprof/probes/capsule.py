@@ -1,7 +1,7 @@
 """Read a DLPack capsule with ctypes, without consuming it.
 
-The structures are those of ``dlpack.h`` 1.3 (DLManagedTensor, DLManagedTensorVersioned). A
-consumed capsule is renamed by its consumer and answers None.
+The structures are those of ``dlpack.h`` 1.3 (DLManagedTensor, DLManagedTensorVersioned). A consumer
+renames the capsule that it consumes, and :func:`read` then gives None.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Host memory that no framework owns: what people load data into before a framework takes it in.
+"""Host memory without a framework: people load data into it before a framework takes it in.
 
-Such memory is bytes without shape and dtype; the way in says both. So its probes answer neither,
-and the values are those of the case's spec. They are made of blocks, so that no second array of
-their size is ever alive.
+Such memory is bytes without shape and dtype; the import says both. So its probes answer neither.
+The values are made in blocks, so that no second array of their size is ever alive.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ del view, pieces, block
 
 
 class HostMemory(Probe):
-    """What the kinds have in common: the buffer protocol, and the values as bytes."""
+    """The common part of all kinds: the buffer protocol, and the values as bytes."""
 
     distributions: ClassVar[tuple[str, ...]] = ()
     setup = "import numpy"
@@ -122,7 +121,7 @@ class HostMemory(Probe):
 
 
 def pieces(spec: ArraySpec) -> str:
-    """Source text of ``pieces``, whose bytes one after the other are the values of ``spec``."""
+    """Source text that makes ``pieces``: bytes that together are the values of ``spec``."""
     pattern = numbers(spec)
     period_bytes = pattern.modulus * DTYPES[spec.dtype]
     periods = max(1, BLOCK_BYTES // period_bytes)

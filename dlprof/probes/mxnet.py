@@ -1,7 +1,7 @@
 """MXNet: arrays on the host whose operations run later, in an engine of its own.
 
-MXNet 1.9.1, the last release, needs NumPy older than 1.24, so it lives in an environment of its
-own. Its CUDA arrays are left out: nothing of them was ever measured.
+MXNet 1.9.1, the last release, needs NumPy older than 1.24, so it needs an environment of its own.
+Its CUDA arrays are left out, since they were never measured.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class MXNet(Probe):
     def pointer(self, array: Any) -> int | None:
         from mxnet.base import _LIB, check_call
 
-        # Not by a capsule: one that nobody takes is never given back under Python 3.11.
+        # Not by a capsule: a capsule without a consumer leaks under Python 3.11.
         address = ctypes.c_void_p()
         check_call(_LIB.MXNDArrayGetData(array.handle, ctypes.byref(address)))
         return address.value

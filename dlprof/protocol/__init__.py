@@ -1,1 +1,1 @@
-"""What both halves use: the parent, and the worker in the measured interpreter."""
+"""What the parent and the worker in the measured interpreter both use."""

@@ -1,20 +1,20 @@
-"""Names and words that parent and worker use in their messages."""
+"""Names and phrases in the messages between parent and worker."""
 
 from __future__ import annotations
 
 from typing import Any
 
 DIAGNOSIS = ("ordering", "alignment", "peak_memory", "early_write", "lifetime")
-"""Instruments that may crash or hang where timing did not: they come after all times."""
+"""Instruments that may crash or hang although timing did not: they come after all times."""
 
 AFTER_DROP = "lifetime after drop"
-"""The stage in which a result is read whose source is gone: a worker that dies in it dangled."""
+"""The stage that reads a result after its source is gone: a dangling result may end the worker."""
 
 LONGEST = 2000
 
 
 def words(error: BaseException) -> str:
-    """The type and the message of an error, cut where it would fill the report."""
+    """The type and the message of an error, cut if it is very long."""
     kind = type(error).__name__
     try:
         text = str(error).strip()

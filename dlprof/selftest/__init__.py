@@ -1,6 +1,5 @@
-"""Frameworks that do nothing but misbehave on purpose, and probes for them.
+"""Synthetic frameworks with planted faults, and probes for them; they need NumPy.
 
-For ``dlprof selftest`` and for tests of what is built on dlprof, as a mock transport is for a
-client of the network. One runs on the host and queues its work on threads, the other ones on a CUDA
-device. Both need NumPy.
+For ``dlprof selftest``, and for tests of code that is built on dlprof. One framework runs on the
+host and queues its work on threads, the others run on a CUDA device.
 """

@@ -1,8 +1,8 @@
-"""Synthetic frameworks on a CUDA device: real memory, streams and events, faults on purpose.
+"""Synthetic frameworks on a CUDA device: real memory, streams and events, and planted faults.
 
-As with real ones, producer and consumer are two frameworks: each has a stream, which it can be put
-on, and memory of its own. An array names the stream whose work makes it. The device is known by
-:class:`dlprof.device.cuda.Gpu` and by nothing else, so that tests put a simulated one in its place.
+Producer and consumer are two frameworks: each has a current stream and memory of its own. An array
+names the stream whose work makes it. The device is a :class:`dlprof.device.cuda.Gpu`, so that tests
+can put a simulated one in its place.
 
 The functions at the end are the imports: innocent ones, and one for each fault. ``source`` is an
 array of another framework, ``consumer`` the framework that takes it in.
@@ -17,7 +17,7 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 GRAIN_BYTES = 512
-"""Sizes are multiples of it, as those of other frameworks' allocators."""
+"""Sizes are multiples of it, as in other frameworks' allocators."""
 
 
 @dataclass(eq=False)
@@ -47,11 +47,11 @@ class Block:
 
 
 class Pool:
-    """Blocks by size and stream; nothing is given back to the driver, whose free waits for work.
+    """Blocks by size and stream. None returns to the driver, whose ``free`` waits for work.
 
-    A block is handed out again on its own stream only: what was queued there for its former owner
-    runs before whatever the next one queues. The one given back last goes out first, so that a
-    result without an owner is overwritten soon.
+    A block is handed out again on its own stream only: work of its former owner then runs before
+    work of the next one. The block that came back last goes out first, so that a result without an
+    owner is overwritten soon.
     """
 
     def __init__(self, gpu: Gpu) -> None:
@@ -80,9 +80,9 @@ KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
 
 
 class Handed:
-    """What the capsules of one array point to: valid as long as this lives.
+    """What the capsules of one array point to, valid as long as this object lives.
 
-    It has no deleter, which the specification allows: the array owns all of it.
+    It has no deleter, which the specification allows: the array owns everything.
     """
 
     def __init__(
@@ -108,18 +108,18 @@ class Handed:
 USE_NS = 400_000
 """One use of an array: many times what a view costs."""
 NO_ORDER = -1
-"""As a stream of DLPack: the consumer looks after the order itself."""
+"""DLPack's stream for a consumer that orders the work itself."""
 
 
 @functools.cache
 def named(name: str) -> Framework:
-    """The framework of this name, on the legacy default stream until it is put on another."""
+    """The framework of this name, at first on the legacy default stream."""
     return Framework(open_gpu())
 
 
 @functools.cache
 def private(name: str) -> Framework:
-    """The framework of this name, on a non-blocking stream that it shows to nobody."""
+    """The framework of this name, on a non-blocking stream that it does not show."""
     gpu = open_gpu()
     return Framework(gpu, gpu.new_stream(blocking=False))
 
@@ -149,9 +149,9 @@ class Framework:
             self.stream = before
 
     def order(self, first: int, then: int) -> None:
-        """Let what ``then`` is given from now on run after what ``first`` has been given so far."""
+        """Let later work on ``then`` run after the work queued on ``first`` so far."""
         if first != then:
-            # A wait keeps the record that it found: the event can be recorded again at once.
+            # A wait keeps the record that it found, so the event can be recorded again.
             self.gpu.record(self._event, first)
             self.gpu.wait_event(then, self._event)
 
@@ -160,16 +160,9 @@ class Framework:
         block = self.pool.take(values.nbytes, self.stream)
         self.gpu.synchronize(self.stream)  # the block's former owner may have queued work
         self.gpu.write(block.address, values.tobytes())
-        return Array(
-            framework=self,
-            address=block.address,
-            shape=values.shape,
-            strides=contiguous(values.shape),
-            dtype=values.dtype,
-            owner=block,
-            stream=self.stream,
-            writable=bool(values.flags.writeable),
-        )
+        shape, writable = values.shape, bool(values.flags.writeable)
+        strides, dtype = contiguous(shape), values.dtype
+        return Array(self, block.address, shape, strides, dtype, block, self.stream, writable)
 
     def empty_like(self, source: Array, stream: int | None = None) -> Array:
         """New memory for the values of ``source``, for work on ``stream`` (else the current)."""
@@ -179,23 +172,14 @@ class Framework:
 
     def view(self, source: Array, owner: Any) -> Array:
         """The memory of ``source`` as an array of this framework; orders nothing."""
-        return Array(
-            self,
-            source.address,
-            source.shape,
-            source.strides,
-            source.dtype,
-            owner,
-            self.stream,
-            source.writable,
-        )
+        return replace(source, framework=self, owner=owner, stream=self.stream)
 
 
 @dataclass(eq=False)
 class Array:
     """An array on the device; ``strides`` are in elements, ``owner`` keeps the memory.
 
-    Its values are there when ``stream`` has done what it had been given when the array was made.
+    Its values are there when ``stream`` has done the work that was queued when it was made.
     """
 
     framework: Framework
@@ -209,7 +193,7 @@ class Array:
 
     @functools.cached_property
     def span_bytes(self) -> int:
-        """From the first element to the end of the last, with all that lies between."""
+        """From the first element to the end of the last one, gaps included."""
         reach = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
         return int((reach + 1) * self.dtype.itemsize)
 
@@ -223,14 +207,14 @@ class Array:
         return self
 
     def get(self) -> Any:
-        """The values as a host array, read behind the work of the array's stream."""
+        """The values as a host array, read after the work of the array's stream."""
         self.wait()
         data = self.framework.gpu.read(self.address, self.span_bytes)
         steps = [step * self.dtype.itemsize for step in self.strides]
         return numpy.ndarray(self.shape, self.dtype, data, strides=steps).copy()
 
     def fill(self, value: int) -> None:
-        """Overwrite all elements, behind the work of the array's stream, and wait for it."""
+        """Overwrite all elements after the work of the array's stream, and wait."""
         self.wait()
         values = numpy.full(self.span_bytes // self.dtype.itemsize, value, self.dtype)
         self.framework.gpu.write(self.address, values.tobytes())
@@ -238,13 +222,10 @@ class Array:
     def every_second(self) -> Array:
         """A view of every second element of the last axis."""
         shape = (*self.shape[:-1], self.shape[-1] // 2)
-        strides = (*self.strides[:-1], 2 * self.strides[-1])
-        return Array(
-            self.framework, self.address, shape, strides, self.dtype, self.owner, self.stream
-        )
+        return replace(self, shape=shape, strides=(*self.strides[:-1], 2 * self.strides[-1]))
 
     def after(self, work_ns: int) -> Array:
-        """An array with the same values, that is there after so much work on the stream."""
+        """The same values in an array that is there after ``work_ns`` on the stream."""
         home = self.framework
         result = home.empty_like(self)
         home.gpu.spin(home.stream, work_ns)
@@ -259,7 +240,7 @@ class Array:
         return CUDA, 0
 
     def __dlpack__(self, *, stream: int | None = None) -> Any:
-        """As an old producer: a newer consumer's keywords are refused with a TypeError."""
+        """As an old producer: a TypeError for a newer consumer's keywords."""
         if stream != NO_ORDER:
             self.framework.order(self.stream, stream or LEGACY_STREAM)
         return self._handed.capsule()
@@ -290,9 +271,9 @@ def view(source: Array, consumer: Framework) -> Array:
 
 
 def copy(source: Array, consumer: Framework) -> Array:
-    """Innocent: a queued copy, before which the source is made and after which it may be written.
+    """Innocent: a queued copy, after the source is made and before it may be written.
 
-    The second order is needed as well: the producer's stream knows nothing of a copy elsewhere.
+    That needs both orders: the producer's stream knows nothing of a copy elsewhere.
     """
     consumer.order(source.stream, consumer.stream)
     result = _copied(source, consumer, consumer.stream)
@@ -301,26 +282,26 @@ def copy(source: Array, consumer: Framework) -> Array:
 
 
 def _copied(source: Array, consumer: Framework, stream: int) -> Array:
-    """A copy that ``stream`` makes, with the gaps between strides; orders nothing."""
+    """A copy on ``stream``, gaps included; orders nothing."""
     result = consumer.empty_like(source, stream)
     consumer.gpu.copy(result.address, source.address, source.span_bytes, stream)
     return result
 
 
 def sync(source: Array, consumer: Framework) -> Array:
-    """Fault: lets the host wait for the producer's stream, where an event would do."""
+    """Fault: makes the host wait for the producer's stream; an event would do."""
     consumer.gpu.synchronize(source.stream)
     return consumer.view(source, source.owner)
 
 
 def device_sync(source: Array, consumer: Framework) -> Array:
-    """Fault: lets the host wait for all work of the device."""
+    """Fault: makes the host wait for all work of the device."""
     consumer.gpu.synchronize_device()
     return consumer.view(source, source.owner)
 
 
 def race(source: Array, consumer: Framework) -> Array:
-    """Fault: a view that forgets the producer's stream. Innocent where both use the same one."""
+    """Fault: a view that forgets the producer's stream. On one stream it is innocent."""
     return consumer.view(source, source.owner)
 
 
@@ -331,9 +312,9 @@ def legacy_race(source: Array, consumer: Framework) -> Array:
 
 
 def race_and_wait(source: Array, consumer: Framework) -> Array:
-    """Fault: a copy that nothing orders, for which the host waits, with all work of the device.
+    """Fault: a copy without an order, after which the host waits for the whole device.
 
-    Innocent where both use the same stream, but for the wait.
+    On one stream it is innocent except for the wait.
     """
     result = _copied(source, consumer, consumer.stream)
     consumer.gpu.synchronize_device()
@@ -346,7 +327,7 @@ def from_host(values: Any, consumer: Framework) -> Array:
 
 
 def leak(source: Array, consumer: Framework) -> Array:
-    """Fault: keeps device memory of the array's size for ever."""
+    """Fault: keeps device memory of the array's size for good."""
     consumer.kept.append(copy(source, consumer))
     return view(source, consumer)
 
@@ -365,9 +346,9 @@ def lose_read_only(source: Array, consumer: Framework) -> Array:
 
 
 def narrow(source: Array, consumer: Framework) -> Array:
-    """Fault: a 64-bit dtype becomes one of 32 bits without a word.
+    """Fault: silently makes 32-bit numbers of 64-bit ones.
 
-    On the host, since the device layer has no kernel that converts.
+    On the host: the device layer has no kernel that converts.
     """
     narrower = {"float64": "float32", "int64": "int32"}.get(source.dtype.name, source.dtype)
     return consumer.array(source.get().astype(narrower))
@@ -390,10 +371,8 @@ def retry(source: Any, consumer: Framework) -> Array:
     found = capsule.read(handed)
     if found is None or found.strides is None:
         raise TypeError("the producer hands over no DLPack capsule with strides")
-    dtype = numpy.dtype(found.dtype)
-    return Array(
-        consumer, found.address, found.shape, found.strides, dtype, source, consumer.stream
-    )
+    handed = (found.address, found.shape, found.strides, numpy.dtype(found.dtype))
+    return Array(consumer, *handed, source, consumer.stream)
 
 
 def early(source: Array, consumer: Framework) -> Array:
@@ -418,14 +397,14 @@ def _on_the_side(source: Array, consumer: Framework) -> Array:
 
 
 def slow(source: Array, consumer: Framework) -> Array:
-    """Fault: a view for which the device works, although it need not."""
+    """Fault: a view for which the device works without need."""
     result = view(source, consumer)
     consumer.gpu.spin(consumer.stream, SLOW_NS)
     return result
 
 
 def copy_if_strided(source: Array, consumer: Framework) -> Array:
-    """Fault: a view of what is contiguous, and a silent copy of all else."""
+    """Fault: a view of contiguous memory, and a silent copy of all other memory."""
     return view(source, consumer) if source.is_contiguous else copy(source, consumer)
 
 
@@ -437,4 +416,4 @@ def crash(source: Array, consumer: Framework) -> Array:
 def hang(source: Array, consumer: Framework) -> Array:
     """Fault: never returns."""
     threading.Event().wait()
-    raise AssertionError("an event that nobody sets was set")
+    raise AssertionError("an event was set that is never set")

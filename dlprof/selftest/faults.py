@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Plant:
-    """One synthetic consumer: its ways in, and what must be found of them.
+    """One synthetic consumer: its ways in, and the rule that must find a fault in them.
 
-    ``rule`` is the rule that must find ``ways[0]``; None for a control, of which nothing worse
-    than an info may be found. The other ways are innocent and stand beside it, by the protocol
-    ``native``. On ``cuda``, producer and consumer can be put on any ``stream``, unless it is
-    ``default`` and both stay there, or ``private`` and nobody is told which one the consumer's is.
+    ``rule`` must find ``ways[0]``. It is None for a control, which gets no finding worse than an
+    info. The other ways are innocent and use the protocol ``native``. On ``cuda``, producer and
+    consumer can be put on ``any`` stream, or both stay on the ``default`` stream, or the consumer's
+    stream is ``private``.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Plant:
 
 
 COSTLY = (512, 384)
-"""Of float32: a copy takes tens of microseconds, so much more than a view on a busy machine too."""
+"""A float32 copy takes tens of microseconds: much more than a view, on a busy machine too."""
 LOOPS = ("in-loop", "hoisted")
 
 PLANTS = (
@@ -87,8 +87,8 @@ NOT_PLANTED = {
 """Rules for which nothing can be planted on the host, and why."""
 
 BIG = (4096, 8192)
-"""Of float32, 128 MiB: to copy it takes a fast device tens of microseconds, several times what a
-view costs the host."""
+"""128 MiB of float32: a fast device copies it in tens of microseconds, several times the cost of a
+view."""
 
 _ON_DEVICE = (
     Plant("view", ("view",)),

@@ -1,9 +1,9 @@
-"""The synthetic framework: arrays on memory of their own, and queues that run work in order.
+"""The synthetic framework on the host: arrays on their own memory, and queues that run work.
 
-An array that depends on queued work is ``done`` only when its queue has got to it; its memory holds
-zeros until then. Memory comes from ``malloc`` and is freed with its last owner, so that a result
-without an owner really dangles. The functions at the end are its imports: innocent ones, and one
-for each fault.
+An array that depends on queued work is ``done`` once its queue has run it; until then its memory
+holds zeros. Memory comes from ``malloc`` and is freed with its last owner, so that a result without
+an owner really dangles. The functions at the end are its imports: innocent ones, and one for each
+fault.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ _libc.free.argtypes = (ctypes.c_void_p,)
 
 
 class Memory:
-    """A block of ``malloc``; freed when nobody holds it."""
+    """A block of ``malloc``, freed with its last owner."""
 
     def __init__(self, size_bytes: int) -> None:
         self.address = _libc.malloc(max(size_bytes, 1))
         if not self.address:
             raise MemoryError(f"malloc of {size_bytes} bytes failed")
-        self.size_bytes = size_bytes
 
     def __del__(self) -> None:
         if getattr(self, "address", None):
@@ -57,20 +56,19 @@ class Queue:
         self._work.put(run)
         return done
 
+    def drain(self) -> None:
+        """Wait for all queued work."""
+        self.put(lambda: None).wait()
+
     def _run(self) -> None:
         while True:
             self._work.get()()
 
 
 class Array:
-    """An array of this framework: numbers in memory, and an event that says when they are there."""
+    """Numbers in memory, what keeps that memory, and an event that says when they are there."""
 
-    def __init__(
-        self,
-        data: Any,
-        owner: Any = None,
-        done: threading.Event | None = None,
-    ) -> None:
+    def __init__(self, data: Any, owner: Any = None, done: threading.Event | None = None) -> None:
         self.data = data
         self.owner = owner
         self.done = done
@@ -90,71 +88,77 @@ class Array:
         return 1, 0
 
     def __dlpack__(self, stream: Any = None) -> Any:
-        """As an old producer: a newer consumer's keywords are refused with a TypeError."""
+        """As an old producer: a TypeError for a newer consumer's keywords."""
         return self.data.__dlpack__()
 
 
 default_queue = Queue()
 other_queue = Queue()
-_kept: list[Any] = []
-
-
-def empty(shape: tuple[int, ...], dtype: Any) -> tuple[Any, Memory]:
-    """A NumPy view of new memory of this framework, and the memory."""
-    size = int(numpy.prod(shape, dtype=numpy.int64)) * numpy.dtype(dtype).itemsize
-    memory = Memory(size)
-    return from_address(memory.address, shape, dtype), memory
 
 
 def from_address(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
-    """A NumPy view of memory that somebody else keeps alive."""
+    """A NumPy view of memory that is kept alive elsewhere."""
     size = int(numpy.prod(shape, dtype=numpy.int64)) * numpy.dtype(dtype).itemsize
     block = (ctypes.c_char * size).from_address(address)
     return numpy.frombuffer(block, dtype=dtype).reshape(shape)
 
 
-def array(values: Any) -> Array:
-    """An array of this framework with a copy of ``values``."""
-    data, memory = empty(values.shape, values.dtype)
+def copied(values: Any) -> Array:
+    """A new array with a copy of ``values``."""
+    memory = Memory(values.nbytes)
+    data = from_address(memory.address, values.shape, values.dtype)
     data[...] = values
-    data.flags.writeable = values.flags.writeable
     return Array(data, memory)
+
+
+def array(values: Any) -> Array:
+    """A new array with a copy of ``values``, read-only if they are."""
+    result = copied(values)
+    result.data.flags.writeable = values.flags.writeable
+    return result
 
 
 def blur(source: Array) -> Array:
-    """Each row becomes the sum of those around it: work that takes many times as long as a view."""
-    source.wait()
-    data, memory = empty(source.shape, source.dtype)
-    data[...] = source.data
+    """Each row becomes the sum of the rows around it. It takes many times as long as a view."""
+    result = copied(source.wait().data)
     for shift in range(1, 5):
-        data[shift:] += source.data[:-shift]
-        data[:-shift] += source.data[shift:]
-    return Array(data, memory)
+        result.data[shift:] += source.data[:-shift]
+        result.data[:-shift] += source.data[shift:]
+    return result
 
 
 def after_work(source: Array, unit_ns: int, work: int) -> Array:
-    """An array with the values of ``source`` that is there after ``work`` units on the queue."""
-    data, memory = empty(source.shape, source.dtype)
-    data[...] = 0
-
-    def run() -> None:
-        time.sleep(unit_ns * work / 1e9)
-        data[...] = source.data
-
-    return Array(data, memory, default_queue.put(run))
+    """The values of ``source`` in an array that is there after ``work`` units on the queue."""
+    return _queued(default_queue, source, unit_ns * work)
 
 
 def unrelated_work(unit_ns: int, work: int) -> threading.Event:
-    """Work on another queue that no array depends on."""
+    """Work on another queue on which no array depends."""
     return other_queue.put(lambda: time.sleep(unit_ns * work / 1e9))
 
 
-_buffers: dict[Any, Array] = {}
-_copies: WeakKeyDictionary[Array, Array] = WeakKeyDictionary()
+def _queued(on: Queue, source: Array, delay_ns: int) -> Array:
+    """A copy that a queue makes after a while; it holds both arrays until then."""
+    result = copied(numpy.zeros(source.shape, source.dtype))
+
+    def run() -> None:
+        if delay_ns:
+            time.sleep(delay_ns / 1e9)
+        result.data[...] = source.data
+
+    # Another object: the queue holds the memory, and not the event that it sets.
+    return Array(result.data, result.owner, on.put(run))
+
+
+# Imports
 
 MARK = 3
 SLOW_NS = 200_000
 EARLY_NS = 2_000_000
+
+_kept: list[Any] = []
+_buffers: dict[Any, Array] = {}
+_copies: WeakKeyDictionary[Array, Array] = WeakKeyDictionary()
 
 
 def view(source: Array) -> Array:
@@ -164,16 +168,12 @@ def view(source: Array) -> Array:
 
 def copy(source: Array) -> Array:
     """Innocent: waits for the values and copies them once."""
-    source.wait()
-    data, memory = empty(source.shape, source.dtype)
-    data[...] = source.data
-    return Array(data, memory)
+    return copied(source.wait().data)
 
 
 def queued_copy(source: Array) -> Array:
     """Innocent: copies on the queue, where later writes of the source come after it."""
-    result, done = _later(default_queue, source, 0)
-    return Array(result.data, result.owner, done)
+    return _queued(default_queue, source, 0)
 
 
 def copy_twice(source: Array) -> Array:
@@ -183,15 +183,15 @@ def copy_twice(source: Array) -> Array:
 
 
 def sync(source: Array) -> Array:
-    """Fault: a view that lets the host wait for the queue, although nothing asked for it."""
-    default_queue.put(_nothing).wait()
+    """Fault: a view that makes the host wait for the queue without need."""
+    default_queue.drain()
     return view(source)
 
 
 def device_sync(source: Array) -> Array:
-    """Fault: lets the host wait for every queue there is."""
-    for each in (default_queue, other_queue):
-        each.put(_nothing).wait()
+    """Fault: makes the host wait for every queue."""
+    default_queue.drain()
+    other_queue.drain()
     return view(source)
 
 
@@ -202,14 +202,13 @@ def race(source: Array) -> Array:
 
 def race_and_wait(source: Array) -> Array:
     """Fault: copies what is there at once, and waits for the queue only then."""
-    data, memory = empty(source.shape, source.dtype)
-    data[...] = source.data
+    result = copied(source.data)
     source.wait()
-    return Array(data, memory)
+    return result
 
 
 def leak(source: Array) -> Array:
-    """Fault: keeps every result for ever."""
+    """Fault: keeps every result for good."""
     result = view(source)
     _kept.append(result)
     return result
@@ -228,16 +227,14 @@ def lose_read_only(source: Array) -> Array:
 
 
 def narrow(source: Array) -> Array:
-    """Fault: a 64-bit dtype becomes one of 32 bits without a word."""
+    """Fault: silently makes 32-bit numbers of 64-bit ones."""
     narrower = {"float64": "float32", "int64": "int32"}.get(source.dtype.name, source.dtype)
-    source.wait()
-    return copy(Array(source.data.astype(narrower)))
+    return copied(source.wait().data.astype(narrower))
 
 
 def wrong_strides(source: Array) -> Array:
-    """Fault: rows are read as columns."""
-    source.wait()
-    return copy(Array(numpy.ascontiguousarray(source.data.T).reshape(source.shape)))
+    """Fault: reads rows as columns."""
+    return copied(numpy.ascontiguousarray(source.wait().data.T).reshape(source.shape))
 
 
 def change_source(source: Array) -> Array:
@@ -248,18 +245,15 @@ def change_source(source: Array) -> Array:
 
 
 def one_buffer(source: Array) -> Array:
-    """Fault: copies into the same memory each time, whoever still holds the last result."""
-    source.wait()
+    """Fault: copies into the same memory each time, although the last result may be alive."""
     key = source.shape, source.dtype.str
-    if key not in _buffers:
-        _buffers[key] = Array(*empty(source.shape, source.dtype))
-    buffer = _buffers[key]
+    buffer = _buffers.setdefault(key, copy(source))
     buffer.data[...] = source.data
     return Array(buffer.data, buffer.owner)
 
 
 def stale(source: Array) -> Array:
-    """Fault: keeps a copy with its source, and gives it again whatever was written since."""
+    """Fault: keeps a copy with its source, and gives it again after writes to the source."""
     if source not in _copies:
         _copies[source] = copy(source)
     kept = _copies[source]
@@ -289,30 +283,16 @@ class _Holder:
 
 def early(source: Array) -> Array:
     """Fault: returns long before the result is there; it has read its source by then."""
-    result, done = _later(other_queue, copy(source), EARLY_NS)
-    return Array(result.data, result.owner, done)
+    return _queued(other_queue, copy(source), EARLY_NS)
 
 
 def late(source: Array) -> Array:
     """Fault: still reads its source after it has returned, on a queue that orders no writes."""
-    result, done = _later(other_queue, source.wait(), EARLY_NS)
-    return Array(result.data, result.owner, done)
-
-
-def _later(queue: Queue, source: Array, delay_ns: int) -> tuple[Array, threading.Event]:
-    """A copy that the queue makes after a while; it holds both arrays until it is done."""
-    result = Array(*empty(source.shape, source.dtype))
-
-    def run() -> None:
-        if delay_ns:
-            time.sleep(delay_ns / 1e9)
-        result.data[...] = source.data
-
-    return result, queue.put(run)
+    return _queued(other_queue, source.wait(), EARLY_NS)
 
 
 def slow(source: Array) -> Array:
-    """Fault: a view for which the host works much longer than it must."""
+    """Fault: a view for which the host works much too long."""
     end = time.perf_counter_ns() + SLOW_NS
     while time.perf_counter_ns() < end:
         pass
@@ -320,7 +300,7 @@ def slow(source: Array) -> Array:
 
 
 def copy_if_strided(source: Array) -> Array:
-    """Fault: a view of what is contiguous, and a silent copy of all else."""
+    """Fault: a view of contiguous memory, and a silent copy of all other memory."""
     return view(source) if source.data.flags.c_contiguous else copy(source)
 
 
@@ -332,8 +312,4 @@ def crash(source: Array) -> Array:
 def hang(source: Array) -> Array:
     """Fault: never returns."""
     threading.Event().wait()
-    raise AssertionError("an event that nobody sets was set")
-
-
-def _nothing() -> None:
-    """Stand at the end of a queue."""
+    raise AssertionError("an event was set that is never set")

@@ -18,7 +18,7 @@ UNIT_NS = 100_000
 
 
 class Synthetic(Probe):
-    """What a synthetic framework has on the host and on a device."""
+    """The common part of a synthetic framework on the host and on a device."""
 
     @property
     def own(self) -> str:
@@ -63,7 +63,7 @@ class OnHost(Synthetic):
         return int(array.data.ctypes.data)
 
     def to_numpy(self, array: Any) -> Any:
-        return array.data.copy()  # as it is now: whoever wants the values must wait first
+        return array.data.copy()  # as it is now: the caller must wait first
 
     def writable(self, array: Any) -> bool | None:
         return bool(array.data.flags.writeable)
@@ -111,7 +111,7 @@ class OnDevice(Synthetic):
         Export("get", Protocol.NUMPY, "{x}.get()", CUDA),
     )
     stream: ClassVar[str] = "any"
-    """As a plant has it: the stream that it works on."""
+    """The stream that it works on, see :class:`~dlprof.selftest.faults.Plant`."""
 
     @property
     def own(self) -> str:
@@ -187,7 +187,7 @@ class DeviceProducer(OnDevice):
 
 
 class DefaultProducer(OnDevice):
-    """A producer that cannot be put on a stream: it stays on the legacy default stream."""
+    """A producer that stays on the legacy default stream."""
 
     name = "synthetic-cuda-default"
     stream = "default"

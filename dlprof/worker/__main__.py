@@ -1,9 +1,8 @@
 """Start of a worker: ``python .../dlprof/worker/__main__.py REQUESTS_FD REPLIES_FD``.
 
-Runs under any interpreter, also one without dlprof: only the folder of this package is made
-importable, as a package whose ``__init__`` is not run, so nothing else of the parent's
-environment leaks in. Pythons that dlprof cannot measure, Python 2 too, must still be able to read
-this file, so that they can say so.
+Runs under any interpreter, also without dlprof: only the folder of this package becomes importable,
+and its ``__init__`` does not run. So nothing else of the parent's environment leaks in. A Python
+that dlprof cannot measure, even Python 2, can read this file and say so.
 """
 
 import sys
