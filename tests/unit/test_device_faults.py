@@ -15,7 +15,7 @@ from planted_on_device import (
 )
 
 from dlprof.measuring.selftest import judge
-from dlprof.rules import RULES, findings
+from dlprof.rules import RULES, find
 from dlprof.selftest import device as frameworks
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.selftest.faults import NOT_ON_DEVICE
@@ -36,7 +36,7 @@ def device(monkeypatch):
 @pytest.mark.parametrize("plant", SIMULATED, ids=lambda plant: plant.name)
 def test_a_fault_is_found_by_its_rule_and_a_control_is_not_blamed(plant, device):
     results = [result_of(case, device) for case in cases_of(plant)]
-    (outcome,) = judge([plant], results, findings(results))
+    (outcome,) = judge([plant], results, find(results))
     if plant.rule:
         assert not outcome.missed, outcome
     else:
