@@ -11,7 +11,7 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.case_view import PLACES, CaseView, number, seen
+from dlprof.analysis.case_view import PLACES, CaseView, seen
 from dlprof.probes.base import CONTIGUOUS, DTYPES
 from dlprof.session.model import Result
 
@@ -153,7 +153,7 @@ def looks_of(result: Result) -> Looks:
     return owners_of(result) + _known(_elsewhere(result))
 
 
-def _elsewhere(result: Result) -> Iterator[tuple[str, object]]:
+def _elsewhere(result: Result) -> Iterator[tuple[str, float | None]]:
     """What *alignment* saw at each place; several verdicts where it was not the same each time."""
     if result.alignment is None:
         return
@@ -163,8 +163,8 @@ def _elsewhere(result: Result) -> Iterator[tuple[str, object]]:
             yield word, look.alignment_bytes
 
 
-def _known(looks: Iterable[tuple[str, object]]) -> Looks:
-    return tuple((word, number(bytes_)) for word, bytes_ in looks if word in WORDS)
+def _known(looks: Iterable[tuple[str, float | None]]) -> Looks:
+    return tuple((word, begins) for word, begins in looks if word in WORDS)
 
 
 def depends(result: Result) -> bool:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import fill
 
-from dlprof.analysis import versions
 from dlprof.errors import NoReproducer
 from dlprof.rules import BY_ID, Rule
 from dlprof.rules.script import Effect, Subject, subject
+from dlprof.session.environment import typed
 from dlprof.session.environments import seen_from
 from dlprof.session.model import FindingRecord, Session
 from dlprof.text.source import (
@@ -140,8 +140,9 @@ def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> st
         key=lambda line: (line.startswith("from"), line),
     )
     modules = {name for one in subjects for name in one.recipe.modules}
-    seen = [" ".join(one) for one in versions.used(session.environment, modules)]
-    seen.append(f"Python {session.environment.get('python', '?')}")
+    environment = typed(session.environment)
+    seen = [" ".join(one) for one in environment.distributions(modules)]
+    seen.append(f"Python {environment.python or '?'}")
     return SCRIPT.format(
         symptom=_said(effect.symptom, 4),
         array=_said(f"x: {effect.subject.array_text}"),
@@ -173,9 +174,8 @@ def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
     """Lines that set the environment variables of the probes, which are all about GPUs."""
     if all(one.result.case.device == "cpu" for one in subjects):
         return []
-    found = session.environment.get("variables")
     return [
         f'os.environ.setdefault("{name}", "{value}")'
-        for name, value in (found.items() if isinstance(found, dict) else ())
-        if SAFE.fullmatch(str(name)) and SAFE.fullmatch(str(value))
+        for name, value in (typed(session.environment).variables or {}).items()
+        if SAFE.fullmatch(name) and SAFE.fullmatch(value)
     ]

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
-from dlprof.analysis.case_view import CaseView, mapping, seen
+from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.thresholds import ALIGNED_BYTES
 from dlprof.plan.axes import shape_text
 from dlprof.protocol.statement import OwnCode
@@ -61,7 +61,8 @@ def _run(shown: Sequence[CaseView], session: Header, rule: str) -> list[str] | N
         # Where a contiguous array begins differs from run to run. Some paths are views of aligned
         # arrays only, and a few paths alone may meet no aligned array.
         layouts.append("aligned")
-    settings = mapping(session.request.get("settings"))
+    settings = session.request.get("settings")
+    settings = settings if isinstance(settings, dict) else {}
     placements, setup = settings.get("placements"), settings.get("setup")
     placed = [*placements] if _is_texts(placements) else []
     return [

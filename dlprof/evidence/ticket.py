@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dlprof._version import __version__
-from dlprof.analysis.case_view import mapping
-from dlprof.analysis.versions import used
 from dlprof.errors import NoReproducer
 from dlprof.evidence.redaction import Markdown
 from dlprof.evidence.reproducer import Reproducer, reproducer
 from dlprof.evidence.script_run import Ran, run
 from dlprof.plan.axes import shape_text
 from dlprof.rules import expected
+from dlprof.session.environment import typed
 from dlprof.session.environments import seen_from
 from dlprof.session.model import FindingRecord, Result, Session
 
@@ -136,21 +135,19 @@ def _output(ran: Ran | str, elsewhere: bool, markdown: Markdown) -> str:
 
 def _versions(session: Session, results: Sequence[Result], markdown: Markdown) -> str:
     """Frameworks, Python, system, processor, GPUs, and environment variables."""
-    known = mapping(session.environment)
+    known = typed(session.environment)
     names = {name for one in results for name in (one.case.producer, one.case.consumer)}
     names |= {module for one in results if one.recipe for module in one.recipe.modules}
-    gpus = known.get("gpus")
-    variables = (
-        mapping(known.get("variables")) if any(one.case.device != "cpu" for one in results) else {}
-    )
+    on_device = any(one.case.device != "cpu" for one in results)
+    variables = (known.variables or {}) if on_device else {}
     lines = [
-        ", ".join(f"{name} {version}" for name, version in used(known, names)),
-        f"{known.get('implementation', 'Python')} {known.get('python', '?')}",
-        f"{known.get('platform', '')}",
-        f"{known.get('cpu', 'unknown processor')}, {known.get('cores', '?')} cores",
+        ", ".join(f"{name} {version}" for name, version in known.distributions(names)),
+        f"{known.implementation or 'Python'} {known.python or '?'}",
+        known.platform or "",
+        f"{known.cpu or 'unknown processor'}, {known.cores or '?'} cores",
         *(
-            f"{mapping(gpu).get('name', 'GPU')}, driver {mapping(gpu).get('driver_version', '?')}"
-            for gpu in (gpus[:2] if isinstance(gpus, list) else ())
+            f"{gpu.name or 'GPU'}, driver {gpu.driver_version or '?'}"
+            for gpu in (known.gpus or ())[:2]
         ),
         ", ".join(f"{name}={value}" for name, value in list(variables.items())[:MOST_VARIABLES]),
     ]

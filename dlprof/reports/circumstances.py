@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from dlprof.analysis.versions import used
+from dlprof.session.environment import typed
 from dlprof.session.machine import NOTABLE_CORES
 from dlprof.session.model import Header
 from dlprof.text.clean import clean
@@ -58,7 +58,7 @@ def packages(header: Header, environment: Mapping[str, Any] | None = None) -> li
     other is said.
     """
     names = _frameworks(header) or {""}  # with which every name begins
-    found = used(header.environment if environment is None else environment, names)
+    found = typed(header.environment if environment is None else environment).distributions(names)
     return [clean(f"{name} {version}") for name, version in found[:MOST_PACKAGES]]
 
 

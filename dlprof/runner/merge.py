@@ -20,6 +20,7 @@ from dlprof.runner.merge_times import (
 )
 from dlprof.session.measured import ALIGNMENT, ALIGNMENTS
 from dlprof.session.model import Result, TimeMeasure
+from dlprof.text.clean import sanitised
 
 Answers = Sequence[tuple[int, dict[str, Any]]]
 
@@ -37,7 +38,7 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
     An answer that breaks the session's contract makes the result ``crashed``, with the reason.
     """
     try:
-        return Result.model_validate(_content(record, answers, rounds))
+        return Result.model_validate(sanitised(_content(record, answers, rounds)))
     except (
         ValidationError,
         TypeError,
@@ -46,9 +47,10 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
         AttributeError,
         ArithmeticError,
     ) as error:
-        fault = f"{type(error).__name__}: {error}".splitlines()[0]
+        fault = sanitised(f"{type(error).__name__}: {error}".splitlines()[0])
         reason = f"broken answer from the worker: {fault}"
-        return Result.model_validate({"case": record, "status": "crashed", "reason": reason})
+        lost = {"case": sanitised(record), "status": "crashed", "reason": reason}
+        return Result.model_validate(lost)
 
 
 def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from dlprof.rules.rule import SEVERITIES, could_tell
 from dlprof.scenario.pairs import PairPattern, named
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.session.model import ExpectationRecord, FindingRecord, Result
-from dlprof.session.slim import slim
 
 ANY = PairPattern("*", "*")
 
@@ -75,10 +74,9 @@ PARTS = {
 
 
 def _brief(result: Result, wanted: Iterable[str]) -> Result:
-    """The result in little memory: what the rules ``wanted`` need to look, without the samples."""
-    kept = slim(result)
+    """The result in little memory: what the rules ``wanted`` need to look."""
     names = {name for rule in wanted for name in PARTS.get(rule, ())}
-    parts = {name: getattr(kept, name) for name in names}
+    parts = {name: getattr(result, name) for name in names}
     return Result(
         case=result.case,
         status=result.status,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from dlprof.session.evidence import Maybe, Record
+from dlprof.session.evidence import Maybe, Record, Whole
 
 
 class Gpu(Record):
@@ -15,14 +15,36 @@ class Gpu(Record):
 
 class Environment(Record):
     python: Maybe[str] = None
+    implementation: Maybe[str] = None
+    executable: Maybe[str] = None
+    platform: Maybe[str] = None
     cpu: Maybe[str] = None
+    cores: Maybe[Whole] = None
     gpus: Maybe[tuple[Gpu, ...]] = None
     packages: Maybe[dict[str, str]] = None
+    libraries: Maybe[dict[str, str]] = None
+    """By distribution the framework whose work it does."""
+    variables: Maybe[dict[str, str]] = None
+    """Environment variables that a probe or a GPU reads."""
 
     @property
     def versions(self) -> tuple[str, ...]:
         """``torch 2.13.0``: each distribution with its version."""
         return tuple(f"{name} {version}" for name, version in (self.packages or {}).items())
+
+    def distributions(
+        self, frameworks: Collection[str], is_of: Callable[[str, str], bool] = str.startswith
+    ) -> list[tuple[str, str]]:
+        """Distribution and version of each framework, and of what does the work of one.
+
+        ``is_of`` says whether a distribution's name is that of a framework: ``onnxruntime-gpu``.
+        """
+        libraries = self.libraries or {}
+        return [
+            (name, version)
+            for name, version in (self.packages or {}).items()
+            if libraries.get(name) in frameworks or any(is_of(name, one) for one in frameworks)
+        ]
 
     @property
     def gpu_names(self) -> tuple[str, ...]:

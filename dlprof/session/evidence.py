@@ -30,7 +30,7 @@ def _or_none(value: Any, validate: Callable[[Any], Any]) -> Any:
 T = TypeVar("T")
 Maybe = Annotated[T | None, WrapValidator(_or_none)]
 """A value that may be missing; one of another form is taken for missing."""
-Number = Annotated[float, Strict()]
+Number = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Whole = Annotated[int, Strict()]
 Flag = Annotated[bool, Strict()]
 

@@ -7,7 +7,7 @@ from builders import make_answer, make_measure, make_record, make_timing
 from step_builders import step_case, step_result
 
 from dlprof.probes.base import Protocol
-from dlprof.rules import findings
+from dlprof.rules import find
 from dlprof.runner.merge import agree, merge
 from dlprof.runner.merge_times import break_even, merge_placement
 from dlprof.session.model import Result, Share
@@ -415,7 +415,7 @@ def test_the_session_holds_a_step_as_it_was():
 def test_no_rule_speaks_of_steps():
     crashed = step_result(status="crashed", reason="killed by SIGSEGV during host_time")
     assert crashed.case.protocol == Protocol.STEP
-    assert findings([step_result(), crashed]) == []
+    assert find([step_result(), crashed]) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from repro_builders import finding_of, session_of
 
-from dlprof.analysis.versions import libraries_of, used
 from dlprof.evidence.redaction import Markdown
 from dlprof.evidence.reproducer import reproducer
 from dlprof.evidence.ticket import written
@@ -16,6 +15,7 @@ from dlprof.probes.base import Probe
 from dlprof.probes.jax import Jax
 from dlprof.reports.circumstances import packages
 from dlprof.reports.html import environment
+from dlprof.session.environment import typed
 from dlprof.worker.inspect import describe
 
 pytestmark = pytest.mark.unit
@@ -27,15 +27,15 @@ KNOWN = {
 
 
 def test_a_library_is_told_with_the_framework_whose_work_it_does():
-    assert used(KNOWN, ["numpy"]) == [("numpy", "2.4"), ("worker", "1.5")]
-    assert used(KNOWN, ["onnxruntime"]) == [("onnxruntime-gpu", "1.2")]
+    known = typed(KNOWN)
+    assert known.distributions(["numpy"]) == [("numpy", "2.4"), ("worker", "1.5")]
+    assert known.distributions(["onnxruntime"]) == [("onnxruntime-gpu", "1.2")]
 
 
 @given(st.dictionaries(st.text(max_size=5), st.recursive(st.text(), st.lists, max_leaves=3)))
 def test_what_a_session_says_of_libraries_may_be_anything(libraries):
     whole = {"packages": {"numpy": "2.4"}, "libraries": libraries}
-    assert ("numpy", "2.4") in used(whole, ["numpy"])
-    assert all(isinstance(name, str) for name in libraries_of(whole, "numpy"))
+    assert ("numpy", "2.4") in typed(whole).distributions(["numpy"])
 
 
 def test_a_probe_names_the_libraries_that_are_installed():

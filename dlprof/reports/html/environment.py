@@ -9,9 +9,9 @@ from typing import Any
 
 from dlprof.analysis.case_view import mapping
 from dlprof.analysis.quantity import significant
-from dlprof.analysis.versions import used
 from dlprof.reports import command
 from dlprof.reports.html.evidence import name_text, value_text
+from dlprof.session.environment import typed
 from dlprof.session.environments import environments_of
 from dlprof.session.machine import NOTABLE_CORES
 from dlprof.session.model import Session
@@ -36,7 +36,7 @@ def versions(session: Session) -> str:
 
 def _versions(environment: Mapping[str, Any], frameworks: set[str]) -> str:
     python = clean(f"Python {environment.get('python', '?')}", 80)
-    found = used(environment, frameworks, _is_of)
+    found = typed(environment).distributions(frameworks, _is_of)
     return ", ".join([python, *(clean(f"{name} {version}", 80) for name, version in found)])
 
 
