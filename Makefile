@@ -27,7 +27,7 @@ test: $(VENV)/.developing
 
 nightly: export PYTHONDONTWRITEBYTECODE :=
 nightly: $(VENV)/.developing
-	$(BIN)/python -m pytest -m nightly -n 2
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -m "not cuda" -n 2 --dist loadscope
 
 # Runs in whatever environment PYTHON has: a CUDA machine may be without a package index.
 test-cuda:
