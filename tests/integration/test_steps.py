@@ -191,18 +191,6 @@ def test_a_session_is_finished_by_resume(tmp_path):
         assert len(result["step"]["shape_change"]["changing"]["processes"]) == 2
 
 
-def test_a_scenario_of_steps_is_swept(tmp_path, folder):
-    path = folder / "scenario.toml"
-    path.write_text(
-        'title = "t"\nquestion = "q"\nshapes = ["2x4"]\nrounds = 1\nsample_ms = 1.0\n'
-        '[[step]]\nframework = "ort"\nmodel = "dense.onnx"\nthreads = 1\n'
-    )
-    done = dlprof("sweep", path, "-o", tmp_path / "s.json", state=tmp_path)
-    assert done.code == 0, done.err
-    assert "from the file: step ort with dense.onnx, threads 1; shapes 2x4;" in done.out
-    assert len(content(tmp_path / "s.json")["results"]) == len(ORT)
-
-
 def test_the_built_in_model_is_what_onnx_writes(tmp_path):
     scalars = {"start": 0.0, "limit": float(UNITS**2), "delta": 1.0}
     initializers = [helper.make_tensor(name, FLOAT, [], [value]) for name, value in scalars.items()]

@@ -114,15 +114,3 @@ def contents_of(**changes):
 )
 def test_dtypes_that_numpy_lacks_are_named_too(code, bits, lanes, name):
     assert contents_of(code=code, bits=bits, lanes=lanes).dtype == name
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"), [(2, "cuda:1"), (3, "cuda_host:1"), (77, "device type 77:1")]
-)
-def test_devices_are_named(kind, name):
-    assert contents_of(device_type=kind, device_id=1).device == name
-
-
-def test_the_byte_offset_belongs_to_the_address():
-    contents = contents_of(data=4096, byte_offset=12)
-    assert (contents.address, contents.alignment_bytes) == (4108, 4)

@@ -58,16 +58,6 @@ def test_without_a_driver_the_reason_names_the_library(no_driver):
     assert cuda.driver_devices() == NO_DRIVER
 
 
-def test_devices_are_counted(monkeypatch):
-    driver(monkeypatch, devices=3)
-    assert cuda.driver_devices() == 3
-
-
-def test_no_device_is_a_reason_and_not_zero(monkeypatch):
-    driver(monkeypatch, devices=0)
-    assert cuda.driver_devices() == "the CUDA driver finds no device"
-
-
 def test_a_driver_that_does_not_start_gives_its_own_words(monkeypatch):
     driver(monkeypatch, status=100)
     reason = cuda.driver_devices()

@@ -137,10 +137,6 @@ def test_a_view_an_immutable_source_and_another_dtype_are_unknown(code, layout, 
     assert found["evidence"]["moot"] is (looks != {"other dtype"})
 
 
-def test_a_call_without_a_result_is_unknown():
-    assert measured("len({x})", returns_array=False)["verdict"] == "unknown"
-
-
 def test_a_size_for_which_there_is_no_memory_is_left_out(monkeypatch):
     def check(spec):
         if spec.size_bytes > 4 << 10:
@@ -172,11 +168,6 @@ class TestUnaligned:
         assert found["evidence"]["unaligned_bytes"] == {"4096": "torn"}
         assert found["evidence"]["torn_layout"] == "sliced"
         assert found["evidence"]["torn_alignment_bytes"] == 4
-
-    def test_a_case_of_aligned_memory_is_told_of_no_other(self):
-        code = "(late.take({x}) if {x}.ctypes.data % 64 else {x}.copy())"
-        found = measured(code, spec=ArraySpec((4, 8), "float32", "aligned"))
-        assert (found["verdict"], "unaligned_bytes" in found["evidence"]) == ("safe", False)
 
     def test_unaligned_memory_that_is_refused_costs_no_answer(self):
         def refuse(array):

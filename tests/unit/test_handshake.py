@@ -87,9 +87,3 @@ def test_a_capsule_protocol_has_the_exports_capsule_as_its_event():
     (event,) = handshake.measure(make_subject(export, import_))
     assert (event["call"], event["outcome"]) == ("export", "PyCapsule")
     assert event["capsule"]["shape"] == (4, 8)
-
-
-@pytest.mark.parametrize("protocol", [Protocol.NUMPY, Protocol.NATIVE])
-def test_a_protocol_without_a_handshake_has_no_events(protocol):
-    import_ = Import("any", (protocol,), "numpy.array({x})")
-    assert handshake.measure(make_subject(Export("bare", protocol, "{x}"), import_)) == []

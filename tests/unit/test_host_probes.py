@@ -19,7 +19,6 @@ from dlprof.probes.base import (
     Probe,
     Protocol,
     Unsupported,
-    shape_of,
 )
 from dlprof.probes.host import HOST, Array, ByteArray, Bytes, Mmap, PyArrow
 from dlprof.probes.numpy import NumPy
@@ -93,19 +92,6 @@ class TestNumPy:
         assert NumPy().write(array, 1) is None
         assert (array == 1).all()
 
-    def test_a_scalar_of_numpy_has_no_address_that_lasts(self):
-        assert NumPy().pointer(numpy.float32(1)) is None
-        assert NumPy().pointer(numpy.ones(1)) is not None
-
-    @pytest.mark.parametrize("layout", LAYOUTS)
-    @pytest.mark.parametrize("elements", [1, 3, 1000, 65537])
-    def test_a_smaller_array_has_the_layout_of_the_large_one(self, layout, elements):
-        shape = shape_of(elements, layout)
-        assert elements / 2 < numpy.prod(shape) <= elements
-        if layout == "F" and elements > 3:
-            flags = self.made("F", shape).flags
-            assert (flags.f_contiguous, flags.c_contiguous) == (True, False)
-
 
 class Consumer(Probe):
     name = "consumer"
@@ -158,11 +144,6 @@ class TestPlainMemory:
     def test_a_buffer_of_arrow_holds_the_values_too(self):
         pytest.importorskip("pyarrow")
         assert numpy.array_equal(subject(PyArrow).convert(), expected(SPEC))
-
-    def test_the_code_is_what_a_user_types_for_this_array(self):
-        made = subject()
-        assert made.code == "numpy.frombuffer(x, dtype='float64').reshape((3, 4))"
-        assert made.of_elements(7).code == "numpy.frombuffer(x, dtype='float64').reshape((7,))"
 
     @every_kind
     def test_the_idioms_of_a_script_are_right(self, kind):

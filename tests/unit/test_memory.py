@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
 import sys
 
@@ -37,13 +36,6 @@ def test_the_heap_and_anonymous_mappings_are_neither_read_only_nor_shared():
         assert not is_shared(array.ctypes.data)
 
 
-def test_the_resident_set_is_measured_in_bytes():
-    before = memory.resident_bytes()
-    block = numpy.ones(64 << 20, "uint8")
-    assert memory.resident_bytes() - before > 32 << 20
-    del block
-
-
 @pytest.mark.parametrize("size_bytes", [64 << 10, 64 << 20])
 def test_memory_that_malloc_hands_out_is_counted(size_bytes):
     malloc_bytes = memory.malloc_meter()
@@ -55,11 +47,6 @@ def test_memory_that_malloc_hands_out_is_counted(size_bytes):
     assert size_bytes <= malloc_bytes() - before < size_bytes + 16384
     del block
     assert malloc_bytes() - before < 16384
-
-
-def test_a_c_library_without_mallinfo2_has_no_meter(monkeypatch):
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
-    assert memory.malloc_meter() is None
 
 
 def group(folder, limit, used, names=("memory.max", "memory.current")):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from builders import Silent, make_catalog, make_probe_info, make_subject, make_way
+from builders import Silent, make_subject, make_way
 
 from dlprof.plan import pairing
-from dlprof.plan.pairing import Axes
 from dlprof.probes.base import ArraySpec, Unsupported
 from dlprof.protocol.statement import OwnCode, Side
 from dlprof.worker import loading
@@ -61,11 +60,6 @@ def test_a_setup_that_gives_the_same_array_gives_no_other():
         found.make_another()
 
 
-def test_functions_of_the_setup_keep_their_own_x():
-    setup = f"{SETUP}\nx = 5\ndef convert(array): return array * x"
-    assert subject(setup, import_="convert({x})").convert()[0, 1] == 5
-
-
 def test_braces_in_the_users_text_are_left_alone():
     text = "numpy.array({x}, dtype='{{dtype}} {{shape}}'.format(dtype='float32', shape='').strip())"
     assert subject(import_=text).convert().shape == (3, 4)
@@ -107,10 +101,3 @@ def test_equal_values_prove_nothing():
     found = values.measure(subject("import numpy; a = numpy.ones((3, 4), 'float32')"))
     assert (found["verdict"], found["evidence"]["changed"]) == ("unknown", {})
     assert "all values of the source are equal" in found["evidence"]["reason"]
-
-
-def test_the_device_is_where_the_setup_made_the_array():
-    export, import_ = make_way("array", array="tensor"), make_way("statement", code="f({x})")
-    probe = make_probe_info(source="code:{}", exports=[export], imports=[import_])
-    found = pairing.targets([(probe, probe)], make_catalog(), Axes(device="cpu"))
-    assert found.device_reasons == "on cpu: where the setup made the array"

@@ -9,7 +9,6 @@ import pytest
 from dlprof.plan.axes import PLACEMENTS
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
 from dlprof.worker import memory, timer
-from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import placement
 from dlprof.worker.subject import namespace_for, prepare
 
@@ -178,14 +177,6 @@ def test_if_the_richer_operation_is_refused_the_plain_one_is_taken(clock):
     assert "NameError" in found["refused"]["missing(x, w), hoisted"]
 
 
-@pytest.mark.parametrize(
-    "code", ["mix({weights})", "mix({x}, {other})", "mix({x}, {weights}", "mix({x}) +"]
-)
-def test_a_faulty_operation_is_the_probes_fault(clock, code):
-    with pytest.raises(FaultyProbe):
-        measured(clock, Home(many=Use(code, {"weights": (3, 3)})))
-
-
 def test_loops_that_do_not_fit_into_memory_are_not_tried(clock, monkeypatch):
     monkeypatch.setattr(memory, "available_bytes", lambda: memory.RESERVE_BYTES)
     with pytest.raises(memory.TooLarge, match="more memory"):
@@ -198,10 +189,3 @@ def test_a_setup_is_run_once_per_process_and_keeps_no_source_alive(clock):
         measured(clock, Home(many=many), placements=("hoisted",))
     (names,) = placement._made.values()
     assert "x" not in names
-
-
-def test_a_conversion_of_a_second_is_sampled_once(clock, monkeypatch):
-    monkeypatch.setattr(timer, "LONG_NS", CONVERT_NS)
-    found = measured(clock)
-    assert all(len(times["samples_ns"]) == 1 for times in found["times"].values())
-    assert clock.calls.count("take") == 4  # a first one, a warm one, the sample, the hoisted one

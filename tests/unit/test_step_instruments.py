@@ -6,7 +6,7 @@ import numpy
 import pytest
 from step_builders import Counting, NumPySteps, make_steps
 
-from dlprof.probes.base import ArraySpec, Unsupported
+from dlprof.probes.base import Unsupported
 from dlprof.worker.instruments import step as instruments
 
 pytestmark = pytest.mark.unit
@@ -73,12 +73,6 @@ def test_a_change_of_shape_rebuilds_the_buffers_and_leaves_the_step_as_it_was(na
     assert step.run().shape == (4, 3)
 
 
-def test_a_change_of_shape_is_compared_with_both_shapes():
-    found = instruments.shape_change(make_steps("persistent"), 1)
-    assert found["shape"] == [2, 3]
-    assert set(found["times"]) == {"steady", "other", "changing"}
-
-
 def test_a_model_of_one_shape_refuses_the_other_in_its_own_words():
     class OneShape(NumPySteps):
         model = (
@@ -101,10 +95,3 @@ def test_the_other_shape_has_other_rows():
     for shape in ((), (0, 3)):
         with pytest.raises(Unsupported):
             instruments.other_shape(shape)
-
-
-def test_only_contiguous_inputs_are_taken():
-    steps = NumPySteps()
-    spec = ArraySpec((4, 3), "float64", "strided")
-    with pytest.raises(Unsupported, match="contiguous"):
-        instruments.prepare(steps, steps.imports[0], spec, lambda stage: None)

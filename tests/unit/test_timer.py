@@ -40,10 +40,6 @@ def loop_of(clock, ns, statement="work(ns)"):
     return timer.compile_loop(statement, {"work": clock.advance, "ns": ns})
 
 
-def test_a_statement_may_have_several_lines(clock):
-    assert loop_of(clock, 7, "work(ns)\nif ns:\n    work(1)\nwork(ns)")(10) == 150
-
-
 def test_a_result_is_dropped_inside_the_loop():
     alive, most = set(), []
 
@@ -115,10 +111,6 @@ def test_each_sample_begins_with_nothing_left_behind_and_limits_what_is_in_fligh
     assert (timing.loops, later.most <= 8, set(timing.samples_ns)) == (8, True, {20_000.0})
 
 
-def test_work_that_keeps_up_with_the_calls_limits_no_sample(clock):
-    assert Later(clock, 20_000, 10_000).sample(most_loops=2).loops == 64
-
-
 def test_page_faults_are_per_call_and_of_the_samples_only(clock, monkeypatch):
     faults = [0]
     monkeypatch.setattr(timer, "counted", lambda: timer.Counted(faults[0], 0, 0))
@@ -136,21 +128,6 @@ def test_the_collector_is_off_while_samples_are_taken_and_on_again_after(clock):
     names = {"seen": seen, "gc": gc, "work": clock.advance}
     timer.sample(timer.compile_loop("seen.append(gc.isenabled()) or work(1000000)", names), 0)
     assert (set(seen), gc.isenabled()) == ({False}, True)
-
-
-def test_the_loops_cost_is_measured_once_per_process(monkeypatch):
-    taken = []
-    timing = timer.Timing(1, [4.0, 6.0, 5.0])
-    monkeypatch.setattr(timer, "_loop_cost", [])
-    monkeypatch.setattr(timer, "sample", lambda *_, **__: taken.append(1) or timing)
-    assert [timer.loop_cost_ns(), timer.loop_cost_ns()] == [5.0, 5.0]
-    assert len(taken) == 1
-
-
-def test_the_clocks_cost_is_the_time_between_two_readings(monkeypatch):
-    clock = Clock(read_ns=25)
-    monkeypatch.setattr(timer, "time", SimpleNamespace(perf_counter_ns=clock.perf_counter_ns))
-    assert timer.clock_cost_ns() == 25
 
 
 class Stalling:
@@ -207,12 +184,6 @@ def test_a_statement_that_ran_all_the_time_is_slow_by_itself(clock, monkeypatch)
     assert (timing.disturbed, timing.median_ns) == (0, 16_000_000)
 
 
-def test_threads_of_one_process_that_push_each_other_aside_are_no_disturbance(clock, monkeypatch):
-    stalling = Stalling(clock, monkeypatch, 8_000_000, 10**9)
-    monkeypatch.setattr(timer, "foreign_ns", lambda: 0)
-    assert not stalling.sample().is_disturbed
-
-
 def test_loops_in_turn_are_tried_again_if_one_was_calibrated_in_a_bad_moment(clock, monkeypatch):
     stalling = Stalling(clock, monkeypatch, 8_000, 3)
     loops = {
@@ -224,14 +195,6 @@ def test_loops_in_turn_are_tried_again_if_one_was_calibrated_in_a_bad_moment(clo
         "stalling": 8_000,
         "steady": 300,
     }
-
-
-def test_each_thread_tells_how_long_it_waited_for_a_processor(tmp_path):
-    for name, text in {"7": "5 300 2\n", "8": "", "9": "1 x 2\n"}.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "schedstat").write_text(text)
-    assert timer.waited_ns(tmp_path) == {"7": 300}
-    assert timer.waited_ns(tmp_path / "nowhere") == {}
 
 
 @pytest.mark.parametrize(

@@ -72,13 +72,6 @@ def test_long_samples_are_twenty_if_they_take_up_to_four_times_the_budget(channe
     assert len(timing.samples_ns) == taken
 
 
-def test_some_calls_go_before_each_sample_unmeasured(channel):
-    loop = Loop(channel)
-    timing = sampled(loop, channel)
-    after_first = [loops for turn, loops, _ in loop.ran if turn == 1]
-    assert (timing.loops, after_first) == (128, [32, 128])
-
-
 def test_the_parent_may_raise_the_number_of_calls():
     channel = Channel(wanted=512)
     timing = sampled(Loop(channel), channel, budget_ns=40 * 512 * CALL_NS)
@@ -116,12 +109,6 @@ def test_work_that_several_threads_share_is_not_kept_on_one_processor(channel):
     loop = Loop(channel)
     sampled(shared, channel, budget_ns=1)
     assert all(where == os.sched_getaffinity(0) for *_, where in loop.ran)
-
-
-def test_a_long_statement_is_timed_once_after_one_turn(channel):
-    timing = sampled(lambda loops: loops * timer.LONG_NS, channel, once_from_ns=timer.LONG_NS)
-    assert (timing.loops, timing.samples_ns) == (1, [timer.LONG_NS])
-    assert len(channel.asked) == 1
 
 
 def test_the_backlog_is_waited_for_before_the_turn_is_given_away(channel):
