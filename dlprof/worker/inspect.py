@@ -56,7 +56,6 @@ def describe(probe: Probe, source: str) -> dict[str, Any]:
         "aliases": list(probe.aliases),
         "module": probe.module,
         "found": _found(probe.module),
-        "c_exchange_api": None,
         "version": versions[distribution] if distribution else None,
         "distribution": distribution,
         "also": {name: known for name in probe.also if (known := _installed(name))},
