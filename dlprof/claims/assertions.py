@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from dlprof.claims.claim import Judged
 from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageError
@@ -16,25 +15,20 @@ from dlprof.text.clean import clean
 
 ROUNDS = 3
 """Processes that must agree: whether a conversion copies can depend on the process."""
-
-Shape = str | int | Sequence[int]
-Words = str | Iterable[str]
-Value = TypeVar("Value")
+ONE_ARRAY = ("shapes", "dtypes", "layouts", "devices")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is measured: one array of one pair, and the ways that match one of ``paths``."""
+    """What is measured: one array of one pair. ``options`` are of :func:`dlprof.run`.
+
+    The same request is equal however it is written.
+    """
 
     producer: str
     consumer: str
-    paths: tuple[str, ...] = ()
-    shape: tuple[int, ...] | None = None
-    dtype: str | None = None
-    layout: str | None = None
-    device: str | None = None
-    python: str | None = None
-    probes: tuple[str, ...] = ()
+    values: tuple[tuple[str, Any], ...]
+    options: dict[str, Any] = field(compare=False)
 
 
 @dataclass
@@ -53,45 +47,42 @@ class Assertions:
     def assert_view(self, producer: str, consumer: str, **asked: Any) -> None:
         """Fail where a conversion copies, but for those that are documented to.
 
-        ``path`` is a glob of names or code as for ``--path``, or several; ``shape``, ``dtype``,
-        ``layout`` and ``device`` are one each, as on the command line; ``python`` is another
-        interpreter, ``probes`` are files. Raises :class:`AssertionError`, and
+        The options are those of :func:`dlprof.run` that say what is measured; shape, dtype, layout
+        and device are one each. Raises :class:`AssertionError`, and
         :class:`dlprof.errors.UsageError` for what makes no sense.
         """
         __tracebackhide__ = True
         from dlprof.claims.claim import are_views
 
-        self._check("Every way is a view", are_views, asked_for(producer, consumer, **asked))
+        self._check("Every way is a view", are_views, (producer, consumer), asked, diagnose=False)
 
     def assert_copy(self, producer: str, consumer: str, **asked: Any) -> None:
         """Fail where a conversion that is documented to copy does not; of all where none is."""
         __tracebackhide__ = True
         from dlprof.claims.claim import are_copies
 
-        self._check("Every way is a copy", are_copies, asked_for(producer, consumer, **asked))
+        self._check("Every way is a copy", are_copies, (producer, consumer), asked, diagnose=False)
 
     def assert_no_host_sync(self, producer: str, consumer: str, **asked: Any) -> None:
         """Fail where a conversion waits on the host for work that is queued on its source."""
         __tracebackhide__ = True
         from dlprof.claims.claim import do_not_wait
 
-        wanted = asked_for(producer, consumer, **asked)
-        self._check("No way waits on the host", do_not_wait, wanted, diagnose=True)
+        self._check("No way waits on the host", do_not_wait, (producer, consumer), asked)
 
     def assert_safe(self, producer: str, consumer: str, **asked: Any) -> None:
         """Fail where a conversion is wrong, not as documented, or unsafe."""
         __tracebackhide__ = True
         from dlprof.claims.claim import are_safe
 
-        wanted = asked_for(producer, consumer, **asked)
-        self._check("Every way is safe", are_safe, wanted, diagnose=True)
+        self._check("Every way is safe", are_safe, (producer, consumer), asked)
 
     def assert_no_finding(
         self,
         producer: str,
         consumer: str,
         *,
-        rules: Words = (),
+        rules: str | Iterable[str] = (),
         severity: str | None = None,
         **asked: Any,
     ) -> None:
@@ -104,18 +95,18 @@ class Assertions:
         from dlprof.claims.claim import without_findings
         from dlprof.rules.fail_on import parse
 
-        _check_texts(severity=severity)
-        words = [*_words("rules", rules), *([] if severity is None else [severity])]
-        fails = _plainly(parse, words or ["warning"], "assert_no_finding")
-        named = ", ".join(words or ["warning"])
-        wanted = asked_for(producer, consumer, **asked)
+        words = [rules] if isinstance(rules, str) else list(rules)
+        words += [] if severity is None else [severity]
+        if not all(isinstance(word, str) for word in words):
+            raise UsageError(f"rules and severity are text, not {words!r}")
+        fails = _at_the_test(lambda: parse(words or ["warning"], "assert_no_finding"))
         self._check(
-            f"No finding of {named}",
+            f"No finding of {', '.join(words or ['warning'])}",
             lambda found: without_findings(found, fails.rules, fails.severities),
-            wanted,
-            diagnose=True,
+            (producer, consumer),
+            asked,
         )
-        unseen = fails.unseen(self._session(wanted, diagnose=True)[0].results)
+        unseen = fails.unseen(self.measure(producer, consumer, **asked).results)
         if unseen:
             lacks = "; ".join(dict.fromkeys(unseen.values()))
             raise AssertionError(f"nothing looked for {', '.join(unseen)}: not measured: {lacks}")
@@ -123,20 +114,27 @@ class Assertions:
     def measure(self, producer: str, consumer: str, **asked: Any) -> Session:
         """The session on which the assertions look, for claims of one's own."""
         __tracebackhide__ = True
-        return self._session(asked_for(producer, consumer, **asked), diagnose=True)[0]
+        return self._session((producer, consumer), asked, diagnose=True)[0]
 
     def _check(
-        self, claim: str, judge: Callable[[Session], Any], asked: Asked, diagnose: bool = False
+        self,
+        claim: str,
+        judge: Callable[[Session], Judged],
+        pair: tuple[str, str],
+        asked: dict[str, Any],
+        diagnose: bool = True,
     ) -> None:
         __tracebackhide__ = True
-
-        session, file = self._session(asked, diagnose)
+        session, file = self._session(pair, asked, diagnose)
         judged = judge(session)
         if not judged.holds:
             raise AssertionError(text(claim, judged, session, str(file)))
 
-    def _session(self, asked: Asked, diagnose: bool) -> tuple[Session, Path]:
+    def _session(
+        self, pair: tuple[str, str], options: dict[str, Any], diagnose: bool
+    ) -> tuple[Session, Path]:
         __tracebackhide__ = True
+        asked = _at_the_test(lambda: asked_for(*pair, options))
         found = self._kept.get((asked, True)) or self._kept.get((asked, diagnose))
         if found is None:
             file = self.folder / f"{len(self._kept)}.json"
@@ -148,116 +146,35 @@ class Assertions:
         return found
 
 
-def asked_for(  # noqa: PLR0913 - as many as axes
-    producer: str,
-    consumer: str,
-    *,
-    path: Words | None = None,
-    shape: Shape | None = None,
-    dtype: str | None = None,
-    layout: str | None = None,
-    device: str | None = None,
-    python: str | os.PathLike[str] | None = None,
-    probes: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
-) -> Asked:
-    """The same request for the same arguments, however they are written."""
-    __tracebackhide__ = True
-    _check_texts(producer=producer, consumer=consumer, dtype=dtype, layout=layout, device=device)
-    if path is not None and not path:
-        raise UsageError("path is empty: leave it out for every way")
-    files = [probes] if isinstance(probes, str | os.PathLike) else _list("probes", probes)
-    return Asked(
-        producer,
-        consumer,
-        tuple(_words("path", path or ())),
-        _plainly(_lengths, shape),
-        dtype,
-        layout,
-        device,
-        None if python is None else _file("python", python),
-        tuple(_file("probes", file) for file in files),
-    )
+def asked_for(producer: str, consumer: str, options: dict[str, Any]) -> Asked:
+    """Raises :class:`UsageError`, and TypeError for an option that there is not."""
+    from dlprof import api
+    from dlprof.plan.options import AXES, INTERPRETER
+
+    values = api.read(options, (*AXES, *INTERPRETER))
+    for key in ONE_ARRAY:
+        if len(values[key]) != 1:
+            raise UsageError(f"an assertion is on one array, and {key} has {len(values[key])}")
+    return Asked(producer, consumer, tuple(values.items()), options)
 
 
-def _plainly(read: Callable[..., Value], *words: Any) -> Value:
-    """What ``read`` makes of the words of a test; its refusal is shown at the line of the test."""
+def _at_the_test(read: Callable[[], Any]) -> Any:
+    """What ``read`` gives; its refusal is shown at the line of the test."""
     __tracebackhide__ = True
     try:
-        return read(*words)
-    except DlprofError as refusal:
+        return read()
+    except (DlprofError, TypeError) as refusal:
         raise type(refusal)(str(refusal)) from None
-
-
-def _lengths(shape: Shape | None) -> tuple[int, ...] | None:
-    __tracebackhide__ = True
-    from dlprof.plan.axes import parse_shapes
-
-    if shape is None:
-        return None
-    if isinstance(shape, int) and not isinstance(shape, bool):
-        return (shape,)
-    if isinstance(shape, bytes) or not isinstance(shape, Iterable):
-        raise UsageError(f"shape is 64, (64, 64) or '64x64', not {shape!r}")
-    if not isinstance(shape, str):
-        return tuple(shape)
-    shapes = list(parse_shapes(shape))
-    if len(shapes) != 1:
-        raise UsageError(f"an assertion is on one shape, and {shape!r} has {len(shapes)}")
-    return shapes[0]
-
-
-def _words(name: str, words: Words) -> list[str]:
-    __tracebackhide__ = True
-    found = [words] if isinstance(words, str) else _list(name, words)
-    for word in found:
-        if not isinstance(word, str):
-            raise UsageError(f"{name} is a text or several, and one is {word!r}")
-    return found
-
-
-def _list(name: str, values: Iterable[Value]) -> list[Value]:
-    __tracebackhide__ = True
-    if isinstance(values, bytes) or not isinstance(values, Iterable):
-        raise UsageError(f"{name} is a text or several, not {values!r}")
-    return list(values)
-
-
-def _file(name: str, path: str | os.PathLike[str]) -> str:
-    __tracebackhide__ = True
-    if not isinstance(path, str | os.PathLike):
-        raise UsageError(f"{name} is a file, not {path!r}")
-    return str(os.fspath(path))
-
-
-def _check_texts(**words: object) -> None:
-    """Raises :class:`UsageError` for what is no text; None is what is left out."""
-    __tracebackhide__ = True
-    for name, word in words.items():
-        if word is not None and not isinstance(word, str):
-            raise UsageError(f"{name} is a text, not {word!r}")
 
 
 def _measured(asked: Asked, diagnose: bool, file: Path) -> tuple[Session, Path] | DlprofError:
     """The session and its file, or why there is none."""
-    from dlprof.api import run
+    from dlprof import api
     from dlprof.plan.plan import NO_PATH
 
+    how: dict[str, Any] = {"rounds": ROUNDS, "quick": True, "diagnose": diagnose, "output": file}
     try:
-        session = run(
-            asked.producer,
-            asked.consumer,
-            shapes=None if asked.shape is None else [asked.shape],
-            dtypes=asked.dtype,
-            layouts=asked.layout,
-            device=asked.device,
-            paths=asked.paths or None,
-            rounds=ROUNDS,
-            quick=True,
-            diagnose=diagnose,
-            python=asked.python,
-            probes=asked.probes,
-            output=file,
-        )
+        session = api.run(asked.producer, asked.consumer, **asked.options, **how)
     except DlprofError as error:
         return error
     idle = [text for text in session.left_out if text.startswith(NO_PATH)]

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,7 +35,7 @@ app = typer.Typer(
     help="Measure conversions of tensors between frameworks: what they cost, view or copy.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -65,46 +66,42 @@ def _check_folder() -> None:
         ) from None
 
 
-def _register() -> None:
-    from dlprof.cli import (
-        calibrate,
-        compare,
-        explain,
-        gate,
-        history,
-        matrix,
-        paths,
-        probes,
-        report,
-        repro,
-        run,
-        selftest,
-        steps,
-        sweep,
-        ticket,
-        time,
-    )
+VERBS = {
+    "run": "run",
+    "time": "time",
+    "sweep": "sweep",
+    "steps": "steps",
+    "matrix": "matrix",
+    "paths": "listing",
+    "probes": "listing",
+    "report": "report",
+    "ticket": "ticket",
+    "repro": "repro",
+    "compare": "compare",
+    "gate": "gate",
+    "calibrate": "calibrate",
+    "explain": "explain",
+    "selftest": "selftest",
+    "list": "listing",
+    "history": "history",
+}
+"""The verbs in the order of the help, and the module of each."""
 
-    verbs = (
-        run.run,
-        time.time,
-        sweep.sweep,
-        steps.steps,
-        matrix.matrix,
-        paths.paths,
-        probes.probes,
-        report.report,
-        ticket.ticket,
-        repro.repro,
-        compare.compare,
-        gate.gate,
-        calibrate.calibrate,
-        explain.explain,
-        selftest.selftest,
-    )
-    for verb in verbs:
-        app.command()(_interruptible(verb))
-    app.add_typer(history.history, name="history")
+
+def verb_named(name: str) -> Any:
+    """The function of a verb; a Typer where it has verbs of its own."""
+    module = import_module(f"dlprof.cli.{VERBS[name]}")
+    return getattr(module, {"list": "list_"}.get(name, name))
+
+
+def _register(first: str) -> None:
+    """Register the verb that was typed; all of them for the help, or where it is none."""
+    for name in (first,) if first in VERBS else VERBS:
+        verb = verb_named(name)
+        if isinstance(verb, typer.Typer):
+            app.add_typer(verb, name=name)
+        else:
+            app.command(name)(_interruptible(verb))
 
 
 def _interruptible(verb: Callable[..., None]) -> Callable[..., None]:
@@ -125,7 +122,7 @@ def main() -> NoReturn:
     try:
         _settle_in()
         stop_in_order()
-        _register()
+        _register(sys.argv[1] if len(sys.argv) > 1 else "")
         sys.exit(_run())
     except KeyboardInterrupt:
         print("dlprof: interrupted", file=sys.stderr)  # noqa: T201 - the message to the user

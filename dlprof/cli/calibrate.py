@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from dlprof.cli import names, options
+from dlprof.cli.options import REGRESSIONS, Given, takes
+from dlprof.plan import options as every
+from dlprof.plan.option import Number
+
+BUDGET = replace(
+    every.BUDGET,
+    kind=Number(1),
+    help="How long to measure, and how long a gate may.",
+    default=300.0,
+    meaning="",
+)
+NOISE = replace(every.SESSION, help="Write the noise file here.", meaning="beside the scenario")
 
 
+@takes(
+    *(*every.AXES, BUDGET, REGRESSIONS, every.PYTHON, every.TIMEOUT, every.SEED, every.PROBES),
+    NOISE,
+)
 def calibrate(
     first: Annotated[
         str,
@@ -18,37 +33,8 @@ def calibrate(
     second: Annotated[
         str | None, typer.Argument(metavar="CONSUMER", help="Another framework.")
     ] = None,
-    shape: options.Shapes = None,
-    dtype: options.Dtypes = None,
-    layout: options.Layouts = None,
-    device: options.Device = None,
-    path: options.Paths = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            "--budget",
-            min=1,
-            metavar="SECONDS",
-            help="How long to measure, and how long a gate may. Default: 300.",
-            rich_help_panel=options.MEASURING,
-        ),
-    ] = None,
-    fail_on: options.Regressions = None,
-    python: options.Python = None,
-    timeout: options.Limit = None,
-    seed: options.Seed = None,
-    probe: options.ProbeFiles = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            parser=names.file("--output", "the noise of each case goes there"),
-            help="Write the noise file here. Default: beside the scenario.",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
+    *,
+    given: Given,
 ) -> None:
     """Measure this machine against itself: which slowdown of each case can the gate tell?
 
@@ -57,9 +43,9 @@ def calibrate(
     Example: dlprof calibrate scenarios/gate.toml --budget 300
     """
     from dlprof.cli import gate_task
-    from dlprof.cli.sweeping import Given
     from dlprof.compare.criteria import parse
 
-    given = Given(shape, dtype, layout, device, path, None, None, timeout, seed, False, None, probe)
-    asked = gate_task.Asked(first, second, python=python, budget=budget)
-    gate_task.calibrate(asked, given, parse(fail_on or ()), output)
+    asked = gate_task.Asked(
+        first, second, python=given.value("python"), budget=given.value("budget")
+    )
+    gate_task.calibrate(asked, given, parse(given.raw["fail_on"] or ()), given.output)

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from dlprof.cli import options
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dlprof.cli import names
+from dlprof.cli.options import COMPARED, AcrossPythons, Given, takes
 
 
+@takes(*COMPARED)
 def compare(
-    base: options.Base,
-    head: options.Head,
-    across_pythons: options.AcrossPythons = False,
-    fail_on: options.Regressions = None,
-    json: options.ComparisonJson = None,
-    markdown: options.Markdown = None,
-    junit: options.Junit = None,
-    github: options.Github = False,
+    base: Annotated[
+        Path, typer.Argument(parser=names.session, metavar="BASE", help="A session file: before.")
+    ],
+    head: Annotated[
+        Path, typer.Argument(parser=names.session, metavar="HEAD", help="A session file: after.")
+    ],
+    across_pythons: AcrossPythons = False,
+    *,
+    given: Given,
 ) -> None:
     """Compare two sessions: is HEAD slower than BASE, or worse?
 
@@ -23,6 +31,6 @@ def compare(
     from dlprof.cli.comparison_output import ComparisonOutput
     from dlprof.compare.criteria import parse
 
-    output = ComparisonOutput(json, markdown, junit, github)
-    unsure = unsure_code(None) if fail_on else None
-    show((base, head), parse(fail_on or ()), unsure, output, across_pythons)
+    output = ComparisonOutput.of(given.raw)
+    unsure = unsure_code(None) if given.raw["fail_on"] else None
+    show((base, head), parse(given.raw["fail_on"] or ()), unsure, output, across_pythons)

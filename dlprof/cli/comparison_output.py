@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.github import check_summary, no_commands, tell
@@ -45,6 +46,12 @@ class ComparisonOutput:
     junit: str | None = None
     github: bool = False
     verb: str = "compare"
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], verb: str = "compare") -> ComparisonOutput:
+        """Those among the options of a verb."""
+        names = ("json", "markdown", "junit", "github")
+        return cls(**{name: options[name] for name in names}, verb=verb)
 
     def check(self, **beside: Path | None) -> None:
         """Raises :class:`UsageError` before anything is read or measured.

@@ -13,8 +13,7 @@ def explain(
     ] = None,
 ) -> None:
     """Explain a rule: what it finds, how dlprof knows, and what to do. Lists all without one."""
-    from dlprof.cli.listing import text_of
-    from dlprof.cli.show import colour, say
+    from dlprof.cli.show import colour, say, text_of
     from dlprof.rules import RULES
     from dlprof.rules.pages import index, page
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dlprof.cli import names, options
+from dlprof.cli import names
+from dlprof.cli.options import COMPARED, AcrossPythons, Given, takes
+from dlprof.plan import options as every
+
+BUDGET = replace(every.BUDGET, help="Start no round that would end later.", default=300.0)
+BUDGET = replace(BUDGET, meaning="")
+FOLDER = replace(every.SESSION, help="Keep the sessions in this folder.", metavar="FOLDER")
 
 
+@takes(
+    *(*every.AXES, every.PYTHON, BUDGET, every.TIMEOUT, every.SEED, every.PROBES),
+    *(FOLDER, *COMPARED),
+)
 def gate(
     first: Annotated[
         str,
@@ -22,18 +33,13 @@ def gate(
         str | None,
         typer.Argument(metavar="HEAD|CONSUMER", help="A session file: after; or a framework."),
     ] = None,
-    shape: options.Shapes = None,
-    dtype: options.Dtypes = None,
-    layout: options.Layouts = None,
-    device: options.Device = None,
-    path: options.Paths = None,
     base_python: Annotated[
         str | None,
         typer.Option(
             "--base-python",
             metavar="PATH",
             help="The interpreter of BASE: before.",
-            rich_help_panel=options.MEASURING,
+            rich_help_panel=every.MEASURING,
         ),
     ] = None,
     head_python: Annotated[
@@ -42,7 +48,7 @@ def gate(
             "--head-python",
             metavar="PATH",
             help="The interpreter of HEAD: after.",
-            rich_help_panel=options.MEASURING,
+            rich_help_panel=every.MEASURING,
         ),
     ] = None,
     baseline: Annotated[
@@ -52,21 +58,10 @@ def gate(
             metavar="FILE",
             parser=names.session,
             help="A session to measure HEAD against, of this machine.",
-            rich_help_panel=options.MEASURING,
+            rich_help_panel=every.MEASURING,
         ),
     ] = None,
-    python: options.Python = None,
-    across_pythons: options.AcrossPythons = False,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            "--budget",
-            min=0,
-            metavar="SECONDS",
-            help="Start no round that would end later. Default: 300.",
-            rich_help_panel=options.MEASURING,
-        ),
-    ] = None,
+    across_pythons: AcrossPythons = False,
     noise: Annotated[
         Path | None,
         typer.Option(
@@ -74,37 +69,20 @@ def gate(
             metavar="FILE",
             parser=names.file("--noise"),
             help="What dlprof calibrate wrote.",
-            rich_help_panel=options.MEASURING,
+            rich_help_panel=every.MEASURING,
         ),
     ] = None,
-    fail_on: options.Regressions = None,
     unsure: Annotated[
         str | None,
         typer.Option(
             "--unsure",
             metavar="pass|fail",
             help="Exit code 0 or 1 where it is unsure. Default: exit code 3.",
-            rich_help_panel=options.FINDINGS,
+            rich_help_panel=every.FINDINGS,
         ),
     ] = None,
-    timeout: options.Limit = None,
-    seed: options.Seed = None,
-    probe: options.ProbeFiles = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FOLDER",
-            parser=names.file("--output", "the sessions go into a folder"),
-            help="Keep the sessions here.",
-            rich_help_panel=options.OUTPUT,
-        ),
-    ] = None,
-    json: options.ComparisonJson = None,
-    markdown: options.Markdown = None,
-    junit: options.Junit = None,
-    github: options.Github = False,
+    *,
+    given: Given,
 ) -> None:
     """Fail if HEAD is slower than BASE, or worse: exit code 1. See docs/gate.md.
 
@@ -118,22 +96,20 @@ def gate(
     from dlprof.cli.comparison import show, unsure_code
     from dlprof.cli.comparison_output import ComparisonOutput
     from dlprof.cli.gate_task import Asked, check_files_only, measure
-    from dlprof.cli.sweeping import Given
     from dlprof.compare.criteria import parse
 
-    to = ComparisonOutput(json, markdown, junit, github, "gate")
-    criteria, code = parse(fail_on or ()), unsure_code(unsure)
-    given = Given(shape, dtype, layout, device, path, None, None, timeout, seed, False, None, probe)
+    to = ComparisonOutput.of(given.raw, "gate")
+    criteria, code = parse(given.raw["fail_on"] or ()), unsure_code(unsure)
     asked = Asked(
         first,
         second,
         base_python,
         head_python,
         baseline,
-        python,
-        budget,
+        given.value("python"),
+        given.value("budget"),
         noise,
-        output,
+        given.output,
         across_pythons,
     )
     if asked.measures:

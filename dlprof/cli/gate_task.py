@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import shlex
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,13 +13,13 @@ from pathlib import Path
 import typer
 
 from dlprof.analysis.slower import FAMILY_LEVEL
-from dlprof.cli import options
 from dlprof.cli.comparison import tell
 from dlprof.cli.comparison_output import ComparisonOutput
 from dlprof.cli.distinct import are_one, check_distinct, check_no_session
+from dlprof.cli.inspection import inspected
+from dlprof.cli.measure import typed
+from dlprof.cli.options import Given
 from dlprof.cli.show import colour, say, width
-from dlprof.cli.sweeping import Given, check_count, count, prepared
-from dlprof.cli.typed import typed
 from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.matching import key
 from dlprof.compare.outcome import REGRESSION
@@ -30,7 +31,9 @@ from dlprof.gate import noise
 from dlprof.gate.gate import Task, check_baseline, gate
 from dlprof.gate.kept import NAMES, Kept, kept_in, set_aside
 from dlprof.gate.side import cases_of, has_large_arrays
+from dlprof.plan import options
 from dlprof.plan.floors import REPEATED, Floor, idle
+from dlprof.plan.option import COMMAND_LINE, value_of
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.reports import calibration
 from dlprof.reports.comparison import Names
@@ -38,8 +41,8 @@ from dlprof.runner.progress import Bar
 from dlprof.scenario import expectation
 from dlprof.scenario.expectation import TIMED
 from dlprof.scenario.model import Scenario
-from dlprof.scenario.read import read, validated
-from dlprof.scenario.request import Sweep
+from dlprof.scenario.read import of_pair, read
+from dlprof.scenario.request import Sweep, check_count, count, sweep
 from dlprof.session import files
 from dlprof.session import model as sessions
 from dlprof.session.model import Session, is_session
@@ -91,9 +94,8 @@ class Asked:
         if self.second is None:
             path = Path(self.first)
             return read(path), path
-        pair = f"{self.first}->{self.second}"
-        content = {"title": pair, "question": f"Is {pair} slower?", "pairs": [pair]}
-        return validated(content, "the command line"), Path(pair)
+        found = of_pair(self.first, self.second)
+        return found, found.file
 
 
 def check_files_only(asked: Asked, given: Given) -> None:
@@ -108,8 +110,6 @@ def check_files_only(asked: Asked, given: Given) -> None:
         raise UsageError(HOW)
     values = {
         **given.named(),
-        "--python": asked.python,
-        "--budget": asked.budget,
         "--noise": asked.noise,
         "--output": asked.output,
     }
@@ -159,7 +159,7 @@ def measure(
     try:
         names = Names(
             str(asked.baseline or asked.base_python),
-            str(asked.head_python) if asked.baseline is None else options.interpreter(asked.head),
+            str(asked.head or sys.executable),
         )
         tell(found.comparison, criteria, unsure, names, output, stopped=found.interrupted)
     finally:
@@ -218,9 +218,8 @@ def _sides(
 ) -> tuple[Sweep | Session, Sweep]:
     """What is to be compared; all that can be refused before anything is measured is."""
     if asked.baseline is None:
-        base, head = (
-            _sweep(scenario, path, given, python) for python in (asked.base_python, asked.head)
-        )
+        base = _sweep(scenario, path, given, asked.base_python, "--base-python")
+        head = _sweep(scenario, path, given, asked.head, "--head-python")
         for side in (base, head):
             cases_of(side)
         return base, head
@@ -230,14 +229,19 @@ def _sides(
     return baseline, head
 
 
-def _sweep(scenario: Scenario, path: Path, given: Given, python: str | None) -> Sweep:
+def _sweep(
+    scenario: Scenario, path: Path, given: Given, python: str | None, flag: str = "--python"
+) -> Sweep:
     """What the scenario comes to in one interpreter. Raises :class:`UsageError`."""
-    if scenario.step:
+    if scenario.problem.step:
         raise UsageError(
             f"{path} has steps, which take no turns: measure it twice with dlprof sweep, and "
             "compare the sessions"
         )
-    found = prepared(scenario, path, given, options.interpreter(python))
+    values = {key: value for key, value in given.values.items() if key not in ("python", "budget")}
+    if python is not None:
+        values["python"] = value_of(replace(options.PYTHON, flag=flag), python, COMMAND_LINE)
+    found = sweep(scenario, values, inspected)
     check_count(count(found), meant=False)
     command = typed(("gate", *found.request.command[1:]))
     return replace(found, request=replace(found.request, command=command))
@@ -311,7 +315,7 @@ def _check_criteria(criteria: Criteria, scenario: Scenario, head: Sweep) -> None
             f"--fail-on {', '.join(blind)} {need} the diagnosis, which the scenario leaves out: "
             "write diagnose = true"
         )
-    expected = [(text, expectation.parse(text)) for text in scenario.expect]
+    expected = [(text, expectation.parse(text)) for text in scenario.problem.expect]
     timed = [text for text, one in expected if one.absent and one.what in TIMED]
     if timed and not criteria.times:
         raise UsageError(f"the expectation {timed[0]!r} needs timings: add ready to --fail-on")

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dlprof.cli import names, options
+from dlprof.cli import names
+from dlprof.cli.options import Given, takes
+from dlprof.plan import options as every
 
 history = typer.Typer(
     help="Keep sessions for weeks, and see when something changed. See docs/history.md.",
@@ -51,6 +53,7 @@ def add(
 
 
 @history.command()
+@takes(every.HTML)
 def show(
     address: Annotated[
         str | None,
@@ -74,10 +77,11 @@ def show(
             "--json",
             metavar="FILE|-",
             help="Write it as JSON; - prints it instead of the table.",
-            rich_help_panel=options.OUTPUT,
+            rich_help_panel=every.OUTPUT,
         ),
     ] = None,
-    html: options.Html = None,
+    *,
+    given: Given,
 ) -> None:
     """Show the trend of each case, its steps, and which version brought them.
 
@@ -85,4 +89,4 @@ def show(
     """
     from dlprof.cli.history_task import show_trends
 
-    show_trends(address, case or [], measure, last, json, html)
+    show_trends(address, case or [], measure, last, json, given.raw["html"])

@@ -1,23 +1,90 @@
-"""The lists of ``dlprof probes`` and ``dlprof paths`` as text."""
+"""``dlprof probes``, ``dlprof paths`` and ``dlprof list``: what there is, without measuring."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from textwrap import indent
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.console import Console, RenderableType
-from rich.table import Table
+import typer
 
-from dlprof.cli.show import colour, width
-from dlprof.plan.catalog import Catalog, ProbeInfo
-from dlprof.plan.pairing import Axes, Path
-from dlprof.text.clean import clean, first_line
+from dlprof.cli.options import FLAG, Given, page, takes
+from dlprof.plan import options as every
+
+if TYPE_CHECKING:
+    from dlprof.plan.catalog import Catalog, ProbeInfo
+    from dlprof.plan.pairing import Path
+
+
+@takes(*every.INTERPRETER)
+def probes(
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            metavar=FLAG,
+            help="Import each framework in a worker and say what it can do.",
+        ),
+    ] = False,
+    *,
+    given: Given,
+) -> None:
+    """List the frameworks: installed or not, devices, ways out and in."""
+    from dlprof.cli.show import say
+    from dlprof.runner.inspection import verify as verified
+
+    catalog = _catalog(given)
+    found = [probe for probe in catalog.probes if probe.found and verify]
+    say(probes_text(catalog, {probe.name: verified(catalog, probe) for probe in found}))
+
+
+@takes(every.DEVICES, *every.INTERPRETER)
+def paths(
+    producer: Annotated[str, typer.Argument(help="The framework that owns the array.")],
+    consumer: Annotated[str, typer.Argument(help="The framework that takes it in.")],
+    *,
+    given: Given,
+) -> None:
+    """List the ways from one framework to another as code, without running them."""
+    from dlprof.cli.show import say
+    from dlprof.plan import pairing
+
+    devices = given.settled()["devices"]
+    catalog = _catalog(given)
+    pair = catalog.named(producer), catalog.named(consumer)
+    if devices == ("auto",):
+        devices = [name for name in ("cpu", "cuda") if name in pair[0].devices]
+    found = {name: pairing.paths(*pair, name) for name in devices}
+    say(paths_text(pair[0].name, pair[1].name, found))
+
+
+def list_(
+    options: Annotated[
+        bool,
+        typer.Option("--options", metavar=FLAG, help="Every option, as in docs/options.md."),
+    ] = False,
+) -> None:
+    """List what dlprof knows, in Markdown."""
+    from dlprof.cli.show import say
+    from dlprof.errors import UsageError
+
+    if not options:
+        raise UsageError("name what to list: --options")
+    say(page())
+
+
+def _catalog(given: Given) -> Catalog:
+    from dlprof.runner.inspection import inspect_interpreter
+
+    values = given.settled()
+    return inspect_interpreter(values["python"], values["probes"])
 
 
 def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str:
     """One line per framework; ``verified`` holds by name what a worker found by importing it."""
+    from dlprof.cli.show import plain_table, text_of
+    from dlprof.text.clean import clean, first_line
+
     table = plain_table("framework", "version", "devices", "out", "in", "C exchange API")
     for probe in catalog.probes:
         found = verified.get(probe.name)
@@ -68,6 +135,8 @@ def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]
 
 def _code(path: Path) -> str:
     """As a user would type it for the array that is measured where nobody asks for another."""
+    from dlprof.plan.pairing import Axes
+
     return path.written(Axes().dtypes[0], Axes().shapes[0])
 
 
@@ -86,6 +155,8 @@ def _explained(paths: Sequence[Path]) -> list[str]:
 
 def _paths_on(title: str, paths: Sequence[Path]) -> str:
     """A row for each path; where the code is too long for that, a line of its own."""
+    from dlprof.cli.show import plain_table, text_of, width
+
     if not paths:
         return f"{title}: no common protocol\n"
     rows = [(_code(path), path.protocol, path.name, path.promise or "") for path in paths]
@@ -97,25 +168,3 @@ def _paths_on(title: str, paths: Sequence[Path]) -> str:
     for row in rows:
         table.add_row(*row)
     return text_of(table)
-
-
-def plain_table(*titles: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
-    for index, title in enumerate(titles):
-        table.add_column(title, overflow="fold", no_wrap=False, ratio=1 if index == 0 else None)
-    return table
-
-
-def text_of(renderable: RenderableType) -> str:
-    target = io.StringIO()
-    console = Console(
-        file=target,
-        width=width(),
-        force_terminal=colour(),
-        no_color=not colour(),
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-    console.print(renderable)
-    return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from dlprof.cli.listing import plain_table, text_of
-from dlprof.cli.show import say, width
+from dlprof.cli.show import plain_table, say, text_of, width
 from dlprof.reports.faults import suspected
 from dlprof.reports.matrix import (
     Cell,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
+import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,16 +14,17 @@ import typer
 
 from dlprof import inference
 from dlprof.cli.github import no_commands
+from dlprof.cli.options import Given
+from dlprof.cli.outputs import Outputs
 from dlprof.cli.scenario_report import check_missed, check_unchecked, shown_as
-from dlprof.cli.typed import typed
-from dlprof.cli.wanted import Wanted
 from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring.measure import hand_over, run, session_path
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.request import Request
 from dlprof.reports.result_row import rows_of
-from dlprof.reports.row import Row, check_measured
+from dlprof.reports.row import check_measured
 from dlprof.rules.fail_on import FailOn
+from dlprof.rules.fail_on import parse as parse_fail_on
 from dlprof.runner import resume
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.journal import Journal
@@ -34,23 +36,20 @@ OWN_CODE = "code:"
 
 
 def measure(
-    request: Request,
-    catalog: Catalog,
-    output: Path | None,
-    wanted: Wanted,
-    resumed: Journal | None = None,
-    fail_on: FailOn | None = None,
+    request: Request, catalog: Catalog, given: Given, resumed: Journal | None = None
 ) -> None:
-    """Measure, keep the session, print the report.
+    """Measure, keep the session, print the report, and write what else was asked for.
 
     Raises :class:`Unmeasured` after the report where no case could be measured,
-    :class:`FindingsFailed` where there is a finding that ``fail_on`` does not allow,
+    :class:`FindingsFailed` where there is a finding that ``--fail-on`` does not allow,
     :class:`FindingsUnknown` where nothing looked for what it names (:class:`UsageError` before
     anything is measured, if that is known then),
     :class:`Interrupted` where the user stopped it, and :class:`Unsaved` where the session could
     not be written in the end. Expectations of a scenario are checked last.
     """
-    wanted.check(**{"the session": output}, **inputs_of(request))
+    outputs, fail_on = Outputs.of(given.raw), allowed(given)
+    output = given.output or given.resume
+    outputs.check(**{"the session": output}, **_inputs_of(request))
     request = replace(request, command=typed(request.command))
     if fail_on is not None and not request.settings.diagnose:
         _check_asked(fail_on, request, resumed)
@@ -68,27 +67,38 @@ def measure(
             stopped = True
         except Unsaved as error:
             unsaved = error
-        _tell(measurement, wanted, fail_on, stopped, unsaved)
+        _report(measurement, outputs, fail_on)
+        if unsaved is not None:
+            raise unsaved
+        if stopped:
+            raise Interrupted(_how_to_finish(measurement))
+        _check(measurement, fail_on)
 
 
-def _tell(
-    measurement: Measurement,
-    wanted: Wanted,
-    fail_on: FailOn | None,
-    stopped: bool,
-    unsaved: Unsaved | None,
-) -> None:
-    """Print what was measured, and raise what the exit code says."""
-    rows = rows_of(measurement.results())
-    _print(measurement, rows, wanted, fail_on)
+def finish(given: Given) -> None:
+    """Finish a session that was stopped."""
+    path = given.resume or Path()
+    with closing(resume.reopen(path, given.output)) as journal:
+        request = resume.request_of(journal, ("run", "--resume", str(path)))
+        catalog = inspect_interpreter(request.python, request.probe_files)
+        measure(request, catalog, given, journal)
+
+
+def _report(measurement: Measurement, outputs: Outputs, fail_on: FailOn | None) -> None:
+    """Print what was measured, and write it in the forms that were asked for."""
+    header = measurement.header()
+    if not outputs.printed:
+        with no_commands(outputs.github):
+            shown_as(header)(header, rows_of(measurement.results()))
+    outputs.give(header, measurement.results, fail_on)
     if measurement.saved:
         with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
             typer.echo(f"session: {measurement.path}", err=True)
-    if unsaved is not None:
-        raise unsaved
-    if stopped:
-        raise Interrupted(_how_to_finish(measurement))
-    check_measured(rows)
+
+
+def _check(measurement: Measurement, fail_on: FailOn | None) -> None:
+    """Raise what the exit code says of a whole measurement."""
+    check_measured(rows_of(measurement.results()))
     header = measurement.header()
     if fail_on is not None:
         fail_on.check(header.findings)
@@ -98,7 +108,29 @@ def _tell(
     check_unchecked(header)
 
 
-def inputs_of(request: Request) -> dict[str, Path | None]:
+def allowed(given: Given) -> FailOn | None:
+    """What ``--fail-on`` names. Raises :class:`UsageError` for what is no rule or severity."""
+    words = given.raw.get("fail_on")
+    return parse_fail_on(words) if words else None
+
+
+def typed(short: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of the command line; ``short`` where it is not what runs that verb, as in Python.
+
+    A statement of one's own stands last, wherever it was typed.
+    """
+    # A session can hold text alone, and an argument may be bytes of no encoding.
+    raw = (word.encode("utf-8", "surrogateescape") for word in sys.argv[1:])
+    verb, *words = [word.decode("utf-8", "backslashreplace") for word in raw] or [""]
+    if short[:1] != (verb,):
+        return short
+    if verb == "time" and short[-1] in words:
+        words.remove(short[-1])
+        words.append(short[-1])
+    return (verb, *words)
+
+
+def _inputs_of(request: Request) -> dict[str, Path | None]:
     """The files that are measured from, by what they are."""
     scenario = request.scenario.file if request.scenario is not None else ""
     found: dict[str, Path | None] = {"the scenario": Path(scenario) if scenario else None}
@@ -130,26 +162,4 @@ def _check_asked(fail_on: FailOn, request: Request, resumed: Journal | None) -> 
 def _how_to_finish(measurement: Measurement) -> str:
     if not measurement.saved:
         return f"stopped before anything was measured; {measurement.path} is as it was"
-    file = shlex.quote(str(measurement.path))
-    return f"stopped; finish it with: dlprof run --resume {file}"
-
-
-def finish(path: Path, output: Path | None, wanted: Wanted, fail_on: FailOn | None) -> None:
-    """Finish a session that was stopped."""
-    with closing(resume.reopen(path, output)) as journal:
-        request = resume.request_of(journal, ("run", "--resume", str(path)))
-        catalog = inspect_interpreter(request.python, request.probe_files)
-        measure(request, catalog, output or path, wanted, journal, fail_on)
-
-
-def _print(
-    measurement: Measurement,
-    rows: list[Row],
-    wanted: Wanted,
-    fail_on: FailOn | None,
-) -> None:
-    header = measurement.header()
-    if not wanted.printed:
-        with no_commands(wanted.github):
-            shown_as(header)(header, rows)
-    wanted.give(header, measurement.results, fail_on)
+    return f"stopped; finish it with: dlprof run --resume {shlex.quote(str(measurement.path))}"

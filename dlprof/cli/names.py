@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dlprof.errors import UsageError
-from dlprof.session import files
 
 STANDARD = Path("-")
 """Stdin or stdout, as elsewhere."""
@@ -30,6 +29,8 @@ def file(what: str, instead: str | None = None) -> Callable[[str], Path]:
 
 def session(text: str) -> Path:
     """The session that was named; ``-`` is that on stdin."""
+    from dlprof.session import files
+
     given("the session", text)
     return files.STDIN if text == str(STANDARD) else Path(text)
 
@@ -38,15 +39,3 @@ def given(what: str, text: str | None) -> None:
     """Raise :class:`UsageError` for an empty name; None is not given at all."""
     if text == "":
         raise UsageError(f"{what} has an empty name: name a file")
-
-
-def regular(what: str, text: str) -> Path:
-    """The file of this name. Raises :class:`UsageError` where it is none."""
-    given(what, text)
-    path = files.at_home(Path(text))
-    if path.is_file():
-        return path
-    if path.exists():
-        kind = files.special(path) or "a folder"
-        raise UsageError(f"{what} {text} is {kind}, not a regular file")
-    raise UsageError(f"there is no {what.removeprefix('the ')} {text}")

@@ -1,226 +1,30 @@
-"""Options that several verbs share, and what becomes of them."""
+"""The options of :mod:`dlprof.plan.options` as parameters of verbs."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dlprof.cli import names
-from dlprof.cli.chosen import MATRIX_SAMPLE_NS as MATRIX_SAMPLE_NS  # noqa: PLC0414
-from dlprof.cli.chosen import QUICK_SAMPLE_NS as QUICK_SAMPLE_NS  # noqa: PLC0414
-from dlprof.cli.chosen import axes_from as axes_from  # noqa: PLC0414 - callers find these here
-from dlprof.cli.chosen import interpreter as interpreter  # noqa: PLC0414
-from dlprof.cli.chosen import pairs as pairs  # noqa: PLC0414
-from dlprof.cli.chosen import probe_files as probe_files  # noqa: PLC0414
-from dlprof.cli.chosen import refuse_with_resume as refuse_with_resume  # noqa: PLC0414
-from dlprof.cli.chosen import settings_from as settings_from  # noqa: PLC0414
+from dlprof.errors import UsageError
+from dlprof.plan import options
+from dlprof.plan.option import COMMAND_LINE, Option, Several, Switch, Value
+from dlprof.plan.options import Values
 
-ARRAYS, MEASURING, FINDINGS, OUTPUT = "Arrays and paths", "Measuring", "Findings", "Output"
-"""Panels of the help."""
 FLAG = ""
-"""The metavar of what takes no value."""
+"""The metavar of an option that takes no value."""
 
-Shapes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--shape",
-        "--shapes",
-        metavar="AxB",
-        help="4096x4096, 1048576, scalar, or 1Ki..1Gi for powers of two; may be repeated.",
-        rich_help_panel=ARRAYS,
-    ),
-]
-Dtypes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--dtype",
-        "--dtypes",
-        metavar="NAME",
-        help="float32, bfloat16, …; may be repeated.",
-        rich_help_panel=ARRAYS,
-    ),
-]
-Layouts = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--layout",
-        "--layouts",
-        metavar="NAME",
-        help="C, aligned, F, strided, sliced, reversed, broadcast or readonly; may be repeated.",
-        rich_help_panel=ARRAYS,
-    ),
-]
-Device = Annotated[
-    str | None,
-    typer.Option(
-        "--device",
-        metavar="cpu|cuda",
-        help="Where the source array is. Default: cuda if both can use it.",
-        rich_help_panel=ARRAYS,
-    ),
-]
-Paths = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--path",
-        metavar="GLOB",
-        help="Only paths whose name or code matches; see 'dlprof paths'.",
-        rich_help_panel=ARRAYS,
-    ),
-]
-Placements = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--placement",
-        metavar="NAME",
-        help="convert (default), in-loop, hoisted or implicit: where a loop that uses the result"
-        " has the conversion; may be repeated.",
-        rich_help_panel=ARRAYS,
-    ),
-]
-Rounds = Annotated[
-    int | None,
-    typer.Option(
-        "--rounds",
-        metavar="N",
-        min=1,
-        max=1000,
-        help="Fresh processes per path. Default: 3.",
-        rich_help_panel=MEASURING,
-    ),
-]
-Budget = Annotated[
-    float | None,
-    typer.Option(
-        "--budget",
-        min=0,
-        metavar="SECONDS",
-        help="Start no further round after this time.",
-        rich_help_panel=MEASURING,
-    ),
-]
-Limit = Annotated[
-    float | None,
-    typer.Option(
-        "--timeout",
-        min=0.1,
-        metavar="SECONDS",
-        help="Time limit of one case in one process. Default: 60.",
-        rich_help_panel=MEASURING,
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed",
-        metavar="N",
-        help="Seed of the order of the cases. Default: 0.",
-        rich_help_panel=MEASURING,
-    ),
-]
-Quick = Annotated[
-    bool,
-    typer.Option(
-        "--quick",
-        metavar=FLAG,
-        help="One process per path and short samples: no intervals, no modes.",
-        rich_help_panel=MEASURING,
-    ),
-]
-Diagnose = Annotated[
-    bool | None,
-    typer.Option(
-        "--diagnose/--no-diagnose",
-        metavar=FLAG,
-        help="Waiting, peak memory, lifetime and early writes too. Default: unless --quick.",
-        rich_help_panel=FINDINGS,
-    ),
-]
-Setup = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--setup",
-        metavar="TEXT",
-        help="Python that runs after the imports: jax.config.update('jax_enable_x64', True); may be"
-        " repeated, a line each.",
-        rich_help_panel=MEASURING,
-    ),
-]
-FirstCalls = Annotated[
-    bool,
-    typer.Option(
-        "--first-calls",
-        help="One more process for the first call of each path that was first in none.",
-        rich_help_panel=MEASURING,
-    ),
-]
-FailOn = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-on",
-        metavar="RULE",
-        help="Exit code 1 for a finding of this rule, or of this severity and worse; may be"
-        " repeated.",
-        rich_help_panel=FINDINGS,
-    ),
-]
-Regressions = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-on",
-        metavar="WHAT",
-        help="What is a regression: ready:5%,200ns, host:10%, error, warning, copy, dangling, …; "
-        "may be repeated.",
-        rich_help_panel=FINDINGS,
-    ),
-]
-ComparisonJson = Annotated[
-    str | None,
-    typer.Option(
-        "--json",
-        metavar="FILE|-",
-        help="Write the comparison as JSON; - prints it instead of the table.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-AcrossPythons = Annotated[
-    bool,
-    typer.Option(
-        "--any-python",
-        help="Compare also sessions of two versions of Python.",
-        rich_help_panel=MEASURING,
-    ),
-]
-Python = Annotated[
-    str | None,
-    typer.Option(
-        "--python",
-        metavar="PATH",
-        help="Measure this interpreter; dlprof need not be installed there.",
-        rich_help_panel=MEASURING,
-    ),
-]
-ProbeFiles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--probe",
-        metavar="FILE",
-        help="A probe of your own; may be repeated.",
-        rich_help_panel=MEASURING,
-    ),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        parser=names.file("-o", "--json - prints the session"),
-        help="Keep the session here.",
-        rich_help_panel=OUTPUT,
-    ),
+MEASURED_KEYS = {option.key for option in options.MEASURED}
+
+SessionFile = Annotated[
+    Path,
+    typer.Argument(parser=names.session, metavar="SESSION", help="A session file; - is stdin."),
 ]
 Text = Annotated[
     Path | None,
@@ -230,89 +34,182 @@ Text = Annotated[
         metavar="FILE|-",
         parser=names.file("-o"),
         help="Write it here; - prints it, as without.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Resume = Annotated[
-    Path | None,
-    typer.Option(
-        "--resume",
-        metavar="FILE",
-        parser=names.file("--resume", "a session that is finished is written again"),
-        help="Finish a session that was stopped.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-SessionFile = Annotated[
-    Path,
-    typer.Argument(parser=names.session, metavar="SESSION", help="A session file; - is stdin."),
-]
-Json = Annotated[
-    str | None,
-    typer.Option(
-        "--json",
-        metavar="FILE|-",
-        help="Write the session as JSON; - prints it instead of the table.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Csv = Annotated[
-    str | None,
-    typer.Option(
-        "--csv",
-        metavar="FILE|-",
-        help="Write a table, one row for each case and measure.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Parquet = Annotated[
-    str | None,
-    typer.Option(
-        "--parquet",
-        metavar="FILE",
-        help="Write the same table as Parquet.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Markdown = Annotated[
-    str | None,
-    typer.Option(
-        "--markdown",
-        metavar="FILE|-",
-        help="Write a summary for GitHub; - prints it.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Junit = Annotated[
-    str | None,
-    typer.Option(
-        "--junit",
-        metavar="FILE|-",
-        help="Write JUnit XML: one test for each case.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Github = Annotated[
-    bool,
-    typer.Option(
-        "--github",
-        help="Print annotations of GitHub, and add to the summary of the step.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-Html = Annotated[
-    str | None,
-    typer.Option(
-        "--html",
-        metavar="FILE|-",
-        help="Write the report as one HTML file; - prints it instead of the table.",
-        rich_help_panel=OUTPUT,
+        rich_help_panel=options.OUTPUT,
     ),
 ]
 
-Base = Annotated[
-    Path, typer.Argument(parser=names.session, metavar="BASE", help="A session file: before.")
+
+REGRESSIONS = replace(
+    options.FAIL_ON,
+    help="What is a regression: ready:5%,200ns, host:10%, error, warning, copy, dangling, ….",
+    metavar="WHAT",
+)
+COMPARISON_JSON = replace(
+    options.JSON, help="Write the comparison as JSON; - prints it instead of the table."
+)
+COMPARED = (REGRESSIONS, COMPARISON_JSON, options.MARKDOWN, options.JUNIT, options.GITHUB)
+AcrossPythons = Annotated[
+    bool,
+    typer.Option(
+        "--any-python",
+        metavar=FLAG,
+        help="Compare also sessions of two versions of Python.",
+        rich_help_panel=options.MEASURING,
+    ),
 ]
-Head = Annotated[
-    Path, typer.Argument(parser=names.session, metavar="HEAD", help="A session file: after.")
-]
+
+
+def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a verb these options behind its own parameters; it gets them as ``given``."""
+
+    def decorate(verb: Callable[..., None]) -> Callable[..., None]:
+        @wraps(verb)
+        def called(**arguments: Any) -> None:
+            raw = {option.key: arguments.pop(option.key) for option in wanted}
+            verb(**arguments, given=Given(wanted, raw))
+
+        own = inspect.signature(verb, eval_str=True).parameters
+        every = [one for name, one in own.items() if name != "given"]
+        every += map(_parameter, wanted)
+        called.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
+        called.__annotations__ = {one.name: one.annotation for one in every}
+        return called
+
+    return decorate
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    kind: Any = str | None
+    flags = option.flags
+    if isinstance(option.kind, Switch):
+        kind = bool if not option.default else bool | None
+        flags = (f"{flags[0]}/--no-{flags[0][2:]}",) if option.default else flags
+    elif isinstance(option.kind, Several) or option.once:
+        kind = list[str] | None
+    declared = typer.Option(
+        *flags, metavar=option.metavar, help=help_text(option), rich_help_panel=option.panel
+    )
+    return inspect.Parameter(
+        option.key,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False if kind is bool else None,
+        annotation=Annotated[kind, declared],
+    )
+
+
+def help_text(option: Option) -> str:
+    """What it is for, and its default."""
+    repeated = isinstance(option.kind, Several)
+    text = f"{option.help.removesuffix('.')}; may be repeated." if repeated else option.help
+    if not option.default_text or (isinstance(option.kind, Switch) and not option.default):
+        return text
+    return f"{text} Default: {option.default_text}."
+
+
+@dataclass(frozen=True)
+class Given:
+    """What was typed of the options that a verb takes."""
+
+    options: tuple[Option, ...]
+    raw: Mapping[str, Any]
+
+    @cached_property
+    def values(self) -> Mapping[str, Value]:
+        """What was given of what is measured, and how. Raises :class:`UsageError`."""
+        known = {one.key: one for one in self.options if one.key in MEASURED_KEYS}
+        return options.read({key: self.raw[key] for key in known}, COMMAND_LINE, known)
+
+    def value(self, key: str) -> Any:
+        """The value of an option that was given; None for another."""
+        return self.values[key].value if key in self.values else None
+
+    def settled(self, preset: Mapping[str, Any] | None = None) -> Values:
+        """Every option, given or not."""
+        return options.settle(self.values, preset=preset)
+
+    def named(self) -> dict[str, Any]:
+        """What was typed of what is measured, by the names of the options."""
+        measured = (one for one in self.options if one.key in MEASURED_KEYS)
+        return {
+            one.name: self.raw[one.key] for one in measured if _is_given(one, self.raw[one.key])
+        }
+
+    def check_resumed(self, own: Mapping[str, object]) -> None:
+        """Raises :class:`UsageError` for options of a new run beside ``--resume``.
+
+        ``own`` are the verb's own arguments, by what they are called.
+        """
+        found = [name for name, value in own.items() if value not in (None, False)]
+        found += self.named()
+        if found:
+            raise UsageError(
+                f"--resume takes what to measure from the file: leave {', '.join(found)} out"
+            )
+
+    @property
+    def output(self) -> Path | None:
+        return self._file(options.SESSION, "--json - prints the session")
+
+    @property
+    def resume(self) -> Path | None:
+        return self._file(options.RESUME, "a session that is finished is written again")
+
+    def _file(self, option: Option, instead: str) -> Path | None:
+        text = self.raw.get(option.key)
+        return None if text is None else names.file(option.flags[0], instead)(text)
+
+
+def _is_given(option: Option, raw: Any) -> bool:
+    if raw is False:
+        return option.default is True
+    return raw is not None and raw not in ([], ())
+
+
+def page() -> str:
+    """The reference of all options, for docs/options.md."""
+    taken = dict(_verbs())
+    lines = [
+        "# Options",
+        "",
+        "`dlprof list --options` writes this page.",
+        "Each option has one name, one default and one check, on the command line, in a",
+        "[scenario](scenarios.md) and in [Python](python-api.md).",
+        "A list may also be written in the singular: `shape` and `shapes`.",
+    ]
+    for panel in dict.fromkeys(option.panel for option in options.OPTIONS.values()):
+        lines += ["", f"## {panel}", "", "| option | key | default | meaning | verbs |"]
+        lines += ["|---|---|---|---|---|"]
+        lines += [_row(one, taken) for one in options.OPTIONS.values() if one.panel == panel]
+    return "\n".join(lines) + "\n"
+
+
+def _verbs() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Every verb with its parameters."""
+    from dlprof.cli import VERBS, verb_named
+
+    for name in VERBS:
+        verb = verb_named(name)
+        if not isinstance(verb, typer.Typer):
+            yield name, inspect.signature(verb).parameters
+            continue
+        for command in verb.registered_commands:
+            if command.callback is not None:
+                own = f"{name} {command.callback.__name__}"
+                yield own, inspect.signature(command.callback).parameters
+
+
+def _row(option: Option, taken: Mapping[str, Mapping[str, Any]]) -> str:
+    flags = ", ".join(f"`{flag}`" for flag in option.flags)
+    value = f" {option.metavar}" if option.metavar else ""
+    measured = option.key in MEASURED_KEYS
+    key = f"`{option.key}`" if measured else ""
+    where = "" if option.in_file or not measured else " (not in a scenario)"
+    verbs = ", ".join(f"`{verb}`" for verb, known in taken.items() if option.key in known)
+    cells = (
+        f"{flags}{value}",
+        f"{key}{where}",
+        option.default_text,
+        f"{option.help} {option.details}".rstrip(),
+        verbs,
+    )
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -2,57 +2,60 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dlprof.cli import options
+from dlprof.cli.options import Given, SessionFile, takes
+from dlprof.plan import options as every
+
+if TYPE_CHECKING:
+    from dlprof.history.trend import Trend
 
 
+@takes(every.FAIL_ON, *every.REPORTS[1:])
 def report(
-    session: options.SessionFile,
-    fail_on: options.FailOn = None,
-    html: options.Html = None,
-    csv: options.Csv = None,
-    parquet: options.Parquet = None,
-    markdown: options.Markdown = None,
-    junit: options.Junit = None,
-    github: options.Github = False,
+    session: SessionFile,
     history: Annotated[
         str | None,
         typer.Option(
             "--history",
             metavar="ADDRESS",
             help="With --html: show the trend of its cases in this history too.",
+            rich_help_panel=every.OUTPUT,
         ),
     ] = None,
+    *,
+    given: Given,
 ) -> None:
     """Print the report of a session again, or write it in another form."""
+    from dlprof.cli.measure import allowed
+    from dlprof.cli.outputs import Outputs
     from dlprof.cli.scenario_report import shown_as
-    from dlprof.cli.wanted import Wanted
     from dlprof.errors import UsageError
     from dlprof.reports.result_row import rows_of
     from dlprof.reports.row import check_measured
     from dlprof.rules import with_findings
-    from dlprof.rules.fail_on import is_diagnosed, parse
+    from dlprof.rules.fail_on import is_diagnosed
     from dlprof.session import model as sessions
 
-    allowed = parse(fail_on) if fail_on else None
+    outputs, fail_on = Outputs.of(given.raw), allowed(given)
+    outputs.check(**{"the session that is read": session})
+    if history is not None and outputs.html is None:
+        raise UsageError("--history adds a section to --html FILE: give both")
+    found = with_findings(sessions.load(session))
+    trends: Sequence[Trend] = ()
     if history is not None:
         from dlprof.cli.history_task import trends_with
 
-    wanted = Wanted(None, html, csv, parquet, markdown, junit, github)
-    wanted.check(**{"the session that is read": session})
-    if history is not None and html is None:
-        raise UsageError("--history adds a section to --html FILE: give both")
-    found = with_findings(sessions.load(session))
-    trends = () if history is None else trends_with(found, history)
-    if not wanted.anything:
+        trends = trends_with(found, history)
+    if not outputs.anything:
         shown_as(found)(found, rows_of(found.results))
-    wanted.give(found, lambda: found.results, allowed, trends)
-    if allowed is not None:
-        if allowed.unlooked() and not is_diagnosed(found.results):
-            typer.echo(f"dlprof: {allowed.unlooked()}", err=True)
-        allowed.check(found.findings)
+    outputs.give(found, lambda: found.results, fail_on, trends)
+    if fail_on is not None:
+        if fail_on.unlooked() and not is_diagnosed(found.results):
+            typer.echo(f"dlprof: {fail_on.unlooked()}", err=True)
+        fail_on.check(found.findings)
         check_measured(rows_of(found.results))
-        allowed.check_looked_for(found.results)
+        fail_on.check_looked_for(found.results)

@@ -6,18 +6,18 @@ from typing import Annotated
 
 import typer
 
-from dlprof.cli import options
+from dlprof.cli.options import SessionFile, Text
 
 
 def repro(
-    session: options.SessionFile,
+    session: SessionFile,
     finding: Annotated[
         str | None,
         typer.Argument(
             help="A finding's number in the report, or a rule: 2 or DLP018. Without: lists them.",
         ),
     ] = None,
-    output: options.Text = None,
+    output: Text = None,
 ) -> None:
     """Print one Python file that shows a finding without dlprof.
 

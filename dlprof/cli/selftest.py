@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from pathlib import Path
 
 import typer
 
-from dlprof.cli import options
+from dlprof.cli.options import Given, takes
+from dlprof.plan import options as every
 
-Device = Annotated[
-    str | None,
-    typer.Option(
-        "--device",
-        metavar="cpu|cuda",
-        help="Where to plant. Default: on the host, and on a GPU where there is one.",
-    ),
-]
+DEVICES = replace(
+    every.DEVICES,
+    help="Where to plant.",
+    default=None,
+    meaning="on the host, and on a GPU where there is one",
+)
 
 
-def selftest(device: Device = None, python: options.Python = None) -> None:
+@takes(DEVICES, every.PYTHON)
+def selftest(*, given: Given) -> None:
     """Plant known faults on this machine and say which are found."""
-    from pathlib import Path
-
-    from dlprof.errors import FindingsFailed, Interrupted, Unsure, UsageError
+    from dlprof.errors import FindingsFailed, Interrupted, Unsure
     from dlprof.measuring.selftest import plants_for, run
     from dlprof.reports.selftest import render
     from dlprof.runner.progress import Bar
     from dlprof.session.files import temporary_folder
 
-    if device not in (None, "cpu", "cuda"):
-        raise UsageError(f"there is no device {device!r}: known are cpu and cuda")
-    interpreter = options.interpreter(python)
-    plants, no_streams = plants_for(interpreter, device)
+    values = given.settled()
+    device = None if values["devices"] == ("auto",) else values["devices"][0]
+    plants, no_streams = plants_for(values["python"], device)
     with temporary_folder("faults are planted") as folder, Bar() as bar:
-        found = run(interpreter, Path(folder), bar, plants)
+        found = run(values["python"], Path(folder), bar, plants)
     typer.echo(render(found, no_streams), nl=False)
     if found.stopped:
         raise Interrupted("stopped; the table says what was measured by then")

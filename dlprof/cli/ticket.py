@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from dlprof.cli import options
+from dlprof.cli.options import FLAG, Given, SessionFile, Text, takes
+from dlprof.plan import options as every
 
 
+@takes(replace(every.PYTHON, help="Run it in this interpreter."))
 def ticket(
-    session: options.SessionFile,
+    session: SessionFile,
     finding: Annotated[
         str | None,
         typer.Argument(help="A finding's number or a rule: 2 or DLP018. Default: the worst."),
@@ -20,21 +23,19 @@ def ticket(
         bool,
         typer.Option(
             "--run/--no-run",
-            metavar=options.FLAG,
+            metavar=FLAG,
             help="Run the reproducer, which is made of the session's text. Default: --no-run.",
         ),
     ] = False,
-    python: Annotated[
-        str | None,
-        typer.Option("--python", metavar="PATH", help="Run it in this interpreter."),
-    ] = None,
     private: Annotated[
         bool,
         typer.Option(
-            "--private", metavar=options.FLAG, help="Say on stderr what was taken out as private."
+            "--private", metavar=FLAG, help="Say on stderr what was taken out as private."
         ),
     ] = False,
-    output: options.Text = None,
+    output: Text = None,
+    *,
+    given: Given,
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
     from dlprof.cli.distinct import check_distinct, check_no_session
@@ -55,7 +56,7 @@ def ticket(
     chosen = choose(found, finding)
     redactor = Redactor(surroundings(os.environ))
     # Never the interpreter that the session names: the file may come from anybody.
-    interpreter = options.interpreter(python) if run else None
+    interpreter = given.settled()["python"] if run else None
     if interpreter is not None:
         typer.echo(f"running the reproducer in {interpreter}", err=True)
     write(output, written(found, chosen, interpreter, Markdown(redactor)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from dlprof.errors import UsageError
 from dlprof.probes.base import DTYPES, LAYOUTS
@@ -33,16 +33,14 @@ def parse_shape(text: str) -> tuple[int, ...]:
         return ()
     lengths = [_LENGTH.fullmatch(length) for length in word.split("x")]
     if not all(lengths):
-        raise UsageError(f"shape {text!r} is not like 4096x4096, 1048576, 0 or scalar")
+        raise UsageError('expected lengths joined by "x", for example 4096x4096, or scalar')
     if len(word) > 1000:  # noqa: PLR2004 - Python refuses to read much longer numbers
-        raise UsageError(f"shape of {len(word)} characters is too long")
+        raise UsageError("the shape is too long")
     shape = tuple(int(found[1]) * PREFIXES[found[2] or ""] for found in lengths if found)
     if len(shape) > MOST_AXES:
-        raise UsageError(
-            f"shape {text!r} has {len(shape)} axes; at most {MOST_AXES} can be measured"
-        )
+        raise UsageError(f"the shape has {len(shape)} axes; at most {MOST_AXES} can be measured")
     if math.prod(max(length, 1) for length in shape) > MOST_BYTES // 16:
-        raise UsageError(f"shape {text!r} has more elements than memory has addresses")
+        raise UsageError("the shape has more elements than memory has addresses")
     return shape
 
 
@@ -58,12 +56,12 @@ def parse_shapes(text: str) -> tuple[tuple[int, ...], ...]:
     bounds = [parse_shape(word) for word in found.groups()[:2]] if found else []
     step = int(found[3] or 2) if found else 0
     if [len(bound) for bound in bounds] != [1, 1] or not 1 < step <= MOST_BYTES:
-        raise UsageError(f"range {text!r} is not like 1Ki..1Gi or 1Ki..1Gi by 16")
+        raise UsageError("expected a range of lengths, for example 1Ki..1Gi or 1Ki..1Gi by 16")
     first, last = bounds[0][0], bounds[1][0]
     if not all(_is_power(number) for number in (first, last, step)):
-        raise UsageError(f"range {text!r}: both ends and the step are powers of two")
+        raise UsageError("both ends and the step of a range are powers of two")
     if first > last:
-        raise UsageError(f"range {text!r} is empty: it begins after its end")
+        raise UsageError("the range begins after its end")
     lengths = []
     while first <= last:
         lengths.append((first,))
@@ -80,31 +78,27 @@ def shape_text(shape: Iterable[int]) -> str:
     return "x".join(str(length) for length in shape) or "scalar"
 
 
-def parse_dtype(text: str) -> str:
-    """The dtype of a name such as ``float32``. Raises :class:`UsageError` with the nearest one."""
-    return _one_of(text, DTYPES, "dtype")
+FEW = 4
+"""So few names are told instead of the nearest."""
+DEVICES = ("auto", "cpu", "cuda")
+KNOWN: dict[str, Iterable[str]] = {
+    "dtype": DTYPES,
+    "layout": LAYOUTS,
+    "placement": PLACEMENTS,
+    "device": DEVICES,
+}
 
 
-def parse_layout(text: str) -> str:
-    """The layout of a name, in any case. Raises :class:`UsageError` with the nearest one."""
-    return _one_of(text, LAYOUTS, "layout")
+def one_of(text: str, what: str) -> str:
+    """The name that ``text`` is in any case, of the dtypes, layouts, placements or devices.
 
-
-def parse_placement(text: str) -> str:
-    """The placement of a name, in any case. Raises :class:`UsageError` with the nearest one."""
-    return _one_of(text, PLACEMENTS, "placement")
-
-
-def _one_of(text: str, known: Mapping[str, object], what: str) -> str:
-    by_lower = {name.lower(): name for name in known}
+    Raises :class:`UsageError` with the nearest name, or all.
+    """
+    by_lower = {name.lower(): name for name in KNOWN[what]}
     word = text.strip().lower()
     if word in by_lower:
         return by_lower[word]
     near = difflib.get_close_matches(word, by_lower, n=1)
-    hint = f"did you mean {by_lower[near[0]]!r}?" if near else f"known are {', '.join(known)}"
-    raise UsageError(f"there is no {what} {text!r}: {hint}")
-
-
-def split(texts: Iterable[str]) -> list[str]:
-    """Options may be repeated or comma-separated."""
-    return [word for text in texts for word in text.split(",") if word.strip()]
+    if near and len(by_lower) > FEW:
+        raise UsageError(f"there is no such {what}; did you mean {by_lower[near[0]]!r}?")
+    raise UsageError(f"expected one of {', '.join(by_lower.values())}")

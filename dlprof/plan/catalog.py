@@ -6,11 +6,14 @@ import difflib
 import os
 import platform
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from dlprof._version import __version__
 from dlprof.errors import MissingFramework, UsageError
+from dlprof.plan.option import split
 
 ASKED_FOR = ("code:", "file:", "step:")
 """Sources of probes that the user named."""
@@ -162,19 +165,31 @@ def _way(entry: dict[str, Any]) -> Way:
     )
 
 
-def pairs_of(catalog: Catalog, device: str) -> tuple[tuple[str, str], ...]:
-    """Every pair of installed frameworks that can own arrays on ``device`` (``auto``: any here).
+def able(catalog: Catalog, devices: Iterable[str]) -> list[str]:
+    """The installed frameworks that own arrays on one of ``devices`` (``auto``: any here).
 
     Host memory that takes nothing in is no framework.
     """
-    no_cuda = bool(catalog.interpreter.get("no_cuda"))
-    usable = {"cpu": {"cpu"}, "cuda": {"cuda"}}.get(device, {"cpu"} if no_cuda else {"cpu", "cuda"})
-    able = [
+    usable = set(devices)
+    if "auto" in usable:
+        usable = {"cpu"} if catalog.interpreter.get("no_cuda") else {"cpu", "cuda"}
+    return [
         probe.name
         for probe in catalog.probes
         if probe.found and probe.imports and usable & set(probe.devices)
     ]
-    return tuple((producer, consumer) for producer in able for consumer in able)
+
+
+def pairs_named(catalog: Catalog, producers: str, consumers: str) -> tuple[tuple[str, str], ...]:
+    """Every named producer with every named consumer, each separated by commas.
+
+    Raises :class:`UsageError` for an unknown framework.
+    """
+    left, right = (
+        [catalog.installed(word.strip()).name for word in split([words]) or [words]]
+        for words in (producers, consumers)
+    )
+    return tuple(dict.fromkeys(product(left, right)))
 
 
 def same_interpreter(python: str) -> bool:

@@ -1,19 +1,41 @@
-"""What the user asked for, and how a session file tells of it."""
+"""What the user asked for: from the options, and as a session file tells of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from dlprof.plan.axes import PLACEMENTS, parse_dtype, parse_layout, parse_shape, shape_text
+from dlprof.plan.axes import DEVICES, PLACEMENTS, one_of, parse_shape, shape_text
+from dlprof.plan.floors import FloorRule
+from dlprof.plan.option import LONGEST_S
 from dlprof.plan.pairing import Axes
-from dlprof.plan.scenario_record import ScenarioRecord
-from dlprof.plan.settings import LONGEST_S, Settings
+from dlprof.plan.settings import Settings
 
-DEVICES = ("auto", "cpu", "cuda")
+
+@dataclass(frozen=True)
+class ScenarioRecord:
+    """What a session tells of the scenario that it comes from.
+
+    ``origins`` says of each value that was measured with where it came from. ``pairs``, ``expect``
+    and ``thresholds`` are as in the file, with the catalog's names; ``left_out`` says in words
+    which pairs of the file were not measured, and why.
+    """
+
+    file: str
+    title: str
+    question: str = ""
+    sources: tuple[str, ...] = ()
+    report: str = "paths"
+    expect: tuple[str, ...] = ()
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    origins: tuple[tuple[str, str, str], ...] = ()
+    """Key, value as text, and ``default``, ``file`` or ``command line``."""
+    left_out: tuple[str, ...] = ()
+    floors: tuple[FloorRule, ...] = ()
+    pairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,16 +64,50 @@ class Request:
         }
 
 
-ONE_INTERPRETER = (
-    "a session holds one; run dlprof once per interpreter (--python PATH) and compare the sessions"
-)
+def request_of(
+    values: Mapping[str, Any], pairs: tuple[tuple[str, str], ...], command: tuple[str, ...]
+) -> Request:
+    """The request that the options make of these pairs."""
+    return Request(
+        pairs=pairs,
+        axes=axes_of(values),
+        globs=values["paths"],
+        settings=settings_of(values),
+        python=values["python"],
+        probe_files=values["probes"],
+        command=command,
+    )
+
+
+def axes_of(values: Mapping[str, Any]) -> Axes:
+    devices = values["devices"]
+    return Axes(
+        shapes=values["shapes"],
+        dtypes=values["dtypes"],
+        layouts=values["layouts"],
+        device=devices[0] if len(devices) == 1 else "auto",
+        devices=devices if len(devices) > 1 else (),
+    )
+
+
+def settings_of(values: Mapping[str, Any]) -> Settings:
+    return Settings(
+        rounds=values["rounds"],
+        seed=values["seed"],
+        sample_ns=round(values["sample_ms"] * 1e6),
+        limit_s=values["timeout"],
+        budget_s=values["budget"],
+        together=values["together"],
+        diagnose=values["diagnose"],
+        placements=values["placements"],
+        round_trips=values["round_trips"] or 0,
+        first_calls=values["first_calls"],
+        setup=values["setup"] or "",
+    )
+
 
 UNKNOWN = "unknown"
 """Dtype or layout of a user's own array that says nothing of itself."""
-
-
-def _parsed(parse: Callable[[str], str], name: str) -> str:
-    return name if name == UNKNOWN else parse(name)
 
 
 def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
@@ -68,8 +124,8 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
     read = replace(
         axes,
         shapes=tuple(parse_shape(shape_text(shape)) for shape in axes.shapes),
-        dtypes=tuple(_parsed(parse_dtype, name) for name in axes.dtypes),
-        layouts=tuple(_parsed(parse_layout, name) for name in axes.layouts),
+        dtypes=tuple(map(_known("dtype"), axes.dtypes)),
+        layouts=tuple(map(_known("layout"), axes.layouts)),
     )
     if read != axes or not {axes.device, *axes.devices} <= set(DEVICES):
         raise ValueError(f"these axes cannot be measured: {axes}")
@@ -79,3 +135,7 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
     if settings.rounds < 1 or not all(0 <= time_s < LONGEST_S for time_s in times):
         raise ValueError(f"these settings cannot be measured with: {settings}")
     return request
+
+
+def _known(what: str) -> Callable[[str], str]:
+    return lambda name: name if name == UNKNOWN else one_of(name, what)

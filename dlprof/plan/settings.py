@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from dlprof.plan import options
 from dlprof.plan.pairing import Case
-
-LONGEST_S = 1e6
-"""Limits and budgets are shorter."""
 
 FEW_PATHS = 12
 """A pair with more paths gets less time for each, so that an answer does not take minutes."""
@@ -39,17 +37,17 @@ class Settings:
     process for each case that was first in none.
     """
 
-    rounds: int = 3
-    seed: int = 0
-    sample_ns: int = 60_000_000
-    limit_s: float = 60.0
+    rounds: int = options.ROUNDS.default
+    seed: int = options.SEED.default
+    sample_ns: int = round(options.SAMPLE_MS.default * 1e6)
+    limit_s: float = options.TIMEOUT.default
     budget_s: float | None = None
     together: bool = False
     in_turns: bool = False
-    diagnose: bool = True
+    diagnose: bool = options.DIAGNOSE.default
     alignment: bool = True
     largest_bytes: int = 256 << 20
-    placements: tuple[str, ...] = ("convert",)
+    placements: tuple[str, ...] = (options.PLACEMENTS.default,)
     round_trips: int = 0
     first_calls: bool = False
     setup: str = ""

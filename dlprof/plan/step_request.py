@@ -10,10 +10,9 @@ from pathlib import Path
 from dlprof import inference
 from dlprof.errors import UsageError
 from dlprof.inference.base import UNITS
-from dlprof.plan.pairing import Axes
 from dlprof.session import files
 
-DEFAULT_SHAPES = ((1, UNITS), (1024, UNITS), (16384, UNITS))
+DEFAULT_SHAPES = tuple(f"{rows}x{UNITS}" for rows in (1, 1024, 16384))
 """Inputs of the built-in model: one row, and outputs of 256 KiB and 4 MiB."""
 
 
@@ -81,14 +80,14 @@ def check_distinct(wanted: Sequence[Asked]) -> None:
             raise UsageError(f"two steps are called {one.name}: give their model files other names")
 
 
-def default_axes(model: str | None, named: bool) -> Axes:
-    """The axes of steps where the user says nothing; ``named`` is whether he gives a shape.
+def default_shapes(model: str | None, named: bool) -> tuple[str, ...]:
+    """The shapes of steps without ``--shape``; ``named`` is whether it is given.
 
     Raises :class:`UsageError` for a model of one's own without a shape.
     """
     if model is not None and not named:
         raise UsageError("name the shape of the model's input, such as --shape 1x3x224x224")
-    return Axes(shapes=DEFAULT_SHAPES)
+    return DEFAULT_SHAPES
 
 
 def _model_path(model: str, folder: Path | None) -> str:

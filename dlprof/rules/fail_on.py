@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
-from dlprof.plan.axes import split
+from dlprof.plan.option import split
 from dlprof.probes.base import Protocol
 from dlprof.rules import NEEDS, RULES
 from dlprof.rules.rule import NO_CONVERSION, SEVERITIES, could_tell

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dlprof.plan.pairing import Case
 from dlprof.plan.settings import OWN_PROCESS_BYTES, Settings, process_of
-from dlprof.probes.base import DTYPES
 
 TIMERS = 2.4
 """Two timers, and what the rest of a round takes in parts of one timer."""
@@ -30,10 +28,9 @@ DIAGNOSIS_S = 1.2
 """The diagnosis of one path."""
 ALIGNMENT_S = 0.015
 """What is looked at of a path without one."""
-PASSES = 60
-"""How often each byte of a copied array is read or written in one round, all in all."""
-LONG_PASSES = 16
-"""The same of an array so large that its conversion is timed once."""
+PASSES, LONG_PASSES = 60, 16
+"""How often each byte of a copied array is read or written in one round; and of one so large that
+its conversion is timed once."""
 BYTES_PER_S = 3e9
 LEAST, MOST = 0.4, 3.0
 """It is right within these factors as a rule: the more where others keep the cores busy."""
@@ -41,16 +38,13 @@ LEAST, MOST = 0.4, 3.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds: of rounds, of starting workers, of the diagnosis, and of trips in a row."""
+    """Seconds by what they are for."""
 
-    rounds_s: float
-    starts_s: float
-    diagnosis_s: float
-    trips_s: float = 0.0
+    parts: Mapping[str, float]
 
     @property
     def total_s(self) -> float:
-        return self.rounds_s + self.starts_s + self.diagnosis_s + self.trips_s
+        return sum(self.parts.values())
 
     @property
     def range_s(self) -> tuple[float, float]:
@@ -61,25 +55,24 @@ def estimate(cases: Sequence[Case], settings: Settings) -> Estimate:
     """Nothing is measured for this: the constants above are from runs on two cores of a server."""
     steps = sum(case.is_step for case in cases)
     timers = TIMERS * (len(cases) - steps) + STEP_TIMERS * steps
-    loops_s = _loops(settings) * len(cases) * max(settings.sample_ns, LOOP_NS) / 1e9
-    once_s = timers * settings.sample_ns / 1e9 + ROUND_S * len(cases) + loops_s
-    moved = sum(_moved_bytes(case) for case in cases)
+    loops = len(set(settings.placements) - {"convert"}) * len(cases)
+    once_s = timers * settings.sample_ns / 1e9 + ROUND_S * len(cases)
+    once_s += loops * max(settings.sample_ns, LOOP_NS) / 1e9
+    once_s += sum(_moved_bytes(case) for case in cases) / BYTES_PER_S
     paths = {
         (case.pair, case.path.code, case.dtype, case.layout, case.device)
         for case in cases
         if not case.is_step
     }
+    trips_s = settings.rounds * _trips_s(cases) if settings.round_trips else 0.0
     return Estimate(
-        rounds_s=settings.rounds * (once_s + moved / BYTES_PER_S) + FIRST_S * len(cases),
-        starts_s=settings.rounds * _starts_s(cases, settings),
-        diagnosis_s=(DIAGNOSIS_S if settings.diagnose else ALIGNMENT_S) * len(paths),
-        trips_s=settings.rounds * _trips_s(cases) if settings.round_trips else 0.0,
+        {
+            "rounds": settings.rounds * once_s + FIRST_S * len(cases),
+            "starts and imports": settings.rounds * _starts_s(cases, settings),
+            "diagnosis": (DIAGNOSIS_S if settings.diagnose else ALIGNMENT_S) * len(paths),
+            "trips in a row": trips_s,
+        }
     )
-
-
-def _loops(settings: Settings) -> int:
-    """Loops of placements; the conversion alone has its timer already."""
-    return len(set(settings.placements) - {"convert"})
 
 
 def _starts_s(cases: Sequence[Case], settings: Settings) -> float:
@@ -99,8 +92,7 @@ def _trips_s(cases: Sequence[Case]) -> float:
 
 
 def _moved_bytes(case: Case) -> int:
-    size = math.prod(case.shape) * DTYPES[case.dtype]
-    return size * (PASSES if size < OWN_PROCESS_BYTES else LONG_PASSES)
+    return case.size_bytes * (PASSES if case.size_bytes < OWN_PROCESS_BYTES else LONG_PASSES)
 
 
 def duration_text(seconds: float) -> str:

@@ -1,9 +1,15 @@
-"""What may stand in a scenario file. The JSON Schema in docs/ is made from this model."""
+"""What a scenario file says: the problem, and the options with which it is measured.
+
+The JSON Schema in docs/ is made of both. ``python -m dlprof.scenario.model`` prints it.
+"""
 
 from __future__ import annotations
 
+import json
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, model_validator
@@ -11,16 +17,14 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, mo
 from dlprof.analysis.thresholds import named as known_thresholds
 from dlprof.errors import UsageError
 from dlprof.inference import KNOWN as STEPS
-from dlprof.plan.axes import PLACEMENTS, parse_dtype, parse_layout, parse_placement, parse_shapes
-from dlprof.plan.settings import LONGEST_S, Settings
+from dlprof.plan.option import Option, Value
+from dlprof.plan.options import OPTIONS
 from dlprof.plan.step_request import framework as step_framework
-from dlprof.probes.base import DTYPES, LAYOUTS
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.text.clean import HIDDEN
 
-DEFAULT = Settings()
-LOOPS = tuple(name for name in PLACEMENTS if name not in DEFAULT.placements)
+IN_FILE: tuple[Option, ...] = tuple(option for option in OPTIONS.values() if option.in_file)
 
 
 def _fit(read: Callable[[str], object]) -> AfterValidator:
@@ -36,8 +40,11 @@ def _fit(read: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _showable(text: str) -> str:
-    """A scenario may come from anybody, and its texts are printed."""
+def showable(text: str) -> str:
+    """The text of a scenario, which may come from anybody and is printed.
+
+    Raises ValueError for a character that cannot be shown.
+    """
     hidden = [character for character in text if unicodedata.category(character) in HIDDEN]
     if hidden:
         raise ValueError(f"{hidden[0]!a} cannot be shown in a line")
@@ -61,22 +68,8 @@ def _distinct(found: Sequence[Any]) -> Any:
     return found
 
 
-def _no_choice_beside(devices: list[str]) -> list[str]:
-    if "auto" in devices and len(devices) > 1:
-        raise ValueError("auto chooses one device: it cannot stand beside others")
-    return devices
-
-
-Text = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_showable)]
+Text = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(showable)]
 Distinct = AfterValidator(_distinct)
-Shape = Annotated[
-    Annotated[StrictInt, Field(ge=0)] | Text,
-    _fit(parse_shapes),
-    Field(examples=["4096x4096", "1Ki..1Gi", "1Ki..1Gi by 16", "scalar", 1024]),
-]
-Dtype = Annotated[Text, _fit(parse_dtype), Field(examples=list(DTYPES))]
-Layout = Annotated[Text, _fit(parse_layout), Field(examples=list(LAYOUTS))]
-Placement = Annotated[Text, _fit(parse_placement), Field(examples=list(PLACEMENTS))]
 Pair = Annotated[Text, _fit(parse_pair), Field(examples=["tf->cupy", "tf<->cupy", "torch->*"])]
 Expect = Annotated[
     Text,
@@ -85,11 +78,6 @@ Expect = Annotated[
 ]
 Threshold = Annotated[
     str, AfterValidator(_threshold), Field(json_schema_extra={"enum": list(known_thresholds())})
-]
-
-
-Devices = Annotated[
-    list[Literal["auto", "cpu", "cuda"]], Distinct, AfterValidator(_no_choice_beside)
 ]
 
 
@@ -152,12 +140,8 @@ class StepSpec(Part):
         return f"{self.framework}{f' with {self.model}' if self.model else ''}{threads}"
 
 
-OF_CONVERSIONS = ("placement", "round_trips", "report", "thresholds")
-"""Keys that have no meaning beside steps."""
-
-
-class Scenario(Part):
-    """A problem, and the sweep that shows it."""
+class Problem(Part):
+    """What is asked, of which pairs, and what is expected to be found."""
 
     model_config = ConfigDict(
         json_schema_extra={"oneOf": [{"required": ["pairs"]}, {"required": ["step"]}]}
@@ -178,57 +162,6 @@ class Scenario(Part):
         min_length=1,
         description="Instead of pairs: frameworks that run a model, see docs/steps.md.",
     )
-    paths: list[Text] = Field(
-        default=[],
-        min_length=1,
-        description="Only paths whose name or code matches one of these globs.",
-    )
-    shapes: Annotated[list[Shape], Distinct] = Field(
-        default=["1024x1024"],
-        min_length=1,
-        description="Shapes in elements; 1Ki..1Gi means every power of two between.",
-    )
-    dtypes: Annotated[list[Dtype], Distinct] = Field(default=["float32"], min_length=1)
-    layouts: Annotated[list[Layout], Distinct] = Field(default=["C"], min_length=1)
-    devices: Devices = Field(
-        default=["auto"],
-        min_length=1,
-        description="Where the source array is. auto: cuda where both frameworks can use it.",
-    )
-    placement: Annotated[list[Placement], Distinct] = Field(
-        default=list(DEFAULT.placements),
-        min_length=1,
-        description="Where a loop that uses the result has the conversion, besides on its own.",
-    )
-    round_trips: StrictInt | None = Field(
-        default=None,
-        ge=1,
-        le=100_000,
-        description="Trips there and back in a row, by the cheapest safe paths, else right ones.",
-    )
-    probes: list[Text] = Field(
-        default=[],
-        min_length=1,
-        description="Probe files; a relative path begins at the scenario file.",
-    )
-    rounds: StrictInt = Field(default=DEFAULT.rounds, ge=1, le=1000)
-    seed: StrictInt = DEFAULT.seed
-    timeout: float = Field(default=DEFAULT.limit_s, ge=0.1, lt=LONGEST_S, description="Seconds.")
-    budget: float | None = Field(default=None, ge=0, lt=LONGEST_S, description="Seconds.")
-    sample_ms: float = Field(
-        default=DEFAULT.sample_ns / 1e6,
-        ge=1,
-        lt=LONGEST_S,
-        description="Milliseconds that one timer spends on one case in one process.",
-    )
-    diagnose: bool = Field(
-        default=DEFAULT.diagnose,
-        description="Whether waiting, peak memory, early writes and lifetime are measured too;"
-        " alignment is in any case.",
-    )
-    together: bool = Field(
-        default=DEFAULT.together, description="Serve all pairs of a round from one process."
-    )
     report: Literal["paths", "matrix", "round trip", "loop", "ingest"] = Field(
         default="paths", description="Which table answers the question."
     )
@@ -247,21 +180,51 @@ class Scenario(Part):
     )
 
     @model_validator(mode="after")
-    def _pairs_or_steps(self) -> Scenario:
+    def _pairs_or_steps(self) -> Problem:
         if bool(self.pairs) == bool(self.step):
             found = "both" if self.pairs else "neither"
             raise ValueError(f"it names {found} of pairs and steps: name one of them")
-        if self.step and "shapes" not in self.model_fields_set:
-            raise ValueError("name the shapes of the model's input")
-        if self.report == "loop" and not {parse_placement(text) for text in self.placement} & set(
-            LOOPS
-        ):
-            raise ValueError(f"report 'loop' needs a placement: name some of {', '.join(LOOPS)}")
-        if self.round_trips and self.report != "round trip":
-            raise ValueError("round_trips are told by report 'round trip' alone: name it")
         if self.step and self.expect:
             raise ValueError("expect tells of findings, and of steps there are none")
-        for name in OF_CONVERSIONS:
+        for name in ("report", "thresholds"):
             if self.step and name in self.model_fields_set:
                 raise ValueError(f"{name} is about conversions, and steps are none: leave it out")
         return self
+
+
+TABLES: dict[str, type[Part]] = {"floor": FloorSpec, "step": StepSpec}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A problem, and the options that its file gives. ``text`` is that of the file, for lines."""
+
+    file: Path
+    problem: Problem
+    options: Mapping[str, Value]
+    text: str = ""
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema 2020-12 of a scenario."""
+    found = Problem.model_json_schema()
+    for option in IN_FILE:
+        said = {"description": option.help} | (
+            {} if option.default is None else {"default": option.default}
+        )
+        for name in dict.fromkeys((option.key, option.singular)):
+            found["properties"][name] = {**option.kind.schema(), **said}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **found,
+        "title": "dlprof scenario",
+    }
+
+
+def schema_text() -> str:
+    """What stands in docs/scenario.schema.json."""
+    return json.dumps(schema(), indent=2) + "\n"
+
+
+if __name__ == "__main__":
+    print(schema_text(), end="")  # noqa: T201 - the answer

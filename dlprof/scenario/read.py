@@ -1,4 +1,4 @@
-"""Read a scenario file; whatever is wrong in it is told in one sentence."""
+"""Read a scenario file; what is wrong in it is told in one sentence with its line and key."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dlprof.errors import ScenarioError
-from dlprof.plan.request import ONE_INTERPRETER
+from dlprof.errors import ScenarioError, UsageError
+from dlprof.plan import options
+from dlprof.plan.option import FILE, Kind, Several, Value, shown, value_of
+from dlprof.plan.options import ONE_INTERPRETER, OPTIONS
 from dlprof.rules import NEEDS
 from dlprof.scenario.expectation import parse as parse_expectation
-from dlprof.scenario.model import FloorSpec, Part, Scenario, StepSpec
+from dlprof.scenario.model import IN_FILE, TABLES, Problem, Scenario, showable
 from dlprof.session import files
 from dlprof.text.clean import clean
 
@@ -26,7 +28,6 @@ else:
     import tomli as tomllib
 
 LONGEST_FILE = 1 << 20
-LONGEST_VALUE = 60
 REMOVED = {"environment": ONE_INTERPRETER}
 """Keys that scenarios no longer have, and what to do instead."""
 _TYPES = {
@@ -42,59 +43,102 @@ _TYPES = {
 
 def read(path: Path) -> Scenario:
     """The scenario of a file. Raises :class:`ScenarioError`."""
-    return parse(_text(path), str(path))
+    return parse(_text(path), path)
 
 
-def parse(text: str, name: str) -> Scenario:
-    """The scenario that ``text`` tells of; ``name`` is for messages."""
+def parse(text: str, path: Path) -> Scenario:
+    """The scenario that ``text`` tells of; ``path`` is where it stands."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{name} is not TOML: {clean(str(error))}") from None
+        raise ScenarioError(f"{path} is not TOML: {clean(str(error))}") from None
     except RecursionError:
-        raise ScenarioError(f"{name} is nested too deeply for a scenario") from None
+        raise ScenarioError(f"{path} is nested too deeply for a scenario") from None
     except ValueError:  # sys.get_int_max_str_digits
-        raise ScenarioError(f"{name} holds a whole number of too many digits") from None
-    found = validated(content, name, text)
-    _check_expected(found, name, text)
+        raise ScenarioError(f"{path} holds a whole number of too many digits") from None
+    keys, rest = _split(content)
+    found = Scenario(path, _problem(rest, path, text), _options(keys, path, text), text)
+    _check_expected(found)
     return found
 
 
-def _check_expected(scenario: Scenario, name: str, text: str) -> None:
-    """A file that asks for what it leaves out makes no sense; ``--quick`` may leave it out."""
-    for number, expected in enumerate(scenario.expect if not scenario.diagnose else ()):
-        needed = NEEDS.get(parse_expectation(expected).what)
-        if needed:
-            line = line_of(text, ("expect", number))
-            raise ScenarioError(
-                f"{name}{f', line {line}' if line else ''}: expect {number + 1}: {expected!r} needs"
-                f" the {needed.replace('_', ' ')}, which diagnose = false leaves out"
-            )
+def of_pair(producer: str, consumer: str) -> Scenario:
+    """The scenario of one pair that the command line names. Raises :class:`ScenarioError`."""
+    pair = f"{producer}->{consumer}"
+    content = {"title": pair, "question": f"Is {pair} slower?", "pairs": [pair]}
+    return Scenario(Path(pair), _problem(content, Path("the command line"), ""), {})
 
 
-def validated(content: Mapping[str, Any], name: str, text: str = "") -> Scenario:
-    """The scenario with this content. Raises :class:`ScenarioError` that names line and key."""
+def fault(scenario: Scenario, where: Sequence[str | int], words: str) -> ScenarioError:
+    """What is wrong with a key of a scenario, and is known only where it is used."""
+    return _fault(scenario.file, scenario.text, where, f"{_key_text(where)}: {words}")
+
+
+def _split(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options, by the names that stand there, and the rest."""
+    names = {name for option in IN_FILE for name in (option.key, option.singular)}
+    keys = {name: raw for name, raw in content.items() if name in names}
+    return keys, {name: raw for name, raw in content.items() if name not in names}
+
+
+def _options(keys: Mapping[str, Any], path: Path, text: str) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for name, raw in keys.items():
+        try:
+            option = OPTIONS[options.key_of(name, IN_FILE)]
+            given = _from_folder(raw, path.parent) if option == options.PROBES else raw
+            _check_showable(option.kind, given)
+            found[option.key] = value_of(option, given, FILE)
+        except UsageError as error:
+            raise _fault(path, text, (name,), str(error)) from None
+        except ValueError as error:
+            raise _fault(path, text, (name,), f"{name}: {error}") from None
+    if len(found) < len(keys):
+        raise _fault(path, text, (), "an option stands there in the singular and in the plural")
+    return found
+
+
+def _check_showable(kind: Kind, raw: Any) -> None:
+    words = [raw] if isinstance(raw, str) else raw if isinstance(kind, Several) else []
+    for word in words if isinstance(words, list) else []:
+        if isinstance(word, str):
+            showable(word)
+
+
+def _from_folder(raw: Any, folder: Path) -> Any:
+    """Probe files, where a relative path begins at the scenario's folder."""
+    if isinstance(raw, list) and all(isinstance(one, str) for one in raw):
+        return [str(folder / files.at_home(Path(one))) for one in raw]
+    return str(folder / files.at_home(Path(raw))) if isinstance(raw, str) else raw
+
+
+def _problem(content: Mapping[str, Any], path: Path, text: str) -> Problem:
     try:
-        return Scenario.model_validate(content)
+        return Problem.model_validate(content)
     except ValidationError as error:
         # An unknown key is often the wrong name of one that is missing.
         faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
         more = len({fault["loc"][:2] for fault in faults}) - 1
         rest = f" (and {more} more)" if more else ""
         where = _where(faults[0])
-        line = line_of(text, where)
-        place = f"{name}, line {line}" if line else name
-        raise ScenarioError(f"{place}: {clean(_sentence(faults[0], where))}{rest}") from None
+        raise _fault(path, text, where, f"{_sentence(faults[0], where)}{rest}") from None
 
 
-def fault(path: Path, where: Sequence[str | int], words: str) -> ScenarioError:
-    """What is wrong with a key of a file that was read; it is known only where it is used."""
-    try:
-        line = line_of(_text(path), where)
-    except ScenarioError:  # a scenario that is at hand, and no file
-        line = None
-    place = f"{path}, line {line}" if line else str(path)
-    return ScenarioError(f"{place}: {_key_text(where)}: {words}")
+def _fault(path: Path, text: str, where: Sequence[str | int], words: str) -> ScenarioError:
+    line = line_of(text, where)
+    return ScenarioError(f"{path}, line {line}: {words}" if line else f"{path}: {words}")
+
+
+def _check_expected(scenario: Scenario) -> None:
+    """A file that asks for what it leaves out makes no sense; ``--quick`` may leave it out."""
+    diagnose = scenario.options.get(options.DIAGNOSE.key)
+    if diagnose is None or diagnose.value:
+        return
+    for number, expected in enumerate(scenario.problem.expect):
+        needed = NEEDS.get(parse_expectation(expected).what)
+        if needed:
+            words = f"{expected!r} needs the {needed.replace('_', ' ')}, which diagnose = false"
+            raise fault(scenario, ("expect", number), f"{words} leaves out")
 
 
 def _text(path: Path) -> str:
@@ -130,20 +174,21 @@ def _sentence(fault: ErrorDetails, where: Sequence[str | int]) -> str:
     if fault["type"] == "extra_forbidden" and str(where[0]) in REMOVED:
         return f"{where[0]} was removed: {REMOVED[str(where[0])]}"
     if fault["type"] == "extra_forbidden":
-        return f"unknown key {str(where[-1])!r}: {_known(where)}"
+        return f"unknown key {str(where[-1])!r}: {_nearest(where)}"
     if fault["type"] == "missing":
         return f"{key} is missing"
     if fault["type"] == "too_short" and fault["input"] == []:
-        return f"{key} is empty: it names nothing to measure"
+        return f"{key} names nothing"
     if fault["type"] == "value_error":
         told = fault["msg"].removeprefix("Value error, ")
         return f"{key}: {told}" if key else told
     expected = fault["msg"].replace("Input should be ", "").replace("Input should ", "to ")
-    return f"{key}: found {_found(fault['input'])}, expected {_TYPES.get(fault['type'], expected)}"
+    value = shown(fault["input"], FILE)
+    return clean(f"{key} {value}: expected {_TYPES.get(fault['type'], expected)}")
 
 
 def _key_text(where: Sequence[str | int]) -> str:
-    """``environment 2, python``: places are counted from 1."""
+    """``step 2, model``: places are counted from 1."""
     words: list[str] = []
     for step in where:
         if isinstance(step, int) and words:
@@ -153,19 +198,13 @@ def _key_text(where: Sequence[str | int]) -> str:
     return ", ".join(words)
 
 
-def _found(value: Any) -> str:
-    shown = str(value).lower() if isinstance(value, bool) else repr(value)
-    return clean(shown, LONGEST_VALUE)
-
-
-def _known(where: Sequence[str | int]) -> str:
-    tables: dict[str, type[Part]] = {
-        "floor": FloorSpec,
-        "step": StepSpec,
-    }
-    fields = tables.get(str(where[0]) if len(where) > 1 else "", Scenario).model_fields
-    near = difflib.get_close_matches(str(where[-1]), fields, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(fields)}"
+def _nearest(where: Sequence[str | int]) -> str:
+    table = TABLES.get(str(where[0])) if len(where) > 1 else None
+    known = [*(table or Problem).model_fields]
+    if table is None:
+        known += [option.key for option in IN_FILE]
+    near = difflib.get_close_matches(str(where[-1]), known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
 
 
 _HEADER = re.compile(r"\s*(\[\[?)([^\[\]]+)\]")
@@ -178,8 +217,8 @@ Where = tuple[str | int, ...]
 def line_of(text: str, where: Sequence[str | int]) -> int | None:
     """The line, from 1, of the deepest key of ``where`` that can be found; None if there is none.
 
-    ``where`` is a path such as ``("environment", 1, "python")``: the table, its place among
-    those of the same name, and the key in it.
+    ``where`` is a path such as ``("step", 1, "model")``: the table, its place among those of the
+    same name, and the key in it.
     """
     lines = dict(_lines(text))
     path = tuple(where)

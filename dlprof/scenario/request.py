@@ -1,31 +1,27 @@
-"""From a scenario to a request: in the names of the frameworks that are there."""
+"""From a scenario to a request: with the command line, in the names of the frameworks there are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from dlprof.errors import MissingFramework, Unmeasured, UsageError
+from dlprof.errors import MissingFramework, ScenarioError, Unmeasured, UsageError
 from dlprof.plan import pairing
-from dlprof.plan.axes import parse_dtype, parse_layout, parse_placement, parse_shapes
-from dlprof.plan.catalog import Catalog, pairs_of
+from dlprof.plan.catalog import Catalog, able
 from dlprof.plan.floors import FloorRule
 from dlprof.plan.omissions import not_paired
-from dlprof.plan.pairing import Axes
+from dlprof.plan.option import Value, value_text
+from dlprof.plan.options import PLACEMENTS, Values, settle
 from dlprof.plan.plan import installed_pairs
-from dlprof.plan.request import Request
-from dlprof.plan.scenario_record import ScenarioRecord
-from dlprof.plan.settings import Settings
+from dlprof.plan.request import Request, ScenarioRecord, request_of
 from dlprof.plan.step_request import Asked, asked, check_distinct
 from dlprof.scenario.expectation import ANY, Expectation, resolve
 from dlprof.scenario.expectation import parse as parse_expectation
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.pairs import WILD, named, pairs, parse
 from dlprof.scenario.read import fault
-from dlprof.scenario.settle import Origins
-from dlprof.session import files
 
 Inspect = Callable[[str, tuple[str, ...]], Catalog]
 """The catalog of an interpreter with these probe files."""
@@ -33,6 +29,8 @@ Found = TypeVar("Found")
 
 MOST_CASES = 20_000
 """More are measured only if the user says that he means it."""
+OF_CONVERSIONS = ("placements", "round_trips")
+"""Options that have no meaning beside steps."""
 
 
 @dataclass(frozen=True)
@@ -43,47 +41,47 @@ class Sweep:
     catalog: Catalog
 
 
-def sweep(
-    scenario: Scenario,
-    origins: Origins,
-    path: Path,
-    python: str,
-    inspect: Inspect,
-) -> Sweep:
-    """The request of a scenario that was read from ``path``.
+def sweep(scenario: Scenario, given: Mapping[str, Value], inspect: Inspect) -> Sweep:
+    """The request of a scenario and of the options ``given`` on the command line.
 
-    ``python`` is the interpreter to measure. Raises :class:`UsageError` for a framework that
-    nobody knows, and for what the pairs contradict.
+    Raises :class:`UsageError` for a framework that nobody knows, and for what contradicts itself.
     """
-    steps = _steps(scenario, path)
-    files = tuple(_probe_file(path, place, file) for place, file in enumerate(scenario.probes))
-    files += tuple(step.source for step in steps)
-    catalog = inspect(python, files)
-    axes = axes_of(scenario)
-    able = _able(catalog, axes)
+    problem, values = scenario.problem, settle(scenario.options, given)
+    _check_values(scenario, values)
+    steps = _steps(scenario)
+    probes = (*values["probes"], *(step.source for step in steps))
+    catalog = inspect(values["python"], probes)
     patterns = [
-        _told(path, ("pairs", place), text, lambda text: named(parse(text), catalog))
-        for place, text in enumerate(scenario.pairs)
+        _told(scenario, ("pairs", place), lambda text: named(parse(text), catalog), text)
+        for place, text in enumerate(problem.pairs)
     ]
-    wanted = tuple(step.pair for step in steps) or pairs(patterns, catalog, able)
+    expected = [
+        _told(
+            scenario,
+            ("expect", place),
+            lambda text: resolve(parse_expectation(text), catalog),
+            text,
+        )
+        for place, text in enumerate(problem.expect)
+    ]
+    wanted = tuple(step.pair for step in steps)
+    wanted = wanted or pairs(patterns, catalog, able(catalog, values["devices"]))
     if not wanted:
-        raise Unmeasured(f"no framework that fits {', '.join(scenario.pairs)} can be measured here")
-    expected = tuple(
-        _told(path, ("expect", place), text, lambda text: resolve(parse_expectation(text), catalog))
-        for place, text in enumerate(scenario.expect)
-    )
-    check(scenario, path, wanted, expected)
-    wild = any(WILD & set(text) for text in scenario.pairs)
-    told = ScenarioRecord(
-        file=str(path),
-        title=scenario.title,
-        question=scenario.question,
-        sources=tuple(scenario.source),
-        report=scenario.report,
+        raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")
+    _check_pairs(scenario, values, wanted, expected)
+    request = request_of(values, wanted, ("sweep", str(scenario.file)))
+    # Of steps there is no diagnosis that could be left out.
+    settings = replace(request.settings, diagnose=request.settings.diagnose or bool(steps))
+    record = ScenarioRecord(
+        file=str(scenario.file),
+        title=problem.title,
+        question=problem.question,
+        sources=tuple(problem.source),
+        report=problem.report,
         expect=tuple(map(str, expected)),
-        thresholds=scenario.thresholds,
-        origins=origins,
-        left_out=tuple(not_paired(catalog, wanted)) if wild else (),
+        thresholds=problem.thresholds,
+        origins=_origins(scenario, values),
+        left_out=tuple(not_paired(catalog, wanted)) if _wild(scenario) else (),
         floors=tuple(
             FloorRule(
                 spec.case,
@@ -92,51 +90,11 @@ def sweep(
                 spec.ns,
                 times=spec.times is None,
             )
-            for spec in scenario.floor
+            for spec in problem.floor
         ),
         pairs=tuple(map(str, patterns)),
     )
-    return Sweep(
-        Request(
-            pairs=wanted,
-            axes=axes,
-            globs=tuple(scenario.paths),
-            settings=settings_of(scenario),
-            python=python,
-            probe_files=files,
-            command=("sweep", str(path)),
-            scenario=told,
-        ),
-        catalog,
-    )
-
-
-def axes_of(scenario: Scenario) -> Axes:
-    """The axes of a scenario, ranges spread out."""
-    shapes = (shape for text in scenario.shapes for shape in parse_shapes(str(text)))
-    devices = tuple(scenario.devices)
-    return Axes(
-        shapes=tuple(dict.fromkeys(shapes)),
-        dtypes=tuple(dict.fromkeys(parse_dtype(text) for text in scenario.dtypes)),
-        layouts=tuple(dict.fromkeys(parse_layout(text) for text in scenario.layouts)),
-        device=devices[0] if len(devices) == 1 else "auto",
-        devices=devices if len(devices) > 1 else (),
-    )
-
-
-def settings_of(scenario: Scenario) -> Settings:
-    """How a scenario is measured."""
-    return Settings(
-        rounds=scenario.rounds,
-        seed=scenario.seed,
-        sample_ns=round(scenario.sample_ms * 1e6),
-        limit_s=scenario.timeout,
-        budget_s=scenario.budget,
-        together=scenario.together,
-        diagnose=scenario.diagnose or bool(scenario.step),  # of steps there is no diagnosis
-        round_trips=scenario.round_trips or 0,
-        placements=tuple(dict.fromkeys(parse_placement(text) for text in scenario.placement)),
-    )
+    return Sweep(replace(request, settings=settings, probe_files=probes, scenario=record), catalog)
 
 
 def count(found: Sweep) -> int:
@@ -159,52 +117,75 @@ def check_count(cases: int, meant: bool) -> None:
         )
 
 
-def _steps(scenario: Scenario, path: Path) -> list[Asked]:
+def _origins(scenario: Scenario, values: Values) -> tuple[tuple[str, str, str], ...]:
+    problem = scenario.problem
+    what = problem.pairs or [step.name for step in problem.step]
+    return (
+        ("pairs" if problem.pairs else "step", value_text(what), "file"),
+        *values.origins(),
+        *(
+            (f"threshold {key}", value_text(value), "file")
+            for key, value in problem.thresholds.items()
+        ),
+    )
+
+
+def _check_values(scenario: Scenario, values: Values) -> None:
+    """Raises :class:`ScenarioError` for options that do not go with the problem."""
+    problem = scenario.problem
+    if problem.step and not values.given("shapes"):
+        raise ScenarioError(f"{scenario.file}: name the shapes of the model's input")
+    if problem.report == "loop" and not set(values["placements"]) - {PLACEMENTS.default}:
+        raise fault(scenario, ("report",), "'loop' needs a placement: in-loop, hoisted or implicit")
+    if values["round_trips"] and problem.report != "round trip":
+        raise fault(scenario, ("round_trips",), "told by report 'round trip' alone: name it")
+    for key in OF_CONVERSIONS:
+        if problem.step and values.given(key):
+            raise fault(scenario, (key,), "it is about conversions, and steps are none")
+
+
+def _check_pairs(
+    scenario: Scenario,
+    values: Values,
+    wanted: Sequence[tuple[str, str]],
+    expected: Sequence[Expectation],
+) -> None:
+    """Raises :class:`ScenarioError` for trips that have no way back, and for what is expected of a
+    pair that is not measured.
+
+    ``wanted`` are the pairs, installed or not; ``expected`` is in the catalog's names.
+    """
+    there = {pair for pair in wanted if pair[0] != pair[1]}
+    if values["round_trips"] and not any(pair[::-1] in there for pair in there):
+        words = "no pair is there in both directions, as tf<->cupy would be"
+        raise fault(scenario, ("round_trips",), words)
+    if _wild(scenario):
+        return  # what a glob means depends on what is installed
+    for place, one in enumerate(expected):
+        if one.pair != ANY and not any(map(one.pair.matches, wanted)):
+            raise fault(scenario, ("expect", place), f"{one.pair} is none of the pairs")
+
+
+def _wild(scenario: Scenario) -> bool:
+    return any(WILD & set(text) for text in scenario.problem.pairs)
+
+
+def _steps(scenario: Scenario) -> list[Asked]:
+    folder = Path(scenario.file).parent
     found = [
         step
-        for one in scenario.step
-        for step in asked([one.framework], one.model, one.threads, path.parent)
+        for one in scenario.problem.step
+        for step in asked([one.framework], one.model, one.threads, folder)
     ]
     check_distinct(found)
     return found
 
 
-def _able(catalog: Catalog, axes: Axes) -> list[str]:
-    return [name for device in axes.asked for pair in pairs_of(catalog, device) for name in pair]
-
-
-def _told(path: Path, where: Sequence[str | int], text: str, find: Callable[[str], Found]) -> Found:
+def _told(
+    scenario: Scenario, where: Sequence[str | int], find: Callable[[str], Found], text: str
+) -> Found:
     """What ``find`` makes of ``text``; if it refuses, file, line and key are told."""
     try:
         return find(text)
     except UsageError as error:
-        raise fault(path, where, str(error)) from None
-
-
-def _probe_file(scenario: Path, place: int, file: str) -> str:
-    path = scenario.parent / files.at_home(Path(file))
-    if not path.is_file():
-        raise fault(scenario, ("probes", place), f"there is no probe file {file}")
-    return str(path.absolute())
-
-
-def check(
-    scenario: Scenario,
-    path: Path,
-    wanted: Sequence[tuple[str, str]],
-    expected: Sequence[Expectation],
-) -> None:
-    """Raises :class:`~dlprof.errors.ScenarioError` for trips that have no way back, and for what
-    is expected of a pair that is not measured.
-
-    ``wanted`` are the pairs, installed or not; ``expected`` is in the catalog's names.
-    """
-    there = {pair for pair in wanted if pair[0] != pair[1]}
-    if scenario.round_trips and not any(pair[::-1] in there for pair in there):
-        told = "no pair is there in both directions, as tf<->cupy would be"
-        raise fault(path, ("round_trips",), told)
-    if any(WILD & set(text) for text in scenario.pairs):
-        return  # what a glob means depends on what is installed
-    for place, one in enumerate(expected):
-        if one.pair != ANY and not any(map(one.pair.matches, wanted)):
-            raise fault(path, ("expect", place), f"{one.pair} is none of the pairs")
+        raise fault(scenario, where, str(error)) from None

@@ -28,6 +28,7 @@ VERBS = [
     "history show",
     "explain",
     "selftest",
+    "list",
 ]
 MEASURES = ("run", "matrix", "sweep", "gate", "calibrate")
 ROOM = 36

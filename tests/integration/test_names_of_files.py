@@ -51,8 +51,6 @@ def test_what_may_never_end_is_not_read(tmp_path, words, name):
         (*RUN, "-o", ""),
         (*RUN, "--json", ""),
         (*RUN, "--csv", ""),
-        (*RUN, "--probe", ""),
-        (*RUN, "--python", ""),
         ("compare", "a", "b", "--json", ""),
     ],
     ids=lambda words: " ".join((words[0], *words[-2:])),
@@ -91,13 +89,11 @@ def test_a_dash_is_no_name_of_a_file(tmp_path, words, reason):
 
 
 @pytest.mark.parametrize(("name", "kind"), [("/dev/zero", "a device"), ("/tmp", "a folder")])
-@pytest.mark.parametrize(
-    ("option", "what"), [("--probe", "the probe file"), ("--python", "the interpreter")]
-)
-def test_what_is_there_and_no_file_is_called_what_it_is(tmp_path, name, kind, option, what):
+@pytest.mark.parametrize("option", ["--probe", "--python"])
+def test_what_is_there_and_no_file_is_called_what_it_is(tmp_path, name, kind, option):
     run = dlprof("run", "numpy", "numpy", option, name, state=tmp_path)
     assert run.code == 2
-    assert run.sentence() == f"dlprof: {what} {name} is {kind}, not a regular file"
+    assert run.sentence() == f"dlprof: {option} {name}: it is {kind}, not a regular file"
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_what_it_sets_can_be_used_by_all_that_follows(tmp_path):
 def test_text_that_is_not_python_is_refused_before_anything_is_measured(tmp_path):
     run = dlprof("run", "numpy", "numpy", "--setup", "a = (", state=tmp_path)
     assert run.code == 2
-    assert run.sentence() == "dlprof: the setup is not Python: '(' was never closed"
+    assert run.sentence() == "dlprof: --setup is not Python: '(' was never closed"
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from dlprof.plan.option import COMMAND_LINE
+from dlprof.plan.options import read
 from dlprof.scenario.read import parse
+from dlprof.scenario.request import sweep
 
 LEAST = 'title = "t"\nquestion = "q"\npairs = ["torch->numpy"]\n'
 
 
-def make_scenario(more: str = ""):
-    return parse(LEAST + more, "s.toml")
+def make_scenario(more: str = "", least: str = LEAST):
+    return parse(least + more, Path("s.toml"))
+
+
+def make_sweep(catalog, more: str = "", least: str = LEAST, **given):
+    """What a scenario comes to where a catalog is there; ``given`` is typed."""
+    return sweep(make_scenario(more, least), read(given, COMMAND_LINE), lambda *_: catalog)

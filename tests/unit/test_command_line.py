@@ -19,7 +19,7 @@ def interrupted(*_, **__):
     ids=["typer lets it through", "typer makes a code of it", "while verbs are imported"],
 )
 def test_it_is_said_that_it_was_interrupted(monkeypatch, capsys, name, does):
-    monkeypatch.setattr(cli, "_register", lambda: None)
+    monkeypatch.setattr(cli, "_register", lambda _: None)
     monkeypatch.setattr(cli, "stop_in_order", lambda: None)
     monkeypatch.setattr(cli.streams, "settle", lambda: None)
     monkeypatch.setattr(cli.streams, "finish", lambda: None)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from builders import make_catalog, make_probe_info, make_session, make_way
-from scenario_builders import make_scenario
+from scenario_builders import make_sweep
 
 from dlprof.errors import Unmeasured, Unsure
 from dlprof.gate.gate import check_baseline
@@ -16,8 +16,6 @@ from dlprof.gate.side import has_large_arrays
 from dlprof.plan.settings import FEW_PATHS
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Silent
-from dlprof.scenario.request import sweep
-from dlprof.scenario.settle import settle
 
 pytestmark = pytest.mark.unit
 
@@ -32,8 +30,7 @@ def _here(tmp_path, monkeypatch):
 def asked(paths, more=""):
     ways = [make_way(f"way{n}", code=f"numpy.way{n}({{x}})") for n in range(paths)]
     catalog = make_catalog(make_probe_info("numpy", imports=ways), make_probe_info("torch"))
-    scenario, origins = settle(make_scenario(more), {}, str(FILE))
-    return sweep(scenario, origins, FILE, "python", lambda *_: catalog)
+    return make_sweep(catalog, more)
 
 
 def swept(found, status="ok"):

@@ -99,7 +99,7 @@ def test_where_no_case_has_times_to_be_judged_verdicts_are_compared():
 
 
 def test_a_scenario_may_hold_floors():
-    found = make_scenario('[[floor]]\ncase = "torch->*"\npercent = 10\nns = 200\n').floor
+    found = make_scenario('[[floor]]\ncase = "torch->*"\npercent = 10\nns = 200\n').problem.floor
     assert (found[0].case, found[0].percent, found[0].ns) == ("torch->*", 10, 200)
 
 

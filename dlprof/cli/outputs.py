@@ -1,4 +1,4 @@
-"""What a session is wanted as besides the report: in files, or on stdout in the report's place."""
+"""What becomes of a session besides the report: files, or stdout in the report's place."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dlprof.cli.distinct import check_distinct, check_no_session
 from dlprof.cli.github import check_summary, tell
@@ -29,7 +29,7 @@ Results = Callable[[], Iterable[Result]]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Outputs:
     """Each is the name of a file, ``-`` for stdout instead of the report, or None."""
 
     json: str | None = None
@@ -39,6 +39,12 @@ class Wanted:
     markdown: str | None = None
     junit: str | None = None
     github: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Outputs:
+        """Those among the options of a verb."""
+        names = {field.name for field in fields(cls)}
+        return cls(**{name: value for name, value in options.items() if name in names})
 
     @property
     def printed(self) -> bool:
@@ -50,8 +56,8 @@ class Wanted:
         return bool(self._targets()) or self.github
 
     def named(self) -> list[str]:
-        """The options that name a file."""
-        return [f"--{name}" for name in self._targets()]
+        """The options that were given."""
+        return [f"--{name}" for name in self._targets()] + ["--github"] * self.github
 
     def check(self, **beside: Path | None) -> None:
         """Raises :class:`UsageError` before anything is measured where it could not be written.

@@ -1,0 +1,460 @@
+"""Every option: its name, what it accepts, its default and its words, each declared once.
+
+The command line, scenario files and Python read their options here. So a name, a default and the
+sentence about a wrong value are the same in all of them. A list may be written in the singular:
+``--shape`` and ``--shapes``, ``shape=`` and ``shapes=``. Nothing heavy is imported before a value
+is read: every ``--help`` imports this module.
+"""
+
+from __future__ import annotations
+
+import difflib
+import operator
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dlprof.errors import UsageError
+from dlprof.plan.option import (
+    COMMAND_LINE,
+    DEFAULT,
+    Number,
+    Option,
+    Several,
+    Switch,
+    Text,
+    Value,
+    Whole,
+    distinct,
+    value_of,
+    value_text,
+)
+
+
+def _shapes(word: str) -> Iterable[tuple[int, ...]]:
+    from dlprof.plan.axes import parse_shapes
+
+    return parse_shapes(word)
+
+
+def _shape_text(shape: Any) -> str:
+    from dlprof.plan.axes import shape_text
+
+    if isinstance(shape, int) and not isinstance(shape, bool):
+        return str(shape)
+    return shape_text([operator.index(length) for length in shape])
+
+
+def _one_of(what: str) -> Callable[[str], Iterable[str]]:
+    def parse(word: str) -> Iterable[str]:
+        from dlprof.plan import axes
+
+        return [axes.one_of(word, what)]
+
+    return parse
+
+
+def _devices(names: Iterable[str]) -> tuple[str, ...]:
+    found = distinct(names)
+    if "auto" in found and len(found) > 1:
+        raise UsageError("has auto beside others: auto chooses one device")
+    return found
+
+
+def _file(text: str) -> str:
+    """The absolute path of a file that is there."""
+    from dlprof.session import files
+
+    if not text:
+        raise UsageError("expected the name of a file")
+    path = files.at_home(Path(text))
+    if path.is_file():
+        return str(path.absolute())
+    if path.exists():
+        raise UsageError(f"it is {files.special(path) or 'a folder'}, not a regular file")
+    raise UsageError("there is no such file")
+
+
+def _probe(text: str) -> Iterable[str]:
+    return [_file(text)]
+
+
+def _setup(lines: Iterable[str]) -> str:
+    from dlprof.protocol.statement import FaultyStatement, check_setup
+
+    text = "\n".join(lines)
+    try:
+        check_setup(text)
+    except FaultyStatement as fault:
+        raise UsageError(str(fault).removeprefix("the setup ")) from None
+    return text
+
+
+ARRAYS, MEASURING, FINDINGS, OUTPUT = "Arrays and paths", "Measuring", "Findings", "Output"
+"""Panels of the help."""
+
+ONE_INTERPRETER = (
+    "a session holds one; run dlprof once per interpreter (--python PATH) and compare the sessions"
+)
+
+SHAPES = Option(
+    "shapes",
+    Several(_shapes, True, _shape_text, numbers=True, examples=("4096x4096", "1Ki..1Gi by 16")),
+    "Lengths in elements: 4096x4096, 1048576, scalar, or 1Ki..1Gi for powers of two.",
+    ARRAYS,
+    default="1024x1024",
+    flag="--shape",
+    metavar="AxB",
+    in_file=True,
+    details=(
+        "Lengths take `Ki`, `Mi`, `Gi` and `Ti`. `1Ki..1Gi` is every power of two "
+        "between, `1Ki..1Gi by 16` every fourth of them. In Python, a tuple of numbers is "
+        "one shape."
+    ),
+)
+DTYPES = Option(
+    "dtypes",
+    Several(_one_of("dtype"), commas=True, examples=("float32", "bfloat16")),
+    "float32, bfloat16, …",
+    ARRAYS,
+    default="float32",
+    flag="--dtype",
+    metavar="NAME",
+    in_file=True,
+)
+LAYOUTS = Option(
+    "layouts",
+    Several(_one_of("layout"), commas=True, examples=("C", "strided")),
+    "C, aligned, F, strided, sliced, reversed, broadcast or readonly.",
+    ARRAYS,
+    default="C",
+    flag="--layout",
+    metavar="NAME",
+    in_file=True,
+)
+DEVICES = Option(
+    "devices",
+    Several(_one_of("device"), commas=True, join=_devices, examples=("cpu", "cuda")),
+    "Where the source array is; auto is cuda if both frameworks can use it.",
+    ARRAYS,
+    default="auto",
+    flag="--device",
+    metavar="cpu|cuda",
+    in_file=True,
+    details=(
+        "auto takes `cuda` if both frameworks can own arrays there and there is a device, "
+        "else `cpu`; `cuda` for a producer that has arrays nowhere else. The report says "
+        "which and why."
+    ),
+)
+PATHS = Option(
+    "paths",
+    Several(),
+    "Only paths whose name or code matches this glob; see 'dlprof paths'.",
+    ARRAYS,
+    meaning="all",
+    flag="--path",
+    metavar="GLOB",
+    in_file=True,
+    details="Names and code come from `dlprof paths`.",
+)
+PLACEMENTS = Option(
+    "placements",
+    Several(_one_of("placement"), commas=True, examples=("in-loop", "hoisted")),
+    "Where a loop that uses the result has the conversion: convert, in-loop, hoisted or implicit.",
+    ARRAYS,
+    default="convert",
+    flag="--placement",
+    metavar="NAME",
+    in_file=True,
+    details="See [](placement.md).",
+)
+SETUP = Option(
+    "setup",
+    Several(join=_setup),
+    "Python that runs after the imports: jax.config.update('jax_enable_x64', True).",
+    MEASURING,
+    metavar="TEXT",
+    in_file=True,
+    details="Each text is a line. The session keeps it, and reproducers have it.",
+)
+ROUNDS = Option(
+    "rounds",
+    Whole(1, 1000),
+    "Fresh processes per path.",
+    MEASURING,
+    default=3,
+    metavar="N",
+    in_file=True,
+)
+BUDGET = Option(
+    "budget",
+    Number(0),
+    "Start no further round after this time.",
+    MEASURING,
+    meaning="none",
+    metavar="SECONDS",
+    in_file=True,
+    details=(
+        "The first round is always finished. What is left of the diagnosis, of first "
+        "calls and of round trips is left out, and the report says so."
+    ),
+)
+TIMEOUT = Option(
+    "timeout",
+    Number(0.1),
+    "Time limit of one case in one process.",
+    MEASURING,
+    default=60.0,
+    metavar="SECONDS",
+    in_file=True,
+    details=(
+        "Each 50 MB of the array adds a second. Where one process measures many pairs it "
+        "is 15 at most; what exceeds that is tried again alone, with all of its time. "
+        "Importing a framework has a limit of its own, 180 s; so have the start of an "
+        "interpreter, 60 s, and the loading of a probe file, 20 s."
+    ),
+)
+SEED = Option(
+    "seed",
+    Whole(),
+    "Seed of the order of the cases.",
+    MEASURING,
+    default=0,
+    metavar="N",
+    in_file=True,
+)
+SAMPLE_MS = Option(
+    "sample_ms",
+    Number(1, unit="milliseconds"),
+    "How long one timer samples one case in one process.",
+    MEASURING,
+    default=60.0,
+    metavar="MS",
+    in_file=True,
+)
+QUICK = Option(
+    "quick",
+    Switch(),
+    "One process per path and short samples: no intervals, no modes.",
+    MEASURING,
+    default=False,
+    details="It stands for 1 round, samples of 20 ms, and no diagnosis but of alignment.",
+)
+DIAGNOSE = Option(
+    "diagnose",
+    Switch(),
+    "Measure waiting, peak memory, lifetime and early writes too.",
+    FINDINGS,
+    default=True,
+    meaning="unless --quick",
+    in_file=True,
+    details=(
+        "It comes after the times of the last round and in its processes, once for each "
+        "path, at its first shape, with arrays of at most 256 MiB. Alignment is looked at "
+        "in any case."
+    ),
+)
+TOGETHER = Option(
+    "together",
+    Switch(),
+    "Serve all pairs of a round from one process.",
+    MEASURING,
+    default=False,
+    in_file=True,
+    details="For many small cases, where imports would take longest.",
+)
+FIRST_CALLS = Option(
+    "first_calls",
+    Switch(),
+    "One more process for the first call of each path that was first in none.",
+    MEASURING,
+    default=False,
+    in_file=True,
+)
+ROUND_TRIPS = Option(
+    "round_trips",
+    Whole(1, 100_000),
+    "Trips there and back in a row, by the cheapest safe paths.",
+    MEASURING,
+    meaning="none",
+    metavar="N",
+    in_file=True,
+    details="Some pair must be there in both directions; see [](scenarios.md).",
+)
+PYTHON = Option(
+    "python",
+    Text(_file),
+    "Measure this interpreter; dlprof need not be installed there.",
+    MEASURING,
+    meaning="this one",
+    metavar="PATH",
+    once=ONE_INTERPRETER,
+)
+PROBES = Option(
+    "probes",
+    Several(_probe, plain=os.fspath),
+    "A probe of your own.",
+    MEASURING,
+    flag="--probe",
+    metavar="FILE",
+    in_file=True,
+    details="In a scenario, a relative path begins at its file. See [](probes.md).",
+)
+FAIL_ON = Option(
+    "fail_on",
+    Several(),
+    "Exit code 1 for a finding of this rule, or of this severity and worse.",
+    FINDINGS,
+    metavar="RULE",
+    details=(
+        "A rule is `DLP001` or `host-sync`; a severity is `error`, `warning` or `info`. A "
+        "rule that needs the diagnosis is refused if that is left out."
+    ),
+)
+SESSION = Option("output", Text(), "Keep the session here.", OUTPUT, short="-o", metavar="FILE")
+RESUME = Option("resume", Text(), "Finish a session that was stopped.", OUTPUT, metavar="FILE")
+JSON = Option(
+    "json",
+    Text(),
+    "Write the session as JSON; - prints it instead of the table.",
+    OUTPUT,
+    metavar="FILE|-",
+)
+HTML = Option(
+    "html",
+    Text(),
+    "Write the report as one HTML file; - prints it instead of the table.",
+    OUTPUT,
+    metavar="FILE|-",
+    details="See [](html-report.md).",
+)
+CSV = Option(
+    "csv", Text(), "Write a table, one row for each case and measure.", OUTPUT, metavar="FILE|-"
+)
+PARQUET = Option(
+    "parquet",
+    Text(),
+    "Write the same table as Parquet.",
+    OUTPUT,
+    metavar="FILE",
+    details="See [](tables.md).",
+)
+MARKDOWN = Option(
+    "markdown", Text(), "Write a summary for GitHub; - prints it.", OUTPUT, metavar="FILE|-"
+)
+JUNIT = Option(
+    "junit",
+    Text(),
+    "Write JUnit XML: one test for each case.",
+    OUTPUT,
+    metavar="FILE|-",
+    details="See [](ci.md).",
+)
+GITHUB = Option(
+    "github",
+    Switch(),
+    "Print annotations of GitHub, and add to the summary of the step.",
+    OUTPUT,
+    default=False,
+)
+
+AXES = (SHAPES, DTYPES, LAYOUTS, DEVICES, PATHS)
+HOW = (ROUNDS, BUDGET, TIMEOUT, SEED, QUICK)
+INTERPRETER = (PYTHON, PROBES)
+REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, GITHUB)
+
+MEASURED = (
+    *(*AXES, PLACEMENTS, SETUP),
+    *(*HOW, SAMPLE_MS, DIAGNOSE, TOGETHER, FIRST_CALLS, ROUND_TRIPS),
+    *INTERPRETER,
+)
+"""What is measured, and how; the rest says what becomes of it."""
+OPTIONS = {option.key: option for option in (*MEASURED, FAIL_ON, SESSION, RESUME, *REPORTS)}
+QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False}
+"""What ``quick`` stands for."""
+
+
+class Values(Mapping[str, Any]):
+    """The value of every option, given or not; ``origins`` says where each comes from."""
+
+    def __init__(self, found: Mapping[str, Value]) -> None:
+        self._found = dict(found)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._found[key].value
+
+    def __iter__(self) -> Any:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def given(self, key: str) -> bool:
+        return self._found[key].origin != DEFAULT
+
+    def origins(self) -> tuple[tuple[str, str, str], ...]:
+        """Key, value as text, and origin of what a scenario can say and is not empty."""
+        return tuple(
+            (key, found.text, found.origin)
+            for key, found in self._found.items()
+            if found.text and (OPTIONS[key].in_file or found.origin != DEFAULT) and key != QUICK.key
+        )
+
+
+def read(
+    given: Mapping[str, Any], origin: str, known: Mapping[str, Option] | None = None
+) -> dict[str, Value]:
+    """The options that were given, by their keys; None and an empty text list are not given.
+
+    ``known`` are the options as a verb declares them. Raises :class:`UsageError` with the option,
+    the value and what was expected.
+    """
+    return {
+        key: value_of((known or OPTIONS)[key], raw, origin)
+        for key, raw in given.items()
+        if not (raw is None or (origin == COMMAND_LINE and raw in ([], (), False)))
+        or (key == DIAGNOSE.key and raw is False)
+    }
+
+
+def settle(*layers: Mapping[str, Value], preset: Mapping[str, Any] | None = None) -> Values:
+    """Every option, of the layers that give it the last, and what ``preset`` or the default says.
+
+    ``quick`` in a layer stands over the layers before it.
+    """
+    found = {
+        option.key: _as_default(option, (preset or {}).get(option.key, option.default))
+        for option in MEASURED
+    }
+    for layer in layers:
+        if QUICK.key in layer and layer[QUICK.key].value:
+            origin = layer[QUICK.key].origin
+            found |= {
+                key: Value(OPTIONS[key].kind.read(raw), value_text(raw), origin)
+                for key, raw in QUICKLY.items()
+            }
+        found |= layer
+    return Values(found)
+
+
+def _as_default(option: Option, raw: Any) -> Value:
+    if option == PYTHON:
+        return Value(sys.executable, "", DEFAULT)
+    if raw is None:
+        return Value(() if isinstance(option.kind, Several) else None, "", DEFAULT)
+    return Value(option.kind.read(raw), value_text(raw), DEFAULT)
+
+
+def key_of(name: str, known: Iterable[Option]) -> str:
+    """The key of an option by its name, plural or singular.
+
+    Raises LookupError with the nearest name.
+    """
+    names = {word: option.key for option in known for word in (option.singular, option.key)}
+    if name in names:
+        return names[name]
+    near = difflib.get_close_matches(name, names, n=1)
+    raise LookupError(f"did you mean {near[0]!r}?" if near else f"known are {', '.join(names)}")

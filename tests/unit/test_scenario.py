@@ -1,0 +1,284 @@
+"""A scenario file: read, joined with the command line, and made a request of."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from builders import make_case, make_catalog, make_probe_info, make_way
+from hypothesis import given
+from hypothesis import strategies as st
+from scenario_builders import LEAST, make_scenario, make_sweep
+
+from dlprof.errors import ScenarioError, UsageError
+from dlprof.plan.request import request_from
+from dlprof.plan.settings import Settings
+from dlprof.scenario.estimate import duration_text, estimate
+from dlprof.scenario.model import IN_FILE, Problem, schema, schema_text
+from dlprof.scenario.pairs import pairs
+from dlprof.scenario.pairs import parse as parse_pair
+from dlprof.scenario.read import line_of, of_pair, parse, read
+from dlprof.scenario.request import MOST_CASES, check_count, count
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+pytestmark = pytest.mark.unit
+
+ROOT = Path(__file__).parents[2]
+READY = sorted((ROOT / "scenarios").glob("*.toml"))
+CATALOG = make_catalog(
+    make_probe_info("numpy", aliases=("np",)),
+    make_probe_info("torch"),
+    make_probe_info("jax", found=False),
+)
+STEPS = 'title = "t"\nquestion = "q"\n[[step]]\nframework = "torch"\n'
+
+
+def refused(text: str, least: str = LEAST) -> str:
+    with pytest.raises(ScenarioError) as error:
+        make_scenario(text, least)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def said(text: str) -> str:
+    """Why a text is refused; empty where it is not."""
+    try:
+        parse(text, Path("s.toml"))
+    except ScenarioError as error:
+        return str(error)
+    return ""
+
+
+# Reading
+
+
+@pytest.mark.parametrize("path", READY, ids=lambda path: path.name)
+def test_every_ready_scenario_can_be_read_and_fits_the_schema(path):
+    assert read(path).problem.question
+    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert jsonschema.Draft202012Validator(schema()).is_valid(content)
+
+
+def test_the_schema_in_the_documents_is_current():
+    assert (ROOT / "docs" / "scenario.schema.json").read_text(encoding="utf-8") == schema_text()
+    jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"pairs": []}, {"rounds": "3"}, {"shap": "4"}, {"thresholds": {"slow": 3}}],
+    ids=str,
+)
+def test_the_schema_refuses_what_dlprof_refuses(change):
+    content = {"title": "t", "question": "q", "pairs": ["a->b"], **change}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, schema())
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("shap = 3", "line 4: unknown key 'shap': did you mean 'shapes'?"),
+        ("\n\nrounds = 0", "line 6: rounds 0: expected a whole number"),
+        ("paths = []", "line 4: paths names nothing"),
+        ('paths = ["\\u001b[2J"]', "line 4: paths: '\\x1b' cannot be shown in a line"),
+        ("shape = 3\nshapes = 4", "an option stands there in the singular and in the plural"),
+        ("thresholds = 3", "line 4: thresholds 3: expected a table"),
+        ("[thresholds]\nslow = 3", "line 5: thresholds, slow: there is no threshold 'slow'"),
+        ("[thresholds]\nslow_ratio = -3", "line 5: thresholds, slow_ratio -3: expected"),
+        ('expect = ["DLP001 tf"]', "line 4: expect 1: expectation 'DLP001 tf' is not like"),
+        (
+            'diagnose = false\nexpect = ["DLP001 on tf->*"]',
+            "line 5: expect 1: 'DLP001 on tf->*' needs the ordering, which diagnose = false leaves",
+        ),
+        ('[[floor]]\ncase = "*"\npercnt = 1', "line 6: unknown key 'percnt': did you mean"),
+        (
+            '[[environment]]\nname = "a"\npython = "p"\n',
+            "line 4: environment was removed: a session holds one; run dlprof once per interpreter",
+        ),
+        (f"rounds = {'9' * 5000}", "s.toml holds a whole number of too many digits"),
+        (f"a = {'[' * 20_000}", "s.toml is nested too deeply for a scenario"),
+        ("question = ", "s.toml is not TOML: "),
+    ],
+)
+def test_a_fault_names_line_key_what_was_found_and_what_was_expected(text, sentence):
+    assert sentence in refused(text)
+
+
+def test_a_missing_key_is_named_and_several_faults_are_counted():
+    assert refused("", 'title = "t"\npairs = ["a->b"]') == "s.toml: question is missing"
+    assert refused("", "a = 1\n").endswith("(and 2 more)")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(None, "No such file"), (b"\xff\xfe", "is not UTF-8 text"), (b"a" * (1 << 21), "too long")],
+)
+def test_a_file_that_is_no_scenario_is_told(tmp_path, content, reason):
+    path = tmp_path / "s.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ScenarioError, match=reason):
+        read(path)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_scenario(tmp_path):
+    path = tmp_path / "marked.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + LEAST.encode())
+    assert read(path).problem == make_scenario().problem
+
+
+def test_a_probe_file_is_looked_for_beside_the_scenario(tmp_path):
+    (tmp_path / "probe.py").touch()
+    found = parse(f'{LEAST}probes = ["probe.py"]', tmp_path / "s.toml")
+    assert found.options["probes"].value == (str(tmp_path / "probe.py"),)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*Problem.model_fields, *(option.key for option in IN_FILE), "else"]),
+        st.sampled_from(["1", '"a"', "[]", '["a->b"]', "true", "1e400", "{a = 1}", "[[1]]"]),
+    )
+)
+def test_any_content_is_read_or_refused_in_words(content):
+    assert "\n" not in said("\n".join(f"{key} = {value}" for key, value in content.items()))
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused_in_words(text):
+    assert "\n" not in said(text)
+
+
+def test_a_key_in_a_long_text_is_not_taken_for_one():
+    assert line_of('title = """\nrounds = 1\n"""\nrounds = "x"\n', ("rounds",)) == 4
+
+
+def test_the_table_stands_for_a_key_that_is_missing_in_it():
+    assert line_of("[a]\n[[b]]\nc = 1\n[[b]]\nd = 1", ("b", 1, "c")) == 4
+
+
+def test_a_pair_on_the_command_line_is_a_scenario():
+    assert of_pair("torch", "numpy").problem.pairs == ["torch->numpy"]
+    with pytest.raises(ScenarioError, match="the command line: pairs 1: pair"):
+        of_pair("torch", "<")
+
+
+# Contradictions
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "sentence"),
+    [
+        ("round_trips = 9", LEAST, "report 'round trip' alone"),
+        ('round_trips = 9\nreport = "round trip"', LEAST, "no pair is there in both directions"),
+        ('report = "loop"', LEAST, "'loop' needs a placement"),
+        ('expect = ["DLP001 on numpy->torch"]', LEAST, "expect 1: numpy->torch is none of the"),
+        ("", STEPS, "name the shapes of the model's input"),
+        ("", f'report = "matrix"\nshape = "4"\n{STEPS}', "report is about conversions"),
+        ("", f'placement = "hoisted"\nshape = "4"\n{STEPS}', "is about conversions"),
+        ("", f'pairs = ["a->b"]\n{STEPS}', "it names both of pairs and steps"),
+        ('pairs = ["torch->nunpy"]', 'title = "t"\nquestion = "q"\n', "did you mean 'numpy'"),
+    ],
+)
+def test_a_contradiction_is_refused(text, least, sentence):
+    with pytest.raises(ScenarioError) as error:
+        make_sweep(CATALOG, text, least)
+    assert sentence in str(error.value)
+
+
+# Pairs
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        (["torch->numpy"], [("torch", "numpy")]),
+        (["torch->np", "torch->numpy"], [("torch", "numpy")]),
+        (["torch<->numpy"], [("torch", "numpy"), ("numpy", "torch")]),
+        (["t*->*"], [("torch", "numpy"), ("torch", "torch")]),
+        (["jax->numpy"], [("jax", "numpy")]),
+        (["j*->numpy"], []),
+    ],
+    ids=str,
+)
+def test_a_pair_is_named_by_names_aliases_and_globs(texts, found):
+    assert pairs([parse_pair(one) for one in texts], CATALOG, ["numpy", "torch"]) == tuple(found)
+
+
+@pytest.mark.parametrize("text", ["a", "a->", "->b", "a->b->c", "a<-b", "a b->c", "a<->b<->c"])
+def test_what_is_no_pair_is_refused(text):
+    with pytest.raises(UsageError, match="is not like"):
+        parse_pair(text)
+
+
+def test_a_glob_says_which_frameworks_it_does_not_reach():
+    found = make_sweep(CATALOG, 'pairs = ["*->*"]', 'title = "t"\nquestion = "q"\n')
+    assert found.request.scenario.left_out == ("jax, which is not installed",)
+
+
+# The request
+
+
+def test_the_session_tells_all_that_a_request_needs_to_be_finished():
+    more = 'expect = ["DLP001 on *->np"]\ndevices = ["cpu", "cuda"]\n[thresholds]\nslow_ratio = 3.0'
+    request = make_sweep(CATALOG, more).request
+    assert request_from(request.as_dict(), request.command) == request
+    assert request.scenario.expect == ("DLP001 on *->numpy",)
+    assert ("threshold slow_ratio", "3", "file") in request.scenario.origins
+
+
+def test_a_session_that_had_room_for_several_interpreters_is_finished():
+    request = make_sweep(CATALOG).request
+    assert request_from({**request.as_dict(), "environments": []}, request.command) == request
+
+
+def test_the_command_line_stands_over_the_file():
+    found = make_sweep(CATALOG, "rounds = 5\nshape = 8", rounds="2").request
+    assert (found.settings.rounds, found.axes.shapes) == (2, ((8,),))
+    assert ("rounds", "2", "command line") in found.scenario.origins
+
+
+def test_floors_are_shares():
+    (floor,) = make_sweep(CATALOG, '[[floor]]\ncase = "*"\npercent = 10').request.scenario.floors
+    assert (floor.case, floor.relative, floor.absolute_ns) == ("*", 0.1, None)
+
+
+def test_cases_are_counted_without_being_made():
+    ways = [make_way("a", code="a({x})"), make_way("b", code="b({x})")]
+    catalog = make_catalog(make_probe_info("torch"), make_probe_info("numpy", imports=ways))
+    assert count(make_sweep(catalog, 'shapes = ["4..8"]\ndtypes = ["int8", "bool"]')) == 2 * 2 * 2
+
+
+def test_too_many_cases_must_be_meant():
+    check_count(MOST_CASES, meant=False)
+    check_count(MOST_CASES + 1, meant=True)
+    with pytest.raises(UsageError, match=r"20,001 cases, more than 20,000: add --yes"):
+        check_count(MOST_CASES + 1, meant=False)
+
+
+# How long it takes
+
+
+@pytest.mark.parametrize(
+    "changes", [{"rounds": 5}, {"diagnose": True}, {"round_trips": 9}, {"placements": ("in-loop",)}]
+)
+def test_more_of_anything_takes_longer(changes):
+    cases, settings = [make_case(), make_case("numpy", "torch")], Settings(diagnose=False)
+    whole = estimate(cases, settings).total_s
+    assert estimate(cases, replace(settings, **changes)).total_s > whole
+    assert estimate(cases[:1], settings).total_s < whole
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.2, "1 s"), (45, "45 s"), (600, "10 min"), (9000, "2.5 h")]
+)
+def test_a_duration_is_told_in_its_unit(seconds, text):
+    assert duration_text(seconds) == text
