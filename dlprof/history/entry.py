@@ -26,7 +26,6 @@ from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.plan.axes import shape_text
 from dlprof.session.evidence import DeviceTime, Series
 from dlprof.session.model import Header, ProcessSamples, Result, Session, TimeMeasure, check_schema
-from dlprof.session.slim import slim
 from dlprof.text.clean import clean
 
 MAJOR = 1
@@ -159,7 +158,13 @@ def _reduced(result: Result) -> Result:
     device = result.device_time
     warm = device.warm.median_ns if device is not None and device.warm is not None else None
     times["device_time"] = None if warm is None else DeviceTime(warm=Series(median_ns=warm))
-    return slim(result).model_copy(update={**times, "handshake": [], "placement": None})
+    ordering = result.ordering
+    if ordering is not None:
+        evidence = ordering.evidence.model_copy(update={"points": None, "by_streams": None})
+        ordering = ordering.model_copy(update={"evidence": evidence})
+    unread = dict.fromkeys(("phases", "copy_cost", "output", "recipe", "placement", "step"))
+    update = {**times, **unread, "ordering": ordering, "handshake": []}
+    return result.model_copy(update=update)
 
 
 def _one_sample_each(measure: TimeMeasure) -> TimeMeasure:

@@ -25,7 +25,6 @@ from dlprof.session.model import (
     TimeMeasure,
     Verdict,
 )
-from dlprof.session.slim import step_without_samples, without_samples
 from dlprof.text.clean import clean, first_line
 
 LONGEST_NAME = 60
@@ -83,8 +82,8 @@ def row_of(result: Result) -> Row:
         alignments=_alignments(result),
         page_faults=_page_faults(result),
         first_ns=number(result.first_in_process_ns),
-        placement=without_samples(result.placement) if result.placement else None,
-        step=step_without_samples(result.step) if result.step else None,
+        placement=result.placement,
+        step=result.step,
         disturbed=_is_disturbed(_timed(result)),
         scattered=_is_scattered(_timed(result)),
         kept_ns=_kept(result),

@@ -35,7 +35,7 @@ SAVE_SHARE = 20
 
 Found = tuple[list[sessions.FindingRecord], list[sessions.ExpectationRecord]]
 Judge = Callable[["Measurement"], Found]
-"""What rules and expectations say of a measurement. Raises :class:`UsageError` if they cannot."""
+"""What rules and expectations say of a measurement."""
 
 
 def now() -> str:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from dlprof.errors import SessionError
-from dlprof.session import files, numberless
+from dlprof.session import files
 from dlprof.session.collector import paused
 from dlprof.session.evidence import (
     Alignment,
@@ -24,6 +24,7 @@ from dlprof.session.evidence import (
     FreshSource,
     HandshakeEvent,
     Lifetime,
+    Maybe,
     Ordering,
     Ownership,
     PeakMemory,
@@ -126,10 +127,10 @@ class Placement(Model):
     """
 
     use: str | None
-    in_loop: TimeMeasure | None = None
-    hoisted: TimeMeasure | None = None
-    implicit: TimeMeasure | None = None
-    share: Share | None = None
+    in_loop: Maybe[TimeMeasure] = None
+    hoisted: Maybe[TimeMeasure] = None
+    implicit: Maybe[TimeMeasure] = None
+    share: Maybe[Share] = None
     break_even_iterations: int | None = None
     refused: dict[str, str] = {}
 
@@ -150,13 +151,13 @@ class Result(Model):
     case: CaseRecord
     status: Status
     reason: str | None = None
-    host_time: TimeMeasure | None = None
-    ready_time: TimeMeasure | None = None
+    host_time: Maybe[TimeMeasure] = None
+    ready_time: Maybe[TimeMeasure] = None
     first_call_ns: float | None = None
     first_call_cases_before: int | None = None
     first_call_peak_bytes: int | None = None
     create_ns: float | None = None
-    phases: Phases | None = None
+    phases: Maybe[Phases] = None
     device_time: DeviceTime | None = None
     ownership: Verdict[Ownership] | None = None
     ordering: Verdict[Ordering] | None = None
@@ -179,6 +180,18 @@ class Result(Model):
     rounds: list[int] = []
     environment: str | None = None
     """Which of the session's ``environments`` it was measured in, where there are several."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _note_lost_times(cls, value: Any, validate: Callable[[Any], Result]) -> Result:
+        """A time that a file holds in a form that cannot be read, such as ``NaN``, is named."""
+        result = validate(value)
+        lost = [
+            f"{name}: its time is no number"
+            for name in ("host_time", "ready_time")
+            if isinstance(value, dict) and value.get(name) and getattr(result, name) is None
+        ]
+        return result.model_copy(update={"notes": [*result.notes, *lost]}) if lost else result
 
     @property
     def first_in_process_ns(self) -> float | None:
@@ -293,7 +306,7 @@ def _parse(text: str, name: str) -> Session:
         raise SessionError(f"{name} {hint} and cannot be read as a session: {error}") from None
     check_schema(content, name)
     try:
-        return numberless.validated(Session, content)
+        return Session.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"]) or "top level"

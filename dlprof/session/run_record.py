@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from dlprof.session.evidence import Maybe
 from dlprof.session.measured import Model, TimeMeasure
+
+
+def _known(parts: Any) -> Any:
+    """The parts that are numbers."""
+    if not isinstance(parts, dict):
+        return parts
+    return {name: value for name, value in parts.items() if value is not None}
 
 
 class WayLook(Model):
@@ -53,12 +65,12 @@ class RoundTrip(Model):
     there: int
     back: int
     iterations: int
-    idle: TimeMeasure | None = None
-    parts: dict[str, float] = {}
+    idle: Maybe[TimeMeasure] = None
+    parts: Annotated[dict[str, float], BeforeValidator(_known)] = {}
     processes: list[TripProcess] = []
     refused: list[Refused] = []
     """Paths that were cheaper and did not work for the array of the trips."""
-    loaded: dict[str, float] | None = None
+    loaded: Maybe[dict[str, float]] = None
     loaded_from: str = "there"
     restarted: str | None = None
     """Why each trip begins with the same array, if what comes back cannot go again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dlprof.session.evidence import Reuse, Verdict
+from dlprof.session.evidence import Maybe, Reuse, Verdict
 from dlprof.session.measured import Model, Share, TimeMeasure
 
 
@@ -12,12 +12,12 @@ class Versus(Model):
     ``fresh``; below 0 it takes more. Of ``fresh`` itself there is ``reading`` alone.
     """
 
-    step: TimeMeasure | None = None
-    fresh: TimeMeasure | None = None
-    reading: TimeMeasure | None = None
-    fresh_reading: TimeMeasure | None = None
-    saved: Share | None = None
-    saved_reading: Share | None = None
+    step: Maybe[TimeMeasure] = None
+    fresh: Maybe[TimeMeasure] = None
+    reading: Maybe[TimeMeasure] = None
+    fresh_reading: Maybe[TimeMeasure] = None
+    saved: Maybe[Share] = None
+    saved_reading: Maybe[Share] = None
 
 
 class ShapeChange(Model):
@@ -56,7 +56,7 @@ class Step(Model):
     ``overwritten``, ``kept`` or ``unknown``: whether an output changes when further calls are made.
     """
 
-    versus: Versus | None = None
-    shape_change: ShapeChange | None = None
+    versus: Maybe[Versus] = None
+    shape_change: Maybe[ShapeChange] = None
     allocations: Allocations | None = None
     reuse: Verdict[Reuse] | None = None
