@@ -191,7 +191,15 @@ def test_every_rule_has_a_page_and_says_what_is_expected(rule):
     text = page(rule.name.upper())
     assert text.startswith(f"# {rule.id} {rule.name}\n\n{index(rule.id)}\n")
     assert re.search(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+", text)
-    assert expected(finding_of(rule.id), GUILTY[0]).endswith((".", ")"))
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_what_is_expected_cites_dlpack_only_where_dlpack_was_used(rule):
+    told = expected(finding_of(rule.id), GUILTY[0])
+    assert told.endswith((".", ")"))
+    native = path("f(x)", case={"protocol": "native"})
+    quotes_any = rule.id in ("DLP015", "DLP018")  # DLPack's own handshake, and a function's page
+    assert quotes_any or "dlpack" not in expected(finding_of(rule.id), native).lower()
 
 
 def test_a_page_that_is_not_there_is_answered_with_the_nearest():
