@@ -1,4 +1,9 @@
-"""Assertions on conversions: what a pair is asked for is measured once, and judged as often."""
+"""Assertions on conversions, for the pytest plugin: see docs/pytest.md.
+
+A pair is measured once for the same request, and judged as often as tests ask. An unknown answer
+fails an assertion, and so does a pair of which nothing was measured: a test must not pass because
+nothing was looked at.
+"""
 
 from __future__ import annotations
 
@@ -7,75 +12,69 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from dlprof.claims.claim import Judged
+from dlprof import api
+from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.cases import Cases, by_environment
+from dlprof.analysis.quantity import plain_time
 from dlprof.errors import DlprofError, MissingDevice, MissingFramework, UsageError
 from dlprof.plan.axes import shape_text
-from dlprof.session.model import FindingRecord, Session
-from dlprof.text.clean import clean
+from dlprof.plan.options import AXES, INTERPRETER
+from dlprof.plan.plan import NO_PATH
+from dlprof.rules import RULES
+from dlprof.rules.fail_on import parse
+from dlprof.session.model import FindingRecord, Session, Verdict
+from dlprof.text.clean import clean, first_line
 
 ROUNDS = 3
 """Processes that must agree: whether a conversion copies can depend on the process."""
 ONE_ARRAY = ("shapes", "dtypes", "layouts", "devices")
+NO_WAIT = ("synchronous", "stream-ordered", "unordered")
+"""``synchronous``: the producer's work is done before the conversion starts."""
+MOST_PATHS, MOST_FINDINGS = 12, 6
 
-
-@dataclass(frozen=True)
-class Asked:
-    """What is measured: one array of one pair. ``options`` are of :func:`dlprof.run`.
-
-    The same request is equal however it is written.
-    """
-
-    producer: str
-    consumer: str
-    values: tuple[tuple[str, Any], ...]
-    options: dict[str, Any] = field(compare=False)
+Objection = Callable[[Cases, CaseView], str | None]
+"""What speaks against a claim on a conversion that was measured to its end; None for nothing."""
+Measured = tuple[Session, Path]
 
 
 @dataclass
 class Assertions:
     """The fixture ``dlprof``. Sessions are kept in ``folder``.
 
-    ``missing`` is called where a framework or a device is not there, and does not return.
+    ``missing`` is called if a framework or a device is not there, and does not return.
+
+    The options of all assertions are those of :func:`dlprof.run` that say what is measured; shape,
+    dtype, layout and device are one each. An option that makes no sense raises
+    :class:`dlprof.errors.UsageError`.
     """
 
     folder: Path
     missing: Callable[[DlprofError], NoReturn]
-    _kept: dict[tuple[Asked, bool], tuple[Session, Path] | DlprofError] = field(
+    _kept: dict[tuple[tuple[Any, ...], bool], Measured | DlprofError] = field(
         default_factory=dict, repr=False
     )
 
     def assert_view(self, producer: str, consumer: str, **asked: Any) -> None:
-        """Fail where a conversion copies, but for those that are documented to.
-
-        The options are those of :func:`dlprof.run` that say what is measured; shape, dtype, layout
-        and device are one each. Raises :class:`AssertionError`, and
-        :class:`dlprof.errors.UsageError` for what makes no sense.
-        """
+        """Fail if a conversion copies; paths that are documented to copy are left out."""
         __tracebackhide__ = True
-        from dlprof.claims.claim import are_views
-
-        self._check("Every way is a view", are_views, (producer, consumer), asked, diagnose=False)
+        measured = self._session((producer, consumer), asked, diagnose=False)
+        check("Every path is a view", measured, _not("view"), lambda one: one.promise != "copy")
 
     def assert_copy(self, producer: str, consumer: str, **asked: Any) -> None:
-        """Fail where a conversion that is documented to copy does not; of all where none is."""
+        """Fail if a conversion that is documented to copy does not; of all if none is."""
         __tracebackhide__ = True
-        from dlprof.claims.claim import are_copies
-
-        self._check("Every way is a copy", are_copies, (producer, consumer), asked, diagnose=False)
+        measured = self._session((producer, consumer), asked, diagnose=False)
+        check("Every path is a copy", measured, _not("copy"), lambda one: one.promise == "copy")
 
     def assert_no_host_sync(self, producer: str, consumer: str, **asked: Any) -> None:
-        """Fail where a conversion waits on the host for work that is queued on its source."""
+        """Fail if a conversion waits on the host for work that is queued on its source."""
         __tracebackhide__ = True
-        from dlprof.claims.claim import do_not_wait
-
-        self._check("No way waits on the host", do_not_wait, (producer, consumer), asked)
+        check("No path waits on the host", self._session((producer, consumer), asked), _waits)
 
     def assert_safe(self, producer: str, consumer: str, **asked: Any) -> None:
-        """Fail where a conversion is wrong, not as documented, or unsafe."""
+        """Fail if a conversion is wrong, not as documented, or unsafe."""
         __tracebackhide__ = True
-        from dlprof.claims.claim import are_safe
-
-        self._check("Every way is safe", are_safe, (producer, consumer), asked)
+        check("Every path is safe", self._session((producer, consumer), asked), _unsafe)
 
     def assert_no_finding(
         self,
@@ -86,27 +85,25 @@ class Assertions:
         severity: str | None = None,
         **asked: Any,
     ) -> None:
-        """Fail where there is a finding of one of ``rules``, or as severe as ``severity``.
+        """Fail if there is a finding of one of ``rules``, or as severe as ``severity``.
 
-        ``warning`` and worse if neither is given. What could not be told finds nothing; but a rule
-        that is named and could look at no way at all fails, too.
+        ``warning`` and worse if neither is given. An unknown answer finds nothing; but a rule that
+        is named and could look at no path fails, too.
         """
         __tracebackhide__ = True
-        from dlprof.claims.claim import without_findings
-        from dlprof.rules.fail_on import parse
-
         words = [rules] if isinstance(rules, str) else list(rules)
-        words += [] if severity is None else [severity]
-        if not all(isinstance(word, str) for word in words):
-            raise UsageError(f"rules and severity are text, not {words!r}")
-        fails = _at_the_test(lambda: parse(words or ["warning"], "assert_no_finding"))
-        self._check(
-            f"No finding of {', '.join(words or ['warning'])}",
-            lambda found: without_findings(found, fails.rules, fails.severities),
-            (producer, consumer),
-            asked,
-        )
-        unseen = fails.unseen(self.measure(producer, consumer, **asked).results)
+        words = [*words, *([] if severity is None else [severity])] or ["warning"]
+        fails = _at_the_test(lambda: parse(words, "assert_no_finding"))
+        session, file = self._session((producer, consumer), asked)
+        found = {
+            index: f"{one.severity} {one.rule} {one.name}"
+            for one in reversed(session.findings)
+            if fails.fails(one)
+            for index in one.results
+        }
+        claim = f"No finding of {', '.join(words)}"
+        check(claim, (session, file), lambda _, case: found.get(case.index))
+        unseen = fails.unseen(session.results)
         if unseen:
             lacks = "; ".join(dict.fromkeys(unseen.values()))
             raise AssertionError(f"nothing looked for {', '.join(unseen)}: not measured: {lacks}")
@@ -114,31 +111,17 @@ class Assertions:
     def measure(self, producer: str, consumer: str, **asked: Any) -> Session:
         """The session on which the assertions look, for claims of one's own."""
         __tracebackhide__ = True
-        return self._session((producer, consumer), asked, diagnose=True)[0]
-
-    def _check(
-        self,
-        claim: str,
-        judge: Callable[[Session], Judged],
-        pair: tuple[str, str],
-        asked: dict[str, Any],
-        diagnose: bool = True,
-    ) -> None:
-        __tracebackhide__ = True
-        session, file = self._session(pair, asked, diagnose)
-        judged = judge(session)
-        if not judged.holds:
-            raise AssertionError(text(claim, judged, session, str(file)))
+        return self._session((producer, consumer), asked)[0]
 
     def _session(
-        self, pair: tuple[str, str], options: dict[str, Any], diagnose: bool
-    ) -> tuple[Session, Path]:
+        self, pair: tuple[str, str], options: dict[str, Any], diagnose: bool = True
+    ) -> Measured:
         __tracebackhide__ = True
-        asked = _at_the_test(lambda: asked_for(*pair, options))
+        asked = (*pair, *_at_the_test(lambda: _values(options)).items())
         found = self._kept.get((asked, True)) or self._kept.get((asked, diagnose))
         if found is None:
             file = self.folder / f"{len(self._kept)}.json"
-            found = self._kept[asked, diagnose] = _measured(asked, diagnose, file)
+            found = self._kept[asked, diagnose] = _measured(pair, options, diagnose, file)
         if isinstance(found, MissingFramework | MissingDevice):
             self.missing(found)
         if isinstance(found, DlprofError):
@@ -146,16 +129,16 @@ class Assertions:
         return found
 
 
-def asked_for(producer: str, consumer: str, options: dict[str, Any]) -> Asked:
-    """Raises :class:`UsageError`, and TypeError for an option that there is not."""
-    from dlprof import api
-    from dlprof.plan.options import AXES, INTERPRETER
+def _values(options: dict[str, Any]) -> dict[str, Any]:
+    """The same for the same request, however it is written.
 
+    Raises :class:`UsageError`, and TypeError for an option that there is not.
+    """
     values = api.read(options, (*AXES, *INTERPRETER))
     for key in ONE_ARRAY:
         if len(values[key]) != 1:
             raise UsageError(f"an assertion is on one array, and {key} has {len(values[key])}")
-    return Asked(producer, consumer, tuple(values.items()), options)
+    return dict(values)
 
 
 def _at_the_test(read: Callable[[], Any]) -> Any:
@@ -167,36 +150,131 @@ def _at_the_test(read: Callable[[], Any]) -> Any:
         raise type(refusal)(str(refusal)) from None
 
 
-def _measured(asked: Asked, diagnose: bool, file: Path) -> tuple[Session, Path] | DlprofError:
+def _measured(
+    pair: tuple[str, str], options: dict[str, Any], diagnose: bool, file: Path
+) -> Measured | DlprofError:
     """The session and its file, or why there is none."""
-    from dlprof import api
-    from dlprof.plan.plan import NO_PATH
-
     how: dict[str, Any] = {"rounds": ROUNDS, "quick": True, "diagnose": diagnose, "output": file}
     try:
-        session = api.run(asked.producer, asked.consumer, **asked.options, **how)
+        session = api.run(pair[0], pair[1], **options, **how)
     except DlprofError as error:
         return error
     idle = [text for text in session.left_out if text.startswith(NO_PATH)]
-    # A claim about a way that is not there would hold for those beside it, and say nothing of it.
+    # A claim about a path that is not there would hold for those beside it, and say nothing of it.
     return UsageError("; ".join(idle)) if idle else (session, file)
 
 
-MOST_WAYS = 12
-MOST_FINDINGS = 6
-MOST_EVIDENCE = 6
+def check(
+    claim: str,
+    measured: Measured,
+    objection: Objection,
+    chosen: Callable[[CaseView], bool] = lambda _: True,
+) -> None:
+    """Raise :class:`AssertionError` if anything speaks against ``claim``, or nothing was measured.
+
+    Of the cases those are judged that are ``chosen``, or all if none is. Paths that the framework
+    refuses are left out.
+    """
+    __tracebackhide__ = True
+    session, file = measured
+    groups = by_environment(session.results, session.findings).values()
+    tried = [
+        (cases, case)
+        for cases in groups
+        for case in cases.cases
+        if case.result.status != "unsupported"
+    ]
+    judged = [one for one in tried if chosen(one[1])] or tried
+    against = {
+        case.index: said for cases, case in judged if (said := _said(cases, case, objection))
+    }
+    if against or not judged:
+        raise AssertionError(_failure(claim, session, against, len(judged), file))
 
 
-def text(claim: str, judged: Judged, session: Session, file: str) -> str:
-    """Several lines; ``claim`` is one sentence, ``file`` the session file."""
-    lines = [f"{_what(session)}: {_headline(claim, judged)}"]
-    lines += [f"  {one.code}: {one.said}" for one in judged.complaints[:MOST_WAYS]]
-    if len(judged.complaints) > MOST_WAYS:
-        lines.append(f"  … and {len(judged.complaints) - MOST_WAYS:,} more ways")
-    if not judged.ways:
-        lines += [f"  unsupported: {reason}" for reason in judged.refused[:MOST_WAYS]]
-    lines += _findings(_about(session.findings, judged))
-    return "\n".join([*lines, f"session: {clean(file)} (dlprof report prints it)"])
+def _said(cases: Cases, case: CaseView, objection: Objection) -> str | None:
+    result = case.result
+    if result.status in ("crashed", "timeout", "skipped"):
+        return f"{result.status}: {first_line(result.reason)}"
+    return objection(cases, case)
+
+
+def _not(wanted: str) -> Objection:
+    def objection(_: Cases, case: CaseView) -> str | None:
+        found = case.result.ownership
+        if found is None or found.verdict == "unknown":
+            return f"unknown whether view or copy: {_reason(found)}"
+        if found.verdict == wanted:
+            return _elsewhere(case, wanted)
+        if found.verdict == "varies":
+            return f"a {wanted} in some processes only: {_reason(found)}"
+        return f"a {found.verdict}"
+
+    return objection
+
+
+def _elsewhere(case: CaseView, wanted: str) -> str | None:
+    """What the next array would give, if the producer's arrays begin at any address."""
+    others = case.words_by_address & {"view", "copy"} - {wanted}
+    recipe = case.result.recipe
+    anywhere = case.result.case.layout == "C" and recipe is not None and "aligned" in recipe.create
+    if not (others and anywhere):
+        return None
+    return f"a {min(others)} if the source begins elsewhere, as the next one may"
+
+
+def _waits(_: Cases, case: CaseView) -> str | None:
+    found, word = case.result.ordering, case.waits
+    if found is not None and found.verdict in NO_WAIT and word is None:
+        return None
+    if found is None or word is None:
+        return f"unknown whether it waits: {_reason(found)}"
+    if case.loaded is None:
+        return word
+    call, queue = map(plain_time, case.loaded)
+    return f"{word}: takes {call} behind {queue} of queued work"
+
+
+def _unsafe(cases: Cases, case: CaseView) -> str | None:
+    safety = cases.safety(case)
+    if safety.is_safe:
+        return None
+    if case.result.status != "ok":
+        return safety.unknown
+    if safety.level == "unsafe":
+        names = {rule.id: rule.name for rule in RULES}
+        told = (f"{word} {names.get(word.rstrip('?'), '')}".strip() for word in safety.reasons)
+        return f"unsafe: {', '.join(told)}"
+    return f"unknown whether it is safe: {safety.unknown}"
+
+
+def _reason(verdict: Verdict[Any] | None) -> str:
+    return "it was not measured" if verdict is None else first_line(verdict.evidence.reason)
+
+
+def _failure(claim: str, session: Session, against: dict[int, str], judged: int, file: Path) -> str:
+    """Several lines: what was claimed, what speaks against it, and the findings about that."""
+    shown = [f"  {_line(session, at)}: {said}" for at, said in [*against.items()][:MOST_PATHS]]
+    more = len(against) - len(shown)
+    headline = f"{len(against)} of {judged} do not" if judged else "no path could be measured"
+    reasons = dict.fromkeys(first_line(one.reason) for one in session.results)
+    lines = [
+        f"{_what(session)}: {claim}? {headline}",
+        *shown,
+        *([f"  … and {more:,} more"] if more > 0 else []),
+        *([] if judged else [f"  refused: {one}" for one in [*reasons][:MOST_PATHS]]),
+        *_findings([one for one in session.findings if against.keys() & set(one.results)]),
+        f"session: {file} (dlprof report prints it)",
+    ]
+    return "\n".join(map(_one_line, lines))
+
+
+def _line(session: Session, index: int) -> str:
+    return session.results[index].case.code
+
+
+def _one_line(text: str) -> str:
+    return clean(text, longest=1000)
 
 
 def _what(session: Session) -> str:
@@ -204,37 +282,14 @@ def _what(session: Session) -> str:
         return "no case"
     case = session.results[0].case
     array = f"{shape_text(case.shape)} {case.dtype} {case.layout} on {case.device}"
-    return clean(f"{case.producer} -> {case.consumer}, {array}")
-
-
-def _headline(claim: str, judged: Judged) -> str:
-    if not judged.ways:
-        return f"{claim}? No way could be measured"
-    return f"{claim}? Not so for {len(judged.complaints)} of {judged.ways}"
-
-
-def _about(findings: Sequence[FindingRecord], judged: Judged) -> list[FindingRecord]:
-    """The findings about the ways that speak against the claim, worst first."""
-    guilty = {complaint.index for complaint in judged.complaints}
-    return [finding for finding in findings if guilty & set(finding.results)]
+    return f"{case.producer} -> {case.consumer}, {array}"
 
 
 def _findings(findings: Sequence[FindingRecord]) -> Iterator[str]:
     for finding in findings[:MOST_FINDINGS]:
-        yield clean(f"{finding.severity} {finding.rule} {finding.name}: {finding.summary}")
-        if finding.evidence:
-            yield f"    evidence: {_evidence(finding.evidence)}"
+        yield f"{finding.severity} {finding.rule} {finding.name}: {finding.summary}"
         if finding.advice:
-            yield f"    {clean(finding.advice)}"
-        yield f"    dlprof explain {clean(finding.rule)} explains it"
+            yield f"    {finding.advice}"
+        yield f"    dlprof explain {finding.rule} explains it"
     if len(findings) > MOST_FINDINGS:
         yield f"… and {len(findings) - MOST_FINDINGS:,} more findings"
-
-
-def _evidence(evidence: dict[str, Any]) -> str:
-    items = list(evidence.items())[:MOST_EVIDENCE]
-    return clean(", ".join(f"{name} {_value(value)}" for name, value in items))
-
-
-def _value(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

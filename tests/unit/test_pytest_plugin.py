@@ -8,21 +8,22 @@ import sys
 from pathlib import Path
 
 import pytest
-from builders import make_session
-from rule_builders import path, verdict
+from builders import make_result, make_session
+from rule_builders import MS, ordered, path, varying, verdict
 
 from dlprof import api
+from dlprof.claims.assertions import Assertions
 from dlprof.errors import MissingDevice, MissingFramework, Unmeasured, UsageError
-
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib
 
 pytestmark = pytest.mark.unit
 pytest_plugins = ["pytester"]
 
-PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
+COPYING = {"promise": "copy"}
+UNKNOWN = verdict("unknown", reason="zero-size arrays have no address\nand more")
+SAFE = {"lifetime": verdict("safe"), "ordering": verdict("synchronous")}
+REFUSED = path("h(x)", status="unsupported", reason="TypeError: no", owner=None)
+VIEW, COPY = 'assert_view("a", "b")', 'assert_copy("a", "b")'
+NO_WAIT, BE_SAFE = 'assert_no_host_sync("a", "b")', 'assert_safe("a", "b")'
 
 
 @pytest.fixture
@@ -60,99 +61,179 @@ def run(pytester, monkeypatch, measured):
     return go
 
 
-def test_a_view_passes(run, measured):
-    run('assert_view("torch", "numpy")').assert_outcomes(passed=1)
-    assert measured[0]["pair"] == ("torch", "numpy")
+@pytest.fixture
+def failure(measured, tmp_path):
+    """The message with which an assertion fails on these results; None if it passes."""
+
+    def judge(name, *results, findings=(), **options):
+        measured.answer = make_session(*results, findings=list(findings))
+        try:
+            getattr(Assertions(tmp_path, missing=pytest.skip), name)("a", "b", **options)
+        except AssertionError as error:
+            return str(error)
+        return None
+
+    return judge
 
 
-def test_a_copy_fails_at_the_line_of_the_test_and_shows_why(run, measured):
-    measured.answer = make_session(path("f(x)", owner="copy"))
-    done = run('assert_view("torch", "numpy")')
-    done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(
-        [
-            '>       dlprof.assert_view("torch", "numpy")',
-            "E       AssertionError: torch -> numpy, 4x4 float32 C on cpu: Every way is a view? *",
-            "E         f(x): a copy",
-            "E       session: */0.json (dlprof report prints it)",
-            "test_*.py:2: AssertionError",
-        ]
-    )
-    done.stdout.no_fnmatch_line("*assertions.py*")
+def finding(*indices, **changes):
+    fields = {
+        "rule": "DLP012",
+        "name": "slow-path",
+        "severity": "warning",
+        "summary": "f(x) takes 20 ms",
+        "advice": "g(x) is a view too.",
+    }
+    return {"results": list(indices), **fields, **changes}
 
 
 @pytest.mark.parametrize(
-    "call",
+    ("name", "results"),
     [
-        'assert_copy("torch", "numpy")',
-        'assert_no_host_sync("torch", "numpy")',
-        'assert_safe("torch", "numpy")',
+        ("assert_view", [path("f(x)"), path("g(x)", owner="copy", case=COPYING)]),
+        ("assert_view", [path("f(x)"), REFUSED]),
+        ("assert_copy", [path("f(x)"), path("g(x)", owner="copy", case=COPYING)]),
+        ("assert_no_host_sync", [path("f(x)", ordering=ordered("synchronous"))]),
+        ("assert_no_host_sync", [path("f(x)", ordering=ordered("stream-ordered"))]),
+        ("assert_no_host_sync", [path("f(x)", ordering=ordered("unordered"))]),
+        ("assert_safe", [path("f(x)", **SAFE)]),
     ],
 )
-def test_each_assertion_can_fail(run, call):
-    run(call).assert_outcomes(failed=1)
+def test_what_holds_passes(failure, name, results):
+    assert failure(name, *results) is None
 
 
-def test_each_assertion_can_pass(run, measured):
-    seen = {
-        "lifetime": verdict("safe"),
-        "ordering": verdict("synchronous"),
-        "early_write": verdict("safe"),
-    }
-    copy = path("g(x)", owner="copy", case={"promise": "copy"}, **seen)
-    measured.answer = make_session(path("f(x)", **seen), copy)
-    run(
-        'assert_view("a", "b")',
-        'assert_copy("a", "b")',
-        'assert_no_host_sync("a", "b")',
-        'assert_safe("a", "b")',
-        'assert_no_finding("a", "b")',
-        'assert_no_finding("a", "b", rules="DLP001", severity="error")',
-    ).assert_outcomes(passed=6)
+@pytest.mark.parametrize(
+    ("name", "result", "said"),
+    [
+        ("assert_view", path("f(x)", owner="copy"), "a copy"),
+        ("assert_view", path("f(x)", owner="copy", case=COPYING), "a copy"),
+        ("assert_view", path("f(x)", owner=varying(("view", 64), ("copy", 16))), "some processes"),
+        ("assert_view", path("f(x)", owner=UNKNOWN), "zero-size arrays have no address"),
+        ("assert_view", path("f(x)", owner=None), "not measured"),
+        ("assert_copy", path("f(x)", owner="view", case=COPYING), "a view"),
+        ("assert_no_host_sync", path("f(x)", ordering=ordered("host-sync", 45 * MS, 47 * MS)),
+         "host-sync: takes 45 ms behind 47 ms"),
+        ("assert_no_host_sync", path("f(x)", ordering=ordered("unordered", waits="device-sync")),
+         "device-sync"),
+        ("assert_no_host_sync", path("f(x)", ordering=UNKNOWN), "zero-size"),
+        ("assert_no_host_sync", path("f(x)", ordering=verdict("a word of tomorrow")), "unknown"),
+        ("assert_safe", path("f(x)", **SAFE, values=verdict("wrong", changed={"dtype": ["int64", "int32"]})),
+         "DLP007 dtype-changed"),
+        ("assert_safe", path("f(x)", **SAFE, case=COPYING), "DLP018"),
+        ("assert_safe", path("f(x)"), "unknown whether it is safe"),
+        ("assert_safe", path("f(x)", **SAFE, values=UNKNOWN), "zero-size"),
+        ("assert_safe", path("f(x)", **SAFE, status="invalid", reason="throttled"), "throttled"),
+    ],
+)  # fmt: skip
+def test_what_does_not_hold_or_is_unknown_says_why(failure, name, result, said):
+    assert said in failure(name, result)
+
+
+BY_ADDRESS = verdict("dependent", aligned=verdict("view"), sliced=verdict("copy"))
+ANYWHERE = {"create": {"C": "x = 1", "aligned": "x = 2", "sliced": "x = 3"}}
+
+
+@pytest.mark.parametrize(("name", "seen"), [("assert_view", "view"), ("assert_copy", "copy")])
+def test_what_the_address_decides_is_no_proof_for_the_next_array(failure, name, seen):
+    fields = {"ownership": verdict(seen), "alignment": BY_ADDRESS}
+    assert failure(name, make_result(**fields)) is None
+    assert failure(name, make_result(**fields, recipe=ANYWHERE))
+    begun = {"recipe": ANYWHERE, "case": {"layout": "aligned"}}
+    assert failure(name, make_result(**fields, **begun)) is None
+
+
+ASSERTIONS = ["assert_view", "assert_copy", "assert_no_host_sync", "assert_safe"]
+
+
+@pytest.mark.parametrize("status", ["crashed", "timeout", "skipped"])
+@pytest.mark.parametrize("name", [*ASSERTIONS, "assert_no_finding"])
+def test_what_does_not_come_back_fails_every_assertion(failure, name, status):
+    result = path("f(x)", owner=None, status=status, reason="SIGSEGV\nat 0")
+    assert f"{status}: SIGSEGV" in failure(name, result)
+
+
+@pytest.mark.parametrize("results", [(), (REFUSED,)], ids=["nothing", "refused"])
+@pytest.mark.parametrize("name", [*ASSERTIONS, "assert_no_finding"])
+def test_an_assertion_on_nothing_fails(failure, name, results):
+    assert failure(name, *results)
+
+
+@pytest.mark.parametrize(
+    ("options", "fails"),
+    [
+        ({"severity": "error"}, False),
+        ({"severity": "warning"}, True),
+        ({}, True),
+        ({"rules": "DLP012"}, True),
+        ({"rules": ["DLP018"]}, False),
+    ],
+)
+def test_a_finding_is_looked_for_by_rule_or_severity(failure, options, fails):
+    results = [path("f(x)", **SAFE), path("g(x)", **SAFE)]
+    said = failure("assert_no_finding", *results, findings=[finding(1)], **options)
+    assert bool(said) == fails
+    if fails:
+        assert "g(x): warning DLP012 slow-path" in said
+        assert "f(x):" not in said
 
 
 @pytest.mark.parametrize("rule", ["DLP001", "asymmetric", "DLP014"])
-def test_a_rule_that_could_look_at_nothing_is_no_pass(run, rule):
-    done = run(f'assert_no_finding("a", "b", rules="{rule}")')
+def test_a_rule_that_could_look_at_nothing_is_no_pass(failure, rule):
+    assert "not measured" in failure("assert_no_finding", path("f(x)"), rules=rule)
+
+
+def test_a_failure_shows_the_paths_the_findings_about_them_and_the_file(failure, tmp_path):
+    said = failure(
+        "assert_view",
+        path("f(x)"),
+        path("g(x)", owner="copy"),
+        findings=[finding(0, summary="other"), finding(1)],
+    )
+    assert "g(x): a copy" in said
+    assert "DLP012 slow-path: f(x) takes 20 ms" in said
+    assert "other" not in said
+    assert str(tmp_path / "0.json") in said
+
+
+def test_a_failure_keeps_to_its_lines_and_is_not_endless(failure):
+    evil = "\x1b[31m\nE   fake\u2028line"
+    results = [path(f"{evil}{n}", owner="copy") for n in range(40)]
+    findings = [finding(n, summary=evil, advice=evil) for n in range(40)]
+    said = failure("assert_view", *results, findings=findings)
+    assert len(said.splitlines()) < 50
+    assert all(line.isprintable() for line in said.splitlines())
+
+
+def test_a_failure_stands_at_the_line_of_the_test(run, measured):
+    measured.answer = make_session(path("f(x)", owner="copy"))
+    done = run(VIEW)
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["E       AssertionError: nothing looked for DLP0*: not measured: *"])
+    done.stdout.fnmatch_lines([f">       dlprof.{VIEW}", "E  *a copy*", "test_*.py:2: *"])
     done.stdout.no_fnmatch_line("*assertions.py*")
 
 
-def test_the_same_request_is_measured_once(run, measured):
+def test_the_same_request_is_measured_once_however_it_is_written(run, measured):
     run(
         'assert_view("torch", "numpy", shape="64x32", path="f*")',
         'assert_view("torch", "numpy", shape=(64, 32), path=["f*"])',
-        'assert_copy("torch", "numpy", shapes=["64x32"], path="f*")',
         'assert_view("torch", "numpy", shape=(64, 32), path="f*", dtype="int8")',
     )
-    assert [(asked["shape"], asked.get("dtype")) for asked in measured] == [
-        ("64x32", None),
-        ((64, 32), "int8"),
-    ]
+    assert [asked.get("dtype") for asked in measured] == [None, "int8"]
 
 
 def test_what_was_diagnosed_serves_for_less(run, measured):
-    run(
-        'assert_safe("torch", "numpy")',
-        'assert_view("torch", "numpy")',
-        'assert_view("numpy", "torch")',
-        'assert_safe("numpy", "torch")',
-    )
+    run(BE_SAFE, VIEW, 'assert_view("b", "a")', 'assert_safe("b", "a")')
     assert [asked["diagnose"] for asked in measured] == [True, False, True]
 
 
 def test_an_error_is_kept_too(run, measured):
     measured.answer = Unmeasured("nothing could be measured: no")
-    call = 'assert_view("torch", "numpy")'
-    run(call, call).assert_outcomes(failed=2)
+    run(VIEW, VIEW).assert_outcomes(failed=2)
     assert len(measured) == 1
 
 
-@pytest.mark.parametrize(
-    "error",
-    [MissingFramework("cupy is not installed: pip install cupy"), MissingDevice("no CUDA driver")],
-)
+@pytest.mark.parametrize("error", [MissingFramework("no cupy"), MissingDevice("no CUDA driver")])
 @pytest.mark.parametrize(
     ("options", "ini", "outcome"),
     [
@@ -166,63 +247,46 @@ def test_what_is_not_there_fails_unless_it_may_be_skipped(
     run, measured, error, options, ini, outcome
 ):
     measured.answer = error
-    done = run('assert_no_host_sync("torch", "cupy")', options=("-rs", *options), ini=ini)
+    done = run(NO_WAIT, options=("-rs", *options), ini=ini)
     done.assert_outcomes(**outcome)
     done.stdout.fnmatch_lines([f"*{error}*"])
 
 
-def test_what_was_refused_is_never_skipped(run, measured):
-    measured.answer = Unmeasured("nothing could be measured: ValueError: no")
-    done = run('assert_view("torch", "numpy")', options=("--dlprof-missing=skip",))
-    done.assert_outcomes(failed=1)
+@pytest.mark.parametrize("error", [Unmeasured("ValueError: no"), UsageError("no 'nunpy'")])
+def test_no_other_error_is_skipped(run, measured, error):
+    measured.answer = error
+    run(VIEW, options=("--dlprof-missing=skip",)).assert_outcomes(failed=1)
 
 
 def test_a_word_that_is_neither_is_refused(run):
-    done = run('assert_view("torch", "numpy")', ini="dlprof_missing = maybe")
-    done.assert_outcomes(errors=1)
-    done.stdout.fnmatch_lines(["*dlprof_missing is fail or skip, not 'maybe'*"])
+    run(VIEW, ini="dlprof_missing = maybe").assert_outcomes(errors=1)
 
 
 @pytest.mark.parametrize(
-    ("call", "words"),
+    "call",
     [
-        ('assert_view("a", "b", shape="1..4")', "an assertion is on one array, and shapes has 3"),
-        ('assert_view("a", "b", shape="x")', "shapes 'x': expected lengths joined *"),
-        ('assert_view("a", "b", path=5)', "paths 5: expected text*"),
-        ('measure("a", "b", shape="x")', "shapes 'x': expected lengths joined *"),
-        ('assert_view("a", "b", shap="4")', "there is no option 'shap': did you mean 'shape'?"),
-        ('assert_no_finding("a", "b", severity=5)', "rules and severity are text, not [5]"),
-        (
-            'assert_no_finding("a", "b", rules="DLP0012")',
-            "assert_no_finding knows no 'DLP0012': did you mean 'dlp012'?",
-        ),
+        'assert_view("a", "b", shape="1..4")',
+        'assert_view("a", "b", shape="x")',
+        'assert_view("a", "b", path=5)',
+        'assert_view("a", "b", shap="4")',
+        'assert_no_finding("a", "b", rules="DLP0012")',
+        'measure("a", "b", shape="x")',
     ],
 )
-def test_what_makes_no_sense_is_told_at_the_line_of_the_test(run, measured, call, words):
+def test_what_makes_no_sense_is_refused_at_the_line_of_the_test(run, measured, call):
     done = run(call)
     done.assert_outcomes(failed=1)
-    call, words = (text.replace("[", "[[]") for text in (call, words))
-    done.stdout.fnmatch_lines([f">       dlprof.{call}", f"E  *{words}"])
-    places = [line for line in done.outlines if re.match(r"\S+\.py:\d+: ", line)]
-    assert [place.partition(":")[0] for place in places] == [
-        "test_what_makes_no_sense_is_told_at_the_line_of_the_test.py"
-    ]
+    (place,) = [line for line in done.outlines if re.match(r"\S+\.py:\d+: ", line)]
+    assert place.startswith("test_what_makes_no_sense")
     assert not measured
 
 
-def test_a_path_that_no_way_matches_fails_beside_others_that_do(run, measured):
+def test_a_path_that_nothing_matches_fails_beside_others_that_do(run, measured):
     session = make_session(path("f(x)"))
     measured.answer = session.model_copy(update={"left_out": ["no path matches 'g(x)'"]})
     done = run('assert_view("a", "b", path=["f(x)", "g(x)"])')
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(["E  *no path matches 'g(x)'"])
-
-
-def test_a_mistake_in_the_request_is_an_error_and_no_skip(run, measured):
-    measured.answer = UsageError("there is no framework 'nunpy': did you mean 'numpy'?")
-    done = run('assert_view("torch", "nunpy")', options=("--dlprof-missing=skip",))
-    done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["E  *there is no framework 'nunpy': did you mean 'numpy'?"])
 
 
 def test_a_session_can_be_had_for_claims_of_ones_own(run):
@@ -231,14 +295,12 @@ def test_a_session_can_be_had_for_claims_of_ones_own(run):
 
 def test_the_plugin_loads_no_dependency():
     """It is loaded by every pytest of the environment, whether or not a test asks for it."""
-    code = "import pytest, sys; known = set(sys.modules); import dlprof.pytest_plugin; print(*(set(sys.modules) - known))"
+    code = (
+        "import pytest, sys; known = set(sys.modules); import dlprof.pytest_plugin;"
+        "print(*(set(sys.modules) - known))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {name.partition(".")[0] for name in done.stdout.split()} == {"dlprof"}
-
-
-def test_the_package_names_the_plugin():
-    project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
-    assert project["entry-points"]["pytest11"] == {"dlprof": "dlprof.pytest_plugin"}
 
 
 def test_the_entry_point_brings_the_fixture(pytester, monkeypatch):
@@ -246,7 +308,7 @@ def test_the_entry_point_brings_the_fixture(pytester, monkeypatch):
     info = pytester.mkdir("other-1.dist-info")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[pytest11]\ndlprof = dlprof.pytest_plugin\n")
-    root = str(PYPROJECT.parent)
+    root = str(Path(__file__).parents[2])
     monkeypatch.setenv("PYTHONPATH", f"{pytester.path}:{root}")
     monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
     pytester.makepyfile("def test_it(dlprof):\n    assert dlprof.assert_view")

@@ -6,7 +6,6 @@ import pytest
 from builders import make_result, make_session
 from rule_builders import verdict
 
-from dlprof.claims.claim import are_copies, are_safe, are_views
 from dlprof.reports import markdown, notebook, placement
 from dlprof.reports.html import pair_map
 from dlprof.reports.result_row import rows_of
@@ -17,34 +16,6 @@ pytestmark = pytest.mark.unit
 
 PLACES = {"aligned": verdict("view"), "sliced": verdict("copy")}
 BY_ADDRESS = verdict("dependent", **PLACES)
-
-
-@pytest.mark.parametrize(("seen", "judge"), [("view", are_views), ("copy", are_copies)])
-def test_what_the_address_decides_is_no_proof_of_an_assertion(seen, judge):
-    owned = verdict(seen)
-    assert judge(make_session(make_result(ownership=owned))).holds
-    anywhere = {"create": {"C": "x = 1", "aligned": "x = 2", "sliced": "x = 3"}}
-    found = judge(make_session(make_result(ownership=owned, alignment=BY_ADDRESS, recipe=anywhere)))
-    other = {"view": "copy", "copy": "view"}[seen]
-    assert [one.said for one in found.complaints] == [
-        f"a {other} where the source begins elsewhere, as the next one may"
-    ]
-
-
-@pytest.mark.parametrize("layout", ["C", "aligned", "sliced"])
-def test_arrays_that_begin_where_they_are_known_to_begin_are_judged_as_they_are(layout):
-    always = {"create": {layout: "x = 1", "sliced": "x = 3"}}
-    seen = make_result(
-        ownership=verdict("view"), alignment=BY_ADDRESS, recipe=always, case={"layout": layout}
-    )
-    assert are_views(make_session(seen)).holds
-
-
-def test_processes_that_disagree_are_told_in_words():
-    owned = verdict("varies", processes=[verdict("view"), verdict("copy")])
-    case = {"promise": "copy"}
-    found = are_safe(make_session(make_result(ownership=owned, alignment=BY_ADDRESS, case=case)))
-    assert "is a varies" not in found.complaints[0].said
 
 
 def shares(median):
