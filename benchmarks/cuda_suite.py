@@ -68,7 +68,6 @@ def steps(folder: Path, device: str) -> list[Step]:
     ticket = ("ticket", f"{folder}/loaded.json", "--run", "-o", f"{folder}/ticket.md")
     return [
         tests("spin-and-device", 90, "test_cuda_device.py", "test_spin_length.py"),
-        tests("device-time", 60, "test_device_time_of_torch.py"),
         tests("nvbench", 90, "test_device_time_against_nvbench.py"),
         Step("selftest", ("-m", "dlprof", "selftest", "--device", device), 200),
         dlprof("loaded", 150, "matrix", *matrix, "--diagnose", "--rounds", "1", *paths(*DIRECT)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 from types import SimpleNamespace
@@ -146,17 +145,3 @@ def test_many_files_that_a_case_leaves_open_are_told(count):
     left = [message["value"] for message in sent if message.get("part") == "left_open"]
     assert left == ([count] if count > case.MANY_FILES else [])
     assert ("conversion" in answer.failures) == bool(left)
-
-
-@pytest.mark.parametrize(
-    ("refusal", "count"),
-    [(OSError(errno.EMFILE, "Too many open files"), 1024), (FileNotFoundError(), 0)],
-    ids=["all are taken", "the system does not tell"],
-)
-def test_open_files_are_counted_even_if_they_cannot_be_listed(refusal, count, monkeypatch):
-    def refuse(_):
-        raise refusal
-
-    monkeypatch.setattr(os, "listdir", refuse)
-    monkeypatch.setattr(case.resource, "getrlimit", lambda _: (1024, 4096))
-    assert case.open_files() == count

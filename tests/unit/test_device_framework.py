@@ -9,7 +9,7 @@ from planted_on_device import put_in_place
 from dlprof.device.cuda import LEGACY_STREAM
 from dlprof.probes import capsule
 from dlprof.selftest import device as frameworks
-from dlprof.selftest.device import GRAIN_BYTES, Pool
+from dlprof.selftest.device import Pool
 
 pytestmark = pytest.mark.unit
 
@@ -35,20 +35,6 @@ def test_a_block_that_has_no_owner_is_handed_out_again_on_its_own_stream_only(de
     address = pool.take(100, LEGACY_STREAM).address
     assert pool.take(100, device.new_stream(blocking=False)).address != address
     assert pool.take(100, LEGACY_STREAM).address == address
-
-
-def test_bytes_in_use_are_those_that_have_an_owner(device):
-    pool = Pool(device)
-    held = [pool.take(1, LEGACY_STREAM), pool.take(GRAIN_BYTES + 1, LEGACY_STREAM)]
-    assert pool.bytes_in_use == 3 * GRAIN_BYTES
-    held.pop()
-    assert pool.bytes_in_use == GRAIN_BYTES
-
-
-@pytest.mark.parametrize("dtype", ["float32", "int64", "bool", "complex128"])
-def test_values_come_back_from_the_device(framework, dtype):
-    values = numbers(3, 5, dtype=dtype)
-    assert (framework.array(values).get() == values).all()
 
 
 def test_an_array_after_work_is_not_there_before_its_end(device, framework):

@@ -34,9 +34,5 @@ def test_a_view_whose_first_conversion_costs_a_little_more_is_not_kept(first_ns)
     assert judge(views(first_ns, 7_000), 0.0)["verdict"] == "not kept"
 
 
-def test_a_short_difference_proves_nothing():
-    assert judge(views(2_400, 500), 0.0)["verdict"] == "not kept"
-
-
 def test_the_cost_of_the_clock_is_taken_off():
     assert judge(views(40_100, 7_100), 100.0)["evidence"]["first_ns"] == 40_000

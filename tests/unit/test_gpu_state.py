@@ -76,13 +76,6 @@ def test_everything_that_nvml_does_not_tell_is_none(nvml):
     assert {key for key, value in gpu.items() if value is not None} == {"index", "driver_version"}
 
 
-def test_without_a_driver_or_the_package_it_says_why(nvml, monkeypatch):
-    nvml.nvmlInit = refuse
-    assert gpu_state.read() == "NVML cannot be used: Not Supported"
-    monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert "pip install nvidia-ml-py" in gpu_state.read()
-
-
 def test_a_worker_of_the_same_parent_is_ours(nvml, monkeypatch):
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as sibling:
         nvml.nvmlDeviceGetComputeRunningProcesses = running(sibling.pid)

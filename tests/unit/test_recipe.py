@@ -17,13 +17,6 @@ def measured(probe):
     return recipe.measure(probe, probe, probe.imports[0], SPEC)
 
 
-def test_it_says_how_the_array_is_made_and_used():
-    found = measured(NumPy())
-    assert found["create"]["C"] == NumPy().create(SPEC)
-    assert found["source"]["use"] == NumPy().use("cpu")
-    assert found["setup"] == ["import numpy", ""]
-
-
 @pytest.mark.parametrize("error", [Unsupported("no"), ValueError("no"), SystemError()])
 def test_what_a_probe_refuses_to_say_is_left_out(error):
     class Silent(NumPy):
