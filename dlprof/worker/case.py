@@ -41,9 +41,9 @@ from dlprof.worker.instruments import (
     trace,
     values,
 )
-from dlprof.worker.loading import Path, WorkerState, path_of
+from dlprof.worker.loading import WorkerState, path_of
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.subject import SetupFailed, Subject, gpu_of, result_device
+from dlprof.worker.subject import Path, SetupFailed, Subject, gpu_of, result_device
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""

@@ -12,16 +12,16 @@ import importlib.util
 import sys
 from importlib.metadata import entry_points
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from dlprof import inference
 from dlprof.probes import ALL
-from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Protocol
+from dlprof.probes.base import ANY_DEVICE, Export, Import, Probe, Protocol
 from dlprof.protocol.statement import STATEMENT, OwnCode, Side
 from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.contract import FaultyProbe, check_probe
 from dlprof.worker.foreign import Foreign
-from dlprof.worker.subject import FailedImports, OneArray, Subject, namespace_for, prepare
+from dlprof.worker.subject import FailedImports, OneArray, Path, namespace_for
 
 GROUP = "dlprof.probes"
 
@@ -144,26 +144,6 @@ class WorkerState:
         if (source, name) not in self.probes:
             self.probes[source, name] = find(source, name)
         return self.probes[source, name]
-
-
-class Path(NamedTuple):
-    """The path of a case, imported."""
-
-    producer: Probe
-    consumer: Probe
-    export: Export
-    import_: Import
-    namespace: dict[str, Any]
-
-    @property
-    def is_one_array(self) -> bool:
-        """Whether the producer makes one array and no other."""
-        return isinstance(self.producer, OneArray)
-
-    def subject(self, spec: ArraySpec) -> Subject:
-        return prepare(
-            self.producer, self.consumer, self.export, self.import_, spec, dict(self.namespace)
-        )
 
 
 def path_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Path:

@@ -43,23 +43,66 @@ class SetupFailed(Exception):
 
 
 @dataclass(frozen=True)
-class Subject:
-    """One case with its source array in memory.
-
-    ``code`` is the conversion as a user would type it; ``convert`` runs it once and returns the
-    result. ``wait`` is source text on ``{x}`` that returns when a result is ready, or empty.
-    ``namespace`` holds the frameworks' names and the source array as ``x``.
-    """
+class Path:
+    """An export and an import of two frameworks; ``namespace`` holds the names of their setups."""
 
     producer: Probe
     consumer: Probe
     export: Export
     import_: Import
+    namespace: dict[str, Any] = field(repr=False)
+
+    @property
+    def is_one_array(self) -> bool:
+        """Whether the producer makes one array and no other."""
+        return isinstance(self.producer, OneArray)
+
+    def subject(self, spec: ArraySpec) -> Subject:
+        """Make the source array and compile the conversion.
+
+        Raises :class:`Unsupported` if the array is not what ``spec`` asks for, and what the
+        framework raises.
+        """
+        producer, namespace = self.producer, dict(self.namespace)
+        producer.ready(spec.device)
+        text = check_text(producer.create(spec), f"what {producer.name}'s create returns")
+        begin = time.perf_counter_ns()
+        execute(text, namespace, "create")
+        if "x" not in namespace:
+            raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
+        # Unfinished work would count as time of the first call.
+        settle(producer, spec.device, namespace["x"], namespace)
+        create_ns = time.perf_counter_ns() - begin
+        check_source(producer, spec, namespace["x"])
+        code = compose(self.export, self.import_, spec)
+        where = result_device(self.consumer, self.import_, spec)
+        return Subject(
+            producer=producer,
+            consumer=self.consumer,
+            export=self.export,
+            import_=self.import_,
+            namespace=namespace,
+            spec=spec,
+            code=code,
+            wait=wait_text(self.consumer, where),
+            result_device=where,
+            convert=compile_call(code, namespace),
+            create_ns=create_ns,
+        )
+
+
+@dataclass(frozen=True)
+class Subject(Path):
+    """One case with its source array in memory, as ``x`` of the namespace.
+
+    ``code`` is the conversion as a user would type it; ``convert`` runs it once and returns the
+    result. ``wait`` is source text on ``{x}`` that returns when a result is ready, or empty.
+    """
+
     spec: ArraySpec
     code: str
     wait: str
     result_device: str
-    namespace: dict[str, Any] = field(repr=False)
     convert: Callable[[], Any] = field(repr=False)
     create_ns: int = 0
     """Time until the source was made and ready."""
@@ -68,23 +111,16 @@ class Subject:
     def source(self) -> Any:
         return self.namespace["x"]
 
-    @property
-    def is_one_array(self) -> bool:
-        """Whether the producer makes this array and no other."""
-        return isinstance(self.producer, OneArray)
-
-    def with_spec(self, spec: ArraySpec) -> Subject:
-        """The same conversion of another array; ``source`` and ``convert`` stay the old ones."""
-        return replace(self, spec=spec, code=compose(self.export, self.import_, spec))
-
     def of_elements(self, elements: int) -> Subject:
-        """:meth:`with_spec` for about this many elements, if the producer can make such an array.
+        """The same conversion of about this many elements, if the producer can make such an array.
 
-        The shape has one axis if the layout allows it.
+        The shape has one axis if the layout allows it. ``source`` and ``convert`` stay the old
+        ones.
         """
         if self.is_one_array:
             return self
-        return self.with_spec(replace(self.spec, shape=shape_of(elements, self.spec.layout)))
+        spec = replace(self.spec, shape=shape_of(elements, self.spec.layout))
+        return replace(self, spec=spec, code=compose(self.export, self.import_, spec))
 
     def made(self) -> dict[str, Any]:
         """Evidence: the text that made the array, and the code if the shape stands in it.
@@ -229,46 +265,6 @@ def rarely_collected() -> Iterator[None]:
     finally:
         if gc.get_threshold() == ours:  # else a framework has set its own
             gc.set_threshold(*before)
-
-
-def prepare(
-    producer: Probe,
-    consumer: Probe,
-    export: Export,
-    import_: Import,
-    spec: ArraySpec,
-    namespace: dict[str, Any],
-) -> Subject:
-    """Make the source array and compile the conversion.
-
-    Raises :class:`Unsupported` if the array is not what ``spec`` asks for, and what the framework
-    raises.
-    """
-    producer.ready(spec.device)
-    text = check_text(producer.create(spec), f"what {producer.name}'s create returns")
-    begin = time.perf_counter_ns()
-    execute(text, namespace, "create")
-    if "x" not in namespace:
-        raise FaultyProbe(f"the text of {producer.name}'s create sets no x")
-    # Unfinished work would count as time of the first call.
-    settle(producer, spec.device, namespace["x"], namespace)
-    create_ns = time.perf_counter_ns() - begin
-    check_source(producer, spec, namespace["x"])
-    code = compose(export, import_, spec)
-    where = result_device(consumer, import_, spec)
-    return Subject(
-        producer=producer,
-        consumer=consumer,
-        export=export,
-        import_=import_,
-        spec=spec,
-        code=code,
-        wait=wait_text(consumer, where),
-        result_device=where,
-        namespace=namespace,
-        convert=compile_call(code, namespace),
-        create_ns=create_ns,
-    )
 
 
 def settle(producer: Probe, device: str, source: Any, namespace: dict[str, Any]) -> None:

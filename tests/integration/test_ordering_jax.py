@@ -13,7 +13,7 @@ from dlprof.probes.numpy import NumPy
 from dlprof.probes.tensorflow import TensorFlow
 from dlprof.probes.torch import Torch
 from dlprof.worker.instruments import ordering
-from dlprof.worker.subject import namespace_for, prepare
+from dlprof.worker.subject import Path, namespace_for
 
 pytestmark = [pytest.mark.integration, pytest.mark.filterwarnings("ignore")]
 
@@ -31,7 +31,8 @@ def named(ways, name):
 def subject_of(producer, export, consumer, import_):
     taken = named(consumer.imports, import_)
     namespace = namespace_for(producer, consumer, taken)
-    return prepare(producer, consumer, named(producer.exports, export), taken, SPEC, namespace)
+    path = Path(producer, consumer, named(producer.exports, export), taken, namespace)
+    return path.subject(SPEC)
 
 
 def measured(*path):

@@ -11,7 +11,8 @@ from dlprof.probes.numpy import NumPy
 from dlprof.reports.result_row import row_of
 from dlprof.reports.row import Row
 from dlprof.session.model import Header, Result, Session, TimeMeasure
-from dlprof.worker.subject import Subject, namespace_for, prepare
+from dlprof.worker.subject import Path as ImportedPath
+from dlprof.worker.subject import Subject, namespace_for
 
 ANY_DEVICE = ("cpu", "cuda")
 
@@ -160,7 +161,7 @@ def make_subject(
     import_ = import_ or consumer.imports[0]
     namespace = {**namespace_for(producer, consumer, import_), **names}
     spec = spec or ArraySpec((4, 8), "float32")
-    return prepare(producer, consumer, export, import_, spec, namespace)
+    return ImportedPath(producer, consumer, export, import_, namespace).subject(spec)
 
 
 class Silent:

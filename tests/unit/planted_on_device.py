@@ -10,7 +10,7 @@ from dlprof.selftest import device as frameworks
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.selftest.probes import probes
 from dlprof.worker.instruments import early_write, handshake, lifetime, ordering, ownership, values
-from dlprof.worker.subject import namespace_for, prepare
+from dlprof.worker.subject import Path, namespace_for
 
 SHAPE = (128, 256)
 CALL_NS = 2_000
@@ -39,7 +39,8 @@ def case_of(plant, number=0, layout=None, back=False):
     import_ = taker.imports[number]
     export = next(one for one in giver.exports if one.protocol in import_.protocols)
     spec = ArraySpec(SHAPE, plant.dtypes[0], layout or plant.layouts[-1], "cuda")
-    return prepare(giver, taker, export, import_, spec, namespace_for(giver, taker, import_))
+    names = namespace_for(giver, taker, import_)
+    return Path(giver, taker, export, import_, names).subject(spec)
 
 
 def cases_of(plant):

@@ -358,7 +358,8 @@ def subject(producer: FakeFramework, consumer: FakeFramework, size_bytes: int) -
     spec = ArraySpec((size_bytes,), "uint8", device="cuda")
     wait = consumer.wait("cuda")
     convert = compile_call(code, names)
-    return Subject(producer, consumer, export, import_, spec, code, wait, "cuda", names, convert)
+    path = (producer, consumer, export, import_, names)
+    return Subject(*path, spec, code, wait, "cuda", convert)
 
 
 STREAM_KINDS = ("legacy", "per-thread", "blocking", "non-blocking")

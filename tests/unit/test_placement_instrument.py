@@ -10,7 +10,7 @@ from dlprof.plan.axes import PLACEMENTS
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
 from dlprof.worker import memory, timer
 from dlprof.worker.instruments import placement
-from dlprof.worker.subject import namespace_for, prepare
+from dlprof.worker.subject import Path, namespace_for
 
 pytestmark = pytest.mark.unit
 
@@ -104,8 +104,8 @@ def subject_for(clock, consumer=None, way=0, strict=False):
         "wait": lambda x: clock.spend(f"wait {x}" if x == "used" else "wait", WAIT_NS),
         "mix": lambda x, w: clock.spend((x.home, w.home, w.shape), USE_NS, "used"),
     }
-    spec = ArraySpec((4, 4), "float32")
-    return prepare(producer, consumer, Foreign.exports[0], consumer.imports[way], spec, names)
+    path = Path(producer, consumer, Foreign.exports[0], consumer.imports[way], names)
+    return path.subject(ArraySpec((4, 4), "float32"))
 
 
 def measured(clock, *consumer, placements=ALL, **options):
