@@ -15,7 +15,7 @@ from command_line import COMMAND, FAKE, PROBE_FILES, QUICK, by_import, content, 
 from dlprof.errors import UsageError
 from dlprof.runner import inspection
 from dlprof.runner.inspection import inspect_interpreter
-from dlprof.runner.worker_client import MAIN, Worker, child_environment
+from dlprof.runner.worker_client import MAIN, child_environment
 
 pytestmark = pytest.mark.integration
 
@@ -255,10 +255,3 @@ def test_an_interpreter_named_from_here_is_found_from_anywhere(tmp_path, bare):
     run = dlprof("probes", "--python", "./python", state=tmp_path, cwd=beside)
     assert run.code == 0
     assert str(PROBE_FILES) not in run.out
-
-
-def test_what_was_said_to_a_request_is_not_heard_of_the_next_one():
-    with Worker(sys.executable, {}) as worker:
-        asked = worker.ask({"do": "reference", "budget_ns": 1_000_000}, 60)
-        assert asked.parts["reference"]["empty_call_ns"] > 0
-        assert worker.heard().parts == {}

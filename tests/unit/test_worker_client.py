@@ -103,6 +103,11 @@ def test_a_worker_that_dies_while_it_waits_is_told(worker, tmp_path):
     assert (outcome.alive, outcome.stage) == (False, "host_time")
 
 
+def test_what_was_said_to_a_request_is_not_heard_of_the_next_one(worker):
+    assert worker.ask(INSPECT, 60.0).parts["inspect"]
+    assert worker.heard().parts == {}
+
+
 def test_a_crash_of_an_import_is_told_with_its_last_words(worker, tmp_path):
     setup = "import os, sys; print('no licence', flush=True); os.abort()"
     outcome = worker.ask(case(tmp_path, setup), 60.0)
