@@ -40,11 +40,10 @@ NOT_ASKED = "only the host was asked for"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found of one plant: rule ids of its warnings and errors, and whether that is right.
+    """The rules that found something of one plant, as warnings or errors.
 
-    ``missed`` says that the planted rule was not among them, ``false_alarms`` are those of a
-    control. ``reason`` says why some of it was not measured; where that leaves the question open,
-    it is ``unmeasured``.
+    ``missed``: the planted rule is not among them. ``false_alarms`` are the rules of a control.
+    ``reason`` says why some of it was not measured; ``unmeasured`` if that leaves it open.
     """
 
     plant: Plant
@@ -78,7 +77,7 @@ class Selftest:
     noise: float | None
     """Half width of the interval of the innocent view's time, relative to the time."""
     stopped: bool = False
-    """Whether the user did not wait for the end; what was not measured by then is unmeasured."""
+    """Whether the user stopped it; what was not measured by then is unmeasured."""
 
     @property
     def passed(self) -> bool:
@@ -92,52 +91,38 @@ class Selftest:
 def run(python: str, folder: Path, watcher: Watcher, plants: Sequence[Plant] = PLANTS) -> Selftest:
     """Measure every plant under ``python``; the sessions stay in ``folder``.
 
-    A plant that was missed is measured once more: where other programs take most of the processors,
-    the smallest are within what processes differ by. Where the user stops it, what was measured by
-    then is judged.
+    A plant that was missed is measured once more: if other programs take most of the processors,
+    the smallest faults are within the noise. If the user stops it, what was measured counts.
     """
     catalog = inspect_interpreter(python, (SYNTHETIC,))
-    outcomes: list[Outcome] = []
+    outcomes: dict[Plant, Outcome] = {}
     results: list[Result] = []
     stopped = False
     for number, group in enumerate(_groups(plants)):
-        path = folder / f"selftest-{number}.json"
-        try:
-            if not stopped:
-                _measure(group, catalog, path, watcher)
-        except KeyboardInterrupt:
-            stopped = True
-        found = sessions.load(path).results if path.exists() else []
-        judged = list(judge(group, found, find(found), stopped))
-        results += found
-        missed = [outcome.plant for outcome in judged if outcome.missed]
-        if missed and not stopped:
-            again = folder / f"selftest-{number}-again.json"
+        for attempt in range(2):
+            left = [plant for plant in group if plant not in outcomes or outcomes[plant].missed]
+            if attempt and (stopped or not left):
+                break
+            path = folder / f"selftest-{number}-{attempt}.json"
             try:
-                _measure(missed, catalog, again, watcher)
+                if not stopped:
+                    _measure(left, catalog, path, watcher)
             except KeyboardInterrupt:
                 stopped = True
-            judged = _with_second(judged, missed, again)
-        outcomes += judged
-    order = {plant.consumer: index for index, plant in enumerate(plants)}
-    outcomes.sort(key=lambda outcome: order[outcome.plant.consumer])
-    return Selftest(tuple(outcomes), resolution_ns(results), noise(results), stopped)
-
-
-def _with_second(first: Sequence[Outcome], missed: Sequence[Plant], path: Path) -> list[Outcome]:
-    """The outcomes, with those of the plants that were found when they were measured again."""
-    results = sessions.load(path).results if path.exists() else []
-    second = {one.plant: one for one in judge(missed, results, find(results))}
-    return [
-        second[one.plant] if one.missed and second[one.plant].is_found else one for one in first
-    ]
+            found = sessions.load(path).results if path.exists() else []
+            results += found
+            for outcome in judge(left, found, find(found), stopped):
+                if outcome.plant not in outcomes or outcome.is_found:
+                    outcomes[outcome.plant] = outcome
+    in_order = tuple(outcomes[plant] for plant in plants)
+    return Selftest(in_order, resolution_ns(results), noise(results), stopped)
 
 
 def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str | None]:
-    """What to plant, and why nothing on a device where that is so.
+    """What to plant, and why nothing on a device if that is so.
 
-    On the host, and on a CUDA device where there is one; ``device`` asks for one of them alone.
-    Raises :class:`MissingDevice` where it cannot be had.
+    Plants are on the host, and on a CUDA device if there is one; ``device`` asks for one of them
+    alone. Raises :class:`MissingDevice` if it is not there.
     """
     if device == "cpu":
         return PLANTS, NOT_ASKED
