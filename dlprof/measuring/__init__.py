@@ -1,1 +1,1 @@
-"""From a request to a judged session: the way that every verb takes."""
+"""A run with what the rules find in it, and the self-test."""

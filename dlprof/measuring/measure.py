@@ -1,4 +1,4 @@
-"""Measure, look with the rules at what was measured, and keep the session."""
+"""A run and its rules: measure, find, check what a scenario expects, and keep the session."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(measurement: Measurement) -> None:
 
 @contextmanager
 def running(measurement: Measurement) -> Iterator[Runner]:
-    """The runner of a measurement, which is judged and saved at the end, whatever happens."""
+    """The runner of a measurement. Whatever ends it, the rules look at it and it is saved."""
     runner = measurement.start()
     try:
         yield runner

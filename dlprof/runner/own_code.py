@@ -32,7 +32,7 @@ NO_CONSUMER = {"name": "unknown", "module": "builtins", "probe": None}
 
 @dataclass(frozen=True)
 class Asked:
-    """What the user typed. ``source`` is the name of the array, None where it is to be found."""
+    """What the user typed. ``source`` is the name of the array, None if dlprof is to find it."""
 
     statement: str
     setup: str = ""
@@ -57,9 +57,9 @@ class Asked:
 def request_for(
     asked: Asked, settings: Settings, python: str, probe_files: tuple[str, ...] = ()
 ) -> tuple[Request, Catalog]:
-    """Recognise a conversion; what to measure, and the catalog with its probes.
+    """What to measure for a conversion, and the catalog with its probes.
 
-    Raises :class:`UsageError` for text that makes no sense, and :class:`Unmeasured` where the setup
+    Raises :class:`UsageError` for text that makes no sense, and :class:`Unmeasured` if the setup
     fails.
     """
     asked.check()

@@ -1,4 +1,4 @@
-"""Files: what stands under a name, and files that are replaced only when they are whole."""
+"""Files: what a name stands for, and files that are replaced only when they are whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dlprof.errors import UsageError
 NEW_MODE = 0o644
 STDIN = Path("/dev/stdin")
 OPEN = ("/dev/fd/", "/proc/self/fd/")
-"""Where the files are that this process was given already open."""
+"""The folders of files that this process was given already open."""
 KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
@@ -26,7 +26,7 @@ KINDS = (
 
 
 def at_home(path: Path) -> Path:
-    """The path with ``~`` as the user's home; as it is where that is nobody's."""
+    """The path with ``~`` as the user's home; unchanged if there is no such user."""
     try:
         return path.expanduser()
     except RuntimeError:
@@ -35,7 +35,7 @@ def at_home(path: Path) -> Path:
 
 @contextmanager
 def temporary_folder(what: str) -> Iterator[str]:
-    """A folder that is gone afterwards, in which ``what`` is done. Raises :class:`UsageError`."""
+    """A temporary folder, in which ``what`` is done. Raises :class:`UsageError`."""
     try:
         made = tempfile.TemporaryDirectory(prefix="dlprof-", ignore_cleanup_errors=True)
     except OSError as error:
@@ -57,7 +57,7 @@ def endless(path: Path) -> str:
     """What ``path`` is if reading it may never end, else empty.
 
     A pipe that this process was given open, as stdin or by ``<(...)`` of a shell, ends with the
-    program that writes it. One that is opened by its name waits for somebody to come.
+    program that writes it. A pipe that is opened by its name may wait forever.
     """
     given = path == STDIN or str(path).startswith(OPEN)
     found = special(path)

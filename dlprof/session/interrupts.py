@@ -1,4 +1,4 @@
-"""What signals do to a run: stop it in order, but not while it saves what it measured."""
+"""Signals stop a run in order, but not while it saves what it measured."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def stop_in_order() -> None:
-    """Have SIGTERM and a lost terminal do what Ctrl-C does, unless somebody has them ignored."""
+    """SIGTERM and a lost terminal do what Ctrl-C does, unless they are ignored."""
     for number in STOPS:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, signal.default_int_handler)
@@ -33,7 +33,7 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Answer what stops a run afterwards: an import that is cut off fails for good."""
+    """Delay the signals that stop a run: an import that is cut off fails for good."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

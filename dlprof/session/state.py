@@ -1,4 +1,4 @@
-"""The user's folder for what dlprof keeps without being asked where: the last sessions."""
+"""The user's folder for the last sessions, if no file is named for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dlprof.errors import UsageError
 
 
 def default_path(command: str, now: Callable[[], str] | None = None) -> Path:
-    """Where a session goes that nobody named: the user's state folder, the newest twenty kept."""
+    """A new file in the user's state folder, which keeps the newest twenty sessions."""
     folder = state_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def journal_of(session: Path) -> Path:
 
 
 def state_folder() -> Path:
-    """The user's folder for what may be lost; the folder for temporary files if there is none."""
+    """The user's state folder; a folder for temporary files if the user has no home."""
     base = os.environ.get("XDG_STATE_HOME", "")
     if Path(base).is_absolute():  # the XDG specification has others ignored
         return Path(base) / "dlprof"
