@@ -30,17 +30,53 @@ REMOVED_OPTIONS: dict[str, str] = {
 }
 """Options that dlprof no longer has, and what to use instead."""
 
-app = typer.Typer(
-    name="dlprof",
-    help="Measure conversions of tensors between frameworks: what they cost, view or copy.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    add_completion=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+VERBS = {
+    "run": "run",
+    "time": "time",
+    "sweep": "sweep",
+    "steps": "steps",
+    "matrix": "matrix",
+    "paths": "listing",
+    "probes": "listing",
+    "report": "report",
+    "ticket": "ticket",
+    "repro": "repro",
+    "compare": "compare",
+    "gate": "gate",
+    "calibrate": "calibrate",
+    "explain": "listing",
+    "selftest": "selftest",
+    "list": "listing",
+    "history": "history",
+}
+"""The verbs in the order of the help, and the module of each."""
 
 
-@app.callback(invoke_without_command=True)
+def command_line(first: str = "") -> typer.Typer:
+    """The command line with the verb ``first``; with all of them where that is no verb."""
+    app = typer.Typer(
+        name="dlprof",
+        help="Measure conversions of tensors between frameworks: what they cost, view or copy.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(_options)
+    for name in (first,) if first in VERBS else VERBS:
+        verb = verb_named(name)
+        if isinstance(verb, typer.Typer):
+            app.add_typer(verb, name=name)
+        else:
+            app.command(name)(_interruptible(verb))
+    return app
+
+
+def verb_named(name: str) -> Any:
+    """The function of a verb; a Typer where it has verbs of its own."""
+    module = import_module(f"dlprof.cli.{VERBS[name]}")
+    return getattr(module, {"list": "list_"}.get(name, name))
+
+
 def _options(
     version: bool = typer.Option(
         False, "--version", metavar="", help="Print the version and exit."
@@ -66,44 +102,6 @@ def _check_folder() -> None:
         ) from None
 
 
-VERBS = {
-    "run": "run",
-    "time": "time",
-    "sweep": "sweep",
-    "steps": "steps",
-    "matrix": "matrix",
-    "paths": "listing",
-    "probes": "listing",
-    "report": "report",
-    "ticket": "ticket",
-    "repro": "repro",
-    "compare": "compare",
-    "gate": "gate",
-    "calibrate": "calibrate",
-    "explain": "explain",
-    "selftest": "selftest",
-    "list": "listing",
-    "history": "history",
-}
-"""The verbs in the order of the help, and the module of each."""
-
-
-def verb_named(name: str) -> Any:
-    """The function of a verb; a Typer where it has verbs of its own."""
-    module = import_module(f"dlprof.cli.{VERBS[name]}")
-    return getattr(module, {"list": "list_"}.get(name, name))
-
-
-def _register(first: str) -> None:
-    """Register the verb that was typed; all of them for the help, or where it is none."""
-    for name in (first,) if first in VERBS else VERBS:
-        verb = verb_named(name)
-        if isinstance(verb, typer.Typer):
-            app.add_typer(verb, name=name)
-        else:
-            app.command(name)(_interruptible(verb))
-
-
 def _interruptible(verb: Callable[..., None]) -> Callable[..., None]:
     """The verb; a Ctrl-C that it does not answer itself is told, which typer would not do."""
 
@@ -122,8 +120,7 @@ def main() -> NoReturn:
     try:
         _settle_in()
         stop_in_order()
-        _register(sys.argv[1] if len(sys.argv) > 1 else "")
-        sys.exit(_run())
+        sys.exit(_run(command_line(*sys.argv[1:2])))
     except KeyboardInterrupt:
         print("dlprof: interrupted", file=sys.stderr)  # noqa: T201 - the message to the user
         sys.exit(Interrupted.exit_code)
@@ -132,7 +129,7 @@ def main() -> NoReturn:
         sys.exit(error.exit_code)
 
 
-def _run() -> int | str | None:
+def _run(app: typer.Typer) -> int | str | None:
     """The exit code of what was typed."""
     code: int | str | None = 0
     try:

@@ -7,17 +7,17 @@ from typing import Annotated
 
 import typer
 
-from dlprof.cli import names
-from dlprof.cli.options import COMPARED, AcrossPythons, Given, takes
+from dlprof.cli import files
+from dlprof.cli.options import COMPARISONS, REGRESSIONS, AcrossPythons, Given, takes
 
 
-@takes(*COMPARED)
+@takes(REGRESSIONS, *COMPARISONS)
 def compare(
     base: Annotated[
-        Path, typer.Argument(parser=names.session, metavar="BASE", help="A session file: before.")
+        Path, typer.Argument(parser=files.session, metavar="BASE", help="A session file: before.")
     ],
     head: Annotated[
-        Path, typer.Argument(parser=names.session, metavar="HEAD", help="A session file: after.")
+        Path, typer.Argument(parser=files.session, metavar="HEAD", help="A session file: after.")
     ],
     across_pythons: AcrossPythons = False,
     *,

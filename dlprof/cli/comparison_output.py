@@ -8,10 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dlprof.cli.distinct import check_distinct, check_no_session
-from dlprof.cli.github import check_summary, no_commands, tell
-from dlprof.cli.names import given
-from dlprof.cli.place import below, scenario_file
+from dlprof.cli.files import check_distinct, check_no_session, given
+from dlprof.cli.github import below, check_summary, no_commands, scenario_file, tell
 from dlprof.cli.show import colour, say, width, write
 from dlprof.compare.comparison import Comparison
 from dlprof.compare.outcome import Outcome

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from dlprof.cli import names
-from dlprof.cli.options import COMPARED, AcrossPythons, Given, takes
+from dlprof.cli import files
+from dlprof.cli.options import COMPARISONS, REGRESSIONS, AcrossPythons, Given, takes
 from dlprof.plan import options as every
 
 BUDGET = replace(every.BUDGET, help="Start no round that would end later.", default=300.0)
@@ -19,7 +19,7 @@ FOLDER = replace(every.SESSION, help="Keep the sessions in this folder.", metava
 
 @takes(
     *(*every.AXES, every.PYTHON, BUDGET, every.TIMEOUT, every.SEED, every.PROBES),
-    *(FOLDER, *COMPARED),
+    *(REGRESSIONS, FOLDER, *COMPARISONS),
 )
 def gate(
     first: Annotated[
@@ -56,7 +56,7 @@ def gate(
         typer.Option(
             "--baseline",
             metavar="FILE",
-            parser=names.session,
+            parser=files.session,
             help="A session to measure HEAD against, of this machine.",
             rich_help_panel=every.MEASURING,
         ),
@@ -67,7 +67,7 @@ def gate(
         typer.Option(
             "--noise",
             metavar="FILE",
-            parser=names.file("--noise"),
+            parser=files.file("--noise"),
             help="What dlprof calibrate wrote.",
             rich_help_panel=every.MEASURING,
         ),
@@ -116,5 +116,5 @@ def gate(
         measure(asked, given, criteria, code, to)
         return
     check_files_only(asked, given)
-    files = names.session(first), names.session(second or "")
-    show(files, criteria, code, to, across_pythons)
+    sessions = files.session(first), files.session(second or "")
+    show(sessions, criteria, code, to, across_pythons)

@@ -15,7 +15,7 @@ import typer
 from dlprof.analysis.slower import FAMILY_LEVEL
 from dlprof.cli.comparison import tell
 from dlprof.cli.comparison_output import ComparisonOutput
-from dlprof.cli.distinct import are_one, check_distinct, check_no_session
+from dlprof.cli.files import are_one, check_distinct, check_no_session
 from dlprof.cli.inspection import inspected
 from dlprof.cli.measure import typed
 from dlprof.cli.options import Given

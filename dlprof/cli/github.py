@@ -10,13 +10,17 @@ from pathlib import Path
 
 import typer
 
-from dlprof.cli.distinct import check_distinct, check_no_session
+from dlprof.analysis.case_view import mapping
+from dlprof.cli.files import check_distinct, check_no_session
 from dlprof.cli.show import say
 from dlprof.errors import UsageError
 from dlprof.reports.ci import github
 from dlprof.reports.ci.remark import Remark
+from dlprof.session.model import Header
+from dlprof.text.clean import clean
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
+LONGEST = 200
 
 
 @contextmanager
@@ -63,3 +67,22 @@ def _append(path: Path, text: str) -> None:
     except (OSError, ValueError) as error:
         cause = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"cannot write the summary {path} ({SUMMARY}): {cause}") from None
+
+
+def scenario_file(header: Header) -> str | None:
+    """The scenario file, as a path below the working folder; None where there is none such."""
+    file = mapping(header.request.get("scenario")).get("file")
+    return below(file) if isinstance(file, str) and file else None
+
+
+def below(file: str) -> str | None:
+    """``file`` as a path below the working folder, which is the repository in a pipeline.
+
+    None where it is elsewhere, or is no file: a session may name any.
+    """
+    try:
+        here, path = Path.cwd().resolve(), Path(file).resolve()
+        inside = path.is_file() and path.is_relative_to(here)
+    except (OSError, RuntimeError, ValueError):  # a loop of links, a null byte, a name too long
+        return None
+    return clean(path.relative_to(here).as_posix(), LONGEST) if inside else None

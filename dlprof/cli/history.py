@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dlprof.cli import names
+from dlprof.cli import files
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
 
@@ -22,7 +22,7 @@ history = typer.Typer(
 def add(
     session: Annotated[
         list[Path],
-        typer.Argument(parser=names.session, metavar="SESSION", help="Session files; - is stdin."),
+        typer.Argument(parser=files.session, metavar="SESSION", help="Session files; - is stdin."),
     ],
     to: Annotated[
         str | None,

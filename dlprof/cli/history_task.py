@@ -8,7 +8,7 @@ from pathlib import Path
 
 import typer
 
-from dlprof.cli.distinct import check_distinct, check_no_session
+from dlprof.cli.files import check_distinct, check_no_session
 from dlprof.cli.show import colour, say, width, write
 from dlprof.compare.matching import code_key
 from dlprof.errors import DlprofError, HistoryError, Unmeasured, UsageError

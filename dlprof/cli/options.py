@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.models
 
-from dlprof.cli import names
+from dlprof.cli import files
 from dlprof.errors import UsageError
 from dlprof.plan import options
 from dlprof.plan.option import COMMAND_LINE, Option, Several, Switch, Value
@@ -24,7 +25,7 @@ MEASURED_KEYS = {option.key for option in options.MEASURED}
 
 SessionFile = Annotated[
     Path,
-    typer.Argument(parser=names.session, metavar="SESSION", help="A session file; - is stdin."),
+    typer.Argument(parser=files.session, metavar="SESSION", help="A session file; - is stdin."),
 ]
 Text = Annotated[
     Path | None,
@@ -32,7 +33,7 @@ Text = Annotated[
         "-o",
         "--output",
         metavar="FILE|-",
-        parser=names.file("-o"),
+        parser=files.file("-o"),
         help="Write it here; - prints it, as without.",
         rich_help_panel=options.OUTPUT,
     ),
@@ -47,7 +48,7 @@ REGRESSIONS = replace(
 COMPARISON_JSON = replace(
     options.JSON, help="Write the comparison as JSON; - prints it instead of the table."
 )
-COMPARED = (REGRESSIONS, COMPARISON_JSON, options.MARKDOWN, options.JUNIT, options.GITHUB)
+COMPARISONS = (COMPARISON_JSON, options.MARKDOWN, options.JUNIT, options.GITHUB)
 AcrossPythons = Annotated[
     bool,
     typer.Option(
@@ -68,14 +69,24 @@ def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None
             raw = {option.key: arguments.pop(option.key) for option in wanted}
             verb(**arguments, given=Given(wanted, raw))
 
-        own = inspect.signature(verb, eval_str=True).parameters
-        every = [one for name, one in own.items() if name != "given"]
-        every += map(_parameter, wanted)
+        own = dict(inspect.signature(verb, eval_str=True).parameters)
+        del own["given"]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        every = [
+            *(one for one in own.values() if _is_argument(one)),
+            *map(_parameter, wanted),  # whose panels stand in one order in every help
+            *(one.replace(kind=keyword) for one in own.values() if not _is_argument(one)),
+        ]
         called.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         called.__annotations__ = {one.name: one.annotation for one in every}
         return called
 
     return decorate
+
+
+def _is_argument(parameter: inspect.Parameter) -> bool:
+    declared = getattr(parameter.annotation, "__metadata__", ())
+    return any(isinstance(one, typer.models.ArgumentInfo) for one in declared)
 
 
 def _parameter(option: Option) -> inspect.Parameter:
@@ -156,7 +167,7 @@ class Given:
 
     def _file(self, option: Option, instead: str) -> Path | None:
         text = self.raw.get(option.key)
-        return None if text is None else names.file(option.flags[0], instead)(text)
+        return None if text is None else files.file(option.flags[0], instead)(text)
 
 
 def _is_given(option: Option, raw: Any) -> bool:

@@ -8,10 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlprof.cli.distinct import check_distinct, check_no_session
-from dlprof.cli.github import check_summary, tell
-from dlprof.cli.names import given
-from dlprof.cli.place import scenario_file
+from dlprof.cli.files import check_distinct, check_no_session, given
+from dlprof.cli.github import check_summary, scenario_file, tell
 from dlprof.cli.show import say
 from dlprof.errors import UsageError
 from dlprof.rules.fail_on import FailOn

@@ -23,7 +23,7 @@ def repro(
 
     Its exit code: 0 the problem is gone, 1 it is there, 2 it cannot tell.
     """
-    from dlprof.cli.distinct import check_distinct, check_no_session
+    from dlprof.cli.files import check_distinct, check_no_session
     from dlprof.cli.finding import choose, listed
     from dlprof.cli.show import say, width, write
     from dlprof.errors import UsageError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dlprof.cli.names import STANDARD
+from dlprof.cli.files import STANDARD
 from dlprof.session import files
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dlprof.cli import names
+from dlprof.cli import files
 from dlprof.cli.options import FLAG, Given, takes
 from dlprof.plan import options as every
 
@@ -27,7 +27,7 @@ def sweep(
     scenario: Annotated[
         Path | None,
         typer.Argument(
-            parser=names.file("the scenario", "stdin has no folder for what it names"),
+            parser=files.file("the scenario", "stdin has no folder for what it names"),
             help="A scenario file, such as scenarios/round-trip.toml.",
         ),
     ] = None,

@@ -38,7 +38,7 @@ def ticket(
     given: Given,
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
-    from dlprof.cli.distinct import check_distinct, check_no_session
+    from dlprof.cli.files import check_distinct, check_no_session
     from dlprof.cli.finding import NONE, choose
     from dlprof.cli.show import say, write
     from dlprof.evidence.redaction import Markdown, Redactor, surroundings

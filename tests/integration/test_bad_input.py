@@ -35,55 +35,6 @@ without_gpu = pytest.mark.skipif(isinstance(driver_devices(), int), reason="a GP
 # The command line
 
 
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (("run", "torhc", "numpy"), "there is no framework 'torhc': did you mean 'torch'?"),
-        (("run", "", "numpy"), "there is no framework '': known are numpy, np, "),
-        (("run", "numpy"), "name a producer and a consumer, such as: dlprof run torch numpy"),
-        (("run", "numpy", "numpy", "--shape", "4x"), '--shape 4x: expected lengths joined by "x", for example 4096x4096'),
-        (("run", "numpy", "numpy", "--shape", ","), "--shape names nothing: leave it out for the default"),
-        (("run", "numpy", "numpy", "--dtype", "flaot32"), "--dtype flaot32: there is no such dtype; did you mean 'float32'?"),
-        (("run", "numpy", "numpy", "--layout", "foo"), "--layout foo: expected one of C, aligned, F"),
-        (("run", "numpy", "numpy", "--device", "gpu"), "--device gpu: expected one of auto, cpu, cuda"),
-        (("run", "numpy", "numpy", "--timeout", "inf"), "--timeout inf: expected seconds: a number from 0.1 to below 1,000,000"),
-        (("run", "numpy", "numpy", "--path", "no->thing"), "no path matches no->thing; 'dlprof paths PRODUCER CONSUMER' lists them"),
-        (("run", "numpy", "numpy", "--probe", "/no/probe.py"), "--probe /no/probe.py: there is no such file"),
-        (("run", "numpy", "numpy", "--python", "/no/python"), "--python /no/python: there is no such file"),
-        (("paths", "numpy", "numpy", "--device", "tpu"), "--device tpu: expected one of auto, cpu, cuda"),
-        (("selftest", "--device", "tpu"), "--device tpu: expected one of auto, cpu, cuda"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
-)  # fmt: skip
-def test_what_makes_no_sense_is_told_in_one_sentence(tmp_path, words, reason):
-    run = dlprof(*words, state=tmp_path)
-    assert run.code == 2
-    assert run.sentence().startswith("dlprof: ")
-    assert reason in run.sentence()
-    assert run.out == ""
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--rounds", "0"),
-        ("--rounds", "9" * 5000),
-        ("--budget", "-1"),
-        ("--budget", "nan"),
-        ("--timeout", "nan"),
-        ("--timeout", "0"),
-        ("--no-such-option",),
-        ("--shape",),
-    ],
-    ids=lambda words: " ".join(words)[:30],
-)
-def test_an_option_out_of_range_is_a_usage_error(tmp_path, words):
-    run = dlprof("run", "numpy", "numpy", *words, state=tmp_path)
-    assert run.code == 2
-    assert words[0] in run.sentence()
-    assert run.out == ""
-
-
 def test_a_framework_that_is_not_installed_is_answered_with_the_pip_command(tmp_path):
     run = dlprof("run", "missing", "fake", "--probe", FAKE, *QUICK, state=tmp_path)
     assert run.code == 4
@@ -351,16 +302,6 @@ def test_an_odd_thing_among_old_sessions_disturbs_nothing(tmp_path):
     assert dlprof(*RUN, state=tmp_path).code == 0
 
 
-@pytest.mark.parametrize("words", [("--csv",), ("--html",), ("--parquet",), ("--markdown",)])
-def test_a_report_does_not_replace_the_session_that_it_reads(tmp_path, words):
-    path = tmp_path / "session.json"
-    dlprof("run", "fake", "fake", "--probe", FAKE, *QUICK, "-o", path, state=tmp_path)
-    before = path.read_bytes()
-    run = dlprof("report", path, *words, path, state=tmp_path)
-    assert (run.code, path.read_bytes()) == (2, before)
-    assert "are the same file" in run.sentence()
-
-
 def test_a_run_does_not_replace_its_session_by_a_table_of_it(tmp_path):
     path = tmp_path / "session.json"
     words = ("run", "fake", "fake", "--probe", FAKE, *QUICK, "-o", path, "--csv", path)
@@ -400,18 +341,3 @@ def test_a_session_is_replaced_by_no_report_of_any_kind(good, tmp_path):
         assert done.code == 2
         assert "a session is in it" in done.sentence()
     assert session.read_text(encoding="utf-8") == before
-
-
-@pytest.mark.parametrize("option", ["--python", "--probe"])
-def test_a_home_of_nobody_is_told_in_one_sentence(tmp_path, option):
-    done = dlprof("run", "numpy", "numpy", option, "~no-such-user/x.py", state=tmp_path)
-    assert done.code == 2
-    assert "there is no" in done.sentence()
-
-
-@pytest.mark.parametrize("words", [("--json", "x"), ("--github",), ("-o", "x"), ("--list",)])
-def test_a_plan_that_is_shown_writes_nothing(tmp_path, words):
-    scenario = Path(__file__).parents[2] / "scenarios" / "tour.toml"
-    done = dlprof("sweep", scenario, "--dry-run", *words, state=tmp_path)
-    assert done.code == 2
-    assert words[0] in done.sentence()

@@ -38,8 +38,7 @@ every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path:
 @pytest.fixture(scope="module")
 def verbs():
     """The commands of dlprof by name."""
-    cli._register("")
-    return typer.main.get_command(cli.app).commands
+    return typer.main.get_command(cli.command_line()).commands
 
 
 def with_subcommands(commands):

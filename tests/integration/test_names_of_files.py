@@ -39,28 +39,6 @@ def test_what_may_never_end_is_not_read(tmp_path, words, name):
     assert run.code == 2
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("report", ""),
-        ("ticket", ""),
-        ("repro", ""),
-        ("compare", "", ""),
-        ("sweep", ""),
-        ("run", "--resume", ""),
-        (*RUN, "-o", ""),
-        (*RUN, "--json", ""),
-        (*RUN, "--csv", ""),
-        ("compare", "a", "b", "--json", ""),
-    ],
-    ids=lambda words: " ".join((words[0], *words[-2:])),
-)
-def test_an_empty_name_of_a_file_is_told_in_one_sentence(tmp_path, words):
-    run = dlprof(*words, state=tmp_path)
-    assert run.code == 2
-    assert run.sentence().endswith(" has an empty name: name a file")
-
-
 @pytest.mark.parametrize("words", [("report",), ("repro",), ("ticket", "--no-run")], ids=" ".join)
 def test_a_session_may_come_from_stdin(good, tmp_path, words):
     line = ["sh", "-c", 'cat "$0" | exec "$@"', good, *COMMAND, words[0], "-", *words[1:]]
@@ -69,31 +47,6 @@ def test_a_session_may_come_from_stdin(good, tmp_path, words):
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode() == dlprof(words[0], good, *words[1:], state=tmp_path).out
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        ((*RUN, "-o", "-"), "-o must be a file: --json - prints the session"),
-        (("run", "--resume", "-"), "--resume must be a file: a session that is finished"),
-        (("sweep", "-"), "the scenario must be a file"),
-        (("compare", "-", "-"), "BASE and HEAD cannot both be on stdin"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
-)
-def test_a_dash_is_no_name_of_a_file(tmp_path, words, reason):
-    run = dlprof(*words, state=tmp_path, cwd=None)
-    assert run.code == 2
-    assert reason in run.sentence()
-    assert not Path("-").exists()
-
-
-@pytest.mark.parametrize(("name", "kind"), [("/dev/zero", "a device"), ("/tmp", "a folder")])
-@pytest.mark.parametrize("option", ["--probe", "--python"])
-def test_what_is_there_and_no_file_is_called_what_it_is(tmp_path, name, kind, option):
-    run = dlprof("run", "numpy", "numpy", option, name, state=tmp_path)
-    assert run.code == 2
-    assert run.sentence() == f"dlprof: {option} {name}: it is {kind}, not a regular file"
 
 
 @pytest.mark.parametrize(

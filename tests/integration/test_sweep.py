@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import sys
-from pathlib import Path
 
 import pytest
 from command_line import FAKE, PROBE_FILES, content, dlprof, ended, running, wait_until
@@ -52,12 +51,6 @@ def test_options_stand_over_the_file_and_the_report_says_which(sweep, tmp_path):
     assert "dlprof's own: dtypes float32;" in run.out
     (result,) = content(tmp_path / "s.json")["results"]
     assert result["case"]["shape"] == [32]
-
-
-def test_quick_on_the_command_line_stands_over_the_rounds_of_the_file(sweep, tmp_path):
-    run = sweep(PAIR + "rounds = 2\n", "--quick")
-    assert run.code == 0, run.err
-    assert content(tmp_path / "s.json")["request"]["settings"]["rounds"] == 1
 
 
 def test_the_report_of_the_session_is_that_of_the_sweep(sweep, tmp_path):
@@ -161,17 +154,11 @@ def test_a_scenario_of_missing_frameworks_only_measures_nothing(sweep):
             "scenario.toml, line 6: expect 1: missing->* is none of the pairs",
         ),
         (
-            PAIR + 'round_trips = 9\nreport = "round trip"\n',
-            (),
-            "scenario.toml, line 6: round_trips: no pair is there in both directions",
-        ),
-        (
             PAIR + 'report = "loop"\n',
             (),
             "report: 'loop' needs a placement: in-loop, hoisted or implicit",
         ),
         (PAIR.replace(FAKE, "none.py"), (), "none.py': there is no such file"),
-        (PAIR, ("--dtype", "float23"), "--dtype float23: there is no such dtype; did you mean"),
         (PAIR + 'paths = ["nothing"]\n', (), "no path matches nothing"),
     ],
 )
@@ -179,33 +166,6 @@ def test_what_makes_no_sense_is_told_in_one_sentence(sweep, text, words, sentenc
     run = sweep(text, *words)
     assert run.code == 2
     assert sentence in run.sentence()
-
-
-def test_no_scenario_is_asked_for(tmp_path):
-    run = dlprof("sweep", state=tmp_path)
-    assert run.code == 2
-    assert run.sentence().startswith("dlprof: name a scenario file")
-
-
-def test_without_a_file_the_scenarios_here_are_listed(tmp_path):
-    root = Path(__file__).parents[2]
-    run = dlprof("sweep", "--list", state=tmp_path, cwd=root)
-    assert run.code == 0
-    names = [line for line in run.out.splitlines() if line.startswith("scenarios/")]
-    assert names == sorted(f"scenarios/{file.name}" for file in (root / "scenarios").glob("*.toml"))
-
-
-def test_a_range_that_explodes_must_be_meant(sweep):
-    many = PAIR.replace('["16"]', '["1..1Ti", "scalar"]') + (
-        'dtypes = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",'
-        ' "float16", "float32", "float64", "complex64", "complex128", "bfloat16"]\n'
-        'layouts = ["C", "F", "aligned", "strided", "sliced", "reversed", "broadcast", "readonly"]\n'
-    )
-    many = many.replace('"fake->fake"', '"fake->fake", "numpy->*"')
-    refused = sweep(many)
-    assert refused.code == 2
-    assert "cases, more than 20,000: add --yes if you mean it" in refused.sentence()
-    assert "so --yes is asked for" in sweep(many, "--dry-run").out
 
 
 def test_a_dry_run_refuses_what_the_run_would(sweep, tmp_path):
@@ -248,16 +208,3 @@ def test_a_sweep_that_was_stopped_is_finished_from_its_file(tmp_path):
     assert {tuple(result["rounds"]) for result in session["results"]} == {(0, 1)}
     assert session["expectations"][0]["verdict"] == "met"
     assert finished.out.startswith("A fake problem\n")
-
-
-def test_resume_takes_everything_from_the_file(tmp_path):
-    run = dlprof("sweep", "--resume", "s.json", "--rounds", "2", state=tmp_path)
-    assert run.code == 2
-    assert "leave --rounds out" in run.sentence()
-
-
-@pytest.mark.parametrize("option", ["--list", "--dry-run", "--yes"])
-def test_what_measures_nothing_finishes_no_session(tmp_path, option):
-    run = dlprof("sweep", "--resume", "s.json", option, state=tmp_path)
-    assert run.code == 2
-    assert f"leave {option} out" in run.sentence()

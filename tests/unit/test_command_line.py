@@ -1,12 +1,160 @@
-"""What the command line makes of a Ctrl-C before a verb began."""
+"""The command line, in this process: help, and one sentence for what makes no sense."""
 
 from __future__ import annotations
 
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
 import pytest
+import typer.main
+from builders import make_result, make_session
 
 from dlprof import cli
+from dlprof.session import model as sessions
 
 pytestmark = pytest.mark.unit
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def dlprof(monkeypatch, capsys, tmp_path):
+    """Run a command line; streams and signals of this process stay as they are."""
+    monkeypatch.setattr(cli, "stop_in_order", lambda: None)
+    monkeypatch.setattr(cli.streams, "settle", lambda: None)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["dlprof", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        return Ended(ended.value.code or 0, out, err)
+
+    return run
+
+
+def leaves():
+    """Every verb with its command."""
+    commands = typer.main.get_command(cli.command_line()).commands
+    for name, command in commands.items():
+        inner = getattr(command, "commands", None)
+        yield from ((f"{name} {one}", inner[one]) for one in inner) if inner else [(name, command)]
+
+
+@pytest.mark.parametrize("verb", ["", *(name for name, _ in leaves())])
+def test_the_help_of_a_verb_fits_80_columns_with_room_for_words(dlprof, verb):
+    ended = dlprof(*verb.split(), "--help")
+    assert ended.code == 0
+    lines = ended.out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "[[" not in ended.out
+    for line in lines:
+        if line.startswith("│ -"):
+            words = line.rstrip("│ ").split("  ")[-1]
+            assert 79 - line.rindex(words) >= 35, line
+
+
+@pytest.mark.parametrize("verb", ["run", "matrix", "sweep", "gate"])
+def test_options_stand_in_panels(dlprof, verb):
+    panels = re.findall(r"╭─ (.*?) ─", dlprof(verb, "--help").out)
+    found = [name for name in panels if name not in ("Arguments", "Options")]
+    assert found == ["Arrays and paths", "Measuring", "Findings", "Output"]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("run", "numpy"), "name a producer and a consumer, such as: dlprof run torch numpy"),
+        (("run", "a", "b", "--shape", "4x"), "--shape 4x: expected lengths joined"),
+        (("run", "a", "b", "--shape", ","), "--shape names nothing: leave it out for the default"),
+        (("run", "a", "b", "--dtype", "flaot32"), "did you mean 'float32'?"),
+        (("run", "a", "b", "--rounds", "9" * 5000), "expected a whole number from 1 to 1,000"),
+        (("run", "a", "b", "--budget", "-1"), "--budget -1: expected seconds"),
+        (("run", "a", "b", "--python", "/"), "--python /: it is a folder, not a regular file"),
+        (("run", "a", "b", "--probe", "~nobody/x.py"), "~nobody/x.py: there is no such file"),
+        (("run", "a", "b", "--no-such-option"), "no such option: --no-such-option"),
+        (("run", "a", "b", "--shape"), "requires an argument"),
+        (("run", "a", "b", "--sarif", "x"), "--sarif was removed: use --junit FILE"),
+        (("paths", "a", "b", "--device", "tpu"), "--device tpu: expected one of auto, cpu, cuda"),
+        (("calibrate", "s.toml", "--budget", "0"), "--budget 0: expected seconds: a number from 1"),
+        (("run", "--resume", "s.json", "--rounds", "2", "torch"), "leave the frameworks, --rounds"),
+        (("run", "--resume", "s.json", "--no-diagnose"), "leave --diagnose out"),
+        (("sweep", "--resume", "s.json", "--yes"), "leave --yes out"),
+        (("run", "--resume", "-"), "--resume must be a file: a session that is finished"),
+        (("sweep", "-"), "the scenario must be a file"),
+        (("compare", "-", "-"), "BASE and HEAD cannot both be on stdin"),
+        (("report", ""), "has an empty name: name a file"),
+        (("sweep",), "name a scenario file, such as: dlprof sweep scenarios/tour.toml"),
+        (("sweep", "s.toml", "--list", "--dry-run"), "give one of them"),
+        (("sweep", "s.toml", "--dry-run", "--json", "x"), "measures nothing: leave --json out"),
+        (("sweep", "s.toml", "--dry-run", "--github"), "measures nothing: leave --github out"),
+        (("sweep", "s.toml", "--list", "-o", "x"), "measures nothing: leave -o out"),
+        (("list",), "name what to list: --options"),
+        (("explain", "DLP999"), "there is no rule"),
+        (("matrx",), "no such command 'matrx'"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else None,
+)
+def test_what_makes_no_sense_is_told_in_one_sentence(dlprof, words, sentence):
+    ended = dlprof(*words)
+    assert ended.code == 2
+    assert sentence in ended.err
+    assert len(ended.err.splitlines()) == 1
+    assert ended.err.startswith("dlprof: ")
+    assert ended.out == ""
+
+
+def test_a_report_is_printed_and_written(dlprof, tmp_path):
+    path = tmp_path / "s.json"
+    session = make_session(make_result())
+    sessions.write(path, session, session.results)
+    assert "numpy.from_dlpack(x)" in dlprof("report", path).out
+    assert dlprof("report", path, "--csv", "-").out.startswith("created,")
+    assert dlprof("report", path, "--html", "page.html").code == 0
+    assert (tmp_path / "page.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--csv", "s.json"), "--csv and the session that is read are the same file: s.json"),
+        (("--csv", "x", "--html", "x"), "--csv and --html are the same file: x"),
+        (("--csv", "-", "--html", "-"), "only one of --html, --csv can be printed"),
+        (("--parquet", "-"), "--parquet writes bytes: name a file"),
+        (("--github", "--csv", "-"), "--github prints annotations: name a file for --csv"),
+        (("--html", "none/x"), "cannot write none/x: No such file or directory"),
+        (("--history", "h"), "--history adds a section to --html FILE: give both"),
+        (("--fail-on", "DLP0012"), "did you mean 'dlp012'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_outputs_that_contradict_each_other_are_refused(dlprof, tmp_path, words, sentence):
+    session = make_session(make_result())
+    sessions.write(tmp_path / "s.json", session, session.results)
+    before = (tmp_path / "s.json").read_bytes()
+    ended = dlprof("report", "s.json", *words)
+    assert (ended.code, (tmp_path / "s.json").read_bytes()) == (2, before)
+    assert sentence in ended.err
+
+
+def test_the_scenarios_of_a_folder_are_listed(dlprof, tmp_path):
+    (tmp_path / "scenarios").symlink_to(SCENARIOS)
+    ended = dlprof("sweep", "--list")
+    names = [line for line in ended.out.splitlines() if line.startswith("scenarios/")]
+    assert names == sorted(f"scenarios/{file.name}" for file in SCENARIOS.glob("*.toml"))
 
 
 def interrupted(*_, **__):
@@ -14,17 +162,11 @@ def interrupted(*_, **__):
 
 
 @pytest.mark.parametrize(
-    ("name", "does"),
-    [("app", interrupted), ("app", lambda **_: 130), ("_register", interrupted)],
-    ids=["typer lets it through", "typer makes a code of it", "while verbs are imported"],
+    "command_line",
+    [interrupted, lambda *_: interrupted, lambda *_: lambda **_: 130],
+    ids=["while verbs are imported", "typer lets it through", "typer makes a code of it"],
 )
-def test_it_is_said_that_it_was_interrupted(monkeypatch, capsys, name, does):
-    monkeypatch.setattr(cli, "_register", lambda _: None)
-    monkeypatch.setattr(cli, "stop_in_order", lambda: None)
-    monkeypatch.setattr(cli.streams, "settle", lambda: None)
-    monkeypatch.setattr(cli.streams, "finish", lambda: None)
-    monkeypatch.setattr(cli, name, does)
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert ended.value.code == 130
-    assert capsys.readouterr().err == "dlprof: interrupted\n"
+def test_it_is_said_that_it_was_interrupted(dlprof, monkeypatch, command_line):
+    monkeypatch.setattr(cli, "command_line", command_line)
+    ended = dlprof("run")
+    assert (ended.code, ended.err) == (130, "dlprof: interrupted\n")

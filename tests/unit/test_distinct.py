@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dlprof.cli.distinct import check_distinct
+from dlprof.cli.files import check_distinct
 from dlprof.cli.outputs import Outputs
 from dlprof.errors import UsageError
 

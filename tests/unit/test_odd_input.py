@@ -9,7 +9,7 @@ from builders import make_result, make_session
 
 from dlprof.cli import _shown
 from dlprof.cli.comparison import rules_of
-from dlprof.cli.distinct import are_one
+from dlprof.cli.files import are_one
 from dlprof.errors import UsageError
 from dlprof.gate import noise
 from dlprof.reports import table_files

@@ -1,14 +1,48 @@
-"""Files that must not be one: what is written last would replace what was there before."""
+"""Files on the command line: how they are named, and which must not be one.
+
+What is written last would replace what was there before.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from pathlib import Path
 
 from dlprof.errors import UsageError
-from dlprof.session import model as sessions
-from dlprof.session.files import special
+
+STANDARD = Path("-")
+"""Stdin or stdout, as elsewhere."""
+
+
+def file(what: str, instead: str | None = None) -> Callable[[str], Path]:
+    """What makes a path of the name that was given for ``what``.
+
+    An empty name is refused; else it would be the folder one stands in. So is ``-``, where
+    ``instead`` says what to do, None where ``-`` has a meaning.
+    """
+
+    def named(text: str) -> Path:
+        given(what, text)
+        if Path(text) == STANDARD and instead is not None:
+            raise UsageError(f"{what} must be a file: {instead}")
+        return Path(text)
+
+    return named
+
+
+def session(text: str) -> Path:
+    """The session that was named; ``-`` is that on stdin."""
+    from dlprof.session import files
+
+    given("the session", text)
+    return files.STDIN if text == str(STANDARD) else Path(text)
+
+
+def given(what: str, text: str | None) -> None:
+    """Raise :class:`UsageError` for an empty name; None is not given at all."""
+    if text == "":
+        raise UsageError(f"{what} has an empty name: name a file")
 
 
 def check_distinct(files: Mapping[str, str | Path | None]) -> None:
@@ -16,6 +50,8 @@ def check_distinct(files: Mapping[str, str | Path | None]) -> None:
 
     None and ``-`` are no files; devices and pipes may be named twice.
     """
+    from dlprof.session.files import special
+
     named = {what: Path(file) for what, file in files.items() if file not in (None, "-", Path("-"))}
     for (one, first), (other, second) in combinations(named.items(), 2):
         if not special(first) and are_one(first, second):
@@ -27,7 +63,9 @@ def check_no_session(path: Path) -> None:
 
     Raises :class:`UsageError`.
     """
-    if sessions.is_session(path):
+    from dlprof.session.model import is_session
+
+    if is_session(path):
         raise UsageError(f"cannot write {path}: a session is in it; name another file")
 
 
