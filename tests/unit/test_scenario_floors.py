@@ -31,10 +31,6 @@ def test_a_rule_names_cases_by_code_path_or_pair(glob):
     assert found == {key(case()): (Floor("ready", 0.2, 5.0),)}
 
 
-def test_a_case_that_no_rule_names_has_the_floor_of_all():
-    assert own_floors([FloorRule("jax->*", relative=0.2)], [case()], DEFAULT) == {}
-
-
 def test_rules_that_name_no_case_are_told():
     rules = [FloorRule("*from_dlpac*"), FloorRule("*from_dlpck*"), FloorRule("jax->*")]
     assert idle(rules, iter([case()])) == ["*from_dlpck*", "jax->*"]
@@ -54,14 +50,6 @@ def test_of_several_rules_the_last_counts():
 def test_a_rule_may_add_a_measure_for_its_cases():
     (found,) = own_floors([FloorRule("*", "host", 0.2)], [case()], DEFAULT).values()
     assert found == (*DEFAULT, Floor("host", 0.2, 5.0))
-
-
-def test_a_slowdown_within_its_own_floor_is_no_regression():
-    name = key(compared(suite(), suite(seed=9))[0].cases[2].case)
-    own = {name: (Floor("ready", 0.5, 5.0),)}
-    found, result = compared(suite(), suite({"c": 1.2, "d": 1.2}, seed=9), own_floors=own)
-    assert (only_words(found)["c"], only_words(found)["d"]) == ("SAME", "SLOWER")
-    assert len(result.slower) == 1
 
 
 def without_times(name):
@@ -96,11 +84,6 @@ def test_where_no_case_has_times_to_be_judged_verdicts_are_compared():
     assert compared(suite(names="a"), crashed, own_floors=own)[1].code() == 1
     skipped = [timed("a", status="skipped", reason="it was stopped")]
     assert compared(suite(names="a"), skipped, own_floors=own)[1].code(0) == 4
-
-
-def test_a_scenario_may_hold_floors():
-    found = make_scenario('[[floor]]\ncase = "torch->*"\npercent = 10\nns = 200\n').problem.floor
-    assert (found[0].case, found[0].percent, found[0].ns) == ("torch->*", 10, 200)
 
 
 @pytest.mark.parametrize(
