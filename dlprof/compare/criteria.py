@@ -26,7 +26,7 @@ WORDS = (
     *(word for scale in SCALES.values() for word, (badness, _) in scale.items() if badness > 0),
     "view",
 )
-"""The verdicts that a change can be for the worse to: a view, of what is documented to copy."""
+"""The verdicts that a change for the worse can lead to; ``view`` is one for a documented copy."""
 
 _AMOUNT = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)(%|[a-z]*)")
 
@@ -60,7 +60,7 @@ class Criteria:
     def fails(self, change: Change) -> bool:
         """Whether a change of verdict is a regression.
 
-        A crash of the measure that a word is of is one, too: nobody knows what it would have seen.
+        So is a crash of the measure that could have found a verdict which is named.
         """
         if not change.worse:
             return False
@@ -76,8 +76,8 @@ class Criteria:
 def parse(texts: Sequence[str]) -> Criteria:
     """The criteria of one or more ``--fail-on``; the default for none. Raises UsageError.
 
-    Who names measures only still has every change of verdict judged; who names changes only has no
-    times judged.
+    If only measures are named, changes of verdict are judged all the same. If only changes are
+    named, no times are judged.
     """
     floors: dict[str, Floor] = {}
     severities: set[str] = set()
@@ -125,7 +125,7 @@ def _items(texts: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _floor(measure: str, amounts: Sequence[str]) -> Floor:
-    """The floor of a measure; what is not given is as in :class:`Floor`."""
+    """The floor of a measure, with the defaults of :class:`Floor`."""
     given: dict[str, float] = {}
     for amount in amounts:
         name, value = _amount(measure, amount)
@@ -166,7 +166,7 @@ def own_floors(
 ) -> dict[Key, tuple[Floor, ...]]:
     """The floors of the cases that a rule names; of several rules the last counts.
 
-    None for a case of which no time is to be judged.
+    A case whose times are not judged has no floors.
     """
     found: dict[Key, tuple[Floor, ...]] = {}
     for case in cases:
