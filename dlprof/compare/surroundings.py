@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
-from dlprof.analysis.case_view import mapping, number
+from dlprof.analysis.case_view import mapping
+from dlprof.session.environment import Environment, typed
 from dlprof.session.machine import NOTABLE_CORES
 from dlprof.session.model import Header
 
@@ -44,18 +46,16 @@ class Difference:
         return f"{self.what} {self.base} → {self.head}"
 
 
-Environment = Mapping[str, Any]
-
-
 def differences(base: Header, head: Header) -> tuple[Difference, ...]:
     """All differences; a session that does not say what it ran on differs in nothing."""
     found = in_place(base.environment, head.environment)
     return (*found, *_settings(base, head))
 
 
-def in_place(base: Environment, head: Environment) -> tuple[Difference, ...]:
-    """What differs between two environments: machines, versions and variables."""
-    return (*_machine(base, head), *_versions(base, head), *_variables(base, head))
+def in_place(base: Mapping[str, Any], head: Mapping[str, Any]) -> tuple[Difference, ...]:
+    """What differs between the environments of two headers: machines, versions and variables."""
+    old, new = typed(base), typed(head)
+    return (*_machine(old, new), *_versions(old, new), *_variables(old, new))
 
 
 def refusal(differ: Sequence[Difference], across_pythons: bool = False) -> str | None:
@@ -79,49 +79,39 @@ def disturbance(header: Header) -> str | None:
     between a quiet machine and one with 1.6 of 2 cores taken. A copy by two threads took 55 us
     there and 16 ms here.
     """
-    foreign, cores = header.foreign_cores, number(header.environment.get("cores"))
+    foreign, cores = header.foreign_cores, typed(header.environment).cores
     if foreign is None or cores is None or foreign <= max(NOTABLE_CORES, cores - 1):
         return None
-    return f"other programs kept {foreign:.1f} of {cores:.0f} cores busy"
-
-
-def gpus(environment: Environment) -> list[Mapping[str, Any]]:
-    found = environment.get("gpus")
-    return [mapping(gpu) for gpu in found] if isinstance(found, list) else []
+    return f"other programs kept {foreign:.1f} of {cores} cores busy"
 
 
 def _machine(base: Environment, head: Environment) -> Iterator[Difference]:
     for name in MACHINE:
-        yield from _differ(name, base.get(name), head.get(name), "machine")
-    unnamed = [why for side in (base, head) if isinstance(why := side.get("gpus"), str)]
-    if unnamed:  # NVML could not name them; their number is compared above
-        if base.get("cuda_devices") or head.get("cuda_devices"):
-            yield Difference("names and clocks of the GPUs", "compared", unnamed[0], "setting")
+        yield from _differ(name, getattr(base, name), getattr(head, name), "machine")
+    if base.gpus is None or head.gpus is None:  # their number is compared above
+        if base.cuda_devices or head.cuda_devices:
+            yield Difference("names and clocks of the GPUs", "compared", "not known", "setting")
         return
-    ours, theirs = gpus(base), gpus(head)
-    for index in range(max(len(ours), len(theirs))):
+    for index, (gpu, other) in enumerate(zip_longest(base.gpus, head.gpus)):
         for name in GPU:
-            old, new = (
-                side[index].get(name) if index < len(side) else "none" for side in (ours, theirs)
-            )
+            old, new = (getattr(one, name) if one else "none" for one in (gpu, other))
             yield from _differ(f"GPU {index} {name}", old, new, "machine")
 
 
 def _versions(base: Environment, head: Environment) -> Iterator[Difference]:
     # Minor versions of dlprof may time otherwise, and those of Python run the timed loop otherwise.
     for name, kind in (("dlprof", "measuring"), ("python", "python")):
-        old, new = base.get(name), head.get(name)
+        old, new = getattr(base, name), getattr(head, name)
         same = str(old).split(".")[:2] == str(new).split(".")[:2]
         yield from _differ(name, old, new, "version" if same else kind)
-    name = "implementation"
-    yield from _differ(name, base.get(name), head.get(name), "python")
-    before, after = mapping(base.get("packages")), mapping(head.get("packages"))
+    yield from _differ("implementation", base.implementation, head.implementation, "python")
+    before, after = base.packages or {}, head.packages or {}
     for name in dict.fromkeys((*before, *after)):
         versions = before.get(name, "missing"), after.get(name, "missing")
-        yield from _differ(str(name), *versions, "version")
-    name = "driver_version"
-    for index, (gpu, other) in enumerate(zip(gpus(base), gpus(head), strict=False)):
-        yield from _differ(f"GPU {index} driver", gpu.get(name), other.get(name), "version")
+        yield from _differ(name, *versions, "version")
+    for index, (gpu, other) in enumerate(zip(base.gpus or (), head.gpus or (), strict=False)):
+        drivers = gpu.driver_version, other.driver_version
+        yield from _differ(f"GPU {index} driver", *drivers, "version")
 
 
 def _settings(base: Header, head: Header) -> Iterator[Difference]:
@@ -137,10 +127,10 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
 
 
 def _variables(base: Environment, head: Environment) -> Iterator[Difference]:
-    before, after = mapping(base.get("variables")), mapping(head.get("variables"))
+    before, after = base.variables or {}, head.variables or {}
     for name in dict.fromkeys((*before, *after)):
         values = before.get(name) or "unset", after.get(name) or "unset"
-        yield from _differ(str(name), *values, "setting")
+        yield from _differ(name, *values, "setting")
 
 
 def _differ(what: str, old: Any, new: Any, kind: str) -> Iterator[Difference]:

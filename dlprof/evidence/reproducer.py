@@ -177,5 +177,5 @@ def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
     return [
         f'os.environ.setdefault("{name}", "{value}")'
         for name, value in (typed(session.environment).variables or {}).items()
-        if SAFE.fullmatch(name) and SAFE.fullmatch(value)
+        if value and SAFE.fullmatch(name) and SAFE.fullmatch(value)
     ]

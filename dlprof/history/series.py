@@ -16,10 +16,10 @@ from dlprof.compare.surroundings import (
     Difference,
     differences,
     disturbance,
-    gpus,
 )
 from dlprof.compare.verdicts import kept_differs
 from dlprof.history.entry import Entry
+from dlprof.session.environment import typed
 from dlprof.session.model import CaseRecord, Result, Verdict
 from dlprof.text.clean import clean
 
@@ -39,21 +39,18 @@ class Machine:
 
 
 def machine_of(environment: Mapping[str, Any]) -> Machine:
-    """The machine of an environment: processor, cores, GPUs and their clocks."""
-    devices = gpus(environment)
-    facts = [(name, environment.get(name)) for name in MACHINE if name != RENEWED]
+    """The machine of a header's environment: processor, cores, GPUs and their clocks."""
+    found = typed(environment)
+    facts = [(name, getattr(found, name)) for name in MACHINE if name != RENEWED]
     facts += [
-        (f"GPU {index} {name}", gpu.get(name)) for index, gpu in enumerate(devices) for name in GPU
+        (f"GPU {index} {name}", getattr(gpu, name))
+        for index, gpu in enumerate(found.gpus or ())
+        for name in GPU
     ]
-    cores = environment.get("cores")
-    words = [
-        environment.get("cpu"),
-        None if cores is None else f"{cores} core{'' if cores == 1 else 's'}",
-        *(gpu.get("name") for gpu in devices),
-    ]
-    name = ", ".join(clean(str(word), 60) for word in words if word) or "unknown machine"
+    cores = found.cores and f"{found.cores} core{'' if found.cores == 1 else 's'}"
+    words = [clean(word, 60) for word in (found.cpu, cores, *found.gpu_names) if word]
     known = tuple((name, str(value)) for name, value in facts if value is not None)
-    return Machine(known, name)
+    return Machine(known, ", ".join(words) or "unknown machine")
 
 
 @dataclass(frozen=True)

@@ -11,20 +11,25 @@ from dlprof.session.evidence import Maybe, Record, Whole
 class Gpu(Record):
     name: Maybe[str] = None
     driver_version: Maybe[str] = None
+    sm_clock_max_mhz: Maybe[Whole] = None
+    memory_clock_max_mhz: Maybe[Whole] = None
 
 
 class Environment(Record):
+    dlprof: Maybe[str] = None
     python: Maybe[str] = None
     implementation: Maybe[str] = None
     executable: Maybe[str] = None
     platform: Maybe[str] = None
+    machine: Maybe[str] = None
     cpu: Maybe[str] = None
     cores: Maybe[Whole] = None
+    cuda_devices: Maybe[Whole] = None
     gpus: Maybe[tuple[Gpu, ...]] = None
     packages: Maybe[dict[str, str]] = None
     libraries: Maybe[dict[str, str]] = None
     """By distribution the framework whose work it does."""
-    variables: Maybe[dict[str, str]] = None
+    variables: Maybe[dict[str, Maybe[str]]] = None
     """Environment variables that a probe or a GPU reads."""
 
     @property
