@@ -184,7 +184,7 @@ def _several(things: Collection[object], noun: str) -> str:
 def _cost_text(cases: Sequence[Case], settings: Settings) -> str:
     """How many cases there are, what of it fits into memory, and how long it is likely to take."""
     from dlprof.analysis.quantity import size_text
-    from dlprof.plan.settings import sample_ns_for
+    from dlprof.plan.schedule import sample_ns_for
     from dlprof.scenario.estimate import duration_text, estimate
     from dlprof.worker import memory
 

@@ -22,7 +22,7 @@ from dlprof.gate.rounds import BUDGET, STOPPED, Deadline, Limits, Ran, run
 from dlprof.gate.side import TIMERS, Side, SideWatcher, cases_of, opened, settings_of
 from dlprof.gate.suite import MeasuredSuite
 from dlprof.plan.catalog import environment
-from dlprof.plan.instruments import EVERY_ROUND
+from dlprof.plan.schedule import EVERY_ROUND
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.scenario.estimate import duration_text

@@ -21,8 +21,7 @@ from dlprof.gate.confirm import flagged
 from dlprof.gate.rounds import Ran
 from dlprof.gate.side import Side
 from dlprof.plan.floors import Floor
-from dlprof.plan.groups import shuffle
-from dlprof.plan.turns import SERIES, Round, Stop
+from dlprof.plan.schedule import SERIES, Round, Stop, shuffle
 from dlprof.runner.progress import Watcher
 from dlprof.session.model import Result, Session
 

@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from dlprof.plan import options
-from dlprof.plan.pairing import Case
-
-FEW_PATHS = 12
-"""A pair with more paths gets less time for each, so that an answer does not take minutes."""
-LEAST_ONCE_NS = 8_000_000
-"""Of a single process, of which no interval is told."""
-LEAST_SAMPLE_NS = 20_000_000
-"""Twenty samples of a millisecond."""
-OWN_PROCESS_BYTES = 1 << 30
-"""Such a case has a process of its own: memory that another one's framework keeps would be missing.
-The import is little beside making the array."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +42,3 @@ class Settings:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-def sample_ns_for(settings: Settings, cases: Sequence[Case]) -> int:
-    """What one timer spends on one case, less where a pair has more than :data:`FEW_PATHS`."""
-    codes: dict[tuple[str, str], set[str]] = {}
-    for case in cases:
-        codes.setdefault(case.pair, set()).add(case.path.code)
-    most = max((len(paths) for paths in codes.values()), default=1)
-    shared = settings.sample_ns * FEW_PATHS // max(most, FEW_PATHS)
-    least = LEAST_SAMPLE_NS if settings.rounds > 1 else LEAST_ONCE_NS
-    return max(shared, min(settings.sample_ns, least))
-
-
-def process_of(index: int, case: Case, settings: Settings) -> tuple[Any, ...]:
-    """What cases that share a process of a round have in common."""
-    pair = None if settings.together else case.pair
-    alone = index if case.size_bytes >= OWN_PROCESS_BYTES else None
-    return pair, alone

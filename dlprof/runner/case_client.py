@@ -6,10 +6,17 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dlprof.plan.instruments import EVERY_ROUND, FIRST_ROUND, FIRST_STEP, IN_LOOPS, STEP
 from dlprof.plan.pairing import Case
-from dlprof.plan.settings import OWN_PROCESS_BYTES, Settings
-from dlprof.plan.turns import Stop
+from dlprof.plan.schedule import (
+    EVERY_ROUND,
+    FIRST_ROUND,
+    FIRST_STEP,
+    IN_LOOPS,
+    OWN_PROCESS_BYTES,
+    STEP,
+    Stop,
+)
+from dlprof.plan.settings import Settings
 from dlprof.runner.journal import INTERRUPTED, Journal
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import Outcome, WorkerClient

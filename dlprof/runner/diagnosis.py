@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dlprof.plan.groups import Group
-from dlprof.plan.instruments import ALIGNMENT, TRACE
 from dlprof.plan.pairing import Case
+from dlprof.plan.schedule import ALIGNMENT, TRACE, Group
 from dlprof.probes.base import CONTIGUOUS
 from dlprof.protocol.messages import AFTER_DROP, DIAGNOSIS
 from dlprof.runner.case_client import CaseClient, status_of

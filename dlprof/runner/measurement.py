@@ -11,10 +11,9 @@ from pathlib import Path
 
 from dlprof.errors import Unmeasured, Unsaved, UsageError
 from dlprof.plan.catalog import Catalog, environment
-from dlprof.plan.omissions import not_run
-from dlprof.plan.plan import plan
+from dlprof.plan.plan import not_run, plan
 from dlprof.plan.request import Request
-from dlprof.plan.settings import sample_ns_for
+from dlprof.plan.schedule import sample_ns_for
 from dlprof.runner import resume, worker_client
 from dlprof.runner.case_client import imports_of
 from dlprof.runner.inspection import last_words, nothing_measured

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlprof.plan.instruments import TRACE
+from dlprof.plan.schedule import TRACE
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import worker_client
 from dlprof.runner.worker_client import OnStage, Outcome

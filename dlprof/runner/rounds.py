@@ -6,11 +6,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
-from dlprof.plan.groups import Group, grouped, shuffled
-from dlprof.plan.instruments import FIRST_CALL
 from dlprof.plan.pairing import Case
+from dlprof.plan.schedule import FIRST_CALL, Group, Round, Stop, grouped, shuffled
 from dlprof.plan.settings import Settings
-from dlprof.plan.turns import Round, Stop
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, died_before, serves_no_more
 from dlprof.runner.journal import INTERRUPTED, Journal

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dlprof.plan.pairing import Case
-from dlprof.plan.settings import OWN_PROCESS_BYTES, Settings, process_of
+from dlprof.plan.schedule import OWN_PROCESS_BYTES, process_of
+from dlprof.plan.settings import Settings
 
 TIMERS = 2.4
 """Two timers, and what the rest of a round takes in parts of one timer."""

@@ -11,10 +11,9 @@ from dlprof.errors import MissingFramework, ScenarioError, Unmeasured, UsageErro
 from dlprof.plan import pairing
 from dlprof.plan.catalog import Catalog, able
 from dlprof.plan.floors import FloorRule
-from dlprof.plan.omissions import not_paired
 from dlprof.plan.option import Value, value_text
 from dlprof.plan.options import PLACEMENTS, Values, settle
-from dlprof.plan.plan import installed_pairs
+from dlprof.plan.plan import installed_pairs, not_paired
 from dlprof.plan.request import Request, ScenarioRecord, request_of
 from dlprof.plan.step_request import Asked, asked, check_distinct
 from dlprof.scenario.expectation import ANY, Expectation, resolve

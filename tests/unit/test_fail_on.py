@@ -6,7 +6,7 @@ import pytest
 from builders import make_result
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
-from dlprof.plan.instruments import ALIGNMENT
+from dlprof.plan.schedule import ALIGNMENT
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules import NEEDS
 from dlprof.rules.fail_on import parse

@@ -13,7 +13,7 @@ from scenario_builders import make_sweep
 from dlprof.errors import Unmeasured, Unsure
 from dlprof.gate.gate import check_baseline
 from dlprof.gate.side import has_large_arrays
-from dlprof.plan.settings import FEW_PATHS
+from dlprof.plan.schedule import FEW_PATHS
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Silent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dlprof.gate.suite import Player, alternate, in_order
-from dlprof.plan.turns import Stop
+from dlprof.plan.schedule import Stop
 
 pytestmark = pytest.mark.unit
 

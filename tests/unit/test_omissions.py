@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from dlprof.plan.omissions import not_paired, not_run, without_path
+from dlprof.plan.plan import not_paired, not_run, without_path
 from dlprof.plan.settings import Settings
 
 pytestmark = pytest.mark.unit

@@ -9,7 +9,8 @@ from dlprof.errors import MissingFramework, Unmeasured
 from dlprof.plan.pairing import Axes, count, targets
 from dlprof.plan.plan import plan
 from dlprof.plan.request import Request
-from dlprof.plan.settings import OWN_PROCESS_BYTES, Settings, process_of, sample_ns_for
+from dlprof.plan.schedule import OWN_PROCESS_BYTES, process_of, sample_ns_for
+from dlprof.plan.settings import Settings
 
 pytestmark = pytest.mark.unit
 

@@ -9,7 +9,7 @@ import pytest
 from builders import make_answer, make_case, make_record
 from scripted_workers import Workers
 
-from dlprof.plan.instruments import ALIGNMENT, EVERY_ROUND, FIRST_ROUND
+from dlprof.plan.schedule import ALIGNMENT, EVERY_ROUND, FIRST_ROUND
 from dlprof.plan.settings import Settings
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import rounds

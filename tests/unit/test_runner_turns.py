@@ -13,8 +13,8 @@ from builders import make_case, make_probe_info, make_way
 
 from dlprof.gate.suite import Player, alternate
 from dlprof.plan.pairing import Path
+from dlprof.plan.schedule import Stop
 from dlprof.plan.settings import Settings
-from dlprof.plan.turns import Stop
 from dlprof.runner.journal import Journal
 from dlprof.runner.progress import Silent
 from dlprof.runner.rounds import Runner
