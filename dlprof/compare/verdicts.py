@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from dlprof.analysis.case_view import CaseView, mapping, number, seen
+from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.thresholds import AMPLIFIED_ARRAYS, LEAN_ARRAYS
 from dlprof.protocol.messages import DIAGNOSIS
+from dlprof.session.evidence import FreshSource
 from dlprof.session.model import Result, Verdict
 
 WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
@@ -175,11 +176,7 @@ def _crashes(base: Result, head: Result) -> Iterator[Change]:
 def crashed_in(result: Result, what: str) -> bool:
     """Whether a worker crashed in this instrument of the diagnosis."""
     found = getattr(result, what) if what in DIAGNOSIS else None
-    return (
-        found is not None
-        and found.verdict == "unknown"
-        and found.evidence.get("worker") == "crashed"
-    )
+    return found is not None and found.verdict == "unknown" and found.evidence.worker == "crashed"
 
 
 def not_looked_at(base: Result, head: Result) -> tuple[Change, ...]:
@@ -291,13 +288,13 @@ def kept_differs(base: Result, head: Result) -> bool:
     looks = [result.fresh_source for result in (base, head) if result.fresh_source is not None]
     if {look.verdict for look in looks} != {"kept", "not kept"}:
         return False
-    ratios = [_first_over_second(mapping(look.evidence)) for look in looks]
+    ratios = [_first_over_second(look.evidence) for look in looks]
     if None in ratios:
         return True
     low, high = sorted(ratio for ratio in ratios if ratio is not None)
     return high > KEPT_APART * low
 
 
-def _first_over_second(evidence: Mapping[str, Any]) -> float | None:
-    first, second = number(evidence.get("first_ns")), number(evidence.get("second_ns"))
+def _first_over_second(evidence: FreshSource) -> float | None:
+    first, second = evidence.first_ns, evidence.second_ns
     return None if first is None or second is None or second <= 0 else first / second

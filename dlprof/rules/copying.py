@@ -285,6 +285,7 @@ RULES = (
     Rule(
         "DLP004",
         "avoidable-copy",
+        "warning from 10 us per call on, else info",
         avoidable_copy,
         expect("The result is a view: another path between these frameworks gives one.", ZERO_COPY),
         show_avoidable_copy,
@@ -294,6 +295,7 @@ RULES = (
     Rule(
         "DLP005",
         "copy-amplification",
+        "warning",
         copy_amplification,
         expect("At its peak, a copy needs the memory of one array, and a view none."),
         show_amplification,
@@ -303,6 +305,7 @@ RULES = (
     Rule(
         "DLP006",
         "host-bounce",
+        "warning where another measured path is known to stay on the device, else info",
         host_bounce,
         expect("The data stay on the device.", ZERO_COPY),
         show_host_bounce,

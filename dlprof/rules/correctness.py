@@ -330,6 +330,7 @@ RULES = (
     Rule(
         "DLP007",
         "dtype-changed",
+        "error",
         dtype_changed,
         expect("The result has the dtype of its source.", SAME_DATA),
         show_dtype_changed,
@@ -339,6 +340,7 @@ RULES = (
     Rule(
         "DLP008",
         "wrong-values",
+        "error",
         wrong_values,
         expected_values,
         show_wrong_values,
@@ -348,6 +350,7 @@ RULES = (
     Rule(
         "DLP009",
         "read-only-lost",
+        "error where another measured view keeps the flag, else warning",
         read_only_lost,
         expect("The result of a read-only array is read-only or a copy.", READ_ONLY),
         show_read_only_lost,

@@ -309,6 +309,7 @@ RULES = (
     Rule(
         "DLP012",
         "slow-path",
+        "warning from 10 us per call on, else info",
         slow_path,
         expect("Both expressions give the same result, and cost about the same."),
         show_slow_path,
@@ -317,6 +318,7 @@ RULES = (
     Rule(
         "DLP013",
         "asymmetric",
+        "info",
         asymmetric,
         expect("Both directions hand over the same memory at a similar cost.", ZERO_COPY),
         show_asymmetric,
@@ -326,6 +328,7 @@ RULES = (
     Rule(
         "DLP014",
         "convert-in-loop",
+        "warning",
         convert_in_loop,
         expect("The conversion costs little compared with the work in the loop."),
         show_in_loop,

@@ -89,6 +89,7 @@ RULES = (
     Rule(
         "DLP016",
         "crash",
+        "error, or info if an instrument took too long",
         crash,
         expect(
             "The call returns or raises an error.",

@@ -120,6 +120,7 @@ RULES = (
     Rule(
         "DLP015",
         "handshake-retry",
+        "info",
         handshake_retry,
         expect(
             "The first request is answered.",

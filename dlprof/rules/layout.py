@@ -168,6 +168,7 @@ RULES = (
     Rule(
         "DLP017",
         "layout-copy",
+        "warning",
         layout_copy,
         expect(
             "The result is a view of this array too, or the call says that it copies.", ZERO_COPY

@@ -243,6 +243,7 @@ RULES = (
     Rule(
         "DLP010",
         "memory-retained",
+        "error where 64 bytes or more per conversion stay behind, else warning",
         memory_retained,
         expect("Nothing stays behind when the result is dropped.", DELETER),
         show_retained,
@@ -252,6 +253,7 @@ RULES = (
     Rule(
         "DLP011",
         "dangling",
+        "error",
         dangling,
         expected_to_live,
         show_dangling,

@@ -211,6 +211,8 @@ RULES = (
     Rule(
         "DLP018",
         "promise-broken",
+        "error if a documented copy is a view, info if neither side can be written, warning if a"
+        " documented view copies",
         promise_broken,
         documented,
         show_promise_broken,

@@ -43,6 +43,8 @@ class Rule:
 
     id: str
     name: str
+    severity: str
+    """How severe its findings are, in words."""
     check: Callable[[Cases], Iterator[FindingRecord]]
     """What the rule finds: see :func:`finding`."""
     expected: Expect

@@ -316,6 +316,7 @@ RULES = (
     Rule(
         "DLP020",
         "unsafe-copy",
+        "error",
         unsafe_copy,
         expected_copy,
         show_torn_copy,

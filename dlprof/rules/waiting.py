@@ -412,6 +412,7 @@ RULES = (
     Rule(
         "DLP001",
         "host-sync",
+        "warning where another measured path gives the same and does not wait, else info",
         host_sync,
         expected_of_a_wait,
         show_host_sync,
@@ -422,6 +423,7 @@ RULES = (
     Rule(
         "DLP002",
         "device-sync",
+        "warning",
         device_sync,
         expect("The call waits at most for the work on `x`.", ORDERED),
         show_device_sync,
@@ -432,6 +434,7 @@ RULES = (
     Rule(
         "DLP003",
         "unordered",
+        "error",
         unordered,
         expect("The result has its final values whenever it is used.", ORDERED),
         show_unordered,
@@ -442,6 +445,7 @@ RULES = (
     Rule(
         "DLP019",
         "early-return",
+        "info",
         early_return,
         expect(
             "A framework that queues its work may return early. The time of the call is not its"
