@@ -15,8 +15,7 @@ from dlprof.plan import options
 from dlprof.plan.option import PYTHON_CALL, Option
 from dlprof.plan.options import Values
 from dlprof.plan.request import Request, request_of, settings_of
-from dlprof.reports.result_row import rows_of
-from dlprof.reports.row import check_measured
+from dlprof.reports.checks import check_measured
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.own_code import Asked, request_for
@@ -90,8 +89,9 @@ class Session(model.Session):
 
     def _repr_html_(self) -> str:
         from dlprof.reports.notebook import render
+        from dlprof.reports.session_document import session_document
 
-        return render(self)
+        return render(session_document(self))
 
 
 def load(path: File) -> Session:
@@ -183,7 +183,7 @@ def _measure(request: Request, catalog: Catalog, output: File | None, progress: 
         results = list(measurement.results())
         header = measurement.header()
     try:
-        check_measured(rows_of(results))
+        check_measured(results)
     except Unmeasured as reason:
         raise Unmeasured(f"{reason}; the session is in {path}") from None
     return Session(**{**dict(header), "results": results})

@@ -89,10 +89,11 @@ class ComparisonOutput:
         self._write({name: partial(writer, named) for name, writer in WRITERS.items()})
         if self.github:
             from dlprof.reports.ci import of_comparison
+            from dlprof.reports.ci.remark import problem_of
 
             doubt = of_comparison.doubts(found.unsure)
             remarks = of_comparison.remarks(found.comparison, found.outcome, doubt)
-            tell(remarks, _markdown(found), scenario_file(found.comparison.head))
+            tell(map(problem_of, remarks), _markdown(found), scenario_file(found.comparison.head))
 
     def refuse(self, error: DlprofError, file: Path | None) -> None:
         """Write what was asked for of a gate that ended before there was a comparison.
@@ -100,7 +101,9 @@ class ComparisonOutput:
         ``file`` is the scenario, if it is one. Raises :class:`UsageError` for what cannot be
         written.
         """
-        from dlprof.reports.ci import junit, of_refusal
+        from dlprof.reports import junit
+        from dlprof.reports.ci import of_refusal
+        from dlprof.reports.ci.remark import problem_of
 
         found = of_refusal.Refusal(str(error), error.exit_code)
         self._write(
@@ -112,7 +115,7 @@ class ComparisonOutput:
         )
         if self.github:
             place = None if file is None else below(str(file))
-            tell([of_refusal.remark(found)], of_refusal.markdown(found), place)
+            tell([problem_of(of_refusal.remark(found))], of_refusal.markdown(found), place)
 
     def _write(self, texts: dict[str, Callable[[], str]]) -> None:
         for name, target in self._targets().items():
@@ -136,7 +139,8 @@ def _markdown(found: Concluded) -> str:
 
 
 def _junit(found: Concluded) -> str:
-    from dlprof.reports.ci import junit, of_comparison
+    from dlprof.reports import junit
+    from dlprof.reports.ci import of_comparison
 
     doubt = of_comparison.doubts(found.unsure)
     checks = of_comparison.checks(found.comparison, found.outcome, doubt)

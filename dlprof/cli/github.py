@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from dlprof.analysis.case_view import mapping
 from dlprof.cli.files import check_distinct, check_no_session
 from dlprof.cli.show import say
 from dlprof.errors import UsageError
-from dlprof.reports.ci import github
-from dlprof.reports.ci.remark import Remark
+from dlprof.reports import github
+from dlprof.reports.document import Check, Problem
 from dlprof.session.model import Header
 from dlprof.text.clean import clean
 
@@ -49,9 +49,11 @@ def check_summary(outputs: Mapping[str, str]) -> None:
         _append(Path(name), "")
 
 
-def tell(remarks: Sequence[Remark], summary: str, file: str | None) -> None:
+def tell(
+    problems: Iterable[Problem], summary: str, file: str | None, checks: Iterable[Check] = ()
+) -> None:
     """Print the annotations and append the summary. Raises :class:`UsageError`."""
-    say(github.commands(remarks, file))
+    say(github.commands(problems, checks, file))
     name = os.environ.get(SUMMARY)
     if not name:
         typer.echo(f"no summary: {SUMMARY} is not set", err=True)

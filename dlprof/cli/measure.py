@@ -16,13 +16,14 @@ from dlprof import inference
 from dlprof.cli.github import no_commands
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs
-from dlprof.cli.scenario_report import check_missed, check_unchecked, shown_as
+from dlprof.cli.scenario_report import check_missed, check_unchecked
+from dlprof.cli.show import show
 from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring.measure import hand_over, run, session_path
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.request import Request
-from dlprof.reports.result_row import rows_of
-from dlprof.reports.row import check_measured
+from dlprof.reports.checks import check_measured
+from dlprof.reports.session_document import session_document
 from dlprof.rules.fail_on import FailOn
 from dlprof.rules.fail_on import parse as parse_fail_on
 from dlprof.runner import resume
@@ -30,6 +31,7 @@ from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.journal import Journal
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Bar
+from dlprof.session.model import Session
 
 OWN_CODE = "code:"
 """How the source of probes begins that are made of a user's own text."""
@@ -67,12 +69,19 @@ def measure(
             stopped = True
         except Unsaved as error:
             unsaved = error
-        _report(measurement, outputs, fail_on)
+        session = _session_of(measurement)
+        if not outputs.printed:
+            with no_commands(outputs.github):
+                show(session_document(session), bool(given.raw.get("full")))
+        outputs.give(session, fail_on)
+        if measurement.saved:
+            with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
+                typer.echo(f"session: {measurement.path}", err=True)
         if unsaved is not None:
             raise unsaved
         if stopped:
             raise Interrupted(_how_to_finish(measurement))
-        _check(measurement, fail_on)
+        _check(session, fail_on)
 
 
 def finish(given: Given) -> None:
@@ -84,28 +93,20 @@ def finish(given: Given) -> None:
         measure(request, catalog, given, journal)
 
 
-def _report(measurement: Measurement, outputs: Outputs, fail_on: FailOn | None) -> None:
-    """Print what was measured, and write it in the forms that were asked for."""
+def _session_of(measurement: Measurement) -> Session:
     header = measurement.header()
-    if not outputs.printed:
-        with no_commands(outputs.github):
-            shown_as(header)(header, rows_of(measurement.results()))
-    outputs.give(header, measurement.results, fail_on)
-    if measurement.saved:
-        with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
-            typer.echo(f"session: {measurement.path}", err=True)
+    return Session(**{**dict(header), "results": list(measurement.results())})
 
 
-def _check(measurement: Measurement, fail_on: FailOn | None) -> None:
+def _check(session: Session, fail_on: FailOn | None) -> None:
     """Raise what the exit code says of a whole measurement."""
-    check_measured(rows_of(measurement.results()))
-    header = measurement.header()
+    check_measured(session.results)
     if fail_on is not None:
-        fail_on.check(header.findings)
-    check_missed(header)  # what is known to be wrong comes before what nobody looked for
+        fail_on.check(session.findings)
+    check_missed(session)  # what is known to be wrong comes before what nobody looked for
     if fail_on is not None:
-        fail_on.check_looked_for(measurement.results())
-    check_unchecked(header)
+        fail_on.check_looked_for(session.results)
+    check_unchecked(session)
 
 
 def allowed(given: Given) -> FailOn | None:

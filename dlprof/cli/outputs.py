@@ -15,15 +15,12 @@ from dlprof.errors import UsageError
 from dlprof.rules.fail_on import FailOn
 from dlprof.session import files
 from dlprof.session import model as sessions
-from dlprof.session.collector import paused
-from dlprof.session.model import Header, Result
+from dlprof.session.model import Session
 
 if TYPE_CHECKING:  # what reads a history loads NumPy
     from dlprof.history.trend import Trend
 
 STDOUT = "-"
-Results = Callable[[], Iterable[Result]]
-"""Gives all results, one at a time, each time it is called."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +79,7 @@ class Outputs:
 
     def give(
         self,
-        header: Header,
-        results: Results,
+        session: Session,
         fail_on: FailOn | None = None,
         trends: Sequence[Trend] = (),
     ) -> None:
@@ -91,7 +87,7 @@ class Outputs:
 
         ``fail_on`` says which findings fail; ``trends`` go into the page.
         """
-        writers: dict[str, Callable[[str, Header, Results], None]] = {
+        writers: dict[str, Callable[[str, Session], None]] = {
             "json": _json,
             "html": partial(_html, trends=trends),
             "csv": _csv,
@@ -100,9 +96,9 @@ class Outputs:
             "junit": partial(_junit, fail_on),
         }
         for name, target in self._targets().items():
-            writers[name](target, header, results)
+            writers[name](target, session)
         if self.github:
-            _github(fail_on, header, results)
+            _github(fail_on, session)
 
     def _targets(self) -> dict[str, str]:
         named = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -112,60 +108,61 @@ class Outputs:
         return [f"--{name}" for name, target in self._targets().items() if target == STDOUT]
 
 
-def _json(target: str, header: Header, results: Results) -> None:
-    _put(target, sessions.chunks(header, results()))
+def _json(target: str, session: Session) -> None:
+    _put(target, sessions.chunks(session, session.results))
 
 
-def _html(target: str, header: Header, results: Results, trends: Sequence[Trend]) -> None:
+def _html(target: str, session: Session, trends: Sequence[Trend]) -> None:
     from dlprof.reports.html import render
 
-    with paused():
-        whole = sessions.Session(**{**dict(header), "results": list(results())})
-    _put(target, [render(whole, trends)])
+    _put(target, [render(session, trends)])
 
 
-def _csv(target: str, header: Header, results: Results) -> None:
+def _csv(target: str, session: Session) -> None:
     from dlprof.reports.table_files import csv_lines
 
-    _put(target, csv_lines(header, results()))
+    _put(target, csv_lines(session, session.results))
 
 
-def _parquet(target: str, header: Header, results: Results) -> None:
+def _parquet(target: str, session: Session) -> None:
     from dlprof.reports.table_files import write_parquet
 
     with files.atomic_bytes(Path(target)) as file:
-        write_parquet(file, header, results())
+        write_parquet(file, session, session.results)
 
 
-def _markdown(target: str, header: Header, results: Results) -> None:
-    _put(target, [_summary(header, results)])
+def _markdown(target: str, session: Session) -> None:
+    _put(target, [_summary(session)])
 
 
-def _summary(header: Header, results: Results) -> str:
+def _summary(session: Session) -> str:
     from dlprof.reports import markdown
-    from dlprof.reports.result_row import rows_of
+    from dlprof.reports.session_document import session_document
 
-    return markdown.render(header, rows_of(results()))
-
-
-def _junit(fail_on: FailOn | None, target: str, header: Header, results: Results) -> None:
-    from dlprof.reports.ci import junit, of_session
-
-    fails = of_session.fails_nothing if fail_on is None else fail_on.fails
-    checks = of_session.checks(header, results(), fails, _unseen(fail_on, results))
-    title = of_session.title(header)
-    _put(target, [junit.render(title, checks, header.created, header.wall_s)])
+    return markdown.render(session_document(session))
 
 
-def _unseen(fail_on: FailOn | None, results: Results) -> Mapping[str, str]:
-    return {} if fail_on is None else fail_on.unseen(results())
+def _junit(fail_on: FailOn | None, target: str, session: Session) -> None:
+    from dlprof.reports import checks, junit
+    from dlprof.reports.method import short_command
+
+    fails = (lambda _: False) if fail_on is None else fail_on.fails
+    found = checks.checks(session, fails, _unseen(fail_on, session))
+    _put(target, [junit.render(short_command(session), found, session.created, session.wall_s)])
 
 
-def _github(fail_on: FailOn | None, header: Header, results: Results) -> None:
-    from dlprof.reports.ci import of_session
+def _unseen(fail_on: FailOn | None, session: Session) -> Mapping[str, str]:
+    return {} if fail_on is None else fail_on.unseen(session.results)
 
-    found = of_session.remarks(header, results(), _unseen(fail_on, results))
-    tell(found, _summary(header, results), scenario_file(header))
+
+def _github(fail_on: FailOn | None, session: Session) -> None:
+    from dlprof.reports import checks
+    from dlprof.reports.session_document import session_document
+
+    found = [*checks.run_checks(session, _unseen(fail_on, session))]
+    found += checks.expectation_checks(session)
+    problems = session_document(session).problems
+    tell(problems, _summary(session), scenario_file(session), found)
 
 
 def _put(target: str, chunks: Iterable[str]) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from dlprof.history.trend import Trend
 
 
-@takes(every.FAIL_ON, *every.REPORTS[1:])
+@takes(every.FAIL_ON, every.FULL, *every.REPORTS[1:])
 def report(
     session: SessionFile,
     history: Annotated[
@@ -32,10 +32,10 @@ def report(
     """Print the report of a session again, or write it in another form."""
     from dlprof.cli.measure import allowed
     from dlprof.cli.outputs import Outputs
-    from dlprof.cli.scenario_report import shown_as
+    from dlprof.cli.show import show
     from dlprof.errors import UsageError
-    from dlprof.reports.result_row import rows_of
-    from dlprof.reports.row import check_measured
+    from dlprof.reports.checks import check_measured
+    from dlprof.reports.session_document import session_document
     from dlprof.rules import with_findings
     from dlprof.rules.fail_on import is_diagnosed
     from dlprof.session import model as sessions
@@ -51,11 +51,11 @@ def report(
 
         trends = trends_with(found, history)
     if not outputs.anything:
-        shown_as(found)(found, rows_of(found.results))
-    outputs.give(found, lambda: found.results, fail_on, trends)
+        show(session_document(found, str(session)), bool(given.raw["full"]))
+    outputs.give(found, fail_on, trends)
     if fail_on is not None:
         if fail_on.unlooked() and not is_diagnosed(found.results):
             typer.echo(f"dlprof: {fail_on.unlooked()}", err=True)
         fail_on.check(found.findings)
-        check_measured(rows_of(found.results))
+        check_measured(found.results)
         fail_on.check_looked_for(found.results)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import typer
-
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
 
@@ -21,9 +19,10 @@ DEVICES = replace(
 @takes(DEVICES, every.PYTHON)
 def selftest(*, given: Given) -> None:
     """Plant known faults on this machine and say which are found."""
+    from dlprof.cli.show import show
     from dlprof.errors import FindingsFailed, Interrupted, Unsure
     from dlprof.measuring.selftest import plants_for, run
-    from dlprof.reports.selftest import render
+    from dlprof.reports.selftest import selftest_document
     from dlprof.runner.progress import Bar
     from dlprof.session.files import temporary_folder
 
@@ -32,7 +31,7 @@ def selftest(*, given: Given) -> None:
     plants, no_streams = plants_for(values["python"], device)
     with temporary_folder("faults are planted") as folder, Bar() as bar:
         found = run(values["python"], Path(folder), bar, plants)
-    typer.echo(render(found, no_streams), nl=False)
+    show(selftest_document(found, no_streams))
     if found.stopped:
         raise Interrupted("stopped; the table says what was measured by then")
     if not found.passed:

@@ -6,7 +6,6 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from dlprof.reports.row import Row
-    from dlprof.session.model import Header
-
-Show = Callable[["Header", Sequence["Row"]], None]
+    from dlprof.reports.document import Document
 
 PIPED_WIDTH = 120
 
@@ -68,10 +64,13 @@ def text_of(renderable: RenderableType) -> str:
     return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
 
 
-def show_table(header: Header, rows: Sequence[Row]) -> None:
-    from dlprof.reports import terminal  # who lists frameworks needs none of it, and waits for it
+def show(document: Document, full: bool = False) -> None:
+    """Print the first screen of a document, or all of it."""
+    from dlprof.reports import terminal  # `dlprof list` does not wait for it
+    from dlprof.reports.document import Level
 
-    say(terminal.render(header, rows, width(), colour()))
+    level = Level.FULL if full else Level.FIRST
+    say(terminal.render(document, width(), colour(), level))
 
 
 def say(text: str) -> None:

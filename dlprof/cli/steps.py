@@ -13,7 +13,7 @@ from dlprof.plan import options as every
 
 @takes(
     *(every.SHAPES, every.DTYPES, every.DEVICES, every.PATHS, *every.HOW, every.SAMPLE_MS),
-    *(every.PYTHON, every.SESSION, *every.REPORTS[:5], every.RESUME),
+    *(every.PYTHON, every.SESSION, every.FULL, *every.REPORTS[:5], every.RESUME),
 )
 def steps(
     frameworks: Annotated[

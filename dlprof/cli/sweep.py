@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @takes(
     *(*every.MEASURED, every.FAIL_ON),
-    *(every.SESSION, *every.REPORTS, every.RESUME),
+    *(every.SESSION, every.FULL, *every.REPORTS, every.RESUME),
 )
 def sweep(
     scenario: Annotated[
@@ -147,12 +147,13 @@ def _say_cases(found: Sweep) -> None:
 def _say_plan(found: Sweep) -> None:
     """What would run, how many cases, how long, and what could not be measured."""
     from dlprof.cli.show import say
-    from dlprof.reports.scenario import origin_lines
+    from dlprof.reports.scenario import origins
     from dlprof.scenario.request import MOST_CASES, count
 
     told, total = found.request.scenario, count(found)
     if told is not None:
-        say("\n".join((told.title, told.question, *origin_lines(told.origins))) + "\n\n")
+        values = (f"{origin}: {values}" for origin, values in origins(told.origins))
+        say("\n".join((told.title, told.question, *values)) + "\n\n")
     if total > MOST_CASES:
         say(f"{total:,} cases: more than {MOST_CASES:,}, so --yes is asked for\n")
         return

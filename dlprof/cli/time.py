@@ -15,7 +15,7 @@ SETUP = replace(every.SETUP, short="-s", metavar="CODE", help="Makes the array."
 
 @takes(
     *(SETUP, *every.HOW, every.SAMPLE_MS, every.DIAGNOSE, every.FAIL_ON),
-    *(*every.INTERPRETER, every.SESSION, *every.REPORTS),
+    *(*every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS),
 )
 def time(
     statement: Annotated[str, typer.Argument(help="One expression: the conversion.")],

@@ -361,6 +361,8 @@ GITHUB = Option(
     default=False,
 )
 
+FULL = Option("full", Switch(), "Print the whole report.", OUTPUT, default=False)
+
 AXES = (SHAPES, DTYPES, LAYOUTS, DEVICES, PATHS)
 HOW = (ROUNDS, BUDGET, TIMEOUT, SEED, QUICK)
 INTERPRETER = (PYTHON, PROBES)
@@ -372,7 +374,7 @@ MEASURED = (
     *INTERPRETER,
 )
 """What is measured, and how; the rest says what becomes of it."""
-OPTIONS = {option.key: option for option in (*MEASURED, FAIL_ON, SESSION, RESUME, *REPORTS)}
+OPTIONS = {option.key: option for option in (*MEASURED, FAIL_ON, SESSION, RESUME, FULL, *REPORTS)}
 QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False}
 """What ``quick`` stands for."""
 

@@ -36,6 +36,8 @@ class Cell:
     text: str
     tone: Tone = ""
     code: bool = False
+    note: str = ""
+    """What stands behind the text and is no code."""
 
 
 @dataclass(frozen=True)

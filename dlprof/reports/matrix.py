@@ -1,279 +1,137 @@
-"""The matrix: for each producer and consumer the cheapest right path, and what it does.
-
-It is called safe where everything was looked at that could make it unsafe.
-"""
+"""Several pairs side by side: what the fastest path of each gives, and what it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
-from typing import TypeVar
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 
-from dlprof.analysis.quantity import brief_text
-from dlprof.reports.cell_text import DISTURBED, WHY_DISTURBED, WHY_SCATTERED, why_not_known
-from dlprof.reports.row import Row, trusted
+from dlprof.reports.answers import KINDS, LEVELS, best
+from dlprof.reports.cells import brief_time, result_cell
+from dlprof.reports.document import Answer, Cell, Column, Level, Section, Table
+from dlprof.reports.paths import Array, Path
+from dlprof.reports.paths_table import reason
 from dlprof.text.lists import listed
 
-Key = TypeVar("Key", bound=Hashable)
-
-AXES = ("environment", "layout", "dtype", "shape", "device")
+AXES = ("shape", "dtype", "layout", "device")
 """What may differ between the arrays of a pair; the first that does becomes the columns."""
-
-WORDS = {"unsupported": "no", "crashed": "crash", "ok": "no time"}
-"""Short, since eight layouts stand side by side."""
-
-PARTLY = "not everything was looked at"
+FEW = 8
+"""So many pairs have their code on the first screen."""
+ARROW = " → "
 
 
-@dataclass(frozen=True)
-class Cell:
-    """What the best path of a pair does, and what it costs; else why there is none.
-
-    ``cost_ns`` is the time in its slowest mode.
-    """
-
-    verdict: str
-    cost: str
-    code: str
-    reason: str = ""
-    cost_ns: float = 0.0
-    unlooked: str = ""
-    """What keeps it from being called safe: that something was not looked at."""
-    depends: str = ""
-    """How view or copy depends on where the source begins, in words; empty where it does not."""
-    right: bool = False
-    """Whether the path keeps shape, dtype and values, and nothing is known against it."""
-    doubt: str = ""
-    """Why the time is not known to be the path's own, in a word; empty where it is."""
+def fastest(array: Array) -> Path | None:
+    """The fastest path that may be written: safe, else right. Of none it is the fastest timed."""
+    offered = [path for kind in KINDS if (path := best(array, kind)) is not None]
+    for level in LEVELS:
+        found = [path for path in offered if path.safety.level == level]
+        if found:
+            return min(found, key=lambda path: path.cost_ns)
+    return next((path for path in array.paths if path.is_timed and not path.is_wrong), None)
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Cells by row and column, under the names of both. ``corner`` says what stands where."""
-
-    title: str
-    corner: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    cells: dict[tuple[str, str], Cell]
-
-
-def grids(rows: Sequence[Row]) -> list[Grid]:
-    """Producers down and consumers across; where the arrays differ, pairs down and what differs
-    across, a grid for each value of what else differs.
-    """
-    differs = [axis for axis in AXES if len({getattr(row, axis) for row in rows}) > 1]
-    if not differs:
-        return [_square(rows)] if rows else []
-    across, *rest = differs
-    groups = _grouped(rows, lambda row: tuple(str(getattr(row, axis)) for axis in rest))
-    columns = tuple(dict.fromkeys(str(getattr(row, across)) for row in rows))
-    return [
-        _table(group, across, columns, _title(rows, differs, key)) for key, group in groups.items()
+def answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
+    """How many pairs share memory, copy, or have no path; and the slowest of them."""
+    counts = Counter(_word(array) for array in arrays)
+    what = "pairs" if all(len(set(values)) == 1 for values in _axes(arrays)) else "pairs and arrays"
+    views, copies = (counts.pop(kind, 0) for kind in KINDS)
+    rest = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    found = [
+        Answer("share memory", "", "", f"{views} of {len(arrays)} {what}"),
+        Answer("copy", "", "", str(copies)),
+        *([Answer("neither", "", "", rest)] if rest else []),
     ]
+    writable = [
+        (path, array)
+        for array in arrays
+        if (path := fastest(array)) is not None and path.safety.level in LEVELS
+    ]
+    if writable:
+        path, array = max(writable, key=lambda one: (one[0].is_known, one[0].cost_ns))
+        found.append(Answer("slowest", path.code, brief_time(path), array.pair))
+    return tuple(found)
 
 
-def cells(rows: Sequence[Row]) -> dict[str, Cell]:
-    """The cell of each pair, by the pair's text."""
-    return {pair: cell(group) for pair, group in _grouped(rows, attrgetter("pair")).items()}
-
-
-def cell(rows: Sequence[Row]) -> Cell:
-    """The cheapest right path; else the cheapest that was measured, else why there is none."""
-    best = best_of(rows)
-    if best is not None:
-        return _cell_of(best)
-    statuses = sorted({row.status for row in rows})
-    verdict = statuses[0] if len(statuses) == 1 else "none"
-    reasons = [row.why_lost for row in rows if row.why_lost]
-    # The reason of most paths: one way may be missing for a reason of its own.
-    reason = max(reasons, key=reasons.count) if reasons else ""
-    return Cell(verdict, "-", "", reason)
-
-
-def best_of(rows: Sequence[Row]) -> Row | None:
-    """The cheapest right row; else the cheapest that was measured, if there is any.
-
-    The time of a path that is a view of aligned memory only is that of a copy where the processes
-    happened to get other memory. So it is taken before one that copies whatever it is given, where
-    copying is what takes the time: else the same pair were a copy with one seed and a view with
-    the next.
+def tables(arrays: Sequence[Array]) -> tuple[Table, ...]:
+    """Producers down and consumers across. Where the arrays differ: pairs down, arrays across, and
+    a table for each value of what else differs.
     """
-    measured = [row for row in rows if row.ready is not None]
-    right = trusted(measured)
-    best = min(right or measured, key=lambda row: row.cost_ns, default=None)
-    if best is None or not right or best.size_bytes < COPYING_BYTES:
-        return best
-    if best.owner != "copy" or best.depends:
-        return best
-    viewed = [row for row in right if row.is_view_if_aligned and row.owner != "view"]
-    return min(viewed, key=lambda row: row.cost_ns, default=best)
+    differs = [at for at, values in enumerate(_axes(arrays), 1) if len(set(values)) > 1]
+    if not differs:
+        return (_square(arrays),)
+    across, *rest = differs
+    groups: dict[tuple[str, ...], list[Array]] = defaultdict(list)
+    for array in arrays:
+        groups[tuple(array.name[at] for at in rest)].append(array)
+    return tuple(_wide(found, across, " ".join(key)) for key, found in groups.items())
 
 
-COPYING_BYTES = 64 * 2**10
-"""From so many bytes on a copy takes longer than the call around it."""
+def sections(arrays: Sequence[Array]) -> Iterator[Section]:
+    """The code in each cell, and why others have none."""
+    rows, reasons = [], defaultdict[str, list[str]](list)
+    several = len({array.text for array in arrays}) > 1
+    for array in arrays:
+        where = f"{array.pair}  {array.text}" if several else array.pair
+        path = fastest(array)
+        if path is None:
+            reasons[_reason(array)].append(where)
+            continue
+        code = Cell(path.code, code=True)
+        rows.append((Cell(where), Cell(brief_time(path)), result_cell(path), code))
+    columns = (Column("pair"), Column("time", right=True), Column("result"), Column("path"))
+    if rows:
+        level = Level.FIRST if len(rows) <= FEW else Level.FULL
+        yield Section("Fastest paths", (Table(columns, tuple(rows)),), level)
+    if reasons:
+        lost = [(Cell(listed(places)), Cell(why)) for why, places in reasons.items()]
+        yield Section("No path", (Table((Column("pair"), Column("reason")), tuple(lost)),))
 
 
-def called(unlooked: Iterable[str]) -> tuple[str, str]:
-    """``safe``, or ``right`` and why no more than that, of paths that miss so much."""
-    reasons = set(unlooked)
-    if reasons <= {""}:
-        return "safe", ""
-    return "right", f" ({reasons.pop() if len(reasons) == 1 else PARTLY})"
+def _axes(arrays: Sequence[Array]) -> list[tuple[str, ...]]:
+    return list(zip(*(array.name[1:] for array in arrays), strict=True))
 
 
-def unlooked(found: Iterable[Grid]) -> list[str]:
-    """What was not looked at of each cell's path."""
-    return [cell.unlooked for grid in found for cell in grid.cells.values() if cell.code]
+def _word(array: Array) -> str:
+    """What the fastest path gives, or why there is none that may be written."""
+    path = fastest(array)
+    if path is None:
+        statuses = Counter(one.result for one in array.paths)
+        return statuses.most_common(1)[0][0]
+    return "unsafe" if path.safety.level == "unsafe" else path.result
 
 
-def _cell_of(best: Row) -> Cell:
-    right = best.safe and not best.unchecked
-    return Cell(
-        _word(best),
-        _cost(best),
-        best.code,
-        _why(best),
-        best.ready.modes_ns[1] if best.ready is not None else 0.0,
-        best.unlooked if right else "",
-        best.depends,
-        right,
-        "" if best.ready is None or best.is_known else why_not_known(best),
+def _reason(array: Array) -> str:
+    reasons = Counter(reason(path) for path in array.paths)
+    return reasons.most_common(1)[0][0]
+
+
+def _cell(array: Array | None) -> Cell:
+    if array is None:
+        return Cell("-", "dim")
+    word, path = _word(array), fastest(array)
+    if path is None:
+        return Cell(word, "dim" if word == "refused" else "bad")
+    if word == "unsafe":
+        return Cell(f"{brief_time(path)} unsafe", "bad")
+    shown = result_cell(path)
+    waits = " waits" if path.case.waits else ""
+    return Cell(f"{brief_time(path)} {shown.text}{waits}", shown.tone)
+
+
+def _square(arrays: Sequence[Array]) -> Table:
+    cells = {array.pair.partition(ARROW)[::2]: array for array in arrays}
+    producers = dict.fromkeys(producer for producer, _ in cells)
+    consumers = tuple(dict.fromkeys(consumer for _, consumer in cells))
+    rows = tuple(
+        (Cell(one), *(_cell(cells.get((one, other))) for other in consumers)) for one in producers
     )
+    return Table((Column("from \\ to"), *map(Column, consumers)), rows)
 
 
-def _why(best: Row) -> str:
-    """What is wrong with it; empty for a right one."""
-    if best.changed or best.reason:
-        return "; ".join(best.changed) or str(best.reason)
-    if best.faults:
-        return ", ".join(best.faults)
-    if best.promise_broken:
-        return f"documented: {best.promise}"
-    return f"its values could not be checked: {best.unchecked}" if best.unchecked else ""
-
-
-def _cost(row: Row) -> str:
-    return "-" if row.ready is None else brief_text(row.ready, row.process_medians_ns)
-
-
-def short(verdict: str) -> str:
-    return WORDS.get(verdict, verdict)
-
-
-def reasons(found: Sequence[Grid]) -> dict[str, list[str]]:
-    """Why cells hold no view and no copy: for each verdict and reason, where."""
-    told: dict[str, list[str]] = {}
-    for grid in found:
-        for (row, column), one in grid.cells.items():
-            if one.reason or one.verdict not in ("view", "copy"):
-                why = f"{short(one.verdict)}: {one.reason or 'no reason given'}"
-                told.setdefault(why, []).append(_where(grid, row, column))
-    return told
-
-
-def _where(grid: Grid, row: str, column: str) -> str:
-    if grid.corner != "pair":
-        return f"{row} → {column}"
-    return f"{row} {column}"
-
-
-def _square(rows: Sequence[Row]) -> Grid:
-    groups = _grouped(rows, attrgetter("frameworks"))
-    found: dict[str, Cell] = {pair: cell(group) for pair, group in groups.items()}
-    sides = {pair: tuple(pair.split(" → ", 1)) for pair in found}
-    producers = tuple(dict.fromkeys(side[0] for side in sides.values()))
-    consumers = tuple(dict.fromkeys(side[-1] for side in sides.values()))
-    return Grid(
-        _title(rows, [], ()),
-        "from \\ to",
-        producers,
-        consumers,
-        {(sides[pair][0], sides[pair][-1]): one for pair, one in found.items()},
+def _wide(arrays: Sequence[Array], across: int, title: str) -> Table:
+    cells = {(array.pair, array.name[across]): array for array in arrays}
+    columns = tuple(dict.fromkeys(array.name[across] for array in arrays))
+    rows = tuple(
+        (Cell(pair), *(_cell(cells.get((pair, column))) for column in columns))
+        for pair in dict.fromkeys(array.pair for array in arrays)
     )
-
-
-def _table(rows: Sequence[Row], across: str, columns: tuple[str, ...], title: str) -> Grid:
-    groups = _grouped(rows, lambda row: (row.frameworks, str(getattr(row, across))))
-    found = {where: cell(group) for where, group in groups.items()}
-    return Grid(title, "pair", tuple(dict.fromkeys(where[0] for where in found)), columns, found)
-
-
-def _title(rows: Sequence[Row], differs: Sequence[str], rest: tuple[str, ...]) -> str:
-    """What all cells have in common, in the order in which an array is told of."""
-    found = dict(zip(differs[1:], rest, strict=True))
-    for axis in AXES:
-        if axis not in differs:
-            found[axis] = getattr(rows[0], axis)
-    words = [found[axis] for axis in ("shape", "dtype", "layout") if axis in found]
-    where = f"on {found['device']}" if "device" in found else ""
-    inside = f"in {found['environment']}" if found.get("environment") else ""
-    return " ".join(word for word in (*words, where, inside) if word)
-
-
-def _grouped(rows: Sequence[Row], key: Callable[[Row], Key]) -> dict[Key, list[Row]]:
-    found: dict[Key, list[Row]] = {}
-    for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return found
-
-
-def _word(row: Row) -> str:
-    if row.changed:
-        return "wrong"
-    if row.status != "ok":
-        return row.status
-    if row.suspect or row.promise_broken:
-        return "unsafe"
-    if row.unseen:
-        return "unseen"
-    if row.unchecked:
-        return "unchecked"
-    return "view" if row.is_view_if_aligned else row.owner
-
-
-def word(cell: Cell) -> str:
-    """The verdict in short, with a star where it depends on where the source begins."""
-    return short(cell.verdict) + ("*" if cell.depends and cell.right else "")
-
-
-def cost(cell: Cell) -> str:
-    """The time, with a question mark where it is not known to be the path's own."""
-    return f"{cell.cost}?" if cell.doubt else cell.cost
-
-
-def footnotes(found: Sequence[Grid]) -> list[str]:
-    """What the star means; of which pairs, where it means several things. Then why a time has a
-    question mark.
-    """
-    return [*_starred(found), *_doubted(found)]
-
-
-def _doubted(found: Sequence[Grid]) -> list[str]:
-    told: dict[str, list[str]] = {}
-    for grid in found:
-        for (row, column), one in grid.cells.items():
-            if one.doubt:
-                why = WHY_DISTURBED if one.doubt == DISTURBED else WHY_SCATTERED
-                told.setdefault(why, []).append(_where(grid, row, column))
-    return [f"? {why}: {listed(places)}" for why, places in told.items()]
-
-
-def _starred(found: Sequence[Grid]) -> list[str]:
-    told: dict[str, list[str]] = {}
-    for grid in found:
-        for (row, column), one in grid.cells.items():
-            if one.depends and one.right:
-                # Which of several paths that cost the same is told must not change the note.
-                means = ALIGNED if one.verdict == "view" else one.depends
-                told.setdefault(means, []).append(_where(grid, row, column))
-    if len(told) == 1:
-        return [f"* {depends}" for depends in told]
-    return [f"* {depends}: {listed(places)}" for depends, places in told.items()]
-
-
-ALIGNED = (
-    "a view where the source begins at a multiple of 64 bytes; elsewhere a copy, or refused. Its"
-    " time is that of what the processes happened to get"
-)
+    return Table((Column(title or "pair"), *map(Column, columns)), rows)

@@ -1,89 +1,56 @@
-"""A session as a notebook shows it: the answer, the findings, a table.
-
-Small and self-contained. The whole report is a page of its own: :mod:`dlprof.reports.html`.
-"""
+"""A document as a notebook shows it: the first screen, without scripts and styles of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
 
-from dlprof.reports import command
-from dlprof.reports.answer import answers
-from dlprof.reports.faults import suspected
-from dlprof.reports.footnotes import footnotes
-from dlprof.reports.result_row import rows_of
-from dlprof.reports.row import Row
-from dlprof.reports.terminal import Column, measures_of, varying
-from dlprof.session.model import FindingRecord, Session
-from dlprof.text.clean import clean
-
-MOST_ROWS = 30
-MOST_LOST = 10
-MOST_FINDINGS = 8
-MOST_ANSWERS = 4
+from dlprof.reports.document import Answer, Cell, Document, Level, Problem, Table
 
 
-def render(session: Session) -> str:
-    """A fragment of HTML without scripts and styles: it takes those of the notebook."""
-    rows = suspected(rows_of(session.results), session.findings)
-    return f"<div>{''.join(_parts(session, rows))}</div>"
+def render(document: Document) -> str:
+    """A fragment of HTML. The whole report is a page of its own: :mod:`dlprof.reports.html`."""
+    return f"<div>{''.join(_parts(document))}</div>"
 
 
-def _parts(session: Session, rows: Sequence[Row]) -> Iterator[str]:
-    yield f"<p><b>{_text(command.short(session))}</b></p>"
-    if not rows:
-        yield "<p>The session has no results.</p>"
-        return
-    found = answers(rows)
-    yield from (f"<p>{_text(answer)}</p>" for answer in found[:MOST_ANSWERS])
-    yield _more(len(found) - MOST_ANSWERS, "arrays")
-    yield _findings(session.findings)
-    yield from _table(rows)
-    yield _lost([row for row in rows if row.ready is None])
+def _parts(document: Document) -> Iterator[str]:
+    yield f"<p><b>{_text(document.title)}</b><br>{_text(document.context)}</p>"
+    yield from (f"<p>{_text(notice)}</p>" for notice in document.notices)
+    yield _list(map(_answer, document.answers))
+    tables = [*document.tables]
+    for section in document.shown(Level.FIRST):
+        tables += [block for block in section.blocks if isinstance(block, Table)]
+    yield from map(_table, tables)
+    yield from (f"<p>{_text(mark)}</p>" for mark in document.marks)
+    yield _list(map(_problem, document.problems))
 
 
-def _findings(findings: Sequence[FindingRecord]) -> str:
-    if not findings:
-        return "<p>No findings.</p>"
-    items = (
-        f"{finding.severity} {finding.rule} {finding.name}: {finding.summary} {finding.advice}"
-        for finding in findings[:MOST_FINDINGS]
-    )
-    return _list(items) + _more(len(findings) - MOST_FINDINGS, "findings")
+def _answer(answer: Answer) -> str:
+    told = f"<code>{_text(answer.code)}</code> " if answer.code else ""
+    parts = ", ".join(part for part in (answer.value, answer.note) if part)
+    return f"{_text(answer.label)}: {told}{_text(parts)}"
 
 
-def _table(rows: Sequence[Row]) -> Iterator[str]:
-    measured = sorted((row for row in rows if row.ready is not None), key=lambda row: row.cost_ns)
-    if not measured:
-        return
-    columns = [*varying(rows), *measures_of(rows)]
-    titles = "".join(f"<th>{_text(title)}</th>" for title in ["path", *(c.title for c in columns)])
-    lines = "".join(_line(row, columns) for row in measured[:MOST_ROWS])
-    yield f"<table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table>"
-    yield _more(len(measured) - MOST_ROWS, "paths")
-    yield from (f"<p>{_text(note)}</p>" for note in footnotes(measured))
+def _problem(problem: Problem) -> str:
+    return f"{_text(problem.severity)} {_text(problem.rule)}: {_text(problem.sentence)}"
 
 
-def _line(row: Row, columns: Sequence[Column]) -> str:
-    cells = "".join(f"<td>{_text(column.cell(row))}</td>" for column in columns)
-    return f"<tr><td><code>{_text(row.code)}</code></td>{cells}</tr>"
+def _list(items: Iterator[str]) -> str:
+    found = "".join(f"<li>{item}</li>" for item in items)
+    return f"<ul>{found}</ul>" if found else ""
 
 
-def _lost(lost: Sequence[Row]) -> str:
-    if not lost:
-        return ""
-    items = (f"{row.code}: {row.status}: {row.why_not}" for row in lost[:MOST_LOST])
-    return f"<p>Not measured:</p>{_list(items)}" + _more(len(lost) - MOST_LOST, "paths")
+def _table(table: Table) -> str:
+    titles = "".join(f"<th>{_text(column.title)}</th>" for column in table.columns)
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
+    more = f"<p>{_text(table.more)}</p>" if table.more else ""
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table>{more}"
 
 
-def _list(items: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{_text(item)}</li>' for item in items)}</ul>"
-
-
-def _more(count: int, what: str) -> str:
-    return f"<p>… and {count:,} more {what} in the session</p>" if count > 0 else ""
+def _cell(cell: Cell) -> str:
+    shown = f"<code>{_text(cell.text)}</code>" if cell.code else _text(cell.text)
+    return f"<td>{shown} {_text(cell.note)}</td>" if cell.note else f"<td>{shown}</td>"
 
 
 def _text(text: str) -> str:
-    return escape(clean(text.replace("\n", " ")))
+    return escape(" ".join(text.split()))

@@ -1,106 +1,107 @@
-"""Steps of inference: a table of strategies for each model and input, and what it comes to."""
+"""Steps of inference: what each strategy for the output's memory takes, saves and allocates."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from dlprof.analysis.quantity import plain_time, significant, time_text
-from dlprof.reports.placement import share_text
-from dlprof.reports.row import Row
-from dlprof.session.model import Share, TimeMeasure
+from dlprof.analysis.quantity import plain_time, process_medians, significant, time_text
+from dlprof.inference.base import FRESH
+from dlprof.plan.axes import shape_text
+from dlprof.probes.base import Protocol
+from dlprof.reports.document import Answer, Cell, Column, Facts, Level, Lines, Section, Table
+from dlprof.reports.loops import share_text
+from dlprof.session.model import Result, Session, Share
 from dlprof.session.step_record import ShapeChange, Step
-from dlprof.text.clean import clean, first_line
 from dlprof.text.lists import listed
 
-AHEAD = "ahead"
-ORDINALS = {1: "next", 2: "2nd", 3: "3rd"}
 LEAST_PERCENT = 2
-ON_THE_HOST = (
-    "On the host a step is done when its call returns: what 'ahead' allocates then overlaps with"
-    " nothing, so it cannot help there."
+ORDINALS = {1: "next call", 2: "2nd call", 3: "3rd call"}
+COLUMNS = (
+    Column("strategy"),
+    Column("latency", right=True),
+    Column("saves", right=True),
+    Column("steps/s", right=True),
+    Column("allocations", right=True),
+    Column("buffers", right=True),
+    Column("output lasts"),
+    Column("new shape", right=True),
 )
 
 
-def compose(rows: Sequence[Row]) -> list[RenderableType]:
-    """A block for each model and input, and what the strategies are; empty without steps."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        if row.is_step and row.ready is not None:
-            groups.setdefault(row.array, []).append(row)
-    parts = [part for array, group in groups.items() for part in _block(array, group)]
-    return [*parts, *_legend([row for group in groups.values() for row in group])]
+def steps_of(session: Session) -> dict[str, list[Result]]:
+    """The steps that were measured or tried, by model and input."""
+    found: dict[str, list[Result]] = defaultdict(list)
+    for result in session.results:
+        case = result.case
+        if case.protocol == Protocol.STEP:
+            array = f"{case.dtype} {shape_text(case.shape)} on {case.device}"
+            found[f"{case.producer}, input {array}"].append(result)
+    return dict(found)
 
 
-def _block(array: tuple[str, ...], rows: Sequence[Row]) -> list[RenderableType]:
-    name, shape, dtype, _, device = array
-    return [Text(f"\n{name}, input {shape} {dtype} on {device}:"), _table(rows)]
+def answers(steps: dict[str, list[Result]]) -> Iterator[Answer]:
+    """For each model and input the strategy that saves most, if one does."""
+    for name, results in steps.items():
+        fresh = next((one for one in results if _strategy(one) == FRESH), None)
+        told = [(one, share) for one in results if (share := _saved(one)) and _tells(share)]
+        best, share = max(told, key=lambda one: one[1].median, default=(None, None))
+        if best is None or share is None or share.median <= 0 or fresh is None:
+            yield Answer(name, "", "", "no strategy is clearly faster than a new output each call")
+            continue
+        lasts = _output(best)
+        note = "" if lasts == "stays" else f"output lasts until the {lasts}"
+        yield Answer(name, _strategy(best), f"saves {share_text(share)}", note)
 
 
-def _table(rows: Sequence[Row]) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim")
-    table.add_column("strategy", no_wrap=True)
-    table.add_column("latency", justify="right", overflow="fold")  # of several modes it is long
-    for title in ("saves", "steps/s", "allocs", "buffers", "output", "new shape"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        step = row.step or Step()
-        table.add_row(
-            row.strategy,
-            time_text(row.ready, row.process_medians_ns),
-            saved_text(saved_of(row)),
-            rate_text(reading(row)),
-            allocations_text(step),
-            buffers_text(step),
-            output_text(row),
-            change_text(step.shape_change),
-            style="red" if row.changed or row.status != "ok" else "",
-        )
-    return table
+def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
+    """A table for each model and input, then the code of each strategy and what is not known."""
+    for name, results in steps.items():
+        timed = [one for one in results if one.ready_time is not None]
+        if timed:
+            yield Section(name, (Table(COLUMNS, tuple(map(_row, timed))),), Level.FIRST)
+    if not steps:
+        return
+    everything = [one for results in steps.values() for one in results]
+    codes = {f"{one.case.producer} {_strategy(one)}": _code(one) for one in everything}
+    yield Section("Strategies", (Facts(tuple(codes.items())),))
+    gaps: dict[str, dict[str, None]] = defaultdict(dict)
+    for one in everything:
+        for gap in _gaps(one):
+            gaps[gap][f"{one.case.producer} {_strategy(one)}"] = None
+    if gaps:
+        lines = tuple(f"{listed(names)}: {gap}" for gap, names in gaps.items())
+        yield Section("Not known", (Lines(lines),))
 
 
-def reading(row: Row) -> TimeMeasure | None:
-    """A step of the strategy and the reading of its output."""
-    return row.step.versus.reading if row.step and row.step.versus else None
+def _strategy(result: Result) -> str:
+    return result.case.import_
 
 
-def saved_text(share: Share | None) -> str:
-    """``7 ±2 %``, ``22 ±<1 %``; ``?`` where the processes do not agree."""
-    text = share_text(share)
-    return text.removeprefix("-") if text.startswith("-0 ") else text
+def _code(result: Result) -> str:
+    setup = " / ".join(result.case.setup.strip().splitlines())
+    return f"{result.case.code}; before: {setup}" if setup else result.case.code
 
 
-def saved_of(row: Row) -> Share | None:
-    return row.step.versus.saved if row.step and row.step.versus else None
+def _row(result: Result) -> tuple[Cell, ...]:
+    step = result.step or Step()
+    per_call = step.allocations.per_call if step.allocations is not None else None
+    wrong = result.values is not None and result.values.says("wrong")
+    bad = wrong or result.status != "ok"
+    ready = result.ready_time
+    return (
+        Cell(_strategy(result), "bad" if bad else ""),
+        Cell(time_text(ready, process_medians(result.host_time))),
+        Cell(share_text(_saved(result))),
+        Cell(_rate(step)),
+        Cell("?" if per_call is None else f"{per_call:g}"),
+        Cell(_buffers(step)),
+        Cell("wrong", "bad") if wrong else Cell(_output(result)),
+        Cell(_change(step.shape_change)),
+    )
 
 
-def tells(share: Share) -> bool:
-    """Whether a share is told from nothing: two hundredths at least, as they are written, known
-    well enough to be a number, and zero not in its interval.
-    """
-    if share.ci95 is None or not share.is_known or abs(round(100 * share.median)) < LEAST_PERCENT:
-        return False
-    return share.ci95[0] > 0 or share.ci95[1] < 0
-
-
-def rate_text(pipeline: TimeMeasure | None) -> str:
-    """Steps per second where each output is read."""
-    if pipeline is None or pipeline.median_ns <= 0:
-        return "-"
-    rate = 1e9 / pipeline.median_ns
-    return significant(rate, 3) if rate >= 100 else significant(rate, 2)  # noqa: PLR2004
-
-
-def allocations_text(step: Step) -> str:
-    """Allocations per step; ``?`` where the framework does not count."""
-    found = step.allocations
-    return "?" if found is None or found.per_call is None else f"{found.per_call:g}"
-
-
-def buffers_text(step: Step) -> str:
+def _buffers(step: Step) -> str:
     """``8 of 8``: how many outputs that were kept lie in memory of their own."""
     found = step.allocations
     if found is None or found.buffers is None or found.kept is None:
@@ -108,78 +109,56 @@ def buffers_text(step: Step) -> str:
     return f"{found.buffers} of {found.kept}"
 
 
-def output_text(row: Row) -> str:
-    """How long an output lasts: ``stays``, ``until next``, ``until 2nd`` call."""
-    if row.changed:
-        return "wrong"
-    reuse, after = row.step.reuse if row.step else None, after_calls(row)
-    if after is not None:
-        return f"until {ORDINALS.get(after, f'call {after}')}"
-    words = {"kept": "stays", "unknown": "?"}
-    return "?" if reuse is None else words.get(reuse.verdict, clean(reuse.verdict))
+def _saved(result: Result) -> Share | None:
+    return result.step.versus.saved if result.step and result.step.versus else None
 
 
-def after_calls(row: Row) -> int | None:
-    """After how many further calls an output was another; None where it was not, or is unknown."""
-    reuse = row.step.reuse if row.step else None
-    found = reuse.evidence.get("after_calls") if reuse and reuse.verdict == "overwritten" else None
-    return found if isinstance(found, int) else None
+def _tells(share: Share) -> bool:
+    """Whether a share is told from nothing, and is two hundredths at least."""
+    if share.ci95 is None or not share.is_known or abs(round(100 * share.median)) < LEAST_PERCENT:
+        return False
+    return share.ci95[0] > 0 or share.ci95[1] < 0
 
 
-def change_text(change: ShapeChange | None) -> str:
-    """What a change of shape adds to a step; ``?`` where it cannot be told from nothing."""
+def _rate(step: Step) -> str:
+    """Steps per second where each output is read."""
+    reading = step.versus.reading if step.versus else None
+    if reading is None or reading.median_ns <= 0:
+        return "-"
+    rate = 1e9 / reading.median_ns
+    return significant(rate, 3 if rate >= 100 else 2)  # noqa: PLR2004
+
+
+def _output(result: Result) -> str:
+    """How long an output lasts: ``stays``, or until which further call."""
+    reuse = result.step.reuse if result.step else None
+    if reuse is None or reuse.says("unknown"):
+        return "?"
+    after = reuse.evidence.after_calls
+    if reuse.says("overwritten"):
+        return ORDINALS.get(after or 0, f"call {after}" if after else "?")
+    return {"kept": "stays"}.get(reuse.verdict, reuse.verdict)
+
+
+def _change(change: ShapeChange | None) -> str:
+    """What another shape at each call adds; ``?`` if it cannot be told from nothing."""
     if change is None:
         return "-"
+    sign = "+" if change.cost_ns >= 0 else "-"
+    text = f"{sign}{plain_time(abs(change.cost_ns))}"
     if change.cost_ci95_ns is None:
-        return f"~{signed(change.cost_ns)}"
-    return signed(change.cost_ns) if is_told(change) else "?"
+        return f"~{text}"
+    low, high = change.cost_ci95_ns
+    return "?" if low <= 0 <= high else text
 
 
-def is_told(change: ShapeChange) -> bool:
-    """Whether the cost can be told from nothing: its interval does not hold zero."""
-    return change.cost_ci95_ns is not None and not (
-        change.cost_ci95_ns[0] <= 0 <= change.cost_ci95_ns[1]
-    )
-
-
-def signed(value_ns: float) -> str:
-    return f"{'+' if value_ns >= 0 else '-'}{plain_time(abs(value_ns))}"
-
-
-def _legend(rows: Sequence[Row]) -> list[RenderableType]:
-    """Each strategy as code with what it needs, once; and what could not be seen."""
-    lines: dict[str, None] = {}
-    for row in rows:
-        before = f"; before: {row.setup}" if row.setup else ""
-        lines[f"{row.pair} {row.code}{before}"] = None
-    if any(row.strategy == AHEAD and row.device == "cpu" for row in rows):
-        lines[ON_THE_HOST] = None
-    return [Text(), *map(Text, (*lines, *_gap_lines(rows)))] if rows else []
-
-
-def _gap_lines(rows: Sequence[Row]) -> list[str]:
-    """What could not be seen of which steps; the same reason is told once for each model."""
-    whole: dict[str, set[str]] = {}
-    gaps: dict[tuple[str, str], dict[str, None]] = {}
-    for row in rows:
-        whole.setdefault(row.pair, set()).add(row.strategy)
-        for gap in _gaps(row):
-            gaps.setdefault((row.pair, gap), {})[row.strategy] = None
-    return [
-        f"{pair}{'' if set(names) == whole[pair] else f' {listed(list(names))}'}: {gap}"
-        for (pair, gap), names in gaps.items()
-    ]
-
-
-def _gaps(row: Row) -> list[str]:
-    """What was not found of a step that was measured, and why."""
-    step, gaps = row.step, [note.replace("shape_change:", "new shape:") for note in row.notes]
-    if row.status != "ok":
-        gaps.append(f"{row.status}: {first_line(row.reason)}")
-    if row.changed:
-        gaps.append(f"another output than at first: {', '.join(row.changed)}")
+def _gaps(result: Result) -> Iterator[str]:
+    """What was not found, and why."""
+    step = result.step
+    if result.status != "ok":
+        yield f"{result.status}: {result.reason or 'no reason given'}"
     if step and step.allocations and step.allocations.reason:
-        gaps.append(f"allocations unknown: {first_line(step.allocations.reason)}")
-    if step and step.reuse and step.reuse.verdict == "unknown":
-        gaps.append(f"output unknown: {first_line(str(step.reuse.evidence.get('reason')))}")
-    return gaps
+        yield f"allocations: {step.allocations.reason}"
+    if step and step.reuse and step.reuse.says("unknown"):
+        yield f"how long an output lasts: {step.reuse.evidence.reason or 'no reason given'}"
+    yield from result.notes

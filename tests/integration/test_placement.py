@@ -36,7 +36,7 @@ def test_a_conversion_is_measured_inside_and_before_a_loop(run):
     assert placement["use"] == "torch.add(x, 1)"
     assert min(placement[name]["median_ns"] for name in ("in_loop", "hoisted")) > 0
     assert "must be Tensor" in placement["refused"]["implicit"]
-    assert "per iteration of a loop with torch.add(x, 1):" in done.out
+    assert "In a loop with torch.add(x, 1)" in done.out
     assert max(map(len, done.out.splitlines())) <= 80
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import json
+import re
 import sys
 from types import ModuleType, SimpleNamespace
 
@@ -129,8 +130,10 @@ def test_torch_counts_its_allocations_and_onnxruntime_says_that_it_does_not(both
     assert torch["fresh"] - torch["persistent"] == 1
     assert torch["fresh"] == torch["ahead"]
     found = both[1]["onnxruntime"]["fresh"]["step"]["allocations"]
-    assert found["per_call"] is None
-    assert found["reason"] == "onnxruntime does not tell how often it allocates"
+    assert (found["per_call"], found["reason"]) == (
+        None,
+        "onnxruntime does not tell how often it allocates",
+    )
 
 
 def test_a_cuda_graph_needs_a_device(both):
@@ -143,12 +146,19 @@ def test_a_cuda_graph_needs_a_device(both):
 
 
 def test_a_users_model_is_measured_by_the_strategies_that_it_allows(run):
-    _, results = run("--model", "dense.onnx", "--shape", "2x4")
+    done, results = run("--model", "dense.onnx", "--shape", "2x4")
     assert {result["status"] for result in results.values()} == {"ok"}
     assert set(results) == set(ORT)
-    done, results = run("torch", "--model", "linear.py", "--shape", "2x4")
-    measured = {name for name, result in results.items() if result["status"] == "ok"}
-    assert measured == {"fresh", "copied"}
+    assert "onnxruntime:dense.onnx, input float32 2x4 on cpu" in done.out
+    assert re.search(r"onnxruntime \d", done.out)
+
+
+def test_a_module_that_takes_no_buffer_refuses_those_strategies_alone(run):
+    done, results = run("torch", "--model", "linear.py", "--shape", "2x4", "--full")
+    assert {name for name, result in results.items() if result["status"] == "ok"} == {
+        "fresh",
+        "copied",
+    }
     assert "unexpected keyword argument 'out'" in " ".join(done.out.split())
 
 

@@ -9,7 +9,7 @@ from builders import make_result
 from comparison_builders import compared, medians, suite, timed
 
 from dlprof.compare.outcome import NOT_KNOWN
-from dlprof.reports.ci.check import ERROR, FAILED, PASSED, SKIPPED
+from dlprof.reports.checks import ERROR, FAILED, PASSED, SKIPPED
 from dlprof.reports.ci.of_comparison import checks, doubts, remarks
 from dlprof.reports.comparison_text import answers, headline
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from builders import make_header, make_result, make_row, make_session
+from builders import make_header, make_result, make_session
 from html_builders import alone, case
 
-from dlprof.reports import markdown
 from dlprof.reports.html import environment as page
 from dlprof.session.environments import environment_of, environments_of, seen_from
 
@@ -48,13 +47,6 @@ def test_a_session_seen_from_a_result_has_its_environment_and_interpreter():
 @pytest.mark.parametrize("results", [[], [2], [-1]])
 def test_a_session_seen_from_no_result_is_as_it_was(results):
     assert seen_from(session(), results) == session()
-
-
-def test_a_summary_names_the_versions_of_each():
-    header = make_header(request={"pairs": [["numpy", "numpy"]]}, **SEVERAL)
-    text = markdown.render(header, [make_row()])
-    assert "old: Python 3.10.1, numpy 1.26" in text
-    assert "new: Python 3.12.2, numpy 2.3" in text
 
 
 def test_a_page_names_the_versions_of_each():

@@ -16,17 +16,25 @@ from repro_builders import session_of
 from rule_builders import varying, verdict
 
 from dlprof.cli.finding import listed
-from dlprof.cli.scenario_report import shown_as
-from dlprof.cli.show import show_table
 from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import parse
 from dlprof.compare.outcome import outcome
 from dlprof.errors import DlprofError
 from dlprof.evidence.redaction import Markdown
 from dlprof.evidence.ticket import written
-from dlprof.reports import comparison, comparison_json, markdown, notebook, table_files
+from dlprof.reports import (
+    checks,
+    comparison,
+    comparison_json,
+    junit,
+    markdown,
+    notebook,
+    table_files,
+    terminal,
+)
+from dlprof.reports.document import Level
 from dlprof.reports.html import page
-from dlprof.reports.result_row import row_of
+from dlprof.reports.session_document import session_document
 from dlprof.reports.table import to_frame
 from dlprof.rules import with_findings
 from dlprof.session import model as sessions
@@ -163,11 +171,11 @@ def spoil(content, path, how, value):
 
 def use(session):
     """All that the command line makes of a session."""
-    rows = [row_of(result) for result in session.results]
-    show_table(session, rows)
-    shown_as(session)(session, rows)
-    shown(markdown.render(session, rows))
-    shown(notebook.render(session))
+    document = session_document(session)
+    shown(terminal.render(document, level=Level.FULL))
+    shown(markdown.render(document))
+    shown(notebook.render(document))
+    shown(junit.render("t", checks.checks(session)))
     shown("".join(table_files.csv_lines(session, session.results)))
     table_files.write_parquet(io.BytesIO(), session, session.results)
     to_frame(session)

@@ -13,7 +13,6 @@ from dlprof.cli.files import are_one
 from dlprof.errors import UsageError
 from dlprof.gate import noise
 from dlprof.reports import table_files
-from dlprof.reports.result_row import row_of
 from dlprof.scenario.model import _distinct
 from dlprof.scenario.read import line_of
 from dlprof.session.files import at_home, temporary_folder
@@ -57,16 +56,6 @@ def test_a_link_to_itself_is_no_other_file(tmp_path):
     loop.symlink_to(loop)
     assert are_one(loop, loop)
     assert not are_one(loop, tmp_path / "other")
-
-
-def test_numbers_that_no_float_holds_are_left_out():
-    loaded = {"loaded": {"host_ns": NEVER_ENDING, "queued_ns": 5}}
-    result = make_result(
-        ordering={"verdict": "host-sync", "evidence": loaded},
-        case={"shape": (NEVER_ENDING,)},
-        first_call_peak_bytes=5,
-    )
-    assert row_of(result).loaded
 
 
 def test_gpus_that_are_no_list_are_none():

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from builders import make_header, make_measure, make_result, make_row
+from builders import make_measure, make_result, make_row
 
 from dlprof.reports.faults import suspected
 from dlprof.reports.result_row import row_of, rows_of
-from dlprof.reports.terminal import render
 from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.unit
@@ -149,20 +148,6 @@ ODD = {
     },
     "a shape beyond memory": {"case": {"shape": [2**60] * 40}},
 }
-
-
-@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-def test_a_session_edited_by_hand_is_still_shown(odd):
-    assert render(make_header(), [row_of(make_result(**odd))])
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [{"environment": {"packages": [1]}}, {"request": {"pairs": [1]}}, {"request": {"pairs": 3}}],
-    ids=str,
-)
-def test_a_header_edited_by_hand_is_still_shown(odd):
-    assert render(make_header(**odd), [make_row()])
 
 
 def test_where_one_copy_of_a_pair_was_torn_only_its_views_are_safe():

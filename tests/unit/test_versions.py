@@ -13,8 +13,8 @@ from dlprof.evidence.reproducer import reproducer
 from dlprof.evidence.ticket import written
 from dlprof.probes.base import Probe
 from dlprof.probes.jax import Jax
-from dlprof.reports.circumstances import packages
 from dlprof.reports.html import environment
+from dlprof.reports.method import packages
 from dlprof.session.environment import typed
 from dlprof.worker.inspect import describe
 
@@ -57,7 +57,7 @@ def session():
 
 def test_a_library_is_told_in_terminal_page_ticket_and_reproducer(session):
     header = make_header(environment=KNOWN, request={"pairs": [["numpy", "numpy"]]})
-    assert "worker 1.5" in packages(header)
+    assert ("worker", "worker 1.5") in packages(header)
     assert "worker 1.5" in environment.versions(session)
     ticket = written(session, finding_of("DLP018"), None, Markdown(str))
     assert "- numpy 2.4, worker 1.5\n" in ticket
@@ -67,4 +67,4 @@ def test_a_library_is_told_in_terminal_page_ticket_and_reproducer(session):
 def test_many_other_packages_do_not_hide_those_that_were_measured():
     many = {f"other{n}": "1" for n in range(50)} | {"numpy": "2.4"}
     header = make_header(environment={"packages": many}, request={"pairs": [["numpy", "numpy"]]})
-    assert packages(header) == ["numpy 2.4"]
+    assert packages(header) == [("numpy", "numpy 2.4")]

@@ -11,8 +11,8 @@ from dlprof.compare.matching import Key
 from dlprof.compare.outcome import NOT_KNOWN, REGRESSION, Outcome, is_unasked
 from dlprof.compare.times import Time
 from dlprof.compare.verdicts import LOST, MEASURED, Change
+from dlprof.reports.checks import ERROR, FAILED, PASSED, SKIPPED, lines_of
 from dlprof.reports.ci import of_expectations
-from dlprof.reports.ci.check import ERROR, FAILED, PASSED, SKIPPED, Check, lines_of
 from dlprof.reports.ci.remark import Remark, distinct, fingerprint
 from dlprof.reports.comparison_text import (
     answers,
@@ -25,6 +25,7 @@ from dlprof.reports.comparison_text import (
     ratio_text,
     sought,
 )
+from dlprof.reports.document import Check, Verdict
 from dlprof.text.clean import clean, first_line
 
 WHOLE, LEFT_OUT = "BASE and HEAD", "LEFT OUT"
@@ -37,8 +38,8 @@ CRASHED = ("crashed", "timeout")
 class Doubts:
     """What becomes of a case that is UNSURE, and of one that is INVALID."""
 
-    unsure: str = ERROR
-    invalid: str = ERROR
+    unsure: Verdict = ERROR
+    invalid: Verdict = ERROR
 
 
 def doubts(unsure: int | None) -> Doubts:
@@ -58,7 +59,7 @@ class _Judged:
     """One case, with the word by which it did not pass, and why."""
 
     case: Compared
-    outcome: str
+    outcome: Verdict
     kind: str = ""
     why: str = ""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dlprof.reports.ci.check import ERROR, FAILED, Check
+from dlprof.reports.checks import ERROR, FAILED
 from dlprof.reports.ci.remark import Remark, fingerprint
+from dlprof.reports.document import Check, Verdict
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.model import ExpectationRecord, Header
 from dlprof.text.clean import clean
@@ -13,7 +14,7 @@ from dlprof.text.clean import clean
 SUITE, RULE = "expectations", "expectation"
 
 
-def checks(header: Header, unchecked: str = ERROR) -> Iterator[Check]:
+def checks(header: Header, unchecked: Verdict = ERROR) -> Iterator[Check]:
     """One for each; ``unchecked`` is the outcome of what could not be checked."""
     for one in header.expectations:
         name = clean(one.text)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlprof.compare.outcome import NOT_KNOWN, REGRESSION
-from dlprof.reports.ci.check import ERROR, Check
+from dlprof.reports.checks import ERROR
 from dlprof.reports.ci.of_comparison import INCOMPARABLE, NOTHING, WHOLE
 from dlprof.reports.ci.remark import Remark, fingerprint
 from dlprof.reports.comparison_json import SCHEMA
+from dlprof.reports.document import Check
 from dlprof.reports.markdown import prose
 from dlprof.text.clean import clean
 

@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dlprof.reports.document import Problem, Severity
+
 
 @dataclass(frozen=True)
 class Remark:
@@ -25,6 +27,14 @@ class Remark:
     subject: str = ""
     array: str = ""
     advice: str = ""
+
+
+def problem_of(remark: Remark) -> Problem:
+    severity: dict[str, Severity] = {"error": "error", "warning": "warning"}
+    about = f"{remark.subject}: " if remark.subject and remark.subject not in remark.text else ""
+    codes = (remark.array,) if remark.array else ()
+    level = severity.get(remark.severity, "info")
+    return Problem(remark.rule, level, f"{about}{remark.text}", codes, remark.advice)
 
 
 def fingerprint(*parts: object) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dlprof.reports.html.entry import Entry
-from dlprof.reports.matrix import called, cell
+from dlprof.reports.html.pair_cells import called, cell
 
 LEAST_PAIRS = 2
 

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as ET
 
-from dlprof.reports.ci.check import ERROR, FAILED, SKIPPED, Check
+from dlprof.reports.document import Check, Verdict
 
-ELEMENTS = {FAILED: "failure", ERROR: "error", SKIPPED: "skipped"}
-COUNTS = {"failures": FAILED, "errors": ERROR, "skipped": SKIPPED}
+ELEMENTS = {"failed": "failure", "error": "error", "skipped": "skipped"}
+COUNTS: dict[str, Verdict] = {"failures": "failed", "errors": "error", "skipped": "skipped"}
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 has no way to write, section 2.2: not even as a character reference."""
@@ -31,15 +31,14 @@ def render(
     suites: dict[str, list[Check]] = {}
     for check in checks:
         suites.setdefault(check.suite, []).append(check)
-    root = _element(
-        "testsuites", name=title, **_counts([c for all_ in suites.values() for c in all_])
-    )
+    everything = [check for found in suites.values() for check in found]
+    root = _element("testsuites", name=title, **_counts(everything))
     if seconds is not None:
         root.set("time", f"{seconds:.3f}")
     for name, found in suites.items():
         suite = _element("testsuite", name=name, **_counts(found))
         if created:
-            suite.set("timestamp", xml_text(created))
+            suite.set("timestamp", _xml_text(created))
         suite.extend(_case(check) for check in found)
         root.append(suite)
     ET.indent(root, " ")
@@ -47,7 +46,7 @@ def render(
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def xml_text(text: str) -> str:
+def _xml_text(text: str) -> str:
     """``text`` with what XML cannot hold written as an escape."""
     return _NO_XML.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
@@ -57,16 +56,15 @@ def _case(check: Check) -> ET.Element:
     tag = ELEMENTS.get(check.outcome)
     if tag is not None:
         reason = _element(tag, message=check.said, type=check.kind)
-        reason.text = xml_text(check.text)
+        reason.text = _xml_text(check.text)
         case.append(reason)
     elif check.text:
-        said = ET.SubElement(case, "system-out")
-        said.text = xml_text(check.text)
+        ET.SubElement(case, "system-out").text = _xml_text(check.text)
     return case
 
 
 def _element(tag: str, /, **attributes: str) -> ET.Element:
-    return ET.Element(tag, {name: xml_text(value) for name, value in attributes.items()})
+    return ET.Element(tag, {name: _xml_text(value) for name, value in attributes.items()})
 
 
 def _counts(checks: Sequence[Check]) -> dict[str, str]:

@@ -1,0 +1,128 @@
+"""A session as checks, one for each question that continuous integration asks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from dlprof.errors import Unmeasured
+from dlprof.reports.cells import brief_time
+from dlprof.reports.document import Check, Verdict
+from dlprof.reports.paths import Path, arrays_of
+from dlprof.reports.paths_table import reason
+from dlprof.scenario.expectation import MET, MISSED
+from dlprof.session.model import FindingRecord, Header, Result, Session
+
+PASSED: Verdict = "passed"
+FAILED: Verdict = "failed"
+ERROR: Verdict = "error"
+SKIPPED: Verdict = "skipped"
+LOST = ("crashed", "timeout")
+RUN, EXPECTATIONS = "the run", "expectations"
+NOTHING_UNSEEN: Mapping[str, str] = MappingProxyType({})
+
+MOST_LINES = 60
+
+Fails = Callable[[FindingRecord], bool]
+"""Whether ``--fail-on`` refuses a finding."""
+
+
+def lines_of(texts: Iterable[str]) -> str:
+    """The lines of all texts, at most sixty."""
+    lines = [line for text in texts for line in text.strip().splitlines()]
+    more = len(lines) - MOST_LINES
+    return "\n".join(lines[:MOST_LINES] + ([f"… and {more:,} more lines"] if more > 0 else []))
+
+
+def checks(
+    session: Session,
+    fails: Fails = lambda _: False,
+    unseen: Mapping[str, str] = NOTHING_UNSEEN,
+) -> Iterator[Check]:
+    """Those of the run, of what the scenario expects, and one for each case.
+
+    A case fails by a finding that ``fails``. It is an error if it crashed or hung, and skipped if
+    the framework refuses it or it could not be tried. ``unseen`` are rules that ``--fail-on`` names
+    and that could look at nothing, with what they need.
+    """
+    yield from run_checks(session, unseen)
+    yield from expectation_checks(session)
+    findings = _by_case(session.findings, len(session.results))
+    for array in arrays_of(session):
+        for path in array.paths:
+            yield _of_case(path, array.text, findings[path.case.index], fails)
+    for finding in findings[-1]:
+        if fails(finding):
+            yield Check(RUN, _title(finding), FAILED, finding.rule, *_told([finding]))
+
+
+def run_checks(session: Session, unseen: Mapping[str, str] = NOTHING_UNSEEN) -> Iterator[Check]:
+    """Whether something was measured, to the end, and looked for."""
+    measured = any(
+        one.ready_time is not None or one.host_time is not None for one in session.results
+    )
+    yield _check("something was measured", measured, "nothing-measured", "Nothing was measured.")
+    stopped = "The run was stopped before its end."
+    yield _check("it came to its end", session.complete, "stopped", stopped)
+    for line in session.left_out:
+        yield Check(RUN, line, SKIPPED, "left out", line, line)
+    for rule, lack in unseen.items():
+        said = f"Nothing looked for {rule}, which --fail-on names. Not measured: {lack}"
+        yield Check(RUN, f"--fail-on {rule}", ERROR, "blind", said, said)
+
+
+def expectation_checks(header: Header, unchecked: Verdict = ERROR) -> Iterator[Check]:
+    """One for each expectation; ``unchecked`` is the outcome of one that could not be checked."""
+    for one in header.expectations:
+        if one.verdict == MET:
+            yield Check(EXPECTATIONS, one.text)
+            continue
+        said = f"expected {one.text}: {one.verdict}{f' ({one.reason})' if one.reason else ''}"
+        outcome = FAILED if one.verdict == MISSED else unchecked
+        yield Check(EXPECTATIONS, one.text, outcome, one.verdict, said, said)
+
+
+def _check(name: str, passed: bool, kind: str, said: str) -> Check:
+    return Check(RUN, name) if passed else Check(RUN, name, ERROR, kind, said, said)
+
+
+def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: Fails) -> Check:
+    suite, name = path.pair, f"{path.code}  {array}"
+    bad = [finding for finding in findings if fails(finding)]
+    if bad:
+        return Check(suite, name, FAILED, bad[0].rule, *_told(bad))
+    status = path.case.result.status
+    if status != "ok":
+        said = f"{status}: {reason(path)}"
+        return Check(suite, name, ERROR if status in LOST else SKIPPED, status, said, said)
+    lines = [f"{path.result} in {brief_time(path) or 'an unknown time'}", *map(_title, findings)]
+    return Check(suite, name, text=lines_of(lines))
+
+
+def check_measured(results: Sequence[Result]) -> None:
+    """Raise :class:`Unmeasured` where no case has a time."""
+    if any(one.ready_time is not None or one.host_time is not None for one in results):
+        return
+    reasons = [one.reason or next(iter(one.notes), "") for one in results]
+    lines = [line for reason in reasons for line in reason.strip().splitlines()]
+    raise Unmeasured(f"nothing could be measured: {(lines or ['no reason was given'])[0]}")
+
+
+def _title(finding: FindingRecord) -> str:
+    return f"{finding.severity} {finding.rule} {finding.name}: {finding.summary}"
+
+
+def _told(findings: Sequence[FindingRecord]) -> tuple[str, str]:
+    """The first of the findings in a line, and all of them with their advice."""
+    texts = [text for finding in findings for text in (_title(finding), finding.advice) if text]
+    return _title(findings[0]), lines_of(texts)
+
+
+def _by_case(findings: Iterable[FindingRecord], count: int) -> Mapping[int, list[FindingRecord]]:
+    """The findings of each case; under -1 those of no case that there is."""
+    found: dict[int, list[FindingRecord]] = defaultdict(list)
+    for finding in findings:
+        for index in {i for i in finding.results if 0 <= i < count} or {-1}:
+            found[index].append(finding)
+    return found

@@ -1,0 +1,187 @@
+"""The paths of a session, each with what was found of it, by the array that was converted."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from dlprof.analysis.case_view import PLACES, CaseView
+from dlprof.analysis.cases import Cases, by_environment
+from dlprof.analysis.quantity import repeated, size_text
+from dlprof.analysis.safety import Safety
+from dlprof.analysis.slower import is_known
+from dlprof.plan.axes import shape_text
+from dlprof.probes.base import DTYPES
+from dlprof.session.model import FindingRecord, Session
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+NEAR = 1.1
+"""Times within this ratio are one time to a reader."""
+LAYOUTS = {"C": "C order", "F": "F order"}
+SEVERITIES = ("error", "warning", "info")
+
+
+@dataclass(frozen=True)
+class Path:
+    """One case; ``rules`` are the ids of its findings, worst first."""
+
+    case: CaseView
+    safety: Safety
+    environment: str = ""
+    rules: tuple[str, ...] = ()
+
+    @property
+    def code(self) -> str:
+        return self.case.code
+
+    @property
+    def cost_ns(self) -> float:
+        """Infinite where no ready time is known."""
+        ready = self.case.result.ready_time
+        return ready.median_ns if ready is not None else float("inf")
+
+    @property
+    def interval_ns(self) -> tuple[float, float]:
+        """The interval, or from the fastest to the slowest mode; twice the time of one process."""
+        ready = self.case.result.ready_time
+        return (self.cost_ns, self.cost_ns) if ready is None else ready.ci95_ns or ready.modes_ns
+
+    @property
+    def is_timed(self) -> bool:
+        return self.case.result.ready_time is not None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the time is the path's own, as far as the samples tell."""
+        return is_known(self.case.ready)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether several processes agree on it, too."""
+        return self.is_known and self.case.ready is not None and repeated(self.case.ready)
+
+    @property
+    def source(self) -> str:
+        """The name of the array in the code."""
+        return self.case.result.case.source
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.case.is_wrong
+
+    @cached_property
+    def pair(self) -> str:
+        producer, consumer = self.case.pair
+        where = f" in {self.environment}" if self.environment else ""
+        return f"{producer} → {consumer}{where}"
+
+    @cached_property
+    def array(self) -> tuple[str, ...]:
+        """Pair, shape, dtype, layout, device: paths with the same can be compared."""
+        case = self.case.result.case
+        layout = LAYOUTS.get(case.layout, case.layout)
+        return self.pair, _shape(case.shape), case.dtype, layout, case.device
+
+    @property
+    def elsewhere(self) -> set[str]:
+        """What else it is where the array begins at another address: a copy, or refused."""
+        return {word for word in self.case.tried_words if word != self.case.owner}
+
+    @property
+    def is_view_if_aligned(self) -> bool:
+        """Whether it is a view of aligned memory, and none of other memory."""
+        tried = self.case.tried
+        if tried is None or not tried.says("dependent"):
+            return False
+        return tried.evidence.words_at(PLACES[0]) == ("view",)
+
+    @property
+    def result(self) -> str:
+        """The result in one word."""
+        status = self.case.result.status
+        if status == "unsupported":
+            return "refused"
+        if status != "ok":
+            return {"crashed": "crash", "timeout": "hangs"}.get(status, status)
+        if self.is_wrong:
+            return "wrong"
+        if self.case.owner == "varies" and self.is_view_if_aligned:
+            return "view"
+        return {None: "?", "unknown": "?"}.get(self.case.owner, self.case.owner or "?")
+
+
+@dataclass(frozen=True)
+class Array:
+    """The paths of one pair and array, the fastest first."""
+
+    paths: tuple[Path, ...]
+    cases: Cases
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        return self.paths[0].array
+
+    @property
+    def pair(self) -> str:
+        return self.paths[0].pair
+
+    @property
+    def size_bytes(self) -> int:
+        return self.paths[0].case.size_bytes
+
+    @property
+    def text(self) -> str:
+        """Dtype and shape, layout, size and device."""
+        _, shape, dtype, layout, device = self.name
+        known = self.size_bytes > 0 or dtype in DTYPES
+        size = [size_text(self.size_bytes)] if known else []
+        return ", ".join([f"{dtype} {shape}", layout, *size, device])
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return shape_text(shape).replace("x", TIMES) if shape else "scalar"
+
+
+def arrays_of(session: Session) -> list[Array]:
+    """The arrays in the order of the session. Steps of inference are no conversions."""
+    rules = rules_by_case(session.findings)
+    found: dict[tuple[str, ...], list[Path]] = defaultdict(list)
+    cases_of: dict[tuple[str, ...], Cases] = {}
+    for environment, cases in by_environment(session.results, session.findings).items():
+        for case in cases.cases:
+            path = Path(case, cases.safety(case), environment, rules.get(case.index, ()))
+            found[path.array].append(path)
+            cases_of[path.array] = cases
+    return [
+        Array(tuple(sorted(paths, key=lambda path: path.cost_ns)), cases_of[array])
+        for array, paths in found.items()
+    ]
+
+
+def rules_by_case(findings: Iterable[FindingRecord]) -> Mapping[int, tuple[str, ...]]:
+    """The ids of the rules that name each case, worst first."""
+    found: dict[int, dict[str, None]] = defaultdict(dict)
+    for finding in sorted(findings, key=severity_rank):
+        for index in finding.results:
+            found[index][finding.rule] = None
+    return {index: tuple(ids) for index, ids in found.items()}
+
+
+def severity_rank(finding: FindingRecord) -> int:
+    known = finding.severity in SEVERITIES
+    return SEVERITIES.index(finding.severity) if known else len(SEVERITIES)
+
+
+def plainest(paths: Sequence[Path]) -> Path:
+    """The shortest code of those that take about as long as the first whose time is known."""
+    first, *rest = [path for path in paths if path.is_known] or paths[:1]
+    near = [path for path in rest if path.cost_ns <= NEAR * first.cost_ns]
+    return min([first, *near], key=lambda path: len(path.code))
+
+
+def is_undiagnosed(path: Path) -> bool:
+    """Whether nothing looked for races, lifetime and late reads: a notice says it once for all."""
+    result = path.case.result
+    return not any((result.lifetime, result.ordering, result.early_write, result.peak_memory))

@@ -1,0 +1,131 @@
+"""A session as a document: what was converted, what to write, what is wrong, and all the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dlprof.reports import (
+    details,
+    loops,
+    matrix,
+    method,
+    paths_table,
+    problems,
+    round_trips,
+    scenario,
+    steps,
+)
+from dlprof.reports.answers import answers_of
+from dlprof.reports.document import Answer, Chart, Document, Point, Problem, Section, Table
+from dlprof.reports.paths import Array, Path, arrays_of, is_undiagnosed
+from dlprof.session.model import Session
+
+LAST = "LAST"
+"""The newest session, in commands."""
+MOST_ARRAYS = 60
+"""Arrays whose paths are all told; the session file has the others."""
+ROUND_TRIP = "round trip"
+
+
+def session_document(session: Session, name: str = LAST, scripts: bool = False) -> Document:
+    """What a report of ``session`` says.
+
+    ``name`` is the session in commands that lead on. ``scripts`` asks for a reproducer of each
+    problem, which takes time.
+    """
+    arrays = arrays_of(session)
+    inference = steps.steps_of(session)
+    found = problems.problems_of(session, name, scripts)
+    tables, marks = _tables(session, arrays)
+    paths = [path for array in arrays for path in array.paths]
+    return Document(
+        title=_title(session, arrays, len(inference)),
+        context=method.versions(session),
+        notices=method.notices(session, not paths or not all(map(is_undiagnosed, paths))),
+        answers=(*_answers(session, arrays), *steps.answers(inference)),
+        tables=tables,
+        marks=marks,
+        problems=found,
+        chart=_chart(session, arrays),
+        sections=tuple(_sections(session, arrays)),
+        commands=_commands(found, name),
+    )
+
+
+def _title(session: Session, arrays: Sequence[Array], models: int) -> str:
+    asked = scenario.scenario_of(session).get("title")
+    if asked:
+        return str(asked)
+    if not arrays:
+        return "Steps of inference" if models else "The session has no results"
+    pairs = list(dict.fromkeys(array.pair for array in arrays))
+    if len(arrays) == 1:
+        return f"{pairs[0]}    {arrays[0].text}"
+    same = {array.text for array in arrays}
+    what = f"{len(same)} arrays" if len(same) > 1 else same.pop()
+    return f"{pairs[0] if len(pairs) == 1 else f'{len(pairs)} pairs'}    {what}"
+
+
+def _is_one_pair(arrays: Sequence[Array]) -> bool:
+    return len({array.pair for array in arrays}) == 1
+
+
+def _is_round_trip(session: Session) -> bool:
+    return scenario.scenario_of(session).get("report") == ROUND_TRIP
+
+
+def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:
+    if _is_round_trip(session):
+        return round_trips.answers(round_trips.trips_of(arrays))
+    if not arrays:
+        return ()
+    return answers_of(arrays) if _is_one_pair(arrays) else matrix.answers(arrays)
+
+
+def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
+    """The tables of the first screen, and what their marks mean."""
+    if len(arrays) == 1:
+        return paths_table.short_tables(arrays[0])
+    best = [path for array in arrays if (path := matrix.fastest(array)) is not None]
+    marks = paths_table.marks_of(best)
+    if _is_round_trip(session) or not arrays:
+        return (), marks
+    if _is_one_pair(arrays):
+        return (paths_table.shapes_table(arrays),), marks
+    return matrix.tables(arrays), marks
+
+
+def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
+    yield from scenario.sections(session)
+    if _is_round_trip(session) or session.round_trips:
+        yield from round_trips.sections(session, round_trips.trips_of(arrays))
+    yield from loops.sections(arrays)
+    yield from steps.sections(steps.steps_of(session))
+    if arrays and not _is_one_pair(arrays) and not _is_round_trip(session):
+        yield from matrix.sections(arrays)
+    for array in arrays[:MOST_ARRAYS]:
+        heading = "All paths" if len(arrays) == 1 else f"All paths: {array.pair} {array.text}"
+        yield paths_table.full_section(array, heading)
+    yield from details.notes_section(arrays)
+    yield from problems.findings_section(session)
+    yield method.method_section(session)
+
+
+def _chart(session: Session, arrays: Sequence[Array]) -> Chart | None:
+    severities = {finding.rule: finding.severity for finding in reversed(session.findings)}
+    points = tuple(
+        _point(path, severities) for array in arrays for path in array.paths if path.is_timed
+    )
+    return Chart("paths", points) if points else None
+
+
+def _point(path: Path, severities: Mapping[str, str]) -> Point:
+    low, high = path.interval_ns
+    problem = f"{severities[path.rules[0]]} {' '.join(path.rules)}" if path.rules else ""
+    return Point(path.code, path.cost_ns, low, high, path.result, problem, " ".join(path.array))
+
+
+def _commands(found: Sequence[Problem], name: str) -> tuple[str, ...]:
+    worst = found[0].rule if found else ""
+    told = [f"dlprof explain {worst}", f"dlprof ticket {name} {worst}"] if worst else []
+    return (*told, f"dlprof report {name} --full")

@@ -1,0 +1,86 @@
+"""A session as checks: what passes, what fails, and what came to no answer."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_result, make_session
+
+from dlprof.errors import Unmeasured
+from dlprof.reports.checks import ERROR, FAILED, PASSED, RUN, SKIPPED, check_measured, checks
+from dlprof.session.model import FindingRecord
+
+pytestmark = pytest.mark.unit
+
+SLOW = FindingRecord(
+    rule="DLP012", name="slow-path", severity="warning", results=[0], summary="slow", advice="no"
+)
+
+
+def outcomes(*results, fails=lambda _: False, unseen=None, **changes):
+    session = make_session(*results, **changes)
+    return {check.name: check for check in checks(session, fails, unseen or {})}
+
+
+def of_case(found):
+    return next(check for check in found.values() if check.suite == "torch → numpy")
+
+
+def test_a_case_that_was_measured_passes_and_says_what_was_found():
+    check = of_case(outcomes(make_result(), findings=[SLOW]))
+    assert check.outcome == PASSED
+    assert "view" in check.text
+    assert "DLP012" in check.text
+
+
+def test_a_finding_fails_its_cases_where_fail_on_names_it():
+    check = of_case(outcomes(make_result(), findings=[SLOW], fails=lambda _: True))
+    assert (check.outcome, check.kind) == (FAILED, "DLP012")
+    assert check.text.splitlines()[-1] == "no"
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [("unsupported", SKIPPED), ("skipped", SKIPPED), ("crashed", ERROR), ("timeout", ERROR)],
+)
+def test_what_was_not_measured_is_never_a_pass(status, outcome):
+    check = of_case(outcomes(make_result("x", None, status=status, reason="why\nmore")))
+    assert (check.outcome, check.kind) == (outcome, status)
+    assert "why" in check.said
+
+
+def test_a_finding_about_no_case_fails_too():
+    lost = SLOW.model_copy(update={"results": [7]})
+    found = outcomes(make_result(), findings=[lost], fails=lambda _: True)
+    assert any(check.suite == RUN and check.outcome == FAILED for check in found.values())
+
+
+def test_a_run_in_which_nothing_was_measured_or_that_was_stopped_is_an_error():
+    lost = make_result("x", None, status="crashed")
+    found = outcomes(lost, complete=False)
+    assert sum(check.suite == RUN and check.outcome == ERROR for check in found.values()) == 2
+
+
+def test_a_rule_that_fail_on_names_and_nothing_looked_for_is_an_error():
+    check = outcomes(make_result(), unseen={"DLP003": "ordering"})["--fail-on DLP003"]
+    assert check.outcome == ERROR
+    assert "ordering" in check.said
+
+
+def test_what_was_left_out_is_skipped():
+    assert outcomes(make_result(), left_out=["no GPU"])["no GPU"].outcome == SKIPPED
+
+
+def test_expectations_are_checks():
+    expectations = [
+        {"text": "a", "verdict": "met"},
+        {"text": "b", "verdict": "not met"},
+        {"text": "c", "verdict": "not checked", "reason": "why"},
+    ]
+    found = outcomes(make_result(), expectations=expectations)
+    assert [found[name].outcome for name in "abc"] == [PASSED, FAILED, ERROR]
+
+
+def test_a_session_without_any_time_is_unmeasured_with_the_first_reason():
+    with pytest.raises(Unmeasured, match="no luck"):
+        check_measured([make_result("x", None, status="crashed", reason="no luck\nat all")])
+    check_measured([make_result()])

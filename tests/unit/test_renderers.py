@@ -1,0 +1,300 @@
+"""Renderers of a document: limits of the terminal, and text that stays text everywhere."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree as ET
+
+import pytest
+from builders import make_session
+from hostile import BITES, session_of
+from hostile_text import NASTY
+from hostile_text import texts as raw_texts
+from hypothesis import given
+from junitparser import JUnitXml
+from markdown_it import MarkdownIt
+from rule_builders import MS, US, path, verdict
+
+from dlprof.reports import checks, github, junit, markdown, notebook, terminal
+from dlprof.reports.checks import ERROR, FAILED, SKIPPED
+from dlprof.reports.document import (
+    Answer,
+    Cell,
+    Check,
+    Column,
+    Document,
+    Facts,
+    Level,
+    Lines,
+    Problem,
+    Section,
+    Table,
+)
+from dlprof.reports.session_document import session_document
+from dlprof.rules import with_findings as judged
+from dlprof.text.clean import sanitised
+
+pytestmark = pytest.mark.unit
+
+texts = raw_texts.map(sanitised)
+"""As text is when a session was read."""
+EVIL = (*BITES, *NASTY, "::error::no\n::set-output name=a::b", "##[error]x", "100%0A,a:b", "a](b)")
+every_evil = pytest.mark.parametrize("evil", EVIL, ids=range(len(EVIL)))
+
+
+def a_document(text="f(x)"):
+    """One with each kind of part, full of ``text``."""
+    rows = ((Cell(text, code=True, note=text), Cell(text, "view")),)
+    table = Table((Column(text), Column(text, right=True)), rows, text)
+    blocks = (table, Facts(((text, text),)), Lines((text,)))
+    return Document(
+        title=text,
+        context=text,
+        notices=(text,),
+        answers=(Answer(text, text, text, text), Answer(text, "", "", text)),
+        tables=(table,),
+        marks=(text,),
+        problems=(Problem(text, "error", text, (text,), text),),
+        sections=(Section(text, blocks, Level.FIRST), Section(text, blocks)),
+        commands=(text,),
+    )
+
+
+def a_session(paths):
+    """A pair with ``paths`` paths, half of them views, some of them bad."""
+    parts = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
+    torn = {**parts, "early_write": verdict("unsafe", sizes_bytes={"1048576": "torn"})}
+    results = [
+        path(
+            f"lib.function_{index}(x)",
+            (10 + 7 * index) * (MS if index % 2 else US),
+            owner="copy" if index % 2 else "view",
+            **(torn if index % 3 == 1 else parts),
+        )
+        for index in range(paths)
+    ]
+    return judged(make_session(*results))
+
+
+# Terminal
+
+
+@pytest.mark.parametrize(("width", "most"), [(100, 30), (80, 34)])
+def test_the_first_screen_fits(width, most):
+    lines = terminal.render(session_document(a_session(40)), width).splitlines()
+    assert len(lines) <= most
+    assert max(map(len, lines)) <= width
+    assert sum("fastest" in line for line in lines[:6]) == 2
+
+
+def test_full_has_every_path():
+    text = terminal.render(session_document(a_session(40)), 200, level=Level.FULL)
+    assert all(f"function_{index}(" in text for index in range(40))
+
+
+def test_colors_add_nothing_but_colors():
+    document = session_document(a_session(9))
+    colored = terminal.render(document, 100, color=True)
+    assert "\x1b[" in colored
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", colored)
+    stripped = "\n".join(line.rstrip() for line in plain.splitlines()) + "\n"
+    assert stripped == terminal.render(document, 100)
+
+
+def test_no_line_ends_in_blanks():
+    lines = terminal.render(a_document(), 80).split("\n")
+    assert lines == [line.rstrip() for line in lines]
+
+
+@pytest.mark.parametrize("level", Level)
+def test_only_full_shows_what_is_one_step_away(level):
+    text = terminal.render(
+        Document("t", sections=(Section("away", (Lines(("far",)),)),)), level=level
+    )
+    assert ("far" in text) is (level is Level.FULL)
+
+
+# Markdown
+
+
+class Page(HTMLParser):
+    """What a browser makes of it: tags, text, and cells of tables."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.text, self.cells = [], "", []
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_data(self, data):
+        self.text += data
+        if self.cells:
+            self.cells[-1] += data.strip("\n")
+
+
+def from_markdown(text):
+    reader = MarkdownIt("gfm-like", {"linkify": False, "html": True}).enable("table")
+    return Page(reader.render(text))
+
+
+MARKDOWN = {
+    "h2",
+    "h3",
+    "p",
+    "strong",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "code",
+    "ul",
+    "li",
+    "br",
+    "details",
+    "summary",
+}
+
+
+@given(texts)
+def test_no_text_becomes_markup(text):
+    page = from_markdown(markdown.render(a_document(text.strip() or "x")))
+    assert set(page.tags) <= MARKDOWN
+    assert len(page.cells) == 2 * page.tags.count("th"), "a text has ended a cell"
+
+
+@given(texts)
+def test_prose_and_code_show_the_text_itself(text):
+    page = from_markdown(markdown.table(["t", "u"], [[markdown.code(text), "end"]], [False] * 2))
+    assert page.cells[2].split() == " ".join(text.splitlines()).split()
+    assert page.cells[3] == "end"
+    page = from_markdown(f"a {markdown.prose(text)} b")
+    assert page.text.split() == ["a", *text.split(), "b"]
+
+
+@pytest.mark.parametrize("text", ["@somebody", "see #12", "https://example.org", "www.example.org"])
+def test_nothing_is_mentioned_or_linked(text):
+    assert not re.search(r"@\w|#\d|\w://|www\.\w", markdown.prose(text).replace("\\", "\0"))
+
+
+def test_a_long_table_is_cut():
+    rows = tuple((Cell(str(index)),) for index in range(5000))
+    text = markdown.render(Document("t", tables=(Table((Column("n"),), rows),)))
+    assert text.count("\n") < 2 * markdown.MOST_ROWS
+
+
+# Notebook
+
+NOTEBOOK = {"div", "p", "b", "br", "ul", "li", "code", "table", "thead", "tbody", "tr", "th", "td"}
+
+
+@given(texts)
+def test_no_text_becomes_markup_in_a_notebook(text):
+    page = Page(notebook.render(a_document(text)))
+    assert set(page.tags) <= NOTEBOOK
+
+
+def test_a_notebook_shows_the_first_screen_only():
+    document = Document("t", sections=(Section("away", (Lines(("far",)),)),))
+    assert "far" not in notebook.render(document)
+
+
+# JUnit
+
+
+def test_junit_has_a_suite_for_each_pair_with_its_counts():
+    found = [
+        Check("a → b", "f(x)"),
+        Check("a → b", "g(x)", FAILED, "DLP012", "slow", "slow\nand more"),
+        Check("c → d", "h(x)", ERROR, "crashed", "SIGSEGV", "SIGSEGV"),
+        Check("c → d", "i(x)", SKIPPED, "UNSURE", "too few", "too few"),
+    ]
+    text = junit.render("dlprof run a b", found, "2026-01-01T00:00:00+00:00", 1.5)
+    read = JUnitXml.fromstring(text.partition("\n")[2])
+    suites = {suite.name: suite for suite in read}
+    assert (read.tests, read.failures, read.errors, read.skipped) == (4, 1, 1, 1)
+    assert (suites["a → b"].failures, suites["c → d"].errors) == (1, 1)
+    (failed,) = [case for case in suites["a → b"] if case.result]
+    assert (failed.result[0].message, failed.result[0].type) == ("slow", "DLP012")
+    assert failed.result[0].text == "slow\nand more"
+
+
+@every_evil
+def test_junit_can_hold_any_text(evil):
+    text = junit.render(evil, [Check(evil, evil, FAILED, evil, evil, evil)], evil)
+    assert ET.fromstring(text.partition("\n")[2]).get("tests") == "1"
+
+
+@every_evil
+def test_a_hostile_session_is_told_in_every_form(evil):
+    session = session_of(evil)
+    document = session_document(session)
+    for text in (
+        terminal.render(document, level=Level.FULL),
+        markdown.render(document),
+        notebook.render(document),
+    ):
+        assert text.encode()
+    assert ET.fromstring(junit.render("t", checks.checks(session)).partition("\n")[2]) is not None
+
+
+# GitHub
+
+
+def unescaped(command):
+    """Level, properties and message of a workflow command, as GitHub's runner reads them."""
+    level, properties, message = re.fullmatch(r"::(\w+) (.*?)::(.*)", command).groups()
+    found = dict(part.split("=", 1) for part in properties.split(","))
+
+    def plain(text):
+        codes = {"%3A": ":", "%2C": ",", "%0D": "\r", "%0A": "\n", "%25": "%"}
+        for code, character in codes.items():
+            text = text.replace(code, character)
+        return text
+
+    return level, {name: plain(value) for name, value in found.items()}, plain(message)
+
+
+def problem(sentence="slow", severity="warning", **changes):
+    return Problem("DLP012", severity, sentence, **changes)
+
+
+def test_an_annotation_has_level_title_and_message_and_points_to_the_scenario():
+    text = github.commands([problem(codes=("f(x)",), advice="Do it.")], file="a.toml")
+    level, properties, message = unescaped(text.rstrip("\n"))
+    assert (level, properties["file"], properties["line"]) == ("warning", "a.toml", "1")
+    assert "DLP012" in properties["title"]
+    assert message.splitlines() == ["slow", "Do it.", "f(x)"]
+
+
+def test_what_did_not_pass_is_an_error():
+    failed = Check("s", "n", ERROR, "stopped", "It was stopped.")
+    text = github.commands([], [failed, Check("s", "fine")])
+    assert unescaped(text.rstrip("\n"))[::2] == ("error", "It was stopped.")
+
+
+def test_no_more_annotations_than_github_shows_and_the_last_says_so():
+    lines = github.commands([problem(str(index)) for index in range(25)]).splitlines()
+    assert len(lines) == github.MOST
+    assert "16 more" in lines[-1]
+
+
+@every_evil
+def test_an_annotation_of_hostile_text_is_one_command(evil):
+    text = github.commands([problem(evil, codes=(evil,))], [Check(evil, evil, FAILED, evil, evil)])
+    lines = text.split("\n")
+    assert [line[:2] for line in lines] == ["::", "::", ""]
+
+
+def test_a_summary_that_does_not_fit_is_cut_at_a_line_and_says_so():
+    text = "\n".join("x" * 100 for _ in range(20_000))
+    kept = github.room(text, 0)
+    assert len(kept.encode()) <= github.SUMMARY_BYTES
+    assert "no room" in kept.splitlines()[-1]
+    assert github.room("short", 0) == "short"

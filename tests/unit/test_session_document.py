@@ -1,0 +1,335 @@
+"""What a report of a session says: which path to write, in which order, with which limits."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_measure, make_result, make_session
+from rule_builders import MS, US, once, ordered, owned, path, spread, varying, verdict
+
+from dlprof.reports.document import Level, Table
+from dlprof.reports.session_document import session_document
+from dlprof.rules import with_findings as judged
+from dlprof.session.model import ProcessSamples
+
+pytestmark = pytest.mark.unit
+
+SAFE = {"lifetime": verdict("safe"), "early_write": verdict("safe")}
+
+
+def view(code="view(x)", ready=2 * US, **parts):
+    return path(code, ready, **{**SAFE, **parts})
+
+
+def copy(code="copy(x)", ready=1 * MS, **parts):
+    return path(code, ready, owner="copy", **{**SAFE, **parts})
+
+
+def torn(code="late(x)", ready=1 * MS):
+    return copy(code, ready, early_write=verdict("unsafe", sizes_bytes={"1048576": "torn"}))
+
+
+def refused(code="no(x)", reason="TypeError: no"):
+    return make_result(code, None, status="unsupported", reason=reason, ownership=None, values=None)
+
+
+def document(*results, **changes):
+    return session_document(judged(make_session(*results, **changes)))
+
+
+def answers(found):
+    return {answer.label: answer for answer in found.answers}
+
+
+def texts(table):
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def section(found, heading):
+    return next(one for one in found.sections if one.heading == heading)
+
+
+def lines(found, heading):
+    return section(found, heading).blocks[0].lines
+
+
+# What to write
+
+
+def test_the_fastest_safe_view_and_copy_answer():
+    found = answers(document(view("slow(x)", 9 * US), view(), copy()))
+    assert found["fastest safe view"].code == "view(x)"
+    assert found["fastest safe view"].value == "2.0 us"
+    assert found["fastest safe copy"].code == "copy(x)"
+
+
+def test_of_paths_that_take_as_long_the_plainest_is_named():
+    found = answers(document(view("longer_name(x)", 2 * US), view("f(x)", 2.05 * US)))
+    assert found["fastest safe view"].code == "f(x)"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        view("bad(x)", 1 * US, values=verdict("wrong", changed={"dtype": ["float64", "float32"]})),
+        view("bad(x)", 1 * US, lifetime=verdict("dangling", changed_after_drop=True)),
+        view("bad(x)", 1 * US, case={"promise": "copy"}),
+        view("bad(x)", 1 * US, ordering=ordered("unordered", values_right=False)),
+    ],
+    ids=["wrong", "dangling", "broken-promise", "race"],
+)
+def test_a_faster_path_that_is_not_safe_is_never_the_answer(bad):
+    assert answers(document(bad, view()))["fastest safe view"].code == "view(x)"
+
+
+def test_without_a_diagnosis_nothing_is_called_safe():
+    found = document(path("view(x)"))
+    assert "fastest right view" in answers(found)
+    assert any("Not diagnosed" in notice for notice in found.notices)
+
+
+def test_a_path_of_which_something_is_not_known_says_what():
+    unseen = view(ordering=verdict("unknown", reason="no second stream"))
+    found = answers(document(unseen))["fastest right view"]
+    assert "no second stream" in found.note
+
+
+def test_where_every_copy_is_torn_none_is_named_and_one_after_a_wait_is():
+    found = answers(document(view(), torn()))
+    assert not found["fastest safe copy"].code
+    assert "DLP020" in found["fastest safe copy"].note
+    assert found["copy after a wait"].code == "late(x)"
+
+
+def test_a_path_that_asks_for_no_copy_is_not_offered_as_one():
+    found = answers(document(view(), copy("f(x, copy=False)")))
+    assert not found["fastest safe copy"].code
+
+
+def test_a_view_of_aligned_memory_only_says_what_it_does_elsewhere():
+    looks = {
+        "aligned": {"verdict": "view", "alignment_bytes": 64},
+        "sliced": {"verdict": "refused", "alignment_bytes": 4},
+    }
+    found = document(view(alignment=verdict("dependent", **looks)))
+    assert "raises" in answers(found)["fastest safe view"].note
+    assert texts(found.tables[0])[0][1] == "view*"
+    assert any(mark.startswith("*") for mark in found.marks)
+
+
+def test_where_all_is_refused_the_answer_says_so():
+    assert all("refused" in answer.note for answer in document(refused()).answers)
+
+
+# The first table
+
+
+def test_paths_stand_by_time_and_refused_ones_last_with_the_reason():
+    found = document(copy(), refused(), view())
+    timed, lost = found.tables
+    assert [row[2] for row in texts(timed)] == ["view(x)", "copy(x)"]
+    assert texts(lost) == [["refused", "no(x)", "TypeError: no"]]
+
+
+def test_paths_with_the_same_verdict_and_about_the_same_time_share_a_line():
+    found = document(view("a(x)", 2 * US), view("b(x)", 2.1 * US), view("c(x)", 9 * US))
+    codes = [row[2] for row in found.tables[0].rows]
+    assert [cell.text for cell in codes] == ["a(x)", "c(x)"]
+    assert codes[0].note == "+1 alike"
+
+
+def test_slower_copies_are_counted():
+    copies = [copy(f"copy{index}(x)", index * MS) for index in range(1, 9)]
+    table = document(view(), *copies).tables[0]
+    assert sum(row[1] == "copy" for row in texts(table)) < len(copies)
+    assert "slower copies" in table.more
+
+
+def test_the_rules_found_of_a_path_stand_beside_it():
+    rows = {row[2]: row[3] for row in texts(document(view(), torn()).tables[0])}
+    assert rows == {"view(x)": "", "late(x)": "DLP020 DLP004"}
+
+
+def test_a_copy_like_a_torn_one_is_marked_with_doubt():
+    late = {"ready": spread(2 * MS), "host": spread(2 * MS)}
+    rows = {row[2]: row[3] for row in texts(document(torn(), copy("other(x)", **late)).tables[0])}
+    assert "DLP020?" in rows["other(x)"]
+
+
+def disturbed():
+    samples = [
+        ProcessSamples(round=at, loops=1, samples_ns=[2 * US], disturbed=1.0) for at in range(3)
+    ]
+    return spread(2 * US).model_copy(update={"processes": samples})
+
+
+@pytest.mark.parametrize("measure", [once(2 * US), disturbed()], ids=["one process", "disturbed"])
+def test_a_time_that_may_be_another_is_marked_and_the_mark_is_explained(measure):
+    found = document(view(ready=measure))
+    assert texts(found.tables[0])[0][0] == "~2.0 us"
+    assert any(mark.startswith("~") for mark in found.marks)
+
+
+def test_reasons_are_cut_to_ten_words():
+    reason = " ".join(f"w{index}" for index in range(30))
+    told = texts(document(refused(reason=reason)).tables[0])[0][2]
+    assert len(told.split()) <= 11
+
+
+# Problems
+
+
+def test_problems_stand_worst_first_and_each_rule_once():
+    found = document(view(), torn(), torn("other(x)"), view("slow(x)", 9 * MS))
+    rules = [problem.rule for problem in found.problems]
+    assert rules[0] == "DLP020"
+    assert len(rules) == len(set(rules))
+    assert found.problems[0].codes == ("late(x)", "other(x)")
+
+
+def test_the_last_line_leads_to_the_worst_problem():
+    commands = document(view(), torn()).commands
+    assert commands[0] == "dlprof explain DLP020"
+    assert commands[-1].endswith("--full")
+
+
+# Several arrays and pairs
+
+
+def test_several_shapes_have_one_answer_and_a_line_each():
+    results = [view(case={"shape": (size,)}) for size in (4, 400)]
+    found = document(*results)
+    assert answers(found)["fastest safe view"].code == "view(x)"
+    assert [row[0] for row in texts(found.tables[0])] == ["4", "400"]
+
+
+def test_several_pairs_are_a_table_of_producers_and_consumers():
+    ways = [("a", "b"), ("b", "a")]
+    results = [view(case={"producer": one, "consumer": other}) for one, other in ways]
+    found = document(*results, copy(case={"producer": "a", "consumer": "a"}))
+    (table,) = found.tables
+    assert [column.title for column in table.columns][1:] == ["b", "a"]
+    assert texts(table) == [["a", "2.0 us view", "1.0 ms copy"], ["b", "-", "2.0 us view"]]
+    assert answers(found)["share memory"].note == "2 of 3 pairs"
+
+
+def test_a_cell_is_the_fastest_path_that_may_be_written():
+    bad = view("bad(x)", 1 * US, lifetime=verdict("dangling", changed_after_drop=True))
+    other = view(case={"producer": "a"})
+    (table,) = document(bad, view(), other).tables
+    assert "2.0 us view" in texts(table)[0]
+
+
+def test_a_pair_without_a_safe_path_is_called_unsafe_or_by_its_status():
+    bad = view("bad(x)", 1 * US, lifetime=verdict("dangling", changed_after_drop=True))
+    lost = make_result("no(x)", None, status="crashed", case={"producer": "b"})
+    (table,) = document(bad, lost).tables
+    assert [row[1].split()[-1] for row in texts(table)] == ["unsafe", "crash"]
+
+
+def test_the_slowest_pair_is_one_whose_time_is_known():
+    slow = view(ready=disturbed(), case={"producer": "a"})
+    found = answers(document(view(ready=1 * US), slow))
+    assert found["slowest"].value == "1.0 us"
+
+
+def test_layouts_stand_side_by_side_and_dtypes_below_each_other():
+    results = [
+        view(case={"layout": layout, "dtype": dtype, "producer": producer})
+        for layout in ("C", "F")
+        for dtype in ("float32", "int8")
+        for producer in ("a", "b")
+    ]
+    tables = document(*results).tables
+    assert len(tables) == 2
+    assert [row[0] for row in texts(tables[0])] == ["a → numpy", "b → numpy"]
+
+
+# All the rest
+
+
+def test_full_shows_every_path_with_its_interval():
+    copies = [copy(f"copy{index}(x)", index * MS) for index in range(1, 9)]
+    found = section(document(view(), *copies), "All paths")
+    assert found.level is Level.FULL
+    assert len(found.blocks[0].rows) == 9
+    assert "±" in found.blocks[0].rows[0][1].text
+
+
+def test_modes_setup_and_kept_arrays_are_notes():
+    modes = [
+        {"median_ns": 5 * US, "rounds": [0], "page_faults_per_call": 0.0},
+        {"median_ns": 9 * US, "rounds": [1], "page_faults_per_call": 99.0},
+    ]
+    found = view(
+        ready=make_measure(5 * US, None, modes=modes),
+        case={"setup": "import a\nimport b"},
+        fresh_source=verdict("kept", first_ns=9.0, second_ns=1.0, size_bytes=64),
+    )
+    told = "\n".join(lines(document(found), "Notes"))
+    for part in ("99 page faults", "import a / import b", "9.0 ns", "64 B"):
+        assert part in told
+
+
+def test_every_finding_is_told_with_its_advice():
+    session = judged(make_session(view(), torn()))
+    told = "\n".join(lines(session_document(session), "Findings"))
+    assert all(one.summary in told and one.advice in told for one in session.findings)
+
+
+def test_the_bandwidth_of_a_copy_has_a_range_or_a_mode_each():
+    cost = {"size_bytes": 1 << 24, "gb_per_s": 4.0}
+    modes = [{"median_ns": 1 * MS, "rounds": [0]}, {"median_ns": 2 * MS, "rounds": [1]}]
+    large = {"shape": (1 << 22,)}
+    found = document(
+        copy("one(x)", 1 * MS, copy_cost=cost, case=large),
+        copy("two(x)", make_measure(1 * MS, None, modes=modes), copy_cost=cost, case=large),
+    )
+    memory = section(found, "All paths").blocks[1]
+    assert {row[0].text: row[1].text for row in memory.rows} == {
+        "one(x)": "4.0",
+        "two(x)": "4.0 | 2.0",
+    }
+
+
+def test_a_stopped_run_and_a_busy_machine_are_notices():
+    found = document(view(), complete=False, foreign_cores=1.5)
+    assert len(found.notices) == 2
+
+
+def test_what_was_left_out_is_told():
+    facts = dict(
+        section(document(view(), left_out=["no GPU"]), "How it was measured").blocks[0].items
+    )
+    assert facts["left out"] == "no GPU"
+
+
+def test_a_session_without_results_is_a_document_too():
+    assert document().title
+
+
+def test_an_address_that_decides_from_process_to_process_is_a_view_with_a_star():
+    looks = {
+        "aligned": {"verdict": "view", "alignment_bytes": 64},
+        "sliced": {"verdict": "copy", "alignment_bytes": 4},
+    }
+    found = view(
+        ownership=varying(("view", 64), ("copy", 16)), alignment=verdict("dependent", **looks)
+    )
+    assert texts(document(found).tables[0])[0][1] == "view*"
+
+
+def test_every_path_with_a_time_is_a_point_of_the_chart():
+    points = document(view(), copy(), refused()).chart.points
+    assert [point.label for point in points] == ["view(x)", "copy(x)"]
+    assert points[0].low_ns < points[0].time_ns < points[0].high_ns
+
+
+def test_a_wait_stands_in_the_full_table():
+    found = view(ordering=ordered("host-sync", 20 * MS, 45 * MS))
+    table = section(document(found), "All paths").blocks[0]
+    assert isinstance(table, Table)
+    assert any("waits 20 ms of 45 ms" in cell.text for cell in table.rows[0])
+
+
+def test_a_result_on_another_device_is_a_path_too():
+    assert document(view(ownership=owned("copy", "cuda"))).tables
