@@ -148,6 +148,13 @@ def test_only_a_worker_that_the_kernel_ended_for_memory_is_skipped(
     assert (outcome.status, outcome.alive) == (status, False)
 
 
+@pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHOME"])
+def test_variables_that_lead_to_this_python_are_dropped_for_another(monkeypatch, name):
+    monkeypatch.setenv(name, "/somewhere")
+    assert name not in worker_client.child_environment("/other/python", {})
+    assert worker_client.child_environment(sys.executable, {})[name] == "/somewhere"
+
+
 # The pool
 
 
