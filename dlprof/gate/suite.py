@@ -79,8 +79,6 @@ class MeasuredSuite:
             self._in_turns(self.base, round_, cases)
             return
         numbers = self._numbers(self.head, round_, cases)
-        self.head.runner.load(round_, numbers)
-        self.head.runner.wait()
         self.head.runner.round(round_, numbers)
         self.watcher.step()
 
@@ -93,7 +91,7 @@ class MeasuredSuite:
         if round_ % 2:
             sides.reverse()
         for side, ranks in sides:
-            side.runner.load_in_order(round_, list(ranks))
+            side.runner.load(round_, list(ranks))
         for side, _ in sides:
             side.runner.wait()
         cpu = _cpu(round_)

@@ -25,9 +25,9 @@ from dlprof.text.clean import sanitised
 Answers = Sequence[tuple[int, dict[str, Any]]]
 
 VERDICTS = ("ownership", "values", "fresh_source", *DIAGNOSIS, "trace")
-LEAST_TELLING = {"crashed": 0, "invalid": 2}
-"""If several rounds failed, the case has the status of the one with the lowest number here (1 if
-it is not listed): a disturbed round says less than one that was refused."""
+PRECEDENCE = {"crashed": 0, "invalid": 2}
+"""If several rounds failed, the case has the status that comes first here. Those that are not
+listed are 1: a disturbed round says less than one that was refused."""
 LOST_READY = re.compile(r" during ready_time\b")
 """How the reason of a case ends that was lost while dlprof waited for its result."""
 
@@ -126,7 +126,7 @@ def _status(answers: Answers, rounds: int, stops: Sequence[str]) -> tuple[str, s
     failed = [(round_, answer) for round_, answer in answers if answer["status"] != "ok"]
     if not failed:
         return "ok", None
-    round_, answer = min(failed, key=lambda entry: LEAST_TELLING.get(entry[1]["status"], 1))
+    round_, answer = min(failed, key=lambda entry: PRECEDENCE.get(entry[1]["status"], 1))
     worked = sum(other["status"] == "ok" for _, other in answers)
     where = f" (round {round_ + 1} of {rounds}; {worked} before it worked)" if worked else ""
     return answer["status"], f"{answer['reason']}{where}"

@@ -129,9 +129,6 @@ class ReplayedWorker:
     def heard(self) -> Outcome:
         return Outcome("crashed", None)
 
-    def processor_s(self) -> float | None:
-        return None
-
     def close(self) -> None: ...
 
     def __enter__(self) -> Self:

@@ -95,31 +95,20 @@ class Runner:
         """Ask for these instruments in all rounds but the first."""
         self._client.later_rounds = instruments
 
-    def load(self, round_: int, only: set[int]) -> None:
-        """Start the first worker of a round, which imports meanwhile."""
-        self._load(self._groups(round_, only), round_)
-
-    def load_in_order(self, round_: int, order: Sequence[int]) -> None:
-        """As :meth:`load`, for :meth:`turns`."""
-        self._load(self._needed(round_, order), round_)
+    def load(self, round_: int, order: Sequence[int]) -> None:
+        """Start the first worker of :meth:`turns`, which imports meanwhile."""
+        for group in self._needed(round_, order):
+            self.watcher.case(group[0][1], round_, "import")
+            self._pool.load([imports_of(case) for _, case in group])
+            return
 
     def wait(self) -> None:
         """Wait until the worker of :meth:`load` has imported. A worker that died is dropped."""
         self._pool.wait(self.settings.limit_s)
 
-    def importing_s(self) -> float | None:
-        """Processor time of its imports; None if the system does not tell it."""
-        return self._pool.processor_s()
-
     def close(self) -> None:
         """End a worker that was loaded and not used."""
         self._pool.close()
-
-    def _load(self, groups: Iterable[Group], round_: int) -> None:
-        for group in groups:
-            self.watcher.case(group[0][1], round_, "import")
-            self._pool.load([imports_of(case) for _, case in group])
-            return
 
     def _first_calls(self, round_: int) -> None:
         """The first call of each case in a process that makes no other call."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dlprof.errors import BadInterpreter
 from dlprof.plan.catalog import same_interpreter
-from dlprof.session.machine import oom_kills, processor_s
+from dlprof.session.machine import oom_kills
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -67,7 +67,6 @@ class WorkerClient(Protocol):
     def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None: ...
     def go(self, calls: int | None = None) -> None: ...
     def heard(self) -> Outcome: ...
-    def processor_s(self) -> float | None: ...
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
@@ -198,10 +197,6 @@ class Worker:
         for message in self._rest():
             self._record(message, self._heard, None)
         return self._heard
-
-    def processor_s(self) -> float | None:
-        """Processor time of the process; None if the system does not tell it."""
-        return processor_s(self.process.pid)
 
     def close(self) -> None:
         """End the worker and all processes that it started."""

@@ -35,10 +35,6 @@ class WorkerPool:
         if self._loaded is not None and not self._loaded.wait(limit_s).alive:
             self.close()
 
-    def processor_s(self) -> float | None:
-        """Processor time of the loaded worker; None if the system does not tell it."""
-        return None if self._loaded is None else self._loaded.processor_s()
-
     def close(self) -> None:
         """End a worker that was loaded and not used."""
         if self._loaded is not None:

@@ -36,17 +36,6 @@ def usage(stat: Path = Path("/proc/stat")) -> Usage:
     return Usage(_busy_s(stat), own)
 
 
-def processor_s(pid: int, proc: Path = Path("/proc")) -> float | None:
-    """Processor time that a process has used; None where the system does not say."""
-    try:
-        text = (proc / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # The name of the process, in brackets, may hold anything (proc_pid_stat(5)).
-    fields = text.rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def oom_kills(vmstat: Path = Path("/proc/vmstat")) -> int:
     """How many processes the kernel has ended so far because memory ran out; 0 if it is silent."""
     try:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 
 import pytest
 
 from dlprof.session import machine
-from dlprof.session.machine import Meter, Usage, oom_kills, processor_s, usage
+from dlprof.session.machine import Meter, Usage, oom_kills, usage
 
 pytestmark = pytest.mark.unit
 
@@ -55,20 +54,3 @@ def test_processes_that_memory_ran_out_for_are_counted(tmp_path):
     vmstat.write_text("oom_killer 9\noom_kill 3\nnr_free_pages 12\n")
     assert oom_kills(vmstat) == 3
     assert oom_kills(tmp_path / "none") == 0
-
-
-def test_the_processor_time_of_a_process_is_read_whatever_it_is_called(tmp_path):
-    (tmp_path / "7").mkdir()
-    fields = " ".join(["S", *["0"] * 10, "250", "50", *["0"] * 30])
-    (tmp_path / "7" / "stat").write_text(f"7 (a) 1 (b)) {fields}\n", encoding="utf-8")
-    assert processor_s(7, tmp_path) == pytest.approx(300 / os.sysconf("SC_CLK_TCK"))
-
-
-def test_the_processor_time_of_what_is_gone_is_not_known(tmp_path):
-    assert processor_s(7, tmp_path) is None
-
-
-def test_the_processor_time_of_this_process_is_what_it_says_itself():
-    used = processor_s(os.getpid())
-    assert used is not None
-    assert abs(used - time.process_time()) < 1.0

@@ -423,7 +423,7 @@ def test_single_rounds_measure_the_cases_that_are_asked_for(workers, journal):
 def test_a_worker_that_imports_ahead_measures_unless_it_died(workers, journal, dies):
     workers.dies_of_imports = dies
     ran = runner(cases_of(2), journal, together=True)
-    ran.load(0, {0, 1})
+    ran.load(0, [0, 1])
     ran.wait()
     ran.round(0, {0, 1})
     assert len(workers.loaded) == 2
@@ -433,6 +433,6 @@ def test_a_worker_that_imports_ahead_measures_unless_it_died(workers, journal, d
 
 def test_a_worker_that_was_loaded_and_not_used_is_ended(workers, journal):
     ran = runner(cases_of(1), journal)
-    ran.load(0, {0})
+    ran.load(0, [0])
     ran.close()
     assert workers.open == 0
