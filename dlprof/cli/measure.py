@@ -16,7 +16,6 @@ from dlprof import inference
 from dlprof.cli.github import no_commands
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs
-from dlprof.cli.scenario_report import check_missed, check_unchecked
 from dlprof.cli.show import show
 from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring.measure import hand_over, run, session_path
@@ -31,6 +30,7 @@ from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.journal import Journal
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Bar
+from dlprof.scenario.expectation import MISSED, UNKNOWN, raise_for
 from dlprof.session.model import Session
 
 OWN_CODE = "code:"
@@ -103,10 +103,10 @@ def _check(session: Session, fail_on: FailOn | None) -> None:
     check_measured(session.results)
     if fail_on is not None:
         fail_on.check(session.findings)
-    check_missed(session)  # what is known to be wrong comes before what nobody looked for
+    raise_for(session, MISSED)  # what is known to be wrong comes before what nobody looked for
     if fail_on is not None:
         fail_on.check_looked_for(session.results)
-    check_unchecked(session)
+    raise_for(session, UNKNOWN)
 
 
 def allowed(given: Given) -> FailOn | None:

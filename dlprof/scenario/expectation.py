@@ -6,14 +6,14 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.errors import UsageError
+from dlprof.errors import ExpectationsMissed, ExpectationsUnknown, UsageError
 from dlprof.plan.catalog import Catalog
 from dlprof.rules import NEEDS, RULES
 from dlprof.rules.cost import lacks_direction
 from dlprof.rules.rule import SEVERITIES, could_tell
 from dlprof.scenario.pairs import PairPattern, named
 from dlprof.scenario.pairs import parse as parse_pair
-from dlprof.session.model import ExpectationRecord, FindingRecord, Result
+from dlprof.session.model import ExpectationRecord, FindingRecord, Header, Result
 
 ANY = PairPattern("*", "*")
 
@@ -61,28 +61,8 @@ def check(
     rounds: int,
 ) -> list[ExpectationRecord]:
     """Whether each is met by the findings about ``results``, which are all of the session."""
-    wanted = {one.what for one in expectations}
-    seen = [_brief(result, wanted) for result in results]
+    seen = list(results)
     return [_check(one, seen, findings, rounds) for one in expectations]
-
-
-PARTS = {
-    **{rule: (instrument,) for rule, instrument in NEEDS.items()},
-    **{rule.id: ("values", "placement", "ready_time") for rule in RULES if rule.lacks([])},
-}
-"""By rule: what of a result tells whether the rule could look at it."""
-
-
-def _brief(result: Result, wanted: Iterable[str]) -> Result:
-    """The result in little memory: what the rules ``wanted`` need to look."""
-    names = {name for rule in wanted for name in PARTS.get(rule, ())}
-    parts = {name: getattr(result, name) for name in names}
-    return Result(
-        case=result.case,
-        status=result.status,
-        environment=result.environment,
-        **parts,
-    )
 
 
 def _check(
@@ -132,6 +112,14 @@ def _blind(expectation: Expectation, seen: Sequence[Result], rounds: int) -> str
     if rounds == 1 and expectation.what in TIMED:
         return "one process only, so that times cannot be told apart"
     return ""
+
+
+def raise_for(header: Header, verdict: str) -> None:
+    """Raise :class:`ExpectationsMissed` or :class:`ExpectationsUnknown` for such verdicts."""
+    found = [one.text for one in header.expectations if one.verdict == verdict]
+    if found:
+        kind = ExpectationsMissed if verdict == MISSED else ExpectationsUnknown
+        raise kind(f"expectation {verdict}: {'; '.join(found)}")
 
 
 def _what(word: str) -> str:
