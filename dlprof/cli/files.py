@@ -13,6 +13,7 @@ from dlprof.errors import UsageError
 
 STANDARD = Path("-")
 """Stdin or stdout, as elsewhere."""
+LAST = "LAST"
 
 
 def file(what: str, instead: str | None = None) -> Callable[[str], Path]:
@@ -32,11 +33,23 @@ def file(what: str, instead: str | None = None) -> Callable[[str], Path]:
 
 
 def session(text: str) -> Path:
-    """The session that was named; ``-`` is that on stdin."""
-    from dlprof.session import files
+    """The session that was named; ``-`` is that on stdin, ``LAST`` the newest."""
+    from dlprof.session import files, state
 
     given("the session", text)
+    if text == LAST:
+        return state.last_session()
     return files.STDIN if text == str(STANDARD) else Path(text)
+
+
+def session_name(path: Path) -> str:
+    """What stands for a session in commands: ``LAST`` for the newest."""
+    from dlprof.session import state
+
+    try:
+        return LAST if path == state.last_session() else str(path)
+    except UsageError:
+        return str(path)
 
 
 def given(what: str, text: str | None) -> None:

@@ -32,6 +32,7 @@ from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Bar
 from dlprof.scenario.expectation import MISSED, UNKNOWN, raise_for
 from dlprof.session.model import Session
+from dlprof.session.state import remember_last
 
 OWN_CODE = "code:"
 """How the source of probes begins that are made of a user's own text."""
@@ -75,6 +76,7 @@ def measure(
                 show(session_document(session), bool(given.raw.get("full")))
         outputs.give(session, fail_on)
         if measurement.saved:
+            remember_last(measurement.path)
             with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
                 typer.echo(f"session: {measurement.path}", err=True)
         if unsaved is not None:

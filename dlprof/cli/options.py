@@ -25,7 +25,11 @@ MEASURED_KEYS = {option.key for option in options.MEASURED}
 
 SessionFile = Annotated[
     Path,
-    typer.Argument(parser=files.session, metavar="SESSION", help="A session file; - is stdin."),
+    typer.Argument(
+        parser=files.session,
+        metavar="SESSION",
+        help="A session file; LAST is the newest, - is stdin.",
+    ),
 ]
 Text = Annotated[
     Path | None,

@@ -30,6 +30,7 @@ def report(
     given: Given,
 ) -> None:
     """Print the report of a session again, or write it in another form."""
+    from dlprof.cli.files import session_name
     from dlprof.cli.measure import allowed
     from dlprof.cli.outputs import Outputs
     from dlprof.cli.show import show
@@ -51,7 +52,7 @@ def report(
 
         trends = trends_with(found, history)
     if not outputs.anything:
-        show(session_document(found, str(session)), bool(given.raw["full"]))
+        show(session_document(found, session_name(session)), bool(given.raw["full"]))
     outputs.give(found, fail_on, trends)
     if fail_on is not None:
         if fail_on.unlooked() and not is_diagnosed(found.results):

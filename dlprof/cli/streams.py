@@ -6,6 +6,7 @@ line. What becomes of a failed write is therefore decided here, where all of the
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
@@ -13,6 +14,27 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from dlprof.errors import UsageError
+
+PLAIN = {
+    "\N{RIGHTWARDS ARROW}": "->",
+    "\N{MICRO SIGN}": "u",
+    "\N{MULTIPLICATION SIGN}": "x",
+    "\N{HORIZONTAL ELLIPSIS}": "...",
+    "\N{MIDDLE DOT}": "|",
+    "\N{PLUS-MINUS SIGN}": "+-",
+}
+"""What stands for a character that an encoding does not have."""
+PLAINER = "dlprof-plainer"
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(PLAIN.get(one, "?") for one in text), error.end
+
+
+codecs.register_error(PLAINER, _plainer)
 
 
 def settle() -> None:
@@ -62,7 +84,7 @@ def _guarded(stream: TextIO, failed: Callable[[OSError], None]) -> TextIO:
     return io.TextIOWrapper(
         io.BufferedWriter(Guarded(stream, failed)),
         encoding=stream.encoding,
-        errors="replace",  # not every encoding has an arrow
+        errors=PLAINER,
         line_buffering=stream.line_buffering,
         write_through=stream.write_through,
     )

@@ -46,6 +46,23 @@ def state_folder() -> Path:
         return Path(tempfile.gettempdir()) / f"dlprof-{os.getuid()}"
 
 
+def remember_last(session: Path) -> None:
+    """Keep the name of the newest session: the word ``LAST`` stands for it on the command line."""
+    with contextlib.suppress(OSError):  # a full or read-only folder costs the name only
+        folder = state_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / LAST).write_text(str(session.absolute()), encoding="utf-8")
+
+
+def last_session() -> Path:
+    """The newest session. Raises :class:`UsageError` where there is none."""
+    try:
+        return Path((state_folder() / LAST).read_text(encoding="utf-8"))
+    except OSError:
+        raise UsageError("LAST names the newest session, and nothing was measured yet") from None
+
+
+LAST = "last"
 KEPT_SESSIONS = 19
 _runs = itertools.count()
 

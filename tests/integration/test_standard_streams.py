@@ -69,7 +69,7 @@ def test_closed_standard_streams_disturb_nothing(tmp_path, closed):
 def test_an_encoding_without_arrows_disturbs_nothing(tmp_path):
     run = dlprof("paths", "numpy", "numpy", state=tmp_path, PYTHONIOENCODING="latin-1")
     assert run.code == 0
-    assert "numpy ? numpy on cpu" in run.out
+    assert "numpy -> numpy on cpu" in run.out
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,7 @@ def test_an_interval_that_is_cut_is_said(module):
 def test_modes_are_drawn_and_said():
     (found,) = figures(cost, alone(case(ready_time=in_modes(100 * US, 700 * US))))
     assert "each mode is a hollow mark" in found.caption
-    assert cell(found, "ready") == "100 | 700 us"
+    assert cell(found, "ready") == "100 | 700 µs"
 
 
 def test_a_path_with_the_shape_in_its_code_is_one_line():
@@ -176,9 +176,9 @@ def test_phases_of_another_mode_than_the_reported_one_are_marked_and_explained()
     odd = case(median_ns=4 * US, ready_time=in_modes(100 * US, 700 * US))
     (found,) = figures(phases, alone(odd))
     assert "One sum is marked \u2260" in found.caption
-    assert "\u2260 4.0 us" in str(found.picture)
-    assert cell(found, "sum") == "4.0 us"
-    assert cell(found, "ready") == "100 | 700 us"
+    assert "\u2260 4.0 µs" in str(found.picture)
+    assert cell(found, "sum") == "4.0 µs"
+    assert cell(found, "ready") == "100 | 700 µs"
     assert cell(found, "waiting") == "-"
 
 
@@ -195,7 +195,7 @@ def in_one_piece(release_ns=1 * US, **changes):
 def test_what_is_not_known_of_a_call_is_shown_as_unknown():
     (found,) = figures(phases, alone(in_one_piece(median_ns=4 * US, ready_time=timed(10 * US))))
     assert [cell(found, part) for part in (*shares.PARTS, "unknown", "sum")] == [
-        "unknown", "unknown", "1.0 us", "6.0 us", "3.0 us", "10 us",
+        "unknown", "unknown", "1.0 µs", "6.0 µs", "3.0 µs", "10 µs",
     ]  # fmt: skip
     assert "Unknown is the rest of the call's time" in found.caption
     assert "var(--unknown)" in str(found.picture)
@@ -261,7 +261,7 @@ def test_a_phase_below_the_resolution_is_shown_as_less():
 def test_idle_stands_beside_loaded():
     waiting = case(ordering=ordered("host-sync", 45 * MS, 44 * MS))
     (found,) = figures(loaded, alone(waiting))
-    assert found.lines[0].cells[2:] == ("2.0 us", "45 ms", "44 ms", "waits all 44 ms")
+    assert found.lines[0].cells[2:] == ("2.0 µs", "45 ms", "44 ms", "waits all 44 ms")
 
 
 def test_a_producer_that_cannot_be_loaded_has_no_place_there():

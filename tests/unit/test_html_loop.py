@@ -38,7 +38,7 @@ def test_each_path_has_its_times_its_share_and_its_break_even():
     (figure,) = figures(looped(), looped("torch.asarray(x)", break_even_iterations=None))
     assert figure.titles[3:] == ("alone", "in-loop", "hoisted", "implicit", "share", "pays from")
     found = {line.cells[0]: line.cells[4:] for line in figure.lines}
-    assert found["torch.tensor(x)"] == ("350 ±10 us", "110 ±10 us", "-", "69 ±3 %", "2")
+    assert found["torch.tensor(x)"] == ("350 ±10 µs", "110 ±10 µs", "-", "69 ±3 %", "2")
     assert found["torch.asarray(x)"][-1] == "-"
 
 

@@ -109,7 +109,7 @@ def test_findings_worth_knowing_are_told_in_the_headline():
 
 def test_the_answer_stands_under_the_headline_of_one_array():
     lead = headline_of(alone(case())).lead
-    assert lead == ("Cheapest that is safe: numpy.from_dlpack(x), a view, 2.00 ±0.04 us.",)
+    assert lead == ("Cheapest that is safe: numpy.from_dlpack(x), a view, 2.00 ±0.04 µs.",)
 
 
 def test_a_card_has_claim_evidence_advice_and_a_command():
@@ -118,7 +118,7 @@ def test_a_card_has_claim_evidence_advice_and_a_command():
     assert (card.number, card.severity, card.rule) == (1, "warning", "DLP012")
     assert card.advice.startswith("<code>numpy.from_dlpack(x)</code> is a view too")
     assert "cost about the same" in card.expected
-    assert ("what it costs per call", "900 us") in card.evidence
+    assert ("what it costs per call", "900 µs") in card.evidence
     assert [one.entry.index for one in card.cases] == [1]
     assert card.against.entry.index == 0
     assert card.again == (
@@ -302,7 +302,7 @@ def test_the_time_on_the_device_has_a_column_on_cuda():
     on_cuda = case(device_time=device, case={"device": "cuda"})
     (table,) = cases.tables(entries(alone(on_cuda)))
     place = [column.title for column in table.measured.columns].index("on device")
-    assert table.measured.lines[0].cells[place].text == "12.0 us"
+    assert table.measured.lines[0].cells[place].text == "12.0 µs"
 
 
 def test_a_broken_promise_stands_in_the_status():
@@ -319,7 +319,7 @@ def test_a_time_before_a_refusal_stands_apart_with_the_reason():
     (line,) = table.apart.lines
     assert [cell.text for cell in line.cells[1:]] == [
         "unsupported",
-        "2.00 ±0.04 us",
+        "2.00 ±0.04 µs",
         "TypeError: not twice",
     ]
 
@@ -329,7 +329,7 @@ def test_a_first_call_that_was_none_says_how_many_cases_had_run_before():
     tables = cases.tables(entries(alone(fourth, case("numpy.first(x)", first_call_cases_before=0))))
     place = [column.title for column in tables[0].measured.columns].index("first call")
     lines = tables[0].measured.lines
-    assert [line.cells[place].text for line in lines] == ["50 us, after 3", "50 us"]
+    assert [line.cells[place].text for line in lines] == ["50 µs, after 3", "50 µs"]
 
 
 def test_many_cases_are_folded():
@@ -345,7 +345,7 @@ def test_a_transcript_tells_who_asked_and_what_came():
     assert first.answer == "TypeError: no max_version"
     assert second.capsule.startswith("capsule dltensor, dtype float32, shape (1024, 1024)")
     assert "flags read-only, aligned to 64 B" in second.capsule
-    assert second.took == "1.5 us"
+    assert second.took == "1.5 µs"
     assert whole.asked == "numpy: the import as a whole"
     assert found.retried
 

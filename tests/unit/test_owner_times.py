@@ -15,7 +15,7 @@ from dlprof.rules import observations
 pytestmark = pytest.mark.unit
 
 LOOKS = varying(("copy", 16), ("view", 64), ("view", 64))
-TEXT = "as a view 14-16 us in 2 processes, as a copy 44 us in 1"
+TEXT = "as a view 14-16 µs in 2 processes, as a copy 44 µs in 1"
 
 
 def differing(ownership=LOOKS, rounds=(0, 1, 2), medians_ns=(44e3, 14e3, 16e3), **changes):
@@ -59,4 +59,4 @@ def test_a_card_tells_both_times_and_each_process_its_own():
     assert cards(session, entries(session))[0].cases[0].owner == f"varies: {TEXT}"
     told = observations(finding, session.results)
     assert told[0].startswith("process 1 of 3: a copy")
-    assert told[0].endswith("; 44 us per call")
+    assert told[0].endswith("; 44 µs per call")

@@ -227,7 +227,7 @@ def test_processes_that_agree_are_counted_and_processes_that_disagree_are_told_o
 def test_times_that_are_compared_stand_side_by_side_for_each_process():
     slow, fast = (path("f(x)", by_process(ns, ns, ns)) for ns in (30 * US, 10 * US))
     (line,) = observations(finding_of("DLP012"), [slow], fast)
-    assert line.count("30 us against 10 us") == 3
+    assert line.count("30 µs against 10 µs") == 3
     assert observations(finding_of("DLP019"), [slow], fast) == []
     single = path("f(x)", by_process(9 * US))
     assert observations(finding_of("DLP012"), [single], single) == []

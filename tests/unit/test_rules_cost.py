@@ -44,7 +44,7 @@ def test_a_path_that_takes_much_longer_is_slow():
     (finding,) = found("DLP012", SLOW, path("slower(x)", 300 * US), FAST)
     assert (finding.severity, finding.results, finding.against) == ("warning", [1, 0], 2)
     assert finding.evidence == {"cost_ns": 290 * US, "slow_ns": 300 * US, "fast_ns": 10 * US}
-    assert "fast(x) is a view too: 10 us instead of 300 us" in finding.advice
+    assert "fast(x) is a view too: 10 µs instead of 300 µs" in finding.advice
 
 
 @pytest.mark.parametrize(("times", "expected"), [(0.99, False), (1.01, True)])

@@ -16,8 +16,8 @@ FREE = path("free(x)", ordering=ordered("stream-ordered", 9 * US))
 def test_a_wait_that_another_path_avoids_is_a_warning_that_names_it():
     (finding,) = found("DLP001", WAITING, FREE)
     assert (finding.severity, finding.results, finding.against) == ("warning", [0], 1)
-    assert "2.0 us idle, 45 ms behind 45 ms of work" in finding.headline
-    assert finding.advice == "free(x) does not wait: 9.0 us behind 45 ms of work."
+    assert "2.0 µs idle, 45 ms behind 45 ms of work" in finding.headline
+    assert finding.advice == "free(x) does not wait: 9.0 µs behind 45 ms of work."
     assert finding.evidence["cost_ns"] == 45 * MS - 2 * US
 
 
@@ -30,7 +30,7 @@ def test_an_idle_time_that_is_not_known_is_not_told():
 @pytest.mark.parametrize(
     ("fit", "told"),
     [
-        ({"slope": 0.998, "interval": [0.99, 1.012], "intercept_ns": -60 * US}, "1.00 (0.99 to 1.01); intercept -60 us"),
+        ({"slope": 0.998, "interval": [0.99, 1.012], "intercept_ns": -60 * US}, "1.00 (0.99 to 1.01); intercept -60 µs"),
         ({}, None),
         ({"slope": 1}, None),
         ({"slope": "x", "interval": [0, 1]}, None),

@@ -58,7 +58,7 @@ def lines(found, heading):
 def test_the_fastest_safe_view_and_copy_answer():
     found = answers(document(view("slow(x)", 9 * US), view(), copy()))
     assert found["fastest safe view"].code == "view(x)"
-    assert found["fastest safe view"].value == "2.0 us"
+    assert found["fastest safe view"].value == "2.0 µs"
     assert found["fastest safe copy"].code == "copy(x)"
 
 
@@ -165,7 +165,7 @@ def disturbed():
 @pytest.mark.parametrize("measure", [once(2 * US), disturbed()], ids=["one process", "disturbed"])
 def test_a_time_that_may_be_another_is_marked_and_the_mark_is_explained(measure):
     found = document(view(ready=measure))
-    assert texts(found.tables[0])[0][0] == "~2.0 us"
+    assert texts(found.tables[0])[0][0] == "~2.0 µs"
     assert any(mark.startswith("~") for mark in found.marks)
 
 
@@ -208,7 +208,7 @@ def test_several_pairs_are_a_table_of_producers_and_consumers():
     found = document(*results, copy(case={"producer": "a", "consumer": "a"}))
     (table,) = found.tables
     assert [column.title for column in table.columns][1:] == ["b", "a"]
-    assert texts(table) == [["a", "2.0 us view", "1.0 ms copy"], ["b", "-", "2.0 us view"]]
+    assert texts(table) == [["a", "2.0 µs view", "1.0 ms copy"], ["b", "-", "2.0 µs view"]]
     assert answers(found)["share memory"].note == "2 of 3 pairs"
 
 
@@ -216,7 +216,7 @@ def test_a_cell_is_the_fastest_path_that_may_be_written():
     bad = view("bad(x)", 1 * US, lifetime=verdict("dangling", changed_after_drop=True))
     other = view(case={"producer": "a"})
     (table,) = document(bad, view(), other).tables
-    assert "2.0 us view" in texts(table)[0]
+    assert "2.0 µs view" in texts(table)[0]
 
 
 def test_a_pair_without_a_safe_path_is_called_unsafe_or_by_its_status():
@@ -229,7 +229,7 @@ def test_a_pair_without_a_safe_path_is_called_unsafe_or_by_its_status():
 def test_the_slowest_pair_is_one_whose_time_is_known():
     slow = view(ready=disturbed(), case={"producer": "a"})
     found = answers(document(view(ready=1 * US), slow))
-    assert found["slowest"].value == "1.0 us"
+    assert found["slowest"].value == "1.0 µs"
 
 
 def test_layouts_stand_side_by_side_and_dtypes_below_each_other():
