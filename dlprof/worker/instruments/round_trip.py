@@ -95,9 +95,11 @@ def _working(there: Subject, back: Subject) -> tuple[Trips, str | None]:
     refused = attempt(lambda: chained.total(there.source, 2))
     if not isinstance(refused, Refusal):
         return chained, None
+    reason = words(refused.error)
+    del refused  # its traceback holds arrays
     alone = compile_trips(there, back, chained=False)
     alone.total(there.source, 2)
-    return alone, words(refused.error)
+    return alone, reason
 
 
 def _sampled(

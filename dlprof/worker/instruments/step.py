@@ -30,6 +30,7 @@ from dlprof.probes.base import ArraySpec, Import, Unsupported
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory, timer
 from dlprof.worker.contract import FaultyProbe
+from dlprof.worker.instruments import times
 from dlprof.worker.loading import named
 from dlprof.worker.memory import malloc_meter
 from dlprof.worker.refusal import Refusal, attempt
@@ -244,10 +245,9 @@ def ready_time(step: Step, budget_ns: int) -> dict[str, Any] | None:
     if not step.wait:
         return None
     step.namespace["y"] = step.run()
-    idle_ns = timer.sample(step.loop(step.wait), budget_ns // 4).median_ns
+    idle = times.idle_wait(step.loop(step.wait), budget_ns)
     del step.namespace["y"]
-    timing = timer.sample(step.loop(step.turn), budget_ns, idle_ns, timer.LONG_NS)
-    return {**asdict(timing), "idle_wait_ns": idle_ns}
+    return times.until_ready(step.loop(step.turn), idle, budget_ns)
 
 
 LEAST_BUDGET_NS = 100_000_000

@@ -78,17 +78,24 @@ def ready_time(
     namespace["_result"] = subject.convert()
     subject.wait_for(namespace["_result"])
     try:
-        idle = timer.sample(
-            timer.compile_loop(wait, namespace),
-            budget_ns // 4,
-            least_ns=IDLE_SAMPLE_NS,
-            turns=series_of(turns, "idle wait"),
-        )
-        del namespace["_result"]  # a large result might not fit beside those of the loop
-        series = series_of(turns, "ready time")
-        timing = timer.sample(loop, budget_ns, idle.median_ns, timer.LONG_NS, turns=series)
+        idle = idle_wait(timer.compile_loop(wait, namespace), budget_ns, turns)
     finally:
-        namespace.pop("_result", None)
+        del namespace["_result"]  # a large result might not fit beside those of the loop
+    return until_ready(loop, idle, budget_ns, turns)
+
+
+def idle_wait(loop: timer.Loop, budget_ns: int, turns: Turns | None = None) -> timer.Timing:
+    """The cost of a wait for a finished result."""
+    series = series_of(turns, "idle wait")
+    return timer.sample(loop, budget_ns // 4, least_ns=IDLE_SAMPLE_NS, turns=series)
+
+
+def until_ready(
+    loop: timer.Loop, idle: timer.Timing, budget_ns: int, turns: Turns | None = None
+) -> dict[str, Any]:
+    """Time of a loop that waits for each result, without the idle wait."""
+    series = series_of(turns, "ready time")
+    timing = timer.sample(loop, budget_ns, idle.median_ns, timer.LONG_NS, turns=series)
     if idle.is_disturbed and idle.median_ns > NOTABLE * timing.median_ns:
         # Too much was subtracted, which the samples of the loop do not show.
         timing = replace(timing, disturbed=max(timing.disturbed or 0.0, idle.disturbed or 0.0))
