@@ -141,7 +141,7 @@ class Cases:
             missing = "nothing looked whether it still reads its source"
         return ("right", missing) if missing else ("safe", "")
 
-    def is_safe(self, case: CaseView) -> bool:
+    def may_be_advised(self, case: CaseView) -> bool:
         """Whether the case may be advised: a view or a copy, right, and no hazard is known.
 
         What the diagnosis could not tell keeps a case from being advised. Without a diagnosis,

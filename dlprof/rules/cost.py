@@ -119,7 +119,7 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
         case, back = max(found, key=lambda both: both[0].cost_ns / both[1].cost_ns)
         ranked = [case, *(there for there, _ in found if there is not case)]
         there_text, back_text = words.time(case), words.time(back)
-        sure = "" if cases.is_safe(case) else ", which is not known to be safe"
+        sure = "" if cases.may_be_advised(case) else ", which is not known to be safe"
         yield finding(
             "info",
             ranked,
@@ -136,7 +136,7 @@ def _costs_more(cases: Cases, case: CaseView, back: CaseView) -> bool:
     """Whether the direction of ``case`` costs more for sure: no other path may be its best."""
     there = (one for one in cases.arrays[case.array] if one.ready is not None and one.right)
     return (
-        cases.is_safe(back)
+        cases.may_be_advised(back)
         and not back.kept
         and all(least_ns(one) >= case.modes_ns[0] for one in there)
         and longer_by_itself(

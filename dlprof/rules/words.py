@@ -116,7 +116,7 @@ def none_instead(cases: Cases, case: CaseView, what: str) -> str:
     code that asks for a copy needs one. ``what`` is what it would have to do: ``keeps it``.
     """
     right = [one for one in cases.arrays[case.array] if one.right]
-    safe = [one for one in right if cases.is_safe(one)]
+    safe = [one for one in right if cases.may_be_advised(one)]
     if not safe:
         return f"No measured path {'that is safe ' if right else ''}{what}."
     none = f"No measured path of its kind {what}."

@@ -11,26 +11,19 @@ from dlprof.rules import RULES
 
 def page(word: str) -> str:
     """The page of a rule's id or name. Raises :class:`UsageError` with the nearest one."""
-    names = {name.lower(): rule.id for rule in RULES for name in (rule.id, rule.name)}
+    names = {name.lower(): rule for rule in RULES for name in (rule.id, rule.name)}
     if word.lower() not in names:
         near = difflib.get_close_matches(word.lower(), names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "'dlprof explain' lists them"
         raise UsageError(f"there is no rule {word!r}: {hint}")
-    return _read(names[word.lower()])
+    rule = names[word.lower()]
+    first, _, rest = _read(rule.id).partition("\n")
+    return f"# {rule.id} {rule.name}\n\n{first}\n\nSeverity: {rule.severity}\n{rest}"
 
 
 def index(rule: str) -> str:
     """The first sentence of a rule's page: what it finds."""
-    return _read(rule).splitlines()[2]
-
-
-def section(rule: str, title: str) -> str:
-    """One section of a rule's page, a paragraph a line; empty where there is none."""
-    if rule not in {known.id for known in RULES}:
-        return ""
-    _, _, rest = _read(rule).partition(f"\n## {title}\n")
-    paragraphs = rest.partition("\n## ")[0].strip().split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    return _read(rule).partition("\n")[0]
 
 
 def _read(rule: str) -> str:
