@@ -28,9 +28,9 @@ def compare(
     Example: dlprof compare before.json after.json
     """
     from dlprof.cli.comparison import show, unsure_code
-    from dlprof.cli.comparison_output import ComparisonOutput
+    from dlprof.cli.outputs import Outputs
     from dlprof.compare.criteria import parse
 
-    output = ComparisonOutput.of(given.raw)
+    output = Outputs.of(given.raw, over_sessions=False)
     unsure = unsure_code(None) if given.raw["fail_on"] else None
     show((base, head), parse(given.raw["fail_on"] or ()), unsure, output, across_pythons)

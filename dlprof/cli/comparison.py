@@ -8,7 +8,8 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from dlprof.analysis.case_view import mapping
-from dlprof.cli.comparison_output import ComparisonOutput, Concluded
+from dlprof.cli.comparison_output import Concluded, give
+from dlprof.cli.outputs import Outputs
 from dlprof.compare.comparison import Comparison, compare
 from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, outcome
@@ -35,8 +36,9 @@ def show(
     paths: Sequence[Path],
     criteria: Criteria,
     unsure: int | None,
-    output: ComparisonOutput,
+    output: Outputs,
     across_pythons: bool = False,
+    verb: str = "compare",
 ) -> None:
     """Compare BASE and HEAD, print, and raise what the exit code says.
 
@@ -47,12 +49,12 @@ def show(
     base, head = paths
     if base == head == files.STDIN:
         raise UsageError("BASE and HEAD cannot both be on stdin")
-    output.check(BASE=base, HEAD=head)
+    output.check({"BASE": base, "HEAD": head})
     before, after = sessions.load(base), sessions.load(head)
     own = own_floors(rules_of(after), (one.case for one in after.results), criteria.floors)
     settings = Settings(criteria.floors, own, across_pythons=across_pythons)
     found = compare(before, after, settings)
-    tell(found, criteria, unsure, terminal.Names(str(base), str(head)), output)
+    tell(found, criteria, unsure, terminal.Names(str(base), str(head)), output, verb=verb)
 
 
 def tell(
@@ -60,8 +62,9 @@ def tell(
     criteria: Criteria,
     unsure: int | None,
     names: terminal.Names,
-    output: ComparisonOutput,
+    output: Outputs,
     stopped: bool = False,
+    verb: str = "compare",
 ) -> None:
     """Print a comparison, and raise what its exit code says; see :func:`show`.
 
@@ -76,7 +79,7 @@ def tell(
         code = NOTHING
     else:
         code = NOT_KNOWN if found.invalid is not None else 0
-    output.give(Concluded(found, result, code, unsure, names))
+    give(output, Concluded(found, result, code, unsure, names, verb))
     errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
     if code in errors:
         raise errors[code](headline(found, result, code))

@@ -94,11 +94,11 @@ def gate(
     Example: dlprof gate before.json after.json --fail-on ready:5%,200ns
     """
     from dlprof.cli.comparison import show, unsure_code
-    from dlprof.cli.comparison_output import ComparisonOutput
     from dlprof.cli.gate_task import Asked, check_files_only, measure
+    from dlprof.cli.outputs import Outputs
     from dlprof.compare.criteria import parse
 
-    to = ComparisonOutput.of(given.raw, "gate")
+    to = Outputs.of(given.raw, over_sessions=False)
     criteria, code = parse(given.raw["fail_on"] or ()), unsure_code(unsure)
     asked = Asked(
         first,
@@ -117,4 +117,4 @@ def gate(
         return
     check_files_only(asked, given)
     sessions = files.session(first), files.session(second or "")
-    show(sessions, criteria, code, to, across_pythons)
+    show(sessions, criteria, code, to, across_pythons, verb="gate")

@@ -14,11 +14,12 @@ import typer
 
 from dlprof.analysis.slower import FAMILY_LEVEL
 from dlprof.cli.comparison import tell
-from dlprof.cli.comparison_output import ComparisonOutput
+from dlprof.cli.comparison_output import refuse
 from dlprof.cli.files import are_one, check_distinct, check_no_session
 from dlprof.cli.inspection import inspected
 from dlprof.cli.measure import typed
 from dlprof.cli.options import Given
+from dlprof.cli.outputs import Outputs
 from dlprof.cli.show import colour, say, width
 from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.matching import key
@@ -125,9 +126,7 @@ def _may_be_a_file(name: str) -> bool:
     return not name or name == "-" or bool(Path(name).suffix) or Path(name).exists()
 
 
-def measure(
-    asked: Asked, given: Given, criteria: Criteria, unsure: int, output: ComparisonOutput
-) -> None:
+def measure(asked: Asked, given: Given, criteria: Criteria, unsure: int, output: Outputs) -> None:
     """Measure both sides, report, and raise what the exit code says."""
     _check_sides(asked)
     _check_files(asked, output)
@@ -141,7 +140,7 @@ def measure(
         # What cannot be compared is unsure, and --unsure says what becomes of that; never a pass.
         fails = unsure == REGRESSION and isinstance(error, Unsure)
         refused = Regression(str(error)) if fails else error
-        output.refuse(refused, None if asked.second is not None else path)
+        refuse(output, refused, None if asked.second is not None else path)
         raise refused from None
     _check_criteria(criteria, scenario, head)
     settings = _settings(asked, head, criteria, known)
@@ -161,7 +160,15 @@ def measure(
             str(asked.baseline or asked.base_python),
             str(asked.head or sys.executable),
         )
-        tell(found.comparison, criteria, unsure, names, output, stopped=found.interrupted)
+        tell(
+            found.comparison,
+            criteria,
+            unsure,
+            names,
+            output,
+            stopped=found.interrupted,
+            verb="gate",
+        )
     finally:
         _say_kept(kept)
     if found.interrupted:
@@ -287,7 +294,7 @@ def _check_no_sessions(asked: Asked) -> None:
     )
 
 
-def _check_files(asked: Asked, output: ComparisonOutput) -> None:
+def _check_files(asked: Asked, output: Outputs) -> None:
     """Raises :class:`UsageError` before anything is written or moved over what is read."""
     inputs = {
         "the scenario": Path(asked.first) if asked.second is None else None,
@@ -302,7 +309,7 @@ def _check_files(asked: Asked, output: ComparisonOutput) -> None:
                     f"{what} is {path}, where -o {asked.output} keeps a session: "
                     "name another folder"
                 )
-    output.check(**inputs, **{f"the session {path.name}": path for path in kept})
+    output.check(inputs, {f"the session {path.name}": path for path in kept})
 
 
 def _check_criteria(criteria: Criteria, scenario: Scenario, head: Sweep) -> None:

@@ -37,14 +37,15 @@ def no_commands(wanted: bool) -> Iterator[None]:
         say(f"\n::{token}::\n")
 
 
-def check_summary(outputs: Mapping[str, str]) -> None:
+def check_summary(files: Mapping[str, str | Path | None]) -> None:
     """Raises :class:`UsageError` where the summary could not be written; it may be unset.
 
-    ``outputs`` are files, by the options that name them, of which it must be none.
+    ``files`` are others that are read or written, of which it must be none.
     """
     name = os.environ.get(SUMMARY)
     if name:
-        check_distinct({"the summary of the step": name, **outputs})
+        for what, file in files.items():
+            check_distinct({"the summary of the step": name, what: file})
         check_no_session(Path(name))
         _append(Path(name), "")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import typer
 
-from dlprof.cli.files import check_distinct, check_no_session
-from dlprof.cli.show import colour, say, width, write
+from dlprof.cli.outputs import Outputs
+from dlprof.cli.show import colour, say, width
 from dlprof.compare.matching import code_key
 from dlprof.errors import DlprofError, HistoryError, Unmeasured, UsageError
 from dlprof.history.address import Address, given
@@ -22,7 +22,6 @@ from dlprof.reports import history as terminal
 from dlprof.reports import history_json
 from dlprof.reports.history_text import label_text
 from dlprof.reports.sparkline import BARS, DIGITS
-from dlprof.session import files
 from dlprof.session import model as sessions
 from dlprof.session.files import STDIN
 from dlprof.session.model import Session
@@ -81,7 +80,8 @@ def show_trends(
     """
     if measure not in MEASURES:
         raise UsageError(f"--measure is {', '.join(MEASURES)}, not {measure!r}")
-    _check_targets({"--json": json, "--html": html})
+    outputs = Outputs.of({"json": json, "html": html}, over_sessions=False)
+    outputs.check()
     place = given(address, "an ADDRESS")
     history = _read(place, last)
     if not history.entries:
@@ -90,13 +90,13 @@ def show_trends(
     if not found:
         raise HistoryError(f"no case of the history matches --case {' '.join(globs)}")
     trends = trends_of(found, measure)
-    if json is not None:
-        write(Path(json), history_json.render(history, trends, measure))
-    if html is not None:
-        from dlprof.reports.html.history_page import render
-
-        write(Path(html), render(history, trends, measure))
-    if "-" not in (json, html):
+    outputs.write(
+        {
+            "--json": lambda: [history_json.render(history, trends, measure)],
+            "--html": lambda: [_page(history, trends, measure)],
+        }
+    )
+    if not outputs.printed:
         say(terminal.render(history, trends, measure, width(), colour(), _marks()))
 
 
@@ -122,14 +122,10 @@ def _read(place: Address, last: int | None) -> History:
     return history
 
 
-def _check_targets(targets: dict[str, str | None]) -> None:
-    check_distinct(targets)
-    if list(targets.values()).count("-") > 1:
-        raise UsageError(f"only one of {', '.join(targets)} can be printed")
-    for target in targets.values():
-        if target not in (None, "-"):
-            files.check_writable(Path(target or ""))
-            check_no_session(Path(target or ""))
+def _page(history: History, trends: Sequence[Trend], measure: str) -> str:
+    from dlprof.reports.html.history_page import render
+
+    return render(history, trends, measure)
 
 
 def _marks() -> str:

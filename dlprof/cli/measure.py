@@ -15,7 +15,7 @@ import typer
 from dlprof import inference
 from dlprof.cli.github import no_commands
 from dlprof.cli.options import Given
-from dlprof.cli.outputs import Outputs
+from dlprof.cli.outputs import Outputs, write_session
 from dlprof.cli.show import show
 from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring.measure import hand_over, run, session_path
@@ -52,7 +52,7 @@ def measure(
     """
     outputs, fail_on = Outputs.of(given.raw), allowed(given)
     output = given.output or given.resume
-    outputs.check(**{"the session": output}, **_inputs_of(request))
+    outputs.check(_inputs_of(request), {"the session": output})
     request = replace(request, command=typed(request.command))
     if fail_on is not None and not request.settings.diagnose:
         _check_asked(fail_on, request, resumed)
@@ -74,7 +74,7 @@ def measure(
         if not outputs.printed:
             with no_commands(outputs.github):
                 show(session_document(session), bool(given.raw.get("full")))
-        outputs.give(session, fail_on)
+        write_session(outputs, session, fail_on)
         if measurement.saved:
             remember_last(measurement.path)
             with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run

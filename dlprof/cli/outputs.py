@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,118 +20,113 @@ if TYPE_CHECKING:  # what reads a history loads NumPy
     from dlprof.history.trend import Trend
 
 STDOUT = "-"
+FORMS = ("json", "html", "csv", "parquet", "markdown", "junit")
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """Each is the name of a file, ``-`` for stdout instead of the report, or None."""
+    """The files to be written, by their options; ``-`` is stdout instead of the report.
 
-    json: str | None = None
-    html: str | None = None
-    csv: str | None = None
-    parquet: str | None = None
-    markdown: str | None = None
-    junit: str | None = None
+    ``--json`` may replace a session with ``over_sessions``; no other form ever does.
+    """
+
+    targets: Mapping[str, str]
     github: bool = False
+    over_sessions: bool = True
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Outputs:
+    def of(cls, options: Mapping[str, Any], over_sessions: bool = True) -> Outputs:
         """Those among the options of a verb."""
-        names = {field.name for field in fields(cls)}
-        return cls(**{name: value for name, value in options.items() if name in names})
+        named = {f"--{form}": options.get(form) for form in FORMS}
+        targets = {name: target for name, target in named.items() if target is not None}
+        return cls(targets, bool(options.get("github")), over_sessions)
 
     @property
-    def printed(self) -> bool:
-        """Whether one of them takes the report's place."""
-        return bool(self._printed())
-
-    @property
-    def anything(self) -> bool:
-        return bool(self._targets()) or self.github
+    def printed(self) -> list[str]:
+        """The options that take the report's place."""
+        return [name for name, target in self.targets.items() if target == STDOUT]
 
     def named(self) -> list[str]:
         """The options that were given."""
-        return [f"--{name}" for name in self._targets()] + ["--github"] * self.github
+        return [*self.targets, *["--github"] * self.github]
 
-    def check(self, **beside: Path | None) -> None:
+    def check(
+        self,
+        inputs: Mapping[str, Path | None] | None = None,
+        kept: Mapping[str, Path | None] | None = None,
+    ) -> None:
         """Raises :class:`UsageError` before anything is measured where it could not be written.
 
-        ``beside`` are files, by what they are for, that must not be replaced.
+        ``inputs`` are files that are read, which may be one; ``kept`` are others that are written.
         """
-        targets = {f"--{name}": target for name, target in self._targets().items()}
-        for name, target in targets.items():
+        for name, target in self.targets.items():
             given(name, target)
-        check_distinct({**beside, **targets})
-        if self.parquet == STDOUT:
+        written = {**(kept or {}), **self.targets}
+        check_distinct(written)
+        for what, file in (inputs or {}).items():
+            check_distinct({what: file, **written})
+        if self.targets.get("--parquet") == STDOUT:
             raise UsageError("--parquet writes bytes: name a file")
-        if len(self._printed()) > 1:
-            raise UsageError(f"only one of {', '.join(self._printed())} can be printed")
-        if self.github and self._printed():
-            raise UsageError(f"--github prints annotations: name a file for {self._printed()[0]}")
-        for name, target in self._targets().items():
+        if len(self.printed) > 1:
+            raise UsageError(f"only one of {', '.join(self.printed)} can be printed")
+        if self.github and self.printed:
+            raise UsageError(f"--github prints annotations: name a file for {self.printed[0]}")
+        for name, target in self.targets.items():
             if target != STDOUT:
                 files.check_writable(Path(target))
-                if name != "json":
+                if name != "--json" or not self.over_sessions:
                     check_no_session(Path(target))
         if self.github:
-            check_summary(targets)
+            check_summary({**(inputs or {}), **written})
 
-    def give(
-        self,
-        session: Session,
-        fail_on: FailOn | None = None,
-        trends: Sequence[Trend] = (),
-    ) -> None:
-        """Print or write what is wanted. Raises :class:`UsageError` for what cannot be written.
+    def write(self, texts: Mapping[str, Callable[[], Iterable[str]]]) -> None:
+        """Print or write the forms that are wanted. Raises :class:`UsageError`."""
+        for name, target in self.targets.items():
+            if name not in texts:
+                continue
+            if target == STDOUT:
+                for text in texts[name]():
+                    say(text)
+                continue
+            with files.atomic(Path(target)) as file:
+                file.writelines(texts[name]())
 
-        ``fail_on`` says which findings fail; ``trends`` go into the page.
-        """
-        writers: dict[str, Callable[[str, Session], None]] = {
-            "json": _json,
-            "html": partial(_html, trends=trends),
-            "csv": _csv,
-            "parquet": _parquet,
-            "markdown": _markdown,
-            "junit": partial(_junit, fail_on),
+
+def write_session(
+    outputs: Outputs, session: Session, fail_on: FailOn | None = None, trends: Sequence[Trend] = ()
+) -> None:
+    """Write a session in the forms that are wanted. Raises :class:`UsageError`.
+
+    ``fail_on`` says which findings fail; ``trends`` go into the page.
+    """
+    outputs.write(
+        {
+            "--json": lambda: sessions.chunks(session, session.results),
+            "--html": lambda: [_html(session, trends)],
+            "--csv": lambda: _csv(session),
+            "--markdown": lambda: [_summary(session)],
+            "--junit": lambda: [_junit(session, fail_on)],
         }
-        for name, target in self._targets().items():
-            writers[name](target, session)
-        if self.github:
-            _github(fail_on, session)
+    )
+    if "--parquet" in outputs.targets:
+        from dlprof.reports.table_files import write_parquet
 
-    def _targets(self) -> dict[str, str]:
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: target for name, target in named.items() if isinstance(target, str)}
-
-    def _printed(self) -> list[str]:
-        return [f"--{name}" for name, target in self._targets().items() if target == STDOUT]
+        with files.atomic_bytes(Path(outputs.targets["--parquet"])) as file:
+            write_parquet(file, session, session.results)
+    if outputs.github:
+        _github(session, fail_on)
 
 
-def _json(target: str, session: Session) -> None:
-    _put(target, sessions.chunks(session, session.results))
-
-
-def _html(target: str, session: Session, trends: Sequence[Trend]) -> None:
+def _html(session: Session, trends: Sequence[Trend]) -> str:
     from dlprof.reports.html import render
 
-    _put(target, [render(session, trends)])
+    return render(session, trends)
 
 
-def _csv(target: str, session: Session) -> None:
+def _csv(session: Session) -> Iterable[str]:
     from dlprof.reports.table_files import csv_lines
 
-    _put(target, csv_lines(session, session.results))
-
-
-def _parquet(target: str, session: Session) -> None:
-    from dlprof.reports.table_files import write_parquet
-
-    with files.atomic_bytes(Path(target)) as file:
-        write_parquet(file, session, session.results)
-
-
-def _markdown(target: str, session: Session) -> None:
-    _put(target, [_summary(session)])
+    return csv_lines(session, session.results)
 
 
 def _summary(session: Session) -> str:
@@ -142,33 +136,24 @@ def _summary(session: Session) -> str:
     return markdown.render(session_document(session))
 
 
-def _junit(fail_on: FailOn | None, target: str, session: Session) -> None:
+def _junit(session: Session, fail_on: FailOn | None) -> str:
     from dlprof.reports import checks, junit
     from dlprof.reports.method import short_command
 
     fails = (lambda _: False) if fail_on is None else fail_on.fails
-    found = checks.checks(session, fails, _unseen(fail_on, session))
-    _put(target, [junit.render(short_command(session), found, session.created, session.wall_s)])
+    found = checks.checks(session, fails, _unseen(session, fail_on))
+    return junit.render(short_command(session), found, session.created, session.wall_s)
 
 
-def _unseen(fail_on: FailOn | None, session: Session) -> Mapping[str, str]:
+def _unseen(session: Session, fail_on: FailOn | None) -> Mapping[str, str]:
     return {} if fail_on is None else fail_on.unseen(session.results)
 
 
-def _github(fail_on: FailOn | None, session: Session) -> None:
+def _github(session: Session, fail_on: FailOn | None) -> None:
     from dlprof.reports import checks
     from dlprof.reports.session_document import session_document
 
-    found = [*checks.run_checks(session, _unseen(fail_on, session))]
+    found = [*checks.run_checks(session, _unseen(session, fail_on))]
     found += checks.expectation_checks(session)
     problems = session_document(session).problems
     tell(problems, _summary(session), scenario_file(session), found)
-
-
-def _put(target: str, chunks: Iterable[str]) -> None:
-    if target == STDOUT:
-        for chunk in chunks:
-            say(chunk)
-        return
-    with files.atomic(Path(target)) as file:
-        file.writelines(chunks)

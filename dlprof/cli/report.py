@@ -32,7 +32,7 @@ def report(
     """Print the report of a session again, or write it in another form."""
     from dlprof.cli.files import session_name
     from dlprof.cli.measure import allowed
-    from dlprof.cli.outputs import Outputs
+    from dlprof.cli.outputs import Outputs, write_session
     from dlprof.cli.show import show
     from dlprof.errors import UsageError
     from dlprof.reports.checks import check_measured
@@ -42,8 +42,8 @@ def report(
     from dlprof.session import model as sessions
 
     outputs, fail_on = Outputs.of(given.raw), allowed(given)
-    outputs.check(**{"the session that is read": session})
-    if history is not None and outputs.html is None:
+    outputs.check({"the session that is read": session})
+    if history is not None and "--html" not in outputs.targets:
         raise UsageError("--history adds a section to --html FILE: give both")
     found = with_findings(sessions.load(session))
     trends: Sequence[Trend] = ()
@@ -51,9 +51,9 @@ def report(
         from dlprof.cli.history_task import trends_with
 
         trends = trends_with(found, history)
-    if not outputs.anything:
+    if not outputs.named():
         show(session_document(found, session_name(session)), bool(given.raw["full"]))
-    outputs.give(found, fail_on, trends)
+    write_session(outputs, found, fail_on, trends)
     if fail_on is not None:
         if fail_on.unlooked() and not is_diagnosed(found.results):
             typer.echo(f"dlprof: {fail_on.unlooked()}", err=True)

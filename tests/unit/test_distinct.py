@@ -40,6 +40,6 @@ def test_a_link_to_a_file_is_that_file(tmp_path, link):
 def test_outputs_are_compared_with_each_other_and_with_the_session(tmp_path):
     target = str(tmp_path / "out")
     with pytest.raises(UsageError, match=r"--csv and --html"):
-        Outputs(html=target, csv=target).check()
+        Outputs.of({"html": target, "csv": target}).check()
     with pytest.raises(UsageError, match="--json and the session"):
-        Outputs(json=target).check(**{"the session": Path(target)})
+        Outputs.of({"json": target}).check({"the session": Path(target)})
