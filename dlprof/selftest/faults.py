@@ -40,93 +40,71 @@ class Plant:
         return "synthetic" if self.device == "cpu" else f"synthetic-{self.device}"
 
 
-COSTLY = (512, 384)
-"""A float32 copy takes tens of microseconds: much more than a view, on a busy machine too."""
 LOOPS = ("in-loop", "hoisted")
 
-PLANTS = (
+_ANYWHERE = (
     Plant("view", ("view",)),
-    Plant("copy", ("copy",), promise="copy"),
-    Plant("queued-copy", ("queued_copy",), promise="copy"),
     Plant("both", ("copy", "view"), promise="copy"),
     Plant("strided-view", ("view",), layouts=("C", "strided")),
     Plant("read-only-view", ("view",), layouts=("readonly",)),
     Plant("double-view", ("view",), dtypes=("float64",)),
+    Plant("view-in-loop", ("view",), placements=LOOPS),
     Plant("sync", ("sync", "view"), "DLP001"),
     Plant("device-sync", ("device_sync", "view"), "DLP002"),
     Plant("race", ("race",), "DLP003"),
     Plant("race-and-wait", ("race_and_wait",), "DLP003", promise="copy"),
-    Plant("avoidable-copy", ("copy", "view"), "DLP004", shape=COSTLY),
-    Plant("copy-twice", ("copy_twice",), "DLP005", promise="copy"),
     Plant("narrow", ("narrow",), "DLP007", promise="copy", dtypes=("float64",)),
+    Plant("lose-read-only", ("lose_read_only",), "DLP009", layouts=("readonly",)),
+    Plant("leak", ("leak",), "DLP010"),
+    Plant("dangle", ("dangle",), "DLP011"),
+    Plant("slow", ("slow", "view"), "DLP012"),
+    Plant("asymmetric", ("view",), "DLP013"),
+    Plant("slow-in-loop", ("slow",), "DLP014", placements=LOOPS),
+    Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
+    Plant("crash", ("crash",), "DLP016"),
+    Plant("hang", ("hang",), "DLP016"),
+    Plant("broken-promise", ("view",), "DLP018", promise="copy"),
+    Plant("early", ("early",), "DLP019", promise="copy"),
+    Plant("late", ("late",), "DLP020", promise="copy"),
+)
+
+
+def _planted(*special: Plant, costly: tuple[int, ...]) -> tuple[Plant, ...]:
+    """The plants of one place, controls first. A copy of shape ``costly`` costs much more than a
+    view there, on a busy machine too.
+    """
+    strided = ("C", "strided")
+    copies = (
+        Plant("avoidable-copy", ("copy", "view"), "DLP004", shape=costly),
+        Plant("copy-if-strided", ("copy_if_strided",), "DLP017", layouts=strided, shape=costly),
+    )
+    return tuple(sorted((*_ANYWHERE, *special, *copies), key=lambda plant: plant.rule or ""))
+
+
+PLANTS = _planted(
+    Plant("copy", ("copy",), promise="copy"),
+    Plant("queued-copy", ("queued_copy",), promise="copy"),
+    Plant("copy-twice", ("copy_twice",), "DLP005", promise="copy"),
     Plant("wrong-strides", ("wrong_strides",), "DLP008", promise="copy"),
     Plant("change-source", ("change_source",), "DLP008", promise="copy"),
     Plant("one-buffer", ("one_buffer",), "DLP008", promise="copy"),
     Plant("stale", ("stale",), "DLP008", promise="copy"),
-    Plant("lose-read-only", ("lose_read_only",), "DLP009", layouts=("readonly",)),
-    Plant("leak", ("leak",), "DLP010"),
-    Plant("dangle", ("dangle",), "DLP011"),
-    Plant("slow", ("slow", "view"), "DLP012"),
-    Plant("asymmetric", ("view",), "DLP013"),
-    Plant("slow-in-loop", ("slow",), "DLP014", placements=LOOPS),
-    Plant("view-in-loop", ("view",), placements=LOOPS),
-    Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
-    Plant("crash", ("crash",), "DLP016"),
-    Plant("hang", ("hang",), "DLP016"),
-    Plant(
-        "copy-if-strided", ("copy_if_strided",), "DLP017", layouts=("C", "strided"), shape=COSTLY
-    ),
-    Plant("broken-promise", ("view",), "DLP018", promise="copy"),
-    Plant("early", ("early",), "DLP019", promise="copy"),
-    Plant("late", ("late",), "DLP020", promise="copy"),
+    costly=(512, 384),
 )
-
-NOT_PLANTED = {
-    "DLP006": "planted on a GPU only",
-}
+NOT_PLANTED = {"DLP006": "planted on a GPU only"}
 """Rules for which nothing can be planted on the host, and why."""
 
-BIG = (4096, 8192)
-"""128 MiB of float32: a fast device copies it in tens of microseconds, several times the cost of a
-view."""
-
-_ON_DEVICE = (
-    Plant("view", ("view",)),
-    Plant("queued-copy", ("copy",), promise="copy"),
-    Plant("both", ("copy", "view"), promise="copy"),
-    Plant("default-stream", ("race",), stream="default"),
-    Plant("private-stream", ("view",), stream="private"),
-    Plant("strided-view", ("view",), layouts=("C", "strided")),
-    Plant("read-only-view", ("view",), layouts=("readonly",)),
-    Plant("double-view", ("view",), dtypes=("float64",)),
-    Plant("sync", ("sync", "view"), "DLP001"),
-    Plant("device-sync", ("device_sync", "view"), "DLP002"),
-    Plant("race", ("race",), "DLP003"),
-    Plant("race-and-wait", ("race_and_wait",), "DLP003", promise="copy"),
-    Plant("legacy-race", ("legacy_race",), "DLP003"),
-    Plant("avoidable-copy", ("copy", "view"), "DLP004", shape=BIG),
-    Plant("bounce", ("from_host", "view"), "DLP006", protocol="numpy"),
-    Plant("narrow", ("narrow",), "DLP007", promise="copy", dtypes=("float64",)),
-    Plant("wrong-strides", ("wrong_strides",), "DLP008"),
-    Plant("lose-read-only", ("lose_read_only",), "DLP009", layouts=("readonly",)),
-    Plant("leak", ("leak",), "DLP010"),
-    Plant("dangle", ("dangle",), "DLP011"),
-    Plant("slow", ("slow", "view"), "DLP012"),
-    Plant("asymmetric", ("view",), "DLP013"),
-    Plant("slow-in-loop", ("slow",), "DLP014", placements=LOOPS),
-    Plant("view-in-loop", ("view",), placements=LOOPS),
-    Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
-    Plant("crash", ("crash",), "DLP016"),
-    Plant("hang", ("hang",), "DLP016"),
-    Plant("copy-if-strided", ("copy_if_strided",), "DLP017", layouts=("C", "strided"), shape=BIG),
-    Plant("broken-promise", ("view",), "DLP018", promise="copy"),
-    Plant("early", ("early",), "DLP019", promise="copy"),
-    Plant("late", ("late",), "DLP020", promise="copy"),
+DEVICE_PLANTS = tuple(
+    replace(plant, device="cuda")
+    for plant in _planted(
+        Plant("queued-copy", ("copy",), promise="copy"),
+        Plant("default-stream", ("race",), stream="default"),
+        Plant("private-stream", ("view",), stream="private"),
+        Plant("legacy-race", ("legacy_race",), "DLP003"),
+        Plant("bounce", ("from_host", "view"), "DLP006", protocol="numpy"),
+        Plant("wrong-strides", ("wrong_strides",), "DLP008"),
+        costly=(4096, 8192),
+    )
 )
-
-DEVICE_PLANTS = tuple(replace(plant, device="cuda") for plant in _ON_DEVICE)
-
-NOT_ON_DEVICE = {
-    "DLP005": "planted on the host: peak memory is measured there",
-}
+NOT_ON_DEVICE = {"DLP005": "planted on the host: peak memory is measured there"}
 """Rules for which nothing can be planted on a device, and why."""
