@@ -60,7 +60,7 @@ def of_all(found: Sequence[Limits]) -> Limits | None:
 
 
 def limits(cases: Iterable[CaseView]) -> Limits | None:
-    """What tells copies from views in all processes; None if nothing does."""
+    """The alignments that separate copies from views in all processes; None if none do."""
     found: dict[str, list[float]] = {word: [] for word in WORDS}
     for case in cases:
         if case.tried is not None and case.tried.verdict == "inconstant":

@@ -1,4 +1,4 @@
-"""What is known of one case: evidence has no fixed form, and much is not measured."""
+"""One case of a session, as rules, reports and comparisons read it."""
 
 from __future__ import annotations
 
@@ -190,12 +190,12 @@ class CaseView:
 
     @property
     def tried_breach(self) -> bool:
-        """Whether it is documented to copy, and was a view when it was looked at apart."""
+        """Whether it is documented to copy, and *alignment* saw a view."""
         return self.promise == "copy" and "view" in self.tried_words
 
     @property
     def copies_elsewhere(self) -> bool:
-        """Whether it was a copy when it was looked at apart, whatever it is here."""
+        """Whether *alignment* saw a copy, whatever it is here."""
         return "copy" in self.tried_words
 
     @cached_property

@@ -208,8 +208,8 @@ class Cases:
         return not case.ends_whole and (case.pair[1], device) in self._torn
 
     def copies_unlooked(self, case: CaseView) -> bool:
-        """Whether it is a copy that may be late, and nobody looked: only what has nothing to wait
-        for is known to end with a whole one.
+        """Whether nothing looked if it is a torn copy. A call of a consumer that has nothing to
+        wait for ends with a whole copy.
         """
         return case.owner == "copy" and not case.ends_whole and case.path not in self._written
 
@@ -217,17 +217,12 @@ class Cases:
         """Whether its result was seen to outlive its source, and to leave nothing behind."""
         return case.path in self._outlasting
 
-    def of_such(self, case: CaseView) -> str:
-        """`` of such an array``, where others of the pair were converted too; else nothing."""
-        arrays = {array for array in self.arrays if array[:2] == case.pair}
-        return " of such an array" if len(arrays) > 1 else ""
-
     def waiting_helps(self, case: CaseView) -> bool:
         """Whether nothing is known against the case but that it may be torn."""
         return self.safety(case).needs_wait and case.path not in self._doubtful
 
     def copies(self, case: CaseView) -> bool:
-        """Whether it is known to copy wherever the source begins, and nobody asks it not to."""
+        """Whether it copies wherever the source begins, and its code does not forbid that."""
         return case.owner == "copy" and not case.forbids_copy and self.holds(case)
 
     def holds(self, case: CaseView) -> bool:
@@ -330,7 +325,7 @@ def by_environment(
 
 
 def _tried(cases: Sequence[CaseView]) -> tuple[CaseView, ...]:
-    """The cases, told what the instrument *alignment* saw of the first shape of their path."""
+    """The cases with what the instrument *alignment* saw at the first shape of their path."""
     looks = [case for case in cases if case.result.alignment is not None]
     seen = {case.path: case.result.alignment for case in reversed(looks)}
     return tuple(

@@ -10,7 +10,7 @@ from dlprof.analysis.case_view import CaseView
 DIAGNOSIS = ("ordering", "lifetime", "early_write", "peak_memory")
 LONGEST_REASON = 4000
 LOST = re.compile(r"(?P<how>.+) during (?P<stage>[a-z_ ]+?)(?: \(.*\))?", re.DOTALL)
-"""How the parent tells of a worker that is gone, and at which stage."""
+"""How the parent reports a lost worker, and at which stage."""
 NOT_THE_CONVERSION = ("start", "import", "create")
 NOT_A_CRASH = ("the probe is faulty", "broken answer from the worker")
 BAD_MEMORY = re.compile(r"killed by SIG(SEGV|BUS|ABRT|TRAP|ILL|FPE)\b")

@@ -38,7 +38,7 @@ def by_process(result: Result) -> list[tuple[str, float | None]]:
 
 
 def owner_times_text(result: Result) -> str:
-    """``as a view 14-16 us in 3 processes, as a copy 44 us in 1``; empty where none can be told."""
+    """``as a view 14-16 us in 3 processes, as a copy 44 us in 1``; empty if not known."""
     found: dict[str, list[float]] = {word: [] for word in OWNERS}
     for word, ns in by_process(result):
         if word in found and ns is not None:

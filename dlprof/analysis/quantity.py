@@ -15,11 +15,11 @@ LOOSE_DIGITS = 2
 
 
 LEAST, MOST = 1e-9, 1e15
-"""Beyond these a number is written with an exponent: hundreds of digits tell nobody anything."""
+"""Beyond these a number is written with an exponent."""
 NOTHING = 1e-9
 """A half width that is a smaller part of its value is what floats leave of equal times."""
 FAR = 1000
-"""Times whose ratio is as large are told in units of their own."""
+"""Times whose ratio is as large have units of their own."""
 WIDE = 0.5
 """An interval wider than this share of its value is not written as ±: a range says more."""
 
@@ -55,12 +55,12 @@ def is_wide(measure: TimeMeasure) -> bool:
 
 
 def is_range(measure: TimeMeasure, medians_ns: Sequence[float]) -> bool:
-    """Whether it is told by the range of ``medians_ns``, those of the processes."""
+    """Whether it is written as the range of ``medians_ns``, those of the processes."""
     return not measure.modes and is_wide(measure) and len(medians_ns) > 1 and min(medians_ns) > 0
 
 
 def ends_ns(measure: TimeMeasure, medians_ns: Sequence[float] = ()) -> tuple[float, float]:
-    """The least and the most that is told of a time: twice the median where that stands for it.
+    """The least and the most that a time is written as: twice the median where that stands for it.
 
     Of modes the fastest and the slowest. Of a wide interval the range of ``medians_ns``, those of
     the processes, as it is written; its own ends where they are not there.

@@ -40,7 +40,7 @@ class Safety:
     unknown: str = ""
     """What is not known, in a few words."""
     conditions: tuple[str, ...] = ()
-    """Rules that say on which condition it is safe: DLP009, if nobody writes to the result."""
+    """Rules under whose condition it is safe: DLP009, if no code writes to the result."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def _is_blank(case: CaseView) -> bool:
 
 
 def unchecked(case: CaseView) -> str:
-    """Why nobody knows whether the values survived, in words; empty where that is known."""
+    """Why it is not known whether the values survived, in words; empty where that is known."""
     values = case.result.values
     if values is None:
         return _failure(case, "values") or "nothing looked at its values"

@@ -99,7 +99,7 @@ def clearly_longer(
 def longer_by_itself(
     longer: TimeMeasure | None, shorter: TimeMeasure | None, ratio: float, gap_ns: float
 ) -> bool:
-    """The same of two times of which both are known, which is what may be told of paths."""
+    """The same, if both times are known."""
     known = is_known(longer) and is_known(shorter)
     return known and clearly_longer(longer, shorter, ratio, gap_ns)
 
@@ -116,13 +116,13 @@ def compared(longer: tuple[str, CaseView], shorter: tuple[str, CaseView]) -> dic
 def is_known(measure: TimeMeasure | None) -> bool:
     """Whether a time is the path's own: neither that of other programs, nor :func:`is_scattered`.
 
-    Nothing is compared with any other, and no finding tells it.
+    Any other time is compared with none, and no finding names it.
     """
     return measure is not None and not measure.is_disturbed and not is_scattered(measure)
 
 
 def is_scattered(measure: TimeMeasure) -> bool:
-    """Whether the samples of the only process lie so far apart that their median tells nothing.
+    """Whether the samples of the only process lie so far apart that their median means nothing.
 
     Of several processes each has a median, and these say how far they agree.
     """

@@ -26,7 +26,7 @@ HOST_PROTOCOL = "numpy"
 
 
 def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
-    """It copies although nobody asked for it, and another measured path of the pair is a view."""
+    """It copies although no code asked for it, and another measured path of the pair is a view."""
     views = {case.index: _view_instead(cases, case) for case in cases.cases if _is_free(case)}
     copying = [case for case in cases.cases if views.get(case.index)]
     for found in groups(copying, lambda case: case.pair):
@@ -285,7 +285,7 @@ RULES = (
     Rule(
         "DLP004",
         "avoidable-copy",
-        "warning from 10 us per call on, else info",
+        "warning from 10 µs per call on, else info",
         avoidable_copy,
         expect("The result is a view: another path between these frameworks gives one.", ZERO_COPY),
         show_avoidable_copy,

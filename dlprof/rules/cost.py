@@ -309,7 +309,7 @@ RULES = (
     Rule(
         "DLP012",
         "slow-path",
-        "warning from 10 us per call on, else info",
+        "warning from 10 µs per call on, else info",
         slow_path,
         expect("Both expressions give the same result, and cost about the same."),
         show_slow_path,

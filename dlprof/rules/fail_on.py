@@ -42,7 +42,7 @@ class FailOn:
             )
 
     def unlooked(self) -> str:
-        """Without the diagnosis: which findings of the severities nobody looked for, in words;
+        """Without the diagnosis: which findings of the severities nothing looked for, in words;
         empty where no severity is named.
         """
         if not self.severities:

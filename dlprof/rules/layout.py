@@ -18,7 +18,7 @@ from dlprof.session.model import FindingRecord
 
 
 class Contrast(NamedTuple):
-    """What is copied and what is not, and what tells them apart.
+    """What is copied and what is not, and what differs between them.
 
     ``view`` is the same path as a view of another array; None where one case was both.
     """
@@ -28,7 +28,7 @@ class Contrast(NamedTuple):
     cause: str
     view: CaseView | None
     limits: alignment.Limits | None = None
-    """The alignments, where they tell them apart."""
+    """The alignments, if they differ."""
 
 
 UNCLEAR = "layout or alignment"

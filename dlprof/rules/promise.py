@@ -151,7 +151,7 @@ def _in_processes(case: CaseView) -> dict[str, int]:
 
 
 def _is_harmless(case: CaseView) -> bool:
-    """Whether the memory is shared, and nobody can write it by the frameworks' own means."""
+    """Whether the memory is shared, and neither framework can write it."""
     sides = case.writable.source, case.writable.result
     return case.promise == "copy" and sides == (False, False)
 

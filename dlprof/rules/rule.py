@@ -57,7 +57,7 @@ class Rule:
     lacks: Callable[[Sequence[Result]], str] = lambda _: ""
     """What else it needs that none of these results has, in words; empty where it could look."""
     times: bool = False
-    """Whether it finds one time longer than another, which one process hardly tells."""
+    """Whether it compares times, which takes several processes."""
     other_arrays: bool = False
     """Whether its reproducer puts another array or object in the place of ``x``."""
     made_again: bool = False

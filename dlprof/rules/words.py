@@ -69,8 +69,8 @@ def time_text(measure: TimeMeasure) -> str:
 def instead_of(case: CaseView, other: CaseView, what: str) -> str:
     """``f(x) is a view: 74 us instead of 400 us.``
 
-    No time is told that is not known to be the path's own, and none of a path that keeps its
-    result with the array: what was timed is the same array again.
+    A time is left out if it may be that of other programs, or of a framework that keeps its
+    result with the array: then the same array was timed again.
     """
     found = f"{code(other)} {what}"
     if other.kept and other.owner == "copy":
