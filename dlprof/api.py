@@ -143,9 +143,10 @@ def measure(
     Raises as :func:`run`, and :class:`Unmeasured` where the setup raises.
     """
     values = read(given, MEASURE)
-    for text, what in ((statement, "the statement"), (setup, "the setup"), (source, "the source")):
-        if text is not None:
-            _check_text(text, what)
+    _check_text(statement, "the statement")
+    _check_text(setup, "the setup")
+    if source is not None:
+        _check_text(source, "the source")
     request, catalog = request_for(
         Asked(statement, setup, source), settings_of(values), values["python"], values["probes"]
     )

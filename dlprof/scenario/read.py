@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -207,49 +207,21 @@ def _nearest(where: Sequence[str | int]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
 
 
-_HEADER = re.compile(r"\s*(\[\[?)([^\[\]]+)\]")
-_KEY = re.compile(r"""\s*["']?([A-Za-z0-9_-]+)["']?\s*(?:=|\.)""")
-_QUOTES = re.compile(r'"""|' + r"'''")
-
-Where = tuple[str | int, ...]
-
-
 def line_of(text: str, where: Sequence[str | int]) -> int | None:
     """The line, from 1, of the deepest key of ``where`` that can be found; None if there is none.
 
     ``where`` is a path such as ``("step", 1, "model")``: the table, its place among those of the
     same name, and the key in it.
     """
-    lines = dict(_lines(text))
-    path = tuple(where)
+    lines, path = text.splitlines(), list(where)
+    start, found = 0, None
     while path:
-        for there in (path, (*path, 0)):  # the first of several tables of one name
-            if there in lines:
-                return lines[there]
-        path = path[:-1]
-    return None
-
-
-def _lines(text: str) -> Iterator[tuple[Where, int]]:
-    table: Where = ()
-    counts: dict[str, int] = {}
-    inside = ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        quotes = _QUOTES.findall(line)
-        if inside:
-            inside = "" if quotes.count(inside) % 2 else inside
-            continue
-        header, key = _HEADER.match(line), _KEY.match(line)
-        if header is not None:
-            table = _table(header[1], header[2].strip().strip("\"'"), counts)
-            yield table, number
-        elif key is not None:
-            yield (*table, key[1]), number
-        inside = quotes[0] if quotes and quotes.count(quotes[0]) % 2 else ""
-
-
-def _table(bracket: str, name: str, counts: dict[str, int]) -> Where:
-    if bracket == "[":
-        return (name,)
-    counts[name] = counts.get(name, -1) + 1
-    return name, counts[name]
+        name = re.escape(str(path.pop(0)))
+        place = path.pop(0) if path and isinstance(path[0], int) else 0
+        key = re.compile(rf"""\s*(\[\[?\s*)?["']?{name}["']?\s*[=.\]]""")
+        hits = [number for number in range(start, len(lines)) if key.match(lines[number])]
+        if not hits:
+            break
+        start = hits[min(int(place), len(hits) - 1)]
+        found = start + 1
+    return found

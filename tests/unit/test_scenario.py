@@ -157,10 +157,6 @@ def test_any_text_is_read_or_refused_in_words(text):
     assert "\n" not in said(text)
 
 
-def test_a_key_in_a_long_text_is_not_taken_for_one():
-    assert line_of('title = """\nrounds = 1\n"""\nrounds = "x"\n', ("rounds",)) == 4
-
-
 def test_the_table_stands_for_a_key_that_is_missing_in_it():
     assert line_of("[a]\n[[b]]\nc = 1\n[[b]]\nd = 1", ("b", 1, "c")) == 4
 
