@@ -338,18 +338,14 @@ def refusal(file: str) -> str:
     [
         ("raise ValueError('bad day')", "ValueError: bad day"),
         ("this is no python", "SyntaxError: invalid syntax (probe.py, line"),
-        ("import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("sys.exit(3)", "SystemExit: 3"),
         ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-        ("raise MemoryError", "MemoryError"),
         ("def f(): f()\nf()", "RecursionError: maximum recursion depth exceeded"),
         ("os._exit(7)", "the process ended with exit code 7 while it was loaded"),
-        ("os.abort()", "killed by SIGABRT (Aborted) while it was loaded"),
         ("ctypes.string_at(0)", "killed by SIGSEGV (Segmentation fault) while it was loaded"),
         ("os.closerange(3, 256)", "the process ended with exit code 1 while it was loaded"),
         ("del Fake", "it defines no subclass of dlprof.probes.base.Probe"),
         ("class Bad(Fake):\n    name = sys.exit(3)", "SystemExit: 3"),
-        ("class Bad(Fake):\n    name = ctypes.string_at(0)", "killed by SIGSEGV"),
         ("class Bad(Fake):\n    name = 'bad'\n    def __init__(self): 1 / 0", "ZeroDivisionError"),
     ],
 )
@@ -380,57 +376,6 @@ def test_a_probe_file_that_hangs_is_given_up(probe_file, monkeypatch):
 def test_a_probe_file_that_only_looks_dangerous_is_loaded(probe_file, text):
     catalog = inspect_interpreter(sys.executable, (probe_file(text),))
     assert catalog.named("fake").found
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("name = 5", "Bad.name must be a name, not 5"),
-        ("name = ''", "Bad.name must be a name, not ''"),
-        ("name = 'a\\udcffb'", "Bad.name must be a name, not 'a\\udcffb'"),
-        ("name = 'a\\nb'", "Bad.name must be a name, not 'a\\nb'"),
-        ("name = 'x' * 10**6 + '\\n'", "Bad.name must be a name, not 'xxx"),
-        ("module = None", "Bad.module must be a name, not None"),
-        ("aliases = 'bad'", "Bad.aliases must be a tuple, not 'bad'"),
-        ("aliases = (5,)", "Bad.aliases must be a name, not 5"),
-        ("distributions = 'torch'", "Bad.distributions must be a tuple, not 'torch'"),
-        ("setup = b'import ctypes'", "Bad.setup must be text, not b'import ctypes'"),
-        ("setup = 'a = \\'\\udcff\\''", "Bad.setup must be text, not"),
-        ("devices = 'cpu'", "Bad.devices must be a tuple, not 'cpu'"),
-        ("devices = ('gpu',)", "Bad.devices must be of ('cpu', 'cuda'), not ('gpu',)"),
-        ("variables = ['A=1']", "Bad.variables must be a mapping, not ['A=1']"),
-        ("variables = {'A': 1}", "Bad.variables['A'] must be text, not 1"),
-        ("variables = {'A=B': '1'}", "Bad.variables['A=B'] cannot be an environment variable"),
-        ("variables = {'A': 'a\\0b'}", "Bad.variables['A'] cannot be an environment variable"),
-        ("exports = [EXPORTS]", "Bad.exports must be a tuple, not [("),
-        ("exports = 5", "Bad.exports must be a tuple, not 5"),
-        ("imports = ('view',)", "Bad.imports must hold Imports, not 'view'"),
-        ("imports = (*IMPORTS, *IMPORTS)", "Bad.imports has two ways named 'view'"),
-        ("exports = (Export(5, Protocol.NATIVE, '{x}'),)", "a name in Bad.exports must be a name, not 5"),
-        ("exports = (Export('a', 'native!', '{x}'),)", "the protocol of Bad.exports 'a' must be a Protocol, not ('native!',)"),
-        ("exports = (Export('a', Protocol.NATIVE, 'x'),)", "the code of Bad.exports 'a' must hold {x} (and may hold {dtype}, {shape}) and nothing else in braces: 'x'"),
-        ("exports = (Export('a', Protocol.NATIVE, '{y}'),)", "the code of Bad.exports 'a' must hold {x} (and may hold {dtype}, {shape}) and nothing else in braces: '{y}'"),
-        ("exports = (Export('a', Protocol.NATIVE, '{x.__class__}'),)", "the code of Bad.exports 'a' must hold {x} (and may hold {dtype}, {shape}) and nothing else"),
-        ("exports = (Export('a', Protocol.NATIVE, '{x:>9999999}'),)", "the code of Bad.exports 'a' must hold {x} (and may hold {dtype}, {shape}) and nothing else"),
-        ("exports = (Export('a', Protocol.NATIVE, 'f({x}'),)", "the code of Bad.exports 'a' is not a Python expression: 'f({x}' ('(' was never closed)"),
-        ("exports = (Export('a', Protocol.NATIVE, 'y = {x}'),)", "the code of Bad.exports 'a' is not a Python expression"),
-        ("exports = (Export('a', Protocol.NATIVE, '{x} }'),)", "the code of Bad.exports 'a' has a brace without its partner"),
-        ("exports = (Export('a', Protocol.NATIVE, '{x}\\0'),)", "the code of Bad.exports 'a' is not a Python expression"),
-        ("exports = (Export('a', Protocol.NATIVE, None),)", "the code of Bad.exports 'a' must be text, not None"),
-        ("exports = (Export('a', Protocol.NATIVE, '{x}', 'cpu'),)", "devices of Bad.exports 'a' must be a tuple, not 'cpu'"),
-        ("exports = (Export('a', Protocol.NATIVE, '{x}', promise='vieww'),)", "the promise of Bad.exports 'a' must be copy or view, not 'vieww'"),
-        ("imports = (Import('a', Protocol.NATIVE, '{x}'),)", "protocols of Bad.imports 'a' must be a tuple, not"),
-        ("imports = (Import('a', (Protocol.DLPACK,), 'f({x})', layouts=('odd',)),)", "the layouts of Bad.imports 'a' must be of C, aligned"),
-        ("imports = (Import('a', (Protocol.NATIVE,), '{x}', producers='fake'),)", "producers of Bad.imports 'a' must be a tuple, not 'fake'"),
-        ("imports = (Import('a', (Protocol.NATIVE,), '{x}', setup=5),)", "the setup of Bad.imports 'a' must be text, not 5"),
-    ],
-)  # fmt: skip
-def test_a_declaration_that_cannot_be_used_is_refused_with_its_place(probe_file, line, reason):
-    name = "" if line.startswith("name") else "name = 'bad'\n    aliases = ()\n    "
-    text = f"class Bad(Fake):\n    {name}{line}"
-    found = refusal(probe_file(text))
-    assert found.startswith(reason)
-    assert len(found) < 300
 
 
 @pytest.mark.parametrize("text", ["sys.exit(3)", "ctypes.string_at(0)"])

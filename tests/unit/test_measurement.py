@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import warnings
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -102,7 +103,9 @@ def stopped(recording, path, after):
 
 def killed(path, after):
     """Run in another process, and have it killed before this request."""
-    child = os.fork()
+    with warnings.catch_warnings():  # newer Pythons warn of the threads of libraries
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
     if not child:  # it never returns to the tests
         with replayed(NUMPY_TORCH) as recording:
             Stopped(recording, after, lambda: os.kill(os.getpid(), signal.SIGKILL))
