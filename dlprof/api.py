@@ -84,8 +84,9 @@ class Session(model.Session):
     def to_html(self) -> str:
         """The report as one HTML page that needs nothing else."""
         from dlprof.reports.html import render
+        from dlprof.reports.session_document import session_document
 
-        return render(self)
+        return render(session_document(self, scripts=True), self)
 
     def _repr_html_(self) -> str:
         from dlprof.reports.notebook import render

@@ -123,9 +123,10 @@ def _read(place: Address, last: int | None) -> History:
 
 
 def _page(history: History, trends: Sequence[Trend], measure: str) -> str:
-    from dlprof.reports.html.history_page import render
+    from dlprof.reports.history_document import history_document
+    from dlprof.reports.html import render
 
-    return render(history, trends, measure)
+    return render(history_document(history, trends, measure))
 
 
 def _marks() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,8 +119,14 @@ def write_session(
 
 def _html(session: Session, trends: Sequence[Trend]) -> str:
     from dlprof.reports.html import render
+    from dlprof.reports.session_document import session_document
 
-    return render(session, trends)
+    document = session_document(session, scripts=True)
+    if trends:
+        from dlprof.reports.history_document import trend_sections
+
+        document = replace(document, sections=(*document.sections, *trend_sections(trends)))
+    return render(document, session)
 
 
 def _csv(session: Session) -> Iterable[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from dlprof.analysis.case_view import CaseView
 from dlprof.errors import NoReproducer
 from dlprof.evidence.reproducer import reproducer
+from dlprof.evidence.rerun_command import rerun_command
 from dlprof.reports.document import Lines, Problem, Section, Severity
 from dlprof.reports.paths import severity_rank
 from dlprof.rules import expected, observations
@@ -69,7 +71,21 @@ def _problem(
         (*(one.summary for one in findings), *seen),
         expected(worst, first) if first is not None else "",
         _script(session, worst) if script else "",
-        (f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"),
+        _commands(session, worst, name),
+    )
+
+
+def _commands(session: Session, finding: FindingRecord, name: str) -> tuple[str, ...]:
+    """What explains the rule, reports the finding, and measures its cases again."""
+    cases = [CaseView(index, session.results[index]) for index in _known(session, [finding])]
+    at = finding.against
+    known = at is not None and 0 <= at < len(session.results)
+    against = CaseView(at, session.results[at]) if at is not None and known else None
+    again = rerun_command(cases, session, against, finding.rule)
+    return (
+        f"dlprof explain {finding.rule}",
+        f"dlprof ticket {name} {finding.rule}",
+        *([again] if again else []),
     )
 
 

@@ -11,7 +11,7 @@ from hostile import BITES
 from html_builders import full_session
 
 from dlprof.reports.document import Table
-from dlprof.reports.page import render
+from dlprof.reports.html import render
 from dlprof.session.model import parse
 
 pytestmark = pytest.mark.browser

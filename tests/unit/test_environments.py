@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 from builders import make_header, make_result, make_session
-from html_builders import alone, case
 
-from dlprof.reports.html import environment as page
 from dlprof.session.environments import environment_of, environments_of, seen_from
 
 pytestmark = pytest.mark.unit
@@ -47,11 +45,3 @@ def test_a_session_seen_from_a_result_has_its_environment_and_interpreter():
 @pytest.mark.parametrize("results", [[], [2], [-1]])
 def test_a_session_seen_from_no_result_is_as_it_was(results):
     assert seen_from(session(), results) == session()
-
-
-def test_a_page_names_the_versions_of_each():
-    shown = alone(case(environment="old"), case(environment="new"), **SEVERAL)
-    assert page.versions(shown).startswith("old: Python 3.10.1")
-    assert "; new: Python 3.12.2" in page.versions(shown)
-    titles = [block.title for block in page.blocks(shown)]
-    assert {"Packages of old", "Packages of new"} <= set(titles)

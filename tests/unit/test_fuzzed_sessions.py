@@ -33,7 +33,7 @@ from dlprof.reports import (
     terminal,
 )
 from dlprof.reports.document import Level
-from dlprof.reports.html import page
+from dlprof.reports.html import render
 from dlprof.reports.session_document import session_document
 from dlprof.reports.table import to_frame
 from dlprof.rules import with_findings
@@ -282,4 +282,5 @@ def test_a_session_with_odd_times_is_reported(text):
 def test_a_page_is_made_of_odd_times(time_ns, others):
     turns = itertools.cycle((time_ns, time_ns if others else None))
     content = mistimed(SESSIONS[4], lambda: next(turns))
-    shown(page.render(with_findings(sessions.parse(json.dumps(content), "odd.json"))))
+    session = with_findings(sessions.parse(json.dumps(content), "odd.json"))
+    shown(render(session_document(session), session))

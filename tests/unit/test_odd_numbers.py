@@ -8,8 +8,6 @@ import pytest
 from html_builders import US, alone, case, timed
 
 from dlprof.errors import SessionError
-from dlprof.reports.html.entry import entries
-from dlprof.reports.html.headline import headline
 from dlprof.session.model import chunks, parse
 
 pytestmark = pytest.mark.unit
@@ -84,11 +82,3 @@ def test_parts_of_a_trip_that_are_no_numbers_are_left_out():
 def test_what_is_no_measure_must_be_there(place):
     with pytest.raises(SessionError, match="is not a valid session"):
         read_with(None, *place)
-
-
-def test_a_result_without_any_time_says_so():
-    content = content_of(alone(case()))
-    for measure in ("host_time", "ready_time"):
-        content["results"][0][measure]["median_ns"] = NAN
-    session = parse(json.dumps(content), "odd.json")
-    assert headline(session, entries(session)).lead == ("torch → numpy: 1 case: 1 without a time.",)

@@ -8,8 +8,6 @@ from html_builders import alone
 from rule_builders import path, varying, verdict
 
 from dlprof.analysis.owner_times import by_process, owner_times_text
-from dlprof.reports.html.cards import cards
-from dlprof.reports.html.entry import entries
 from dlprof.rules import observations
 
 pytestmark = pytest.mark.unit
@@ -53,10 +51,9 @@ def test_a_process_without_a_time_is_told_without():
     assert by_process(found) == [("copy", 44e3), ("view", None), ("view", None)]
 
 
-def test_a_card_tells_both_times_and_each_process_its_own():
+def test_the_evidence_tells_the_time_of_each_process():
     session = alone(differing())
     (finding,) = (one for one in session.findings if one.rule == "DLP018")
-    assert cards(session, entries(session))[0].cases[0].owner == f"varies: {TEXT}"
     told = observations(finding, session.results)
     assert told[0].startswith("process 1 of 3: a copy")
     assert told[0].endswith("; 44 µs per call")

@@ -1,4 +1,4 @@
-"""The report as one HTML file: no network, readable with scripts blocked, verdict first."""
+"""A document as one HTML file. It fetches nothing and works without scripts."""
 
 from __future__ import annotations
 

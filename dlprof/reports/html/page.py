@@ -1,154 +1,126 @@
-"""The page: every section is a pure function of the session; here they are put together."""
+"""A document as one HTML file: the answer first, then the chart, the table and the problems."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import chain
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from dlprof.history.trend import Trend
-from dlprof.reports.answer import answers
-from dlprof.reports.html import (
-    brief,
-    cards,
-    cases,
-    cost,
-    embedded,
-    environment,
-    history,
-    loaded,
-    loop,
-    pair_map,
-    phases,
-    size,
-    transcript,
-    unmeasured,
-)
-from dlprof.reports.html.entry import Entry, entries
-from dlprof.reports.html.figure import Figure
-from dlprof.reports.html.headline import headline, subject_text
-from dlprof.reports.html.told import coded
+from dlprof._version import __version__
+from dlprof.reports.document import Cell, Chart, Document, Level, Table
+from dlprof.reports.html.charts import draw
+from dlprof.reports.html.embedded_session import embed
 from dlprof.session.collector import paused
 from dlprof.session.model import Session
-from dlprof.text.clean import clean
 
-FEW_ANSWERS = 6
-FEW_CARDS = 8
-FEW_MAPS = 2
-SHORT = 80
+MOST_ROWS = 1500
+MOST_CHARTS = 12
+MOST_PROBLEMS = 100
+LONGEST = 2000
+"""Characters of a sentence or a cell."""
+LIMITS = {"scripts": 20, "codes": 20, "lines": 200, "text": 20_000}
+
+RULE = re.compile(r"DLP\d{3}")
+INLINE = (
+    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
+    (re.compile(r"\[([^\]]+)\]\((https://[^)\s]+)\)"), r'<a href="\2" rel="noreferrer">\1</a>'),
+    (re.compile(r" \((https://[^)\s]+)\)"), r' (<a href="\1" rel="noreferrer">source</a>)'),
+)
 
 
-def render(session: Session, trends: Sequence[Trend] = ()) -> str:
-    """The page as text: everything in it is in the session, and nothing is fetched.
+def render(document: Document, session: Session | None = None) -> str:
+    """The page as text. The reader can save ``session`` from it.
 
-    Findings are those of the session; whoever wants others finds them first. ``trends`` of a
-    history get a section of their own.
+    The page is bounded, whatever the size of the document: long tables, texts and lists are cut,
+    and a line says how much was left out. The session in the page has everything.
     """
     with paused():
-        everything = entries(session)
-        past = history.past(trends) if trends else None
-        content = _content(session, everything)
-        if past is not None:
-            content["labels"] = (*content["labels"], *_labels((), past.figures))
-        return template("page.html.j2").render(**content, past=past)
+        return _template().render(
+            document=document,
+            page=_Page(document),
+            embedded=embed(session) if session is not None else None,
+            first=[one for one in document.sections if one.level is Level.FIRST],
+            full=[one for one in document.sections if one.level is Level.FULL],
+            limits=LIMITS,
+            version=__version__,
+            **_assets(),
+        )
 
 
-def _content(session: Session, everything: Sequence[Entry]) -> dict[str, Any]:
-    codes = cards.codes_by_pair(everything)
-    arrays = dict.fromkeys(entry.row.array for entry in everything)
-    said = [
-        coded(text, codes[array[0]])
-        for text, array in zip(answers(entry.row for entry in everything), arrays, strict=True)
-    ]
-    verdict = headline(session, everything)
-    worst = cards.named(session.findings[0].results[:1], everything) if session.findings else []
-    found = cards.cards(session, everything)
-    tables = cases.tables(everything)
-    figures = tuple(_figures(everything, session))
-    maps = pair_map.maps(everything)
-    return {
-        "session": session,
-        "subject": subject_text(everything),
-        "headline": verdict,
-        "lead": [coded(line, _leading(codes, worst)) for line in verdict.lead],
-        "versions": environment.versions(session),
-        "created": clean(session.created, SHORT),
-        "device": clean(session.device_choice or ""),
-        "busy": environment.busy(session),
-        "answers": said,
-        "few_answers": FEW_ANSWERS,
-        "cards": found,
-        "few_cards": FEW_CARDS,
-        "brief": brief.brief(session, everything),
-        "maps": maps,
-        "called": pair_map.said(maps),
-        "few_maps": FEW_MAPS,
-        "tables": tables,
-        "count": len(everything),
-        "figures": figures,
-        "labels": tuple(_labels(tables, figures)),
-        "transcripts": transcript.transcripts(everything),
-        "unmeasured": unmeasured.unmeasured(session, everything),
-        "blocks": environment.blocks(session),
-        "embedded": embedded.embed(session),
-        **assets(),
-    }
+class _Page:
+    """What the template asks for while it is written: the page has room for so many of each."""
+
+    def __init__(self, document: Document) -> None:
+        self.problems = document.problems[:MOST_PROBLEMS]
+        self.more_problems = len(document.problems) - len(self.problems)
+        self._rows, self._charts = MOST_ROWS, 0
+        self._place_of = {
+            problem.rule: place for place, problem in reversed([*enumerate(self.problems)])
+        }
+
+    def rows(self, table: Table) -> Sequence[Sequence[Cell]]:
+        shown = table.rows[: self._rows]
+        self._rows -= len(shown)
+        return shown
+
+    def chart(self, chart: Chart | None) -> tuple[Markup, str] | None:
+        if chart is None or self._charts == MOST_CHARTS:
+            return None
+        self._charts += 1
+        return draw(chart, f"chart{self._charts}")
+
+    def cell(self, cell: Cell) -> Markup:
+        """The text of a cell; a rule leads to its first problem."""
+        note = f" {cell.note}" if cell.note else ""
+        if cell.code:
+            return Markup("<code>{}</code>{}").format(cut(cell.text), cut(note))
+        linked = RULE.sub(self._linked, str(escape(cut(cell.text + note))))
+        return Markup(linked)  # noqa: S704 - escaped above
+
+    def _linked(self, rule: re.Match[str]) -> str:
+        place = self._place_of.get(rule[0])
+        return rule[0] if place is None else f'<a href="#p{place}">{rule[0]}</a>'
 
 
-def _figures(everything: Sequence[Entry], session: Session) -> Iterable[Figure]:
-    by_size = size.figures(everything, session.findings)
-    first = by_size or cost.figures(everything, session.findings)
-    others = (module.figures(everything, session.findings) for module in (loop, phases, loaded))
-    return chain(first, *others)
+def cut(text: str, longest: int = LONGEST) -> str:
+    """The text, with a mark where the page leaves out its end."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def _leading(codes: Mapping[str, Sequence[str]], worst: Sequence[Entry]) -> Sequence[str]:
-    """What the first lines may name: ways of the worst finding's pair, or of the only one."""
-    pairs = [entry.row.pair for entry in worst] or list(codes)[:1]
-    return [code for pair in pairs for code in codes[pair]]
+def prose(text: str) -> Markup:
+    """A sentence with its code and its links, which are all the Markdown that it has."""
+    found = str(escape(cut(text)))
+    for pattern, replacement in INLINE:
+        found = pattern.sub(replacement, found)
+    return Markup(found)  # noqa: S704 - escaped above
 
 
-def _labels(
-    tables: Iterable[cases.Table], figures: Iterable[Figure]
-) -> Iterable[tuple[str, int, Sequence[str]]]:
-    """Titles of columns by the table's id and the place of the first of them: on a phone each
-    stands before its cell. Number and path need none.
-
-    They are our own words: the style that they become part of takes them as they are.
-    """
-    for place, table in enumerate(tables, start=1):
-        for letter, grid in (("c", table.measured), ("a", table.apart)):
-            if grid.lines:
-                yield f"{letter}{place}", 3, [column.title for column in grid.columns[1:]]
-    for figure in figures:
-        linked = any(line.entry for line in figure.lines)
-        yield f"n-{figure.name}", 3 if linked else 2, figure.titles[1:]
+def kind(block: object) -> str:
+    """The name of a block's class: Jinja knows no types."""
+    return type(block).__name__
 
 
 @cache
-def assets() -> dict[str, Any]:
-    """Style and script, and the hash by which the page allows its own script and no other."""
-    folder = files(__package__) / "templates"
-    style, script = (
-        (folder / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
-    )
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-    # Both are our own files.
-    return {"style": Markup(style), "script": Markup(script), "script_hash": digest}  # noqa: S704
+def _assets() -> dict[str, Any]:
+    """Style and script with their hashes: the page allows them, and no others."""
+    found: dict[str, Any] = {}
+    for name, file in (("style", "style.css"), ("script", "script.js")):
+        text = _source(file)
+        digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+        found |= {name: Markup(text), f"{name}_hash": digest}  # noqa: S704 - our own files
+    return found
 
 
 @cache
-def template(name: str) -> jinja2.Template:
-    """One of the pages."""
-    # Not streamed: a page that fails half way is no page.
-    environment_ = jinja2.Environment(
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_source),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -157,7 +129,8 @@ def template(name: str) -> jinja2.Template:
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    return environment_.get_template(name)
+    environment.filters |= {"cut": cut, "prose": prose, "kind": kind}
+    return environment.get_template("page.html.j2")
 
 
 def _source(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The command on a card of the HTML report, pasted into a shell: it shows that finding again."""
+"""The command that measures a finding again, pasted into a shell: it shows that finding."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import sys
 import pytest
 from command_line import LIMIT_S, PROBE_FILES, dlprof, environment
 
-from dlprof.reports.html import cards
-from dlprof.reports.html.entry import entries
+from dlprof.analysis.case_view import CaseView
+from dlprof.evidence.rerun_command import rerun_command
 from dlprof.session.model import load
 
 pytestmark = pytest.mark.integration
@@ -46,9 +46,11 @@ def pasted(command, folder):
     return json.loads(done.stdout)
 
 
-def card_of(session, rule):
-    found = cards.cards(session, entries(session))
-    return next(card for card in found if card.rule == rule)
+def command_for(session, rule):
+    finding = next(one for one in session.findings if one.rule == rule)
+    cases = [CaseView(index, result) for index, result in enumerate(session.results)]
+    against = cases[finding.against] if finding.against is not None else None
+    return rerun_command([cases[index] for index in finding.results], session, against, rule)
 
 
 def test_a_broken_promise_is_found_again_alone(measured, tmp_path):
@@ -56,7 +58,7 @@ def test_a_broken_promise_is_found_again_alone(measured, tmp_path):
     probe.parent.mkdir()
     probe.write_bytes((PROBE_FILES / "liar.py").read_bytes())
     session = measured("run", "liar", "liar", "--probe", probe, "--quick", "--shape", "16")
-    again = pasted(card_of(session, "DLP018").again, tmp_path)
+    again = pasted(command_for(session, "DLP018"), tmp_path)
     assert [finding["rule"] for finding in again["findings"]] == ["DLP018"]
     assert {result["case"]["import"] for result in again["results"]} == {"take", "copy"}
 
@@ -64,6 +66,6 @@ def test_a_broken_promise_is_found_again_alone(measured, tmp_path):
 def test_a_conversion_of_ones_own_is_measured_again(measured, tmp_path):
     pytest.importorskip("jax")
     session = measured("time", "-s", JAX, "jnp.asarray(x)", "--quick")
-    again = pasted(card_of(session, "DLP007").again, tmp_path)
+    again = pasted(command_for(session, "DLP007"), tmp_path)
     assert "DLP007" in [finding["rule"] for finding in again["findings"]]
     assert again["results"][0]["case"]["shape"] == [64, 64]

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.reports.document import Chart, Point
-from dlprof.reports.page.svg import COLORS, to_svg
+from dlprof.reports.html.svg import COLORS, to_svg
 from dlprof.text.clean import clean
 
 MOST_ROWS = 40

@@ -1,0 +1,354 @@
+"""A history as a document: did anything change, when, and what came with it?"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dlprof.analysis.quantity import plain_time
+from dlprof.compare.matching import code_key
+from dlprof.history.entry import Entry
+from dlprof.history.series import Cause, Point, Series
+from dlprof.history.store import History
+from dlprof.history.trend import TimeStep, Trend
+from dlprof.history.verdicts import VerdictStep
+from dlprof.reports.document import (
+    Answer,
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Lines,
+    Section,
+    Table,
+    Tone,
+)
+from dlprof.reports.document import Point as Dot
+from dlprof.reports.history_text import array_of, number
+from dlprof.session.environment import typed
+from dlprof.text.clean import first_line
+from dlprof.text.lists import listed
+
+FIRST_ROWS, ALL_ROWS = 12, 500
+"""Rows of a table on the first screen, and in full; the JSON has them all."""
+MOST_CHARTS = 12
+BARS = "▁▂▃▄▅▆▇█"
+LINE = 20
+"""Characters of a trend in a table."""
+LEAST_SPAN = 1.25
+"""The highest over the lowest of a trend, at least: less is drawn almost level, not as noise blown
+up to the full height."""
+HASH, COMMIT = 40, 12
+"""Characters of a commit, and how many of them are shown."""
+MOST_DIFFERENCES = 6
+KINDS = {"version": 0, "machine": 1, "setting": 2}
+TONES: dict[str, Tone] = {"worse": "worse", "better": "better"}
+
+
+@dataclass(frozen=True)
+class Change:
+    """A step of a trend in words."""
+
+    when: datetime
+    trend: Trend
+    what: str
+    mark: str
+    """The same in a word."""
+    since: str
+    tone: Tone = ""
+
+
+def history_document(history: History, trends: Sequence[Trend], measure: str) -> Document:
+    """What a report of a history says of the trends that were chosen."""
+    entries = history.entries
+    times = [when_text(entry.created) for entry in (entries[0], entries[-1])]
+    span = times[0] if times[0] == times[1] else f"{times[0]} to {times[1]} UTC"
+    older = f" (and {history.left_out:,} older)" if history.left_out else ""
+    return Document(
+        title=f"{_count(len(entries), 'session')}{older}    {span}",
+        context=f"{measure} time per call",
+        answers=(answer_of(trends),),
+        tables=(*_steps_table(trends, FIRST_ROWS), _trends_table(trends, FIRST_ROWS)),
+        sections=(*trend_sections(trends, FIRST_ROWS), *_sessions(history)),
+    )
+
+
+def trend_sections(trends: Sequence[Trend], beyond: int = 0) -> tuple[Section, ...]:
+    """The trends as parts of a document: doubts, steps, every case, and a chart of each that
+    changed. Tables of ``beyond`` rows or fewer are left out.
+    """
+    known = [trend for trend in trends if trend.series.timed]
+    drawn = sorted(known, key=_interest)[:MOST_CHARTS]
+    notes = [*_pending(trends), *_missing(trends)]
+    if len(known) > len(drawn):
+        notes.append(f"{len(drawn)} of {len(known):,} charts are drawn, the newest steps first")
+    tables = (
+        ("Steps, newest first", _steps_table(trends, ALL_ROWS), len(changes_of(trends))),
+        ("All cases", (_trends_table(trends, ALL_ROWS),), len(trends)),
+    )
+    return (
+        *((Section("Not told yet", (Lines(tuple(notes)),)),) if notes else ()),
+        *(Section(heading, found) for heading, found, count in tables if count > beyond),
+        *map(_chart, drawn),
+    )
+
+
+def answer_of(trends: Sequence[Trend]) -> Answer:
+    """Did anything change?"""
+    slower = sum(step.slower for trend in trends for step in trend.steps)
+    faster = sum(not step.slower for trend in trends for step in trend.steps)
+    verdicts = sum(len(trend.verdicts) for trend in trends)
+    machines = len({trend.series.machine for trend in trends})
+    cases = _count(len({code_key(trend.series.case) for trend in trends}), "case")
+    where = f"in {cases}" + (f" on {machines} machines" if machines > 1 else "")
+    counts = ((slower, "slower"), (faster, "faster"), (verdicts, "of verdict"))
+    told = ", ".join(f"{count} {word}" for count, word in counts if count)
+    return Answer("steps" if told else "no step", "", note=f"{told} {where}".strip())
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def when_text(when: datetime) -> str:
+    return f"{when:%Y-%m-%d %H:%M}"
+
+
+def label_text(label: str) -> str:
+    """A commit is shown by its first characters."""
+    stem, dash, rest = label.partition("-")
+    is_commit = len(stem) == HASH and set(stem) <= set("0123456789abcdef")
+    return stem[:COMMIT] + dash + rest if is_commit else label
+
+
+def changes_of(trends: Iterable[Trend]) -> list[Change]:
+    """All steps in words, newest first."""
+    found = [
+        change
+        for trend in trends
+        for change in (
+            *(_of_time(trend, step) for step in trend.steps),
+            *(_of_verdict(trend, step) for step in trend.verdicts),
+        )
+    ]
+    return sorted(found, key=lambda change: change.when, reverse=True)
+
+
+def _of_time(trend: Trend, step: TimeStep) -> Change:
+    old, new = (plain_time(value, 3) for value in step.times_ns)
+    ratio = number(step.step.ratio)
+    low, high = map(number, step.step.interval)
+    text = f"{old} → {new}: {ratio} ({low}-{high}) times as long"
+    if step.page_faults is not None:
+        few, many = (f"{value:.0f}" for value in step.page_faults)
+        text += f"; page faults per call {few} → {many}: another mode"
+    if step.shared:
+        count, cases = step.shared
+        which = f"all {cases}" if count == cases else f"{count} of {cases}"
+        text += f"; {which} cases shift here: the machine, or what they share"
+    tone: Tone = "worse" if step.slower else "better"
+    return Change(_when(step), trend, text, f"{ratio}\u00d7", _since(step.cause), tone)
+
+
+def _of_verdict(trend: Trend, step: VerdictStep) -> Change:
+    change = step.change
+    word = change.severity if change.worse else change.direction
+    text, tone = f"{change} ({word})", TONES.get(change.direction, "")
+    return Change(_when(step), trend, text, change.after, _since(step.cause), tone)
+
+
+def _when(step: TimeStep | VerdictStep) -> datetime:
+    return step.cause.behind.entry.created
+
+
+def _since(cause: Cause) -> str:
+    """What changed between the sessions around a step; labels first, then versions."""
+    old, new = map(label_text, cause.labels)
+    found = sorted(cause.differences, key=lambda one: KINDS.get(one.kind, len(KINDS)))
+    parts = [
+        *([] if old == new else [f"label {old or 'none'} → {new or 'none'}"]),
+        *map(str, found[:MOST_DIFFERENCES]),
+        *([f"{len(found) - MOST_DIFFERENCES} more"] if len(found) > MOST_DIFFERENCES else []),
+    ]
+    told = ", ".join(parts) or "no change of a version, setting or label is known"
+    return f"{when_text(cause.before.entry.created)}: {told}"
+
+
+def _steps_table(trends: Sequence[Trend], most: int) -> tuple[Table, ...]:
+    found = changes_of(trends)
+    places = len({_place(trend.series) for trend in trends}) > 1
+    titles = ("when", "what changed", "path", *(["array"] if places else []), "since")
+    rows = tuple(
+        (
+            Cell(when_text(change.when)),
+            Cell(change.what, change.tone),
+            Cell(change.trend.series.case.code, code=True),
+            *([Cell(_place(change.trend.series), "dim")] if places else []),
+            Cell(change.since),
+        )
+        for change in found[:most]
+    )
+    return (Table(tuple(map(Column, titles)), rows, _more(len(found), most)),) if rows else ()
+
+
+def _trends_table(trends: Sequence[Trend], most: int) -> Table:
+    places = len({_place(trend.series) for trend in trends}) > 1
+    columns = (
+        Column("trend"),
+        Column("first", right=True),
+        Column("newest", right=True),
+        Column("steps", right=True),
+        Column("path"),
+        *([Column("array")] if places else []),
+    )
+    rows = tuple(_trend_row(trend, places) for trend in trends[:most])
+    return Table(columns, rows, _more(len(trends), most))
+
+
+def _trend_row(trend: Trend, with_place: bool) -> tuple[Cell, ...]:
+    times = [point.time_ns for point in trend.series.points]
+    known = [time for time in times if time is not None]
+    first, newest = (plain_time(known[0], 3), plain_time(known[-1], 3)) if known else ("-", "-")
+    return (
+        Cell(sparkline(times)),
+        Cell(first),
+        Cell(newest),
+        Cell(str(len(trend.steps) + len(trend.verdicts) or "-")),
+        Cell(trend.series.case.code, code=True),
+        *([Cell(_place(trend.series), "dim")] if with_place else []),
+    )
+
+
+def _place(series: Series) -> str:
+    return f"{array_of(series)}, on {series.machine.name}"
+
+
+def _more(count: int, shown: int) -> str:
+    return f"… {count - shown:,} more" if count > shown else ""
+
+
+def sparkline(values: Sequence[float | None], width: int = LINE) -> str:
+    """``▁▁▁▇▇``: positive values from left to right, a blank for None.
+
+    More than ``width`` values are put together, each mark the median of its part.
+    """
+    count = min(len(values), width)
+    edges = [len(values) * place // max(count, 1) for place in range(count + 1)]
+    parts = [_middle(values[edges[at] : edges[at + 1]]) for at in range(count)]
+    known = [part for part in parts if part is not None]
+    low = min(known, default=0.0)
+    step = (max(*known, low * LEAST_SPAN, low) - low) / len(BARS) if known else 0.0
+    return "".join(
+        " " if part is None else BARS[min(int((part - low) / step), len(BARS) - 1)]
+        for part in parts
+    )
+
+
+def _middle(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
+
+
+def _pending(trends: Sequence[Trend]) -> list[str]:
+    """What the newest sessions look like that are too few to tell."""
+    return [
+        f"{_named(trend)}: {pending_text(trend)}" for trend in trends if trend.pending is not None
+    ]
+
+
+def pending_text(trend: Trend) -> str:
+    """What the newest sessions look like; empty where they look like those before."""
+    found = trend.pending
+    if found is None:
+        return ""
+    newest = f"{_count(found.sessions, 'newest session')}"
+    return f"{number(found.ratio)} times as long in its {newest}; too few yet to tell"
+
+
+def _missing(trends: Sequence[Trend]) -> list[str]:
+    """Why newest sessions have no time of a case, and of which cases."""
+    found: dict[str, list[str]] = {}
+    for trend in trends:
+        newest, name = trend.series.points[-1], trend.series.case.code
+        if newest.doubt:
+            reason = f"no time in its newest session: {first_line(newest.doubt)}"
+            found.setdefault(reason, []).append(name)
+        if trend.series.missing:
+            asked = _count(trend.series.missing, "newest session")
+            found.setdefault(f"missing in the {asked} that asked for it", []).append(name)
+    return [f"{listed(dict.fromkeys(names))}: {reason}" for reason, names in found.items()]
+
+
+def _named(trend: Trend) -> str:
+    return f"{trend.series.case.code}, {_place(trend.series)}"
+
+
+def _interest(trend: Trend) -> tuple[float, bool]:
+    """Those with the newest step first, then those that may have one."""
+    newest = max((change.when.timestamp() for change in changes_of([trend])), default=0.0)
+    return -newest, trend.pending is None
+
+
+def _chart(trend: Trend) -> Section:
+    """A chart of one case, in words too, and a table of what it shows."""
+    changes = changes_of([trend])
+    lines = [f"{when_text(one.when)}: {one.what}; since {one.since}" for one in changes]
+    if trend.pending is not None:
+        lines.append(pending_text(trend))
+    marks: dict[datetime, str] = {}
+    for one in changes:
+        begun = marks.get(one.when) or ("warning" if one.tone == "worse" else "info")
+        marks[one.when] = f"{begun} {one.mark}"
+    dots = tuple(_dot(point, marks.get(point.entry.created, "")) for point in trend.series.timed)
+    titles = ("session", "label", "time", "processes", "result", "status")
+    rows = tuple(_point_row(point) for point in reversed(trend.series.points))
+    table = Table(tuple(map(Column, titles)), rows[:ALL_ROWS], _more(len(rows), ALL_ROWS))
+    told = (Lines(tuple(lines)),) if lines else ()
+    return Section(_named(trend), (Chart("trend", dots), *told, table))
+
+
+def _dot(point: Point, mark: str) -> Dot:
+    times = [process.time_ns for process in point.side]
+    time_ns = point.time_ns or 0.0
+    label = label_text(point.entry.label.text)
+    when = when_text(point.entry.created)
+    return Dot(label, time_ns, min(times), max(times), _owner(point), mark, when)
+
+
+def _owner(point: Point) -> str:
+    return point.result.ownership.verdict if point.result.ownership else ""
+
+
+def _point_row(point: Point) -> tuple[Cell, ...]:
+    time_ns = point.time_ns
+    return (
+        Cell(when_text(point.entry.created)),
+        Cell(label_text(point.entry.label.text)),
+        Cell("-" if time_ns is None else plain_time(time_ns, 3)),
+        Cell(str(len(point.side))),
+        Cell(_owner(point)),
+        Cell(first_line(point.doubt) if point.doubt else point.result.status),
+    )
+
+
+def _sessions(history: History) -> tuple[Section, ...]:
+    titles = ("session", "label", "Python", "packages", "cases", "complete")
+    newest = history.entries[::-1]
+    rows = tuple(_session_row(entry) for entry in newest[:ALL_ROWS])
+    table = Table(tuple(map(Column, titles)), rows, _more(len(newest), ALL_ROWS))
+    ignored = tuple(f"{name} is left out: {reason}" for name, reason in history.ignored)
+    return (Section("Sessions", (table, *([Lines(ignored)] if ignored else []))),)
+
+
+def _session_row(entry: Entry) -> tuple[Cell, ...]:
+    environment = typed(entry.session.environment)
+    return (
+        Cell(when_text(entry.created)),
+        Cell(label_text(entry.label.text)),
+        Cell(environment.python or "?"),
+        Cell(", ".join(environment.versions)),
+        Cell(f"{len(entry.session.results):,}"),
+        Cell("yes" if entry.session.complete else "no: it was stopped"),
+    )

@@ -1,7 +1,0 @@
-"""A document as one HTML file. It fetches nothing and works without scripts."""
-
-from __future__ import annotations
-
-from dlprof.reports.page.page import render
-
-__all__ = ["render"]
