@@ -104,7 +104,7 @@ def _condition(path: Path) -> str:
         does = "raises" if "refused" in path.elsewhere else "copies"
         found.append(f"{does} if {path.source} is not {thresholds.ALIGNED_BYTES}-byte aligned")
     if "DLP009" in path.safety.conditions:
-        found.append("safe only if you do not write to the result (DLP009)")
+        found.append("do not write to the result (DLP009)")
     if path.safety.unknown and not is_undiagnosed(path):
         found.append(path.safety.unknown)
     return "; ".join(found)

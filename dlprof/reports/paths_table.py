@@ -10,25 +10,27 @@ from dlprof.reports.answers import KINDS, best
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
 from dlprof.reports.paths import NEAR, Array, Path
 
-MOST_LINES = 9
+MOST_LINES, LEAST_LINES = 9, 4
 """Lines of paths with a time on the first screen."""
+ROOM = 12
+"""Lines that these and the problems share; a problem takes one or two."""
 MOST_COPIES = 3
 """Of them lines of copies: views answer the question, and there is always another copy."""
 MOST_REFUSED = 3
-MOST_WORDS = 10
-FULL_COPY = 60
+MOST_WORDS = 8
 
 FIRST = (Column("time", right=True), Column("result"), Column("path"), Column("problem"))
 LOST = (Column("result"), Column("path"), Column("reason"))
 
 
-def short_tables(array: Array) -> tuple[tuple[Table, ...], tuple[str, ...]]:
+def short_tables(array: Array, problems: int) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     """What has a time, then what has none, and what their marks mean.
 
-    Paths with the same result and problems, and about the same time, share a line.
+    Paths with the same result and problems, and about the same time, share a line. The more
+    ``problems`` stand below, the fewer lines there are.
     """
     lines = list(_lines([path for path in array.paths if path.is_timed]))
-    shown = _shown(lines)
+    shown = _shown(lines, min(MOST_LINES, max(LEAST_LINES, ROOM - 2 * problems)))
     left = [path for line in lines if line not in shown for path in line]
     timed = Table(FIRST, tuple(map(_row, shown)), _counted(left) if left else "")
     lost = _lost_table([path for path in array.paths if not path.is_timed])
@@ -77,13 +79,13 @@ def _rank(line: Sequence[Path]) -> float:
     return line[0].cost_ns / (1.0 if line[0].rules else NEAR)
 
 
-def _shown(lines: Sequence[list[Path]]) -> list[list[Path]]:
+def _shown(lines: Sequence[list[Path]], most: int) -> list[list[Path]]:
     copies = 0
     found: list[list[Path]] = []
     for line in lines:
         is_copy = line[0].case.owner == "copy"
         copies += is_copy
-        if len(found) < MOST_LINES and not (is_copy and copies > MOST_COPIES):
+        if len(found) < most and not (is_copy and copies > MOST_COPIES):
             found.append(line)
     return found
 

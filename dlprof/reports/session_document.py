@@ -36,7 +36,7 @@ def session_document(session: Session, name: str = LAST, scripts: bool = False) 
     arrays = arrays_of(session)
     inference = steps.steps_of(session)
     found = problems.problems_of(session, name, scripts)
-    tables, marks = _tables(session, arrays)
+    tables, marks = _tables(session, arrays, len(found))
     paths = [path for array in arrays for path in array.paths]
     return Document(
         title=_title(session, arrays, len(inference)),
@@ -82,10 +82,12 @@ def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:
     return answers_of(arrays) if _is_one_pair(arrays) else matrix.answers(arrays)
 
 
-def _tables(session: Session, arrays: Sequence[Array]) -> tuple[tuple[Table, ...], tuple[str, ...]]:
+def _tables(
+    session: Session, arrays: Sequence[Array], problems: int
+) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     """The tables of the first screen, and what their marks mean."""
     if len(arrays) == 1:
-        return paths_table.short_tables(arrays[0])
+        return paths_table.short_tables(arrays[0], problems)
     best = [path for array in arrays if (path := matrix.fastest(array)) is not None]
     marks = paths_table.marks_of(best)
     if _is_round_trip(session) or not arrays:

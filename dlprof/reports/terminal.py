@@ -40,7 +40,9 @@ STYLES = {
 INDENT = 2
 GAP = 3
 CODE_SHARE = 0.45
-"""Of the width, what the code of an answer takes before a note beside it."""
+"""Of the width, what the code of an answer may take without being folded."""
+TABLE_SHARE = 0.6
+"""Of the width, what the code in a table may take without being folded."""
 
 
 def render(
@@ -73,30 +75,32 @@ def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableT
     if document.answers:
         yield Text()
         yield _answers(document.answers, width)
-    for table in document.tables:
+    marks = [_flush(Text(mark, style="dim")) for mark in document.marks]
+    for at, table in enumerate(document.tables):
         yield Text()
-        yield _table(table)
-    yield from (_flush(Text(mark, style="dim")) for mark in document.marks)
+        yield _table(table, width)
+        yield from marks if at == 0 else ()
+    yield from () if document.tables else marks
     for section in document.shown(Level.FIRST):
-        yield from _section(section)
+        yield from _section(section, width)
     if document.problems:
         yield Text()
         yield _problems(document.problems)
     if level is Level.FULL:
         for section in document.sections:
             if section.level is Level.FULL:
-                yield from _section(section)
+                yield from _section(section, width)
     if document.commands:
         yield Text()
         yield Text(" · ".join(document.commands), style="dim")
 
 
-def _section(section: Section) -> Iterator[RenderableType]:
+def _section(section: Section, width: int) -> Iterator[RenderableType]:
     yield Text(f"\n{section.heading}", style="bold")
     for at, block in enumerate(section.blocks):
         if at:
             yield Text()
-        yield _block(block)
+        yield _block(block, width)
 
 
 def _heading(document: Document, width: int) -> Iterator[RenderableType]:
@@ -114,7 +118,7 @@ def _answers(answers: Sequence[Answer], width: int) -> RenderableType:
     grid = _grid()
     grid.add_column(no_wrap=True)
     longest = max(len(answer.code or answer.note) for answer in answers)
-    grid.add_column(overflow="fold", min_width=min(longest, int(CODE_SHARE * width)))
+    grid.add_column(overflow="fold", no_wrap=longest <= CODE_SHARE * width)
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column()
     for answer in answers:
@@ -127,15 +131,21 @@ def _grid() -> Grid:
     return Grid(box=None, padding=(0, GAP - 1, 0, 0), show_edge=False, show_header=False)
 
 
-def _table(table: Table) -> RenderableType:
+def _table(table: Table, width: int) -> RenderableType:
     grid = _grid()
     grid.show_header, grid.header_style = True, "dim"
-    codes = {at for row in table.rows for at, cell in enumerate(row) if cell.code}
+    codes: dict[int, int] = {}
+    for row in table.rows:
+        for at, cell in enumerate(row):
+            if cell.code:
+                longest = len(f"{cell.text}  {cell.note}".rstrip())
+                codes[at] = max(codes.get(at, 0), longest)
+    room = int(TABLE_SHARE * width / max(len(codes), 1))
     for at, column in enumerate(table.columns):
         grid.add_column(
             column.title,
             justify="right" if column.right else "left",
-            no_wrap=column.right,
+            no_wrap=column.right or 0 < codes.get(at, 0) <= room,
             overflow="fold" if at in codes else "ellipsis",
         )
     for row in table.rows:
@@ -162,9 +172,9 @@ def _problems(problems: Iterable[Problem]) -> RenderableType:
     return _flush(grid)
 
 
-def _block(block: Block) -> RenderableType:
+def _block(block: Block, width: int) -> RenderableType:
     if isinstance(block, Table):
-        return _table(block)
+        return _table(block, width)
     if isinstance(block, Facts):
         grid = _grid()
         grid.add_column(no_wrap=True, style="dim")
