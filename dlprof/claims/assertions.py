@@ -109,7 +109,7 @@ class Assertions:
             raise AssertionError(f"nothing looked for {', '.join(unseen)}: not measured: {lacks}")
 
     def measure(self, producer: str, consumer: str, **asked: Any) -> Session:
-        """The session on which the assertions look, for claims of one's own."""
+        """The session on which the assertions look, for your own claims."""
         __tracebackhide__ = True
         return self._session((producer, consumer), asked)[0]
 

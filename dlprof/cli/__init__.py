@@ -103,16 +103,16 @@ def _check_folder() -> None:
 
 
 def _interruptible(verb: Callable[..., None]) -> Callable[..., None]:
-    """The verb; a Ctrl-C that it does not answer itself is told, which typer would not do."""
+    """The verb with a message for Ctrl-C, which typer would swallow."""
 
     @functools.wraps(verb)
-    def told(*args: Any, **options: Any) -> None:
+    def called(*args: Any, **options: Any) -> None:
         try:
             verb(*args, **options)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(stop) or "interrupted") from None
 
-    return told
+    return called
 
 
 def main() -> NoReturn:
@@ -136,19 +136,19 @@ def _run(app: typer.Typer) -> int | str | None:
         code = app(standalone_mode=False)
     except SystemExit as ended:
         code = ended.code
-    except Exception as error:  # noqa: BLE001 - what makes no sense is told, the rest raised again
-        code = _told(error)
+    except Exception as error:  # noqa: BLE001 - usage errors become a message, others are raised
+        code = _exit_code_of(error)
     streams.finish()
     if code == Interrupted.exit_code:  # what newer typers make of a Ctrl-C before a verb began
         raise Interrupted("interrupted")
     return code
 
 
-def _told(error: Exception) -> int:
-    """Tell in one sentence which word of the command line makes no sense; the exit code.
+def _exit_code_of(error: Exception) -> int:
+    """Raise :class:`UsageError` for an error of typer, else the error itself.
 
-    Raises what is no such error. Which exceptions these are depends on typer's version, which may
-    bring click along; all of them can format their message.
+    Returns the exit code of a help page that typer has printed. The class of its errors depends on
+    typer's version; all of them have ``format_message``.
     """
     if type(error).__name__ == "Abort":  # Ctrl-C before a verb began
         raise Interrupted("interrupted") from None
@@ -168,7 +168,7 @@ def _told(error: Exception) -> int:
 
 
 def _shown(error: DlprofError) -> str:
-    """The message in one line, in which names of files and words of frameworks may stand."""
+    """The message in one line; it may hold names of files and text of frameworks."""
     from dlprof.text.clean import clean, obeyed_by_nobody
 
     return obeyed_by_nobody(clean(" ".join(str(error).split("\n")), LONGEST_LINE))

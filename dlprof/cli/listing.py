@@ -156,23 +156,23 @@ def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]
 
 
 def _code(path: Path) -> str:
-    """As a user would type it for the array that is measured where nobody asks for another."""
+    """As a user would type it for the array that is measured by default."""
     from dlprof.plan.pairing import Axes
 
     return path.written(Axes().dtypes[0], Axes().shapes[0])
 
 
 def _explained(paths: Sequence[Path]) -> list[str]:
-    """What stands in the code besides the array; a setup that several need is told once."""
+    """What stands in the code besides the array; a setup of several paths appears once."""
     needed: dict[str, str] = {}
     for path in paths:
         setup = path.import_.setup.strip()
         if setup:
             needed.setdefault(setup, _code(path))
-    told = [f"{code} needs:\n{indent(setup, '    ')}\n" for setup, code in needed.items()]
+    lines = [f"{code} needs:\n{indent(setup, '    ')}\n" for setup, code in needed.items()]
     if any(_code(path) != path.code for path in paths):
-        told.append("dtype and shape stand there as for an array of float32, 1024x1024\n")
-    return told
+        lines.append("dtype and shape are those of an array of float32, 1024x1024\n")
+    return lines
 
 
 def _paths_on(title: str, paths: Sequence[Path]) -> str:

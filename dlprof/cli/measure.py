@@ -105,7 +105,7 @@ def _check(session: Session, fail_on: FailOn | None) -> None:
     check_measured(session.results)
     if fail_on is not None:
         fail_on.check(session.findings)
-    raise_for(session, MISSED)  # what is known to be wrong comes before what nobody looked for
+    raise_for(session, MISSED)  # what is wrong comes before what was not checked
     if fail_on is not None:
         fail_on.check_looked_for(session.results)
     raise_for(session, UNKNOWN)
@@ -120,7 +120,7 @@ def allowed(given: Given) -> FailOn | None:
 def typed(short: tuple[str, ...]) -> tuple[str, ...]:
     """The words of the command line; ``short`` where it is not what runs that verb, as in Python.
 
-    A statement of one's own stands last, wherever it was typed.
+    The statement of ``dlprof time`` comes last, wherever it was typed.
     """
     # A session can hold text alone, and an argument may be bytes of no encoding.
     raw = (word.encode("utf-8", "surrogateescape") for word in sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Standard streams that may be closed, full, or read by somebody who has gone.
+"""Standard streams that may be closed or full, or whose reader is gone.
 
 Not only reports are printed: so are the help and the version, by the library that reads the command
 line. What becomes of a failed write is therefore decided here, where all of them end.
@@ -38,7 +38,7 @@ codecs.register_error(PLAINER, _plainer)
 
 
 def settle() -> None:
-    """Put streams in place of stdout and stderr whose failures are told as :class:`Guarded` says.
+    """Replace stdout and stderr by streams that fail as :class:`Guarded` says.
 
     A standard stream that the caller closed is opened: else the next pipe would get its number.
     """
@@ -63,7 +63,7 @@ class Guarded(io.FileIO):
 
     def __init__(self, stream: TextIO, failed: Callable[[OSError], None]) -> None:
         super().__init__(stream.fileno(), "w", closefd=False)
-        self._stream = stream  # which closes the descriptor when nobody has it any more
+        self._stream = stream  # closes the descriptor when it is collected
         self._failed = failed
 
     def write(self, data: Any, /) -> int:
@@ -79,7 +79,7 @@ class Guarded(io.FileIO):
 
 def _guarded(stream: TextIO, failed: Callable[[OSError], None]) -> TextIO:
     if not isinstance(stream, io.TextIOWrapper):
-        return stream  # somebody's own, as in a test
+        return stream  # replaced by a caller, as in a test
     stream.flush()
     return io.TextIOWrapper(
         io.BufferedWriter(Guarded(stream, failed)),

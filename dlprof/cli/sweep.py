@@ -150,10 +150,10 @@ def _say_plan(found: Sweep) -> None:
     from dlprof.reports.scenario import origins
     from dlprof.scenario.request import MOST_CASES, count
 
-    told, total = found.request.scenario, count(found)
-    if told is not None:
-        values = (f"{origin}: {values}" for origin, values in origins(told.origins))
-        say("\n".join((told.title, told.question, *values)) + "\n\n")
+    scenario, total = found.request.scenario, count(found)
+    if scenario is not None:
+        values = (f"{origin}: {values}" for origin, values in origins(scenario.origins))
+        say("\n".join((scenario.title, scenario.question, *values)) + "\n\n")
     if total > MOST_CASES:
         say(f"{total:,} cases: more than {MOST_CASES:,}, so --yes is asked for\n")
         return

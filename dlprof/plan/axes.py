@@ -79,7 +79,7 @@ def shape_text(shape: Iterable[int]) -> str:
 
 
 FEW = 4
-"""So few names are told instead of the nearest."""
+"""A message lists so few names in full."""
 DEVICES = ("auto", "cpu", "cuda")
 KNOWN: dict[str, Iterable[str]] = {
     "dtype": DTYPES,

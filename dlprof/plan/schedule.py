@@ -40,7 +40,7 @@ TRACE = ("trace",)
 FEW_PATHS = 12
 """A pair with more paths gets less time for each, so that an answer does not take minutes."""
 LEAST_ONCE_NS = 8_000_000
-"""Of a single process, of which no interval is told."""
+"""For a single process, which gives no interval."""
 LEAST_SAMPLE_NS = 20_000_000
 """Twenty samples of a millisecond."""
 OWN_PROCESS_BYTES = 1 << 30

@@ -74,7 +74,7 @@ def framework(word: str) -> str:
 
 
 def check_distinct(wanted: Sequence[Asked]) -> None:
-    """Raises :class:`UsageError` where two different steps would be told by one name."""
+    """Raises :class:`UsageError` if two different steps would have one name."""
     for index, one in enumerate(wanted):
         if any(one.name == other.name for other in wanted[:index]):
             raise UsageError(f"two steps are called {one.name}: give their model files other names")
@@ -83,7 +83,7 @@ def check_distinct(wanted: Sequence[Asked]) -> None:
 def default_shapes(model: str | None, named: bool) -> tuple[str, ...]:
     """The shapes of steps without ``--shape``; ``named`` is whether it is given.
 
-    Raises :class:`UsageError` for a model of one's own without a shape.
+    Raises :class:`UsageError` for a model file without a shape.
     """
     if model is not None and not named:
         raise UsageError("name the shape of the model's input, such as --shape 1x3x224x224")

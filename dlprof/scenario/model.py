@@ -63,7 +63,7 @@ def _distinct(found: Sequence[Any]) -> Any:
     known: set[str] = set()
     for one in found:
         if repr(one) in known:
-            raise ValueError(f"{one!r} stands there twice")
+            raise ValueError(f"{one!r} appears twice")
         known.add(repr(one))
     return found
 
@@ -150,7 +150,7 @@ class Problem(Part):
     title: Text = Field(description="The problem in a few words.")
     question: Text = Field(description="What the sweep answers.")
     source: list[Text] = Field(
-        default=[], min_length=1, description="Where the problem was told: links."
+        default=[], min_length=1, description="Links to where the problem is described."
     )
     pairs: Annotated[list[Pair], Distinct] = Field(
         default=[],

@@ -1,4 +1,4 @@
-"""Read a scenario file; what is wrong in it is told in one sentence with its line and key."""
+"""Read a scenario file. An error names the line, the key, the value and what was expected."""
 
 from __future__ import annotations
 
@@ -94,7 +94,9 @@ def _options(keys: Mapping[str, Any], path: Path, text: str) -> dict[str, Value]
         except ValueError as error:
             raise _fault(path, text, (name,), f"{name}: {error}") from None
     if len(found) < len(keys):
-        raise _fault(path, text, (), "an option stands there in the singular and in the plural")
+        raise _fault(
+            path, text, (), "an option appears in the singular and in the plural: give one"
+        )
     return found
 
 
@@ -180,8 +182,8 @@ def _sentence(fault: ErrorDetails, where: Sequence[str | int]) -> str:
     if fault["type"] == "too_short" and fault["input"] == []:
         return f"{key} names nothing"
     if fault["type"] == "value_error":
-        told = fault["msg"].removeprefix("Value error, ")
-        return f"{key}: {told}" if key else told
+        words = fault["msg"].removeprefix("Value error, ")
+        return f"{key}: {words}" if key else words
     expected = fault["msg"].replace("Input should be ", "").replace("Input should ", "to ")
     value = shown(fault["input"], FILE)
     return clean(f"{key} {value}: expected {_TYPES.get(fault['type'], expected)}")

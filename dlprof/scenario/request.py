@@ -27,7 +27,7 @@ Inspect = Callable[[str, tuple[str, ...]], Catalog]
 Found = TypeVar("Found")
 
 MOST_CASES = 20_000
-"""More are measured only if the user says that he means it."""
+"""More cases need ``--yes``."""
 OF_CONVERSIONS = ("placements", "round_trips")
 """Options that have no meaning beside steps."""
 
@@ -43,7 +43,7 @@ class Sweep:
 def sweep(scenario: Scenario, given: Mapping[str, Value], inspect: Inspect) -> Sweep:
     """The request of a scenario and of the options ``given`` on the command line.
 
-    Raises :class:`UsageError` for a framework that nobody knows, and for what contradicts itself.
+    Raises :class:`UsageError` for an unknown framework and for a contradiction.
     """
     problem, values = scenario.problem, settle(scenario.options, given)
     _check_values(scenario, values)
@@ -51,11 +51,11 @@ def sweep(scenario: Scenario, given: Mapping[str, Value], inspect: Inspect) -> S
     probes = (*values["probes"], *(step.source for step in steps))
     catalog = inspect(values["python"], probes)
     patterns = [
-        _told(scenario, ("pairs", place), lambda text: named(parse(text), catalog), text)
+        _located(scenario, ("pairs", place), lambda text: named(parse(text), catalog), text)
         for place, text in enumerate(problem.pairs)
     ]
     expected = [
-        _told(
+        _located(
             scenario,
             ("expect", place),
             lambda text: resolve(parse_expectation(text), catalog),
@@ -108,7 +108,7 @@ def count(found: Sweep) -> int:
 
 
 def check_count(cases: int, meant: bool) -> None:
-    """Raises :class:`UsageError` for more than :data:`MOST_CASES` that nobody confirmed."""
+    """Raises :class:`UsageError` for more than :data:`MOST_CASES` without ``--yes``."""
     if cases > MOST_CASES and not meant:
         raise UsageError(
             f"these are {cases:,} cases, more than {MOST_CASES:,}: "
@@ -137,7 +137,11 @@ def _check_values(scenario: Scenario, values: Values) -> None:
     if problem.report == "loop" and not set(values["placements"]) - {PLACEMENTS.default}:
         raise fault(scenario, ("report",), "'loop' needs a placement: in-loop, hoisted or implicit")
     if values["round_trips"] and problem.report != "round trip":
-        raise fault(scenario, ("round_trips",), "told by report 'round trip' alone: name it")
+        raise fault(
+            scenario,
+            ("round_trips",),
+            "write report = 'round trip', which is the only report of them",
+        )
     for key in OF_CONVERSIONS:
         if problem.step and values.given(key):
             raise fault(scenario, (key,), "it is about conversions, and steps are none")
@@ -180,10 +184,10 @@ def _steps(scenario: Scenario) -> list[Asked]:
     return found
 
 
-def _told(
+def _located(
     scenario: Scenario, where: Sequence[str | int], find: Callable[[str], Found], text: str
 ) -> Found:
-    """What ``find`` makes of ``text``; if it refuses, file, line and key are told."""
+    """What ``find`` makes of ``text``; an error gets file, line and key."""
     try:
         return find(text)
     except UsageError as error:

@@ -71,7 +71,7 @@ def test_a_listing_says_that_nothing_was_imported():
 def test_dtype_and_shape_stand_in_the_code_as_of_an_array():
     text = paths_text("torch", "numpy", {"cpu": found("numpy.f({x}, '{dtype}', {shape})")})
     assert "numpy.f(x, 'float32', (1024, 1024))" in text
-    assert "dtype and shape stand there as for an array" in text
+    assert "dtype and shape are those of an array" in text
 
 
 def test_what_a_path_needs_is_told_once():

@@ -90,7 +90,7 @@ def test_the_schema_refuses_what_dlprof_refuses(change):
         ("\n\nrounds = 0", "line 6: rounds 0: expected a whole number"),
         ("paths = []", "line 4: paths names nothing"),
         ('paths = ["\\u001b[2J"]', "line 4: paths: '\\x1b' cannot be shown in a line"),
-        ("shape = 3\nshapes = 4", "an option stands there in the singular and in the plural"),
+        ("shape = 3\nshapes = 4", "an option appears in the singular and in the plural"),
         ("thresholds = 3", "line 4: thresholds 3: expected a table"),
         ("[thresholds]\nslow = 3", "line 5: thresholds, slow: there is no threshold 'slow'"),
         ("[thresholds]\nslow_ratio = -3", "line 5: thresholds, slow_ratio -3: expected"),
@@ -173,7 +173,7 @@ def test_a_pair_on_the_command_line_is_a_scenario():
 @pytest.mark.parametrize(
     ("text", "least", "sentence"),
     [
-        ("round_trips = 9", LEAST, "report 'round trip' alone"),
+        ("round_trips = 9", LEAST, "write report = 'round trip'"),
         ('round_trips = 9\nreport = "round trip"', LEAST, "no pair is there in both directions"),
         ('report = "loop"', LEAST, "'loop' needs a placement"),
         ('expect = ["DLP001 on numpy->torch"]', LEAST, "expect 1: numpy->torch is none of the"),
