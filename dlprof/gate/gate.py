@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 
 from dlprof.compare.comparison import Comparison
@@ -156,7 +156,8 @@ def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
     )
     # The baseline was measured with all instruments, and what they leave behind in a process
     # changes the copies that come after them.
-    with opened(measurement, EVERY_ROUND if against else TIMERS) as side:
+    later = EVERY_ROUND if against else TIMERS
+    with closing(measurement), opened(measurement, later) as side:
         yield side
 
 
