@@ -161,9 +161,9 @@ def sessions(
     return [time.word for time in judge(samples)[0]]
 
 
-def turns_table(suites: int) -> None:
+def turns_table(suites: int, noises: Sequence[str]) -> None:
     print("in turns           flagged  false alarm  all same  rounds  +5 %: caught  passed  +10 %")
-    for noise in NOISES:
+    for noise in noises:
         equal = [gate(noise, seed) for seed in range(suites)]
         slower = {
             ratio: [gate(noise, seed, ratio) for seed in range(suites)] for ratio in (1.05, 1.1)
@@ -180,9 +180,9 @@ def turns_table(suites: int) -> None:
         )
 
 
-def sessions_table(suites: int) -> None:
+def sessions_table(suites: int, noises: Sequence[str]) -> None:
     print("two sessions       rounds  false alarm   +15 % caught   +25 % caught   +5 % passed")
-    for noise in NOISES:
+    for noise in noises:
         for rounds in (3, 7, 10, 20):
             equal = [sessions(noise, seed, rounds) for seed in range(suites)]
             found = {
@@ -209,9 +209,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--suites", type=int, default=100)
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--noises", nargs="+", choices=NOISES, default=list(NOISES))
     given = parser.parse_args()
     for name in given.tables:
-        TABLES[name](given.suites)
+        TABLES[name](given.suites, given.noises)
 
 
 if __name__ == "__main__":

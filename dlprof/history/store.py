@@ -6,14 +6,15 @@ import contextlib
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from dlprof.compare.matching import key
 from dlprof.errors import HistoryError
 from dlprof.history.address import Address
 from dlprof.history.entry import MAJOR, NAME, SCHEMA, Entry, Foreign, Newer, decode, encode
-from dlprof.history.series import machine_of
 from dlprof.session import files
 from dlprof.session.files import NEW_MODE
 from dlprof.text.clean import clean
@@ -267,16 +268,25 @@ def _newer(folder: Folder, name: str, why: str) -> HistoryError:
 
 
 def _once(entries: Iterable[Entry]) -> list[Entry]:
-    """A session that was added before and after ``--resume`` counts once, as far as it got."""
-    kept: dict[tuple[object, ...], Entry] = {}
-    for entry in sorted(entries, key=_progress):
-        session = entry.session
-        asked = [repr(session.request.get(name)) for name in ("pairs", "axes", "globs", "python")]
-        begun = (entry.created, session.seed, *asked, machine_of(session.environment))
-        kept[begun] = entry
-    return list(kept.values())
+    """A session that was added before and after ``--resume`` counts once, as far as it got.
+
+    It began at the same time, and holds all processes that it held before.
+    """
+    kept: dict[datetime, list[tuple[Entry, frozenset[object]]]] = {}
+    for entry in sorted(entries, key=_progress, reverse=True):
+        own, others = _processes(entry), kept.setdefault(entry.created, [])
+        if not (own and any(own <= processes for _, processes in others)):
+            others.append((entry, own))
+    return [entry for others in kept.values() for entry, _ in others]
 
 
-def _progress(entry: Entry) -> tuple[bool, int]:
-    rounds = sum(len(result.rounds) for result in entry.session.results)
-    return entry.session.complete, rounds
+def _progress(entry: Entry) -> tuple[int, bool]:
+    return len(_processes(entry)), entry.session.complete
+
+
+def _processes(entry: Entry) -> frozenset[object]:
+    return frozenset(
+        (key(result.case), process.round, *process.samples_ns)
+        for result in entry.session.results
+        for process in (result.host_time.processes if result.host_time else ())
+    )

@@ -13,16 +13,19 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from gate_simulation import NOISES, gate, sessions
+from gate_simulation import ENVIRONMENTS, NOISES, gate, sessions
 
 from dlprof.analysis.slower import SAME, SLOWER
 
 pytestmark = pytest.mark.unit
 
-SUITES = 300
+SUITES = 200
 
 every_noise = pytest.mark.parametrize("noise", NOISES)
-every_view_noise = pytest.mark.parametrize("noise", [*{*NOISES} - {"two states"}])
+every_noise_of_code = pytest.mark.parametrize(
+    "noise", [noise for noise in NOISES if noise not in ("two states", ENVIRONMENTS)]
+)
+"""Without states that nothing explains, and without environments that shift a case by chance."""
 
 
 def rate(found):
@@ -50,14 +53,14 @@ def test_a_machine_that_is_noisier_than_assumed_raises_no_more(sd):
 
 
 @pytest.mark.nightly
-@every_view_noise
+@every_noise_of_code
 @pytest.mark.parametrize(("ratio", "least"), [(1.05, 0.95), (1.1, 0.995)])
 def test_a_gate_catches_what_is_slower_by_the_floor(noise, ratio, least):
     assert rate(0 in gate(noise, seed, ratio)[1] for seed in range(SUITES)) >= least
 
 
 @pytest.mark.nightly
-@every_noise
+@pytest.mark.parametrize("noise", [noise for noise in NOISES if noise != ENVIRONMENTS])
 def test_a_slowdown_by_the_floor_seldom_passes(noise):
     found = [gate(noise, seed, 1.05)[2][0] for seed in range(SUITES)]
     assert rate(word == SAME for word in found) <= 0.025

@@ -104,6 +104,11 @@ def test_a_session_that_was_added_before_and_after_it_was_finished_counts_once(f
     assert read(folder, last=1).entries == (other,)
 
 
+def test_two_sessions_that_began_at_once_both_count(folder):
+    add(folder, [entry(0, result(seed=seed)) for seed in (1, 2)])
+    assert len(read(folder).entries) == 2
+
+
 def test_a_measurement_whose_file_is_damaged_is_not_called_there(folder):
     (one,) = entries(0)
     add(folder, [one])
