@@ -16,8 +16,8 @@ from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, outcome
 from dlprof.compare.times import Settings
 from dlprof.errors import Interrupted, Regression, Unmeasured, Unsure, UsageError
 from dlprof.plan.floors import FloorRule
-from dlprof.reports import comparison as terminal
-from dlprof.reports.comparison_text import headline
+from dlprof.reports.comparison_answers import answers_of, sentence
+from dlprof.reports.comparison_document import Names
 from dlprof.session import files
 from dlprof.session import model as sessions
 from dlprof.session.model import Header
@@ -54,14 +54,14 @@ def show(
     own = own_floors(rules_of(after), (one.case for one in after.results), criteria.floors)
     settings = Settings(criteria.floors, own, across_pythons=across_pythons)
     found = compare(before, after, settings)
-    tell(found, criteria, unsure, terminal.Names(str(base), str(head)), output, verb=verb)
+    tell(found, criteria, unsure, Names(str(base), str(head)), output, verb=verb)
 
 
 def tell(
     found: Comparison,
     criteria: Criteria,
     unsure: int | None,
-    names: terminal.Names,
+    names: Names,
     output: Outputs,
     stopped: bool = False,
     verb: str = "compare",
@@ -82,7 +82,7 @@ def tell(
     give(output, Concluded(found, result, code, unsure, names, verb))
     errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
     if code in errors:
-        raise errors[code](headline(found, result, code))
+        raise errors[code](sentence(answers_of(found, result)[0]))
 
 
 def rules_of(header: Header) -> tuple[FloorRule, ...]:

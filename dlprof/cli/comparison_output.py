@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dlprof.cli.github import below, no_commands, scenario_file, tell
 from dlprof.cli.outputs import Outputs
-from dlprof.cli.show import colour, say, width
+from dlprof.cli.show import show
 from dlprof.compare.comparison import Comparison
 from dlprof.compare.outcome import Outcome
 from dlprof.errors import DlprofError
-from dlprof.reports import comparison as terminal
+from dlprof.reports.comparison_document import Names, comparison_document, refusal_document
+from dlprof.reports.document import Check, Document
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Concluded:
     outcome: Outcome
     code: int
     unsure: int | None
-    names: terminal.Names
+    names: Names
     verb: str = "compare"
 
 
@@ -34,24 +36,23 @@ def give(outputs: Outputs, found: Concluded) -> None:
 
     Raises :class:`UsageError` for what cannot be written.
     """
+    from dlprof.reports import comparison_json, junit
+    from dlprof.reports.comparison_checks import checks_of
+
+    comparison, outcome = found.comparison, found.outcome
+    document = comparison_document(comparison, outcome, found.names)
+    checks = checks_of(comparison, outcome, found.unsure)
     if not outputs.printed:
         with no_commands(outputs.github):
-            args = (found.comparison, found.outcome, found.names)
-            say(terminal.render(*args, width(), colour()))
-    outputs.write(
-        {
-            "--json": lambda: [_json(found)],
-            "--markdown": lambda: [_markdown(found)],
-            "--junit": lambda: [_junit(found)],
-        }
+            show(document, outputs.full)
+    _write(
+        outputs,
+        document,
+        lambda: comparison_json.render(comparison, outcome, found.code),
+        lambda: junit.render(f"dlprof {found.verb}", checks, comparison.head.created),
     )
     if outputs.github:
-        from dlprof.reports.ci import of_comparison
-        from dlprof.reports.ci.remark import problem_of
-
-        doubt = of_comparison.doubts(found.unsure)
-        remarks = of_comparison.remarks(found.comparison, found.outcome, doubt)
-        tell(map(problem_of, remarks), _markdown(found), scenario_file(found.comparison.head))
+        _tell(document, checks, scenario_file(comparison.head))
 
 
 def refuse(outputs: Outputs, error: DlprofError, file: Path | None) -> None:
@@ -59,39 +60,37 @@ def refuse(outputs: Outputs, error: DlprofError, file: Path | None) -> None:
 
     ``file`` is the scenario, if it is one. Raises :class:`UsageError` for what cannot be written.
     """
-    from dlprof.reports import junit
-    from dlprof.reports.ci import of_refusal
-    from dlprof.reports.ci.remark import problem_of
+    from dlprof.reports import comparison_json, junit
+    from dlprof.reports.comparison_checks import refusal_check
 
-    found = of_refusal.Refusal(str(error), error.exit_code)
-    outputs.write(
-        {
-            "--json": lambda: [of_refusal.as_json(found)],
-            "--markdown": lambda: [of_refusal.markdown(found)],
-            "--junit": lambda: [junit.render("dlprof gate", [of_refusal.check(found)])],
-        }
+    reason = str(error)
+    document, checks = refusal_document(reason), [refusal_check(reason)]
+    _write(
+        outputs,
+        document,
+        lambda: comparison_json.refusal(reason, error.exit_code),
+        lambda: junit.render("dlprof gate", checks),
     )
     if outputs.github:
-        place = None if file is None else below(str(file))
-        tell([problem_of(of_refusal.remark(found))], of_refusal.markdown(found), place)
+        _tell(document, checks, None if file is None else below(str(file)))
 
 
-def _json(found: Concluded) -> str:
-    from dlprof.reports import comparison_json
+def _write(
+    outputs: Outputs, document: Document, json: Callable[[], str], junit: Callable[[], str]
+) -> None:
+    from dlprof.reports import html, markdown
 
-    return comparison_json.render(found.comparison, found.outcome, found.code)
+    outputs.write(
+        {
+            "--json": lambda: [json()],
+            "--junit": lambda: [junit()],
+            "--markdown": lambda: [markdown.render(document)],
+            "--html": lambda: [html.render(document)],
+        }
+    )
 
 
-def _markdown(found: Concluded) -> str:
-    from dlprof.reports import comparison_markdown
+def _tell(document: Document, checks: Sequence[Check], file: str | None) -> None:
+    from dlprof.reports import markdown
 
-    return comparison_markdown.render(found.comparison, found.outcome, found.names)
-
-
-def _junit(found: Concluded) -> str:
-    from dlprof.reports import junit
-    from dlprof.reports.ci import of_comparison
-
-    doubt = of_comparison.doubts(found.unsure)
-    checks = of_comparison.checks(found.comparison, found.outcome, doubt)
-    return junit.render(f"dlprof {found.verb}", checks, found.comparison.head.created)
+    tell((), markdown.render(document), file, checks)

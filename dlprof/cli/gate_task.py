@@ -20,7 +20,7 @@ from dlprof.cli.inspection import inspected
 from dlprof.cli.measure import typed
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs
-from dlprof.cli.show import colour, say, width
+from dlprof.cli.show import show
 from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.matching import key
 from dlprof.compare.outcome import REGRESSION
@@ -36,8 +36,8 @@ from dlprof.plan import options
 from dlprof.plan.floors import REPEATED, Floor, idle
 from dlprof.plan.option import COMMAND_LINE, value_of
 from dlprof.protocol.messages import DIAGNOSIS
-from dlprof.reports import calibration
-from dlprof.reports.comparison import Names
+from dlprof.reports.calibration_document import calibration_document
+from dlprof.reports.comparison_document import Names
 from dlprof.runner.progress import Bar
 from dlprof.scenario import expectation
 from dlprof.scenario.expectation import TIMED
@@ -198,7 +198,7 @@ def calibrate(asked: Asked, given: Given, criteria: Criteria, output: Path | Non
     if not found.noise.cases:
         raise Unmeasured("no case could be measured, so there is nothing to calibrate")
     noise.write(target, found.noise)
-    say(calibration.render(found, width(), colour()))
+    show(calibration_document(found))
     with contextlib.suppress(OSError):
         typer.echo(f"noise file: {target}", err=True)
     if found.interrupted:

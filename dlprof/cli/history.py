@@ -53,7 +53,7 @@ def add(
 
 
 @history.command()
-@takes(every.HTML)
+@takes(every.HTML, every.FULL)
 def show(
     address: Annotated[
         str | None,
@@ -89,4 +89,4 @@ def show(
     """
     from dlprof.cli.history_task import show_trends
 
-    show_trends(address, case or [], measure, last, json, given.raw["html"])
+    show_trends(address, case or [], measure, last, json, given.raw["html"], given.raw["full"])

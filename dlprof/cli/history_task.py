@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import typer
 
 from dlprof.cli.outputs import Outputs
-from dlprof.cli.show import colour, say, width
+from dlprof.cli.show import say, show
 from dlprof.compare.matching import code_key
 from dlprof.errors import DlprofError, HistoryError, Unmeasured, UsageError
 from dlprof.history.address import Address, given
@@ -18,10 +17,9 @@ from dlprof.history.series import series_of
 from dlprof.history.store import Added, History, add, folder_at, read
 from dlprof.history.trend import Trend, chosen, trends_of
 from dlprof.plan.floors import MEASURES
-from dlprof.reports import history as terminal
 from dlprof.reports import history_json
-from dlprof.reports.history_text import label_text
-from dlprof.reports.sparkline import BARS, DIGITS
+from dlprof.reports.document import Document
+from dlprof.reports.history_document import history_document, label_text
 from dlprof.session import model as sessions
 from dlprof.session.files import STDIN
 from dlprof.session.model import Session
@@ -72,6 +70,7 @@ def show_trends(
     last: int | None,
     json: str | None,
     html: str | None,
+    full: bool = False,
 ) -> None:
     """Show the trends of a history.
 
@@ -90,14 +89,15 @@ def show_trends(
     if not found:
         raise HistoryError(f"no case of the history matches --case {' '.join(globs)}")
     trends = trends_of(found, measure)
+    document = history_document(history, trends, measure)
     outputs.write(
         {
             "--json": lambda: [history_json.render(history, trends, measure)],
-            "--html": lambda: [_page(history, trends, measure)],
+            "--html": lambda: [_page(document)],
         }
     )
     if not outputs.printed:
-        say(terminal.render(history, trends, measure, width(), colour(), _marks()))
+        show(document, full)
 
 
 def trends_with(session: Session, address: str) -> tuple[Trend, ...]:
@@ -122,17 +122,7 @@ def _read(place: Address, last: int | None) -> History:
     return history
 
 
-def _page(history: History, trends: Sequence[Trend], measure: str) -> str:
-    from dlprof.reports.history_document import history_document
+def _page(document: Document) -> str:
     from dlprof.reports.html import render
 
-    return render(history_document(history, trends, measure))
-
-
-def _marks() -> str:
-    """Bars, or digits if the output has no characters for bars."""
-    try:
-        BARS.encode(sys.stdout.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return DIGITS
-    return BARS
+    return render(document)

@@ -52,7 +52,14 @@ REGRESSIONS = replace(
 COMPARISON_JSON = replace(
     options.JSON, help="Write the comparison as JSON; - prints it instead of the table."
 )
-COMPARISONS = (COMPARISON_JSON, options.MARKDOWN, options.JUNIT, options.GITHUB)
+COMPARISONS = (
+    COMPARISON_JSON,
+    options.HTML,
+    options.MARKDOWN,
+    options.JUNIT,
+    options.GITHUB,
+    options.FULL,
+)
 AcrossPythons = Annotated[
     bool,
     typer.Option(

@@ -33,13 +33,16 @@ class Outputs:
     targets: Mapping[str, str]
     github: bool = False
     over_sessions: bool = True
+    full: bool = False
+    """Whether the report that is printed has everything."""
 
     @classmethod
     def of(cls, options: Mapping[str, Any], over_sessions: bool = True) -> Outputs:
         """Those among the options of a verb."""
         named = {f"--{form}": options.get(form) for form in FORMS}
         targets = {name: target for name, target in named.items() if target is not None}
-        return cls(targets, bool(options.get("github")), over_sessions)
+        flags = {name: bool(options.get(name)) for name in ("github", "full")}
+        return cls(targets, over_sessions=over_sessions, **flags)
 
     @property
     def printed(self) -> list[str]:

@@ -12,7 +12,7 @@ from dlprof.compare.outcome import Outcome
 from dlprof.compare.times import Time
 from dlprof.compare.verdicts import Change
 from dlprof.plan.floors import Floor
-from dlprof.reports.comparison_text import answers, has_own_floor
+from dlprof.reports.comparison_answers import answers_of, has_own_floor, sentence
 from dlprof.session.model import Header
 from dlprof.text import json_text
 
@@ -48,10 +48,29 @@ def content(comparison: Comparison, outcome: Outcome, exit_code: int) -> dict[st
         ],
         "regression": outcome.regression,
         "exit_code": exit_code,
-        "answers": answers(comparison, outcome),
+        "answers": [sentence(answer) for answer in answers_of(comparison, outcome)],
         "cases": [_case(case) for case in comparison.cases],
         "ambiguous": [list(key) for key in comparison.ambiguous],
     }
+
+
+def refusal(reason: str, exit_code: int) -> str:
+    """The comparison that a gate could not make, and why."""
+    found: dict[str, Any] = {
+        "schema": SCHEMA,
+        "base": None,
+        "head": None,
+        "differences": [],
+        "times_comparable": False,
+        "reason": reason,
+        "counts": {},
+        "regression": False,
+        "exit_code": exit_code,
+        "answers": [reason],
+        "cases": [],
+        "ambiguous": [],
+    }
+    return json.dumps(found, indent=1) + "\n"
 
 
 def _side(header: Header) -> dict[str, Any]:

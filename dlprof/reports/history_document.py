@@ -14,6 +14,7 @@ from dlprof.history.series import Cause, Point, Series
 from dlprof.history.store import History
 from dlprof.history.trend import TimeStep, Trend
 from dlprof.history.verdicts import VerdictStep
+from dlprof.reports.comparison_answers import array_text, number
 from dlprof.reports.document import (
     Answer,
     Cell,
@@ -26,7 +27,6 @@ from dlprof.reports.document import (
     Tone,
 )
 from dlprof.reports.document import Point as Dot
-from dlprof.reports.history_text import array_of, number
 from dlprof.session.environment import typed
 from dlprof.text.clean import first_line
 from dlprof.text.lists import listed
@@ -222,7 +222,7 @@ def _trend_row(trend: Trend, with_place: bool) -> tuple[Cell, ...]:
 
 
 def _place(series: Series) -> str:
-    return f"{array_of(series)}, on {series.machine.name}"
+    return f"{array_text(series.case)}, on {series.machine.name}"
 
 
 def _more(count: int, shown: int) -> str:

@@ -12,8 +12,9 @@ from dlprof.history.entry import Entry
 from dlprof.history.series import Cause, Point
 from dlprof.history.store import History
 from dlprof.history.trend import Trend
+from dlprof.reports.comparison_answers import sentence
 from dlprof.reports.comparison_json import change_json
-from dlprof.reports.history import answer
+from dlprof.reports.history_document import answer_of
 
 SCHEMA = "dlprof.trend/1"
 
@@ -28,7 +29,7 @@ def content(history: History, trends: Sequence[Trend], measure: str) -> dict[str
         "schema": SCHEMA,
         "measure": measure,
         "family_level": FAMILY_LEVEL,
-        "answer": answer(trends),
+        "answer": sentence(answer_of(trends)),
         "sessions": [_session(entry) for entry in history.entries],
         "ignored": [{"file": name, "reason": reason} for name, reason in history.ignored],
         "older": history.left_out,

@@ -1,4 +1,4 @@
-"""``dlprof compare`` and ``dlprof gate`` as a user runs them: files in, words and exit codes out."""
+"""``dlprof compare`` and ``dlprof gate`` as a user runs them: files in, reports and exit codes out."""
 
 from __future__ import annotations
 
@@ -34,45 +34,32 @@ def base(keep):
 
 
 @pytest.mark.parametrize(
-    ("head", "code"),
+    ("head", "options", "code"),
     [
-        (suite(seed=50), 0),
-        (suite({"c": 0.5}, seed=50), 0),
-        (suite({"c": 1.5}, seed=50), 1),
-        (suite(seed=50, ownership={"verdict": "copy"}), 1),
-        (suite(seed=50, names="abcdefg"), 1),
-        (suite({"c": 1.5}, count=3, seed=50), 3),
-        (suite(seed=50, case={"dtype": "int8"}), 4),
-        ([], 4),
+        (suite(seed=50), (), 0),
+        (suite({"c": 1.5}, seed=50), (), 1),
+        (suite({"c": 1.5}, seed=50), ("--fail-on", "ready:90%"), 0),
+        (suite({"c": 1.3}, count=3, seed=50), (), 3),
+        (suite({"c": 1.3}, count=3, seed=50), ("--unsure", "pass"), 0),
+        (suite({"c": 1.3}, count=3, seed=50), ("--unsure", "fail"), 1),
+        ([], (), 4),
     ],
-    ids=["same", "faster", "slower", "copies", "gone", "few", "other arrays", "empty"],
 )
-def test_the_gate_answers_with_its_exit_code(tmp_path, base, keep, head, code):
-    done = dlprof("gate", base, keep("head", head), state=tmp_path)
+def test_the_gate_answers_with_its_exit_code(tmp_path, base, keep, head, options, code):
+    done = dlprof("gate", base, keep("head", head), *options, state=tmp_path)
     assert done.code == code, done.out
     assert len(done.sentences) == bool(code)
 
 
-def test_compare_tells_and_does_not_fail(tmp_path, base, keep):
+def test_compare_tells_and_fails_only_if_it_is_told_what_to_fail_on(tmp_path, base, keep):
     head = keep("head", suite({"c": 1.5}, seed=50))
     done = dlprof("compare", base, head, state=tmp_path)
     assert (done.code, done.err) == (0, "")
-    assert "HEAD is slower: numpy.c(x) takes 1.5" in " ".join(done.out.split())
-
-
-def test_compare_fails_where_it_is_told_what_to_fail_on(tmp_path, base, keep):
-    head = keep("head", suite({"c": 1.5}, seed=50))
+    assert "numpy.c(x)" in done.out
     assert dlprof("compare", base, head, "--fail-on", "ready:5%", state=tmp_path).code == 1
-    assert dlprof("compare", base, head, "--fail-on", "ready:90%", state=tmp_path).code == 0
 
 
-@pytest.mark.parametrize(("word", "code"), [("pass", 0), ("fail", 1)])
-def test_unsure_passes_or_fails_as_asked(tmp_path, base, keep, word, code):
-    head = keep("head", suite({"c": 1.3}, count=3, seed=50))
-    assert dlprof("gate", base, head, "--unsure", word, state=tmp_path).code == code
-
-
-def test_other_machines_are_refused_also_where_unsure_passes(tmp_path, keep):
+def test_other_machines_are_refused_also_if_unsure_passes(tmp_path, keep):
     sides = [
         keep(name, suite(seed=seed), environment={"cpu": cpu})
         for name, seed, cpu in (("base", 0, "A"), ("head", 50, "B"))
@@ -80,38 +67,39 @@ def test_other_machines_are_refused_also_where_unsure_passes(tmp_path, keep):
     for words in (("gate", *sides, "--unsure", "pass"), ("compare", *sides)):
         done = dlprof(*words, state=tmp_path)
         assert done.code == 3
-        assert done.sentence() == (
-            "dlprof: Not known whether HEAD is slower: measured on different machines: cpu A → B."
-        )
+        assert "cpu A → B" in done.sentence()
 
 
-@pytest.mark.parametrize("verb", ["gate", "compare"])
-def test_the_json_is_printed_alone_or_written(tmp_path, base, keep, verb):
-    head, file = keep("head", suite(seed=50)), tmp_path / "found.json"
-    printed = dlprof(verb, base, head, "--json", "-", state=tmp_path)
-    written = dlprof(verb, base, head, "--json", file, state=tmp_path)
-    assert json.loads(printed.out) == content(file)
-    assert content(file)["schema"] == "dlprof.comparison/1"
-    assert written.out.startswith("torch → numpy")
+def test_the_comparison_is_given_in_every_form(tmp_path, base, keep):
+    head = keep("head", suite({"c": 1.5}, seed=50))
+    forms = ("json", "markdown", "junit", "html")
+    files = [word for form in forms for word in (f"--{form}", tmp_path / form)]
+    full = dlprof("compare", base, head, *files, "--full", state=tmp_path).out
+    brief = dlprof("compare", base, head, state=tmp_path).out
+    assert full.startswith(brief.splitlines()[0])
+    assert len(full) > len(brief)
+    for form in forms:
+        assert "numpy.c(x)" in (tmp_path / form).read_text(encoding="utf-8")
+    printed = dlprof("compare", base, head, "--json", "-", state=tmp_path)
+    assert json.loads(printed.out) == content(tmp_path / "json")
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("options", "word"),
     [
-        (("--fail-on", "redy:5%"), "--fail-on knows no measure 'redy': did you mean 'ready'?"),
-        (("--unsure", "maybe"), "--unsure is pass or fail, not 'maybe'"),
-        (("--json", "/no/folder/x.json"), "cannot write /no/folder/x.json: No such file or directory"),
+        (("--fail-on", "redy:5%"), "ready"),
+        (("--unsure", "maybe"), "maybe"),
+        (("--json", "/no/folder/x.json"), "/no/folder"),
     ],
-)  # fmt: skip
-def test_bad_options_are_told_before_anything_is_read(tmp_path, options, sentence):
+)
+def test_bad_options_are_told_before_anything_is_read(tmp_path, options, word):
     done = dlprof("gate", "no.json", "nor.json", *options, state=tmp_path)
-    assert (done.code, done.sentence()) == (2, f"dlprof: {sentence}")
+    assert done.code == 2
+    assert word in done.sentence()
 
 
 def test_a_session_with_itself_is_refused(tmp_path, base):
-    done = dlprof("gate", base, base, state=tmp_path)
-    assert done.code == 2
-    assert done.sentence().startswith("dlprof: BASE and HEAD are the same measurement")
+    assert dlprof("gate", base, base, state=tmp_path).code == 2
 
 
 def test_real_sessions_can_be_compared(tmp_path):

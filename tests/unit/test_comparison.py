@@ -16,7 +16,7 @@ from dlprof.compare.matching import key
 from dlprof.errors import UsageError
 from dlprof.plan.floors import Floor
 from dlprof.reports import comparison_json
-from dlprof.reports.comparison import render
+from dlprof.reports.comparison_document import comparison_document
 
 pytestmark = pytest.mark.unit
 
@@ -273,7 +273,7 @@ def test_cases_with_the_same_code_are_told_apart_by_their_arrays():
 def test_any_times_can_be_compared_and_written(base, head, fail_on, in_turns):
     found, result = compared([timed(ns=base)], [timed(ns=head)], fail_on, in_turns=in_turns)
     assert json.loads(comparison_json.render(found, result, result.code()))
-    assert render(found, result)
+    assert comparison_document(found, result).answers
 
 
 def test_the_order_of_the_cases_does_not_matter():

@@ -24,7 +24,6 @@ from dlprof.evidence.redaction import Markdown
 from dlprof.evidence.ticket import written
 from dlprof.reports import (
     checks,
-    comparison,
     comparison_json,
     junit,
     markdown,
@@ -32,6 +31,7 @@ from dlprof.reports import (
     table_files,
     terminal,
 )
+from dlprof.reports.comparison_document import comparison_document
 from dlprof.reports.document import Level
 from dlprof.reports.html import render
 from dlprof.reports.session_document import session_document
@@ -192,7 +192,7 @@ def against(base, head):
         told(refusal)
         return
     result = outcome(found, parse(()))
-    shown(comparison.render(found, result, comparison.Names("base", "head"), 80, False))
+    shown(terminal.render(comparison_document(found, result), level=Level.FULL))
     shown(comparison_json.render(found, result, result.code()))
 
 

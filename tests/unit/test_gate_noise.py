@@ -17,7 +17,7 @@ from dlprof.compare.sequential import IN_TURNS, begin, look
 from dlprof.errors import UsageError
 from dlprof.gate.noise import Calibrated, CaseNoise, Noise, floor_of, load, raised, texts, write
 from dlprof.plan.floors import Floor
-from dlprof.reports.calibration import render, sentences
+from dlprof.reports.calibration_document import calibration_document
 from dlprof.session.model import CaseRecord
 
 pytestmark = pytest.mark.unit
@@ -114,11 +114,13 @@ def test_a_gate_says_what_the_file_means_for_it():
 
 def test_a_calibration_names_what_is_too_noisy_to_gate():
     found = Calibrated(noise(of("a", 0.1), of("b", 2.0), of("c", None)), (case("d"),))
-    told = " ".join(sentences(found))
-    assert "1 of 3 can be gated with a floor of 10 %" in told
-    assert {"b(x)", "c(x)"} <= set(re.findall(r"\w\(x\)", told))
-    assert "Not measured: d(x)" in told
-    assert "200 %" in render(found)
+    document = calibration_document(found)
+    gated, noisy, lost = (answer.note for answer in document.answers)
+    assert "1 of 3" in gated
+    assert "10 %" in gated
+    assert {"b(x)", "c(x)"} <= set(re.findall(r"\w\(x\)", noisy))
+    assert lost == "d(x)"
+    assert "200 %" in {cell.text for row in document.tables[0].rows for cell in row}
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path):

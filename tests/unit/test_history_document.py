@@ -1,0 +1,174 @@
+"""What a report of a history says: whether anything changed, when, and what came with it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from history_builders import created, entry, machine, month, result, stepped, trends
+
+from dlprof.history.store import History
+from dlprof.reports import history_json
+from dlprof.reports.document import Chart, Level, Lines
+from dlprof.reports.history_document import (
+    MOST_CHARTS,
+    history_document,
+    sparkline,
+    trend_sections,
+)
+
+pytestmark = pytest.mark.unit
+
+
+def header(number):
+    version = "2.5.0" if number >= 10 else "2.4.0"
+    return {"environment": machine(packages={"numpy": version})}
+
+
+def label(number):
+    return f"{'0123456789' * 4}" if number < 10 else "release-2"
+
+
+def views(number):
+    verdict = "copy" if number >= 15 else "view"
+    return {"ownership": {"verdict": verdict, "evidence": {}}}
+
+
+@pytest.fixture(scope="module")
+def eventful():
+    """A step in time and one in the verdict."""
+    return month(stepped(), views, header, label)
+
+
+def document(entries, **history):
+    return history_document(History(tuple(entries), **history), trends(entries), "ready")
+
+
+def texts(table):
+    return [[cell.text for cell in row] for row in table.rows]
+
+
+def charts(sections):
+    return [block for one in sections for block in one.blocks if isinstance(block, Chart)]
+
+
+def told(sections):
+    return [
+        line
+        for section in sections
+        for block in section.blocks
+        if isinstance(block, Lines)
+        for line in block.lines
+    ]
+
+
+def test_the_steps_stand_newest_first_with_what_came_with_them(eventful):
+    found = document(eventful)
+    newest, oldest = found.tables[0].rows
+    assert newest[0].text == "2026-01-16 03:00"
+    assert "view, now copy" in newest[1].text
+    assert "1.20 (" in oldest[1].text
+    assert (newest[1].tone, oldest[1].tone) == ("worse", "worse")
+    since = oldest[-1].text
+    assert "012345678901 → release-2" in since
+    assert "numpy 2.4.0 → 2.5.0" in since
+
+
+def test_the_answer_counts_what_changed(eventful):
+    (answer,) = document(eventful).answers
+    assert "1 slower, 1 of verdict" in answer.note
+    (quiet,) = document(month([1000.0] * 4)).answers
+    assert quiet.label != answer.label
+
+
+def test_machines_stand_apart():
+    entries = month(
+        [1000.0] * 4, header=lambda number: {"environment": machine(cpu=f"CPU {number % 2}")}
+    )
+    found = document(entries)
+    assert "2 machines" in found.answers[0].note
+    assert {row[-1].partition("on ")[2] for row in texts(found.tables[0])} == {
+        "CPU 0, 8 cores",
+        "CPU 1, 8 cores",
+    }
+
+
+def test_what_is_too_new_to_tell_is_told():
+    assert "1.50 times as long" in told(trend_sections(trends(month(stepped(12, 11, 1.5)))))[0]
+
+
+def test_what_is_missing_or_has_no_time_in_the_newest_session_is_told():
+    crash = result("a", status="crashed", reason="SIGSEGV")
+    entries = [*month([1000.0] * 3), entry(3, crash)]
+    assert any("SIGSEGV" in line for line in told(document(entries).sections))
+
+
+def test_a_chart_has_a_point_for_each_session_and_a_mark_where_it_changed(eventful):
+    (chart,) = charts(document(eventful).sections)
+    dates = [created(number)[:16].replace("T", " ") for number in range(20)]
+    assert [point.group for point in chart.points] == dates
+    assert {at: point.problem for at, point in enumerate(chart.points) if point.problem} == {
+        10: "warning 1.20\u00d7",
+        15: "warning copy",
+    }
+    assert all(point.low_ns <= point.time_ns <= point.high_ns for point in chart.points)
+
+
+def test_charts_are_those_with_the_newest_steps_first():
+    names = [f"n{number}" for number in range(MOST_CHARTS + 2)]
+    entries = [
+        entry(
+            day,
+            *(
+                result(name, 1200.0 if name == "n9" and day >= 10 else 1000.0, seed=day)
+                for name in names
+            ),
+        )
+        for day in range(20)
+    ]
+    sections = trend_sections(trends(entries))
+    drawn = [section for section in sections if charts([section])]
+    assert len(drawn) == MOST_CHARTS
+    assert drawn[0].heading.startswith("numpy.n9(x)")
+
+
+def test_details_are_one_step_away(eventful):
+    found = document(eventful)
+    assert not list(found.shown(Level.FIRST))
+    sessions = next(section for section in found.sections if section.heading == "Sessions")
+    assert texts(sessions.blocks[0])[0][1:4] == ["release-2", "3.11.7", "numpy 2.5.0"]
+
+
+def test_files_that_are_no_part_of_the_history_are_named():
+    found = document(month([1000.0] * 3), ignored=(("x.parquet", "it is damaged"),), left_out=7)
+    assert any("x.parquet" in line for line in told(found.sections))
+    assert "7 older" in found.title
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ([], ""),
+        ([None, None], "  "),
+        ([1.0, 1.0, 1.0], "▁▁▁"),
+        ([1.0, 1.01, None, 2.0], "▁▁ █"),
+        ([1.0] * 30 + [2.0] * 30, "▁" * 10 + "█" * 10),
+    ],
+)
+def test_a_line_shows_low_and_high_and_noise_almost_level(values, line):
+    assert sparkline(values) == line
+
+
+def test_the_json_holds_every_point_and_step(eventful):
+    found = json.loads(history_json.render(History(tuple(eventful)), trends(eventful), "ready"))
+    assert found["schema"] == "dlprof.trend/1"
+    assert len(found["sessions"]) == 20
+    (one,) = found["trends"]
+    assert len(one["points"]) == 20
+    assert len(one["points"][0]["processes_ns"]) == 8
+    (step,) = one["steps"]
+    assert step["when"] == created(10)
+    assert step["ci95"][0] < step["ratio"] < step["ci95"][1]
+    assert step["labels"][1] == "release-2"
+    assert [one["what"] for one in step["differences"]] == ["numpy"]
+    assert one["verdicts"][0]["after"] == "copy"
