@@ -6,13 +6,11 @@ import math
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from operator import mul
 from typing import Any, NamedTuple
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import PLACES, CaseView, seen
-from dlprof.probes.base import CONTIGUOUS, DTYPES
+from dlprof.probes.base import CONTIGUOUS
 from dlprof.session.model import Result
 
 WORDS = ("copy", "view")
@@ -106,27 +104,6 @@ def aligned_as(view: CaseView, case: CaseView) -> bool:
 
 def is_contiguous(case: CaseView) -> bool:
     return case.result.case.layout in CONTIGUOUS
-
-
-def strides_bytes(case: CaseView) -> tuple[int, ...] | None:
-    """Strides of the source in bytes, by its layout; None where its dtype is not known."""
-    found = case.result.case
-    item = DTYPES.get(found.dtype)
-    if item is None or not found.shape:
-        return None
-    if found.layout == "F":
-        return _contiguous(found.shape, item)
-    if found.layout == "strided":
-        wide = (*found.shape[:-1], 2 * found.shape[-1])
-        return (*_contiguous(wide[::-1], item)[::-1][:-1], 2 * item)
-    strides = _contiguous(found.shape[::-1], item)[::-1]
-    first = {"reversed": -strides[0], "broadcast": 0}.get(found.layout, strides[0])
-    return (first, *strides[1:])
-
-
-def _contiguous(shape: Sequence[int], item: int) -> tuple[int, ...]:
-    """Strides of which each is the size of all before."""
-    return tuple(accumulate((item, *shape[:-1]), mul))
 
 
 def but_layout(case: CaseView) -> tuple[object, ...]:

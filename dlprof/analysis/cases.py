@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from dlprof.analysis import alignment
 from dlprof.analysis.alignment import Look, Steady, depends, looks_of, memory_of, owners_of
-from dlprof.analysis.case_view import PLACES, CaseView
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.safety import (
     RACE,
     READ_ONLY_LOST,
@@ -232,21 +231,6 @@ class Cases:
     def where(self, case: CaseView) -> str:
         """As far as is known that it :meth:`holds`, in words; empty where it does."""
         return self._steady.where(case.owner or "", _way(case), _source(case))
-
-    def begins_at(self, producer: str) -> float | None:
-        """At a multiple of how many bytes the producer's arrays in host memory begin at least, as
-        far as they were seen; None where none was. Those that were asked to begin elsewhere do not
-        count.
-        """
-        found = [
-            size
-            for case in self.cases
-            if case.pair[0] == producer
-            and alignment.is_contiguous(case)
-            and case.result.case.layout not in PLACES
-            for size in case.alignments
-        ]
-        return min(found, default=None)
 
     def drops_read_only(self, case: CaseView) -> bool:
         """Whether the case loses a read-only flag that another view of the same array keeps.

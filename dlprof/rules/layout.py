@@ -97,7 +97,7 @@ def _finding(
     worst, first = ranked[0], contrasts[0]
     view = first.view
     limits = alignment.of_all([one.limits for one in contrasts if one.limits is not None])
-    advice = limits.advice if limits is not None else _layout_advice(worst, first)
+    advice = limits.advice if limits is not None else f"Give it {first.viewed} where you can."
     if view is not None:
         advice += f" {words.instead_of(worst, view, 'is a view then')}"
     if cases.spoiled(view or worst):
@@ -117,22 +117,6 @@ def _finding(
         },
         advice,
         against=view,
-    )
-
-
-def _layout_advice(worst: CaseView, contrast: Contrast) -> str:
-    """What memory to give it instead: where it begins, or how far its elements are apart."""
-    view = contrast.view
-    wanted, had = (alignment.strides_bytes(one) if one else None for one in (view, worst))
-    if wanted is None or had is None or wanted == had:
-        return f"Give it {contrast.viewed} where you can."
-    strides = ", ".join(map(str, wanted))
-    also = ""
-    if contrast.cause == UNCLEAR and view is not None and view.alignments:
-        also = f", at a multiple of {view.alignments[0]:.0f} bytes"
-    return (
-        f"Make the source with strides of ({strides}) bytes{also} instead of"
-        f" ({', '.join(map(str, had))})."
     )
 
 

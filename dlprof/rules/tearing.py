@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.case_view import PLACES, CaseView, seen
+from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
 from dlprof.rules import words
@@ -50,8 +49,7 @@ def unsafe_copy(cases: Cases) -> Iterator[FindingRecord]:
             ranked,
             f"{words.paths(ranked)} {returns} read x{limit}. {BRIEF[where(worst)]}",
             f"{words.subject(ranked)} {returns} read the source{limit}. A write right after the"
-            f" call changed the copy{torn}{_source_text(worst)}{words.example(ranked)}."
-            f"{_at_smaller_size(ranked)}",
+            f" call changed the copy{torn}{words.example(ranked)}.",
             {
                 "size_bytes": size or None,
                 "only_where": where(worst).value,
@@ -117,7 +115,7 @@ def _where_text(ranked: Sequence[CaseView]) -> str:
 def _advice(cases: Cases, ranked: Sequence[CaseView]) -> str:
     whole = or_else(for_each_producer(ranked, lambda case: _whole_copy(cases, case)))
     if where(ranked[0]) is not Where.COPIED:
-        return f"Wait for the result before you write the source.{_begins(cases, ranked)}{whole}"
+        return f"Wait for the result before you write the source.{whole}"
     if not whole:
         free = [case for case in ranked if case.promise != "copy"]  # no code asks for a copy
         whole = or_else(for_each_producer(free, lambda case: _never_copied(cases, case)))
@@ -125,34 +123,6 @@ def _advice(cases: Cases, ranked: Sequence[CaseView]) -> str:
         "A wait for the result helps only if it was copied. Otherwise the result shares memory with"
         f" the source: do not write the source while the result is used.{whole}"
     )
-
-
-def _begins(cases: Cases, ranked: Sequence[CaseView]) -> str:
-    """Whose arrays are no aligned sources by themselves, where only other sources are torn."""
-    if where(ranked[0]) is not Where.UNALIGNED:
-        return ""
-    found = {
-        name: begins
-        for name in dict.fromkeys(case.pair[0] for case in ranked)
-        if (begins := _begins_at(cases, name, ranked)) < thresholds.ALIGNED_BYTES
-    }
-    return "".join(
-        f" Arrays of {name} are such sources: some begin at a multiple of only {begins:.0f} bytes."
-        for name, begins in found.items()
-    )
-
-
-def _begins_at(cases: Cases, producer: str, ranked: Sequence[CaseView]) -> float:
-    """The least alignment that was seen of the producer's own arrays; infinite if none was."""
-    torn = [
-        _torn_alignment(case)
-        for case in ranked
-        if case.pair[0] == producer
-        and case.result.case.layout not in PLACES
-        and _torn_layout(case) == case.result.case.layout
-    ]
-    seen_at = [begins for begins in (cases.begins_at(producer), *torn) if begins is not None]
-    return min(seen_at, default=math.inf)
 
 
 def _whole_copy(cases: Cases, case: CaseView) -> tuple[str, str]:
@@ -188,10 +158,6 @@ def _looks(evidence: EarlyWrite) -> tuple[dict[str, str], dict[str, str]]:
     return evidence.sizes_bytes or {}, evidence.unaligned_bytes or {}
 
 
-def _torn_layout(case: CaseView) -> str | None:
-    return next((evidence.torn_layout for evidence in _torn(case)), None)
-
-
 def _torn_alignment(case: CaseView) -> float | None:
     found = (evidence.torn_alignment_bytes for evidence in _torn(case))
     return next((begins for begins in found if begins is not None), None)
@@ -214,16 +180,6 @@ def _bytes(size: str) -> int | None:
     return int(size) if size.isdecimal() and len(size) <= MOST_DIGITS else None
 
 
-def _source_text(case: CaseView) -> str:
-    """Of which source a torn copy was, where it was not aligned."""
-    begins = _torn_alignment(case)
-    if begins is not None and begins < thresholds.ALIGNED_BYTES:
-        return f", of a source at a multiple of only {begins:.0f} bytes"
-    if _torn_layout(case) == "sliced" != case.result.case.layout:
-        return ", of a source that is not aligned"
-    return ""
-
-
 def _how_sure(torn_bytes: int) -> tuple[bool, int]:
     """Sorts copies that are torn most surely first, and of these the smallest.
 
@@ -232,14 +188,6 @@ def _how_sure(torn_bytes: int) -> tuple[bool, int]:
     """
     at_once = torn_bytes >= TRIED_ONCE_BYTES
     return not at_once, torn_bytes if at_once else -torn_bytes
-
-
-def _at_smaller_size(ranked: Sequence[CaseView]) -> str:
-    smallest = min(ranked, key=lambda case: _torn_bytes(case) or math.inf)
-    size = _torn_bytes(smallest)
-    if not size or size >= _torn_bytes(ranked[0]):
-        return ""
-    return f" {words.code(smallest)} was torn at {size_text(size)}, in one of a few tries."
 
 
 def seen_after_write(result: Result) -> list[str]:
