@@ -8,8 +8,6 @@ from dlprof.plan.catalog import Catalog, ProbeInfo, Way
 from dlprof.plan.pairing import Case, Path
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.numpy import NumPy
-from dlprof.reports.result_row import row_of
-from dlprof.reports.row import Row
 from dlprof.session.model import Header, Result, Session, TimeMeasure
 from dlprof.worker.subject import Path as ImportedPath
 from dlprof.worker.subject import Subject, namespace_for
@@ -116,21 +114,6 @@ def make_result(
     return Result.model_validate(fields | changes)
 
 
-def make_row(
-    code="numpy.from_dlpack(x)", median_ns=1000.0, ci95_ns=(900.0, 1100.0), **changes
-) -> Row:
-    """A row; what it was seen to be, and where, is left out: ``changes`` say what it is."""
-    fields = dict(vars(row_of(make_result(code, median_ns, ci95_ns)))) | {"look": None}
-    return Row(**(fields | changes))
-
-
-def lost_row(
-    code="numpy.asarray(x)", status="unsupported", reason="TypeError: no", **changes
-) -> Row:
-    """A row of a case that could not be measured."""
-    return make_row(code, None, status=status, reason=reason, owner="-", **changes)
-
-
 def make_header(**changes) -> Header:
     fields = {
         "created": "2026-01-01T00:00:00+00:00",
@@ -172,9 +155,3 @@ class Silent:
 
     def part(self, name, value):
         pass
-
-
-def timed(code, median_ns, width=0.04, **changes):
-    """A row whose interval reaches ``width`` of the time to both sides."""
-    interval = (median_ns * (1 - width), median_ns * (1 + width))
-    return make_row(code, median_ns, interval, **changes)
