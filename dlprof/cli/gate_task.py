@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import shlex
 import sys
 from collections.abc import Sequence
@@ -83,9 +82,6 @@ class Asked:
 
     @property
     def budget_s(self) -> float:
-        """Raises :class:`UsageError` for what is no number of seconds."""
-        if self.budget is not None and not math.isfinite(self.budget):
-            raise UsageError(f"--budget must be a number of seconds, not {self.budget}")
         return BUDGET_S if self.budget is None else self.budget
 
     def scenario(self) -> tuple[Scenario, Path]:
@@ -269,7 +265,6 @@ def _check_sides(asked: Asked) -> None:
         raise UsageError(
             "--python goes with --baseline: name --base-python and --head-python alone"
         )
-    _ = asked.budget_s
 
 
 def _check_no_sessions(asked: Asked) -> None:

@@ -87,4 +87,4 @@ def test_a_pair_without_a_file_name_is_told_before_anything_is_measured(tmp_path
 def test_a_budget_without_an_end_is_refused(tmp_path, scenario):
     done = dlprof("calibrate", scenario, "--budget", "inf", state=tmp_path)
     assert done.code == 2
-    assert done.sentence() == "dlprof: --budget must be a number of seconds, not inf"
+    assert "--budget inf" in done.sentence()
