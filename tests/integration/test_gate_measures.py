@@ -190,10 +190,16 @@ TWO = ("--base-python", "{old}", "--head-python", "{old}")
         (("numpy", "torch", "--shape", "4"), "name what to compare"),
         (("before.json", "after.json"), "cannot read the session before.json"),
         (("{scenario}", "--baseline", "a.json", *TWO), "exclude each other"),
-        (("{scenario}", "--baseline", "a", *TWO[2:], "--python", "x"), "both name the interpreter"),
+        (
+            ("{scenario}", "--baseline", "a", *TWO[2:], "--python", "{old}"),
+            "both name the interpreter",
+        ),
         (("{scenario}", *TWO, "--python", "{old}"), "--python goes with --baseline"),
         (("{scenario}", *TWO[:2]), "name both interpreters"),
-        (("{scenario}", *TWO[:2], "--head-python", "/nowhere"), "no interpreter"),
+        (
+            ("{scenario}", *TWO[:2], "--head-python", "/nowhere"),
+            "--head-python /nowhere: there is no such file",
+        ),
         (("a.json", "b.json", "--budget", "0"), "leave --budget out"),
         (("{session}", "--baseline", "b.json"), "compared by dlprof gate b.json"),
         (("{session}", "b.json", *TWO), "leave --base-python, --head-python out"),
