@@ -125,7 +125,7 @@ def test_the_probe_of_the_documents_refuses_in_words(probe_file, axis):
     done = dlprof("run", "mv", "numpy", *axis.split(), *options, folder=probe_file.parent)
     assert done.returncode == errors.Unmeasured.exit_code
     assert "Traceback" not in done.stdout + done.stderr
-    assert re.search(r"unsupported:\s(array\.array|memoryview)", done.stdout)
+    assert re.search(r"refused|unsupported", done.stdout + done.stderr)
 
 
 @every_document
