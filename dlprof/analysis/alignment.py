@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from dlprof.analysis import thresholds
-from dlprof.analysis.case_view import PLACES, CaseView, seen
+from dlprof.analysis.case_view import PLACES, CaseView
 from dlprof.probes.base import CONTIGUOUS
-from dlprof.session.model import Result
 
 WORDS = ("copy", "view")
 
@@ -112,113 +110,90 @@ def but_layout(case: CaseView) -> tuple[object, ...]:
     return (*case.pair, found.export, found.import_, found.shape, found.dtype, found.device)
 
 
-Looks = tuple[tuple[str, float | None], ...]
-"""``view`` or ``copy``, and the bytes that divide the source's address; None if not known."""
-
-
-def owners_of(result: Result) -> Looks:
-    """The looks of *ownership*, at the array that was measured."""
-    return _known(
-        (word, size)
-        for word, evidence in seen(result.ownership)
-        for size in evidence.alignments or (None,)
-    )
-
-
-def looks_of(result: Result) -> Looks:
-    """Every look at the memory of a result: those, and the ones of *alignment* elsewhere."""
-    return owners_of(result) + _known(_elsewhere(result))
-
-
-def _elsewhere(result: Result) -> Iterator[tuple[str, float | None]]:
-    """What *alignment* saw at each place; several verdicts where it was not the same each time."""
-    if result.alignment is None:
-        return
-    evidence = result.alignment.evidence
-    for place, look in evidence.places:
-        for word in evidence.words_at(place):
+def _looks(case: CaseView) -> Iterator[tuple[str, float | None]]:
+    """``view`` or ``copy``, and the bytes that divide the source's address, of every look at it."""
+    for word, evidence in case.owners:
+        for begins in evidence.alignments or (None,):
+            yield word, begins
+    found = case.result.alignment
+    for place, look in found.evidence.places if found is not None else ():
+        for word in found.evidence.words_at(place) if found is not None else ():
             yield word, look.alignment_bytes
 
 
-def _known(looks: Iterable[tuple[str, float | None]]) -> Looks:
-    return tuple((word, begins) for word, begins in looks if word in WORDS)
-
-
-def depends(result: Result) -> bool:
-    """Whether *alignment* saw one verdict at one place, and another or a refusal at the other."""
-    return result.alignment is not None and result.alignment.verdict == "dependent"
-
-
-def memory_of(layout: str) -> str:
-    """What a layout's alignment goes with: contiguous layouts differ in nothing else."""
-    return CONTIGUOUS[0] if layout in CONTIGUOUS else layout
-
-
-@dataclass(frozen=True)
-class Look:
-    """A case's looks: ``way`` is its path, ``source`` whose memory it is, whatever the shape."""
-
-    way: Hashable
-    source: Hashable
-    looks: Looks
-    measured: Looks
-    """Of them those at the array that was measured."""
-    depends: bool = False
-    """Whether *alignment* found that it depends on where the source begins."""
-
-
 class Steady:
-    """What all looks of a session say together.
+    """What all looks of a session say together, by path and by the memory of the source.
 
     Memory that is aligned better is at most more of a view: a copy of a source at 64 bytes is taken
     to be one at 16, and a view at 16 to be one at 64.
     """
 
-    def __init__(self, looks: Iterable[Look]) -> None:
-        self._ways: dict[Any, dict[str, list[float | None]]] = defaultdict(
+    def __init__(self, cases: Iterable[CaseView]) -> None:
+        self._paths: dict[Any, dict[str, list[float | None]]] = defaultdict(
             lambda: defaultdict(list)
         )
         self._sources: dict[Any, list[float]] = defaultdict(list)
-        self._dependent: set[Hashable] = set()
-        for one in looks:
-            for word, bytes_ in one.looks:
-                self._ways[one.way][word].append(bytes_)
-            self._dependent.update([one.way] if one.depends else [])
-            self._sources[one.source] += [_capped(b) for _, b in one.measured if b is not None]
+        self._dependent: set[Any] = set()
+        for case in cases:
+            for word, begins in _looks(case):
+                if word in WORDS:
+                    self._paths[_path(case)][word].append(begins)
+            if case.result.alignment is not None and case.result.alignment.says("dependent"):
+                self._dependent.add(_path(case))
+            known = (size for word, one in case.owners if word in WORDS for size in one.alignments)
+            self._sources[_source(case)] += map(_capped, known)
 
-    def holds(self, word: str, way: Hashable, source: Hashable) -> bool:
-        """Whether ``way`` gave nothing but a ``word``, at every alignment that was measured of
-        ``source``; where alignments are not known, nothing speaks against it.
+    def holds(self, case: CaseView) -> bool:
+        """Whether the path gave nothing else, at every alignment that was measured of its source.
+
+        If alignments are not known, nothing speaks against it.
         """
-        if self.differs(word, way):
+        if self._differs(case):
             return False
-        found = [_capped(b) for b in self._ways.get(way, {}).get(word, ()) if b is not None]
-        begins = self._sources.get(source, ())
-        if not found or not begins:
+        word = case.owner or ""
+        found = self._paths.get(_path(case), {}).get(word, ())
+        known = [_capped(begins) for begins in found if begins is not None]
+        begins = self._sources.get(_source(case), ())
+        if not known or not begins:
             return True
-        return max(found) >= max(begins) if word == "copy" else min(found) <= min(begins)
+        return max(known) >= max(begins) if word == "copy" else min(known) <= min(begins)
 
-    def differs(self, word: str, way: Hashable) -> bool:
-        """Whether ``way`` was seen to be something else than a ``word``, or refused, elsewhere."""
-        ways = self._ways.get(way, {})
-        return way in self._dependent or any(ways.get(one) for one in WORDS if one != word)
+    def _differs(self, case: CaseView) -> bool:
+        """Whether the path was seen to be something else, or refused, elsewhere."""
+        looks = self._paths.get(_path(case), {})
+        other = any(looks.get(word) for word in WORDS if word != case.owner)
+        return other or _path(case) in self._dependent
 
-    def where(self, word: str, way: Hashable, source: Hashable) -> str:
+    def where(self, case: CaseView) -> str:
         """`` where x begins at a multiple of 64 bytes``: as far as it is known that it ``holds``;
         empty where it does.
         """
-        if self.holds(word, way, source):
+        if self.holds(case):
             return ""
-        ways = self._ways.get(way, {})
-        mine = ways.get(word, [])
-        others = [b for other in WORDS if other != word for b in ways.get(other, ())]
-        copied, viewed = (mine, others) if word == "copy" else (others, mine)
-        if not mine or not _told_apart(copied, viewed):
+        looks = self._paths.get(_path(case), {})
+        mine = looks.get(case.owner or "", [])
+        others = [size for word in WORDS if word != case.owner for size in looks.get(word, ())]
+        copied, viewed = (mine, others) if case.owner == "copy" else (others, mine)
+        if not mine or not _separate(copied, viewed):
             return " in some processes"
-        limit = f"{_begins(copied, viewed, word):.0f} bytes"
-        limit += " and no more" if word == "copy" else ""
-        elsewhere = "" if self.differs(word, way) else " (not known elsewhere)"
+        limit = f"{_begins(copied, viewed, case.owner or ''):.0f} bytes"
+        limit += " and no more" if case.owner == "copy" else ""
+        elsewhere = "" if self._differs(case) else " (not known elsewhere)"
         return f" where x begins at a multiple of {limit}{elsewhere}"
+
+
+def _path(case: CaseView) -> tuple[str, ...]:
+    """The path whatever the shape; contiguous layouts differ in nothing but alignment."""
+    found = case.result.case
+    return (*case.pair, found.export, found.import_, found.dtype, _memory(case), found.device)
+
+
+def _source(case: CaseView) -> tuple[str, ...]:
+    return case.pair[0], _memory(case), case.result.case.device
+
+
+def _memory(case: CaseView) -> str:
+    return CONTIGUOUS[0] if is_contiguous(case) else case.result.case.layout
 
 
 def _begins(copied: Sequence[float | None], viewed: Sequence[float | None], word: str) -> float:
@@ -229,7 +204,7 @@ def _begins(copied: Sequence[float | None], viewed: Sequence[float | None], word
     return _capped(narrowest) if _capped(narrowest) > widest else narrowest
 
 
-def _told_apart(copied: Sequence[float | None], viewed: Sequence[float | None]) -> bool:
+def _separate(copied: Sequence[float | None], viewed: Sequence[float | None]) -> bool:
     """Whether every copy was of memory aligned worse than that of every view."""
     if None in copied or None in viewed:
         return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from dlprof.analysis.alignment import Look, Steady, depends, looks_of, memory_of, owners_of
+from dlprof.analysis.alignment import Steady
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.safety import (
     RACE,
@@ -95,16 +95,7 @@ class Cases:
 
     @cached_property
     def _steady(self) -> Steady:
-        return Steady(
-            Look(
-                _way(case),
-                _source(case),
-                looks_of(case.result),
-                owners_of(case.result),
-                depends(case.result),
-            )
-            for case in self.cases
-        )
+        return Steady(self.cases)
 
     @cached_property
     def _sound(self) -> dict[tuple[Any, ...], list[CaseView]]:
@@ -226,11 +217,11 @@ class Cases:
 
     def holds(self, case: CaseView) -> bool:
         """Whether it is a view, or a copy, at every alignment that was measured of its source."""
-        return self._steady.holds(case.owner or "", _way(case), _source(case))
+        return self._steady.holds(case)
 
     def where(self, case: CaseView) -> str:
         """As far as is known that it :meth:`holds`, in words; empty where it does."""
-        return self._steady.where(case.owner or "", _way(case), _source(case))
+        return self._steady.where(case)
 
     def drops_read_only(self, case: CaseView) -> bool:
         """Whether the case loses a read-only flag that another view of the same array keeps.
@@ -266,17 +257,6 @@ class Cases:
 
 def _cost(case: CaseView) -> float:
     return case.cost_ns
-
-
-def _way(case: CaseView) -> tuple[str, ...]:
-    found = case.result.case
-    memory = memory_of(found.layout)
-    return (*case.pair, found.export, found.import_, found.dtype, memory, found.device)
-
-
-def _source(case: CaseView) -> tuple[str, ...]:
-    found = case.result.case
-    return found.producer, memory_of(found.layout), found.device
 
 
 def serves(other: CaseView, case: CaseView) -> bool:

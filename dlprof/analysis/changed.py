@@ -12,29 +12,22 @@ EARLIER_RESULT, AFTER_WRITE = "earlier_result", "after_write"
 
 
 class Change(NamedTuple):
-    """Words for a change: of one path, of several, and as what did not stay."""
+    """Words for a change: of one path, and of several."""
 
     does: str
     do: str
-    lost: str
 
 
 CHANGES: Mapping[str, Change] = {
-    SOURCE: Change("changes its source", "change their source", "values of its source"),
+    SOURCE: Change("changes its source", "change their source"),
     SOURCE_WRITABLE: Change(
         "changes whether its source can be written",
         "change whether their source can be written",
-        "whether its source can be written",
     ),
-    EARLIER_RESULT: Change(
-        "overwrites its earlier result",
-        "overwrite their earlier results",
-        "values of an earlier result",
-    ),
+    EARLIER_RESULT: Change("overwrites its earlier result", "overwrite their earlier results"),
     AFTER_WRITE: Change(
         "gives old values of a source that was written since an earlier call",
         "give old values of a source that was written since an earlier call",
-        "values written to its source after an earlier call",
     ),
 }
 """Worst first."""
@@ -60,9 +53,3 @@ def extent(kind: str, changed: Changed) -> str:
     if count.different is None or count.of is None:
         return ""
     return f"{count.different:,} of {count.of:,} values"
-
-
-def lost(kind: str, changed: Changed) -> str:
-    """What did not stay as it was, as a noun: ``1 of 16,384 values of its source``."""
-    noun, told = CHANGES[kind].lost, extent(kind, changed)
-    return f"{told}{noun.removeprefix('values')}" if told.endswith("values") else noun

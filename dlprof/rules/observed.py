@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
 
-from dlprof.analysis.case_view import seen
-from dlprof.analysis.owner_times import by_process, medians_ns
+from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.quantity import plain_time, size_text
 from dlprof.session.evidence import Ownership, TraceEvent
 from dlprof.session.model import Result
@@ -25,7 +25,7 @@ def first_lines(told: Sequence[str]) -> list[str]:
 
 def side_by_side(result: Result, against: Result) -> list[str]:
     """The medians of each process that timed both: a load of the machine slows both alike."""
-    these, those = (medians_ns(one) for one in (result, against))
+    these, those = (_medians_ns(one) for one in (result, against))
     both = [
         f"{plain_time(these[round_])} against {plain_time(those[round_])}"
         for round_ in sorted(these.keys() & those.keys())
@@ -36,6 +36,31 @@ def side_by_side(result: Result, against: Result) -> list[str]:
     return [f"round by round, in fresh processes: {', '.join(both[:MOST])}{rest}"]
 
 
+def _medians_ns(result: Result) -> dict[int, float]:
+    """The median ready time of each process, by its round."""
+    ready = CaseView(0, result).ready
+    found = {
+        one.round: statistics.median(one.samples_ns)
+        for one in (ready.processes if ready is not None else ())
+        if one.samples_ns
+    }
+    return {round_: ns for round_, ns in found.items() if ns > 0}
+
+
+def _by_process(result: Result) -> list[tuple[str, float | None]]:
+    """View or copy and the time of each process, where processes disagree; else nothing.
+
+    A process looks at the array that it timed. None is a time that is not known; nothing is told
+    where it is not known which look is which process's.
+    """
+    verdict = result.ownership
+    looks = [word for word, _ in seen(verdict)]
+    if verdict is None or verdict.verdict != "varies" or len(looks) != len(result.rounds):
+        return []
+    times = _medians_ns(result)
+    return [(word, times.get(round_)) for word, round_ in zip(looks, result.rounds, strict=True)]
+
+
 def ownership(result: Result) -> list[str]:
     """Every process looks; of processes that agree the session keeps what the first one saw."""
     verdict = result.ownership
@@ -43,7 +68,7 @@ def ownership(result: Result) -> list[str]:
         return []
     told = [_look(word, evidence) for word, evidence in seen(verdict)]
     if verdict.verdict == "varies":
-        took = [time for _, time in by_process(result)] or [None] * len(told)
+        took = [time for _, time in _by_process(result)] or [None] * len(told)
         return [
             f"process {place} of {len(told)}: {one}"
             + (f"; {plain_time(ns)} per call" if ns else "")

@@ -233,6 +233,25 @@ def test_times_that_are_compared_stand_side_by_side_for_each_process():
     assert observations(finding_of("DLP012"), [single], single) == []
 
 
+LOOKS = varying(("copy", 16), ("view", 64), ("view", 64))
+
+
+@pytest.mark.parametrize(
+    ("owner", "rounds", "medians_ns", "times"),
+    [
+        (LOOKS, 3, (44 * US, 14 * US, 16 * US), 3),
+        (LOOKS, 3, (44 * US,), 1),
+        (LOOKS, 2, (44 * US, 14 * US), 0),
+    ],
+    ids=["all timed", "one timed", "unknown whose look is whose"],
+)
+def test_the_time_of_each_process_stands_beside_its_look(owner, rounds, medians_ns, times):
+    case = path("f(x)", by_process(*medians_ns), owner, rounds=list(range(rounds)))
+    lines = observations(finding_of("DLP018"), [case])
+    assert len(lines) == 3
+    assert sum("per call" in line for line in lines) == times
+
+
 # From here on results as no instrument writes them: parts missing, evidence of any form.
 
 ANYTHING = st.recursive(
