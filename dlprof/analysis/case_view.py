@@ -16,7 +16,6 @@ from dlprof.session.evidence import (
     E,
     Ordering,
     Ownership,
-    Record,
     Verdict,
     Writable,
 )
@@ -27,20 +26,8 @@ PLACES = ("aligned", "sliced")
 WAITS = ("host-sync", "device-sync")
 
 
-def number(thing: Any) -> float | None:
-    """``thing`` if it is a finite number."""
-    if isinstance(thing, bool) or not isinstance(thing, int | float):
-        return None
-    try:
-        return float(thing) if math.isfinite(thing) else None
-    except OverflowError:  # a whole number that no float can hold
-        return None
-
-
 def mapping(thing: Any) -> Mapping[str, Any]:
-    """``thing`` if it is a mapping, else an empty one."""
-    if isinstance(thing, Record):
-        return thing.model_dump(mode="json")
+    """``thing`` if it is a mapping, else an empty one: a request may hold anything."""
     return thing if isinstance(thing, Mapping) else {}
 
 

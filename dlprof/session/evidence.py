@@ -8,7 +8,6 @@ The instruments in ``dlprof/worker/instruments/`` say what each key means and ho
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import Field, Strict, ValidationError, WrapValidator, model_serializer
@@ -41,26 +40,6 @@ class Record(Model):
     @model_serializer(mode="wrap")
     def _only_given(self, dump: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
         return {key: value for key, value in dump(self).items() if key in self.model_fields_set}
-
-    @cached_property
-    def _plain(self) -> dict[str, Any]:
-        return self.model_dump(mode="json")
-
-    # Readers that are not moved to attributes yet ask by key.
-    def get(self, key: str, default: Any = None) -> Any:
-        return self._plain.get(key, default)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._plain[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._plain
-
-    def keys(self) -> Any:
-        return self._plain.keys()
-
-    def items(self) -> Any:
-        return self._plain.items()
 
 
 class Evidence(Record):
