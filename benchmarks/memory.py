@@ -102,7 +102,7 @@ def _run(cases: int) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as folder:
         kept, probe = Path(folder) / "peak", Path(folder) / "fake.py"
         probe.write_text(PROBE, encoding="utf-8")
-        words = ["run", "fake", "fake", "--probe", str(probe), "--quick", "--sample-ms", "0.001"]
+        words = ["run", "fake", "fake", "--probe", str(probe), "--quick", "--sample-ms", "1"]
         words += ["--shape", ",".join(shapes), "--dtype", ",".join(dtypes)]
         begun = time.monotonic()
         done = subprocess.run(
