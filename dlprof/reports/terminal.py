@@ -121,9 +121,14 @@ def _answers(answers: Sequence[Answer], width: int) -> RenderableType:
     grid.add_column(overflow="fold", no_wrap=longest <= CODE_SHARE * width)
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column()
+    widest = max(sum(map(len, (a.label, a.value, a.note))) if a.code else 0 for a in answers)
+    is_narrow = longest + widest + 3 * GAP > width
     for answer in answers:
         code = Text(answer.code, style="bold") if answer.code else Text(answer.note)
-        grid.add_row(answer.label, code, answer.value, answer.note if answer.code else "")
+        beside = answer.note if answer.code and not is_narrow else ""
+        grid.add_row(answer.label, code, answer.value, beside)
+        if is_narrow and answer.code and answer.note:
+            grid.add_row("", Text(answer.note))
     return _flush(grid)
 
 
