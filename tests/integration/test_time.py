@@ -193,7 +193,7 @@ def test_a_statement_that_ends_the_process_is_a_result(statement, status, tmp_pa
             4,
             "nothing could be measured: killed by SIGABRT",
         ),
-        (("-s", "x = (", "f(x)"), 2, "the setup is not Python: '(' was never closed"),
+        (("-s", "x = (", "f(x)"), 2, "--setup is not Python: '(' was never closed"),
         (("-s", "x = 1", "f(x"), 2, "the statement is not Python: '(' was never closed"),
         (("-s", "x = 1", "--source", "y", "f(y)"), 2, "the setup binds no name y: it binds x"),
         (
