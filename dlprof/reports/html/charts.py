@@ -68,7 +68,7 @@ def _paths(points: Sequence[Point]) -> tuple[Any, str]:
         for point, row in zip(points, rows, strict=True)
         if row < shown
     ]
-    caption = f"Time until the result is ready, log scale{_bars(points)}."
+    caption = f"Time until the result is ready, log scale{_bars(points, 'is the 95 % interval')}."
     if len(groups) > 1:
         caption += " Each mark is one path."
     if shown < total:
@@ -151,14 +151,14 @@ def _trend(points: Sequence[Point]) -> tuple[Any, str]:
         .mark_text(baseline="top", dy=8, color=COLORS["muted"], **text)
         .encode(x=x, y=alt.value(TREND_HEIGHT), text="date:N"),
     ]
-    caption = f"Time per call in each session, in order{_bars(points)}."
+    caption = f"Time per call in each session, in order{_bars(points, 'joins its fastest and its slowest process')}."
     return alt.layer(*layers).properties(width=TREND_WIDTH, height=TREND_HEIGHT), caption
 
 
-def _bars(points: Sequence[Point]) -> str:
+def _bars(points: Sequence[Point], meaning: str) -> str:
     if all(point.low_ns == point.high_ns for point in points):
         return ""
-    return "; the bar is the 95 % interval"
+    return f"; the bar {meaning}"
 
 
 def _value(point: Point) -> dict[str, Any]:
