@@ -151,7 +151,8 @@ def _trend(points: Sequence[Point]) -> tuple[Any, str]:
         .mark_text(baseline="top", dy=8, color=COLORS["muted"], **text)
         .encode(x=x, y=alt.value(TREND_HEIGHT), text="date:N"),
     ]
-    caption = f"Time per call in each session, in order{_bars(points, 'joins its fastest and its slowest process')}."
+    bars = _bars(points, "joins the fastest and the slowest process")
+    caption = f"Time per call in each session, in order{bars}."
     return alt.layer(*layers).properties(width=TREND_WIDTH, height=TREND_HEIGHT), caption
 
 
