@@ -81,7 +81,10 @@ def comparison_document(
             *_times_table(comparison, rows, FIRST_ROWS),
             *_changes_table(changes, FIRST_ROWS),
         ),
-        marks=(f"{EXCUSED} slower than the floor of all cases",) if excused else (),
+        marks=(
+            *((f"{EXCUSED} slower than the floor of all cases",) if excused else ()),
+            *comparison.told[:1],  # how many rounds a gate took, and why it stopped
+        ),
         sections=(
             *_section("All times", _times_table(comparison, rows, ALL_ROWS, full=True)),
             *_section(
@@ -194,7 +197,7 @@ def _method(comparison: Comparison, names: Names) -> tuple[Facts | Lines, ...]:
         "floor": floors_text(comparison.floors),
         "without a time": f"{untimed:,} cases, on either side" if untimed else "",
     }
-    lines = Lines((*comparison.told, *left_out_texts(comparison)))
+    lines = Lines((*comparison.told[1:], *left_out_texts(comparison)))
     shown = Facts(tuple((name, value) for name, value in facts.items() if value))
     return (shown, lines) if lines.lines else (shown,)
 
