@@ -29,7 +29,10 @@ def commands(
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for check in checks:
         if check.outcome in ("failed", "error"):
-            found["error"].append((check.kind, check.said))
+            # Of one case the reason begins with the kind, which is the title; its name says more.
+            reason = check.said.removeprefix(f"{check.kind}: ")
+            said = check.said if reason == check.said else f"{check.name}: {reason}"
+            found["error"].append((check.kind, said))
     for problem in problems:
         found[LEVELS[problem.severity]].append((problem.rule, _message(problem)))
     return "".join(line for level in LEVELS.values() for line in _level(level, found[level], file))

@@ -366,13 +366,18 @@ class Instruments:
         if self.none and has_verdict:
             self.answer.part(name, unknown(self.none))
             return None
-        found = attempt(instrument)
+
+        def answered() -> Any:
+            found = instrument()
+            if found is not None:
+                self.answer.part(name, found)  # raises for what is no JSON, as an instrument does
+            return found
+
+        found = attempt(answered)
         if isinstance(found, Refusal):
             if has_verdict and isinstance(found.error, Unsupported):
                 self.answer.part(name, unknown(str(found.error)))
             else:
                 self.answer.failed(name, found.reason)
             return None
-        if found is not None:
-            self.answer.part(name, found)
         return found

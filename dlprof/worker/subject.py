@@ -288,6 +288,10 @@ def result_device(consumer: Probe, import_: Import, spec: ArraySpec) -> str:
     return spec.device if spec.device in consumer.devices else consumer.devices[0]
 
 
+PLACED = ("aligned", "sliced")
+"""Layouts that say where the array begins."""
+
+
 def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
     """Raise :class:`Unsupported` for an array that is not what ``spec`` says."""
     made: dict[str, Any] = {
@@ -302,8 +306,10 @@ def check_source(producer: Probe, spec: ArraySpec, array: Any) -> None:
         if got != asked:
             raise Unsupported(f"{producer.name} made {what} {got} when asked for {asked}")
     pointer = producer.pointer(array) if spec.elements else None
-    beyond = 0 if pointer is None else pointer % 64
+    if pointer is None or spec.layout not in PLACED:
+        return
+    beyond = pointer % 64
     if spec.layout == "aligned" and beyond:
         raise Unsupported(f"{producer.name} put the array {beyond} bytes off a 64-byte boundary")
-    if spec.layout == "sliced" and pointer is not None and not beyond:
+    if spec.layout == "sliced" and not beyond:
         raise Unsupported(f"{producer.name} moved the slice back to a 64-byte boundary")

@@ -37,7 +37,7 @@ def test_the_action_fails_and_annotates(tmp_path, gated):
     command = str(this_dlprof(tmp_path))
     ran = run_action({**inputs, "dlprof": command}, tmp_path)
     assert (ran.code, ran.output) == (code, f"exit-code={code}\n"), ran.err
-    assert ("::error title=dlprof%3A slower::" in ran.out) == bool(code)
+    assert ("::error title=dlprof%3A SLOWER::" in ran.out) == bool(code)
     assert ran.summary.startswith("## dlprof: BASE and HEAD")
     assert failures(tmp_path / "dlprof-junit.xml") == code
 
@@ -89,7 +89,7 @@ def test_two_interpreters_are_measured_by_a_scenario(tmp_path, run):
     assert failures(tmp_path / "dlprof-junit.xml") == 1
     assert (tmp_path / "kept" / "base.json").is_file()
     if run is run_action:
-        told = "::error file=spun.toml,line=1,title=dlprof%3A worse::spun(view(x)): ownership"
+        told = "::error file=spun.toml,line=1,title=dlprof%3A WORSE::spun(view(x)): ownership"
         assert told in ran.out
 
 
@@ -105,4 +105,4 @@ def test_a_baseline_of_another_machine_is_no_pass(tmp_path, gated):
     command = str(this_dlprof(tmp_path))
     ran = run_action({**inputs, "unsure": "pass", "dlprof": command}, tmp_path)
     assert (ran.code, ran.output) == (3, "exit-code=3\n")
-    assert "::error title=dlprof%3A incomparable::The times cannot be compared" in ran.out
+    assert "::error title=dlprof%3A INCOMPARABLE::the times cannot be compared" in ran.out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import copy
-import json
 import re
 import sys
 from types import ModuleType, SimpleNamespace
@@ -182,23 +181,6 @@ def test_an_unknown_framework_is_refused_before_anything_is_measured(run):
     done, results = run("jax", code=2)
     assert "dlprof measures no steps of 'jax'" in done.sentence()
     assert results == {}
-
-
-def test_a_session_is_finished_by_resume(tmp_path):
-    path = tmp_path / "s.json"
-    words = ("steps", "onnxruntime", "--threads", 1, "--shape", "4x64", "--rounds", 2)
-    short = dlprof(*words, "--budget", 0, "-o", path, state=tmp_path)
-    assert short.code == 0, short.err
-    session = content(path)
-    assert {tuple(result["rounds"]) for result in session["results"]} == {(0,)}
-    session["request"]["settings"]["budget_s"] = None
-    path.write_text(json.dumps(session))
-    done = dlprof("steps", "--resume", path, state=tmp_path)
-    assert done.code == 0, done.err
-    for result in content(path)["results"]:
-        assert result["rounds"] == [0, 1]
-        assert len(result["step"]["versus"]["reading"]["processes"]) == 2
-        assert len(result["step"]["shape_change"]["changing"]["processes"]) == 2
 
 
 def test_the_built_in_model_is_what_onnx_writes(tmp_path):

@@ -132,13 +132,12 @@ def test_a_setup_that_prints_disturbs_nothing(tmp_path):
     assert timed("t.numpy()", setup, tmp_path, "--quick")["status"] == "ok"
 
 
-def test_a_session_of_time_can_be_resumed_and_reported(tmp_path):
+def test_a_session_of_time_can_be_reported(tmp_path):
     path = tmp_path / "session.json"
     timed("numpy.asarray(t)", TORCH, tmp_path, "--quick")
-    for words in (("run", "--resume", path), ("report", path)):
-        done = dlprof(*words, state=tmp_path)
-        assert done.code == 0, done.err
-        assert "numpy.asarray(t)" in done.out
+    done = dlprof("report", path, state=tmp_path)
+    assert done.code == 0, done.err
+    assert "numpy.asarray(t)" in done.out
 
 
 def test_a_statement_that_is_refused_is_a_result(tmp_path):
