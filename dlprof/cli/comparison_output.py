@@ -64,7 +64,7 @@ def refuse(outputs: Outputs, error: DlprofError, file: Path | None) -> None:
     from dlprof.reports.comparison_checks import refusal_check
 
     reason = str(error)
-    document, checks = refusal_document(reason), [refusal_check(reason)]
+    document, checks = refusal_document(reason), [refusal_check(reason, error.exit_code)]
     _write(
         outputs,
         document,

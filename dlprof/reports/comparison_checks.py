@@ -51,9 +51,10 @@ def checks_of(
     )
 
 
-def refusal_check(reason: str) -> Check:
-    """The one check of a gate that measured nothing."""
-    return Check(WHOLE, COMPARABLE, ERROR, "INCOMPARABLE", reason, reason)
+def refusal_check(reason: str, exit_code: int) -> Check:
+    """The one check of a gate that measured nothing: its sides differ, or there was nothing."""
+    kind = "INCOMPARABLE" if exit_code == NOT_KNOWN else "NOTHING"
+    return Check(WHOLE, COMPARABLE, ERROR, kind, reason, reason)
 
 
 def _of_the_whole(comparison: Comparison, outcome: Outcome, strict: Verdict) -> Iterator[Check]:

@@ -146,8 +146,8 @@ def test_what_an_earlier_gate_left_is_set_aside_and_told(tmp_path, scenario, bas
     ("change", "words", "expected"),
     [
         (lambda m: {"environment": other(m, cpu="Z80")}, (), (3, "INCOMPARABLE")),
-        (lambda m: {"results": []}, (), (4, "INCOMPARABLE")),
-        (lambda m: {}, ("--head-python", "/bin/false"), (2, "INCOMPARABLE")),
+        (lambda m: {"results": []}, (), (4, "NOTHING")),
+        (lambda m: {}, ("--head-python", "/bin/false"), (2, "NOTHING")),
     ],
     ids=["another machine", "empty", "no Python"],
 )

@@ -272,7 +272,7 @@ def test_what_the_scenario_expects_is_a_check(verdict, outcome):
 
 def test_a_gate_that_measured_nothing_is_one_error():
     found = refusal_document("the machines differ")
-    assert refusal_check("the machines differ").outcome == "error"
+    assert refusal_check("the machines differ", 3).outcome == "error"
     assert found.answers[0].note == "the machines differ"
     assert json.loads(comparison_json.refusal("no", 3))["exit_code"] == 3
 
