@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
-import warnings
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -101,19 +101,22 @@ def stopped(recording, path, after):
     recording.asked.clear()
 
 
+def run_until_killed(path, after):
+    with replayed(NUMPY_TORCH) as recording:
+        Stopped(recording, after, lambda: os.kill(os.getpid(), signal.SIGKILL))
+        run(recording, path)
+
+
 def killed(path, after):
-    """Run in another process, and have it killed before this request."""
-    with warnings.catch_warnings():  # newer Pythons warn of the threads of libraries
-        warnings.simplefilter("ignore", DeprecationWarning)
-        child = os.fork()
-    if not child:  # it never returns to the tests
-        with replayed(NUMPY_TORCH) as recording:
-            Stopped(recording, after, lambda: os.kill(os.getpid(), signal.SIGKILL))
-            with suppress(BaseException):
-                run(recording, path)
-        os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert os.WTERMSIG(status) == signal.SIGKILL
+    """Run in a fresh process, and have it killed before this request.
+
+    It is not forked: here jax and tensorflow may have threads, which do not survive a fork.
+    """
+    processes = multiprocessing.get_context("spawn")
+    child = processes.Process(target=run_until_killed, args=(path, after))
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
 
 
 def finish(path, recording, into=None):
