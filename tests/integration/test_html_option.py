@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 from command_line import FAKE, QUICK, content, dlprof
 
@@ -89,14 +86,3 @@ def test_a_run_that_measures_nothing_writes_a_page_without_a_chart(tmp_path):
     text = page.read_text(encoding="utf-8")
     assert text.startswith(PAGE)
     assert "<svg" not in text
-
-
-def test_the_report_without_a_page_loads_no_library_for_charts(session):
-    code = (
-        "import sys\nfrom dlprof.cli import main\n"
-        f"sys.argv = ['dlprof', 'report', {str(session)!r}]\n"
-        "try:\n    main()\nexcept SystemExit:\n"
-        "    print(*{'altair', 'jinja2', 'vl_convert'} & set(sys.modules), sep=',', file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == ""

@@ -10,7 +10,7 @@ from command_line import environment
 
 pytestmark = pytest.mark.integration
 
-HEAVY = ("numpy", "pandas", "scipy", "pyarrow", "jinja2", "altair")
+HEAVY = ("numpy", "pandas", "scipy", "pyarrow", "jinja2")
 ASK = f"""
 import atexit, sys
 atexit.register(lambda: print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from reading import Page
 
 from dlprof.reports.document import Chart, Document, Lines, Section, Table, Text
-from dlprof.reports.html import embedded_session, render
+from dlprof.reports.html import render
 from dlprof.session.model import parse
 
 pytestmark = pytest.mark.unit
@@ -100,8 +100,8 @@ def test_every_point_of_a_chart_names_its_path(html):
 
 def test_a_chart_takes_its_colors_from_the_page(html):
     for picture in re.findall(r"<svg.*?</svg>", html, re.DOTALL):
-        assert "#0a0b" not in picture
         assert "var(--" in picture
+        assert not re.search(r'(fill|stroke)="(?!var|none)', picture)
 
 
 @pytest.mark.parametrize("time_ns", [0.0, -1.0, 1e-30, 1e300, float("inf"), float("nan")])
@@ -163,14 +163,3 @@ def test_a_megabyte_of_text_does_not_fill_the_page():
 
 def test_the_session_can_be_got_back(html):
     assert saved(html) == full_session()
-
-
-def test_a_large_session_keeps_all_but_its_samples(monkeypatch):
-    monkeypatch.setattr(embedded_session, "ROOM", 0)
-    html = render(document(), full_session())
-    session, whole = saved(html), full_session()
-    assert "five samples" in Page(html).text
-    assert len(session.results[0].host_time.processes[0].samples_ns) == 5
-    assert [one.ownership for one in session.results] == [one.ownership for one in whole.results]
-    assert session.results[0].host_time.median_ns == whole.results[0].host_time.median_ns
-    assert session.findings == whole.findings

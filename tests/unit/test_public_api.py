@@ -28,8 +28,6 @@ HEAVY = (
     "rich",
     "typer",
     "jinja2",
-    "altair",
-    "vl_convert",
     "pandas",
     "torch",
     "tensorflow",

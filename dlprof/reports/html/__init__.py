@@ -1,7 +1,139 @@
-"""A document as one HTML file. It fetches nothing and works without scripts."""
+"""A document as one HTML file: the answer first, then the chart, the table and the problems.
+
+It fetches nothing and works without scripts.
+"""
 
 from __future__ import annotations
 
-from dlprof.reports.html.page import render
+import base64
+import gzip
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
-__all__ = ["render"]
+import jinja2
+from markupsafe import Markup, escape
+
+from dlprof._version import __version__
+from dlprof.reports.document import Cell, Chart, Document, Level, Table
+from dlprof.reports.html.chart import draw
+from dlprof.session.model import Session, chunks
+
+MOST_ROWS = 1500
+MOST_CHARTS = 12
+MOST_PROBLEMS = 100
+LONGEST = 2000
+"""Characters of a sentence or a cell."""
+LIMITS = {"scripts": 20, "codes": 20, "lines": 200, "text": 20_000}
+
+RULE = re.compile(r"DLP\d{3}")
+INLINE = (
+    (re.compile(r"`([^`]+)`"), r"<code>\1</code>"),
+    (re.compile(r"\[([^\]]+)\]\((https://[^)\s]+)\)"), r'<a href="\2" rel="noreferrer">\1</a>'),
+    (re.compile(r" \((https://[^)\s]+)\)"), r' (<a href="\1" rel="noreferrer">source</a>)'),
+)
+
+
+def render(document: Document, session: Session | None = None) -> str:
+    """The page as text. The reader can save ``session`` from it.
+
+    The page is bounded, whatever the size of the document: long tables, texts and lists are cut,
+    and a line says how much was left out. The session in the page has everything.
+    """
+    return _template().render(
+        document=document,
+        page=_Page(document),
+        saved=_packed(session) if session is not None else None,
+        first=[one for one in document.sections if one.level is Level.FIRST],
+        full=[one for one in document.sections if one.level is Level.FULL],
+        limits=LIMITS,
+        version=__version__,
+        **_assets(),
+    )
+
+
+def _packed(session: Session) -> str:
+    """The file of a session as a ``data:`` URL: a link saves it without a script."""
+    text = "".join(chunks(session, session.results))
+    # The same session gives the same page: gzip would write the time of day.
+    packed = gzip.compress(text.encode("utf-8"), mtime=0)
+    return f"data:application/gzip;base64,{base64.b64encode(packed).decode('ascii')}"
+
+
+class _Page:
+    """What the template asks for while it is written: the page has room for so many of each."""
+
+    def __init__(self, document: Document) -> None:
+        self.problems = document.problems[:MOST_PROBLEMS]
+        self.more_problems = len(document.problems) - len(self.problems)
+        self._rows, self._charts = MOST_ROWS, MOST_CHARTS
+        self._place_of = {
+            problem.rule: place for place, problem in reversed([*enumerate(self.problems)])
+        }
+
+    def rows(self, table: Table) -> Sequence[Sequence[Cell]]:
+        shown = table.rows[: self._rows]
+        self._rows -= len(shown)
+        return shown
+
+    def chart(self, chart: Chart | None) -> tuple[Markup, str] | None:
+        self._charts -= chart is not None
+        return draw(chart) if chart is not None and self._charts >= 0 else None
+
+    def cell(self, cell: Cell) -> Markup:
+        """The text of a cell; a rule leads to its first problem."""
+        note = f" {cell.note}" if cell.note else ""
+        if cell.code:
+            return Markup("<code>{}</code>{}").format(cut(cell.text), cut(note))
+        linked = RULE.sub(self._linked, str(escape(cut(cell.text + note))))
+        return Markup(linked)  # noqa: S704 - escaped above
+
+    def _linked(self, rule: re.Match[str]) -> str:
+        place = self._place_of.get(rule[0])
+        return rule[0] if place is None else f'<a href="#p{place}">{rule[0]}</a>'
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """The text, with a mark where the page leaves out its end."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def prose(text: str) -> Markup:
+    """A sentence with its code and its links, which are all the Markdown that it has."""
+    found = str(escape(cut(text)))
+    for pattern, replacement in INLINE:
+        found = pattern.sub(replacement, found)
+    return Markup(found)  # noqa: S704 - escaped above
+
+
+@cache
+def _assets() -> dict[str, Any]:
+    """Style and script with their hashes: the page allows them, and no others."""
+    found: dict[str, Any] = {}
+    for name, file in (("style", "style.css"), ("script", "script.js")):
+        text = _source(file)
+        digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+        found |= {name: Markup(text), f"{name}_hash": digest}  # noqa: S704 - our own files
+    return found
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_source),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    kind = lambda block: type(block).__name__  # noqa: E731 - Jinja knows no types
+    environment.filters |= {"cut": cut, "prose": prose, "kind": kind}
+    return environment.get_template("page.html.j2")
+
+
+def _source(name: str) -> str:
+    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")

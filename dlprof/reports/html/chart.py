@@ -1,0 +1,199 @@
+"""The two charts of a page as inline SVG: the paths of a session, and the trend of a case.
+
+An SVG takes its colors from the page, so it serves light and dark, and needs no script: each mark
+has a title with its path, its time and its problem.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from markupsafe import Markup
+
+from dlprof.analysis.quantity import plain_time
+from dlprof.reports.document import Chart, Point
+
+MOST_ROWS = 40
+MOST_POINTS = 2000
+WIDTH, LABELS, RULES, AXIS = 860, 380, 120, 24
+"""Of the picture, of the names left of the marks, of the rules right of them, of an axis."""
+PATH_ROW, GROUP_ROW, TREND_HEIGHT = 20, 36, 190
+LONGEST_LABEL = 50
+MOST_DATES = 6
+FEWEST_TICKS = 3
+TICKS = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7), tuple(step / 10 for step in range(10, 100)))
+LEAST_NS, MOST_NS = 1e-3, 1e15
+"""A time beyond them is no measurement, and the axis would have no room for others."""
+
+SHAPES = {"view": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "copy": "M-4-4h8v8h-8z"}
+OTHER_SHAPE = "M0-5l5 9h-10z"
+SEVERITIES = ("error", "warning", "info")
+
+Scale = Callable[[float], float]
+"""From ns to a place in the picture."""
+
+
+def draw(chart: Chart) -> tuple[Markup, str] | None:
+    """The chart as SVG, and its caption; None where it has no point."""
+    points = [point for point in chart.points if LEAST_NS < point.time_ns < MOST_NS][:MOST_POINTS]
+    if not points:
+        return None
+    return _trend(points) if chart.kind == "trend" else _paths(points)
+
+
+def _paths(points: Sequence[Point]) -> tuple[Markup, str]:
+    """A row for each path; where several arrays were converted, a row for each array."""
+    groups = list(dict.fromkeys(point.group for point in points))
+    if len(groups) == 1:
+        rows = [(point.label, [point]) for point in sorted(points, key=lambda one: one.time_ns)]
+    else:
+        rows = [(group, [one for one in points if one.group == group]) for group in groups]
+    what, height = ("paths", PATH_ROW) if len(groups) == 1 else ("arrays", GROUP_ROW)
+    shown = rows[:MOST_ROWS]
+    across, ticks = _scale([point for _, row in shown for point in row], LABELS, WIDTH - RULES)
+    bottom = AXIS + len(shown) * height
+    drawn = [*_legend(points)]
+    for at_ns in ticks:
+        x = across(at_ns)
+        drawn.append(_line(x, AXIS, x, bottom, "grid"))
+        drawn.append(_text(plain_time(at_ns), x, bottom + 16, "middle", "muted"))
+    for place, (label, row) in enumerate(shown):
+        y = AXIS + (place + 0.5) * height
+        drawn.append(_text(_short(label), LABELS - 16, y + 4, "end", "ink", mono=True))
+        for point in row:
+            low, high = _ends(point)
+            drawn.append(_line(across(low), y, across(high), y, _color(point)))
+            drawn.append(_mark(point, across(point.time_ns), y))
+            if len(groups) == 1:
+                drawn.append(_text(_rules(point), across(high) + 12, y + 4, "", _color(point)))
+    caption = f"Time until the result is ready, log scale{_bars(points, 'is the 95 % interval')}."
+    if len(groups) > 1:
+        caption += " Each mark is one path."
+    if len(shown) < len(rows):
+        caption += f" The chart shows {MOST_ROWS} of {len(rows):,} {what}; the table has the rest."
+    return _svg(drawn, bottom + AXIS, caption), caption
+
+
+def _trend(points: Sequence[Point]) -> tuple[Markup, str]:
+    """A mark for each session, in order."""
+    left, bottom = 70, TREND_HEIGHT - AXIS
+    up, ticks = _scale(points, bottom, AXIS + 14)
+    step = (WIDTH - left) / len(points)
+    places = [left + (place + 0.5) * step for place in range(len(points))]
+    drawn = [*_legend(points)]
+    for at_ns in ticks:
+        drawn.append(_line(left, up(at_ns), WIDTH, up(at_ns), "grid"))
+        drawn.append(_text(plain_time(at_ns), left - 8, up(at_ns) + 4, "end", "muted"))
+    line = " ".join(
+        f"{x:.1f},{up(point.time_ns):.1f}" for x, point in zip(places, points, strict=True)
+    )
+    drawn.append(Markup('<polyline points="{}" fill="none" stroke="var(--muted)"/>').format(line))
+    every = math.ceil(len(points) / MOST_DATES)
+    for place, (x, point) in enumerate(zip(places, points, strict=True)):
+        low, high = _ends(point)
+        drawn.append(_line(x, up(low), x, up(high), _color(point)))
+        drawn.append(_mark(point, x, up(point.time_ns)))
+        drawn.append(_text(_rules(point), x, up(high) - 10, "middle", _color(point)))
+        if place % every == 0:
+            drawn.append(_text(_short(point.group), x, TREND_HEIGHT - 6, "middle", "muted"))
+    caption = (
+        "Time per call in each session, in order, log scale"
+        f"{_bars(points, 'joins the fastest and the slowest process')}."
+    )
+    return _svg(drawn, TREND_HEIGHT, caption), caption
+
+
+def _scale(points: Sequence[Point], start: float, end: float) -> tuple[Scale, list[float]]:
+    """A log scale over all times, and the round times at its ticks."""
+    ends = [_ends(point) for point in points]
+    low, high = 0.9 * min(low for low, _ in ends), 1.1 * max(high for _, high in ends)
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in TICKS:
+        times = [step * 10.0**decade for decade in decades for step in steps]
+        ticks = [time for time in times if low <= time <= high]
+        if len(ticks) >= FEWEST_TICKS:
+            break
+    ratio = high / low
+    return lambda ns: start + (end - start) * math.log(ns / low) / math.log(ratio), ticks
+
+
+def _ends(point: Point) -> tuple[float, float]:
+    low = point.low_ns if LEAST_NS < point.low_ns < point.time_ns else point.time_ns
+    high = point.high_ns if point.time_ns < point.high_ns < MOST_NS else point.time_ns
+    return low, high
+
+
+def _mark(point: Point, x: float, y: float) -> Markup:
+    """View or copy by its shape, a problem by its color and a ring."""
+    parts = (point.group, point.label, plain_time(point.time_ns), point.kind, point.problem)
+    title = ", ".join(_short(part, 400) for part in parts if part)
+    color = _color(point)
+    ring = Markup('<circle r="8" fill="none" stroke="var(--{})"/>').format(color)
+    drawn = Markup('<path d="{}" fill="var(--{})"/>{}').format(
+        SHAPES.get(point.kind, OTHER_SHAPE), color, ring if color in SEVERITIES[:2] else ""
+    )
+    place = f"translate({x:.1f} {y:.1f})"
+    return Markup('<g transform="{}"><title>{}</title>{}</g>').format(place, title, drawn)
+
+
+def _color(point: Point) -> str:
+    """The name of the page's color: the severity of the worst problem."""
+    severity = point.problem.partition(" ")[0]
+    return severity if severity in SEVERITIES else "plain"
+
+
+def _rules(point: Point) -> str:
+    return _short(point.problem if _color(point) == "plain" else point.problem.partition(" ")[2])
+
+
+def _legend(points: Iterable[Point]) -> Iterator[Markup]:
+    """The shapes and the colors, each where there are several."""
+    points = list(points)
+    kinds = sorted({point.kind for point in points}, key=lambda kind: (kind not in SHAPES, kind))
+    colors = [name for name in (*SEVERITIES, "plain") if any(_color(p) == name for p in points)]
+    entries = [(_short(kind), SHAPES.get(kind, OTHER_SHAPE), "muted") for kind in kinds]
+    entries = entries if len(kinds) > 1 else []
+    if len(colors) > 1:
+        words = {"plain": "no problem"}
+        entries += [(words.get(color, color), SHAPES["view"], color) for color in colors]
+    x = 12.0
+    for word, shape, color in entries:
+        yield Markup('<path d="{}" transform="translate({:.0f} 10)" fill="var(--{})"/>').format(
+            shape, x, color
+        )
+        yield _text(word, x + 10, 14, "", "ink")
+        x += 34 + 7 * len(word)
+
+
+def _text(
+    text: str, x: float, y: float, anchor: str = "", color: str = "ink", mono: bool = False
+) -> Markup:
+    if not text:
+        return Markup("")
+    family = Markup(' font-family="monospace"') if mono else ""
+    return Markup(
+        '<text x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="var(--{})"{}>{}</text>'
+    ).format(x, y, anchor or "start", color, family, text)
+
+
+def _line(x: float, y: float, to_x: float, to_y: float, color: str) -> Markup:
+    return Markup(
+        '<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="var(--{})"/>'
+    ).format(x, y, to_x, to_y, color)
+
+
+def _svg(parts: Iterable[Markup], height: float, label: str) -> Markup:
+    return Markup(
+        '<svg viewBox="0 0 {} {:.0f}" font-size="12" role="img" aria-label="{}">{}</svg>'
+    ).format(WIDTH, height, label, Markup("\n").join(parts))
+
+
+def _bars(points: Iterable[Point], meaning: str) -> str:
+    return f"; the bar {meaning}" if any(point.low_ns != point.high_ns for point in points) else ""
+
+
+def _short(text: str, longest: int = LONGEST_LABEL) -> str:
+    """``text`` without its middle where it is long: calls differ at both ends."""
+    tail = longest // 3
+    return text if len(text) <= longest else f"{text[: longest - tail - 1]}…{text[-tail:]}"
