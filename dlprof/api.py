@@ -62,11 +62,10 @@ class RunOptions(HowOptions, total=False):
     path: Words
     placements: Words
     setup: Words
-    first_calls: bool
 
 
 RUN = (
-    *(*options.AXES, options.PLACEMENTS, options.SETUP, options.FIRST_CALLS),
+    *(*options.AXES, options.PLACEMENTS, options.SETUP),
     *(*options.HOW, options.SAMPLE_MS, options.DIAGNOSE, *options.INTERPRETER),
 )
 MEASURE = (*options.HOW, options.SAMPLE_MS, options.DIAGNOSE, *options.INTERPRETER)

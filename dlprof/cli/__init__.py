@@ -27,6 +27,7 @@ that is too long, pathlib does not say no."""
 REMOVED_OPTIONS: dict[str, str] = {
     "--sarif": "use --junit FILE, or --github for annotations",
     "--gitlab": "use --junit FILE, which GitLab reads",
+    "--first-calls": "choose one path with --path PATH; it is the first of each process",
 }
 """Options that dlprof no longer has, and what to use instead."""
 

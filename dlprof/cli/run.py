@@ -12,7 +12,7 @@ from dlprof.plan import options as every
 
 @takes(
     *(*every.AXES, every.PLACEMENTS, every.SETUP),
-    *(*every.HOW, every.SAMPLE_MS, every.FIRST_CALLS, every.DIAGNOSE),
+    *(*every.HOW, every.SAMPLE_MS, every.DIAGNOSE),
     *(every.FAIL_ON, *every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS, every.RESUME),
 )
 def run(

@@ -266,14 +266,6 @@ TOGETHER = Option(
     in_file=True,
     details="For many small cases, where imports would take longest.",
 )
-FIRST_CALLS = Option(
-    "first_calls",
-    Switch(),
-    "One more process for the first call of each path that was first in none.",
-    MEASURING,
-    default=False,
-    in_file=True,
-)
 ROUND_TRIPS = Option(
     "round_trips",
     Whole(1, 100_000),
@@ -370,7 +362,7 @@ REPORTS = (JSON, HTML, CSV, PARQUET, MARKDOWN, JUNIT, GITHUB)
 
 MEASURED = (
     *(*AXES, PLACEMENTS, SETUP),
-    *(*HOW, SAMPLE_MS, DIAGNOSE, TOGETHER, FIRST_CALLS, ROUND_TRIPS),
+    *(*HOW, SAMPLE_MS, DIAGNOSE, TOGETHER, ROUND_TRIPS),
     *INTERPRETER,
 )
 """What is measured, and how; the rest says what becomes of it."""

@@ -129,8 +129,6 @@ def not_run(
         words.append("no diagnosis of waiting, peak memory, early writes and lifetime")
     if settings.round_trips and out_of_time:
         words.append("no round trips in a row: the budget was over")
-    if settings.first_calls and (rounds_done < settings.rounds or out_of_time):
-        words.append("no process of its own for the first call of each path")
     return words
 
 

@@ -101,11 +101,12 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         diagnose=values["diagnose"],
         placements=values["placements"],
         round_trips=values["round_trips"] or 0,
-        first_calls=values["first_calls"],
         setup=values["setup"] or "",
     )
 
 
+REMOVED_SETTINGS = {"first_calls"}
+"""Of an earlier dlprof."""
 UNKNOWN = "unknown"
 """Dtype or layout of a user's own array that says nothing of itself."""
 
@@ -115,7 +116,7 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
 
     Raises LookupError, TypeError, ValueError or :class:`UsageError` for another thing.
     """
-    unknown = set(content["settings"]) - set(Settings().as_dict())
+    unknown = set(content["settings"]) - set(Settings().as_dict()) - REMOVED_SETTINGS
     if unknown:
         raise ValueError(f"unknown settings: {unknown}")
     asked = {key: value for key, value in content.items() if key != "environments"}

@@ -20,9 +20,6 @@ EVERY_ROUND = (
 )
 FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
 
-FIRST_CALL = ("first_call",)
-"""What a process of its own measures of a case that was first in no other."""
-
 IN_LOOPS = ("placement",)
 """In every round as well, where another placement than ``convert`` is asked for."""
 

@@ -21,8 +21,6 @@ class Settings:
     :data:`dlprof.plan.axes.PLACEMENTS`; ``convert`` is what the timers measure anyway.
     ``round_trips`` is how many trips there and back are made in a row, at the end of the run.
     ``setup`` is source text that runs after that of the frameworks, in each worker.
-    ``first_calls`` starts one more
-    process for each case that was first in none.
     """
 
     rounds: int = options.ROUNDS.default
@@ -37,7 +35,6 @@ class Settings:
     largest_bytes: int = 256 << 20
     placements: tuple[str, ...] = (options.PLACEMENTS.default,)
     round_trips: int = 0
-    first_calls: bool = False
     setup: str = ""
 
     def as_dict(self) -> dict[str, Any]:

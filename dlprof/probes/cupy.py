@@ -51,32 +51,24 @@ class CuPy(Probe):
             CAPSULE,
             "{x}.toDlpack()",
             CUDA,
-            promise="view",
+            "view",
             note="deprecated: CuPy asks for from_dlpack instead",
         ),
         Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
         Export("asnumpy", NUMPY, "cupy.asnumpy({x})", CUDA),
-        Export("get", NUMPY, "{x}.get()", CUDA, promise="copy"),
+        Export("get", NUMPY, "{x}.get()", CUDA, "copy"),
         Export("itself", NATIVE, "{x}", CUDA),
     )
     imports = (
         Import("from_dlpack", (DLPACK, CAPSULE), "cupy.from_dlpack({x})", CUDA),
-        Import(
-            "from_dlpack_copy", (DLPACK,), "cupy.from_dlpack({x}, copy=True)", CUDA, promise="copy"
-        ),
-        Import(
-            "from_dlpack_nocopy",
-            (DLPACK,),
-            "cupy.from_dlpack({x}, copy=False)",
-            CUDA,
-            promise="view",
-        ),
+        Import("from_dlpack_copy", (DLPACK,), "cupy.from_dlpack({x}, copy=True)", CUDA, "copy"),
+        Import("from_dlpack_nocopy", (DLPACK,), "cupy.from_dlpack({x}, copy=False)", CUDA, "view"),
         Import(
             "fromDlpack",
             (CAPSULE,),
             "cupy.fromDlpack({x})",
             CUDA,
-            promise="view",
+            "view",
             note="deprecated: CuPy asks for from_dlpack instead",
         ),
         Import(
@@ -87,11 +79,9 @@ class CuPy(Probe):
             note="a host array is copied asynchronously on the current stream",
         ),
         Import("asarray_blocking", (ARRAY, NUMPY), "cupy.asarray({x}, blocking=True)", ANY_DEVICE),
-        Import("asarray_copy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=True)", CUDA, promise="copy"),
-        Import(
-            "asarray_nocopy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=False)", CUDA, promise="view"
-        ),
-        Import("array", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.array({x})", ANY_DEVICE, promise="copy"),
+        Import("asarray_copy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=True)", CUDA, "copy"),
+        Import("asarray_nocopy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=False)", CUDA, "view"),
+        Import("array", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.array({x})", ANY_DEVICE, "copy"),
         Import(
             "array_nocopy", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.array({x}, copy=False)", ANY_DEVICE
         ),

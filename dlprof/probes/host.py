@@ -62,7 +62,7 @@ class HostMemory(Probe):
             NUMPY,
             "numpy.frombuffer({x}, dtype='{dtype}').reshape({shape})",
             CPU,
-            promise="view",
+            "view",
         ),
     )
 

@@ -72,7 +72,7 @@ class Jax(Probe):
             (DLPACK,),
             "jax.dlpack.from_dlpack({x}, device=jax.devices('cpu')[0])",
             CUDA,
-            promise="copy",
+            "copy",
             result_device="cpu",
         ),
         Import("numpy_from_dlpack", (DLPACK, CAPSULE), "jnp.from_dlpack({x})"),

@@ -39,18 +39,18 @@ class MXNet(Probe):
     devices = CPU
     c_exchange_type = "mxnet.nd.NDArray"
     exports = (
-        Export("to_dlpack_for_read", CAPSULE, "{x}.to_dlpack_for_read()", CPU, promise="view"),
-        Export("to_dlpack_for_write", CAPSULE, "{x}.to_dlpack_for_write()", CPU, promise="view"),
-        Export("asnumpy", NUMPY, "{x}.asnumpy()", CPU, promise="copy"),
+        Export("to_dlpack_for_read", CAPSULE, "{x}.to_dlpack_for_read()", CPU, "view"),
+        Export("to_dlpack_for_write", CAPSULE, "{x}.to_dlpack_for_write()", CPU, "view"),
+        Export("asnumpy", NUMPY, "{x}.asnumpy()", CPU, "copy"),
     )
     imports = (
-        Import("from_dlpack", (CAPSULE,), "mxnet.nd.from_dlpack({x})", CPU, promise="view"),
+        Import("from_dlpack", (CAPSULE,), "mxnet.nd.from_dlpack({x})", CPU, "view"),
         Import(
             "from_dlpack_object",
             (DLPACK,),
             "mxnet.nd.from_dlpack({x}.__dlpack__())",
             CPU,
-            promise="view",
+            "view",
             note="MXNet takes capsules only",
         ),
         Import(
@@ -58,15 +58,11 @@ class MXNet(Probe):
             (NUMPY,),
             "mxnet.nd.from_numpy({x})",
             CPU,
-            promise="view",
+            "view",
             note="makes the NumPy array read-only, and its own array can be written",
         ),
         Import(
-            "from_numpy_copy",
-            (NUMPY,),
-            "mxnet.nd.from_numpy({x}, zero_copy=False)",
-            CPU,
-            promise="copy",
+            "from_numpy_copy", (NUMPY,), "mxnet.nd.from_numpy({x}, zero_copy=False)", CPU, "copy"
         ),
         Import(
             "array",

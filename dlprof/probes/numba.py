@@ -108,7 +108,7 @@ class Numba(Probe):
         Export("array", ARRAY, "{x}", CPU),
         Export("ndarray", NUMPY, "{x}", CPU),
         Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
-        Export("copy_to_host", NUMPY, "{x}.copy_to_host()", CUDA, promise="copy"),
+        Export("copy_to_host", NUMPY, "{x}.copy_to_host()", CUDA, "copy"),
     )
     imports = (
         Import(
@@ -124,7 +124,7 @@ class Numba(Probe):
             (CUDA_ARRAY,),
             "numba.cuda.as_cuda_array({x})",
             CUDA,
-            promise="view",
+            "view",
             setup=_CUDA_SETUP,
         ),
         Import(
@@ -132,7 +132,7 @@ class Numba(Probe):
             (CUDA_ARRAY,),
             "numba.cuda.as_cuda_array({x}, sync=False)",
             CUDA,
-            promise="view",
+            "view",
             setup=_CUDA_SETUP,
         ),
         Import(
@@ -140,7 +140,7 @@ class Numba(Probe):
             (NUMPY,),
             "numba.cuda.to_device({x})",
             ANY_DEVICE,
-            promise="copy",
+            "copy",
             setup=_CUDA_SETUP,
             result_device="cuda",
         ),

@@ -61,13 +61,7 @@ class NumPy(Probe):
     imports = (
         Import("from_dlpack", (DLPACK,), "numpy.from_dlpack({x})", CPU),
         Import("from_dlpack_copy", (DLPACK,), "numpy.from_dlpack({x}, copy=True)", promise="copy"),
-        Import(
-            "from_dlpack_nocopy",
-            (DLPACK,),
-            "numpy.from_dlpack({x}, copy=False)",
-            CPU,
-            promise="view",
-        ),
+        Import("from_dlpack_nocopy", (DLPACK,), "numpy.from_dlpack({x}, copy=False)", CPU, "view"),
         Import(
             "from_dlpack_to_cpu",
             (DLPACK,),
@@ -75,9 +69,9 @@ class NumPy(Probe):
             note="asks the producer to bring the array to the host",
         ),
         Import("asarray", (ARRAY,), "numpy.asarray({x})", CPU),
-        Import("asarray_nocopy", (ARRAY,), "numpy.asarray({x}, copy=False)", CPU, promise="view"),
-        Import("asarray_copy", (ARRAY,), "numpy.asarray({x}, copy=True)", CPU, promise="copy"),
-        Import("array", (ARRAY,), "numpy.array({x})", CPU, promise="copy"),
+        Import("asarray_nocopy", (ARRAY,), "numpy.asarray({x}, copy=False)", CPU, "view"),
+        Import("asarray_copy", (ARRAY,), "numpy.asarray({x}, copy=True)", CPU, "copy"),
+        Import("array", (ARRAY,), "numpy.array({x})", CPU, "copy"),
         Import(
             "array_nocopy",
             (ARRAY,),
@@ -91,7 +85,7 @@ class NumPy(Probe):
             (BUFFER,),
             "numpy.ndarray({shape}, dtype='{dtype}', buffer={x})",
             CPU,
-            promise="view",
+            "view",
             producers=HOST_MEMORY,
         ),
     )

@@ -109,14 +109,14 @@ class OnnxRuntime(Probe):
             (NUMPY,),
             "onnxruntime.OrtValue.ortvalue_from_numpy({x})",
             CPU,
-            promise="view",
+            "view",
         ),
         Import(
             "ortvalue_from_numpy_cuda",
             (NUMPY,),
             "onnxruntime.OrtValue.ortvalue_from_numpy({x}, 'cuda', 0)",
             CUDA,
-            promise="copy",
+            "copy",
         ),
         Import(
             "bind_cpu_input",

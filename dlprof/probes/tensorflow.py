@@ -59,11 +59,11 @@ class TensorFlow(Probe):
         Export("dlpack", DLPACK, "{x}"),
         Export("to_dlpack", CAPSULE, "tf.experimental.dlpack.to_dlpack({x})", promise="view"),
         Export("array", ARRAY, "{x}", note=_KEPT),
-        Export("memoryview", ARRAY, "memoryview({x})", CPU, promise="view"),
-        Export("memoryview_cuda", ARRAY, "memoryview({x})", CUDA, promise="copy", note=_KEPT),
+        Export("memoryview", ARRAY, "memoryview({x})", CPU, "view"),
+        Export("memoryview_cuda", ARRAY, "memoryview({x})", CUDA, "copy", note=_KEPT),
         Export("numpy", NUMPY, "{x}.numpy()", promise="copy", note=_KEPT),
         Export("asarray", NUMPY, "numpy.asarray({x})", note=_KEPT),
-        Export("asarray_memoryview", NUMPY, "numpy.asarray(memoryview({x}))", CPU, promise="view"),
+        Export("asarray_memoryview", NUMPY, "numpy.asarray(memoryview({x}))", CPU, "view"),
     )
     imports = (
         Import(

@@ -44,9 +44,9 @@ class Torch(Probe):
         Export("tensor", DLPACK, "{x}"),
         Export("to_dlpack", CAPSULE, "torch.utils.dlpack.to_dlpack({x})"),
         Export("array", ARRAY, "{x}", CPU),
-        Export("numpy", NUMPY, "{x}.numpy()", CPU, promise="view"),
+        Export("numpy", NUMPY, "{x}.numpy()", CPU, "view"),
         Export("numpy_force", NUMPY, "{x}.numpy(force=True)"),
-        Export("cpu_numpy", NUMPY, "{x}.cpu().numpy()", CUDA, promise="copy"),
+        Export("cpu_numpy", NUMPY, "{x}.cpu().numpy()", CUDA, "copy"),
         Export("cuda_array", CUDA_ARRAY, "{x}", CUDA),
         Export("itself", NATIVE, "{x}"),
     )
@@ -56,8 +56,8 @@ class Torch(Probe):
         Import(
             "from_dlpack_nocopy", (DLPACK,), "torch.from_dlpack({x}, copy=False)", promise="view"
         ),
-        Import("from_numpy", (NUMPY,), "torch.from_numpy({x})", CPU, promise="view"),
-        Import("from_numpy_cuda", (NUMPY,), "torch.from_numpy({x}).cuda()", CUDA, promise="copy"),
+        Import("from_numpy", (NUMPY,), "torch.from_numpy({x})", CPU, "view"),
+        Import("from_numpy_cuda", (NUMPY,), "torch.from_numpy({x}).cuda()", CUDA, "copy"),
         Import(
             "asarray",
             # An ndarray is asked for no capsule.
@@ -78,7 +78,7 @@ class Torch(Probe):
             (BUFFER,),
             "torch.frombuffer({x}, dtype=torch.{dtype}).reshape({shape})",
             CPU,
-            promise="view",
+            "view",
         ),
         Import(
             "asarray_buffer",
@@ -92,18 +92,14 @@ class Torch(Probe):
             (BUFFER,),
             "torch.asarray({x}, dtype=torch.{dtype}, copy=True).reshape({shape})",
             CPU,
-            promise="copy",
+            "copy",
             producers=HOST_MEMORY,
         ),
         Import("as_tensor", (ARRAY, NUMPY), "torch.as_tensor({x})", CPU),
         Import("as_tensor_cuda", (CUDA_ARRAY,), "torch.as_tensor({x}, device='cuda')", CUDA),
-        Import("tensor", (ARRAY, NUMPY), "torch.tensor({x})", CPU, promise="copy"),
+        Import("tensor", (ARRAY, NUMPY), "torch.tensor({x})", CPU, "copy"),
         Import(
-            "tensor_cuda",
-            (CUDA_ARRAY, NUMPY),
-            "torch.tensor({x}, device='cuda')",
-            CUDA,
-            promise="copy",
+            "tensor_cuda", (CUDA_ARRAY, NUMPY), "torch.tensor({x}, device='cuda')", CUDA, "copy"
         ),
     )
 

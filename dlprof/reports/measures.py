@@ -132,7 +132,7 @@ def _ready_time(result: Result) -> Found:
 def _first_call(result: Result) -> Found:
     before = result.first_call_cases_before
     if before and result.first_call_ns is not None:
-        return Found(reason=f"{before} other cases came before in its process; see --first-calls")
+        return Found(reason=f"{before} other cases came before in its process; see --path")
     return Found(result.first_call_ns)
 
 

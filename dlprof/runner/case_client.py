@@ -19,8 +19,7 @@ from dlprof.plan.schedule import (
 from dlprof.plan.settings import Settings
 from dlprof.runner.journal import INTERRUPTED, Journal
 from dlprof.runner.progress import Watcher
-from dlprof.runner.worker_client import Outcome, WorkerClient
-from dlprof.runner.worker_pool import WorkerPool
+from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
 from dlprof.session.interrupts import uninterrupted
 
 TOGETHER_LIMIT_S = 15.0

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 INSPECT_LIMIT_S = 20.0
-START_LIMIT_S = 60.0
-"""For an interpreter to start, also from a slow disk."""
 UNMEASURED = "interrupted, nothing measured"
 SYNTHETIC = "synthetic"
 NOT_FILES = (SYNTHETIC, "code:", "step:")
@@ -30,8 +28,7 @@ class Inspection:
 
     ``probe_files`` are paths, :data:`SYNTHETIC` for the synthetic framework, or the source of a
     user's own conversion or of a step of inference. Foreign probes are loaded in the worker, never
-    here. Raises :class:`UsageError` if the interpreter or a named probe file cannot be used, or
-    does not answer within :data:`START_LIMIT_S`.
+    here. Raises :class:`UsageError` if the interpreter or a named probe file cannot be used.
     """
 
     def __init__(self, python: str, probe_files: tuple[str, ...] = ()) -> None:
@@ -74,7 +71,7 @@ class Inspection:
     def _answer(self) -> dict[str, Any]:
         """A source that ended a worker is skipped by the next one."""
         while True:
-            outcome = self._worker.wait(INSPECT_LIMIT_S, import_limit_s=START_LIMIT_S)
+            outcome = self._worker.wait(INSPECT_LIMIT_S)
             self._worker.close()
             if outcome.status == "ok":
                 found: dict[str, Any] = outcome.parts["inspect"]

@@ -22,7 +22,7 @@ from dlprof.runner.merge import merge
 from dlprof.runner.progress import Watcher
 from dlprof.runner.round_trips import RoundTrips
 from dlprof.runner.rounds import Runner
-from dlprof.runner.worker_pool import WorkerPool
+from dlprof.runner.worker_client import WorkerPool
 from dlprof.session import files
 from dlprof.session import model as sessions
 from dlprof.session.interrupts import uninterrupted

@@ -16,15 +16,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dlprof.plan.schedule import TRACE
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import worker_client
-from dlprof.runner.worker_client import OnStage, Outcome
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from dlprof.runner.worker_client import OnStage, Outcome, WorkerClient
 
 AXES = ("shape", "dtype", "layout", "device")
 Key = tuple[Any, ...]
@@ -87,54 +84,21 @@ class Recording:
         )
 
 
-class ReplayedWorker:
-    """A :class:`~dlprof.runner.worker_client.WorkerClient` that answers from a recording."""
-
-    turn = ""
-    calls = 0
+class ReplayedWorker(WorkerClient):
+    """Answers from a recording."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._request: Mapping[str, Any] = {}
 
-    def ask(
-        self,
-        request: Mapping[str, Any],
-        limit_s: float,
-        on_stage: OnStage | None = None,
-        import_limit_s: float | None = None,
-    ) -> Outcome:
-        self.send(request)
-        return self.wait(limit_s, on_stage, import_limit_s)
-
     def send(self, request: Mapping[str, Any]) -> None:
         self._request = request
 
-    def wait(
-        self,
-        limit_s: float,  # noqa: ARG002 - nothing takes time
-        on_stage: OnStage | None = None,
-        import_limit_s: float | None = None,  # noqa: ARG002
-    ) -> Outcome:
+    def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome:  # noqa: ARG002
         outcome = self._recording.outcome(self._request)
         if on_stage is not None:
             on_stage(outcome.stage)
         return outcome
-
-    def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome:
-        return self.wait(limit_s, on_stage)
-
-    def go(self, calls: int | None = None) -> None: ...
-
-    def heard(self) -> Outcome:
-        return Outcome("crashed", None)
-
-    def close(self) -> None: ...
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 def _answers(path: Path) -> tuple[dict[str, Any], list[tuple[Key, dict[str, Any]]]]:
@@ -155,18 +119,17 @@ def _answers(path: Path) -> tuple[dict[str, Any], list[tuple[Key, dict[str, Any]
 
 
 def _key(request: Mapping[str, Any]) -> Key:
-    asked = {
-        **request,
-        "producer": request["producer"][1],
-        "consumer": request["consumer"][1],
-    }
     if request["do"] == "round trip":
-        back = {**request["back"]}
-        back |= {"producer": back["producer"][1], "consumer": back["consumer"][1]}
-        return "round trip", _of_case(asked), _way(back)
+        return "round trip", _of_case(_named(request)), _way(_named(request["back"]))
     instruments = set(request["instruments"])
     kind = "trace" if instruments <= set(TRACE) else "case"
-    return ("diagnosis" if instruments <= set(DIAGNOSIS) else kind), _of_case(asked)
+    kind = "diagnosis" if instruments <= set(DIAGNOSIS) else kind
+    return kind, _of_case(_named(request))
+
+
+def _named(request: Mapping[str, Any]) -> dict[str, Any]:
+    """A request with the frameworks' names alone, as a case has them."""
+    return {**request, "producer": request["producer"][1], "consumer": request["consumer"][1]}
 
 
 def _way(case: Mapping[str, Any]) -> Key:

@@ -18,7 +18,7 @@ from dlprof.runner.case_client import LEAST_BYTES_PER_S, imports_of
 from dlprof.runner.journal import Journal
 from dlprof.runner.merge_times import merge_time
 from dlprof.runner.progress import Watcher
-from dlprof.runner.worker_pool import WorkerPool
+from dlprof.runner.worker_client import WorkerPool
 from dlprof.session.model import RoundTrip
 from dlprof.session.run_record import Refused, TripProcess
 

@@ -7,14 +7,13 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
 from dlprof.plan.pairing import Case
-from dlprof.plan.schedule import FIRST_CALL, Group, Round, Stop, grouped, shuffled
+from dlprof.plan.schedule import Group, Round, Stop, grouped, shuffled
 from dlprof.plan.settings import Settings
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, died_before, serves_no_more
-from dlprof.runner.journal import INTERRUPTED, Journal
+from dlprof.runner.journal import Journal
 from dlprof.runner.progress import Watcher
-from dlprof.runner.worker_client import Outcome
-from dlprof.runner.worker_pool import WorkerPool
+from dlprof.runner.worker_client import Outcome, WorkerPool
 
 
 class Runner:
@@ -50,8 +49,7 @@ class Runner:
         """All rounds, or as many as the budget allows; at least one."""
         started, rounds = time.monotonic(), self.settings.rounds
         paths = self._diagnosis.paths
-        alone = len(self.cases) if self.settings.first_calls else 0
-        self.watcher.start(len(self.cases) * rounds + paths + alone)
+        self.watcher.start(len(self.cases) * rounds + paths)
         for round_ in range(rounds):
             if round_ and self._over_budget(started):
                 break
@@ -59,7 +57,7 @@ class Runner:
             for group in self._groups(round_):
                 late = not last or self._over_budget(started)
                 diagnosed = set() if late else self._diagnosis.chosen()
-                _exhaust(self._run_group(group, round_, diagnosed))
+                deque(self._run_group(group, round_, diagnosed), maxlen=0)
             self.rounds_done = round_ + 1
         self.out_of_time = self._over_budget(started)
         left = self._diagnosis.left()
@@ -70,13 +68,11 @@ class Runner:
             self._diagnosis.diagnose(group)
         for _ in range(paths - len(self._diagnosis.done)):
             self.watcher.step()  # refused, crashed, or diagnosed before the run was resumed
-        if self.settings.first_calls:
-            self._first_calls(rounds + 2)
 
     def round(self, round_: int, only: set[int]) -> None:
         """One round of some cases."""
         for group in self._groups(round_, only):
-            _exhaust(self._run_group(group, round_, set()))
+            deque(self._run_group(group, round_, set()), maxlen=0)
         self.rounds_done = max(self.rounds_done, round_ + 1)
 
     def turns(self, round_: int, order: Sequence[int], cpu: int | None) -> Round:
@@ -109,23 +105,6 @@ class Runner:
     def close(self) -> None:
         """End a worker that was loaded and not used."""
         self._pool.close()
-
-    def _first_calls(self, round_: int) -> None:
-        """The first call of each case in a process that makes no other call."""
-        for index, case in enumerate(self.cases):
-            if not case.is_step and self.journal.needs(index, round_) and self._is_new(index):
-                with self._pool.worker() as worker:
-                    outcome = self._client.ask(worker, case, round_, FIRST_CALL)
-                self._client.record(index, round_, only_first_call(outcome))
-            self.watcher.step()
-
-    def _is_new(self, index: int) -> bool:
-        """Whether a case works, and was the first of no process."""
-        answers = [answer for _, answer in self.journal.answers(index)]
-        firsts = (answer["parts"].get("first_call") for answer in answers)
-        return all(answer["status"] in ("ok", INTERRUPTED) for answer in answers) and not any(
-            first and not first["cases_before"] for first in firsts
-        )
 
     def _over_budget(self, started: float) -> bool:
         budget_s = self.settings.budget_s
@@ -171,7 +150,7 @@ class Runner:
                         waiting.insert(0, (index, case))
                         break
                     served += 1
-                    if broke_in_company(outcome) and self.settings.together and not alone:
+                    if _broke(outcome) and self.settings.together and not alone:
                         outcome = yield from self._alone(index, round_, outcome, turns)
                         self._client.keep(index, round_, outcome)
                         break
@@ -208,12 +187,7 @@ def _name(round_: int) -> str:
     return f"round {round_ + 1}"
 
 
-def _exhaust(round_: Round) -> None:
-    """Run a round that takes no turns."""
-    deque(round_, maxlen=0)
-
-
-def broke_in_company(outcome: Outcome) -> bool:
+def _broke(outcome: Outcome) -> bool:
     """Whether earlier cases may have broken a worker. They do not make an import hang."""
     hung = outcome.status == "timeout" and outcome.stage in ("start", "import")
     return not outcome.alive and not hung
@@ -224,13 +198,3 @@ def in_company(outcome: Outcome, broken: Outcome) -> Outcome:
     reason = broken.reason or broken.status
     outcome.parts["in_company"] = {"status": status_of(broken), "reason": reason}
     return outcome
-
-
-def only_first_call(outcome: Outcome) -> Outcome:
-    """What a process for the first call alone adds; its end does not undo the rounds before."""
-    parts = {name: part for name, part in outcome.parts.items() if name in FIRST_CALL}
-    found = Outcome("ok", None, parts)
-    if not parts:
-        what = "first call in a process of its own"
-        found.failures.append({"instrument": what, "reason": outcome.reason or outcome.status})
-    return found

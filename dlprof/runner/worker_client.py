@@ -9,10 +9,10 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import BadInterpreter
 from dlprof.plan.catalog import same_interpreter
@@ -47,42 +47,72 @@ class Outcome:
     alive: bool = True
 
 
-class WorkerClient(Protocol):
-    """What serves requests: a :class:`Worker`, or a recording (``dlprof.runner.replay``)."""
+class WorkerClient:
+    """What serves requests, one at a time: a :class:`Worker`, or a recording.
 
-    turn: str
-    calls: int
+    ``turn`` is the series of which the worker waits for its turn to take a sample, and ``calls``
+    the number of calls that this sample is to have.
+    """
+
+    turn = ""
+    calls = 0
 
     def ask(
-        self,
-        request: Mapping[str, Any],
-        limit_s: float,
-        on_stage: OnStage | None = None,
-        import_limit_s: float | None = None,
-    ) -> Outcome: ...
-    def send(self, request: Mapping[str, Any]) -> None: ...
-    def wait(
-        self, limit_s: float, on_stage: OnStage | None = None, import_limit_s: float | None = None
-    ) -> Outcome: ...
-    def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None: ...
-    def go(self, calls: int | None = None) -> None: ...
-    def heard(self) -> Outcome: ...
-    def close(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *_: object) -> None: ...
+        self, request: Mapping[str, Any], limit_s: float, on_stage: OnStage | None = None
+    ) -> Outcome:
+        """Send a request and wait for its end; see :meth:`wait`."""
+        self.send(request)
+        return self.wait(limit_s, on_stage)
+
+    def wait(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome:
+        """Wait for the end of the last request. Every turn that it asks for is given at once.
+
+        Imports have a limit of their own; ``limit_s`` starts after them. A worker that died, hung
+        or answered rubbish is killed, and ``alive`` is false.
+        """
+        while (outcome := self.until_turn(limit_s, on_stage)) is None:
+            self.go()
+        return outcome
+
+    def send(self, request: Mapping[str, Any]) -> None:
+        """Send a request and do not wait. The request before it is forgotten."""
+        raise NotImplementedError
+
+    def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None:
+        """As :meth:`wait`, but None as soon as the worker waits for its :attr:`turn`."""
+        raise NotImplementedError
+
+    def go(self, calls: int | None = None) -> None:
+        """Let a worker that waits for its turn go on. Its waiting counts towards no limit.
+
+        ``calls`` is the number of calls of its sample; None if the worker is to choose it.
+        """
+
+    def heard(self) -> Outcome:
+        """The answer so far to a request that was not waited for."""
+        return Outcome("crashed", None)
+
+    def close(self) -> None:
+        """End the worker and all processes that it started."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-class Worker:
-    """A child process under ``python`` that serves requests one at a time.
+class Worker(WorkerClient):
+    """A child process under ``python``.
 
     ``variables`` are set for it unless the user has set them. Raises :class:`BadInterpreter`
     if the interpreter cannot be started.
     """
 
     def __init__(self, python: str, variables: Mapping[str, str]) -> None:
-        requests_read, requests_write = os.pipe()
-        replies_read, replies_write = os.pipe()
-        output_read, output_write = os.pipe()
+        requests_read, self._requests = os.pipe()
+        self._replies, replies_write = os.pipe()
+        self._output, output_write = os.pipe()
         try:
             self.process = subprocess.Popen(  # noqa: S603 - the interpreter the user named
                 [python, str(MAIN), str(requests_read), str(replies_write)],
@@ -94,153 +124,105 @@ class Worker:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:  # ValueError: a null byte in the name
-            for fd in (requests_write, replies_read, output_read):
+            for fd in (self._requests, self._replies, self._output):
                 os.close(fd)
             why = getattr(error, "strerror", None) or error
             raise BadInterpreter(f"cannot start the interpreter {python}: {why}") from None
         finally:
             for fd in (requests_read, replies_write, output_write):
                 os.close(fd)
-        self._requests = requests_write
-        self._replies = replies_read
-        self._output = output_read
         self._selector = selectors.DefaultSelector()
-        for fd in (replies_read, output_read):
+        for fd in (self._replies, self._output):
             os.set_blocking(fd, False)
             self._selector.register(fd, selectors.EVENT_READ)
         self._tail = b""
         self._pending = b""
         self._last_id = 0
-        self._asked_at = 0.0
-        self._deaf = False
+        self._is_deaf = False
+        self._is_closed = False
         self._oom_kills = 0
         self._heard = Outcome("crashed", None)
-        self._deadline: float | None = None
-        self._importing = True
+        self._deadline = 0.0
+        self._limit_s = IMPORT_LIMIT_S
+        self._is_importing = True
         self._stopped_at: float | None = None
-        self.turn = ""
-        """The series of which the worker waits for its turn to take a sample."""
-        self.calls = 0
-        """The number of calls that this sample is to have."""
-
-    def ask(
-        self,
-        request: Mapping[str, Any],
-        limit_s: float,
-        on_stage: OnStage | None = None,
-        import_limit_s: float | None = None,
-    ) -> Outcome:
-        """Send a request and wait for its end; see :meth:`wait`."""
-        self.send(request)
-        return self.wait(limit_s, on_stage, import_limit_s)
 
     def send(self, request: Mapping[str, Any]) -> None:
-        """Send a request and do not wait. The request before it is forgotten."""
         # First: an interruption from here on must not keep the parts of the request before.
         self._heard = Outcome("crashed", None)
         self._last_id += 1
         self._tail = b""
         self._oom_kills = oom_kills()
-        self._asked_at = time.monotonic()
-        self._deadline = self._stopped_at = None
-        self._importing = True
+        self._limit_s = IMPORT_LIMIT_S
+        self._deadline = time.monotonic() + self._limit_s
+        self._is_importing = True
+        self._stopped_at = None
         self._write({**request, "id": self._last_id})
 
-    def wait(
-        self, limit_s: float, on_stage: OnStage | None = None, import_limit_s: float | None = None
-    ) -> Outcome:
-        """Wait for the end of the last request. Every turn that it asks for is given at once.
-
-        Imports have a limit of their own; ``limit_s`` starts after them. A worker that died, hung
-        or answered rubbish is killed, and ``alive`` is false.
-        """
-        while (outcome := self.until_turn(limit_s, on_stage, import_limit_s)) is None:
-            self.go()
-        return outcome
-
-    def until_turn(
-        self, limit_s: float, on_stage: OnStage | None = None, import_limit_s: float | None = None
-    ) -> Outcome | None:
-        """As :meth:`wait`, but None as soon as the worker waits for its :attr:`turn`."""
-        outcome = self._heard
-        import_limit_s = IMPORT_LIMIT_S if import_limit_s is None else import_limit_s
-        self._deadline = self._deadline or self._asked_at + import_limit_s
+    def until_turn(self, limit_s: float, on_stage: OnStage | None = None) -> Outcome | None:
         while True:
-            ended = self._deaf or self.process.poll() is not None
+            ended = self._is_deaf or self.process.poll() is not None
             for message in self._rest() if ended else self._messages():
                 if "done" in message:
+                    outcome, self._heard = self._heard, Outcome("crashed", None)
                     outcome.status, outcome.reason = str(message["done"]), message.get("reason")
-                    self._heard = Outcome("crashed", None)  # nothing yet of the next request
                     return outcome
-                if self._record(message, outcome, on_stage):
-                    self._start_limit(outcome.stage, limit_s)
+                self._record(message)
+                if "stage" in message:
+                    if on_stage is not None:
+                        on_stage(self._heard.stage)
+                    self._start_limit(limit_s)
             if ended:
-                return self._died(outcome)
+                return self._died(self._heard)
             if self._stopped_at is not None:
                 return None
             if time.monotonic() > self._deadline:
-                importing = outcome.stage in ("start", "import")
-                return self._timed_out(outcome, import_limit_s if importing else limit_s)
+                return self._timed_out(self._heard)
 
     def go(self, calls: int | None = None) -> None:
-        """Let a worker that waits for its turn go on. Its waiting counts towards no limit.
-
-        ``calls`` is the number of calls of its sample; None if the worker is to choose it.
-        """
-        if self._deadline is not None and self._stopped_at is not None:
+        if self._stopped_at is not None:
             self._deadline += time.monotonic() - self._stopped_at
         self._stopped_at = None
         self._write({"go": self._last_id, "calls": calls})
 
     def heard(self) -> Outcome:
-        """The answer so far to a request that was not waited for."""
         for message in self._rest():
-            self._record(message, self._heard, None)
+            self._record(message)
         return self._heard
 
     def close(self) -> None:
-        """End the worker and all processes that it started."""
-        if self._requests >= 0:
+        if not self._is_closed:
             self._kill()
             self._selector.close()
             for fd in (self._requests, self._replies, self._output):
                 os.close(fd)
-            self._requests = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+            self._is_closed = True
 
     def _write(self, message: Mapping[str, Any]) -> None:
         try:
             os.write(self._requests, (json.dumps(message) + "\n").encode())
         except BrokenPipeError:
-            self._deaf = True
+            self._is_deaf = True
 
-    def _start_limit(self, stage: str, limit_s: float) -> None:
+    def _start_limit(self, limit_s: float) -> None:
         """Start the limit of the case with the first stage after the import."""
-        if self._importing and stage != "import":
+        if self._is_importing and self._heard.stage != "import":
+            self._is_importing = False
+            self._limit_s = limit_s
             self._deadline = time.monotonic() + limit_s
-            self._importing = False
 
-    def _record(self, message: dict[str, Any], outcome: Outcome, on_stage: OnStage | None) -> bool:
-        """Note a stage, a part, or a stop; true for a stage."""
+    def _record(self, message: Mapping[str, Any]) -> None:
+        """Note a stage, a part, a failure, or a stop."""
         if "stage" in message:
-            outcome.stage = str(message["stage"])
-            if on_stage is not None:
-                on_stage(outcome.stage)
-            return True
+            self._heard.stage = str(message["stage"])
         if "turn" in message:
             self.turn, self._stopped_at = str(message["turn"]), time.monotonic()
             self.calls = int(message.get("calls") or 0)
         value = message.get("value")
         if message.get("part") == "failed" and isinstance(value, dict):
-            outcome.failures.append(value)
+            self._heard.failures.append(value)
         elif "part" in message and value is not None:
-            outcome.parts[str(message["part"])] = value
-        return False
+            self._heard.parts[str(message["part"])] = value
 
     def _messages(self, wait_s: float = POLL_S) -> list[dict[str, Any]]:
         """The messages about the current request since the last look."""
@@ -280,10 +262,9 @@ class Worker:
             outcome.reason = f"memory ran out during {outcome.stage}: the kernel ended the process"
         return self._lost(outcome)
 
-    def _timed_out(self, outcome: Outcome, limit_s: float) -> Outcome:
+    def _timed_out(self, outcome: Outcome) -> Outcome:
         outcome.status = "timeout"
-        limit = f"{limit_s:.3g}" if limit_s < 1000 else f"{limit_s:.0f}"  # noqa: PLR2004 - no exponent
-        outcome.reason = f"no answer within {limit} s during {outcome.stage}"
+        outcome.reason = f"no answer within {round(self._limit_s, 1):g} s during {outcome.stage}"
         # The faulthandler of the worker writes where each of its threads is.
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGABRT)
@@ -295,7 +276,10 @@ class Worker:
     def _lost(self, outcome: Outcome) -> Outcome:
         self._kill()
         self._rest()
-        outcome.output = _readable(self._tail)
+        lines = self._tail.decode("utf-8", "replace").splitlines()
+        # Not the faulthandler's long list of extension modules.
+        kept = [line for line in lines if not line.startswith("Extension modules: ")]
+        outcome.output = "\n".join(kept).strip() or None
         outcome.alive = False
         return outcome
 
@@ -307,11 +291,42 @@ class Worker:
             self.process.wait(KILL_LIMIT_S)
 
 
-class Start(Protocol):
-    """Starts a worker under an interpreter, with environment variables of its frameworks."""
+class WorkerPool:
+    """Gives workers of one interpreter: fresh ones, or one that has imported its frameworks ahead.
 
-    def __call__(self, python: str, variables: Mapping[str, str]) -> WorkerClient: ...
+    ``variables`` are environment variables of its frameworks.
+    """
 
+    def __init__(self, python: str, variables: Mapping[str, str]) -> None:
+        self._python = python
+        self._variables = variables
+        self._loaded: WorkerClient | None = None
+
+    def worker(self) -> WorkerClient:
+        """The worker that :meth:`load` started, or a fresh one. The caller closes it."""
+        worker, self._loaded = self._loaded, None
+        return worker or start(self._python, self._variables)
+
+    def load(self, imports: Sequence[Mapping[str, Any]]) -> None:
+        """Start a worker that imports for these cases, and do not wait for it."""
+        self.close()
+        self._loaded = self.worker()
+        self._loaded.send({"do": "load", "cases": imports})
+
+    def wait(self, limit_s: float) -> None:
+        """Wait until the loaded worker has imported. A worker that died or hung is dropped."""
+        if self._loaded is not None and not self._loaded.wait(limit_s).alive:
+            self.close()
+
+    def close(self) -> None:
+        """End a worker that was loaded and not used."""
+        if self._loaded is not None:
+            self._loaded.close()
+            self._loaded = None
+
+
+Start = Callable[[str, Mapping[str, str]], WorkerClient]
+"""Starts a worker under an interpreter, with environment variables of its frameworks."""
 
 _start: Start = Worker
 
@@ -345,13 +360,6 @@ def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, st
     return environment
 
 
-def _readable(tail: bytes) -> str | None:
-    """The last output, without the faulthandler's long list of extension modules."""
-    lines = tail.decode("utf-8", "replace").splitlines()
-    kept = [line for line in lines if not line.startswith("Extension modules: ")]
-    return "\n".join(kept).strip() or None
-
-
 def _message(line: bytes) -> dict[str, Any]:
     """One line from a worker; empty if another program wrote into the pipe."""
     try:
@@ -366,9 +374,8 @@ def _ending(code: int | None) -> str:
         return "a process that cannot be killed"
     if code >= 0:
         return f"the process ended with exit code {code}"
-    number = -code
     try:
-        name = signal.Signals(number).name
+        name = signal.Signals(-code).name
     except ValueError:
-        name = f"signal {number}"
-    return f"killed by {name} ({signal.strsignal(number) or 'unknown signal'})"
+        name = f"signal {-code}"
+    return f"killed by {name} ({signal.strsignal(-code) or 'unknown signal'})"

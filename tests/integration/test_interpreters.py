@@ -13,7 +13,7 @@ import pytest
 from command_line import FAKE, PROBE_FILES, QUICK, by_import, content, dlprof
 
 from dlprof.errors import UsageError
-from dlprof.runner import inspection
+from dlprof.runner import worker_client
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.worker_client import MAIN
 
@@ -113,7 +113,7 @@ def test_the_same_interpreter_has_the_users_path_and_not_the_workers_folder(tmp_
 )
 def test_a_program_that_is_no_python_is_told_in_one_sentence(tmp_path, monkeypatch, text, reason):
     if "exec" in text:
-        monkeypatch.setattr(inspection, "START_LIMIT_S", 0.5)
+        monkeypatch.setattr(worker_client, "IMPORT_LIMIT_S", 0.5)
     python = tmp_path / "python"
     python.write_text(text)
     python.chmod(0o755)

@@ -12,8 +12,7 @@ from dlprof.plan.settings import Settings
 from dlprof.runner.journal import Journal
 from dlprof.runner.progress import Silent
 from dlprof.runner.round_trips import RoundTrips
-from dlprof.runner.worker_client import Outcome, started_by
-from dlprof.runner.worker_pool import WorkerPool
+from dlprof.runner.worker_client import Outcome, WorkerPool, started_by
 
 pytestmark = pytest.mark.unit
 

@@ -104,31 +104,6 @@ def test_each_round_begins_with_another_case(workers, journal):
     assert sorted(asked[0] for asked in workers.asked) == [f"import{index}" for index in range(4)]
 
 
-def known_first(journal, case, before):
-    journal.add(case, 0, make_answer(parts={"first_call": {"ns": 1, "cases_before": before}}))
-
-
-def test_a_case_that_was_first_in_no_process_gets_one_of_its_own_if_asked_for(workers, journal):
-    known_first(journal, 0, 0)
-    known_first(journal, 1, 3)
-    run(cases_of(2), journal, rounds=1)
-    assert workers.asked == []
-    watcher = Watched()
-    run(cases_of(2), journal, watcher, rounds=1, first_calls=True)
-    assert workers.asked == [["import1"]]
-    assert workers.requests[0]["instruments"] == ("first_call",)
-    assert watcher.steps == watcher.total
-
-
-def test_the_times_of_a_case_outlast_the_death_of_its_first_call(workers, journal):
-    known_first(journal, 0, 3)
-    workers.dies = {"import0"}
-    run(cases_of(1), journal, rounds=1, first_calls=True)
-    answers = [answer for _, answer in journal.answers(0)]
-    assert [answer["status"] for answer in answers] == ["ok", "ok"]
-    assert answers[1]["failures"][0]["instrument"] == "first call in a process of its own"
-
-
 def test_a_dead_worker_is_replaced_and_the_others_are_measured(workers, journal):
     workers.dies = {"import2"}
     run(cases_of(6), journal, rounds=1)

@@ -11,8 +11,7 @@ import pytest
 
 from dlprof.runner import inspection, worker_client
 from dlprof.runner.inspection import UNMEASURED, Inspection
-from dlprof.runner.worker_client import Worker
-from dlprof.runner.worker_pool import WorkerPool
+from dlprof.runner.worker_client import Worker, WorkerPool
 
 pytestmark = pytest.mark.unit
 
@@ -115,9 +114,10 @@ def test_a_crash_of_an_import_is_told_with_its_last_words(worker, tmp_path):
     assert outcome.output.startswith("no licence")
 
 
-def test_an_import_that_hangs_meets_a_limit_of_its_own(worker, tmp_path):
+def test_an_import_that_hangs_meets_a_limit_of_its_own(worker, tmp_path, monkeypatch):
+    monkeypatch.setattr(worker_client, "IMPORT_LIMIT_S", 0.5)
     setup = "import time; time.sleep(600)"
-    outcome = worker.ask(case(tmp_path, setup), 60.0, import_limit_s=0.5)
+    outcome = worker.ask(case(tmp_path, setup), 60.0)
     assert (outcome.status, outcome.alive) == ("timeout", False)
     assert outcome.stage in ("start", "import")
 
