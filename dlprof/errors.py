@@ -19,7 +19,7 @@
     ├── FindingsFailed          1  a rule found what ``--fail-on`` or the selftest does not allow
     └── Interrupted             130  stopped by the user; what was measured is kept
 
-Exit codes are a contract (see docs/getting-started.md): 0 done, 1 a gate or ``--fail-on`` found
+Exit codes are a contract (see docs/exit-codes.md): 0 done, 1 a gate or ``--fail-on`` found
 something, 2 usage, 3 unsure, 4 nothing measured, 130 interrupted.
 """
 

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-GETTING_STARTED = ROOT / "docs" / "getting-started.md"
+RUNNING = ROOT / "docs" / "running.md"
+EXIT_CODES = ROOT / "docs" / "exit-codes.md"
 PROBES = ROOT / "docs" / "probes.md"
 DOCUMENTS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -140,12 +141,12 @@ def test_every_command_line_of_the_documents_can_be_parsed(document, verbs):
             if words:
                 command.make_context(verb, words)
         else:  # a mention of the command
-            assert verb in verbs or verb == "--version", line
+            assert verb in verbs or verb in ("--version", "--help"), line
 
 
 @every_document
 def test_every_option_that_the_documents_mention_exists(document, verbs):
-    others = {"--version"}  # of dlprof itself
+    others = {"--version", "--help"}  # of dlprof itself
     for code in code_of(document.read_text(encoding="utf-8")):
         if code.startswith("--"):
             assert re.match(r"--[a-z-]+", code)[0] in option_names(verbs) | others, code
@@ -157,19 +158,19 @@ def test_every_option_is_explained(verbs):
         assert name in ARGUMENTS or f"`{name}" in text, name
 
 
-def test_the_readme_names_every_command(verbs):
-    text = README.read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `dlprof (\w+)", text, re.MULTILINE)) == set(verbs)
+def test_the_documents_show_every_command(verbs):
+    text = "".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
+    for verb in verbs:
+        assert re.search(rf"\bdlprof {verb}\b", text), verb
 
 
-def test_getting_started_explains_every_layout():
-    text = GETTING_STARTED.read_text(encoding="utf-8")
+def test_every_layout_is_explained():
+    text = RUNNING.read_text(encoding="utf-8")
     for layout in LAYOUTS:
         assert f"| `{layout}` |" in text, layout
 
 
-@pytest.mark.parametrize("document", [README, GETTING_STARTED], ids=lambda path: path.name)
-def test_the_documents_list_the_exit_codes_of_the_contract(document):
+def test_the_exit_codes_of_the_contract_are_documented():
     contract = errors.__doc__.partition("Exit codes are a contract")[2]
     promised = {int(code) for code in re.findall(r"\b(\d+) [a-z]", contract)}
     raised = {0, errors.DlprofError.exit_code} | {
@@ -177,7 +178,7 @@ def test_the_documents_list_the_exit_codes_of_the_contract(document):
         for error in vars(errors).values()
         if isinstance(error, type) and issubclass(error, errors.DlprofError)
     }
-    assert table_codes(document.read_text(encoding="utf-8")) == promised
+    assert table_codes(EXIT_CODES.read_text(encoding="utf-8")) == promised
     assert raised <= promised
 
 
