@@ -46,8 +46,7 @@ from dlprof.scenario.request import Sweep, check_count, count, sweep
 from dlprof.session import files
 from dlprof.session import model as sessions
 from dlprof.session.model import Session, is_session
-from dlprof.text.clean import clean
-from dlprof.text.lists import listed
+from dlprof.text.clean import clean, listed
 
 BUDGET_S = 300.0
 HOW = (

@@ -147,7 +147,7 @@ def _say_cases(found: Sweep) -> None:
 def _say_plan(found: Sweep) -> None:
     """What would run, how many cases, how long, and what could not be measured."""
     from dlprof.cli.show import say
-    from dlprof.reports.scenario import origins
+    from dlprof.reports.method import origins
     from dlprof.scenario.request import MOST_CASES, count
 
     scenario, total = found.request.scenario, count(found)

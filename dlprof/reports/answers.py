@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.safety import Level
-from dlprof.reports.cells import brief_time
 from dlprof.reports.document import Answer
-from dlprof.reports.paths import Array, Path, is_undiagnosed, plainest
+from dlprof.reports.paths import Array, Path, plainest
 
 KINDS = ("view", "copy")
 LEVELS: tuple[Level, ...] = ("safe", "right", "unchecked")
@@ -23,11 +21,25 @@ def answers_of(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     """
     if len(arrays) > 1:
         return tuple(_of_several(arrays, kind) for kind in KINDS)
-    array = arrays[0]
-    found = [_answer(array, kind) for kind in KINDS]
-    if not found[-1].code:
-        found += _after_a_wait(array)
-    return tuple(found)
+    found = [_answer(arrays[0], kind) for kind in KINDS]
+    return (*found, *([] if found[-1].code else _after_a_wait(arrays[0])))
+
+
+def best(array: Array, kind: str) -> Path | None:
+    """The fastest safe path of a kind; the fastest right one where nothing is known to be safe.
+
+    A copy is offered if it copies wherever the array begins, and nothing asks it not to.
+    """
+    for level in LEVELS:
+        found = [
+            path
+            for path in array.paths
+            if path.safety.level == level
+            and (array.cases.copies(path.case) if kind == "copy" else path.result == kind)
+        ]
+        if found:
+            return plainest(found)
+    return None
 
 
 def _of_several(arrays: Sequence[Array], kind: str) -> Answer:
@@ -42,33 +54,14 @@ def _of_several(arrays: Sequence[Array], kind: str) -> Answer:
     if len(paths) < len(arrays):
         notes.insert(0, f"for {len(paths)} of {len(arrays)} arrays")
     ordered = sorted(paths, key=lambda path: path.cost_ns)
-    times = list(dict.fromkeys((brief_time(ordered[0]), brief_time(ordered[-1]))))
+    times = list(dict.fromkeys((ordered[0].brief_time, ordered[-1].brief_time)))
     return Answer(label, paths[0].code, " to ".join(times), next(filter(None, notes), ""))
-
-
-def best(array: Array, kind: str) -> Path | None:
-    """The fastest safe path of a kind; the fastest right one where nothing is known to be safe."""
-    offered = [path for path in array.paths if _may_be_offered(array, path, kind)]
-    for level in LEVELS:
-        found = [path for path in offered if path.safety.level == level]
-        if found:
-            return plainest(found)
-    return None
 
 
 def _word(paths: Sequence[Path]) -> str:
     """``safe``, or ``right`` where something was not looked at."""
     levels = {path.safety.level for path in paths}
-    if levels == {"safe"}:
-        return "safe"
-    return "unchecked" if levels == {"unchecked"} else "right"
-
-
-def _may_be_offered(array: Array, path: Path, kind: str) -> bool:
-    """A copy is offered if it copies wherever the array begins, and nothing asks it not to."""
-    if kind == "copy":
-        return array.cases.copies(path.case)
-    return path.result == kind
+    return levels.pop() if levels in ({"safe"}, {"unchecked"}) else "right"
 
 
 def _answer(array: Array, kind: str) -> Answer:
@@ -76,7 +69,7 @@ def _answer(array: Array, kind: str) -> Answer:
     if found is None:
         return Answer(f"fastest safe {kind}", "", "", _why_none(array, kind))
     return Answer(
-        f"fastest {_word([found])} {kind}", found.code, brief_time(found), _condition(found)
+        f"fastest {_word([found])} {kind}", found.code, found.brief_time, _condition(found)
     )
 
 
@@ -87,14 +80,13 @@ def _after_a_wait(array: Array) -> list[Answer]:
         for path in array.paths
         if array.cases.waiting_helps(path.case)
         and array.cases.copies(path.case)
-        and not path.is_wrong
-        and path.case.promise != "view"
+        and not path.case.is_wrong
     ]
     if not late:
         return []
     found = plainest(late)
     note = f"wait for the result, then write to {found.source}"
-    return [Answer("copy after a wait", found.code, brief_time(found), note)]
+    return [Answer("copy after a wait", found.code, found.brief_time, note)]
 
 
 def _condition(path: Path) -> str:
@@ -105,7 +97,7 @@ def _condition(path: Path) -> str:
         found.append(f"{does} if {path.source} is not {thresholds.ALIGNED_BYTES}-byte aligned")
     if "DLP009" in path.safety.conditions:
         found.append("do not write to the result (DLP009)")
-    if path.safety.unknown and not is_undiagnosed(path):
+    if path.safety.unknown and not path.is_undiagnosed:
         found.append(path.safety.unknown)
     return "; ".join(found)
 
@@ -114,29 +106,15 @@ def _why_none(array: Array, kind: str) -> str:
     timed = [path for path in array.paths if path.is_timed]
     of_kind = [path for path in timed if path.case.owner == kind]
     if of_kind:
-        ids = _against(of_kind)
+        reasons = [{one.removesuffix("?") for one in path.safety.reasons} for path in of_kind]
+        against = set.intersection(*reasons) or set.union(*reasons)
+        ids = sorted(one for one in against if one.startswith("DLP"))[:MOST_IDS]
         return (
             f"none: see {', '.join(ids)}" if ids else f"none: every {kind} depends on the process"
         )
     if timed:
-        owners = {path.result for path in timed}
-        if owners == {"?"}:
-            return "none: view or copy is not known"
-        return f"none: no path is a {kind}"
-    results = {path.result for path in array.paths}
-    if results == {"refused"}:
+        known = {path.result for path in timed} != {"?"}
+        return f"none: no path is a {kind}" if known else "none: view or copy is not known"
+    if {path.result for path in array.paths} == {"refused"}:
         return "none: every path is refused"
     return "none: no path could be measured"
-
-
-def _against(paths: Sequence[Path]) -> list[str]:
-    """The rules that speak against the paths: as few as speak against all of them."""
-    left = [{one.removesuffix("?") for one in path.safety.reasons} for path in paths]
-    found: list[str] = []
-    while any(left):
-        counts = Counter(rule for rules in left for rule in rules if rule.startswith("DLP"))
-        if not counts:
-            break
-        found.append(counts.most_common(1)[0][0])
-        left = [rules for rules in left if found[-1] not in rules]
-    return found[:MOST_IDS]

@@ -8,7 +8,7 @@ from dlprof.analysis.quantity import plain_time
 from dlprof.gate.noise import LARGEST_FLOOR, Calibrated, CaseNoise
 from dlprof.reports.comparison_answers import array_text
 from dlprof.reports.document import Answer, Cell, Column, Document, Table
-from dlprof.text.lists import listed
+from dlprof.text.clean import listed
 
 
 def calibration_document(found: Calibrated) -> Document:

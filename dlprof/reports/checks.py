@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from dlprof.errors import Unmeasured
-from dlprof.reports.cells import brief_time
 from dlprof.reports.document import Check, Verdict
 from dlprof.reports.paths import Path, arrays_of
-from dlprof.reports.paths_table import reason
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.model import FindingRecord, Header, Result, Session
 
@@ -94,9 +92,9 @@ def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: F
         return Check(suite, name, FAILED, bad[0].rule, *_told(bad))
     status = path.case.result.status
     if status != "ok":
-        said = f"{status}: {reason(path)}"
+        said = f"{status}: {path.reason}"
         return Check(suite, name, ERROR if status in LOST else SKIPPED, status, said, said)
-    lines = [f"{path.result} in {brief_time(path) or 'an unknown time'}", *map(_title, findings)]
+    lines = [f"{path.result} in {path.brief_time or 'an unknown time'}", *map(_title, findings)]
     return Check(suite, name, text=lines_of(lines))
 
 

@@ -14,7 +14,7 @@ from dlprof.plan.axes import shape_text
 from dlprof.plan.floors import Floor
 from dlprof.reports.document import Answer
 from dlprof.session.model import CaseRecord, ExpectationRecord
-from dlprof.text.lists import listed
+from dlprof.text.clean import listed
 
 FINE = 0.1
 """Narrower intervals are shown to a tenth of a percent."""

@@ -54,6 +54,8 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     more: str = ""
+    is_summary: bool = False
+    """Whether a section of ``FULL`` says the same and more."""
 
 
 @dataclass(frozen=True)

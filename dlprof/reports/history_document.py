@@ -28,8 +28,7 @@ from dlprof.reports.document import (
 )
 from dlprof.reports.document import Point as Dot
 from dlprof.session.environment import typed
-from dlprof.text.clean import first_line
-from dlprof.text.lists import listed
+from dlprof.text.clean import first_line, listed
 
 FIRST_ROWS, ALL_ROWS = 12, 500
 """Rows of a table on the first screen, and in full; the JSON has them all."""

@@ -6,11 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from dlprof.analysis.quantity import loop_time_text, plain_time, times_text
-from dlprof.reports.cells import MARK
 from dlprof.reports.document import Cell, Column, Level, Lines, Section, Table
-from dlprof.reports.paths import Array, Path
+from dlprof.reports.paths import MARK, Array, Path
 from dlprof.session.model import Placement, Share, TimeMeasure
-from dlprof.text.lists import listed
+from dlprof.text.clean import listed
 
 NOISE = 0.05
 """A share further below zero than this is no part of a loop."""

@@ -6,11 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from dlprof.reports.answers import KINDS, LEVELS, best
-from dlprof.reports.cells import brief_time, result_cell
 from dlprof.reports.document import Answer, Cell, Column, Level, Section, Table
 from dlprof.reports.paths import Array, Path
-from dlprof.reports.paths_table import reason
-from dlprof.text.lists import listed
+from dlprof.text.clean import listed
 
 AXES = ("shape", "dtype", "layout", "device")
 """What may differ between the arrays of a pair; the first that does becomes the columns."""
@@ -26,7 +24,7 @@ def fastest(array: Array) -> Path | None:
         found = [path for path in offered if path.safety.level == level]
         if found:
             return min(found, key=lambda path: path.cost_ns)
-    return next((path for path in array.paths if path.is_timed and not path.is_wrong), None)
+    return next((path for path in array.paths if path.is_timed and not path.case.is_wrong), None)
 
 
 def answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
@@ -47,7 +45,7 @@ def answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     ]
     if writable:
         path, array = max(writable, key=lambda one: (one[0].is_known, one[0].cost_ns))
-        found.append(Answer("slowest", path.code, brief_time(path), array.pair))
+        found.append(Answer("slowest", path.code, path.brief_time, array.pair))
     return tuple(found)
 
 
@@ -76,7 +74,7 @@ def sections(arrays: Sequence[Array]) -> Iterator[Section]:
             reasons[_reason(array)].append(where)
             continue
         code = Cell(path.code, code=True)
-        rows.append((Cell(where), Cell(brief_time(path)), result_cell(path), code))
+        rows.append((Cell(where), Cell(path.brief_time), path.result_cell, code))
     columns = (Column("pair"), Column("time", right=True), Column("result"), Column("path"))
     if rows:
         level = Level.FIRST if len(rows) <= FEW else Level.FULL
@@ -100,7 +98,7 @@ def _word(array: Array) -> str:
 
 
 def _reason(array: Array) -> str:
-    reasons = Counter(reason(path) for path in array.paths)
+    reasons = Counter(path.reason for path in array.paths)
     return reasons.most_common(1)[0][0]
 
 
@@ -111,10 +109,10 @@ def _cell(array: Array | None) -> Cell:
     if path is None:
         return Cell(word, "dim" if word == "refused" else "bad")
     if word == "unsafe":
-        return Cell(f"{brief_time(path)} unsafe", "bad")
-    shown = result_cell(path)
+        return Cell(f"{path.brief_time} unsafe", "bad")
+    shown = path.result_cell
     waits = " waits" if path.case.waits else ""
-    return Cell(f"{brief_time(path)} {shown.text}{waits}", shown.tone)
+    return Cell(f"{path.brief_time} {shown.text}{waits}", shown.tone)
 
 
 def _square(arrays: Sequence[Array]) -> Table:

@@ -1,4 +1,4 @@
-"""How a session was measured: one line of versions, what disturbed it, and all circumstances."""
+"""How a session was measured: versions, what disturbed it, all circumstances, and its scenario."""
 
 from __future__ import annotations
 
@@ -6,27 +6,32 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dlprof.analysis.case_view import mapping
 from dlprof.analysis.quantity import plain_time
-from dlprof.reports.document import Facts, Section
+from dlprof.reports.document import Cell, Column, Facts, Level, Section, Table, Tone
 from dlprof.session.environment import typed
 from dlprof.session.environments import environments_of
 from dlprof.session.machine import NOTABLE_CORES
 from dlprof.session.model import Header
 
 MOST_PACKAGES = 6
+TONES: dict[str, Tone] = {"met": "better", "not met": "bad"}
+ORIGINS = {"file": "from the file", "command line": "from the command line", "default": "default"}
 
 
 def versions(header: Header) -> str:
     """``torch 2.13.0, jax 0.10.2, Python 3.11``."""
-    python = ".".join((typed(header.environment).python or "?").split(".")[:2])
-    libraries = typed(header.environment).libraries or {}
-    found = [text for name, text in packages(header) if name not in libraries]
+    known = typed(header.environment)
+    python = ".".join((known.python or "?").split(".")[:2])
+    found = [text for name, text in packages(header) if name not in (known.libraries or {})]
     return ", ".join([*found[:MOST_PACKAGES], f"Python {python}"])
 
 
 def packages(header: Header, environment: Mapping[str, Any] | None = None) -> list[tuple[str, str]]:
     """Names, each with its version, of what was measured, in the order of the pairs."""
-    names = _frameworks(header)
+    pairs = (pair for pair in _list(header.request.get("pairs")))
+    # A step's model of one's own stands behind a colon.
+    names = [str(name).partition(":")[0] for pair in pairs for name in _list(pair)]
     found = typed(environment or header.environment).distributions(names or [""])
     ranked = sorted(found, key=lambda one: names.index(one[0]) if one[0] in names else len(names))
     return [(name, f"{name} {version}") for name, version in ranked]
@@ -54,7 +59,7 @@ def notices(header: Header, diagnosed: bool) -> tuple[str, ...]:
         found.append("The run was stopped. This is what it measured until then.")
     if header.left_out:
         first, *others = header.left_out
-        more = f" … and {len(others)} more (--full)" if others else ""
+        more = f" … and {len(others)} more" if others else ""
         found.append(f"Left out: {first}{more}")
     if not diagnosed:
         found.append("Not diagnosed: races, lifetime and late reads were not checked.")
@@ -75,40 +80,58 @@ def _facts(header: Header) -> Iterator[tuple[str, str]]:
         told = [python, *(text for _, text in packages(header, environment))]
         yield f"versions of {name}" if name else "versions", ", ".join(told)
     machine = typed(header.environment)
-    parts = {"platform": machine.platform, "cpu": machine.cpu, "cores": machine.cores}
-    yield from ((name, str(value)) for name, value in parts.items() if value)
+    setup = mapping(header.request.get("settings")).get("setup")
+    known = {
+        "platform": machine.platform,
+        "cpu": machine.cpu,
+        "cores": machine.cores,
+        **(machine.variables or {}),
+        "device": header.device_choice,
+        "seed": str(header.seed),
+        "setup": setup if isinstance(setup, str) else None,
+        "measured in": header.wall_s and plain_time(header.wall_s * 1e9),
+        "other programs": header.foreign_cores and f"{header.foreign_cores:.1f} cores",
+    }
+    yield from ((name, str(value)) for name, value in known.items() if value)
     for gpu in machine.gpus or ():
         yield "gpu", f"{gpu.name}, driver {gpu.driver_version}"
-    for variable, value in (machine.variables or {}).items():
-        yield variable, value or ""
-    if header.device_choice:
-        yield "device", header.device_choice
-    yield "seed", str(header.seed)
-    setup = _setting(header, "setup")
-    if setup:
-        yield "setup", setup
-    if header.wall_s is not None:
-        yield "measured in", plain_time(header.wall_s * 1e9)
-    if header.foreign_cores is not None:
-        yield "other programs", f"{header.foreign_cores:.1f} cores"
     for line in header.left_out:
         yield "left out", line
 
 
-def _setting(header: Header, name: str) -> str:
-    settings = header.request.get("settings")
-    found = settings.get(name) if isinstance(settings, Mapping) else None
-    return found if isinstance(found, str) else ""
+def scenario_of(header: Header) -> Mapping[str, Any]:
+    """The scenario of a session, as the file holds it; empty where it has none."""
+    return mapping(header.request.get("scenario"))
 
 
-def _frameworks(header: Header) -> list[str]:
-    """The names of the pairs; a step's model of one's own stands behind a colon."""
-    pairs: Any = header.request.get("pairs")
-    names: Sequence[Any] = pairs if isinstance(pairs, list | tuple) else []
-    found = [
-        str(name).partition(":")[0]
-        for pair in names
-        if isinstance(pair, list | tuple)
-        for name in pair
-    ]
-    return list(dict.fromkeys(found))
+def scenario_sections(header: Header) -> Iterator[Section]:
+    """What a scenario expects and whether it was found; what it asks, and where values are from."""
+    scenario = scenario_of(header)
+    if not scenario:
+        return
+    if header.expectations:
+        columns = (Column("expectation"), Column("result"), Column("reason"))
+        rows = tuple(
+            (Cell(one.text), Cell(one.verdict, TONES.get(one.verdict, "")), Cell(one.reason))
+            for one in header.expectations
+        )
+        yield Section("Expectations", (Table(columns, rows),), Level.FIRST)
+    facts = [(name, str(scenario.get(name) or "")) for name in ("question", "file")]
+    facts += [("source", str(source)) for source in _list(scenario.get("sources"))]
+    facts += origins(_list(scenario.get("origins")))
+    yield Section("Scenario", (Facts(tuple(facts)),))
+
+
+def origins(found: Sequence[Any]) -> list[tuple[str, str]]:
+    """Where values come from, with the keys and values of each origin."""
+    told: dict[str, list[str]] = {}
+    for entry in map(_list, found):
+        if len(entry) == 3:  # noqa: PLR2004 - key, value, origin
+            key, value, origin = map(str, entry)
+            told.setdefault(origin, []).append(f"{key} {value}")
+    return [(words, "; ".join(told[name])) for name, words in ORIGINS.items() if name in told]
+
+
+def _list(thing: object) -> list[Any]:
+    """A request may hold anything."""
+    return list(thing) if isinstance(thing, list | tuple) else []

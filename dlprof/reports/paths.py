@@ -9,18 +9,22 @@ from functools import cached_property
 
 from dlprof.analysis.case_view import PLACES, CaseView
 from dlprof.analysis.cases import Cases, by_environment
-from dlprof.analysis.quantity import repeated, size_text
+from dlprof.analysis.quantity import plain_time, repeated, size_text
 from dlprof.analysis.safety import Safety
 from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
-from dlprof.probes.base import DTYPES
+from dlprof.reports.document import Cell, Tone
 from dlprof.session.model import FindingRecord, Session
 
-TIMES = "\N{MULTIPLICATION SIGN}"
 NEAR = 1.1
 """Times within this ratio are one time to a reader."""
+TIMES = "\N{MULTIPLICATION SIGN}"
+MARK = "~"
+"""Before a time that another process may not repeat."""
 LAYOUTS = {"C": "C order", "F": "F order"}
 SEVERITIES = ("error", "warning", "info")
+STATUSES = {"unsupported": "refused", "crashed": "crash", "timeout": "hangs"}
+TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "refused": "dim", "?": ""}
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,6 @@ class Path:
         """The name of the array in the code."""
         return self.case.result.case.source
 
-    @property
-    def is_wrong(self) -> bool:
-        return self.case.is_wrong
-
     @cached_property
     def pair(self) -> str:
         producer, consumer = self.case.pair
@@ -81,35 +81,57 @@ class Path:
     def array(self) -> tuple[str, ...]:
         """Pair, shape, dtype, layout, device: paths with the same can be compared."""
         case = self.case.result.case
-        layout = LAYOUTS.get(case.layout, case.layout)
-        return self.pair, _shape(case.shape), case.dtype, layout, case.device
+        shape = shape_text(case.shape).replace("x", TIMES) if case.shape else "scalar"
+        return self.pair, shape, case.dtype, LAYOUTS.get(case.layout, case.layout), case.device
 
     @property
     def elsewhere(self) -> set[str]:
         """What else it is where the array begins at another address: a copy, or refused."""
-        return {word for word in self.case.tried_words if word != self.case.owner}
-
-    @property
-    def is_view_if_aligned(self) -> bool:
-        """Whether it is a view of aligned memory, and none of other memory."""
-        tried = self.case.tried
-        if tried is None or not tried.says("dependent"):
-            return False
-        return tried.evidence.words_at(PLACES[0]) == ("view",)
+        return self.case.tried_words - {self.case.owner}
 
     @property
     def result(self) -> str:
         """The result in one word."""
-        status = self.case.result.status
-        if status == "unsupported":
-            return "refused"
+        status, tried = self.case.result.status, self.case.tried
         if status != "ok":
-            return {"crashed": "crash", "timeout": "hangs"}.get(status, status)
-        if self.is_wrong:
+            return STATUSES.get(status, status)
+        if self.case.is_wrong:
             return "wrong"
-        if self.case.owner == "varies" and self.is_view_if_aligned:
-            return "view"
-        return {None: "?", "unknown": "?"}.get(self.case.owner, self.case.owner or "?")
+        if self.case.owner == "varies" and tried is not None and tried.says("dependent"):
+            # A view of aligned memory, and none of other memory.
+            return "view" if tried.evidence.words_at(PLACES[0]) == ("view",) else "varies"
+        return "?" if self.case.owner in (None, "unknown") else str(self.case.owner)
+
+    @property
+    def brief_time(self) -> str:
+        """Two digits, with a mark where the time is not known to be the path's own."""
+        if not self.is_timed:
+            return ""
+        return ("" if self.is_certain else MARK) + plain_time(self.cost_ns)
+
+    @property
+    def result_cell(self) -> Cell:
+        """View or copy; with a star where that depends on where the array begins."""
+        star = "*" if self.case.result.status == "ok" and self.elsewhere else ""
+        return Cell(self.result + star, TONES.get(self.result, "bad"))
+
+    @property
+    def is_undiagnosed(self) -> bool:
+        """Whether nothing looked for races, lifetime and late reads: one notice says it for all."""
+        result = self.case.result
+        return not any((result.lifetime, result.ordering, result.early_write, result.peak_memory))
+
+    @property
+    def reason(self) -> str:
+        """Why there is no ready time: the first line; one that ends in a colon announces more."""
+        result = self.case.result
+        notes = [note for note in result.notes if note.startswith("ready_time: ")] or result.notes
+        text = result.reason if result.reason is not None else next(iter(notes), "")
+        lines = [line.strip() for line in text.removeprefix("ready_time: ").splitlines()]
+        told, *more = [line for line in lines if line] or ["no reason given"]
+        while more and told.endswith(":"):
+            told += f" {more.pop(0)}"
+        return f"{told} …" if more else told
 
 
 @dataclass(frozen=True)
@@ -128,20 +150,13 @@ class Array:
         return self.paths[0].pair
 
     @property
-    def size_bytes(self) -> int:
-        return self.paths[0].case.size_bytes
-
-    @property
     def text(self) -> str:
         """Dtype and shape, layout, size and device."""
         _, shape, dtype, layout, device = self.name
-        known = self.size_bytes > 0 or dtype in DTYPES
-        size = [size_text(self.size_bytes)] if known else []
-        return ", ".join([f"{dtype} {shape}", layout, *size, device])
-
-
-def _shape(shape: Sequence[int]) -> str:
-    return shape_text(shape).replace("x", TIMES) if shape else "scalar"
+        size_bytes = self.paths[0].case.size_bytes
+        return ", ".join(
+            [f"{dtype} {shape}", layout, *([size_text(size_bytes)] if size_bytes else []), device]
+        )
 
 
 def arrays_of(session: Session) -> list[Array]:
@@ -179,9 +194,3 @@ def plainest(paths: Sequence[Path]) -> Path:
     first, *rest = [path for path in paths if path.is_known] or paths[:1]
     near = [path for path in rest if path.cost_ns <= NEAR * first.cost_ns]
     return min([first, *near], key=lambda path: len(path.code))
-
-
-def is_undiagnosed(path: Path) -> bool:
-    """Whether nothing looked for races, lifetime and late reads: a notice says it once for all."""
-    result = path.case.result
-    return not any((result.lifetime, result.ordering, result.early_write, result.peak_memory))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -9,107 +10,112 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.errors import NoReproducer
 from dlprof.evidence.reproducer import reproducer
 from dlprof.evidence.rerun_command import rerun_command
-from dlprof.reports.document import Lines, Problem, Section, Severity
+from dlprof.reports.document import Problem, Severity
 from dlprof.reports.paths import severity_rank
 from dlprof.rules import expected, observations
 from dlprof.session.model import FindingRecord, Session
-from dlprof.text.lists import listed
+from dlprof.text.clean import listed
 
 MOST_WORDS = 20
 MOST_SCRIPTS = 12
 """Problems with a script of their own: a document of a long session stays small."""
+COUNT = re.compile(r"^(?:1 path|[\d,]+ paths)\b")
+"""How a headline begins that counts its paths."""
+NUMBER = {"has": "have", "is": "are", "does": "do", "it": "they"}
+"""What differs in a headline of one path and in one of several, beside an "s" at the end."""
+MEASURED = re.compile(r"\d[\d.,]*( (s|ms|µs|ns)\b)?")
 
 
 def problems_of(session: Session, name: str, scripts: bool = False) -> tuple[Problem, ...]:
     """``name`` is the session in commands; ``scripts`` asks for reproducers, which take time."""
     rules: dict[str, list[FindingRecord]] = defaultdict(list)
-    for finding in session.findings:
+    for finding in sorted(session.findings, key=severity_rank):
         rules[finding.rule].append(finding)
-    ranked = sorted(rules.values(), key=lambda found: min(map(severity_rank, found)))
+    ranked = sorted(rules.values(), key=lambda found: severity_rank(found[0]))
     return tuple(
-        _problem(session, sorted(found, key=severity_rank), name, scripts and at < MOST_SCRIPTS)
+        _problem(session, found, name, scripts and at < MOST_SCRIPTS)
         for at, found in enumerate(ranked)
     )
-
-
-def findings_section(session: Session) -> tuple[Section, ...]:
-    """Each finding with what it costs and what to do, in the order of the session."""
-    if not session.findings:
-        return ()
-    lines = []
-    for number, finding in enumerate(session.findings, 1):
-        pairs = _pairs_text(session, [finding])
-        where = f"{pairs}: " if pairs else ""
-        kind = f"{number}. {finding.severity} {finding.rule} {finding.name}:"
-        lines.append(f"{kind} {where}{finding.summary}")
-        if finding.advice:
-            lines.append(f"    {finding.advice}")
-    return (Section("Findings", (Lines(tuple(lines)),)),)
-
-
-def _pairs_text(session: Session, findings: Sequence[FindingRecord]) -> str:
-    """The pairs of findings; empty where the session has one pair only."""
-    if len({_pair(session, index) for index in range(len(session.results))}) <= 1:
-        return ""
-    return listed(dict.fromkeys(_pair(session, index) for index in _known(session, findings)))
 
 
 def _problem(
     session: Session, findings: Sequence[FindingRecord], name: str, script: bool
 ) -> Problem:
+    """One for all findings of a rule, the worst first."""
     worst = findings[0]
     indices = _known(session, findings)
-    first = session.results[indices[0]] if indices else None
-    pairs = _pairs_text(session, findings)
-    seen = observations(worst, [session.results[index] for index in indices])
+    results = [session.results[index] for index in indices]
+    severities: dict[str, Severity] = {"error": "error", "warning": "warning"}
+    commands = [f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"]
+    again = _rerun(session, worst)
     return Problem(
         worst.rule,
-        _severity(worst),
-        f"{pairs}: {_sentence(session, findings)}" if pairs else _sentence(session, findings),
+        severities.get(worst.severity, "info"),
+        _where(session, indices) + _sentence(session, findings),
         _codes(session, findings),
         " ".join(dict.fromkeys(one.advice for one in findings if one.advice)),
-        (*(one.summary for one in findings), *seen),
-        expected(worst, first) if first is not None else "",
+        (*(one.summary for one in findings), *observations(worst, results)),
+        expected(worst, results[0]) if results else "",
         _script(session, worst) if script else "",
-        _commands(session, worst, name),
+        (*commands, *([again] if again else [])),
     )
 
 
-def _commands(session: Session, finding: FindingRecord, name: str) -> tuple[str, ...]:
-    """What explains the rule, reports the finding, and measures its cases again."""
+def _where(session: Session, indices: Sequence[int]) -> str:
+    """The pairs of findings; empty where the session has one pair only."""
+    pairs = [f"{one.case.producer} → {one.case.consumer}" for one in session.results]
+    if len(set(pairs)) <= 1 or not indices:
+        return ""
+    return f"{listed(dict.fromkeys(pairs[index] for index in indices))}: "
+
+
+def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:
+    """The headline that counts most of the paths of the worst findings, and how many others there
+    are.
+
+    Findings of one wording are counted together. Of a session that was written before there were
+    headlines it is the beginning of its summary.
+    """
+    alike: dict[tuple[str, ...], list[FindingRecord]] = defaultdict(list)
+    for finding in findings:
+        if finding.severity == findings[0].severity:
+            alike[_wording(finding)].append(finding)
+    told = max(alike.values(), key=lambda found: len(_codes(session, found)))
+    count = len(_codes(session, told))
+    more = len(set(_codes(session, findings)) - set(_codes(session, told)))
+    # A headline of several paths is the one that can count them all.
+    headline = max(map(_headline, told), key=lambda text: not text.startswith("1 path "))
+    if len(told) > 1:
+        each = headline.startswith("1 path ")
+        headline = COUNT.sub(f"Each of {count} paths" if each else f"{count:,} paths", headline)
+    return headline + (f" (+{more} path{'s' if more > 1 else ''} in another way)" if more else "")
+
+
+def _headline(finding: FindingRecord) -> str:
+    words = finding.summary.split()
+    cut = " ".join(words[:MOST_WORDS]) + (" …" if len(words) > MOST_WORDS else "")
+    return finding.headline or cut
+
+
+def _wording(finding: FindingRecord) -> tuple[str, ...]:
+    """The words of a headline without its numbers, whether it is of one path or of several."""
+    text, is_counted = COUNT.subn("", _headline(finding))
+    words = MEASURED.sub("0", text).split() if is_counted else [finding.summary]
+    return tuple(NUMBER.get(word, word.rstrip("s")) for word in words)
+
+
+def _rerun(session: Session, finding: FindingRecord) -> str | None:
+    """The command that measures the cases of a finding again."""
     cases = [CaseView(index, session.results[index]) for index in _known(session, [finding])]
     at = finding.against
     known = at is not None and 0 <= at < len(session.results)
     against = CaseView(at, session.results[at]) if at is not None and known else None
-    again = rerun_command(cases, session, against, finding.rule)
-    return (
-        f"dlprof explain {finding.rule}",
-        f"dlprof ticket {name} {finding.rule}",
-        *([again] if again else []),
-    )
-
-
-def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:
-    """The headline of the worst, and how many more paths the others are about.
-
-    Of a session that was written before there were headlines it is the beginning of its summary.
-    """
-    worst = findings[0]
-    words = worst.summary.split()
-    cut = " ".join(words[:MOST_WORDS]) + (" …" if len(words) > MOST_WORDS else "")
-    told = _codes(session, [worst])
-    more = len(set(_codes(session, findings)) - set(told))
-    return (worst.headline or cut) + (f" (+{more} paths)" if more else "")
+    return rerun_command(cases, session, against, finding.rule)
 
 
 def _codes(session: Session, findings: Sequence[FindingRecord]) -> tuple[str, ...]:
     indices = _known(session, findings)
     return tuple(dict.fromkeys(session.results[index].case.code for index in indices))
-
-
-def _severity(finding: FindingRecord) -> Severity:
-    known: dict[str, Severity] = {"error": "error", "warning": "warning"}
-    return known.get(finding.severity, "info")
 
 
 def _script(session: Session, finding: FindingRecord) -> str:
@@ -123,8 +129,3 @@ def _known(session: Session, findings: Iterable[FindingRecord]) -> list[int]:
     """The results that the findings name, as far as the session has them."""
     indices = (index for finding in findings for index in finding.results)
     return [index for index in dict.fromkeys(indices) if 0 <= index < len(session.results)]
-
-
-def _pair(session: Session, index: int) -> str:
-    case = session.results[index].case
-    return f"{case.producer} → {case.consumer}"

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dlprof.analysis.quantity import loop_time_text, plain_time, times_text
 from dlprof.analysis.slower import NOT_EQUAL, is_slower
-from dlprof.reports.cells import MARK, brief_time, result_cell
 from dlprof.reports.document import Answer, Cell, Column, Level, Lines, Section, Table
 from dlprof.reports.matrix import ARROW, fastest
-from dlprof.reports.paths import Array, Path
+from dlprof.reports.paths import MARK, Array, Path
 from dlprof.session.model import RoundTrip, Session, WayLook
 
 Trip = tuple[Path, Path]
@@ -45,7 +44,7 @@ def answers(trips: Sequence[Trip]) -> tuple[Answer, ...]:
         return (Answer("slower in one direction", "", "", why),)
     there, back = lopsided[0]
     times = _times(lopsided[0])
-    note = f"{brief_time(there)} there, {brief_time(back)} back"
+    note = f"{there.brief_time} there, {back.brief_time} back"
     return (
         Answer("slower in one direction", "", "", f"{len(lopsided)} of {len(trips)} round trips"),
         Answer("most lopsided", there.pair, f"{times} times" if times else "", note),
@@ -90,7 +89,7 @@ def _row(trip: Trip, several: bool) -> tuple[Cell, ...]:
     array = f"  {' '.join(there.array[1:])}" if several else ""
     return (
         Cell(f"{there.pair}{array}"),
-        *(Cell(f"{brief_time(one)} {result_cell(one).text}{_note(one)}") for one in trip),
+        *(Cell(f"{one.brief_time} {one.result_cell.text}{_note(one)}") for one in trip),
         Cell(_times(trip) if _differs(trip) else "the same"),
         Cell(there.code, code=True),
         Cell(back.code, code=True),

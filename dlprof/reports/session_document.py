@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dlprof.reports import (
-    details,
-    loops,
-    matrix,
-    method,
-    paths_table,
-    problems,
-    round_trips,
-    scenario,
-    steps,
-)
+from dlprof.reports import loops, matrix, method, path_table, problems, round_trips, steps
 from dlprof.reports.answers import answers_of
 from dlprof.reports.document import Answer, Chart, Document, Point, Problem, Section, Table
-from dlprof.reports.paths import Array, Path, arrays_of, is_undiagnosed
+from dlprof.reports.paths import Array, Path, arrays_of
 from dlprof.session.model import Session
 
 LAST = "LAST"
@@ -41,7 +31,9 @@ def session_document(session: Session, name: str = LAST, scripts: bool = False) 
     return Document(
         title=_title(session, arrays, len(inference)),
         context=method.versions(session),
-        notices=method.notices(session, not paths or not all(map(is_undiagnosed, paths))),
+        notices=method.notices(
+            session, not all(path.is_undiagnosed for path in paths) or not paths
+        ),
         answers=(*_answers(session, arrays), *steps.answers(inference)),
         tables=tables,
         marks=marks,
@@ -53,7 +45,7 @@ def session_document(session: Session, name: str = LAST, scripts: bool = False) 
 
 
 def _title(session: Session, arrays: Sequence[Array], models: int) -> str:
-    asked = scenario.scenario_of(session).get("title")
+    asked = method.scenario_of(session).get("title")
     if asked:
         return str(asked)
     if not arrays:
@@ -71,7 +63,7 @@ def _is_one_pair(arrays: Sequence[Array]) -> bool:
 
 
 def _is_round_trip(session: Session) -> bool:
-    return scenario.scenario_of(session).get("report") == ROUND_TRIP
+    return method.scenario_of(session).get("report") == ROUND_TRIP
 
 
 def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:
@@ -87,18 +79,18 @@ def _tables(
 ) -> tuple[tuple[Table, ...], tuple[str, ...]]:
     """The tables of the first screen, and what their marks mean."""
     if len(arrays) == 1:
-        return paths_table.short_tables(arrays[0], problems)
+        return path_table.short_tables(arrays[0], problems)
     best = [path for array in arrays if (path := matrix.fastest(array)) is not None]
-    marks = paths_table.marks_of(best)
+    marks = path_table.marks_of(best)
     if _is_round_trip(session) or not arrays:
         return (), marks
     if _is_one_pair(arrays):
-        return (paths_table.shapes_table(arrays),), marks
+        return (path_table.shapes_table(arrays),), marks
     return matrix.tables(arrays), marks
 
 
 def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
-    yield from scenario.sections(session)
+    yield from method.scenario_sections(session)
     if _is_round_trip(session) or session.round_trips:
         yield from round_trips.sections(session, round_trips.trips_of(arrays))
     yield from loops.sections(arrays)
@@ -107,9 +99,8 @@ def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
         yield from matrix.sections(arrays)
     for array in arrays[:MOST_ARRAYS]:
         heading = "All paths" if len(arrays) == 1 else f"All paths: {array.pair} {array.text}"
-        yield paths_table.full_section(array, heading)
-    yield from details.notes_section(arrays)
-    yield from problems.findings_section(session)
+        yield path_table.full_section(array, heading)
+    yield from path_table.notes_section(arrays)
     yield method.method_section(session)
 
 

@@ -13,7 +13,7 @@ from dlprof.reports.document import Answer, Cell, Column, Facts, Level, Lines, S
 from dlprof.reports.loops import share_text
 from dlprof.session.model import Result, Session, Share
 from dlprof.session.step_record import ShapeChange, Step
-from dlprof.text.lists import listed
+from dlprof.text.clean import listed
 
 LEAST_PERCENT = 2
 ORDINALS = {1: "next call", 2: "2nd call", 3: "3rd call"}

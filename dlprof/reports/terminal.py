@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -14,6 +14,7 @@ from dlprof.reports.document import (
     Answer,
     Block,
     Cell,
+    Chart,
     Document,
     Facts,
     Level,
@@ -21,9 +22,6 @@ from dlprof.reports.document import (
     Problem,
     Section,
     Table,
-)
-from dlprof.reports.document import (
-    Text as Plain,
 )
 
 STYLES = {
@@ -41,8 +39,8 @@ INDENT = 2
 GAP = 3
 CODE_SHARE = 0.45
 """Of the width, what the code of an answer may take without being folded."""
-TABLE_SHARE = 0.6
-"""Of the width, what the code in a table may take without being folded."""
+TEXT_WIDTH, CODE_WIDTH = 26, 20
+"""Columns that a text in a table may take before code is folded, and the least of code."""
 
 
 def render(
@@ -71,25 +69,32 @@ def printed(renderable: RenderableType | str, width: int = 100, color: bool = Fa
 
 
 def _parts(document: Document, width: int, level: Level) -> Iterator[RenderableType]:
-    yield from _heading(document, width)
+    is_full = level is Level.FULL
+    title, context = Text(document.title, style="bold"), Text(document.context, style="dim")
+    room = width - title.cell_len - context.cell_len
+    if room >= GAP:
+        yield Text.assemble(title, " " * room, context)
+    else:
+        yield from (title, context)
+    yield from (Text(notice, style="yellow") for notice in document.notices)
     if document.answers:
         yield Text()
         yield _answers(document.answers, width)
-    marks = [_flush(Text(mark, style="dim")) for mark in document.marks]
-    for at, table in enumerate(document.tables):
-        yield Text()
-        yield _table(table, width)
-        yield from marks if at == 0 else ()
-    yield from () if document.tables else marks
+    tables = [one for one in document.tables if not (is_full and one.is_summary)]
+    for at, table in enumerate(tables):
+        is_next = at > 0 and table.is_summary
+        yield from () if is_next else (Text(),)
+        yield _table(table, width, is_next, " (--full)" if table.is_summary else "")
+    if tables or not document.tables:
+        yield from (_flush(Text(mark, style="dim")) for mark in document.marks)
     for section in document.shown(Level.FIRST):
         yield from _section(section, width)
     if document.problems:
         yield Text()
-        yield _problems(document.problems)
-    if level is Level.FULL:
-        for section in document.sections:
-            if section.level is Level.FULL:
-                yield from _section(section, width)
+        yield _problems(document.problems, is_full)
+    for section in document.shown(level) if is_full else ():
+        if section.level is Level.FULL:
+            yield from _section(section, width)
     if document.commands:
         yield Text()
         yield Text(" · ".join(document.commands), style="dim")
@@ -101,17 +106,6 @@ def _section(section: Section, width: int) -> Iterator[RenderableType]:
         if at:
             yield Text()
         yield _block(block, width)
-
-
-def _heading(document: Document, width: int) -> Iterator[RenderableType]:
-    title, context = Text(document.title, style="bold"), Text(document.context, style="dim")
-    room = width - title.cell_len - context.cell_len
-    if room >= GAP:
-        yield Text.assemble(title, " " * room, context)
-    else:
-        yield title
-        yield context
-    yield from (Text(notice, style="yellow") for notice in document.notices)
 
 
 def _answers(answers: Sequence[Answer], width: int) -> RenderableType:
@@ -136,50 +130,61 @@ def _grid() -> Grid:
     return Grid(box=None, padding=(0, GAP - 1, 0, 0), show_edge=False, show_header=False)
 
 
-def _table(table: Table, width: int) -> RenderableType:
+def _table(table: Table, width: int, headless: bool = False, hint: str = "") -> RenderableType:
+    """Code gets what numbers and texts leave; ``hint`` says how to see what the rows leave out."""
     grid = _grid()
-    grid.show_header, grid.header_style = True, "dim"
-    codes: dict[int, int] = {}
-    for row in table.rows:
-        for at, cell in enumerate(row):
-            if cell.code:
-                longest = len(f"{cell.text}  {cell.note}".rstrip())
-                codes[at] = max(codes.get(at, 0), longest)
-    room = int(TABLE_SHARE * width / max(len(codes), 1))
+    grid.show_header, grid.header_style = not headless, "dim"
+    longest = [
+        max([len(column.title), *(_cell(row[at]).cell_len for row in table.rows)])
+        for at, column in enumerate(table.columns)
+    ]
+    codes = {at for row in table.rows for at, cell in enumerate(row) if cell.code}
+    others = [
+        length if column.right else min(length, TEXT_WIDTH)
+        for at, (column, length) in enumerate(zip(table.columns, longest, strict=True))
+        if at not in codes
+    ]
+    room = width - INDENT - sum(others) - (GAP - 1) * len(longest)
+    room = max(room // max(len(codes), 1), CODE_WIDTH)
     for at, column in enumerate(table.columns):
         grid.add_column(
             column.title,
             justify="right" if column.right else "left",
-            no_wrap=column.right or 0 < codes.get(at, 0) <= room,
+            no_wrap=column.right,
             overflow="fold" if at in codes else "ellipsis",
+            width=min(longest[at], room) if at in codes else None,
+            min_width=longest[at] if column.right else None,
         )
     for row in table.rows:
         grid.add_row(*map(_cell, row))
-    more = [Text(table.more, style="dim")] if table.more else []
+    more = [Text(table.more + hint, style="dim")] if table.more else []
     return _flush(Group(grid, *more))
 
 
 def _cell(cell: Cell) -> Text:
     text = Text(cell.text, style=STYLES.get(cell.tone, ""))
-    return (
-        Text.assemble(text, "  ", (cell.note.replace(" ", "\u00a0"), "dim")) if cell.note else text
-    )
+    note = cell.note.replace(" ", "\u00a0")
+    return Text.assemble(text, "  ", (note, "dim")) if note else text
 
 
-def _problems(problems: Iterable[Problem]) -> RenderableType:
+def _problems(problems: Sequence[Problem], is_full: bool) -> RenderableType:
     grid = _grid()
     for _ in range(2):
         grid.add_column(no_wrap=True)
     grid.add_column()
     for problem in problems:
         style = STYLES[problem.severity]
-        grid.add_row(Text(problem.severity, style=style), problem.rule, problem.sentence)
+        grid.add_row(Text(problem.severity, style=style), problem.rule, Text(problem.sentence))
+        for line in (*problem.evidence, problem.advice) if is_full else ():
+            grid.add_row("", "", Text(line, style="dim" if line is not problem.advice else ""))
     return _flush(grid)
 
 
 def _block(block: Block, width: int) -> RenderableType:
     if isinstance(block, Table):
         return _table(block, width)
+    if isinstance(block, Chart):
+        return Text()
     if isinstance(block, Facts):
         grid = _grid()
         grid.add_column(no_wrap=True, style="dim")
@@ -187,11 +192,8 @@ def _block(block: Block, width: int) -> RenderableType:
         for name, value in block.items:
             grid.add_row(name, value)
         return _flush(grid)
-    if isinstance(block, Lines):
-        return _flush(Group(*(Text(line) for line in block.lines)))
-    if isinstance(block, Plain):
-        return _flush(Text(block.text))
-    return Text()  # a chart
+    lines = block.lines if isinstance(block, Lines) else (block.text,)
+    return _flush(Group(*map(Text, lines)))
 
 
 def _flush(part: RenderableType) -> Padding:

@@ -10,7 +10,7 @@ from dlprof.analysis.quantity import brief_text, plain_time, process_medians
 from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
 from dlprof.session.model import TimeMeasure
-from dlprof.text.lists import listed
+from dlprof.text.clean import listed
 
 LONGEST_CODE = 160
 MOST_TOLD = 6

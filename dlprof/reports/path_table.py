@@ -1,0 +1,348 @@
+"""The paths of an array in tables: the short one of the first screen, and all that is known."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dlprof.analysis.quantity import (
+    bound_text,
+    is_wide,
+    plain_time,
+    process_medians,
+    ratio_text,
+    significant,
+    size_text,
+    time_text,
+)
+from dlprof.reports.answers import KINDS, best
+from dlprof.reports.document import Cell, Column, Lines, Section, Table
+from dlprof.reports.paths import MARK, NEAR, Array, Path
+from dlprof.session.evidence import Verdict
+from dlprof.text.clean import clean, listed
+
+MOST_LINES, LEAST_LINES = 9, 4
+"""Lines of paths with a time on the first screen."""
+ROOM = 12
+"""Lines that these and the problems share; a problem takes one or two."""
+MOST_COPIES = 3
+"""Of them lines of copies: views answer the question, and there is always another copy."""
+MOST_LOST = 3
+MOST_WORDS = 8
+LEAST_BYTES = 64 * 2**10
+"""A bandwidth of fewer bytes tells of the call, not of the copy."""
+LEAST_MADE_BYTES = 1 << 20
+"""Of fewer bytes the calls cost more than the memory."""
+ALL = 0.95
+"""From this share of a queue on, a call waits for all of it."""
+FIRST = (Column("time", right=True), Column("result"), Column("path"), Column("problem"))
+LOST = (Column("result"), Column("path"), Column("reason"))
+
+NOTABLE = {
+    "alignment": ("dependent", "inconstant"),
+    "fresh_source": ("kept",),
+    **dict.fromkeys(("ownership", "ordering", "values", "lifetime", "early_write"), ("unknown",)),
+}
+"""Verdicts that no column and no problem tells, by the instrument."""
+LONGEST_NOTE = 300
+
+
+def short_tables(array: Array, problems: int) -> tuple[tuple[Table, ...], tuple[str, ...]]:
+    """What has a time, then what has none, and what the marks mean.
+
+    Paths with the same result and problems, and about the same time, share a line. The more
+    ``problems`` stand below, the fewer lines there are.
+    """
+    lines = list(_lines([path for path in array.paths if path.is_timed]))
+    shown = _shown(lines, min(MOST_LINES, max(LEAST_LINES, ROOM - 2 * problems)))
+    lost = _lost([path for path in array.paths if not path.is_timed])
+    counts = Counter(path.result for line in lines if line not in shown for path in line)
+    plural = {"copy": "copies", "view": "views"}
+    left = [
+        f"{count} slower {plural.get(word, word) if count > 1 else word}"
+        for word, count in counts.most_common()
+    ]
+    more = sum(len(line) for line in lost[MOST_LOST:])
+    tables = (
+        _summary(FIRST, tuple(map(_row, shown)), ", ".join(left)),
+        _summary(
+            LOST,
+            tuple(map(_lost_row, lost[:MOST_LOST])),
+            f"{more} more without a time" if more else "",
+        ),
+    )
+    marks = marks_of([path for line in shown for path in line])
+    return tuple(table for table in tables if table.rows), marks
+
+
+def _summary(columns: tuple[Column, ...], rows: tuple[tuple[Cell, ...], ...], left: str) -> Table:
+    return Table(columns, rows, f"… and {left}" if left else "", is_summary=True)
+
+
+def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
+    """What the mark before a time and the star behind a result mean here."""
+    found = []
+    if any(path.case.ready is not None and path.case.ready.is_disturbed for path in timed):
+        found.append(f"{MARK} Other programs disturbed this time. The path itself takes less.")
+    if any(path.is_known and not path.is_certain for path in timed):
+        found.append(f"{MARK} One process measured this time. Another process may differ.")
+    starred = [path for path in timed if path.elsewhere]
+    if starred:
+        other = {"copy": "a copy", "refused": "refused"}
+        words = sorted({word for path in starred for word in path.elsewhere} & other.keys())
+        found.append(
+            f"* The result depends on the address of {starred[0].source}: elsewhere it is"
+            f" {' or '.join(other[word] for word in words) or 'a view'}."
+        )
+    return tuple(found)
+
+
+def _lines(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Paths that share a line, by the time of the first."""
+    groups: dict[tuple[str, str], list[list[Path]]] = defaultdict(list)
+    for path in paths:
+        found = groups[path.result_cell.text, _problems(path)]
+        if found and path.cost_ns <= NEAR * found[-1][0].cost_ns:
+            found[-1].append(path)
+        else:
+            found.append([path])
+    lines = (line for lines in groups.values() for line in lines)
+    yield from sorted(lines, key=lambda line: line[0].cost_ns)
+
+
+def _problems(path: Path) -> str:
+    """The rules that were found of it; with a question mark one that was found of its like."""
+    return " ".join((*path.rules, *(f"{rule}?" for rule in path.safety.suspected)))
+
+
+def _shown(lines: Sequence[list[Path]], most: int) -> list[list[Path]]:
+    copies = 0
+    found: list[list[Path]] = []
+    for line in lines:
+        is_copy = line[0].case.owner == "copy"
+        copies += is_copy
+        if len(found) < most and not (is_copy and copies > MOST_COPIES):
+            found.append(line)
+    return found
+
+
+def _row(line: Sequence[Path]) -> tuple[Cell, ...]:
+    return Cell(line[0].brief_time), line[0].result_cell, _code(line), Cell(_problems(line[0]))
+
+
+def _code(line: Sequence[Path]) -> Cell:
+    """The plainest code of those that share a line, and how many others there are."""
+    first = min(line, key=lambda path: len(path.code))
+    return Cell(first.code, code=True, note=f"+{len(line) - 1} alike" if len(line) > 1 else "")
+
+
+def _lost(paths: Sequence[Path]) -> list[list[Path]]:
+    """Crashes and time-outs first, then refusals; the same reason once."""
+    groups: dict[tuple[str, str], list[Path]] = defaultdict(list)
+    for path in sorted(paths, key=lambda path: (path.result == "refused", path.result)):
+        groups[path.result, path.reason].append(path)
+    return list(groups.values())
+
+
+def _lost_row(line: Sequence[Path]) -> tuple[Cell, ...]:
+    words = line[0].reason.split()
+    why = " ".join(words[:MOST_WORDS]) + (" …" if len(words) > MOST_WORDS else "")
+    told = Cell(" ".join((*line[0].rules, why)), "dim")
+    return line[0].result_cell, _code(line), told
+
+
+def _full_time(path: Path) -> str:
+    """With its interval, its modes or its range."""
+    ready = path.case.ready or path.case.result.ready_time
+    text = time_text(ready, process_medians(ready)).removeprefix(MARK)
+    return text if path.is_certain or ready is None else f"{MARK}{text}"
+
+
+def _host_time(path: Path) -> str:
+    host = path.case.result.host_time
+    return "" if host is None else plain_time(host.median_ns)
+
+
+def _first_call(path: Path) -> str:
+    """The first call, where it was the first conversion of its process."""
+    first = path.case.result.first_in_process_ns
+    return "" if first is None else plain_time(first)
+
+
+def _device_time(path: Path) -> str:
+    found = path.case.result.device_time
+    if found is None or found.warm is None or found.warm.median_ns is None:
+        return ""
+    if found.warm.median_ns < (found.resolution_ns or 0.0):
+        return f"<{bound_text(found.resolution_ns or 0.0)}"
+    return plain_time(found.warm.median_ns, 3)
+
+
+def _waiting(path: Path) -> str:
+    """What the call does behind queued work: ``waits 45 ms of 45 ms``, ``ordered``, ``race``."""
+    order, loaded = path.case.order, path.case.loaded
+    words = {None: "", "synchronous": "", "stream-ordered": "ordered", "unordered": "race"}
+    word = words.get(order, order or "")
+    if path.case.waits is None:
+        return word
+    race = "race, " if order == "unordered" else ""
+    if loaded is None:
+        return f"{race}waits"
+    call, queue = loaded
+    if call >= ALL * queue:
+        return f"{race}waits for all {plain_time(queue)}"
+    return f"{race}waits {plain_time(call)} of {plain_time(queue)}"
+
+
+def _speed(path: Path) -> str:
+    """GB/s of a copy, where one number stands for its time."""
+    cost, ready = path.case.result.copy_cost, path.case.ready
+    if path.case.owner != "copy" or cost is None or cost.gb_per_s is None or ready is None:
+        return ""
+    is_one = path.is_known and not is_wide(ready) and path.case.size_bytes >= LEAST_BYTES
+    return ratio_text(cost.gb_per_s) if is_one else ""
+
+
+def _share_of_memcpy(path: Path) -> str:
+    cost = path.case.result.copy_cost if path.case.owner == "copy" else None
+    share = cost.share_of_memcpy if cost is not None else None
+    return "" if share is None else f"{100 * share:.0f} %"
+
+
+def _peak(path: Path) -> str:
+    """Memory at the peak beyond the source, in arrays of its size."""
+    arrays = path.case.peak_arrays
+    return "" if arrays is None else f"{max(arrays, 0.0):.2f}"
+
+
+def _of_making(path: Path) -> str:
+    """The time as a share of what it takes to make such an array: what reading it once is worth."""
+    made = path.case.result.create_ns
+    if not made or not path.is_known or path.case.size_bytes < LEAST_MADE_BYTES:
+        return ""
+    return f"{significant(100 * path.cost_ns / made, 2)} %"
+
+
+Show = Callable[[Path], str]
+TIMES: tuple[tuple[str, Show], ...] = (
+    ("time", _full_time),
+    ("call returns", _host_time),
+    ("first call", _first_call),
+    ("on device", _device_time),
+    ("behind queued work", _waiting),
+)
+MEMORY: tuple[tuple[str, Show], ...] = (
+    ("GB/s", _speed),
+    ("of memcpy", _share_of_memcpy),
+    ("of making", _of_making),
+    ("peak arrays", _peak),
+)
+
+
+def full_section(array: Array, heading: str) -> Section:
+    """All paths with a time in two tables, times and memory; then why others have none."""
+    timed = [path for path in array.paths if path.is_timed]
+    tables = (
+        (
+            _full_table(timed, TIMES, Column("problem"), lambda path: Cell(_problems(path))),
+            _full_table(timed, MEMORY, Column("result"), lambda path: path.result_cell),
+        )
+        if timed
+        else ()
+    )
+    lost = tuple(
+        f"{path.result}: {path.code}: {path.reason}" for path in array.paths if not path.is_timed
+    )
+    return Section(heading, (*tables, *([Lines(lost)] if lost else [])))
+
+
+def _full_table(
+    paths: Sequence[Path],
+    columns: Sequence[tuple[str, Show]],
+    column: Column,
+    cell: Callable[[Path], Cell],
+) -> Table:
+    """Columns in which nothing is known are left out."""
+    known = [(title, show) for title, show in columns if any(map(show, paths))]
+    titles = (*(Column(title, right=True) for title, _ in known), column, Column("path"))
+    rows = tuple(
+        (*(Cell(show(path) or "-") for _, show in known), cell(path), Cell(path.code, code=True))
+        for path in paths
+    )
+    return Table(titles, rows)
+
+
+def shapes_table(arrays: Sequence[Array]) -> Table:
+    """One line for each array of a pair: the fastest path that may be written, and its times."""
+    names = ("pair", "shape", "dtype", "layout", "device")
+    varying = [
+        at
+        for at, values in enumerate(zip(*(one.name for one in arrays), strict=True))
+        if len(set(values)) > 1
+    ]
+    titles = [Column(names[at], right=names[at] == "shape") for at in varying]
+    rows = []
+    for array in arrays:
+        found = [best(array, kind) for kind in KINDS]
+        known = [path for path in found if path is not None]
+        first = min(known, key=lambda path: path.cost_ns, default=None)
+        rows.append(
+            (
+                *(Cell(array.name[at]) for at in varying),
+                *(Cell(path.brief_time if path else "-") for path in found),
+                Cell(first.code, code=True) if first else Cell("none", "bad"),
+            )
+        )
+    titles += [Column("view", right=True), Column("copy", right=True), Column("fastest path")]
+    return Table(tuple(titles), tuple(rows))
+
+
+def notes_section(arrays: Sequence[Array]) -> tuple[Section, ...]:
+    """One line for each note, with the paths that share it."""
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for array in arrays:
+        for path in array.paths:
+            for note in _notes(path):
+                found[note][path.code] = None
+    lines = tuple(f"{listed(codes)}: {note}" for note, codes in found.items())
+    return (Section("Notes", (Lines(lines),)),) if lines else ()
+
+
+def _notes(path: Path) -> Iterator[str]:
+    result, safety = path.case.result, path.safety
+    if result.case.setup:
+        yield f"needs {' / '.join(result.case.setup.strip().splitlines())}"
+    for rule in safety.suspected:
+        yield f"{rule}? Others into this framework break the rule, and this path may break it too."
+    if safety.unknown and path.is_timed:
+        yield f"not called safe: {safety.unknown}"
+    for condition in safety.conditions:
+        yield f"safe only if you do not write to the result ({condition})"
+    if path.is_timed and result.reason:
+        yield f"{result.status}: {path.reason}"
+    if result.in_company is not None:
+        yield f"beside other cases: {result.in_company.status}: {result.in_company.reason}"
+    if result.interrupted:
+        yield f"interrupted: {result.interrupted}"
+    yield from (note.strip().partition("\n")[0] for note in result.notes)
+    for name, words in NOTABLE.items():
+        verdict: Verdict[Any] | None = getattr(result, name)
+        if verdict is not None and verdict.verdict in words:
+            evidence = verdict.evidence.model_dump(exclude_none=True, exclude_defaults=True)
+            told = " ".join(", ".join(_told(evidence)).split())
+            yield clean(f"{name} {verdict.verdict}: {told}", LONGEST_NOTE)
+
+
+def _told(evidence: dict[str, Any], before: str = "") -> Iterator[str]:
+    """Each value of an evidence with its name and unit."""
+    for key, value in evidence.items():
+        name = f"{before}{key.removesuffix('_ns').removesuffix('_bytes').replace('_', ' ')}"
+        if isinstance(value, dict):
+            yield from _told(value, f"{name} ")
+        elif key.endswith("_ns") and isinstance(value, float):
+            yield f"{name} {plain_time(value)}"
+        elif key.endswith("_bytes") and isinstance(value, int | float):
+            yield f"{name} {size_text(int(value))}"
+        else:
+            yield f"{name} {value}"
