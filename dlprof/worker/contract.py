@@ -22,27 +22,27 @@ def check_probe(kind: type[Probe]) -> None:
     """Raise :class:`FaultyProbe` for the first declaration of ``kind`` that cannot be used."""
     where = kind.__name__
     for attribute in ("name", "module"):
-        check_name(getattr(kind, attribute, None), f"{where}.{attribute}")
+        value = getattr(kind, attribute, None)
+        _need(_is_name(value), f"{where}.{attribute}", "a name", value)
     for attribute in ("aliases", "distributions", "also"):
         _names(getattr(kind, attribute, None), f"{where}.{attribute}")
     for attribute in ("requirement", "setup", "c_exchange_type"):
         check_text(getattr(kind, attribute), f"{where}.{attribute}")
     _devices(kind.devices, f"{where}.devices")
-    _variables(kind.variables, f"{where}.variables")
+    _need(isinstance(kind.variables, Mapping), f"{where}.variables", "a mapping", kind.variables)
+    for name, value in kind.variables.items():
+        check_text(value, f"{where}.variables[{name!r}]")
+        if not _is_name(name) or "=" in name or "\0" in value:
+            raise FaultyProbe(f"{where}.variables[{name!r}] cannot be an environment variable")
     _ways(kind.exports, Export, f"{where}.exports")
     _ways(kind.imports, Import, f"{where}.imports")
 
 
-def check_name(value: Any, where: str) -> None:
-    if not (isinstance(value, str) and value and value.isprintable()):
-        raise FaultyProbe(f"{where} must be a name, not {reprlib.repr(value)}")
-
-
 def check_text(value: Any, where: str) -> str:
     """``value`` if it is text that can stand in a file."""
-    if not isinstance(value, str) or value != value.encode("utf-8", "replace").decode("utf-8"):
-        raise FaultyProbe(f"{where} must be text, not {reprlib.repr(value)}")
-    return value
+    is_text = isinstance(value, str) and value == value.encode("utf-8", "replace").decode("utf-8")
+    _need(is_text, where, "text", value)
+    return str(value)
 
 
 def check_use(use: Any, framework: str) -> str:
@@ -51,8 +51,8 @@ def check_use(use: Any, framework: str) -> str:
         return check_code(use, f"what {framework}'s use returns")
     where = f"what {framework}'s use_many returns"
     check_text(use.setup, f"the setup of {where}")
-    if not isinstance(use.others, Mapping) or not all(name.isidentifier() for name in use.others):
-        raise FaultyProbe(f"the others of {where} must be shapes by name: {use.others!r}")
+    named = isinstance(use.others, Mapping) and all(name.isidentifier() for name in use.others)
+    _need(named, f"the others of {where}", "shapes by name", use.others)
     return check_code(use.code, where, names=("x", *use.others))
 
 
@@ -68,54 +68,45 @@ def check_code(
         fields = [field[1:] for field in Formatter().parse(code) if field[1] is not None]
     except ValueError:
         raise FaultyProbe(f"{where} has a brace without its partner: {code!r}") from None
-    known = [(name, "", None) for name in names]
     missing = needs_array and ("x", "", None) not in fields
-    if missing or any(field not in known for field in fields):
+    if missing or any(field not in [(name, "", None) for name in names] for field in fields):
         more = ", ".join(f"{{{name}}}" for name in names[1:])
         allowed = f"{{x}} (and may hold {more})" if more else "{x}"
         raise FaultyProbe(f"{where} must hold {allowed} and nothing else in braces: {code!r}")
     try:
         compile(code.format(**{name: name for name in names}), where, "eval")
     except (SyntaxError, ValueError) as fault:
-        why = fault.msg if isinstance(fault, SyntaxError) else str(fault)
-        raise FaultyProbe(f"{where} is not a Python expression: {code!r} ({why})") from None
+        raise FaultyProbe(f"{where} is not a Python expression: {code!r} ({fault})") from None
     return code
 
 
+def _need(is_right: bool, where: str, what: str, value: Any) -> None:
+    if not is_right:
+        raise FaultyProbe(f"{where} must be {what}, not {reprlib.repr(value)}")
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and value.isprintable()
+
+
 def _names(values: Any, where: str) -> None:
-    _tuple(values, where)
-    for value in values:
-        check_name(value, where)
-
-
-def _tuple(values: Any, where: str) -> None:
     # A forgotten comma makes a string of a tuple, which can be iterated as well.
-    if not isinstance(values, tuple):
-        raise FaultyProbe(f"{where} must be a tuple, not {reprlib.repr(values)}")
+    _need(isinstance(values, tuple), where, "a tuple", values)
+    for value in values:
+        _need(_is_name(value), where, "names", value)
 
 
 def _devices(values: Any, where: str) -> None:
-    _tuple(values, where)
-    if not values or any(value not in ANY_DEVICE for value in values):
-        raise FaultyProbe(f"{where} must be of {ANY_DEVICE}, not {reprlib.repr(values)}")
-
-
-def _variables(values: Any, where: str) -> None:
-    if not isinstance(values, Mapping):
-        raise FaultyProbe(f"{where} must be a mapping, not {reprlib.repr(values)}")
-    for name, value in values.items():
-        check_name(name, where)
-        check_text(value, f"{where}[{name!r}]")
-        if "=" in name or "\0" in value:
-            raise FaultyProbe(f"{where}[{name!r}] cannot be an environment variable")
+    _names(values, where)
+    known = bool(values) and set(values) <= set(ANY_DEVICE)
+    _need(known, where, f"of {ANY_DEVICE}", values)
 
 
 def _ways(ways: Any, kind: type[Export | Import], where: str) -> None:
-    _tuple(ways, where)
+    _need(isinstance(ways, tuple), where, "a tuple", ways)
     for way in ways:
-        if not isinstance(way, kind):
-            raise FaultyProbe(f"{where} must hold {kind.__name__}s, not {reprlib.repr(way)}")
-        check_name(way.name, f"a name in {where}")
+        _need(isinstance(way, kind), where, f"a tuple of {kind.__name__}s", way)
+        _need(_is_name(way.name), f"a name in {where}", "a name", way.name)
         _way(way, f"{where} {way.name!r}")
     for name, count in Counter(way.name for way in ways).items():
         if count > 1:
@@ -126,17 +117,17 @@ def _way(way: Export | Import, where: str) -> None:
     check_code(way.code, f"the code of {where}", names=("x", "dtype", "shape"))
     _devices(way.devices, f"devices of {where}")
     check_text(way.note, f"the note of {where}")
-    if way.promise not in (None, "copy", "view"):
-        raise FaultyProbe(f"the promise of {where} must be copy or view, not {way.promise!r}")
+    promised = way.promise in (None, "copy", "view")
+    _need(promised, f"the promise of {where}", "copy or view", way.promise)
     protocols = way.protocols if isinstance(way, Import) else (way.protocol,)
-    _tuple(protocols, f"protocols of {where}")
-    if not protocols or not all(isinstance(protocol, Protocol) for protocol in protocols):
-        raise FaultyProbe(f"the protocol of {where} must be a Protocol, not {protocols!r}")
+    _need(isinstance(protocols, tuple), f"protocols of {where}", "a tuple", protocols)
+    known = bool(protocols) and all(isinstance(one, Protocol) for one in protocols)
+    _need(known, f"the protocol of {where}", "a Protocol", protocols)
     if isinstance(way, Import):
         _names(way.producers, f"producers of {where}")
-        if way.result_device not in ("", *ANY_DEVICE):
-            raise FaultyProbe(f"the result_device of {where} is {way.result_device!r}")
+        placed = way.result_device in ("", *ANY_DEVICE)
+        _need(placed, f"the result_device of {where}", f"of {ANY_DEVICE}", way.result_device)
         check_text(way.setup, f"the setup of {where}")
         _names(way.layouts, f"layouts of {where}")
-        if set(way.layouts) - set(LAYOUTS):
-            raise FaultyProbe(f"the layouts of {where} must be of {', '.join(LAYOUTS)}")
+        laid = set(way.layouts) <= set(LAYOUTS)
+        _need(laid, f"the layouts of {where}", f"of {', '.join(LAYOUTS)}", way.layouts)

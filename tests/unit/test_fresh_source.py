@@ -29,10 +29,11 @@ def test_a_view_whose_first_conversion_costs_much_more_is_kept():
     assert judge(views(40_000, 7_000), 0.0)["verdict"] == "kept"
 
 
-@pytest.mark.parametrize("first_ns", [7_000, 14_000, 20_000])
+@pytest.mark.parametrize("first_ns", [7_000, 10_000, 13_000])
 def test_a_view_whose_first_conversion_costs_a_little_more_is_not_kept(first_ns):
     assert judge(views(first_ns, 7_000), 0.0)["verdict"] == "not kept"
 
 
-def test_the_cost_of_the_clock_is_taken_off():
-    assert judge(views(40_100, 7_100), 100.0)["evidence"]["first_ns"] == 40_000
+def test_other_programs_that_slow_most_of_the_second_conversions_change_nothing():
+    slowed = [Pair(40_000, 35_000, is_view=True, same_result=True)] * 6
+    assert judge([*views(40_000, 7_000), *slowed], 0.0)["verdict"] == "kept"

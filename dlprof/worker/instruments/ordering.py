@@ -15,7 +15,8 @@ value read through the consumer proves the race.
 - A conversion counts only if its queue had not run dry: the queue's end must come as late as it
   should. If the call's own work on the host takes longer than the queue, the queue is made longer.
 - On a device all of it is done twice: on the default streams, and with producer and consumer on a
-  non-blocking stream each. The driver orders default streams by itself. The worse run counts.
+  non-blocking stream each. The driver orders default streams by itself. The worse run counts. If
+  the conversion raises on these streams, the run on the default streams counts.
 
 Verdicts: ``stream-ordered``, ``host-sync``, ``device-sync``, ``unordered``, ``unknown``, and
 ``synchronous`` (the producer queues nothing). Evidence: ``host``, ``beside``, ``ready`` and
@@ -86,8 +87,11 @@ def measure(
     own = attempt(partial(_on_own_streams, subject, text, gpu, lengths_ns))
     if own is None:
         return default
-    if isinstance(own, Refusal):  # the default streams have their verdict all the same
-        own = unknown(f"on streams of their own: {own.reason}")
+    if isinstance(own, Refusal):  # what the default streams showed is known all the same
+        runs = {"default": default, "own streams": unknown(own.reason)}
+        reason = f"tried on default streams only; on other streams: {own.reason}"
+        more = {"streams": "default", "by_streams": runs, "reason": reason}
+        return {**default, "evidence": {**default["evidence"], **more}}
     return worse({"default": default, "own streams": own})
 
 

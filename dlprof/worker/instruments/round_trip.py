@@ -19,10 +19,12 @@ work of ``loaded_from``) or ``not_loaded`` (why).
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -56,6 +58,7 @@ LONGER = 2
 REPEATS = 3
 STALE = 0.5
 """A trip that begins after this share of its queue is over tells nothing."""
+MOST_ALIGNMENTS = 8
 
 
 def go_once(there: Subject, back: Subject, stage: Callable[[str], None]) -> None:
@@ -73,16 +76,23 @@ def measure(
     """The answer for runs of ``iterations`` trips."""
     trips, restarted = _working(there, back)
     with timer.collector_off():
-        found, shortest = _sampled(trips, there, back, iterations, budget_ns)
-    found["restarted"] = restarted
-    loaded, why_not = _loaded(there, trips, iterations, shortest, gpu)
-    if loaded is not None:
-        return {**found, "loaded_from": "there", "loaded": loaded, "not_loaded": None}
-    # The other framework may have a queue.
-    trips = compile_trips(back, there, restarted is None)
-    loaded, why_too = _loaded(back, trips, iterations, shortest, gpu)
-    why_not = f"{why_not}; {why_too}" if loaded is None else None
-    return {**found, "loaded_from": "back", "loaded": loaded, "not_loaded": why_not}
+        found, shortest_ns = _sampled(trips, there, back, iterations, budget_ns)
+    reasons = []
+    for end, ways in (("there", (there, back)), ("back", (back, there))):
+        # If no work can be queued on the first framework, the other one may have a queue.
+        begun = trips if end == "there" else compile_trips(*ways, restarted is None)
+        loaded, why_not = _loaded(ways[0], begun, iterations, shortest_ns, gpu)
+        if loaded is not None:
+            break
+        reasons.append(why_not)
+    not_loaded = None if loaded is not None else "; ".join(map(str, reasons))
+    return {
+        **found,
+        "restarted": restarted,
+        "loaded_from": end,
+        "loaded": loaded,
+        "not_loaded": not_loaded,
+    }
 
 
 def _working(there: Subject, back: Subject) -> tuple[Trips, str | None]:
@@ -92,13 +102,13 @@ def _working(there: Subject, back: Subject) -> tuple[Trips, str | None]:
     """
     chained = compile_trips(there, back, chained=True)
     # Two, since the first begins with another array. They also compile what is compiled once.
-    refused = attempt(lambda: chained.total(there.source, 2))
+    refused = attempt(lambda: chained.run(there.source, 2))
     if not isinstance(refused, Refusal):
         return chained, None
     reason = words(refused.error)
     del refused  # its traceback holds arrays
     alone = compile_trips(there, back, chained=False)
-    alone.total(there.source, 2)
+    alone.run(there.source, 2)
     return alone, reason
 
 
@@ -107,34 +117,32 @@ def _sampled(
 ) -> tuple[dict[str, Any], int]:
     """Runs with and without a clock, in turn; and the ns of the shortest one without."""
     source = there.source
-    in_a_row, by_halves = Owners(there, back), Owners(there, back)
+    in_a_row, by_halves = Looks(there, back), Looks(there, back)
     waits_ns = trips.idle_waits_ns(source, budget_ns)
     were_others_there = timer.watch_others()
     taken: list[timer.Taken] = []
     runs = []
-
-    def turn() -> None:
+    count = 1
+    while len(taken) < count:
         last: list[Any] = []
 
-        def run() -> int:
-            total_ns, last[:] = trips.total(source, iterations)
+        def run(last: list[Any] = last) -> int:
+            total_ns, _, last[:] = trips.run(source, iterations)
             return total_ns
 
         taken.append(timer.take(run))
         in_a_row.look(*last)
         last.clear()
         runs.append(trips.halves(source, iterations, by_halves.look))
-
-    turn()
-    first_ns = taken[0].elapsed_ns
-    if first_ns < timer.LONG_NS:
-        count = max(timer.MIN_SAMPLES, min(timer.MAX_SAMPLES, budget_ns // max(first_ns, 1)))
-        for _ in range(1, count):
-            turn()
+        elapsed_ns = taken[0].elapsed_ns
+        if len(taken) == 1 and elapsed_ns < timer.LONG_NS:
+            fitting = budget_ns // max(elapsed_ns, 1)
+            count = max(timer.MIN_SAMPLES, min(timer.MAX_SAMPLES, fitting))
     clock_ns = timer.clock_cost_ns()
+    each = [parts(run, clock_ns, waits_ns) for run in runs]
     found = {
         "idle": asdict(timer.timing_of(taken, iterations, foreign=were_others_there())),
-        "parts": middle_of([parts(run, clock_ns, waits_ns) for run in runs]),
+        "parts": {name: statistics.median(one[name] for one in each) for name in each[0]},
         "in_a_row": in_a_row.as_dict(),
         "by_halves": by_halves.as_dict(),
     }
@@ -145,28 +153,20 @@ def parts(
     marks: Sequence[Marks], clock_ns: float, waits_ns: tuple[float, float]
 ) -> dict[str, float]:
     """Mean ns of the parts of a trip, and the median of the trips at either end."""
-    go, come = waits_ns
-    there = [one.there_ready - one.begin - 2 * clock_ns - go for one in marks]
-    back = [one.back_ready - one.there_ready - 2 * clock_ns - come for one in marks]
+    there = [one.there_ready - one.begin - 2 * clock_ns - waits_ns[0] for one in marks]
+    back = [one.back_ready - one.there_ready - 2 * clock_ns - waits_ns[1] for one in marks]
     release = [one.released - one.looked - clock_ns for one in marks]
     whole = [sum(steps) for steps in zip(there, back, release, strict=True)]
-    calls = [one.there_called - one.begin - clock_ns for one in marks]
-    calls_back = [one.back_called - one.there_ready - clock_ns for one in marks]
     found = {
         "there_ns": statistics.mean(there),
         "back_ns": statistics.mean(back),
         "release_ns": statistics.mean(release),
-        "there_call_ns": statistics.mean(calls),
-        "back_call_ns": statistics.mean(calls_back),
+        "there_call_ns": statistics.mean(m.there_called - m.begin - clock_ns for m in marks),
+        "back_call_ns": statistics.mean(m.back_called - m.there_ready - clock_ns for m in marks),
         "first_ns": statistics.median(whole[:ENDS]),
         "last_ns": statistics.median(whole[-ENDS:]),
     }
     return {name: max(ns, 0.0) for name, ns in found.items()}
-
-
-def middle_of(runs: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The median of the runs, for each part."""
-    return {name: statistics.median(run[name] for run in runs) for name in runs[0]}
 
 
 # Behind queued work
@@ -215,27 +215,21 @@ def _behind(queue: QueuedWork, trips: Trips, iterations: int, work: int) -> dict
     queued = time.perf_counter_ns() - begin
     begin = time.perf_counter_ns()
     array = queue.enqueue(work)
-    times = trips.run(array, iterations)
+    first = time.perf_counter_ns()
+    total_ns, times, _ = trips.run(array, iterations)
     queue.finish(array)
+    there, back, others = times
     return {
         "queued_ns": float(queued),
-        "queueing_ns": float(times[0] - begin),
-        "there_ns": float(times[1] - times[0]),
-        "back_ns": float(times[2] - times[1]),
-        "others_ns": float(times[-2] - times[2]),
-        "wait_ns": float(times[-1] - times[-2]),
+        "queueing_ns": float(first - begin),
+        "there_ns": float(there),
+        "back_ns": float(back),
+        "others_ns": float(others),
+        "wait_ns": float(total_ns - there - back - others),
     }
 
 
 # The loops
-
-
-class Arrays(NamedTuple):
-    """What one trip held: the array that went, what it became, and what came back."""
-
-    x: Any
-    y: Any
-    z: Any
 
 
 class Marks(NamedTuple):
@@ -252,12 +246,14 @@ class Marks(NamedTuple):
 
 @dataclass(frozen=True)
 class Trips:
-    """Compiled loops over a way there and a way back."""
+    """Compiled loops over a way there and a way back. They give the array that begins, the one
+    that it becomes, and the one that comes back.
+    """
 
-    run: Callable[[Any, int], list[int]]
-    """``run(x, n)``: the clock before the first of n trips, after each half, and at the end."""
-    total: Callable[[Any, int], tuple[int, Arrays]]
-    """``total(x, n)``: the ns of all trips, with no clock between, and the last trip's arrays."""
+    run: Callable[[Any, int], tuple[int, tuple[int, int, int], tuple[Any, Any, Any]]]
+    """``run(x, n)``: the ns of n trips; of the first one's halves, and of the others without the
+    last wait; and the last trip's arrays.
+    """
     halves: Callable[[Any, int, Callable[[Any, Any, Any], None]], list[Marks]]
     """``halves(x, n, look)``: each half waited for; ``look(x, y, z)`` is called untimed."""
     idle_waits_ns: Callable[[Any, int], tuple[float, float]]
@@ -268,27 +264,19 @@ class Trips:
 # the way back. Else the release of the old arrays, which may take longer than a view, would count.
 _LOOPS = """\
 def run(_x, _n):
-    _times = [_clock()]
-    for _ in range(_n):
-        _y = {go}
-        _times.append(_clock())
-        _z = {come}
-        _times.append(_clock())
-        {again}
-    {wait}
-    _times.append(_clock())
-    return _times
-
-
-def total(_x, _n):
-    _z = _x
     _begin = _clock()
-    for _ in range(_n):
+    _y = {go}
+    _there = _clock()
+    _z = {come}
+    _back = _clock()
+    for _ in range(_n - 1):
         {again}
         _y = {go}
         _z = {come}
+    _last = _clock()
     {wait}
-    return _clock() - _begin, _Arrays(_x, _y, _z)
+    _end = _clock()
+    return _end - _begin, (_there - _begin, _back - _there, _last - _back), (_x, _y, _z)
 
 
 def halves(_x, _n, _look):
@@ -331,23 +319,18 @@ def compile_trips(there: Subject, back: Subject, chained: bool) -> Trips:
         "wait_back": back.wait.format(x="_c") or "pass",
         "again": "_x = _z" if chained else "pass",
     }
-    namespace = {
-        **back.namespace,
-        **there.namespace,
-        "_clock": time.perf_counter_ns,
-        "_Arrays": Arrays,
-        "_Marks": Marks,
-    }
+    clock = time.perf_counter_ns
+    namespace = {**back.namespace, **there.namespace, "_clock": clock, "_Marks": Marks}
     loops = define(_LOOPS.format(**texts), namespace, "round trip")
 
     def idle_waits_ns(source: Any, budget_ns: int) -> tuple[float, float]:
-        held = loops["total"](source, 1)[1]._asdict()
-        names = {**namespace, **{f"_{name}": array for name, array in held.items()}}
+        _, y, z = loops["run"](source, 1)[2]
+        names = {**namespace, "_y": y, "_z": z}
         waits = (there.wait.format(x="_y"), back.wait.format(x="_z"))
         go, come = (_idle_ns(wait, names, budget_ns // 8) if wait else 0.0 for wait in waits)
         return go, come
 
-    return Trips(loops["run"], loops["total"], loops["halves"], idle_waits_ns)
+    return Trips(loops["run"], loops["halves"], idle_waits_ns)
 
 
 def _idle_ns(wait: str, namespace: dict[str, Any], budget_ns: int) -> float:
@@ -357,76 +340,63 @@ def _idle_ns(wait: str, namespace: dict[str, Any], budget_ns: int) -> float:
 
 # View or copy
 
-MOST_ALIGNMENTS = 8
 
-
-@dataclass
-class Seen:
-    """How often one way was a view or a copy, and the alignments of its sources."""
-
-    views: int = 0
-    copies: int = 0
-    unknown: int = 0
-    view_alignments: set[int] = field(default_factory=set)
-    copy_alignments: set[int] = field(default_factory=set)
-
-    def add(self, kind: str, address: int | None) -> None:
-        if kind == "unknown" or address is None:
-            self.unknown += 1
-        elif kind == "view":
-            self.views += 1
-            self.view_alignments.add(alignment(address))
-        else:
-            self.copies += 1
-            self.copy_alignments.add(alignment(address))
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            name: sorted(value)[:MOST_ALIGNMENTS] if isinstance(value, set) else value
-            for name, value in vars(self).items()
-        }
-
-
-class Owners:
-    """What was seen of both ways of trips that ``there`` begins and ``back`` ends."""
+class Looks:
+    """How often each way was a view or a copy, and the alignments of its sources."""
 
     def __init__(self, there: Subject, back: Subject) -> None:
-        self._there, self._back = there, back
-        self.there, self.back = Seen(), Seen()
+        self._ends = (
+            (there.producer, there.spec), (there.consumer, back.spec), (back.consumer, back.spec)
+        )  # fmt: skip
+        self._counts = [{"views": 0, "copies": 0, "unknown": 0} for _ in range(2)]
+        self._alignments: list[dict[str, set[int]]] = [defaultdict(set), defaultdict(set)]
 
-    def look(self, x: Any, y: Any, z: Any) -> None:
+    def look(self, *arrays: Any) -> None:
         """One trip, whose three arrays are alive and ready."""
-        there, back = self._there, self._back
-        begin = _Memory(there.producer, x, there.spec)
-        middle = _Memory(there.consumer, y, back.spec)
-        end = _Memory(back.consumer, z, back.spec)
-        self.there.add(kind_of(begin, middle), begin.address)
-        self.back.add(kind_of(middle, end), middle.address)
+        pairs = zip(self._ends, arrays, strict=True)
+        places = [_place(*end, array) for end, array in pairs]
+        for way, (source, result) in enumerate(itertools.pairwise(places)):
+            kind = kind_of(source, result)
+            self._counts[way][kind] += 1
+            if kind != "unknown":
+                name = "view_alignments" if kind == "views" else "copy_alignments"
+                self._alignments[way][name].add(alignment(source.address))
 
     def as_dict(self) -> dict[str, Any]:
-        return {"there": self.there.as_dict(), "back": self.back.as_dict()}
+        found = {}
+        for way, name in enumerate(("there", "back")):
+            known = {
+                what: sorted(of)[:MOST_ALIGNMENTS] for what, of in self._alignments[way].items()
+            }
+            none: dict[str, list[int]] = {"view_alignments": [], "copy_alignments": []}
+            found[name] = {**self._counts[way], **none, **known}
+        return found
 
 
-class _Memory:
-    """Where an array is."""
+class Place(NamedTuple):
+    """Where an array is; address 0 if that is unknown. It reaches no further than ``reach``."""
 
-    def __init__(self, probe: Probe, array: Any, spec: ArraySpec) -> None:
-        self.address: int | None = None
-        self.device = ""
-        place = attempt(lambda: (probe.pointer(array), probe.device(array)))
-        if spec.elements and not isinstance(place, Refusal):
-            self.address, self.device = place
-        # The widest layout, every second element, spans twice the array's bytes.
-        self.reach = spec.size_bytes * (1 if spec.layout in WHOLE_LAYOUTS else 2)
+    address: int
+    device: str
+    reach: int
 
 
-def kind_of(source: _Memory, result: _Memory) -> str:
-    """``view``, ``copy`` or ``unknown``."""
+def _place(probe: Probe, spec: ArraySpec, array: Any) -> Place:
+    # The widest layout, every second element, spans twice the array's bytes.
+    reach = spec.size_bytes * (1 if spec.layout in WHOLE_LAYOUTS else 2)
+    place = attempt(lambda: (probe.pointer(array), probe.device(array)))
+    if isinstance(place, Refusal) or not spec.elements:
+        return Place(0, "", reach)
+    return Place(place[0] or 0, place[1], reach)
+
+
+def kind_of(source: Place, result: Place) -> str:
+    """``views``, ``copies`` or ``unknown``."""
     if not source.address or not result.address:
         return "unknown"
     if source.device != result.device:
-        return "copy"
+        return "copies"
     if source.address == result.address:
-        return "view"
+        return "views"
     apart = abs(source.address - result.address)
-    return "unknown" if apart < max(source.reach, result.reach) else "copy"
+    return "unknown" if apart < max(source.reach, result.reach) else "copies"
