@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +33,10 @@ SLOWING = frozenset({0x004, 0x008, 0x020, 0x040, 0x080, 0x200, 0x400})
 """Reasons that change during a run; the others are settings, or rest."""
 
 
-def read(own_pids: Collection[int] = ()) -> Reading:
+def read() -> Reading:
     """The state of every GPU now, or the reason why it cannot be read.
 
-    Clocks are in MHz, the temperature in degrees Celsius, the power in W. ``own_pids`` count as
-    ours, as do this process, its parent, and the parent's other children.
+    Clocks are in MHz. This process, its parent and the parent's other children are ours.
     """
     try:
         nvml = importlib.import_module("pynvml")
@@ -48,9 +47,7 @@ def read(own_pids: Collection[int] = ()) -> Reading:
     except nvml.NVMLError as error:
         return f"NVML cannot be used: {error}"
     try:
-        ours = {os.getpid(), os.getppid(), *own_pids}
-        count = _ask(nvml, "nvmlDeviceGetCount") or 0
-        return [_gpu(nvml, index, ours) for index in range(count)]
+        return [_gpu(nvml, index) for index in range(_ask(nvml, "nvmlDeviceGetCount") or 0)]
     finally:
         _ask(nvml, "nvmlShutdown")
 
@@ -102,23 +99,18 @@ def _complaints(gpu: dict[str, Any]) -> Iterator[str]:
         yield f"{name} was also used by {others} other process{'es' if others > 1 else ''}"
 
 
-def _gpu(nvml: Any, index: int, ours: Collection[int]) -> dict[str, Any]:
+def _gpu(nvml: Any, index: int) -> dict[str, Any]:
     handle = _ask(nvml, "nvmlDeviceGetHandleByIndex", index)
-    milliwatts = _ask(nvml, "nvmlDeviceGetPowerUsage", handle)
     return {
         "index": index,
         "name": _text(_ask(nvml, "nvmlDeviceGetName", handle)),
         "uuid": _text(_ask(nvml, "nvmlDeviceGetUUID", handle)),
-        "sm_clock_mhz": _ask(nvml, "nvmlDeviceGetClockInfo", handle, nvml.NVML_CLOCK_SM),
         "sm_clock_max_mhz": _ask(nvml, "nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_SM),
-        "memory_clock_mhz": _ask(nvml, "nvmlDeviceGetClockInfo", handle, nvml.NVML_CLOCK_MEM),
         "memory_clock_max_mhz": _ask(
             nvml, "nvmlDeviceGetMaxClockInfo", handle, nvml.NVML_CLOCK_MEM
         ),
         "throttle_reasons": _throttle_reasons(nvml, handle),
-        "temperature_c": _ask(nvml, "nvmlDeviceGetTemperature", handle, nvml.NVML_TEMPERATURE_GPU),
-        "power_w": None if milliwatts is None else milliwatts / 1_000,
-        "other_processes": _other_processes(nvml, handle, ours),
+        "other_processes": _other_processes(nvml, handle),
         "driver_version": _text(_ask(nvml, "nvmlSystemGetDriverVersion")),
     }
 
@@ -133,26 +125,21 @@ def _throttle_reasons(nvml: Any, handle: Any) -> list[str] | None:
     return [words for bit, words in THROTTLE_REASONS.items() if bits & bit]
 
 
-def _other_processes(nvml: Any, handle: Any, ours: Collection[int]) -> int | None:
+def _other_processes(nvml: Any, handle: Any) -> int | None:
     processes = _ask(nvml, "nvmlDeviceGetComputeRunningProcesses", handle)
     if processes is None:
         return None
-    pids = [process.pid for process in processes]
-    others = [pid for pid in pids if pid not in ours and not _is_sibling(pid)]
-    return len(others) if all(_exists_here(pid) for pid in others) else None
-
-
-def _is_sibling(pid: int) -> bool:
-    """Whether a process has the same parent: a worker that takes turns with this one."""
+    pids = {process.pid for process in processes} - {os.getpid(), os.getppid()}
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return int(stat.rpartition(")")[2].split()[1]) == os.getppid()
+        parents = [_parent_of(pid) for pid in pids]
+    except OSError:  # a number of the host, which is unknown in a container
+        return None
+    return sum(parent != os.getppid() for parent in parents)  # else it takes turns with this one
 
 
-def _exists_here(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
+def _parent_of(pid: int) -> int:
+    stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    return int(stat.rpartition(")")[2].split()[1])
 
 
 def _ask(nvml: Any, question: str, *arguments: Any) -> Any:

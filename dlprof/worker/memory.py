@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 def read(address: int, size_bytes: int, gpu: Gpu | None) -> bytes:
     """The bytes at ``address``; on the host if ``gpu`` is None."""
-    if gpu is None:
-        return ctypes.string_at(address, size_bytes)
-    return gpu.read(address, size_bytes)
+    return gpu.read(address, size_bytes) if gpu else ctypes.string_at(address, size_bytes)
 
 
 def write(address: int, data: bytes, gpu: Gpu | None) -> None:
@@ -86,9 +84,6 @@ class _MallInfo2(ctypes.Structure):
 
     _fields_ = (("numbers", ctypes.c_size_t * 10),)
 
-    HBLKHD, UORDBLKS = 4, 7
-    """Bytes in mapped blocks, and in all others that are handed out."""
-
 
 def malloc_meter() -> Callable[[], int] | None:
     """A function that gives the bytes malloc has handed out; None if the C library cannot say.
@@ -103,7 +98,7 @@ def malloc_meter() -> Callable[[], int] | None:
 
     def malloc_bytes() -> int:
         numbers = mallinfo2().numbers
-        return int(numbers[_MallInfo2.HBLKHD] + numbers[_MallInfo2.UORDBLKS])
+        return int(numbers[4] + numbers[7])  # hblkhd and uordblks: mapped blocks, and all others
 
     return malloc_bytes
 
@@ -166,45 +161,35 @@ def _meminfo() -> int | None:
 
 ROOT = Path("/sys/fs/cgroup")
 OWN = Path("/proc/self/cgroup")
-V2 = ("memory.max", "memory.current", "inactive_file ")
-V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")
 
 
 def _cgroup(root: Path = ROOT, own: Path = OWN) -> int | None:
-    """What the tightest control group of this process leaves, from its own up to the root."""
-    found = (_left(folder, *names) for folder, names in _groups(root, own))
+    """What the tightest control group of this process leaves, from the root down to its own.
+
+    Control groups of version 2: cgroups(7). A container sees its own group as the root.
+    """
+    try:
+        path = own.read_text(encoding="utf-8").rpartition("0::/")[2].strip()
+    except (OSError, ValueError):
+        path = ""
+    parts = Path(path).parts
+    found = (_left(root.joinpath(*parts[:count])) for count in range(len(parts) + 1))
     return min((left for left in found if left is not None), default=None)
 
 
-def _groups(root: Path, own: Path) -> Iterator[tuple[Path, tuple[str, str, str]]]:
-    yield root, V2  # a container sees its own group there
+def _left(folder: Path) -> int | None:
     try:
-        lines = own.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError):
-        return
-    for line in lines:
-        _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        version, top = (V2, root) if not controllers else (V1, root / "memory")
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        parts = Path(path.lstrip("/")).parts
-        for count in range(len(parts) + 1):
-            yield top.joinpath(*parts[:count]), version
-
-
-def _left(folder: Path, limit: str, used: str, cached: str) -> int | None:
-    try:
-        most, taken = (
-            (folder / name).read_text(encoding="ascii").strip() for name in (limit, used)
+        most, used, pages = (
+            (folder / f"memory.{name}").read_text(encoding="ascii")
+            for name in ("max", "current", "stat")
         )
-        pages = (folder / "memory.stat").read_text(encoding="ascii").splitlines()
     except OSError:
         return None
-    if not (most.isdigit() and taken.isdigit()):
+    if not most.strip().isdigit():  # "max"
         return None
     # Cached files count as used, and the kernel drops them when memory is wanted.
-    dropped = sum(int(line.split()[1]) for line in pages if line.startswith(cached))
-    return int(most) - int(taken) + dropped
+    dropped = (line for line in pages.splitlines() if line.startswith("inactive_file "))
+    return int(most) - int(used) + sum(int(line.split()[1]) for line in dropped)
 
 
 def _gib(size_bytes: int) -> str:

@@ -49,11 +49,11 @@ def test_memory_that_malloc_hands_out_is_counted(size_bytes):
     assert malloc_bytes() - before < 16384
 
 
-def group(folder, limit, used, names=("memory.max", "memory.current")):
+def group(folder, limit, used):
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in zip(names, (limit, used), strict=True):
-        (folder / name).write_text(f"{text}\n")
-    (folder / "memory.stat").write_text("inactive_file 5\ntotal_inactive_file 7\n")
+    (folder / "memory.max").write_text(f"{limit}\n")
+    (folder / "memory.current").write_text(f"{used}\n")
+    (folder / "memory.stat").write_text("inactive_file 5\n")
 
 
 def test_the_tightest_of_nested_control_groups_counts(tmp_path):
@@ -63,14 +63,6 @@ def test_the_tightest_of_nested_control_groups_counts(tmp_path):
     group(tmp_path / "slurm" / "job" / "step", "max", 100)
     assert memory._cgroup(tmp_path, own) == 605
     assert memory._cgroup(tmp_path / "nowhere", tmp_path / "none") is None
-
-
-def test_a_control_group_of_the_first_version_counts_too(tmp_path):
-    own = tmp_path / "cgroup"
-    own.write_text("4:cpu,cpuacct:/a\n3:memory:/a/b\n")
-    names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
-    group(tmp_path / "memory" / "a" / "b", 1000, 400, names)
-    assert memory._cgroup(tmp_path, own) == 607
 
 
 BYTES = numpy.zeros(400, "uint8")

@@ -19,13 +19,9 @@ value read through the consumer proves the race.
   the conversion raises on these streams, the run on the default streams counts.
 
 Verdicts: ``stream-ordered``, ``host-sync``, ``device-sync``, ``unordered``, ``unknown``, and
-``synchronous`` (the producer queues nothing). Evidence: ``host``, ``beside``, ``ready`` and
-``unrelated``, each a line (``slope``, ``intercept_ns``, ``interval``, ``scatter``) or None. The
-queue beside a conversion and the one before it differ by some percent, so ``host`` is the line
-against the very queue, and ``beside`` the line that decides. ``ready_witness`` is how a result was
-waited for, ``values_right`` (None if not comparable), ``values_unread`` (why), ``loaded``
-(``queued_ns`` and ``host_ns`` of the longest queue), ``points`` (ns, see :class:`Point`),
-``waits``, ``reason``. Two runs: ``streams`` names the worse one, ``by_streams`` holds both.
+``synchronous`` (the producer queues nothing). Evidence: ``host``, ``ready`` and ``unrelated``, each
+a line (:class:`Fit`) or None. ``ready_witness`` is how a result was waited for. The other keys are
+in docs/session-file.md. Two runs: ``streams`` names the one that counts, ``by_streams`` holds both.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ import math
 import random
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,24 +80,19 @@ def measure(
     default = measure_queue(queue_of(subject, text, gpu, default_sides(subject)), lengths_ns)
     if gpu is None or subject.spec.device != "cuda":
         return default
-    own = attempt(partial(_on_own_streams, subject, text, gpu, lengths_ns))
-    if own is None:
+    sides = attempt(partial(own_sides, subject, gpu))
+    if sides is None:
         return default
+    if isinstance(sides, Refusal):
+        own: dict[str, Any] | Refusal = sides
+    else:
+        own = attempt(lambda: measure_queue(queue_of(subject, text, gpu, sides), lengths_ns))
     if isinstance(own, Refusal):  # what the default streams showed is known all the same
         runs = {"default": default, "own streams": unknown(own.reason)}
         reason = f"tried on default streams only; on other streams: {own.reason}"
         more = {"streams": "default", "by_streams": runs, "reason": reason}
         return {**default, "evidence": {**default["evidence"], **more}}
     return worse({"default": default, "own streams": own})
-
-
-def _on_own_streams(
-    subject: Subject, text: str, gpu: Gpu, lengths_ns: Sequence[int]
-) -> dict[str, Any] | None:
-    sides = own_sides(subject, gpu)
-    if sides is None:
-        return None
-    return measure_queue(queue_of(subject, text, gpu, sides), lengths_ns)
 
 
 def worse(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -124,22 +115,23 @@ def measure_queue(queue: QueuedWork, lengths_ns: Sequence[int] = LENGTHS_NS) -> 
     if queueing > QUEUEING_SHARE:
         return _untimed(queue, min(works[-1], MOST_WORK), RUNS_IT)
     points = _long_enough(queue, works)
-    if len(points) < LEAST_POINTS or _middle_ns(points) < lengths_ns[0]:
+    queued = [point.queued_ns for point in points]
+    if len(points) < LEAST_POINTS or statistics.median(queued) < lengths_ns[0]:
         return _untimed(queue, works[-1], RAN_DRY)
     host, ready = _host_fit(points), _ready_fit(points)
     unrelated = _unrelated_fit(queue, _lengths(points, lengths_ns)) if grows(host) else None
     right, unread = look_for_stale(queue, works[-1])
-    verdict, reason = judge(Slopes(host, ready, unrelated, right))
+    verdict, reason = judge(host, ready, unrelated, right)
     if verdict == "unordered" and right is not False and _own_share(points) > HALF:
         verdict, reason = "unknown", "the conversion takes the host longer than the queue before it"
+    longest = max(points, key=lambda point: point.queued_ns)
     evidence: dict[str, Any] = {
-        "host": asdict(_behind_its_own(points, host)),
-        "beside": asdict(host),
+        "host": asdict(host),
         "ready": None if ready is None else asdict(ready),
         "ready_witness": queue.ready_how or None,
         "unrelated": None if unrelated is None else asdict(unrelated),
         "values_right": right,
-        "loaded": _loaded(points, grows(host) is not None),
+        "loaded": {"queued_ns": longest.done_ns, "host_ns": longest.host_ns},
         "points": [list(point) for point in points],
     }
     if verdict == "unordered" and grows(host):
@@ -213,40 +205,32 @@ def grows(line: Fit) -> bool | None:
     return None
 
 
-@dataclass(frozen=True)
-class Slopes:
-    """What :func:`judge` decides on; None if it cannot be measured here."""
-
-    host: Fit
-    ready: Fit | None = None
-    unrelated: Fit | None = None
-    values_right: bool | None = None
-
-
-def judge(slopes: Slopes) -> tuple[str, str | None]:
-    """The verdict, and the reason if it is ``unknown``."""
-    if slopes.values_right is False:
+def judge(
+    host: Fit,
+    ready: Fit | None = None,
+    unrelated: Fit | None = None,
+    values_right: bool | None = None,
+) -> tuple[str, str | None]:
+    """The verdict, and the reason if it is ``unknown``. None is what cannot be measured here."""
+    if values_right is False:
         return "unordered", None
-    host = grows(slopes.host)
-    if host is None:
-        return "unknown", f"the host's time follows the queue with a slope of {slopes.host}"
-    if host:
-        return _judge_wait(slopes.unrelated)
-    if slopes.ready is None:
-        return "unknown", "the host does not wait, and the consumer's stream cannot be asked"
-    ready = grows(slopes.ready)
+    waits = grows(host)
+    if waits is None:
+        return "unknown", f"the host's time follows the queue with a slope of {host}"
+    if waits:
+        if unrelated is None:
+            return "host-sync", None
+        waits_for_all = grows(unrelated)
+        if waits_for_all is None:
+            reason = f"the host waits; for unrelated work it does with a slope of {unrelated}"
+            return "unknown", reason
+        return ("device-sync" if waits_for_all else "host-sync"), None
     if ready is None:
-        return "unknown", f"the result follows the queue with a slope of {slopes.ready}"
-    return ("stream-ordered" if ready else "unordered"), None
-
-
-def _judge_wait(unrelated: Fit | None) -> tuple[str, str | None]:
-    if unrelated is None:
-        return "host-sync", None
-    device_wide = grows(unrelated)
-    if device_wide is None:
-        return "unknown", f"the host waits; for unrelated work it does with a slope of {unrelated}"
-    return ("device-sync" if device_wide else "host-sync"), None
+        return "unknown", "the host does not wait, and the consumer's stream cannot be asked"
+    ordered = grows(ready)
+    if ordered is None:
+        return "unknown", f"the result follows the queue with a slope of {ready}"
+    return ("stream-ordered" if ordered else "unordered"), None
 
 
 # Points: conversions behind queued work
@@ -312,30 +296,6 @@ def _host_fit(points: Sequence[Point]) -> Fit:
 def _ready_fit(points: Sequence[Point]) -> Fit | None:
     waited = [(point.queued_ns, point.ready_ns) for point in points if point.ready_ns is not None]
     return fit(waited) if waited else None
-
-
-def _behind_its_own(points: Sequence[Point], beside: Fit) -> Fit:
-    """The line of the host's time against the very queue, if that agrees with ``beside``.
-
-    If the host waits, the queue's end cannot be told from the conversion's own. So the intercept
-    is that of ``beside``.
-    """
-    own = fit([(point.done_ns, point.host_ns) for point in points])
-    agrees = grows(beside) is not None and grows(own) == grows(beside)
-    return replace(own, intercept_ns=beside.intercept_ns) if agrees else beside
-
-
-def _loaded(points: Sequence[Point], settled: bool) -> dict[str, int]:
-    """The longest queue, and the host's time behind it."""
-    if not settled:
-        longest = max(points, key=lambda point: point.queued_ns)
-        return {"queued_ns": longest.queued_ns, "host_ns": longest.host_ns}
-    longest = max(points, key=lambda point: point.done_ns)
-    return {"queued_ns": longest.done_ns, "host_ns": longest.host_ns}
-
-
-def _middle_ns(points: Sequence[Point]) -> float:
-    return statistics.median(point.queued_ns for point in points)
 
 
 def _own_share(points: Sequence[Point]) -> float:
