@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -80,6 +80,11 @@ class ArraySpec:
     def size_bytes(self) -> int:
         """Bytes of all elements; 0 for an unknown dtype."""
         return self.elements * DTYPES.get(self.dtype, 0)
+
+    def of_bytes(self, size_bytes: int) -> ArraySpec:
+        """The same of about this size."""
+        shape = shape_of(max(1, size_bytes // DTYPES[self.dtype]), self.layout)
+        return replace(self, shape=shape)
 
     @property
     def is_integer(self) -> bool:

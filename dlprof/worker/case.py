@@ -1,27 +1,21 @@
-"""Serve one case: prepare it, run its instruments, send each answer as it comes.
+"""One case: prepare it, run its instruments, send each answer as it comes.
 
-What was measured before a crash has been sent by then. What a framework raises is recorded in its
-own words, and costs one instrument or one case.
+What was measured before a crash has been sent by then.
 """
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import gc
-import os
-import resource
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from dlprof.device import gpu_state
-from dlprof.probes.base import DTYPES, ArraySpec, Unsupported, shape_of
-from dlprof.protocol.messages import DIAGNOSIS, unknown, words
+from dlprof.probes.base import ArraySpec, Unsupported
+from dlprof.protocol.messages import DIAGNOSIS, unknown
 from dlprof.worker import memory, timer, turns
 from dlprof.worker.channel import Answer
-from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import (
     alignment,
     copy_cost,
@@ -36,90 +30,27 @@ from dlprof.worker.instruments import (
     peak_memory,
     placement,
     recipe,
-    round_trip,
     times,
     trace,
     values,
 )
-from dlprof.worker.loading import WorkerState, path_of
+from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.subject import Path, SetupFailed, Subject, gpu_of, result_device
+from dlprof.worker.subject import Path, Subject, gpu_of, result_device
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
 """Instruments whose answers do not depend on the shape: a smaller array serves for a large one."""
 PHASES_SHARE = 5
 """The phases get this share (one in so many) of a timer's budget."""
 WITH_VERDICT = ("values", "ownership", "fresh_source", *DIAGNOSIS)
-MANY_FILES = 64
-"""More than the frameworks' own threads, pipes and files that are opened once."""
 
 Outcome = tuple[str, str | None]
 """A status and a reason."""
-Measure = Callable[[WorkerState, dict[str, Any], Answer], Outcome]
-
-
-def serve(state: WorkerState, request: dict[str, Any], answer: Answer, measure: Measure) -> None:
-    """Call ``measure`` and note the outcome; what it raises is an outcome, too.
-
-    A process has some thousand file descriptors. A conversion that leaves one open at each call
-    takes them from all later cases.
-    """
-    before = open_files()
-    outcome = attempt(partial(measure, state, request, answer), BaseException)
-    answer.outcome = _outcome_of(outcome, answer) if isinstance(outcome, Refusal) else outcome
-    state.channel.measuring = False
-    del outcome  # its traceback holds the case's arrays
-    gc.collect()
-    left = open_files() - before
-    if left >= MANY_FILES:
-        answer.part("left_open", left)
-        answer.failed("conversion", f"it left {left:,} file descriptors open")
-
-
-def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
-    error = refusal.error
-    if isinstance(error, (memory.TooLarge, SetupFailed)):
-        return "skipped", str(error)
-    if isinstance(error, FaultyProbe):
-        return "crashed", f"the probe is faulty: {error}"
-    if isinstance(error, SyntaxError):
-        return "crashed", f"the probe is faulty: {words(error)}"
-    if isinstance(error, Exception):
-        return "unsupported", refusal.reason
-    if answer.at == "ready_time":  # else the host's time would be taken for it
-        answer.failed("ready_time", words(error))
-    return "crashed", f"raised {words(error)}"
-
-
-def open_files() -> int:
-    """Open descriptors; the limit if all are taken, since then they cannot be counted."""
-    try:
-        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names alone, and no object for each
-    except OSError as refusal:
-        if refusal.errno in (errno.EMFILE, errno.ENFILE):
-            return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        return 0
-
-
-def load(state: WorkerState, requests: list[dict[str, Any]], answer: Answer) -> None:
-    """Import what cases need, so that measuring them can begin at once.
-
-    An import that fails is reported when its case is asked for.
-    """
-    for request in requests:
-        with contextlib.suppress(BaseException):
-            path_of(state, request, answer)
-
-
-def check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
-    """Import what a case needs and run the user's setup."""
-    path_of(state, request, answer)
-    return "ok", None
 
 
 def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
     """Measure one conversion."""
-    spec = _spec(request)
+    spec = spec_of(request)
     before = state.cases_before
     state.cases_before += 1  # a refused case warms the next one, too
     path = path_of(state, request, answer)
@@ -161,31 +92,6 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
     return ("invalid", trouble) if trouble else ("ok", None)
 
 
-def measure_trip(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
-    """Measure a round trip: a path there and a path back, on one array.
-
-    If one way does not work, the last stage is its name: ``there`` or ``back``.
-    """
-    spec = _spec(request)
-    path = path_of(state, request, answer)
-    path_back = path_of(state, request["back"], answer)
-    answer.stage("create")
-    memory.check_room(spec)
-    there = path.subject(spec)
-    back = path_back.subject(ArraySpec(spec.shape, spec.dtype, "C", there.result_device))
-    round_trip.go_once(there, back, answer.stage)
-    answer.stage("round trip")
-    gpu, _ = gpu_of(there)
-    found = round_trip.measure(there, back, request["iterations"], request["budget_ns"], gpu)
-    answer.part("round_trip", found)
-    return "ok", None
-
-
-def _spec(request: dict[str, Any]) -> ArraySpec:
-    shape, dtype, layout, device = (request[n] for n in ("shape", "dtype", "layout", "device"))
-    return ArraySpec(tuple(shape), dtype, layout, device)
-
-
 def _alignment_alone(state: WorkerState, answer: Answer, path: Path, spec: ArraySpec) -> Outcome:
     """The instrument that makes its own arrays, without an array of the case."""
     where = result_device(path.consumer, path.import_, spec)
@@ -201,11 +107,7 @@ def _fitting(path: Path, request: dict[str, Any], spec: ArraySpec) -> ArraySpec:
     diagnosed = set(request["instruments"]) <= AT_ANY_SIZE
     if not diagnosed or path.is_one_array or spec.size_bytes <= request["largest_bytes"]:
         return spec
-    return _of_bytes(spec, request["largest_bytes"])
-
-
-def _of_bytes(spec: ArraySpec, size_bytes: int) -> ArraySpec:
-    return replace(spec, shape=shape_of(size_bytes // DTYPES[spec.dtype], spec.layout))
+    return spec.of_bytes(request["largest_bytes"])
 
 
 def _forecast(path: Path, spec: ArraySpec) -> bool:
@@ -215,7 +117,7 @@ def _forecast(path: Path, spec: ArraySpec) -> bool:
     """
     if memory.fits(memory.COPIES * spec.size_bytes):
         return False
-    small = _of_bytes(spec, peak_memory.SIZE_BYTES)
+    small = spec.of_bytes(peak_memory.SIZE_BYTES)
     small_fits = memory.fits(memory.COPIES * small.size_bytes)
     if path.is_one_array or spec.device != "cpu" or not small_fits:
         memory.check_room(spec)
@@ -296,9 +198,8 @@ class Instruments:
 
     def _take_rest(self) -> None:
         self._take("device_time", self._device_time)
-        self._take(
-            "placement", lambda: placement.measure(self.subject, self.budget_ns, self.placements)
-        )
+        wanted = self.placements
+        self._take("placement", lambda: placement.measure(self.subject, self.budget_ns, wanted))
 
     def _device_time(self) -> dict[str, Any] | None:
         """Device time if there is a device; None on the CPU."""
@@ -361,23 +262,7 @@ class Instruments:
         """Run one instrument if it is wanted, and send its answer."""
         if name not in self.wanted:
             return None
-        self.answer.stage(name)
         has_verdict = name in WITH_VERDICT
         if self.none and has_verdict:
-            self.answer.part(name, unknown(self.none))
-            return None
-
-        def answered() -> Any:
-            found = instrument()
-            if found is not None:
-                self.answer.part(name, found)  # raises for what is no JSON, as an instrument does
-            return found
-
-        found = attempt(answered)
-        if isinstance(found, Refusal):
-            if has_verdict and isinstance(found.error, Unsupported):
-                self.answer.part(name, unknown(str(found.error)))
-            else:
-                self.answer.failed(name, found.reason)
-            return None
-        return found
+            return self.answer.part(name, unknown(self.none))
+        return self.answer.take(name, instrument, has_verdict)

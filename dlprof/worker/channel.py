@@ -10,8 +10,12 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from dlprof.probes.base import Unsupported
+from dlprof.protocol.messages import unknown
+from dlprof.worker.refusal import Refusal, attempt
 
 
 class Channel:
@@ -86,12 +90,11 @@ def _finite(value: Any) -> Any:
 
 
 class Answer:
-    """What the worker sends for one request: stages, parts, failures and the outcome."""
+    """What the worker sends for one request: stages, parts and failures."""
 
     def __init__(self, channel: Channel, identity: int) -> None:
         self.channel = channel
         self.identity = identity
-        self.outcome: tuple[str, str | None] = ("ok", None)
         self.at = ""
         """The last stage."""
         self.failures: dict[str, str] = {}
@@ -109,5 +112,24 @@ class Answer:
         self.failures[instrument] = reason
         self.part("failed", {"instrument": instrument, "reason": reason})
 
-    def done(self, status: str, reason: str | None) -> None:
-        self.channel.send({"id": self.identity, "done": status, "reason": reason})
+    def take(self, name: str, instrument: Callable[[], Any], has_verdict: bool) -> Any:
+        """Run an instrument and send its answer. If it fails, the others are not affected.
+
+        An instrument that ``has_verdict`` cannot tell if it raises :class:`Unsupported`.
+        """
+        self.stage(name)
+
+        def answered() -> Any:
+            found = instrument()
+            if found is not None:
+                self.part(name, found)  # raises for what is no JSON, as an instrument does
+            return found
+
+        found = attempt(answered)
+        if not isinstance(found, Refusal):
+            return found
+        if has_verdict and isinstance(found.error, Unsupported):
+            self.part(name, unknown(str(found.error)))
+        else:
+            self.failed(name, found.reason)
+        return None

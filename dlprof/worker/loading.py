@@ -16,7 +16,7 @@ from typing import Any
 
 from dlprof import inference
 from dlprof.probes import ALL
-from dlprof.probes.base import ANY_DEVICE, Export, Import, Probe, Protocol
+from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Protocol
 from dlprof.protocol.statement import STATEMENT, OwnCode, Side
 from dlprof.worker.channel import Answer, Channel
 from dlprof.worker.contract import FaultyProbe, check_probe
@@ -159,6 +159,12 @@ def path_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Path
         state.namespaces[key] = namespace_for(producer, consumer, import_, setup, state.failed)
         gc.freeze()  # the frameworks' own objects would slow every collection below
     return Path(producer, consumer, export, import_, state.namespaces[key])
+
+
+def spec_of(request: dict[str, Any]) -> ArraySpec:
+    """The array that a request asks for."""
+    shape, dtype, layout, device = (request[n] for n in ("shape", "dtype", "layout", "device"))
+    return ArraySpec(tuple(shape), dtype, layout, device)
 
 
 def named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from dlprof.probes.base import ArraySpec
+from dlprof.probes.base import ArraySpec, Unsupported
 
 if TYPE_CHECKING:
     from dlprof.device.cuda import Gpu
@@ -108,7 +108,7 @@ COPIES = 4
 RESERVE_BYTES = 256 * 2**20
 
 
-class TooLarge(Exception):
+class TooLarge(Unsupported):
     """The case needs more memory than there is; the message says how much."""
 
 

@@ -1,22 +1,34 @@
-"""Answer the parent's requests until it closes the pipe."""
+"""Answer the parent's requests until it closes the pipe.
+
+What a framework raises is recorded in its own words, and costs one instrument or one case.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import os
+import resource
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dlprof.protocol.messages import words
 from dlprof.worker import case, inspect
+from dlprof.worker.case import Outcome
 from dlprof.worker.channel import Answer, Channel
-from dlprof.worker.instruments import step
-from dlprof.worker.loading import WorkerState
+from dlprof.worker.contract import FaultyProbe
+from dlprof.worker.instruments import round_trip, step
+from dlprof.worker.loading import WorkerState, path_of
+from dlprof.worker.memory import TooLarge
 from dlprof.worker.recognise import recognise
+from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.subject import SetupFailed
 
-MEASURE: dict[str, case.Measure] = {
-    "case": case.measure,
-    "round trip": case.measure_trip,
-    "setup": case.check_setup,
-    "step": step.measure,
-}
+MANY_FILES = 64
+"""More than the frameworks' own threads, pipes and files that are opened once."""
+
+Measure = Callable[[WorkerState, dict[str, Any], Answer], Outcome]
 
 
 def serve(requests_fd: int, replies_fd: int) -> None:
@@ -26,21 +38,81 @@ def serve(requests_fd: int, replies_fd: int) -> None:
     for request in channel.requests():
         answer = Answer(channel, request["id"])
         try:
-            _serve(state, request["do"], request, answer)
+            outcome = _served(state, request["do"], request, answer)
         except BaseException as fault:  # noqa: BLE001 - the outermost boundary of the worker
-            answer.done("failed", words(fault))
-        else:
-            answer.done(*answer.outcome)
+            outcome = "failed", words(fault)
+        channel.send({"id": answer.identity, "done": outcome[0], "reason": outcome[1]})
 
 
-def _serve(state: WorkerState, kind: str, request: dict[str, Any], answer: Answer) -> None:
+def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answer) -> Outcome:
     if kind in MEASURE:
-        case.serve(state, request, answer, MEASURE[kind])
-    elif kind == "load":
-        case.load(state, request["cases"], answer)
+        return measured(state, request, answer, MEASURE[kind])
+    if kind == "load":
+        for imports in request["cases"]:
+            # An import that fails is reported when its case is asked for.
+            with contextlib.suppress(BaseException):
+                path_of(state, imports, answer)
     elif kind == "inspect":
         answer.part("inspect", inspect.inspect(request["sources"], request["skip"], answer.stage))
     elif kind == "recognise":
         recognise(request, answer)
     elif kind == "verify":
         answer.part("verify", inspect.verify(request["source"], request["name"]))
+    return "ok", None
+
+
+def _check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
+    """Import what a case needs and run the user's setup."""
+    path_of(state, request, answer)
+    return "ok", None
+
+
+MEASURE: dict[str, Measure] = {
+    "case": case.measure,
+    "round trip": round_trip.measure_case,
+    "setup": _check_setup,
+    "step": step.measure,
+}
+
+
+def measured(
+    state: WorkerState, request: dict[str, Any], answer: Answer, measure: Measure
+) -> Outcome:
+    """The outcome of ``measure``; what it raises is an outcome, too.
+
+    A process has some thousand file descriptors. A conversion that leaves one open at each call
+    takes them from all later cases.
+    """
+    before = open_files()
+    found = attempt(partial(measure, state, request, answer), BaseException)
+    outcome = _outcome_of(found, answer) if isinstance(found, Refusal) else found
+    state.channel.measuring = False
+    del found  # its traceback holds the case's arrays
+    gc.collect()
+    left = open_files() - before
+    if left >= MANY_FILES:
+        answer.part("left_open", left)
+        answer.failed("conversion", f"it left {left:,} file descriptors open")
+    return outcome
+
+
+def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
+    error = refusal.error
+    if isinstance(error, (TooLarge, SetupFailed)):
+        return "skipped", str(error)
+    if isinstance(error, (FaultyProbe, SyntaxError)):
+        why = str(error) if isinstance(error, FaultyProbe) else words(error)
+        return "crashed", f"the probe is faulty: {why}"
+    if isinstance(error, Exception):
+        return "unsupported", refusal.reason
+    if answer.at == "ready_time":  # else the host's time would be taken for it
+        answer.failed("ready_time", words(error))
+    return "crashed", f"raised {words(error)}"
+
+
+def open_files() -> int:
+    """Open descriptors; the limit if they cannot be counted, as if all are taken."""
+    try:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names alone, and no object for each
+    except OSError:
+        return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

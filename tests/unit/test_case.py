@@ -11,7 +11,7 @@ from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import case, memory
+from dlprof.worker import case, memory, serve
 from dlprof.worker.channel import Answer
 from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.subject import SetupFailed, rarely_collected
@@ -100,13 +100,13 @@ class TestAlignedMemory:
 
 
 def served(measure):
-    """The answer to a request that ``measure`` serves, and the messages that were sent."""
+    """The outcome of a request that ``measure`` serves, the answer, and what was sent."""
     sent = []
     channel = SimpleNamespace(send=sent.append, measuring=True)
     answer = Answer(channel, 1)
-    case.serve(SimpleNamespace(channel=channel), {}, answer, measure)
+    outcome = serve.measured(SimpleNamespace(channel=channel), {}, answer, measure)
     assert not channel.measuring
-    return answer, sent
+    return outcome, answer, sent
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_every_error_is_the_outcome_of_the_case(fault, outcome):
     def measure(*_):
         raise fault
 
-    assert served(measure)[0].outcome == outcome
+    assert served(measure)[0] == outcome
 
 
-@pytest.mark.parametrize("count", [case.MANY_FILES + 3, case.MANY_FILES // 2])
+@pytest.mark.parametrize("count", [serve.MANY_FILES + 3, serve.MANY_FILES // 2])
 def test_many_files_that_a_case_leaves_open_are_told(count):
     files = []
 
@@ -138,10 +138,10 @@ def test_many_files_that_a_case_leaves_open_are_told(count):
         return "ok", None
 
     try:
-        answer, sent = served(measure)
+        _, answer, sent = served(measure)
     finally:
         for file in files:
             os.close(file)
     left = [message["value"] for message in sent if message.get("part") == "left_open"]
-    assert left == ([count] if count > case.MANY_FILES else [])
+    assert left == ([count] if count > serve.MANY_FILES else [])
     assert ("conversion" in answer.failures) == bool(left)

@@ -1,1 +1,1 @@
-"""One file per question about a case."""
+"""One file for each question. docs/session-file.md describes what each one answers."""

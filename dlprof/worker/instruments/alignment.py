@@ -6,9 +6,7 @@ at the result. JAX, for one, takes host memory as it is only from a multiple of 
 (jax#30228). Each place is looked at four times, in an order without a short period.
 
 Verdicts: ``dependent``, ``independent``, ``inconstant`` (several answers at one place),
-``unknown``. Evidence: for each place the ``verdict`` of ownership or ``refused``, with
-``alignment_bytes`` or ``reason``; ``looks`` (all verdicts by place) if inconstant; ``reason``.
-No answer for arrays to which the question does not apply.
+``unknown``. No answer for arrays to which the question does not apply.
 
 It makes its own arrays: an array of the case may begin anywhere, and some imports would refuse it.
 """

@@ -6,10 +6,9 @@ row, without launch gaps. The cost of two events with nothing between them is su
 then takes 0 within ``resolution_ns``. Proof: the start event has not been passed when the end event
 has been queued. Else the sample is dropped and the spin made longer.
 
-Verdicts: ``ok``, ``unknown`` (with ``reason``: the consumer's stream is not known, the call waits
-on the stream, or the host is too slow). The answer: ``warm`` and ``cold`` (L2 cache), each
-``median_ns`` and ``samples_ns``; ``resolution_ns``; ``spin_ns``; ``host_ns`` (until all was
-queued). Work on other streams is not seen.
+Verdicts: ``ok``, ``unknown`` (the consumer's stream is not known, the call waits on the stream, or
+the host is too slow). Times are taken with warm and with cold L2 cache. Work on other streams is
+not seen.
 """
 
 from __future__ import annotations

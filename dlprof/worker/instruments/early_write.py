@@ -7,10 +7,7 @@ same conversion without a write changes none. A whole copy does not prove that t
 After a whole copy or a view the same is tried from a source one element further: unaligned memory
 may be copied in another way.
 
-Verdicts: ``safe``, ``unsafe``, ``unknown``. Evidence: ``sizes_bytes`` (by size: ``whole``,
-``torn``, ``view``, ``immutable``, or why not), ``unaligned_bytes`` (the same one element further),
-``reason``, ``moot`` (no source can be written, or every result is a view). If torn:
-``torn_layout``, ``torn_alignment_bytes`` of the source, and the text that made it.
+Verdicts: ``safe``, ``unsafe``, ``unknown``.
 """
 
 from __future__ import annotations

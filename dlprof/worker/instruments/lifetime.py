@@ -8,11 +8,7 @@ memory, Python objects or references to the source that go on growing are retain
 Growth is measured in runs of many conversions after a first one that fills caches. The smallest
 growth of all runs counts, since a leak grows in each. Further runs follow if two leave it open.
 
-Verdicts: ``safe``, ``dangling``, ``retained``, ``unknown``. Evidence: ``changed_after_drop`` (None
-if no values can be read); per conversion ``bytes_per_conversion``,
-``references_per_conversion`` and ``objects_per_conversion``; the number of ``conversions`` in each
-of ``runs``; ``size_bytes`` of the source; ``device_counted`` (False if no framework counts its
-device memory); ``reason``; the text that made a source that dangles or is retained.
+Verdicts: ``safe``, ``dangling``, ``retained``, ``unknown``.
 
 The thresholds rest on 2,002 conversions of 64 KiB between NumPy, PyTorch, TensorFlow, JAX and ONNX
 Runtime that retain nothing, eight runs each, on two busy processors. The smaller growth of two

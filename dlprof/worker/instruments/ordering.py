@@ -19,9 +19,7 @@ value read through the consumer proves the race.
   the conversion raises on these streams, the run on the default streams counts.
 
 Verdicts: ``stream-ordered``, ``host-sync``, ``device-sync``, ``unordered``, ``unknown``, and
-``synchronous`` (the producer queues nothing). Evidence: ``host``, ``ready`` and ``unrelated``, each
-a line (:class:`Fit`) or None. ``ready_witness`` is how a result was waited for. The other keys are
-in docs/session-file.md. Two runs: ``streams`` names the one that counts, ``by_streams`` holds both.
+``synchronous`` (the producer queues nothing).
 """
 
 from __future__ import annotations
@@ -218,19 +216,17 @@ def judge(
     if waits is None:
         return "unknown", f"the host's time follows the queue with a slope of {host}"
     if waits:
-        if unrelated is None:
-            return "host-sync", None
-        waits_for_all = grows(unrelated)
+        waits_for_all = unrelated is not None and grows(unrelated)
         if waits_for_all is None:
             reason = f"the host waits; for unrelated work it does with a slope of {unrelated}"
             return "unknown", reason
         return ("device-sync" if waits_for_all else "host-sync"), None
     if ready is None:
         return "unknown", "the host does not wait, and the consumer's stream cannot be asked"
+    words = {True: "stream-ordered", False: "unordered", None: "unknown"}
     ordered = grows(ready)
-    if ordered is None:
-        return "unknown", f"the result follows the queue with a slope of {ready}"
-    return ("stream-ordered" if ordered else "unordered"), None
+    unsettled = f"the result follows the queue with a slope of {ready}"
+    return words[ordered], unsettled if ordered is None else None
 
 
 # Points: conversions behind queued work

@@ -6,10 +6,7 @@ not. Without an address the framework's own in-place write is used. The second p
 address. If the addresses differ and are near, the result may be a view that begins elsewhere in
 the memory (backwards, or at an offset). Then all elements are watched, not the first alone.
 
-Verdicts: ``view``, ``copy``, ``unknown``. Evidence: ``source_alignment_bytes``,
-``result_device``, ``same_address``, ``source_write_shows``, ``result_write_shows`` (each None if
-it could not be tried), ``not_written`` (why: memory that is read-only, a file's or shared with
-other processes), ``reason``.
+Verdicts: ``view``, ``copy``, ``unknown``.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ exist at once. The array has a size of its own: larger than what glibc's malloc 
 freed (``M_MMAP_THRESHOLD`` grows to 32 MiB), and large enough among a process's other pages.
 
 Verdicts: ``ok``, ``unknown`` (on a device, for small arrays, and if the mark cannot be reset).
-Evidence: ``arrays`` (the peak as a multiple of the source), ``size_bytes``, ``reason``. For more
-than a copy: ``aligned_arrays`` (the same for aligned memory), and the text that made the source.
 
 The mark is ``VmHWM``: the largest resident set since ``/proc/self/clear_refs`` was written, see
 ``proc_pid_clear_refs(5)``. It does not see memory that a framework kept from an earlier call and

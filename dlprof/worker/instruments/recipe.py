@@ -1,10 +1,7 @@
 """Recipe: the source text of one case, so that a script without dlprof can do the same.
 
 It holds what the probes say: how to make the array, how to wait for a result and look at it, how
-to queue work. Nothing runs here. The answer: ``modules``, ``setup`` (texts), ``create`` (text by
-layout), ``source`` and ``result`` (idioms, see :meth:`dlprof.probes.base.Probe.idioms`, with
-``wait`` and ``use``), ``queue`` (``setup``, ``enqueue``, ``unrelated``). What a probe does not say,
-or refuses to say, is left out.
+to queue work. Nothing runs here. What a probe does not say, or refuses to say, is left out.
 """
 
 from __future__ import annotations

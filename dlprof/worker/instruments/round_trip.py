@@ -9,12 +9,7 @@ Each way is a view or a copy. Proof: source and result are both alive, so one ad
 and two addresses that do not reach into each other are two. The same path may copy in some trips
 only: what goes again may begin elsewhere in memory.
 
-The answer: ``idle`` (a timing as in :mod:`~dlprof.worker.instruments.times`, ns per trip);
-``parts`` (ns per trip: ``there_ns``, ``back_ns``, ``release_ns``, ``there_call_ns``,
-``back_call_ns``, and ``first_ns`` and ``last_ns`` of the trips at either end); ``in_a_row`` and
-``by_halves`` (for ``there`` and ``back``: ``views``, ``copies``, ``unknown``, and the
-alignments); ``restarted`` (why each trip begins with the same array); ``loaded`` (ns behind queued
-work of ``loaded_from``) or ``not_loaded`` (why).
+Times are in ns per trip. Why nothing can be queued, or a trip must begin anew, is in the answer.
 """
 
 from __future__ import annotations
@@ -31,7 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dlprof.probes.base import WHOLE_LAYOUTS, ArraySpec, Probe, written
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import words
-from dlprof.worker import timer
+from dlprof.worker import memory, timer
+from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.queued_work import (
     LENGTHS_NS,
     QUEUEING_SHARE,
@@ -43,10 +39,11 @@ from dlprof.worker.queued_work import (
 )
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, define
-from dlprof.worker.subject import Subject
+from dlprof.worker.subject import Subject, gpu_of
 
 if TYPE_CHECKING:
     from dlprof.device.cuda import Gpu
+    from dlprof.worker.channel import Answer
 
 ENDS = 10
 """So many trips at either end are compared."""
@@ -59,6 +56,28 @@ REPEATS = 3
 STALE = 0.5
 """A trip that begins after this share of its queue is over tells nothing."""
 MOST_ALIGNMENTS = 8
+
+
+def measure_case(
+    state: WorkerState, request: dict[str, Any], answer: Answer
+) -> tuple[str, str | None]:
+    """Measure a path there and a path back, on one array; a status and a reason.
+
+    If one way does not work, the last stage is its name: ``there`` or ``back``.
+    """
+    spec = spec_of(request)
+    path = path_of(state, request, answer)
+    path_back = path_of(state, request["back"], answer)
+    answer.stage("create")
+    memory.check_room(spec)
+    there = path.subject(spec)
+    back = path_back.subject(ArraySpec(spec.shape, spec.dtype, "C", there.result_device))
+    go_once(there, back, answer.stage)
+    answer.stage("round trip")
+    gpu, _ = gpu_of(there)
+    found = measure(there, back, request["iterations"], request["budget_ns"], gpu)
+    answer.part("round_trip", found)
+    return "ok", None
 
 
 def go_once(there: Subject, back: Subject, stage: Callable[[str], None]) -> None:

@@ -31,9 +31,8 @@ from dlprof.protocol.messages import unknown
 from dlprof.worker import memory, timer
 from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import times
-from dlprof.worker.loading import named
+from dlprof.worker.loading import named, spec_of
 from dlprof.worker.memory import malloc_meter
-from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import execute
 
 if TYPE_CHECKING:
@@ -167,9 +166,7 @@ def as_globals(statement: str) -> str:
 
 def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
     """Measure one step; a status and a reason."""
-    spec = ArraySpec(
-        tuple(request["shape"]), request["dtype"], request["layout"], request["device"]
-    )
+    spec = spec_of(request)
     answer.stage("import")
     steps = state.probe(*request["consumer"])
     if not isinstance(steps, Steps):
@@ -203,20 +200,8 @@ def _run(step: Step, request: dict[str, Any], answer: Answer) -> None:
         "allocations": partial(allocations, step),
     }
     for name, instrument in instruments.items():
-        if name not in request["instruments"]:
-            continue
-        answer.stage(name)
-        found = attempt(instrument)
-        if not isinstance(found, Refusal):
-            if found is not None:
-                answer.part(name, found)
-            continue
-        too_large = isinstance(found.error, memory.TooLarge)
-        reason = str(found.error) if too_large else found.reason
-        if name in WITH_VERDICT:
-            answer.part(name, unknown(reason))
-        else:
-            answer.failed(name, reason)
+        if name in request["instruments"]:
+            answer.take(name, instrument, name in WITH_VERDICT)
 
 
 def step_values(step: Step) -> dict[str, Any]:

@@ -5,10 +5,7 @@ that is queued on the producer, between two readings of CUPTI's clock. Each call
 between counts. Proof of a wait: CUPTI's own record of one, or a call that took a good part of the
 queue. Of several windows the shortest counts, since a delay of the host only makes them longer.
 
-Verdicts: ``traced``, ``no trace`` (with ``reason``: no record must never look like no call).
-Evidence: ``window_ns``, ``waited`` (names), ``copied_bytes``, ``events`` and
-``events_left_out``. An event has ``name``, ``start_ns`` in the window, ``duration_ns``,
-``bytes``, ``direction``, ``device_ns``, ``kernel``, and ``waited`` (None if nothing was queued).
+Verdicts: ``traced``, ``no trace`` (with a reason: no record must never look like no call).
 
 It runs in a process of its own: CUPTI slows every call and stays in the process.
 """

@@ -16,11 +16,7 @@ If they agree, three more looks follow at new arrays of the same path:
 Nothing is written before its results were waited for: a write could tear an unfinished copy. Of a
 user's own array only the first look is taken, since the user's text may share memory on purpose.
 
-Verdicts: ``ok``, ``wrong``, ``unknown``. Evidence: ``changed`` holds ``shape`` and ``dtype``
-(pairs), ``values``, ``source``, ``earlier_result``, ``after_write`` (``different`` elements
-``of`` all, ``first_index``; or ``same_address``) and ``source_writable``; ``writable`` of source
-and result; ``not_tried`` (why a look was not taken); ``create`` if the array had another shape;
-``reason``.
+Verdicts: ``ok``, ``wrong``, ``unknown``.
 """
 
 from __future__ import annotations
