@@ -1,10 +1,10 @@
-"""Does the address of the source decide whether a path is a view? And strides in bytes."""
+"""Does the address of the source decide whether a path is a view?"""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from dlprof.analysis import thresholds
@@ -36,23 +36,16 @@ class Limits(NamedTuple):
     @property
     def advice(self) -> str:
         """How memory is made that is a view: at the least alignment that was seen to be enough."""
-        size = f"{self.viewed:.0f} bytes"
-        known = (
-            ""
-            if self.viewed == 2 * self.copied
-            else f" {self.copied:.0f} bytes are too few. Nothing between was seen."
-        )
-        return (
-            f"Allocate the source so that it begins at a multiple of {size}: allocate {size} more,"
-            f" and begin at the first such address.{known}"
-        )
+        enough, few = f"{self.viewed:.0f}", f"{self.copied:.0f}"
+        return f"Begin the source at a multiple of {enough} bytes ({few} are too few)."
 
 
-def of_all(found: Sequence[Limits]) -> Limits | None:
+def widest(found: Iterable[Limits | None]) -> Limits | None:
     """What is enough for each of several: the widest that is known to be needed by one of them."""
-    if not found:
+    known = [one for one in found if one is not None]
+    if not known:
         return None
-    return Limits(max(one.copied for one in found), max(one.viewed for one in found))
+    return Limits(max(one.copied for one in known), max(one.viewed for one in known))
 
 
 def limits(cases: Iterable[CaseView]) -> Limits | None:
@@ -62,31 +55,20 @@ def limits(cases: Iterable[CaseView]) -> Limits | None:
         if case.tried is not None and case.tried.verdict == "inconstant":
             return None  # it gave both at one place
         for word, evidence in case.owners:
-            sizes = evidence.alignments
-            if word not in found or not sizes:
+            if word not in found or not evidence.alignments:
                 return None
-            found[word] += sizes
-        for word, alignment in _tried(case):
-            found[word].append(alignment)
+            found[word] += evidence.alignments
+        if case.tried is None or case.tried.verdict != "dependent":
+            continue
+        for place, look in case.tried.evidence.places:
+            begins = look.alignment_bytes
+            if look.verdict in WORDS and begins is not None:
+                # The layout ``aligned`` is made at a cache line: more is an accident.
+                found[look.verdict].append(_capped(begins) if place == PLACES[0] else begins)
     if not all(found.values()):
         return None
     copied, viewed = max(found["copy"]), min(found["view"])
     return Limits(copied, viewed) if copied < viewed else None
-
-
-def _tried(case: CaseView) -> Iterator[tuple[str, float]]:
-    """What the instrument *alignment* saw of the same path.
-
-    What it makes for the layout ``aligned`` is made at a multiple of a cache line: that this
-    array begins at a multiple of more is an accident, and nothing that the path was seen to need.
-    """
-    if case.tried is None or not case.tried.says("dependent"):
-        return
-    for place, look in case.tried.evidence.places:
-        begins = look.alignment_bytes
-        if look.verdict in WORDS and begins is not None:
-            asked = min(begins, thresholds.ALIGNED_BYTES) if place == PLACES[0] else begins
-            yield look.verdict, asked
 
 
 def aligned_as(view: CaseView, case: CaseView) -> bool:
@@ -95,9 +77,7 @@ def aligned_as(view: CaseView, case: CaseView) -> bool:
     What is a view of a source at 64 bytes may be a copy of one at 16, as JAX's imports are.
     """
     needed, had = view.alignments, case.alignments
-    if not needed or not had:
-        return True
-    return min(*needed, thresholds.ALIGNED_BYTES) <= min(had)
+    return not needed or not had or _capped(min(needed)) <= min(had)
 
 
 def is_contiguous(case: CaseView) -> bool:
@@ -110,15 +90,20 @@ def but_layout(case: CaseView) -> tuple[object, ...]:
     return (*case.pair, found.export, found.import_, found.shape, found.dtype, found.device)
 
 
+def _capped(alignment: float) -> float:
+    return min(alignment, thresholds.ALIGNED_BYTES)
+
+
 def _looks(case: CaseView) -> Iterator[tuple[str, float | None]]:
     """``view`` or ``copy``, and the bytes that divide the source's address, of every look at it."""
     for word, evidence in case.owners:
         for begins in evidence.alignments or (None,):
             yield word, begins
-    found = case.result.alignment
-    for place, look in found.evidence.places if found is not None else ():
-        for word in found.evidence.words_at(place) if found is not None else ():
-            yield word, look.alignment_bytes
+    if case.result.alignment is not None:
+        tried = case.result.alignment.evidence
+        for place, look in tried.places:
+            for word in tried.words_at(place):
+                yield word, look.alignment_bytes
 
 
 class Steady:
@@ -130,7 +115,7 @@ class Steady:
 
     def __init__(self, cases: Iterable[CaseView]) -> None:
         self._paths: dict[Any, dict[str, list[float | None]]] = defaultdict(
-            lambda: defaultdict(list)
+            lambda: {word: [] for word in WORDS}
         )
         self._sources: dict[Any, list[float]] = defaultdict(list)
         self._dependent: set[Any] = set()
@@ -140,29 +125,23 @@ class Steady:
                     self._paths[_path(case)][word].append(begins)
             if case.result.alignment is not None and case.result.alignment.says("dependent"):
                 self._dependent.add(_path(case))
-            known = (size for word, one in case.owners if word in WORDS for size in one.alignments)
-            self._sources[_source(case)] += map(_capped, known)
+            for word, one in case.owners:
+                if word in WORDS:
+                    self._sources[_source(case)] += map(_capped, one.alignments)
 
     def holds(self, case: CaseView) -> bool:
         """Whether the path gave nothing else, at every alignment that was measured of its source.
 
         If alignments are not known, nothing speaks against it.
         """
-        if self._differs(case):
+        mine, others = self._sides(case)
+        known = [_capped(begins) for begins in mine if begins is not None]
+        begins = self._sources[_source(case)]
+        if others or _path(case) in self._dependent:
             return False
-        word = case.owner or ""
-        found = self._paths.get(_path(case), {}).get(word, ())
-        known = [_capped(begins) for begins in found if begins is not None]
-        begins = self._sources.get(_source(case), ())
         if not known or not begins:
             return True
-        return max(known) >= max(begins) if word == "copy" else min(known) <= min(begins)
-
-    def _differs(self, case: CaseView) -> bool:
-        """Whether the path was seen to be something else, or refused, elsewhere."""
-        looks = self._paths.get(_path(case), {})
-        other = any(looks.get(word) for word in WORDS if word != case.owner)
-        return other or _path(case) in self._dependent
+        return max(known) >= max(begins) if case.owner == "copy" else min(known) <= min(begins)
 
     def where(self, case: CaseView) -> str:
         """`` where x begins at a multiple of 64 bytes``: as far as it is known that it ``holds``;
@@ -170,16 +149,23 @@ class Steady:
         """
         if self.holds(case):
             return ""
-        looks = self._paths.get(_path(case), {})
-        mine = looks.get(case.owner or "", [])
-        others = [size for word in WORDS if word != case.owner for size in looks.get(word, ())]
+        mine, others = self._sides(case)
         copied, viewed = (mine, others) if case.owner == "copy" else (others, mine)
-        if not mine or not _separate(copied, viewed):
+        most = max((size or math.inf for size in copied), default=0)
+        least = min((size or 0 for size in viewed), default=math.inf)
+        if not mine or most >= least:
             return " in some processes"
-        limit = f"{_begins(copied, viewed, case.owner or ''):.0f} bytes"
-        limit += " and no more" if case.owner == "copy" else ""
-        elsewhere = "" if self._differs(case) else " (not known elsewhere)"
-        return f" where x begins at a multiple of {limit}{elsewhere}"
+        size = most if case.owner == "copy" else max(_capped(least), min(2 * most, least))
+        more = " and no more" if case.owner == "copy" else ""
+        is_known = others or _path(case) in self._dependent
+        elsewhere = "" if is_known else " (not known elsewhere)"
+        return f" where x begins at a multiple of {size:.0f} bytes{more}{elsewhere}"
+
+    def _sides(self, case: CaseView) -> tuple[list[float | None], list[float | None]]:
+        """Where the path began where it was seen to be what the case is, and something else."""
+        looks = self._paths[_path(case)]
+        others = [size for word in WORDS if word != case.owner for size in looks[word]]
+        return looks.get(case.owner or "", []), others
 
 
 def _path(case: CaseView) -> tuple[str, ...]:
@@ -194,22 +180,3 @@ def _source(case: CaseView) -> tuple[str, ...]:
 
 def _memory(case: CaseView) -> str:
     return CONTIGUOUS[0] if is_contiguous(case) else case.result.case.layout
-
-
-def _begins(copied: Sequence[float | None], viewed: Sequence[float | None], word: str) -> float:
-    """The widest alignment of copies, or what is asked of views: a cache line, if that is known."""
-    widest, narrowest = max(filter(None, copied), default=0), min(filter(None, viewed), default=0)
-    if word == "copy":
-        return widest
-    return _capped(narrowest) if _capped(narrowest) > widest else narrowest
-
-
-def _separate(copied: Sequence[float | None], viewed: Sequence[float | None]) -> bool:
-    """Whether every copy was of memory aligned worse than that of every view."""
-    if None in copied or None in viewed:
-        return False
-    return max(filter(None, copied), default=0) < min(filter(None, viewed), default=math.inf)
-
-
-def _capped(alignment: float) -> float:
-    return min(alignment, thresholds.ALIGNED_BYTES)

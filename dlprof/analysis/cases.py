@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -307,7 +307,9 @@ def by(things: Iterable[Thing], key: Callable[[Thing], Key]) -> dict[Key, list[T
 
 
 def groups(
-    cases: Iterable[CaseView], cause: Callable[[CaseView], Hashable]
-) -> Iterator[Sequence[CaseView]]:
-    """The cases of each cause: one finding each."""
-    yield from by(cases, cause).values()
+    cases: Iterable[CaseView],
+    cause: Callable[[CaseView], Hashable],
+    rank: Callable[[CaseView], Any] = lambda _: 0,
+) -> list[list[CaseView]]:
+    """The cases of each cause, which are one finding; the clearest, of the highest rank, first."""
+    return [sorted(found, key=rank, reverse=True) for found in by(cases, cause).values()]

@@ -12,8 +12,6 @@ from dlprof.session.model import TimeMeasure
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "\N{MICRO SIGN}s"), (1.0, "ns"))
 LOOSE_DIGITS = 2
 """Significant digits of a value whose interval is not known."""
-
-
 LEAST, MOST = 1e-9, 1e15
 """Beyond these a number is written with an exponent."""
 NOTHING = 1e-9
@@ -22,71 +20,27 @@ FAR = 1000
 """Times whose ratio is as large have units of their own."""
 WIDE = 0.5
 """An interval wider than this share of its value is not written as ±: a range says more."""
+LEAST_TOLD = 1.1
+"""What is less reads "at least 1.0 times", which says nothing."""
 
 
 def time_text(measure: TimeMeasure | None, medians_ns: Sequence[float] = ()) -> str:
     """``2.41 ±0.05 us``; ``~2.4 us`` without an interval; ``0.14 | 0.41 ms`` for modes.
 
-    Where the interval is as wide as the value, the range of ``medians_ns``, those of the
-    processes: ``0.7-1.9 ms``.
+    Where the interval is as wide as the value, the range of ``medians_ns``, by default those of
+    its processes: ``0.7-1.9 ms``.
     """
     if measure is None:
         return "-"
-    if measure.modes:
-        return modes_text([mode.median_ns for mode in measure.modes])
-    if measure.ci95_ns is None:
-        return "~" + plain_time(measure.median_ns)
-    if is_range(measure, medians_ns):
-        return range_text(min(medians_ns), max(medians_ns))
+    medians_ns = medians_ns or process_medians(measure)
+    if measure.modes or measure.ci95_ns is None or is_range(measure, medians_ns):
+        return brief_text(measure, medians_ns)
     return with_interval(measure.median_ns, measure.ci95_ns)
 
 
-def is_narrow(measure: TimeMeasure) -> bool:
-    """Whether its interval is known and narrow enough to be written as ±."""
-    if measure.ci95_ns is None:
-        return False
-    half = max(measure.ci95_ns[1] - measure.median_ns, measure.median_ns - measure.ci95_ns[0])
-    return half <= WIDE * measure.median_ns
-
-
-def is_wide(measure: TimeMeasure) -> bool:
-    """Whether processes differ so much that no one number stands for them: in modes, or widely."""
-    return bool(measure.modes) or (measure.ci95_ns is not None and not is_narrow(measure))
-
-
-def is_range(measure: TimeMeasure, medians_ns: Sequence[float]) -> bool:
-    """Whether it is written as the range of ``medians_ns``, those of the processes."""
-    return not measure.modes and is_wide(measure) and len(medians_ns) > 1 and min(medians_ns) > 0
-
-
-def ends_ns(measure: TimeMeasure, medians_ns: Sequence[float] = ()) -> tuple[float, float]:
-    """The least and the most that a time is written as: twice the median where that stands for it.
-
-    Of modes the fastest and the slowest. Of a wide interval the range of ``medians_ns``, those of
-    the processes, as it is written; its own ends where they are not there.
-    """
-    if measure.ci95_ns is None or not is_wide(measure) or measure.modes:
-        return measure.modes_ns
-    return (min(medians_ns), max(medians_ns)) if len(medians_ns) > 1 else measure.ci95_ns
-
-
-def loop_time_text(measure: TimeMeasure | None) -> str:
-    """The time of an iteration, as any other: the range over processes where they differ."""
-    return time_text(measure, process_medians(measure))
-
-
-def process_medians(measure: TimeMeasure | None) -> list[float]:
-    """The median of each process in ns, as far as its samples are there."""
-    processes = measure.processes if measure is not None else []
-    return [statistics.median(one.samples_ns) for one in processes if one.samples_ns]
-
-
 def brief_text(measure: TimeMeasure, medians_ns: Sequence[float] = ()) -> str:
-    """A time without its interval: ``2.4 us``, and ``0.14 | 0.41 ms`` for modes.
-
-    ``~2.4 us`` where no interval is known: the next process may give another one. Where the
-    interval is as wide as the value, the range of ``medians_ns``, as in :func:`time_text`.
-    """
+    """As :func:`time_text`, without an interval: ``2.4 us``."""
+    medians_ns = medians_ns or process_medians(measure)
     if measure.modes:
         return modes_text([mode.median_ns for mode in measure.modes])
     if is_range(measure, medians_ns):
@@ -94,37 +48,55 @@ def brief_text(measure: TimeMeasure, medians_ns: Sequence[float] = ()) -> str:
     return f"{'' if repeated(measure) else '~'}{plain_time(measure.median_ns)}"
 
 
+def is_wide(measure: TimeMeasure) -> bool:
+    """Whether processes differ so much that no one number stands for them: in modes, or widely."""
+    if measure.modes or measure.ci95_ns is None:
+        return bool(measure.modes)
+    half = max(measure.ci95_ns[1] - measure.median_ns, measure.median_ns - measure.ci95_ns[0])
+    return half > WIDE * measure.median_ns
+
+
+def is_range(measure: TimeMeasure, medians_ns: Sequence[float]) -> bool:
+    """Whether it is written as the range of ``medians_ns``, those of the processes."""
+    return not measure.modes and is_wide(measure) and len(medians_ns) > 1 and min(medians_ns) > 0
+
+
+def medians_by_round(measure: TimeMeasure | None) -> dict[int, float]:
+    """The median of each process in ns by its round, as far as its samples are there."""
+    processes = measure.processes if measure is not None else []
+    return {one.round: statistics.median(one.samples_ns) for one in processes if one.samples_ns}
+
+
+def process_medians(measure: TimeMeasure | None) -> list[float]:
+    return [*medians_by_round(measure).values()]
+
+
 def repeated(measure: TimeMeasure) -> bool:
     """Whether it is known how far processes differ."""
     return measure.ci95_ns is not None or bool(measure.modes)
 
 
-AT_LEAST = "at least "
-LEAST_TOLD = 1.1
-"""What is less reads "at least 1.0 times", which says nothing."""
-
-
-def times_text(
-    longer: TimeMeasure,
-    shorter: TimeMeasure,
-    longer_medians_ns: Sequence[float] = (),
-    shorter_medians_ns: Sequence[float] = (),
-) -> str:
-    """``3.3``: how many times as long; ``at least 3.3`` of modes and of wide intervals, between
-    the nearest two :func:`ends_ns`; ``about 3.3`` where one of them has no interval.
+def times_text(longer: TimeMeasure, shorter: TimeMeasure) -> str:
+    """``3.3``: how many times as long; ``at least 3.3`` of modes and of wide intervals;
+    ``about 3.3`` where one of them has no interval.
 
     Empty where that is no number, or where the one reaches into the other, or nearly so.
     """
-    low = ends_ns(longer, longer_medians_ns)[0]
-    high = ends_ns(shorter, shorter_medians_ns)[1]
     wide = is_wide(longer) or is_wide(shorter)
+    low, high = _nearest_ns(longer)[0], _nearest_ns(shorter)[1]
     if high <= 0 or (wide and low <= LEAST_TOLD * high):
         return ""
-    sure = repeated(longer) and repeated(shorter)
-    how = (AT_LEAST if wide else "") if sure else "about "
-    if how == AT_LEAST:
-        return how + significant(low / high, LOOSE_DIGITS, ROUND_FLOOR)
-    return f"{how}{ratio_text(low / high)}"
+    if not (repeated(longer) and repeated(shorter)):
+        return f"about {ratio_text(low / high)}"
+    if wide:
+        return f"at least {significant(low / high, LOOSE_DIGITS, ROUND_FLOOR)}"
+    return ratio_text(low / high)
+
+
+def _nearest_ns(measure: TimeMeasure) -> tuple[float, float]:
+    """The fastest and the slowest that a time may be: twice the median where that stands for it."""
+    wide = not measure.modes and is_wide(measure)
+    return (measure.ci95_ns if wide else None) or measure.modes_ns
 
 
 def range_text(low_ns: float, high_ns: float) -> str:

@@ -9,14 +9,13 @@ away from being missed.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.quantity import repeated
+from dlprof.analysis.quantity import medians_by_round, repeated
 from dlprof.session.model import TimeMeasure
 
 if TYPE_CHECKING:  # numpy and scipy are slow to import, and rules need neither
@@ -158,7 +157,7 @@ def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> 
     long, short = interval(longer), interval(shorter)
     if long is None or short is None:
         return max(min(longer.modes_ns[0], longer.min_ns) - shorter.modes_ns[1], 0.0)
-    medians, others = _process_medians(longer), _process_medians(shorter)
+    medians, others = _known_medians(longer), _known_medians(shorter)
     gaps = [medians[round_] - others[round_] for round_ in medians.keys() & others.keys()]
     enough = len(gaps) >= thresholds.LEAST_PROCESSES
     return max(long[0] - short[1], min(gaps) if enough else 0.0, 0.0)
@@ -167,16 +166,13 @@ def surely_saved_ns(longer: TimeMeasure | None, shorter: TimeMeasure | None) -> 
 def _longer_in_every_process(longer: TimeMeasure, shorter: TimeMeasure, ratio: float) -> bool:
     # A load of the machine makes the processes differ, and so the intervals wide; but both are
     # measured in each process, and it slows both.
-    long, short = _process_medians(longer), _process_medians(shorter)
+    long, short = _known_medians(longer), _known_medians(shorter)
     ratios = [long[round_] / short[round_] for round_ in long.keys() & short.keys()]
     return len(ratios) >= thresholds.LEAST_PROCESSES and min(ratios) >= ratio
 
 
-def _process_medians(measure: TimeMeasure) -> dict[int, float]:
-    medians = {
-        one.round: statistics.median(one.samples_ns) for one in measure.processes if one.samples_ns
-    }
-    return {round_: median for round_, median in medians.items() if median > 0}
+def _known_medians(measure: TimeMeasure) -> dict[int, float]:
+    return {round_: ns for round_, ns in medians_by_round(measure).items() if ns > 0}
 
 
 def interval(measure: TimeMeasure) -> tuple[float, float] | None:

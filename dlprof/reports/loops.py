@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from dlprof.analysis.quantity import loop_time_text, plain_time, times_text
+from dlprof.analysis.quantity import plain_time, time_text, times_text
 from dlprof.reports.document import Cell, Column, Level, Lines, Section, Table
 from dlprof.reports.paths import MARK, Array, Path
 from dlprof.session.model import Placement, Share, TimeMeasure
@@ -65,7 +65,7 @@ def _row(path: Path, found: Placement) -> tuple[Cell, ...]:
 
 def _time(measure: TimeMeasure | None) -> str:
     mark = MARK if measure is not None and measure.is_disturbed else ""
-    return mark + loop_time_text(measure).removeprefix(MARK)
+    return mark + time_text(measure).removeprefix(MARK)
 
 
 def _is_disturbed(found: Placement) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from dlprof.analysis.quantity import loop_time_text, plain_time, times_text
+from dlprof.analysis.quantity import plain_time, time_text, times_text
 from dlprof.analysis.slower import NOT_EQUAL, is_slower
 from dlprof.reports.document import Answer, Cell, Column, Level, Lines, Section, Table
 from dlprof.reports.matrix import ARROW, fastest
@@ -109,7 +109,7 @@ def _in_a_row(session: Session) -> Iterator[Section]:
         if not all(0 <= index < len(session.results) for index in (made.there, made.back)):
             continue
         name = _name(session, made)
-        each = loop_time_text(made.idle) if made.idle is not None else "-"
+        each = time_text(made.idle) if made.idle is not None else "-"
         disturbed = made.idle is not None and made.idle.is_disturbed
         halves = [plain_time(made.parts[part]) if part in made.parts else "-" for part in HALVES]
         rows.append(

@@ -92,10 +92,7 @@ def own_thresholds(header: Header) -> dict[str, float]:
 
 
 def with_findings(session: Session) -> Session:
-    """The session with its findings; those of a session that holds none are found now.
-
-    It was written before there were rules, or nothing is wrong with it, and then none is found.
-    """
+    """The session with its findings; those of a session that holds none are found now."""
     if session.findings:
         return session
     found = find(session.results, own_thresholds(session))
@@ -108,15 +105,11 @@ def expected(finding: FindingRecord, result: Result) -> str:
     return rule.expected(finding, result) if rule is not None else ""
 
 
-def observations(
-    finding: FindingRecord, results: Sequence[Result], against: Result | None = None
-) -> list[str]:
-    """What proves a finding: one line for each look at its clearest case, the first of ``results``.
-
-    ``against`` is the case that it is compared with: their times stand side by side.
-    """
+def observations(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
+    """What proves a finding: a line for each look at its clearest case, first of ``results``."""
     rule = BY_ID.get(finding.rule)
     if rule is None or not results:
         return []
-    told = observed.first_lines(rule.seen(results[0]))
-    return told + (observed.side_by_side(results[0], against) if rule.times and against else [])
+    told = rule.seen(results[0])
+    more = len(told) - observed.MOST
+    return [*told[: observed.MOST], *([f"and {more:,} more processes"] if more > 0 else [])]

@@ -2,76 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.alignment import aligned_as
 from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.cases import Cases, by, groups
-from dlprof.analysis.slower import compared, is_known, longer_by_itself, saved_ns, surely_saved_ns
+from dlprof.analysis.cases import Cases, groups
+from dlprof.analysis.slower import is_known, saved_ns
 from dlprof.errors import NoReproducer
 from dlprof.probes.base import DTYPES
-from dlprof.rules import words
-from dlprof.rules.cost import race
+from dlprof.rules.cost import beaten, costs_more, race
+from dlprof.rules.finding import Claim, finding, instead_of
 from dlprof.rules.observed import ONCE, ownership, trace
-from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import TIMED, Effect, Subject, can_write, function
 from dlprof.rules.script import compared as compared_subject
 from dlprof.rules.standards import ZERO_COPY
 from dlprof.session.evidence import PeakMemory
 from dlprof.session.model import FindingRecord, Result
 
-HOST_PROTOCOL = "numpy"
-"""The protocol of a host array in between."""
-
 
 def avoidable_copy(cases: Cases) -> Iterator[FindingRecord]:
     """It copies although no code asked for it, and another measured path of the pair is a view."""
-    views = {case.index: _view_instead(cases, case) for case in cases.cases if _is_free(case)}
-    copying = [case for case in cases.cases if views.get(case.index)]
-    for found in groups(copying, lambda case: case.pair):
-        ranked = sorted(found, key=lambda case: saved_ns(case, views[case.index]), reverse=True)
-        worst, view = ranked[0], views[ranked[0].index]
-        if view is None:
-            continue
-        surely = surely_saved_ns(worst.ready, view.ready)
-        copies = words.several(ranked, "copies", "copy")
-        yield finding(
-            "warning" if surely >= thresholds.COSTLY_GAP_NS else "info",
-            ranked,
-            f"{words.paths(ranked)} {copies} where a view exists: {words.time(worst)} instead of"
-            f" {words.time(view)}.",
-            f"{words.subject(ranked)} {copies}, although another path from {worst.pair_text} is a"
-            f" view. The copy takes {words.time(worst)}, the view {words.time(view)}"
-            f"{words.example(ranked)}.",
-            {
-                "cost_ns": saved_ns(worst, view) or None,
-                **compared(("copy", worst), ("view", view)),
-            },
-            words.instead_of(worst, view, f"is a view{cases.where(view)}"),
-            against=view,
+
+    def view_instead(case: CaseView) -> CaseView | None:
+        if not (case.owner == "copy" and case.stays and case.promise is None and case.right):
+            return None
+        return cases.instead(
+            case,
+            lambda other: (
+                other.owner == "view"
+                and not other.kept
+                and is_known(other.ready)
+                and aligned_as(other, case)
+            ),
         )
 
-
-def _is_free(case: CaseView) -> bool:
-    """Whether the case copied, and nothing it says about itself speaks of copying or not."""
-    return case.owner == "copy" and case.stays and case.promise is None and case.right
-
-
-def _view_instead(cases: Cases, case: CaseView) -> CaseView | None:
-    view = cases.instead(
-        case,
-        lambda other: (
-            other.owner == "view"
-            and not other.kept
-            and is_known(other.ready)
-            and aligned_as(other, case)
-        ),
-    )
-    slower = view is not None and longer_by_itself(
-        case.ready, view.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
-    )
-    return view if slower else None
+    for found, view in beaten(cases, view_instead, lambda case: case.pair):
+        yield costs_more(
+            found,
+            view,
+            ("copies", "copy"),
+            "where a view exists",
+            ("copy", "view"),
+            f"is a view{cases.where(view)}",
+        )
 
 
 AVOIDABLE_BY_WRITE = """
@@ -108,36 +83,37 @@ def show_avoidable_copy(subject: Subject, other: Subject | None, _: FindingRecor
 def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
     """At its peak it needs more memory than the copy that it makes."""
     greedy = [case for case in cases.cases if _excess(case) >= thresholds.AMPLIFIED_ARRAYS]
-    for found in groups(greedy, lambda case: case.pair):
-        ranked = sorted(found, key=_excess, reverse=True)
-        worst = ranked[0]
+    for found in groups(greedy, lambda case: case.pair, _excess):
+        worst = found[0]
         lean = cases.instead(worst, lambda other: _is_lean(cases, other))
-        needs = words.several(ranked, "needs", "need")
-        peak = f"{max(case.peak_arrays or 0.0 for case in ranked):.2g}"
-        peak = peak if len(ranked) == 1 else f"up to {peak}"
+        aligned = [
+            _peak(case.result).aligned_arrays or thresholds.AMPLIFIED_ARRAYS for case in found
+        ]
+        is_aligned_enough = max(aligned) < thresholds.AMPLIFIED_ARRAYS
         yield finding(
             "warning",
-            ranked,
-            f"{words.paths(ranked)} {needs} {peak} times the array's memory. A copy needs it once.",
-            f"{words.subject(ranked)} {needs} the memory of {peak} arrays at the peak, in addition"
-            f" to the source.{_where_aligned(ranked)}",
-            {"peak_arrays": worst.peak_arrays, "aligned_arrays": _peak(worst).aligned_arrays},
-            "" if lean is None else words.instead_of(worst, lean, f"needs {_arrays_text(lean)}"),
+            found,
+            Claim(
+                ("needs", "need"),
+                "more memory than one copy",
+                f"that of {worst.peak_arrays:.2g} arrays at the peak",
+                more=f"If the source is aligned, the peak is {max(aligned):.1f} at most."
+                if is_aligned_enough
+                else "",
+            ),
+            {
+                "peak_arrays": worst.peak_arrays,
+                "aligned_arrays": _peak(worst.result).aligned_arrays,
+            },
+            advice=instead_of(worst, lean, f"needs the memory of {lean.peak_arrays:.1f} arrays")
+            if lean
+            else "",
             against=lean,
         )
 
 
-def _peak(case: CaseView) -> PeakMemory:
-    return case.result.peak_memory.evidence if case.result.peak_memory else PeakMemory()
-
-
-def _where_aligned(cases: Sequence[CaseView]) -> str:
-    """That alignment decides, where all of them need no more than a copy of aligned memory."""
-    found = [_peak(case).aligned_arrays for case in cases]
-    known = [arrays for arrays in found if arrays is not None]
-    if len(known) < len(found) or max(known) >= thresholds.AMPLIFIED_ARRAYS:
-        return ""
-    return f" If the source is aligned, the peak is {max(known):.1f} at most."
+def _peak(result: Result) -> PeakMemory:
+    return result.peak_memory.evidence if result.peak_memory else PeakMemory()
 
 
 def _is_lean(cases: Cases, case: CaseView) -> bool:
@@ -149,21 +125,14 @@ def _is_lean(cases: Cases, case: CaseView) -> bool:
     return little and (case.owner != "view" or cases.holds(case))
 
 
-def _arrays_text(case: CaseView) -> str:
-    arrays = f"{case.peak_arrays or 0.0:.1f}"
-    return "no memory" if arrays == "0.0" else f"the memory of {arrays} arrays"
-
-
 def _excess(case: CaseView) -> float:
     """Peak memory as a multiple of the result; -1 where it is not known."""
-    if case.peak_arrays is None or (not case.right and "dtype" not in case.changed.kinds):
+    if case.peak_arrays is None:
         return -1.0
-    if "dtype" not in case.changed.kinds:
+    if case.right:
         return case.peak_arrays
-    before, after = case.changed.dtype or ("", "")
-    if before not in DTYPES or after not in DTYPES:
-        return -1.0
-    return case.peak_arrays * DTYPES[before] / max(DTYPES[before], DTYPES[after])
+    before, after = (DTYPES.get(dtype, 0) for dtype in case.changed.dtype or ("", ""))
+    return case.peak_arrays * before / max(before, after) if before and after else -1.0
 
 
 AMPLIFIED = (1 + thresholds.AMPLIFIED_ARRAYS) / 2
@@ -190,7 +159,7 @@ return arrays > <most>
 
 def show_amplification(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     case = CaseView(0, subject.result)
-    evidence = _peak(case)
+    evidence = _peak(subject.result)
     size = evidence.size_bytes or case.size_bytes
     items = [DTYPES[name] for name in case.changed.dtype or () if name in DTYPES]
     if len(items) > 1:
@@ -211,31 +180,39 @@ def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
     """From the device through a host array back to the device."""
     bouncing = [case for case in cases.cases if _bounces(case)]
     others = {case.index: cases.instead(case, _stays_there) for case in bouncing}
-    by_cause = by(bouncing, lambda case: (case.pair, others[case.index] is None))
-    for (_, no_other), found in by_cause.items():
-        ranked = sorted(found, key=lambda case: saved_ns(case, others[case.index]), reverse=True)
-        worst, other = ranked[0], others[ranked[0].index]
-        text = (
-            f"{words.several(ranked, 'goes', 'go')} through the host, although source and result"
-            " are on the device."
-        )
+    for found in groups(
+        bouncing,
+        lambda case: (case.pair, others[case.index] is None),
+        lambda case: saved_ns(case, others[case.index]),
+    ):
+        worst, other = found[0], others[found[0].index]
         yield finding(
-            "info" if no_other else "warning",
-            ranked,
-            f"{words.paths(ranked)} {text}",
-            f"{words.subject(ranked)} {text}{trace(worst.result)}",
-            {"cost_ns": None if other is None else saved_ns(worst, other)},
-            "No measured path is known to stay on the device."
-            if other is None
-            else words.instead_of(worst, other, "stays on the device"),
+            "warning" if other else "info",
+            found,
+            Claim(
+                ("goes", "go"),
+                "through the host, although source and result are on the device",
+                more=trace(worst.result),
+            ),
+            {"cost_ns": saved_ns(worst, other) if other else None},
+            advice=instead_of(worst, other, "stays on the device")
+            if other
+            else "No measured path is known to stay on the device.",
             against=other,
         )
 
 
 def _bounces(case: CaseView) -> bool:
+    """Whether the path goes through NumPy, or the trace saw all of the array copied both ways."""
     if not (case.result.case.device == "cuda" and case.stays):
         return False
-    return case.result.case.protocol == HOST_PROTOCOL or _traced_there_and_back(case)
+    trace = case.result.trace
+    copied = {"device to host": 0.0, "host to device": 0.0}
+    for event in (trace.evidence.events if trace is not None else None) or ():
+        if event.direction in copied:
+            copied[event.direction] += event.bytes or 0.0
+    both_ways = case.size_bytes > 0 and min(copied.values()) >= case.size_bytes
+    return both_ways or case.result.case.protocol == "numpy"
 
 
 def _stays_there(case: CaseView) -> bool:
@@ -248,17 +225,6 @@ def _stays_there(case: CaseView) -> bool:
         and case.size_bytes > 0
     )
     return not _bounces(case) and (case.owner == "view" or traced_whole)
-
-
-def _traced_there_and_back(case: CaseView) -> bool:
-    """Whether the trace saw all of the array copied to the host, and all of it back."""
-    trace = case.result.trace
-    events = (trace.evidence.events if trace is not None else None) or ()
-    copied = {"device to host": 0.0, "host to device": 0.0}
-    for event in events:
-        if event.direction in copied:
-            copied[event.direction] += event.bytes or 0.0
-    return case.size_bytes > 0 and min(copied.values()) >= case.size_bytes
 
 
 TO_HOST = f"""{TIMED}

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from dlprof.analysis import changed
 from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
 from dlprof.errors import NoReproducer
 from dlprof.plan.axes import shape_text
-from dlprof.rules import words
+from dlprof.rules.finding import NONE_INSTEAD, Claim, code, finding, for_each_producer
 from dlprof.rules.observed import ownership
-from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import BY_ADDRESS, Effect, Subject, flat_values
 from dlprof.rules.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
-from dlprof.rules.words import advised, for_each_producer, none_instead
-from dlprof.session.evidence import Count, Values
+from dlprof.session.evidence import Changed, Count, Values
 from dlprof.session.model import FindingRecord, Result
 
 
@@ -31,22 +30,22 @@ def seen_values(result: Result) -> list[str]:
     looks = seen(result.values)
     if not looks:
         return []
-    if any(changed.first(evidence.changed) for _, evidence in looks):
-        how = (
-            "new arrays were converted one after the other; the sources, and the results that were"
-            " held, were read before and after"
-        )
-    else:
-        how = "shape and dtype and, where these agree, every element were compared"
-    if len(looks) > 1:
-        return [f"{how} in {len(looks)} processes: {', '.join(word for word, _ in looks)}"]
-    return [f"{how} in one process, the first"]
+    how = "shape and dtype and, where these agree, every element were compared"
+    if any(_side_effect(evidence.changed) for _, evidence in looks):
+        how = "new arrays were converted; sources and held results were read before and after"
+    return [f"{how}: {', '.join(word for word, _ in looks)}"]
 
 
-def _instead(cases: Cases, found: Sequence[CaseView], does: str, none: str) -> str:
-    def advise(case: CaseView) -> tuple[str, str]:
-        other = cases.instead(case)
-        return advised(case, other, does) if other else ("", none_instead(cases, case, none))
+def _instead(
+    cases: Cases,
+    found: Sequence[CaseView],
+    does: str,
+    fits: Callable[[CaseView], bool] = lambda _: True,
+    none: str = NONE_INSTEAD,
+) -> str:
+    def advise(case: CaseView) -> str:
+        other = cases.instead(case, fits)
+        return none if other is None else f"{code(other)} {does}."
 
     return for_each_producer(found, advise)
 
@@ -56,24 +55,24 @@ def dtype_changed(cases: Cases) -> Iterator[FindingRecord]:
     wrong = [case for case in cases.cases if case.changed.dtype]
     for found in groups(wrong, lambda case: (case.pair[1], case.changed.dtype)):
         before, after = found[0].changed.dtype or ("", "")
-        makes = f"{words.several(found, 'makes', 'make')} {after} of {before}."
-        lost = _lost(found[0])
         yield finding(
             "error",
             found,
-            f"{words.paths(found)} {makes}{f' {lost}.' if lost else ''}",
-            f"{words.subject(found)} {makes}{f' {lost}{words.example(found)}.' if lost else ''}",
+            Claim(("makes", "make"), f"{after} of {before}", _lost(found[0].changed.values)),
             {"before": before, "after": after},
-            _instead(cases, found, "keeps the dtype", "keeps it"),
+            advice=_instead(cases, found, "keeps the dtype"),
         )
 
 
-def _lost(case: CaseView) -> str:
-    """``3 of 16 values changed``."""
-    values = case.changed.values
-    if values is None or values.different is None or values.of is None:
+def _lost(count: Count | None) -> str:
+    """``3 of 16 values``, or what the evidence says instead; empty if it says nothing."""
+    if count is None:
         return ""
-    return f"{values.different} of {values.of} values changed"
+    if count.same_address:
+        return "two held copies are at one address"
+    if count.different is None or count.of is None:
+        return ""
+    return f"{count.different:,} of {count.of:,} values changed"
 
 
 DTYPE = """
@@ -96,30 +95,29 @@ def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
     call changes more than it makes.
     """
     wrong = [case for case in cases.cases if _wrong_text(case)]
-    for found in groups(wrong, lambda case: (case.way_in, min(case.changed.kinds))):
-        gives = f"{words.several(found, 'gives', 'give')} a wrong result"
-        yield finding(
-            "error",
+    by_import = groups(wrong, lambda case: (case.way_in, min(case.changed.kinds)))
+    claims = [
+        (
             found,
-            f"{words.paths(found)} {gives}: {_wrong_text(found[0])}.",
-            f"{words.subject(found)} {gives}: {_wrong_text(found[0])}{words.example(found)}.",
-            {"changed": ", ".join(sorted(found[0].changed.kinds))},
-            _instead(cases, found, "gives the right result", "keeps it"),
+            ("gives", "give"),
+            "a wrong result",
+            _wrong_text(found[0]),
+            "gives the right result",
         )
-    besides = [case for case in cases.cases if changed.first(case.changed)]
-    for found in groups(besides, lambda case: (case.way_in, changed.first(case.changed))):
-        kind = changed.first(found[0].changed) or ""
-        change = changed.CHANGES[kind]
-        does = words.several(found, change.does, change.do)
-        extent = changed.extent(kind, found[0].changed)
-        extent = f": {extent}" if extent else ""
+        for found in by_import
+    ]
+    besides = [case for case in cases.cases if _side_effect(case.changed)]
+    for found in groups(besides, lambda case: (case.way_in, _side_effect(case.changed))):
+        kind = _side_effect(found[0].changed)
+        effect = SIDE_EFFECTS[kind]
+        claims.append((found, effect.verb, "", _extent(kind, found[0].changed), "does not"))
+    for found, verb, rest, numbers, instead in claims:
         yield finding(
             "error",
             found,
-            f"{words.paths(found)} {does}{extent}.",
-            f"{words.subject(found)} {does}{extent}{words.example(found) if extent else ''}.",
+            Claim(verb, rest, numbers),
             {"changed": ", ".join(sorted(found[0].changed.kinds))},
-            _instead(cases, found, "does not", "does otherwise"),
+            advice=_instead(cases, found, instead),
         )
 
 
@@ -128,17 +126,99 @@ def _wrong_text(case: CaseView) -> str:
         before, after = map(shape_text, case.changed.shape)
         return f"shape {after} instead of {before}"
     # Values that a narrower dtype cannot hold are the dtype's fault.
-    return _lost(case) if "dtype" not in case.changed.kinds else ""
+    return _lost(case.changed.values) if "dtype" not in case.changed.kinds else ""
+
+
+def _side_effect(changed: Changed | None) -> str:
+    """The worst of what was changed besides the result; empty if nothing was."""
+    kinds = changed.kinds if changed is not None else ()
+    return next((kind for kind in SIDE_EFFECTS if kind in kinds), "")
+
+
+def _extent(kind: str, changed: Changed) -> str:
+    if kind != "source_writable":
+        return _lost(getattr(changed, kind))
+    before, after = changed.source_writable or (None, None)
+    if before is None or after is None:
+        return ""
+    return "it is read-only now" if before else "it was read-only"
 
 
 def expected_values(found: FindingRecord, result: Result) -> str:
-    if changed.first(CaseView(0, result).changed):
+    if _side_effect(CaseView(0, result).changed):
         text = "A conversion changes neither `x` nor earlier results. Its result has the values of"
         return expect(f"{text} `x`.", LIKE_OTHERS)(found, result)
     text = "The result has the shape and the values of its source."
     return expect(text, SAME_DATA)(found, result)
 
 
+class SideEffect(NamedTuple):
+    """A change that a call makes besides its result: words for it, and a script's body."""
+
+    verb: tuple[str, str]
+    script: str
+
+
+SIDE_EFFECTS = {
+    "source": SideEffect(
+        ("changes its source", "change their source"),
+        """
+<create>
+expected = <values of x>
+<convert of y>
+values = <values of x>
+wrong = <differing>
+print(wrong, "of", expected.size, "values of x were changed by the call")
+return wrong > 0
+""",
+    ),
+    "source_writable": SideEffect(
+        (
+            "changes whether its source can be written",
+            "change whether their source can be written",
+        ),
+        """
+<create>
+before = <writable of x>
+<convert of y>
+after = <writable of x>
+print("x can be written:", before, "before the call,", after, "after it")
+return before != after
+""",
+    ),
+    "earlier_result": SideEffect(
+        ("overwrites its earlier result", "overwrite their earlier results"),
+        """
+<create>
+<convert of y>
+before = <values of y>
+held = x
+# another array, of other values
+<create>
+<write of x>
+<convert of z>
+wrong = int((before != <values of y>).sum())
+print(wrong, "of", before.size, "values of y changed when z was made")
+return held is not x and wrong > 0
+""",
+    ),
+    "after_write": SideEffect(
+        (
+            "gives old values of a source that was written since an earlier call",
+            "give old values of a source that was written since an earlier call",
+        ),
+        """
+<create>
+<convert of y>
+<write of x>
+<convert of z>
+wrong = int((<values of x> != <flat_values>).sum())
+print(wrong, "values of z are not those that were written to x")
+return wrong > 0
+""",
+    ),
+}
+"""Worst first."""
 VALUES = """
 <create>
 <convert of y>
@@ -154,48 +234,6 @@ shapes = <shape of x>, <shape of y>
 print("x has the shape %s, y has %s" % shapes)
 return shapes[0] != shapes[1]
 """
-CHANGES: Mapping[str, str] = {
-    changed.SOURCE: """
-<create>
-expected = <values of x>
-<convert of y>
-values = <values of x>
-wrong = <differing>
-print(wrong, "of", expected.size, "values of x were changed by the call")
-return wrong > 0
-""",
-    changed.SOURCE_WRITABLE: """
-<create>
-before = <writable of x>
-<convert of y>
-after = <writable of x>
-print("x can be written:", before, "before the call,", after, "after it")
-return before != after
-""",
-    changed.EARLIER_RESULT: """
-<create>
-<convert of y>
-before = <values of y>
-held = x
-# another array, of other values
-<create>
-<write of x>
-<convert of z>
-wrong = int((before != <values of y>).sum())
-print(wrong, "of", before.size, "values of y changed when z was made")
-return held is not x and wrong > 0
-""",
-    changed.AFTER_WRITE: """
-<create>
-<convert of y>
-<write of x>
-<convert of z>
-wrong = int((<values of x> != <flat_values>).sum())
-print(wrong, "values of z are not those that were written to x")
-return wrong > 0
-""",
-}
-"""By what a call changed besides making its result."""
 ONE_ADDRESS = """
 <create>
 <convert of y>
@@ -214,15 +252,14 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
     wrong = CaseView(0, subject.result).changed
     evidence = Values()
     symptom, template = "gives wrong values", VALUES
-    kind = changed.first(wrong)
-    if kind is not None:
+    kind = _side_effect(wrong)
+    if kind:
         evidence = next(e for word, e in seen(subject.result.values) if word == "wrong")
         subject = subject.as_made(evidence)
-        symptom = changed.CHANGES[kind].does
-        count = getattr(wrong, kind)
-        one_address = isinstance(count, Count) and count.same_address
-        template = ONE_ADDRESS if one_address else CHANGES[kind]
-        if subject.is_own and kind == changed.EARLIER_RESULT:
+        symptom, template = SIDE_EFFECTS[kind].verb[0], SIDE_EFFECTS[kind].script
+        if getattr(getattr(wrong, kind), "same_address", False):
+            template = ONE_ADDRESS
+        if subject.is_own and kind == "earlier_result":
             raise NoReproducer("it takes two arrays, and the setup of your own makes one")
     elif "shape" in wrong.kinds:
         symptom, template = "loses the shape", SHAPE
@@ -233,7 +270,7 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
         template,
         create=subject.create_by(evidence),
         differing=f"int(({differ}).sum())",
-        flat_values=flat_values(subject, "z" if kind == changed.AFTER_WRITE else "y"),
+        flat_values=flat_values(subject, "z" if kind == "after_write" else "y"),
     )
     return Effect(f"{subject.code} {symptom}", body, subject)
 
@@ -245,38 +282,26 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
     written has no view that keeps it, and no choice.
     """
     lost = [case for case in cases.cases if case.loses_read_only]
-    dropped = [case for case in lost if cases.drops_read_only(case)]
-    for found in groups(dropped, lambda case: case.way_in):
-        yield _read_only_finding("error", found, "", _read_only_advice(cases, found))
-    without_choice = [case for case in lost if not cases.drops_read_only(case)]
-    for found in groups(without_choice, lambda case: case.pair):
-        rest = f" No measured view from {found[0].pair_text} stays read-only."
-        yield _read_only_finding("warning", found, rest, NOT_WRITE)
-
-
-def _read_only_finding(
-    severity: str, found: Sequence[CaseView], rest: str, advice: str
-) -> FindingRecord:
-    makes = words.several(found, "makes a writable view", "make writable views")
-    return finding(
-        severity,
-        found,
-        f"{words.paths(found)} {makes} of a read-only array. A write to the result changes it.",
-        f"{words.subject(found)} {makes} of a read-only array.{rest}",
-        {"source_writable": False, "result_writable": True},
-        advice,
-    )
-
-
-NOT_WRITE = "Do not write to the result. Copy it first if you must."
-
-
-def _read_only_advice(cases: Cases, found: Sequence[CaseView]) -> str:
-    def advise(case: CaseView) -> tuple[str, str]:
-        other = cases.instead(case, lambda other: other.keeps_read_only)
-        return advised(case, other, "keeps the flag") if other else ("", NOT_WRITE)
-
-    return for_each_producer(found, advise)
+    for found in groups(
+        lost, lambda case: case.way_in if cases.drops_read_only(case) else (*case.pair, "")
+    ):
+        is_dropped = cases.drops_read_only(found[0])
+        advice = "Do not write to the result. Copy it first if you must."
+        if is_dropped:
+            keeps = lambda other: other.keeps_read_only  # noqa: E731
+            advice = _instead(cases, found, "keeps the flag", keeps, advice)
+        yield finding(
+            "error" if is_dropped else "warning",
+            found,
+            Claim(
+                ("makes a writable view", "make writable views"),
+                "of a read-only array",
+                brief="A write to the result changes it.",
+                more="" if is_dropped else "No measured view of the pair stays read-only.",
+            ),
+            {"source_writable": False, "result_writable": True},
+            advice=advice,
+        )
 
 
 def seen_read_only(result: Result) -> list[str]:

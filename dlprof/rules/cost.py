@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.alignment import aligned_as
 from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.cases import Cases, by, groups
-from dlprof.analysis.quantity import loop_time_text
+from dlprof.analysis.cases import Cases, groups
+from dlprof.analysis.quantity import brief_text
 from dlprof.analysis.slower import (
     compared,
     is_known,
@@ -17,59 +17,83 @@ from dlprof.analysis.slower import (
     saved_ns,
     surely_saved_ns,
 )
-from dlprof.rules import words
-from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.finding import Claim, code, finding, instead_of, time
+from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import HYSTERESIS, TIMED, Effect, Subject, function
 from dlprof.rules.script import compared as compared_subject
 from dlprof.rules.standards import ZERO_COPY
-from dlprof.session.model import FindingRecord, Result
+from dlprof.session.model import FindingRecord, Placement, Result
 
 KINDS = {"view": "a view", "copy": "a copy"}
 
 
+def beaten(
+    cases: Cases,
+    other_of: Callable[[CaseView], CaseView | None],
+    cause: Callable[[CaseView], Hashable],
+) -> Iterator[tuple[Sequence[CaseView], CaseView]]:
+    """The cases that take clearly longer than what ``other_of`` finds for them, by cause, and the
+    other of the first. The case that loses most stands first.
+    """
+    others = {
+        case.index: other
+        for case in cases.cases
+        if (other := other_of(case)) is not None
+        and longer_by_itself(case.ready, other.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS)
+    }
+    slow = [case for case in cases.cases if case.index in others]
+    for found in groups(slow, cause, lambda case: saved_ns(case, others[case.index])):
+        yield found, others[found[0].index]
+
+
+def costs_more(
+    found: Sequence[CaseView],
+    other: CaseView,
+    verb: tuple[str, str],
+    rest: str,
+    names: tuple[str, str],
+    instead: str,
+) -> FindingRecord:
+    """The finding that a cheaper path stands for the first of ``found``."""
+    worst = found[0]
+    surely = surely_saved_ns(worst.ready, other.ready)
+    return finding(
+        "warning" if surely >= thresholds.COSTLY_GAP_NS else "info",
+        found,
+        Claim(verb, rest, f"{time(worst)} instead of {time(other)}"),
+        {
+            "cost_ns": saved_ns(worst, other) or None,
+            **compared((names[0], worst), (names[1], other)),
+        },
+        advice=instead_of(worst, other, instead),
+        against=other,
+    )
+
+
 def slow_path(cases: Cases) -> Iterator[FindingRecord]:
     """Another measured path of the pair gives the same and is clearly faster."""
-    faster = {case.index: _faster(cases, case) for case in cases.cases}
-    slow = [case for case in cases.cases if faster[case.index]]
-    for found in groups(slow, lambda case: (case.pair, case.owner)):
-        ranked = sorted(found, key=lambda case: saved_ns(case, faster[case.index]), reverse=True)
-        worst, best = ranked[0], faster[ranked[0].index]
-        if best is None:
-            continue
-        kind = KINDS[worst.owner or ""]
-        surely = surely_saved_ns(worst.ready, best.ready)
-        takes = words.several(ranked, "takes", "take")
-        yield finding(
-            "warning" if surely >= thresholds.COSTLY_GAP_NS else "info",
-            ranked,
-            f"{words.paths(ranked)} {takes} longer than another path that is {kind}:"
-            f" {words.time(worst)} instead of {words.time(best)}.",
-            f"{words.subject(ranked)} {takes} longer than needed. The result is {kind} in"
-            f" {words.time(worst)}{words.example(ranked)}.",
-            {
-                "cost_ns": saved_ns(worst, best) or None,
-                **compared(("slow", worst), ("fast", best)),
-            },
-            words.instead_of(worst, best, f"is {kind} too{cases.where(best)}"),
-            against=best,
+
+    def faster(case: CaseView) -> CaseView | None:
+        if case.owner not in KINDS or not case.right:
+            return None
+        return cases.instead(case, lambda other: is_alike(case, other))
+
+    def is_alike(case: CaseView, other: CaseView) -> bool:
+        """Whether ``other`` is what ``case`` is, for memory that is aligned no better."""
+        if other.owner != case.owner or other.kept or not is_known(other.ready):
+            return False
+        return cases.copies(other) if case.owner == "copy" else aligned_as(other, case)
+
+    for found, best in beaten(cases, faster, lambda case: (case.pair, case.owner)):
+        kind = KINDS[best.owner or ""]
+        yield costs_more(
+            found,
+            best,
+            ("takes", "take"),
+            f"longer than another path that is {kind}",
+            ("slow", "fast"),
+            f"is {kind} too{cases.where(best)}",
         )
-
-
-def _faster(cases: Cases, case: CaseView) -> CaseView | None:
-    if case.owner not in KINDS or not case.right:
-        return None
-    best = cases.instead(case, lambda other: _is_alike(cases, case, other))
-    slow = best is not None and longer_by_itself(
-        case.ready, best.ready, thresholds.SLOW_RATIO, thresholds.SLOW_GAP_NS
-    )
-    return best if slow else None
-
-
-def _is_alike(cases: Cases, case: CaseView, other: CaseView) -> bool:
-    """Whether ``other`` is what ``case`` is, for memory that is aligned no better."""
-    if other.owner != case.owner or other.kept or not is_known(other.ready):
-        return False
-    return cases.copies(other) if case.owner == "copy" else aligned_as(other, case)
 
 
 RACE = f"""{TIMED}
@@ -108,26 +132,29 @@ def asymmetric(cases: Cases) -> Iterator[FindingRecord]:
     for case in sorted(cases.cases, key=lambda case: (case.cost_ns, case.index)):
         if case.ready is not None and case.right:
             best.setdefault(case.array, case)
-    slow = [
-        (case, back)
+    backs = {
+        case.index: back
         for case in best.values()
         if (back := best.get((*case.pair[::-1], *case.spec))) is not None
         and case.pair[0] != case.pair[1]
         and _costs_more(cases, case, back)
-    ]
-    for found in by(slow, lambda both: both[0].pair).values():
-        case, back = max(found, key=lambda both: both[0].cost_ns / both[1].cost_ns)
-        ranked = [case, *(there for there, _ in found if there is not case)]
-        there_text, back_text = words.time(case), words.time(back)
+    }
+    slow = [case for case in best.values() if case.index in backs]
+    for found in groups(
+        slow, lambda case: case.pair, lambda case: case.cost_ns / backs[case.index].cost_ns
+    ):
+        case, back = found[0], backs[found[0].index]
         sure = "" if cases.may_be_advised(case) else ", which is not known to be safe"
         yield finding(
             "info",
-            ranked,
-            f"From {case.pair_text} takes {there_text} at best, but back takes {back_text}.",
-            f"From {case.pair_text} takes {there_text} at best ({_kind(case)}). Back takes"
-            f" {back_text} ({_kind(back)}){words.example(ranked)}.",
+            found,
+            Claim(
+                ("takes", "take"),
+                "many times as long as the way back",
+                f"{time(case)} from {case.pair_text}, {time(back)} back",
+            ),
             compared(("there", case), ("back", back)),
-            f"Fastest there: {words.code(case)}{sure}. Fastest back: {words.code(back)}.",
+            advice=f"Fastest there: {code(case)}{sure}. Fastest back: {code(back)}.",
             against=back,
         )
 
@@ -143,10 +170,6 @@ def _costs_more(cases: Cases, case: CaseView, back: CaseView) -> bool:
             case.ready, back.ready, thresholds.ASYMMETRIC_RATIO, thresholds.ASYMMETRIC_GAP_NS
         )
     )
-
-
-def _kind(case: CaseView) -> str:
-    return KINDS.get(case.owner or "", "a view or a copy")
 
 
 def lacks_direction(results: Sequence[Result]) -> str:
@@ -198,23 +221,50 @@ def convert_in_loop(cases: Cases) -> Iterator[FindingRecord]:
     Each process compares its own two loops, and the interval of the share must lie above zero.
     """
     costly = [case for case in cases.cases if _share(case) >= thresholds.LOOP_SHARE]
-    for found in groups(costly, lambda case: case.pair):
-        ranked = sorted(found, key=_share, reverse=True)
-        worst = ranked[0]
-        in_loop, hoisted = _loops(worst)
-        takes = f"{words.several(ranked, 'takes', 'take up to')} {_share(worst):.0%} of a loop"
+    for found in groups(costly, lambda case: case.pair, _share):
+        loops = found[0].result.placement
+        if loops is None or loops.in_loop is None or loops.hoisted is None:
+            continue
+        inside, before = loops.in_loop, loops.hoisted
+        told = is_known(before)
+        without = f" and {brief_text(before)} without" if told else ""
+        is_view = all(case.owner == "view" and cases.holds(case) for case in found)
+        advice = "Convert once, before the loop, if the source does not change in it."
+        if is_view:
+            advice = "Convert once, before the loop. The result is a view and shows later writes."
         yield finding(
             "warning",
-            ranked,
-            f"{words.paths(ranked)} {takes}. Convert once, before the loop.",
-            f"{words.subject(ranked)} {takes}. {_turns(worst)}{words.example(ranked)}.",
+            found,
+            Claim(
+                ("takes", "take up to"),
+                f"{_share(found[0]):.0%} of a loop",
+                f"{brief_text(inside)} per turn with it{without}",
+            ),
             {
-                "cost_ns": in_loop - hoisted,
-                "in_loop_ns": in_loop,
-                "hoisted_ns": hoisted if _is_hoisted_known(worst) else None,
+                "cost_ns": inside.median_ns - before.median_ns,
+                "in_loop_ns": inside.median_ns,
+                "hoisted_ns": before.median_ns if told else None,
             },
-            _hoist(cases, ranked),
+            advice=advice,
         )
+
+
+def _share(case: CaseView) -> float:
+    """The conversion's part of the loop, as each process found it in its own loops; 0 where the
+    loops cannot be told apart.
+    """
+    found = case.result.placement or Placement(use=None)
+    inside, before, share = found.in_loop, found.hoisted, found.share
+    if case.result.status != "ok" or inside is None or before is None or share is None:
+        return 0.0
+    if share.ci95 is None or not share.is_known or share.ci95[0] <= 0:
+        return 0.0
+    # Foreign load only ever adds: what was as fast once is no slower. Too long a loop without the
+    # conversion makes the share less, not more.
+    if inside.min_ns <= before.min_ns or not is_known(inside):
+        return 0.0
+    is_worth_it = inside.median_ns - before.median_ns >= thresholds.LOOP_GAP_NS
+    return share.median if is_worth_it else 0.0
 
 
 def lacks_loops(results: Sequence[Result]) -> str:
@@ -223,49 +273,6 @@ def lacks_loops(results: Sequence[Result]) -> str:
     if any(one is not None and one.in_loop and one.hoisted for one in found):
         return ""
     return "the conversion in a loop and before it (see --placement)"
-
-
-def _hoist(cases: Cases, ranked: Sequence[CaseView]) -> str:
-    if all(case.owner == "view" and cases.holds(case) for case in ranked):
-        return "Convert once, before the loop. The result is a view and shows later writes."
-    return "Convert once, before the loop, if the source does not change in it."
-
-
-def _loops(case: CaseView) -> tuple[float, float]:
-    """Time per turn with the conversion inside and before the loop; zeros if not told apart."""
-    found = case.result.placement if case.result.status == "ok" else None
-    if found is None or found.in_loop is None or found.hoisted is None:
-        return 0.0, 0.0
-    share = found.share
-    if share is None or share.ci95 is None or not share.is_known or share.ci95[0] <= 0:
-        return 0.0, 0.0
-    if found.in_loop.min_ns <= found.hoisted.min_ns:
-        return 0.0, 0.0  # foreign load only ever adds: what was as fast once is no slower
-    if not is_known(found.in_loop):  # too long a hoisted loop makes the share less, not more
-        return 0.0, 0.0
-    return found.in_loop.median_ns, found.hoisted.median_ns
-
-
-def _turns(case: CaseView) -> str:
-    """Both times as the table of the loop writes them, as far as they are known."""
-    found = case.result.placement
-    inside = f"A turn takes {loop_time_text(found.in_loop if found else None)} with it"
-    if not _is_hoisted_known(case):
-        return inside
-    return f"{inside} and {loop_time_text(found.hoisted if found else None)} without"
-
-
-def _is_hoisted_known(case: CaseView) -> bool:
-    return is_known(case.result.placement.hoisted if case.result.placement else None)
-
-
-def _share(case: CaseView) -> float:
-    """The conversion's part, as each process found it in its own loops."""
-    in_loop, hoisted = _loops(case)
-    found = case.result.placement
-    if found is None or found.share is None or in_loop - hoisted < thresholds.LOOP_GAP_NS:
-        return 0.0
-    return found.share.median
 
 
 LOOP = """

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator
 
 from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.cases import Cases, by
+from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.ending import ending
 from dlprof.errors import NoReproducer
-from dlprof.rules import words
+from dlprof.rules.finding import Claim, code, finding
 from dlprof.rules.observed import ONCE
-from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import CHILD_LIMIT_S, Effect, Subject, in_child
 from dlprof.rules.standards import FROM_DLPACK
 from dlprof.session.model import FindingRecord, Result
@@ -23,8 +23,9 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
     """The process died, or gave no answer within the time limit."""
     ends = {case.index: end for case in cases.cases if (end := ending(case)) is not None}
     ended = [case for case in cases.cases if case.index in ends]
-    causes = by(ended, lambda case: (case.pair, ends[case.index].is_sure, ends[case.index].how))
-    for found in causes.values():
+    for found in groups(
+        ended, lambda case: (case.pair, ends[case.index].is_sure, ends[case.index].how)
+    ):
         end = ends[found[0].index]
         stages = list(dict.fromkeys(ends[case.index].stage for case in found))
         during = f" during {' or '.join(stages)}" if all(stages) else ""
@@ -32,10 +33,9 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
         yield finding(
             "error" if end.is_sure else "info",
             found,
-            f"{words.paths(found)} did not come back: {first_line(end.how)}{during}.",
-            f"{words.subject(found)} did not come back: {end.how}{during}.",
+            Claim(("did not come back:", "did not come back:"), f"{first_line(end.how)}{during}"),
             {"stage": end.stage or None},
-            "" if other is None else words.instead_of(found[0], other, "works"),
+            advice=f"{code(other)} works." if other else "",
         )
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.option import split
-from dlprof.probes.base import Protocol
 from dlprof.rules import NEEDS, RULES
 from dlprof.rules.rule import NO_CONVERSION, SEVERITIES, could_tell
 from dlprof.session.model import FindingRecord, Result
@@ -25,20 +24,14 @@ class FailOn:
         """Whether such a finding is not allowed."""
         return finding.rule in self.rules or finding.severity in self.severities
 
-    @property
-    def blind(self) -> tuple[str, ...]:
-        """The rules named that find nothing without the diagnosis."""
-        return tuple(rule for rule in NEEDS if rule in self.rules)
-
     def check_asked(self, left_out_by: str, add: str = "add --diagnose") -> None:
         """Raise :class:`UsageError` where a rule is named that a run without the diagnosis cannot
         find, which ``left_out_by`` leaves out; ``add`` says what helps.
         """
-        if self.blind:
-            named = ", ".join(self.blind)
-            need = "needs" if len(self.blind) == 1 else "need"
+        named = ", ".join(rule for rule in NEEDS if rule in self.rules)
+        if named:
             raise UsageError(
-                f"--fail-on {named} {need} the diagnosis, which {left_out_by} leaves out; {add}"
+                f"--fail-on {named} needs the diagnosis, which {left_out_by} leaves out; {add}"
             )
 
     def unlooked(self) -> str:
@@ -49,35 +42,26 @@ class FailOn:
             return ""
         return f"--fail-on: there is no diagnosis, so nothing looks for {', '.join(NEEDS)}"
 
+    def unseen(self, results: Iterable[Result]) -> dict[str, str]:
+        """What was named and could look at no result, with what it would need, in words."""
+        results = list(results)
+        found = {
+            rule.id: missing
+            for rule in RULES
+            if rule.id in self.rules and (missing := rule.lack(results))
+        }
+        if self.severities and results and RULES[0].lack(results) == NO_CONVERSION:
+            found[max(self.severities, key=SEVERITIES.index)] = NO_CONVERSION
+        return found
+
     def check_looked_for(self, results: Iterable[Result]) -> None:
-        """Raise :class:`FindingsUnknown` for a rule named that could look at no result, and for a
-        severity where none could.
-        """
+        """Raise :class:`FindingsUnknown` for what :meth:`unseen` names."""
         lost = self.unseen(results)
         if lost:
             raise FindingsUnknown(
                 f"--fail-on: nothing looked for {', '.join(lost)}: not measured:"
                 f" {'; '.join(dict.fromkeys(lost.values()))}"
             )
-
-    def unseen(self, results: Iterable[Result]) -> dict[str, str]:
-        """What was named and could look at no result, with what it would need, in words."""
-        if not self.rules:  # for which all results are needed at once
-            return self._unseen_severity(results)
-        results = list(results)
-        return self._unseen_severity(results) | {
-            rule.id: missing
-            for rule in RULES
-            if rule.id in self.rules and (missing := rule.lack(results))
-        }
-
-    def _unseen_severity(self, results: Iterable[Result]) -> dict[str, str]:
-        """The severity that was named, where there are steps alone."""
-        if not self.severities:
-            return {}
-        kinds = {result.case.protocol == Protocol.STEP for result in results}
-        named = [word for word in SEVERITIES if word in self.severities][-1]
-        return {named: NO_CONVERSION} if kinds == {True} else {}
 
     def check(self, findings: Iterable[FindingRecord]) -> None:
         """Raise :class:`FindingsFailed` if there is a finding that is not allowed."""

@@ -8,8 +8,8 @@ from itertools import pairwise
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.errors import NoReproducer
-from dlprof.rules import words
-from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.finding import Claim, finding
+from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject
 from dlprof.rules.standards import EXPORT
 from dlprof.session.evidence import HandshakeEvent
@@ -29,16 +29,18 @@ def handshake_retry(cases: Cases) -> Iterator[FindingRecord]:
     for found in groups(asking, lambda case: case.pair):
         refused = _refusal(found[0]) or HandshakeEvent()
         outcome = (refused.outcome or "")[:LONGEST_OUTCOME]
-        asks = words.several(found, "asks", "ask")
         yield finding(
             "info",
             found,
-            f"{words.paths(found)} {asks} twice: {found[0].pair[0]} refuses the first"
-            f" {refused.call}.",
-            f"{words.subject(found)} {asks} twice. {found[0].pair[0]} refuses the first"
-            f" {refused.call} ({outcome}){words.example(found)}.",
+            Claim(
+                ("asks", "ask"),
+                "twice",
+                f"{found[0].pair[0]} refuses the first {refused.call}",
+                more=f"The answer was {outcome}." if outcome else "",
+            ),
             {"refused_ns": refused.ns, "outcome": outcome},
-            "Only the frameworks can mend it: the consumer asks for more than the producer knows.",
+            advice="Only the frameworks can change it: the consumer asks for more than the producer"
+            " knows.",
         )
 
 

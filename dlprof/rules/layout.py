@@ -9,18 +9,17 @@ from dlprof.analysis import alignment, thresholds
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by, groups
 from dlprof.analysis.slower import longer_by_itself, saved_ns
-from dlprof.rules import words
-from dlprof.rules.observed import ownership_by_address
-from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.finding import Claim, finding, time
+from dlprof.rules.observed import ownership
+from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject, look
 from dlprof.rules.standards import ZERO_COPY
 from dlprof.session.model import FindingRecord
 
 
 class Contrast(NamedTuple):
-    """What is copied and what is not, and what differs between them.
-
-    ``view`` is the same path as a view of another array; None where one case was both.
+    """What is copied and what is not. ``view`` is the same path as a view of another array; None
+    where one case was both. ``limits`` are the alignments, if they differ.
     """
 
     copied: str
@@ -28,7 +27,6 @@ class Contrast(NamedTuple):
     cause: str
     view: CaseView | None
     limits: alignment.Limits | None = None
-    """The alignments, if they differ."""
 
 
 UNCLEAR = "layout or alignment"
@@ -46,18 +44,43 @@ def layout_copy(cases: Cases) -> Iterator[FindingRecord]:
         if case.promise != "copy" and (contrast := _contrast(case, views)) is not None
     }
     copying = [case for case in cases.cases if case.index in contrasts]
-    for found in groups(copying, lambda case: (case.pair, contrasts[case.index].cause)):
-        ranked = sorted(
-            found, key=lambda case: saved_ns(case, contrasts[case.index].view), reverse=True
+    for found in groups(
+        copying,
+        lambda case: (case.pair, contrasts[case.index].cause),
+        lambda case: saved_ns(case, contrasts[case.index].view),
+    ):
+        worst, contrast = found[0], contrasts[found[0].index]
+        view = contrast.view
+        limits = alignment.widest(
+            one.limits for case in found if (one := contrasts[case.index]).limits
         )
-        yield _finding(cases, ranked, [contrasts[case.index] for case in ranked])
+        advice = limits.advice if limits else f"Give it {contrast.viewed} where you can."
+        if cases.spoiled(view or worst):
+            advice = "The view is not advised: something speaks against it, or could not be told."
+        yield finding(
+            "warning",
+            found,
+            Claim(
+                ("copies", "copy"),
+                f"{contrast.copied}, but no other",
+                f"{time(worst)} instead of {time(view)}" if view else "",
+                more=f"Of {contrast.viewed}, the result is a view.",
+            ),
+            {
+                "cost_ns": saved_ns(worst, view) if view else None,
+                "cause": contrast.cause,
+                **(limits.evidence if limits else {}),
+            },
+            advice=advice,
+            against=view,
+        )
 
 
 def _contrast(
     case: CaseView, views: Mapping[tuple[object, ...], Sequence[CaseView]]
 ) -> Contrast | None:
     if case.owner == "varies":
-        return _by_alignment(alignment.limits([case]))
+        return _by_alignment([case])
     if case.owner != "copy" or not case.stays:
         return None
     found = [
@@ -70,54 +93,25 @@ def _contrast(
     if known is not None or case.tried is None or not alignment.is_contiguous(case):
         return known
     # What the instrument *alignment* saw: this path with aligned memory, as a view.
-    return _by_alignment(alignment.limits([case]))
+    return _by_alignment([case])
 
 
 def _between(case: CaseView, view: CaseView) -> Contrast | None:
-    layouts = case.result.case.layout, view.result.case.layout
     known = bool(case.alignments and view.alignments)
     narrower = known and max(case.alignments) < min(view.alignments)
     if alignment.is_contiguous(case) and alignment.is_contiguous(view):
-        return _by_alignment(alignment.limits([case, view]), view) if narrower else None
-    copied, viewed = (f"an array of layout {layout}" for layout in layouts)
+        return _by_alignment([case, view], view) if narrower else None
+    copied, viewed = (f"an array of layout {one.result.case.layout}" for one in (case, view))
     return Contrast(copied, viewed, UNCLEAR if narrower or not known else "layout", view)
 
 
-def _by_alignment(limits: alignment.Limits | None, view: CaseView | None = None) -> Contrast | None:
+def _by_alignment(cases: Sequence[CaseView], view: CaseView | None = None) -> Contrast | None:
+    limits = alignment.limits(cases)
     if limits is None:
         return None
     copied = f"a source that begins {limits.where('copy')}"
     viewed = f"a source that begins at a multiple of {limits.viewed:.0f} bytes"
     return Contrast(copied, viewed, "alignment", view, limits)
-
-
-def _finding(
-    cases: Cases, ranked: Sequence[CaseView], contrasts: Sequence[Contrast]
-) -> FindingRecord:
-    worst, first = ranked[0], contrasts[0]
-    view = first.view
-    limits = alignment.of_all([one.limits for one in contrasts if one.limits is not None])
-    advice = limits.advice if limits is not None else f"Give it {first.viewed} where you can."
-    if view is not None:
-        advice += f" {words.instead_of(worst, view, 'is a view then')}"
-    if cases.spoiled(view or worst):
-        advice = "The view is not advised: something speaks against it, or could not be told."
-    cost = f"{words.time(worst)} instead of {words.time(view)}" if view else ""
-    copies = words.several(ranked, "copies", "copy")
-    return finding(
-        "warning",
-        ranked,
-        f"{words.paths(ranked)} {copies} {first.copied}, but no other{cost and f': {cost}'}.",
-        f"{words.subject(ranked)} {copies} {first.copied}. Of {first.viewed}, the result is a view"
-        f"{cost and f': {cost}'}{words.example(ranked)}.",
-        {
-            "cost_ns": None if view is None else saved_ns(worst, view),
-            "cause": first.cause,
-            **(limits.evidence if limits else {}),
-        },
-        advice,
-        against=view,
-    )
 
 
 LAYOUT = """
@@ -158,7 +152,7 @@ RULES = (
             "The result is a view of this array too, or the call says that it copies.", ZERO_COPY
         ),
         show_layout_copy,
-        ownership_by_address,
+        ownership,
         times=True,
     ),
 )

@@ -9,12 +9,11 @@ from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.ending import is_dangling
 from dlprof.analysis.quantity import size_text
 from dlprof.errors import NoReproducer
-from dlprof.rules import words
+from dlprof.rules.finding import Claim, code, finding, for_each_producer
 from dlprof.rules.observed import ONCE
-from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject, in_child
 from dlprof.rules.standards import DELETER, KEPT_ALIVE
-from dlprof.rules.words import advised, for_each_producer, or_else
 from dlprof.session.evidence import Lifetime
 from dlprof.session.model import FindingRecord, Result
 
@@ -29,37 +28,38 @@ SIZE_BYTES = 65536.0
 """Of the array that was converted, where an older session does not say."""
 
 
-def _verdict(case: CaseView) -> str | None:
-    return case.result.lifetime.verdict if case.result.lifetime else None
-
-
 def _evidence(result: Result) -> Lifetime:
     return result.lifetime.evidence if result.lifetime else Lifetime()
 
 
-def _instead(cases: Cases, found: Sequence[CaseView], what: str) -> str:
-    return for_each_producer(
-        found, lambda case: advised(case, cases.instead(case, cases.outlasts), what)
-    )
+def _instead(cases: Cases, found: Sequence[CaseView], does: str) -> str:
+    def advise(case: CaseView) -> str:
+        other = cases.instead(case, cases.outlasts)
+        return f"{code(other)} {does}." if other else ""
+
+    return for_each_producer(found, advise)
 
 
 def memory_retained(cases: Cases) -> Iterator[FindingRecord]:
     """Every conversion leaves something behind after its result is gone."""
-    leaking = [case for case in cases.cases if _verdict(case) == "retained"]
-    for found in groups(leaking, lambda case: case.way_in):
-        ranked = sorted(found, key=_kept_bytes, reverse=True)
-        worst = ranked[0]
-        each = all(_kept_arrays(case) >= EACH for case in ranked)
-        how_often = "at every conversion" if each else "at some conversions"
-        leaves = words.several(ranked, "leaves", "leave")
+    leaking = [
+        case
+        for case in cases.cases
+        if case.result.lifetime is not None and case.result.lifetime.verdict == "retained"
+    ]
+    for found in groups(leaking, lambda case: case.way_in, lambda case: _kept(case)[0]):
+        worst = found[0]
+        each = all(_kept_arrays(case) >= EACH for case in found)
         yield finding(
-            "error" if _kept_bytes(worst) >= LEAST_BYTES else "warning",
-            ranked,
-            f"{words.paths(ranked)} {leaves} memory behind {how_often}: {_kept_text(worst)}.",
-            f"{words.subject(ranked)} {leaves} something behind {how_often}, after the result was"
-            f" dropped: {_kept_text(worst)}{words.example(ranked)}.",
+            "error" if _kept(worst)[0] >= LEAST_BYTES else "warning",
+            found,
+            Claim(
+                ("leaves", "leave"),
+                f"memory behind at {'every conversion' if each else 'some conversions'}",
+                _kept_text(worst),
+            ),
             {name: getattr(_evidence(worst.result), name) for name in (*COUNTS, "conversions")},
-            _instead(cases, ranked, "leaves nothing behind"),
+            advice=_instead(cases, found, "leaves nothing behind"),
         )
 
 
@@ -76,33 +76,22 @@ def _kept_arrays(case: CaseView) -> float:
     return max(kept / (_evidence(case.result).size_bytes or SIZE_BYTES), references, objects)
 
 
-def _kept_bytes(case: CaseView) -> float:
-    return _kept(case)[0]
-
-
 def _kept_text(case: CaseView) -> str:
     kept, references, objects = _kept(case)
     texts = [size_text(round(kept))] if kept >= LEAST_BYTES else []
     if references >= LEAST_REFERENCES:
-        texts.append(f"{_count(references)} references to the source")
+        texts.append(f"{references:.2g} references to the source")
     if objects >= LEAST:
-        texts.append(f"{_count(objects)} blocks of Python's memory")
+        texts.append(f"{objects:.2g} blocks of Python's memory")
     return ", ".join(texts) + ("" if _kept_arrays(case) >= EACH else " on average")
-
-
-def _count(number: float) -> str:
-    return f"{number:.0f}" if number >= EACH else f"{number:.2g}"
 
 
 def seen_growth(result: Result) -> list[str]:
     evidence = _evidence(result)
     if evidence.conversions is None:
         return []
-    runs = (
-        f"counted over {evidence.runs or 2:.0f} runs of {evidence.conversions:.0f} conversions"
-        " each, after one to warm up"
-    )
-    return [f"{runs}; the smallest growth counts ({ONCE})"]
+    runs = f"{evidence.runs or 2:.0f} runs of {evidence.conversions:.0f} conversions each"
+    return [f"counted over {runs}; the smallest growth counts ({ONCE})"]
 
 
 LEFT = """
@@ -155,27 +144,24 @@ def dangling(cases: Cases) -> Iterator[FindingRecord]:
     """The result's memory is gone with its source."""
     lost = [case for case in cases.cases if is_dangling(case)]
     for found in groups(lost, lambda case: _at_fault(cases, case)):
-        every = ""
-        if _all_lose(cases, found[0]):
-            every = f" So does every measured view from {found[0].pair_text}."
-        does = words.several(found, "does", "do")
+        changed = {_evidence(case.result).changed_after_drop is True for case in found}
+        seen = {True: "values changed", False: "the process died"}
+        how = " or ".join(seen[one] for one in sorted(changed, reverse=True))
+        advice = "Keep the source as long as the result."
+        other = _instead(cases, found, "keeps it")
+        every = f"So does every measured view from {found[0].pair_text}."
         yield finding(
             "error",
             found,
-            f"{words.paths(found)} {does} not keep x alive: {_how_lost(found)} after x was"
-            " dropped.",
-            f"{words.subject(found)} {does} not keep the source alive. After the source was"
-            f" dropped, {_how_lost(found)}.{every}",
+            Claim(
+                ("does", "do"),
+                "not keep x alive",
+                f"{how} after x was dropped",
+                more=every if _all_lose(cases, found[0]) else "",
+            ),
             {"reason": _evidence(found[0].result).reason},
-            f"Keep the source as long as the result.{or_else(_instead(cases, found, 'keeps it'))}",
+            advice=f"{advice} Or: {other}" if other else advice,
         )
-
-
-def _how_lost(cases: Sequence[CaseView]) -> str:
-    changed = {_evidence(case.result).changed_after_drop is True for case in cases}
-    if len(changed) > 1:
-        return "values changed or the process died"
-    return "values changed" if changed.pop() else "the process died"
 
 
 def _at_fault(cases: Cases, case: CaseView) -> tuple[str, ...]:

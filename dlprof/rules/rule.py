@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases
 from dlprof.probes.base import Protocol
 from dlprof.rules.script import Show
@@ -46,7 +44,7 @@ class Rule:
     severity: str
     """How severe its findings are, in words."""
     check: Callable[[Cases], Iterator[FindingRecord]]
-    """What the rule finds: see :func:`finding`."""
+    """What the rule finds: see :func:`dlprof.rules.finding.finding`."""
     expected: Expect
     effect: Show
     """What the reproducer of a finding shows."""
@@ -77,34 +75,6 @@ class Rule:
             yield found.model_copy(update={"rule": self.id, "name": self.name})
 
 
-def finding(
-    severity: str,
-    cases: Sequence[CaseView],
-    headline: str,
-    summary: str,
-    evidence: Mapping[str, Any],
-    advice: str = "",
-    against: CaseView | None = None,
-) -> FindingRecord:
-    """A finding of ``cases``, the clearest one first, before it has its rule's name.
-
-    ``headline`` has at most 20 words and a number. ``evidence`` has what was measured, with units
-    in the names; ``cost_ns`` is what the finding costs per call. ``advice`` names only paths that
-    were measured. ``against`` is the case that the first of ``cases`` is compared with.
-    """
-    return FindingRecord(
-        rule="",
-        name="",
-        severity=severity,
-        results=[case.index for case in cases],
-        headline=headline,
-        summary=summary,
-        evidence={name: value for name, value in evidence.items() if value is not None},
-        advice=advice,
-        against=None if against is None else against.index,
-    )
-
-
 def number(found: FindingRecord, name: str) -> float | None:
     """A number in a finding's evidence; None if a file holds something else there."""
     value = found.evidence.get(name)
@@ -113,9 +83,9 @@ def number(found: FindingRecord, name: str) -> float | None:
 
 def worst_first(findings: Iterable[FindingRecord]) -> list[FindingRecord]:
     """By severity, then by what it costs, then by rule and by the first case."""
-    return sorted(findings, key=_rank)
 
+    def rank(found: FindingRecord) -> tuple[int, float, str, list[int]]:
+        cost = found.evidence.get("cost_ns", 0.0)
+        return SEVERITIES.index(found.severity), -cost, found.rule, found.results
 
-def _rank(found: FindingRecord) -> tuple[int, float, str, list[int]]:
-    cost = found.evidence.get("cost_ns", 0.0)
-    return SEVERITIES.index(found.severity), -cost, found.rule, found.results
+    return sorted(findings, key=rank)

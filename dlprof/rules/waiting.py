@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.case_view import WAITS, CaseView
@@ -11,12 +11,11 @@ from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.slower import clearly_longer, is_known
 from dlprof.errors import NoReproducer
-from dlprof.rules import words
+from dlprof.rules.finding import Claim, code, finding, instead_of, time
 from dlprof.rules.observed import ONCE, trace
-from dlprof.rules.rule import Rule, expect, finding
+from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import HYSTERESIS, Effect, Subject
 from dlprof.rules.standards import EXPORT
-from dlprof.session.evidence import Fit
 from dlprof.session.model import FindingRecord, Result
 from dlprof.text.source import inside, plain
 
@@ -27,9 +26,8 @@ ORDERED = (
 UNAVOIDABLE = (
     "The wait may be unavoidable. But the call looks cheap if it is timed with an empty queue."
 )
-FOR_SOURCE = "the work queued on x"
-FOR_DEVICE = "all work of the device"
-EVEN = ", even work that has nothing to do with x"
+WAITS_FOR = {"host-sync": "the work queued on x", "device-sync": "all work of the device"}
+WAIT_FIRST = "Wait for the work on the source before the call."
 
 
 def host_sync(cases: Cases) -> Iterator[FindingRecord]:
@@ -39,92 +37,75 @@ def host_sync(cases: Cases) -> Iterator[FindingRecord]:
     the wait may be what the conversion is: a host array cannot be had before its values.
     """
     waiting = [case for case in cases.cases if case.order == "host-sync"]
-    others = {case.index: _unwaiting(cases, case, ("stream-ordered",)) for case in waiting}
-    avoidable = [case for case in waiting if others[case.index]]
-    for found in groups(avoidable, lambda case: case.pair):
-        yield _wait("warning", found, FOR_SOURCE, others)
-    rest = [case for case in waiting if not others[case.index]]
-    for found in groups(rest, lambda case: case.pair[0]):
-        yield _wait("info", found, FOR_SOURCE, {})
+    others = {case.index: _ordered(cases, case, ("stream-ordered",)) for case in waiting}
+    for found in groups(
+        waiting,
+        lambda case: case.pair if others[case.index] else case.pair[:1],
+        _looks_cheap,
+    ):
+        other = others[found[0].index]
+        none = (
+            "No measured path that is safe and gives the same is known not to wait. Convert where"
+            " you need the values anyway."
+        )
+        advice = f"{code(other)} does not wait{_behind(other)}." if other else none
+        yield _wait("warning" if other else "info", found, advice, other)
 
 
 def device_sync(cases: Cases) -> Iterator[FindingRecord]:
     """The call returns only when the whole device is done, also with what does not concern it."""
     waiting = [case for case in cases.cases if case.order == "device-sync"]
-    orders = ("stream-ordered", "host-sync")
-    others = {case.index: _unwaiting(cases, case, orders) for case in waiting}
-    for found in groups(waiting, lambda case: case.pair):
-        yield _wait("warning", found, FOR_DEVICE, others)
+    for found in groups(waiting, lambda case: case.pair, _looks_cheap):
+        other = _ordered(cases, found[0], ("stream-ordered", "host-sync"))
+        advice = ""
+        if other is not None:
+            free = other.order == "stream-ordered"
+            does = "does not wait" if free else "waits for its source alone"
+            advice = f"{code(other)} {does}{_behind(other)}."
+        yield _wait("warning", found, advice, other)
 
 
-def _unwaiting(cases: Cases, case: CaseView, orders: Sequence[str]) -> CaseView | None:
+def _ordered(cases: Cases, case: CaseView, orders: Sequence[str]) -> CaseView | None:
     return cases.instead(case, lambda other: other.order in orders and other.loaded is not None)
 
 
+def _looks_cheap(case: CaseView) -> tuple[bool, float]:
+    """The cheaper a conversion looks, the clearer it shows what it waits for."""
+    idle = _idle_ns(case)
+    return case.loaded is not None, -(math.inf if idle is None else idle)
+
+
 def _wait(
-    severity: str, cases: Sequence[CaseView], what: str, others: Mapping[int, CaseView | None]
+    severity: str, cases: Sequence[CaseView], advice: str, other: CaseView | None
 ) -> FindingRecord:
-    """``others`` are the paths that are advised; empty where no path avoids the wait."""
-    ranked = sorted(cases, key=_by_idle)
-    worst = ranked[0]
-    wait = words.several(ranked, "waits", "wait")
-    advice = {
-        other.code: _unwaiting_text(other)
-        for case in ranked
-        if (other := others.get(case.index)) is not None
-    }
-    if not others:
-        none = "No measured path that is safe and gives the same is known not to wait."
-        advice = {"": f"{none} Convert where you need the values anyway."}
-    cost = _cost(worst)
+    worst = cases[0]
     return finding(
         severity,
-        ranked,
-        f"{words.paths(ranked)} {wait} for {what}{f': {cost}' if cost else ''}.",
-        f"{words.subject(ranked)} {wait} for {what}{EVEN if what is FOR_DEVICE else ''}."
-        f"{_cost_text(ranked, cost)}{trace(worst.result)}",
+        cases,
+        Claim(
+            ("waits", "wait"),
+            f"for {WAITS_FOR[worst.order or '']}",
+            _cost(worst),
+            more=trace(worst.result),
+        ),
         _evidence(worst),
-        " ".join(list(advice.values())[:2]),
-        against=others.get(worst.index),
+        advice=advice,
+        against=other,
     )
 
 
-def _unwaiting_text(other: CaseView) -> str:
-    does = "does not wait" if other.order == "stream-ordered" else "waits for its source alone"
-    loaded = other.loaded
-    if loaded is None:
-        return f"{words.code(other)} {does}."
-    behind = f"{plain_time(loaded[0])} behind {plain_time(loaded[1])} of work"
-    return f"{words.code(other)} {does}: {behind}."
+def _behind(case: CaseView) -> str:
+    """``: 9 us behind 45 ms of work``"""
+    if case.loaded is None:
+        return ""
+    return f": {plain_time(case.loaded[0])} behind {plain_time(case.loaded[1])} of work"
 
 
 def _cost(case: CaseView) -> str:
-    """``2 us idle, 45 ms behind 45 ms of work``."""
-    if case.loaded is None:
-        return ""
-    host_ns, queued_ns = map(plain_time, case.loaded)
+    """``2 us idle, 45 ms behind 45 ms of work``"""
     idle = _idle_ns(case)
-    first = "" if idle is None else f"{plain_time(idle)} idle, "
-    return f"{first}{host_ns} behind {queued_ns} of work"
-
-
-def _cost_text(cases: Sequence[CaseView], cost: str) -> str:
-    if not cost:
-        return ""
-    slope = f", slope {fitted}" if (fitted := _slope(cases[0])) else ""
-    return f" The call takes {cost}{slope}{words.example(cases)}."
-
-
-def _slope(case: CaseView) -> str:
-    """``1.00 (0.99 to 1.01)``: the call's time over the queue's, and its interval."""
-    fit = _fit(case)
-    if fit.slope is None or fit.interval is None:
-        return ""
-    return f"{fit.slope:.2f} ({fit.interval[0]:.2f} to {fit.interval[1]:.2f})"
-
-
-def _fit(case: CaseView) -> Fit:
-    return (case.result.ordering.evidence.host if case.result.ordering else None) or Fit()
+    loaded = _behind(case).removeprefix(": ")
+    return loaded if not loaded or idle is None else f"{plain_time(idle)} idle, {loaded}"
 
 
 def _idle_ns(case: CaseView) -> float | None:
@@ -132,25 +113,21 @@ def _idle_ns(case: CaseView) -> float | None:
     return host.median_ns if host is not None and is_known(host) else None
 
 
-def _by_idle(case: CaseView) -> tuple[bool, float]:
-    """The cheaper a conversion looks, the clearer it shows what it waits for."""
-    idle = _idle_ns(case)
-    return case.loaded is None, math.inf if idle is None else idle
-
-
 def _evidence(case: CaseView) -> dict[str, object]:
     host_ns, queued_ns = case.loaded or (None, None)
     idle = _idle_ns(case)
-    intercept, slope = _fit(case).intercept_ns, _slope(case)
-    if slope and intercept is not None:
-        slope += f"; intercept {plain_time(intercept)}"
+    evidence = case.result.ordering.evidence if case.result.ordering else None
+    fit = evidence.host if evidence else None
+    slope = None
+    if fit is not None and fit.slope is not None and fit.interval is not None:
+        slope = f"{fit.slope:.2f} ({fit.interval[0]:.2f} to {fit.interval[1]:.2f})"
     return {
         "cost_ns": None if host_ns is None else max(host_ns - (idle or 0.0), 0.0),
         "idle_ns": idle,
         "loaded_ns": host_ns,
         "queued_ns": queued_ns,
-        "slope": slope or None,
-        "streams": case.result.ordering.evidence.streams if case.result.ordering else None,
+        "slope": slope,
+        "streams": evidence.streams if evidence else None,
     }
 
 
@@ -161,34 +138,31 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
     which has the cost of the wait too.
     """
     racing = [case for case in cases.cases if case.order == "unordered"]
-    for found in groups(racing, lambda case: (case.pair, case.waits)):
-        # One wrong value proves the race; without one the times do.
-        ranked = sorted(found, key=lambda case: not _read_wrong(case))
-        worst = ranked[0]
-        waits, cost = worst.waits, _cost(worst)
-        what = {"host-sync": FOR_SOURCE, "device-sync": FOR_DEVICE}.get(waits or "")
-        evidence = {**_evidence(worst), "wrong_values": _read_wrong(worst), "waits": waits}
+    for found in groups(racing, lambda case: (case.pair, case.waits), _read_wrong):
+        worst = found[0]
+        proof = "Behind queued work, the result was ready long before that work was done."
+        if _read_wrong(worst):  # one wrong value proves the race; without one the times do
+            proof = "Behind queued work, wrong values were read."
+        if worst.waits:
+            proof += f" The call waits for {WAITS_FOR[worst.waits]} all the same: {_cost(worst)}."
+        evidence = {
+            **_evidence(worst),
+            "wrong_values": _read_wrong(worst),
+            "waits": worst.waits,
+            **({} if worst.waits else {"cost_ns": None}),
+        }
         yield finding(
             "error",
-            ranked,
-            f"{words.paths(ranked)} {words.several(ranked, 'does', 'do')} not order the work that"
-            " is queued on x. A reader can see wrong values.",
-            f"{words.subject(ranked)} {words.several(ranked, 'orders', 'order')} nothing."
-            f" {_proof(worst)}{words.example(ranked)}."
-            + (
-                f" The call waits for {what} all the same.{_cost_text(ranked, cost)}"
-                if what
-                else ""
+            found,
+            Claim(
+                ("does not order", "do not order"),
+                "the work that is queued on x",
+                brief="A reader can see wrong values.",
+                more=proof,
             ),
-            evidence if waits else {**evidence, "cost_ns": None},
-            _ordered_advice(cases, worst),
+            evidence,
+            advice=_ordered_advice(cases, worst),
         )
-
-
-def _proof(case: CaseView) -> str:
-    if _read_wrong(case):
-        return "Behind queued work, wrong values were read"
-    return "Behind queued work, the result was ready long before that work was done"
 
 
 def _read_wrong(case: CaseView) -> bool:
@@ -197,62 +171,45 @@ def _read_wrong(case: CaseView) -> bool:
 
 
 def _ordered_advice(cases: Cases, case: CaseView) -> str:
-    orders = ("stream-ordered", *WAITS)
-    other = _unwaiting(cases, case, orders)
-    wait = "Wait for the work on the source before the call."
+    other = _ordered(cases, case, ("stream-ordered", *WAITS))
     if other is None:
-        there = any(one.order in orders for one in cases.arrays[case.array])
-        which = " that is safe and gives the same" if there else ""
-        return f"{wait} No measured path{which} orders it."
+        return f"{WAIT_FIRST} No measured path that is safe and gives the same orders it."
     does = "orders the work" if other.order == "stream-ordered" else "waits for the work"
-    return f"{words.instead_of(case, other, does)} Or: {wait[0].lower()}{wait[1:]}"
+    return f"{instead_of(case, other, does)} Or: {WAIT_FIRST[0].lower()}{WAIT_FIRST[1:]}"
 
 
 def early_return(cases: Cases) -> Iterator[FindingRecord]:
     """The result is ready long after the call returned: timing the call alone is misleading."""
     early = [case for case in cases.cases if _is_early(case)]
-    for found in groups(early, lambda case: case.pair):
-        ranked = sorted(found, key=lambda case: (_is_told(case), _late_ns(case)), reverse=True)
-        times, evidence = _times(ranked[0])
-        returns = words.several(ranked, "returns", "return")
+    for found in groups(early, lambda case: case.pair, _late_ns):
+        host, ready = found[0].result.host_time, found[0].ready
+        times, evidence = "", {}
+        if host and ready and is_known(host) and is_known(ready):
+            times = f"{plain_time(host.median_ns)} for the call, {time(found[0])} until ready"
+            evidence = {"host_ns": host.median_ns, "ready_ns": ready.median_ns}
         yield finding(
             "info",
-            ranked,
-            f"{words.paths(ranked)} {returns} before the result is there{times and f': {times}'}.",
-            f"{words.subject(ranked)} {returns} before the result is there."
-            + (f" It takes {times}{words.example(ranked)}." if times else ""),
+            found,
+            Claim(("returns", "return"), "before the result is there", times),
             evidence,
-            "Wait for the result when you time it.",
+            advice="Wait for the result when you time it.",
         )
 
 
 def _is_early(case: CaseView) -> bool:
-    if case.ready is None or case.ready.same_as is not None:
-        return False
     host = case.result.host_time
+    if case.ready is None or host is None or case.ready.same_as is not None:
+        return False
     if not clearly_longer(case.ready, host, thresholds.EARLY_RATIO, thresholds.EARLY_GAP_NS):
         return False
     # What other programs took of the waits is no lateness: then the fastest must be late as well.
-    fastest = 0.0 if host is None else thresholds.EARLY_RATIO * host.median_ns
-    return is_known(case.ready) or case.ready.min_ns >= fastest
+    return is_known(case.ready) or case.ready.min_ns >= thresholds.EARLY_RATIO * host.median_ns
 
 
-def _is_told(case: CaseView) -> bool:
-    return is_known(case.result.host_time) and is_known(case.ready)
-
-
-def _times(case: CaseView) -> tuple[str, dict[str, object]]:
-    """Both times in words and as evidence; nothing where one is not known."""
-    host, ready = case.result.host_time, case.ready
-    if host is None or ready is None or not _is_told(case):
-        return "", {}
-    text = f"{words.time_text(host)} until the call returns, {words.time_text(ready)} until ready"
-    return text, {"host_ns": host.median_ns, "ready_ns": ready.median_ns}
-
-
-def _late_ns(case: CaseView) -> float:
+def _late_ns(case: CaseView) -> tuple[bool, float]:
     host = case.result.host_time
-    return case.cost_ns - host.median_ns if host else 0.0
+    is_told = is_known(host) and is_known(case.ready)
+    return is_told, case.cost_ns - host.median_ns if host else 0.0
 
 
 def seen_behind_work(result: Result) -> list[str]:

@@ -33,16 +33,6 @@ def test_the_same_change_from_every_producer_is_one_finding(rule):
     assert len(found(rule, *results)) == 1
 
 
-@pytest.mark.parametrize("values", [NARROWED, wrong(source=VALUES)])
-def test_where_a_copy_was_asked_for_a_right_view_is_named_and_not_advised(values):
-    copy = path("f(x)", owner="copy", case=ASKED, values=values)
-    (finding,) = found(rules(copy)[0], copy, RIGHT)
-    assert finding.advice.startswith("No measured path of its kind")
-    assert "right(x) does, and is a view" in finding.advice
-    (alone,) = found(rules(copy)[0], copy)
-    assert "of its kind" not in alone.advice
-
-
 def test_each_producer_is_advised_what_helps_it():
     shape = wrong(shape=[[4, 4], [16]])
     results = [

@@ -30,18 +30,15 @@ def test_an_idle_time_that_is_not_known_is_not_told():
 @pytest.mark.parametrize(
     ("fit", "told"),
     [
-        ({"slope": 0.998, "interval": [0.99, 1.012], "intercept_ns": -60 * US}, "1.00 (0.99 to 1.01); intercept -60 µs"),
-        ({}, None),
+        ({"slope": 0.998, "interval": [0.99, 1.012]}, "1.00 (0.99 to 1.01)"),
         ({"slope": 1}, None),
         ({"slope": "x", "interval": [0, 1]}, None),
         ({"slope": 1, "interval": [None, 1]}, None),
     ],
-)  # fmt: skip
-def test_the_line_that_was_fitted_is_told_as_far_as_it_can_be_read(fit, told):
+)
+def test_the_line_that_was_fitted_is_evidence_as_far_as_it_can_be_read(fit, told):
     waits = path("wait(x)", 2 * US, ordering=ordered("host-sync", host=fit))
-    (finding,) = found("DLP001", waits, FREE)
-    assert finding.evidence.get("slope") == told
-    assert ("slope" in finding.summary) is (told is not None)
+    assert found("DLP001", waits, FREE)[0].evidence.get("slope") == told
 
 
 EVENTS = [
@@ -122,7 +119,6 @@ def test_a_wrong_value_is_the_better_proof():
     (finding,) = found("DLP003", racing("a(x)"), racing("b(x)", values_right=False))
     assert finding.results == [1, 0]
     assert "wrong values were read" in finding.summary
-    assert "No measured path orders it" in finding.advice
 
 
 def test_a_race_that_waits_is_one_error_that_costs_the_wait():

@@ -1,0 +1,113 @@
+"""A finding in words: which paths, what they do, what it costs, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dlprof.analysis.case_view import CaseView
+from dlprof.analysis.cases import by
+from dlprof.analysis.quantity import brief_text, plain_time
+from dlprof.analysis.slower import is_known
+from dlprof.plan.axes import shape_text
+from dlprof.session.model import FindingRecord
+
+LONGEST_CODE = 160
+MOST_ADVICE = 6
+NONE_INSTEAD = "No measured path can replace it."
+
+
+class Claim(NamedTuple):
+    """What paths do, as a sentence of at most 20 words without its subject."""
+
+    verb: tuple[str, str]
+    """Of one path, and of several."""
+    rest: str = ""
+    numbers: str = ""
+    """The end of the sentence; of several cases these are the first's."""
+    brief: str = ""
+    """A sentence that follows in the headline."""
+    more: str = ""
+    """Sentences that follow in the summary."""
+
+
+def finding(
+    severity: str,
+    cases: Sequence[CaseView],
+    claim: Claim,
+    evidence: Mapping[str, Any],
+    advice: str = "",
+    against: CaseView | None = None,
+) -> FindingRecord:
+    """A finding of ``cases``, the clearest one first, before it has its rule's name.
+
+    ``evidence`` has units in its names; ``cost_ns`` is what the finding costs per call. ``advice``
+    names only paths that were measured. ``against`` is what the first case is compared with.
+    """
+    first, count = cases[0], count_paths(cases)
+    paths = "1 path" if count == 1 else f"{count:,} paths"
+    others = {1: "", 2: " and 1 more path"}.get(count, f" and {count - 1:,} more paths")
+    said = f"{claim.verb[count > 1]} {claim.rest}".strip()
+    told = f": {claim.numbers}" if claim.numbers else ""
+    which = _which(cases) if claim.numbers else ""
+    return FindingRecord(
+        rule="",
+        name="",
+        severity=severity,
+        results=[case.index for case in cases],
+        headline=f"{paths} {said}{told}. {claim.brief}".strip(),
+        summary=f"{code(first)}{others} {said}{told}{which}. {claim.more}".strip(),
+        evidence={name: value for name, value in evidence.items() if value is not None},
+        advice=advice,
+        against=None if against is None else against.index,
+    )
+
+
+def count_paths(cases: Sequence[CaseView]) -> int:
+    return len({(case.pair, case.code) for case in cases})
+
+
+def _which(cases: Sequence[CaseView]) -> str:
+    """Which of several cases the numbers are of: `` (the first, a to b, 4x4 float32 C)``."""
+    first = cases[0]
+    told = ["the first"] if count_paths(cases) > 1 else []
+    if len({case.pair for case in cases}) > 1:
+        told.append(first.pair_text)
+    if len({case.spec for case in cases}) > 1:
+        shape, dtype, layout, _ = first.spec
+        told.append(f"{shape_text(shape)} {dtype} {layout}")
+    return f" ({', '.join(told)})" if told else ""
+
+
+def code(case: CaseView) -> str:
+    return case.code if len(case.code) <= LONGEST_CODE else f"{case.code[: LONGEST_CODE - 1]}…"
+
+
+def time(case: CaseView) -> str:
+    """``5.0 us``; of modes all: ``0.14 | 0.41 ms``; ``190-840 us`` where processes differ."""
+    return plain_time(case.cost_ns) if case.ready is None else brief_text(case.ready)
+
+
+def instead_of(case: CaseView, other: CaseView, what: str) -> str:
+    """``f(x) is a view: 74 us instead of 400 us.``
+
+    A time is left out if it may be that of other programs, or of a framework that keeps its
+    result with the array.
+    """
+    found = f"{code(other)} {what}"
+    if not is_known(other.ready) or (other.kept and other.owner == "copy"):
+        return f"{found}."
+    return f"{found}: {time(other)}{f' instead of {time(case)}' * is_known(case.ready)}."
+
+
+def for_each_producer(cases: Sequence[CaseView], advise: Callable[[CaseView], str]) -> str:
+    """The advice for the first case of each producer, told apart where it differs."""
+    firsts = [found[0] for found in by(cases, lambda case: case.pair[0]).values()]
+    told = by(firsts, advise)
+    if len(told) == 1:
+        return next(iter(told))
+    return " ".join(
+        f"From {', '.join(case.pair[0] for case in found)}: {text}"
+        for text, found in [*told.items()][:MOST_ADVICE]
+        if text
+    )
