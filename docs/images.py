@@ -1,0 +1,74 @@
+"""Draw the pictures of the documentation from a recorded session: ``python docs/images.py``.
+
+The terminal at 80 and 100 columns as SVG; the HTML page in light, in dark and at 390 px as PNG, by
+Chromium.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from dlprof.reports import html, terminal
+from dlprof.reports.document import Level
+from dlprof.reports.session_document import session_document
+from dlprof.rules import with_findings
+from dlprof.session.model import parse
+
+ROOT = Path(__file__).resolve().parents[1]
+SESSION = ROOT / "tests" / "recorded" / "first_edition" / "torch-jax.json.gz"
+IMAGES = ROOT / "docs" / "images"
+COMMAND = "$ dlprof run torch jax --shape 1024x1024\n"
+COLUMNS = (80, 100)
+PAGES = {"light": (1440, 900), "dark": (1440, 900), "narrow": (390, 844)}
+
+
+def main() -> None:
+    recorded = parse(gzip.decompress(SESSION.read_bytes()).decode(), SESSION.name)
+    session = with_findings(recorded.model_copy(update={"findings": []}))
+    IMAGES.mkdir(exist_ok=True)
+    for columns in COLUMNS:
+        screen = terminal.render(session_document(session), columns, True, Level.FIRST)
+        (IMAGES / f"terminal-{columns}.svg").write_text(drawn(COMMAND + screen, columns))
+    page = html.render(session_document(session, scripts=True), session)
+    for name, size in PAGES.items():
+        take(page, IMAGES / f"page-{name}.png", size, dark=name == "dark")
+
+
+def drawn(screen: str, columns: int) -> str:
+    """The screen of a terminal as SVG."""
+    console = Console(record=True, width=columns, file=io.StringIO(), force_terminal=True)
+    console.print(Text.from_ansi(screen))
+    return console.export_svg(title="dlprof", unique_id="dlprof")
+
+
+def take(page: str, target: Path, size: tuple[int, int], *, dark: bool) -> None:
+    """A screenshot of the top of a page."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "page.html")
+        file.write_text(page, encoding="utf-8")
+        subprocess.run(
+            [  # noqa: S607 - the browser of the machine
+                "chromium",
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+                f"--screenshot={target}",
+                f"--window-size={size[0]},{size[1]}",
+                *(["--blink-settings=preferredColorScheme=0"] if dark else []),
+                file.as_uri(),
+            ],
+            check=True,
+            capture_output=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
