@@ -1,7 +1,7 @@
 """CUDA for instruments: streams, events, a spin kernel, and memory by address.
 
-A thin layer over ``cuda-core`` (1.x; ``cuda.core.experimental`` before 0.5), and over
-``cuda.bindings.driver`` for names that changed between its versions. It works in the device's
+A thin layer over ``cuda-core`` (0.5 and newer), and over ``cuda.bindings.driver`` for names that
+changed between its versions. It works in the device's
 primary context, as frameworks do. Streams are plain handles (int): 0 and 1 are the legacy default
 stream, 2 is the per-thread default stream.
 
@@ -15,8 +15,7 @@ import functools
 import importlib
 import statistics
 import time
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 LEGACY_STREAM = 1
 PER_THREAD_STREAM = 2
@@ -51,102 +50,38 @@ class CudaError(Exception):
     """A driver call failed; the message holds the call's error name."""
 
 
-@dataclass(frozen=True)
-class GpuProperties:
-    """What a device says of itself; ``driver_version`` is the CUDA version it supports."""
+class Gpu:
+    """The first CUDA device in its primary context, which is made current on the calling thread.
 
-    name: str
-    compute_capability: str
-    l2_size_bytes: int
-    memory_size_bytes: int
-    driver_version: str
-    uuid: str = ""
-
-
-class Gpu(Protocol):
-    """What instruments need of a device. The tests' simulated device has it, too.
-
-    Calls that take a ``stream`` only queue work on it. All times are in ns.
+    Calls that take a ``stream`` only queue work on it. All times are in ns. The tests' simulated
+    device has the same methods.
     """
 
-    @property
-    def properties(self) -> GpuProperties: ...
-
-    def host_ns(self) -> int:
-        """Read the host's clock; a simulated device has its own."""
-
-    def new_stream(self, *, blocking: bool) -> int:
-        """Make a stream; a blocking one is ordered with the legacy default stream."""
-
-    def spin(self, stream: int, duration_ns: int) -> None:
-        """Queue a kernel that runs this long and always ends by itself."""
-
-    def event(self) -> Any:
-        """Make an event that can be timed."""
-
-    def record(self, event: Any, stream: int) -> None: ...
-
-    def is_done(self, event: Any) -> bool:
-        """Say, without waiting, whether the work before a recorded event has been done."""
-
-    def elapsed_ns(self, start: Any, end: Any) -> float:
-        """Return the time between two events that have been done."""
-
-    def wait_event(self, stream: int, event: Any) -> None:
-        """Let what is queued on the stream from now on run after the event."""
-
-    def synchronize_event(self, event: Any) -> None:
-        """Wait on the host until the work before a recorded event has been done."""
-
-    def synchronize(self, stream: int) -> None:
-        """Wait on the host until the stream's work has been done."""
-
-    def synchronize_device(self) -> None: ...
-
-    def allocate(self, size_bytes: int) -> int:
-        """Return the address of new device memory; the driver may wait for the device."""
-
-    def free(self, address: int) -> None: ...
-
-    def read(self, address: int, size_bytes: int) -> bytes:
-        """Return what device memory holds now; waits for no other stream."""
-
-    def write(self, address: int, data: bytes) -> None:
-        """Overwrite device memory now; returns when it is done, waits for no other stream."""
-
-    def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
-        """Queue a copy from device memory to device memory."""
-
-    def flush_l2(self, stream: int) -> None:
-        """Queue a memset twice as large as the L2 cache, which drives everything else out."""
-
-    def memcpy_ns(self, size_bytes: int) -> float:
-        """Measure a copy of this size from device memory to device memory on an idle device."""
-
-
-class CudaGpu:
-    """One CUDA device in its primary context, which is made current on the calling thread."""
-
-    def __init__(self, ordinal: int) -> None:
-        self._core = _cuda_core()
+    def __init__(self) -> None:
+        self._core = importlib.import_module("cuda.core")
         self._driver = importlib.import_module("cuda.bindings.driver")
-        self._device = self._core.Device(ordinal)
+        self._device = self._core.Device(0)
         self._device.set_current()
+        self.uuid = str(self._device.uuid)
         self._streams: dict[int, Any] = {}
         self._flush_address = 0
         self._is_fast = False
         self._private = self.new_stream(blocking=False)
         self._events = (self.event(), self.event())
-        self._spin = self._compile_spin()
-        self.properties = self._read_properties()
+        major, minor = self._device.compute_capability
+        options = self._core.ProgramOptions(std="c++17", arch=f"sm_{major}{minor}")
+        program = self._core.Program(_SPIN_SOURCE, code_type="c++", options=options)
+        self._spin = program.compile("cubin").get_kernel("spin")
         # The first launch loads the kernel's code and may wait for the device.
         self.spin(self._private, 1)
         self.synchronize(self._private)
 
     def host_ns(self) -> int:
+        """The host's clock; a simulated device has its own."""
         return time.perf_counter_ns()
 
     def new_stream(self, *, blocking: bool) -> int:
+        """Make a stream; a blocking one is ordered with the legacy default stream."""
         options = self._core.StreamOptions(nonblocking=not blocking)
         stream = self._device.create_stream(options=options)
         handle = int(stream.handle)
@@ -154,15 +89,21 @@ class CudaGpu:
         return handle
 
     def spin(self, stream: int, duration_ns: int) -> None:
-        """Queue the spin kernel; ValueError beyond :data:`LONGEST_SPIN_NS`."""
+        """Queue a kernel that runs this long and always ends by itself.
+
+        Raises ValueError beyond :data:`LONGEST_SPIN_NS`.
+        """
         if not 0 <= duration_ns <= LONGEST_SPIN_NS:
             raise ValueError(f"a spin lasts 0 to {LONGEST_SPIN_NS} ns, not {duration_ns}")
+        handle = _handle(stream)
+        if handle not in self._streams:
+            self._streams[handle] = self._core.Stream.from_handle(handle)
         config = self._core.LaunchConfig(grid=1, block=1)
-        self._core.launch(
-            self._stream(stream), config, self._spin, ctypes.c_uint64(int(duration_ns))
-        )
+        duration = ctypes.c_uint64(int(duration_ns))
+        self._core.launch(self._streams[handle], config, self._spin, duration)
 
     def event(self) -> Any:
+        """Make an event that can be timed."""
         # By the driver, because cuda-core renamed the option that asks for timing.
         return self._call("cuEventCreate", 0)
 
@@ -170,6 +111,7 @@ class CudaGpu:
         self._call("cuEventRecord", event, _handle(stream))
 
     def is_done(self, event: Any) -> bool:
+        """Say, without waiting, whether the work before a recorded event has been done."""
         (status,) = self._driver.cuEventQuery(event)
         if status == self._driver.CUresult.CUDA_ERROR_NOT_READY:
             return False
@@ -177,27 +119,33 @@ class CudaGpu:
         return True
 
     def elapsed_ns(self, start: Any, end: Any) -> float:
+        """The time between two events that have been done."""
         return float(self._call("cuEventElapsedTime", start, end)) * 1e6
 
     def wait_event(self, stream: int, event: Any) -> None:
+        """Let what is queued on the stream from now on run after the event."""
         self._call("cuStreamWaitEvent", _handle(stream), event, 0)
 
     def synchronize_event(self, event: Any) -> None:
+        """Wait on the host until the work before a recorded event has been done."""
         self._call("cuEventSynchronize", event)
 
     def synchronize(self, stream: int) -> None:
+        """Wait on the host until the stream's work has been done."""
         self._call("cuStreamSynchronize", _handle(stream))
 
     def synchronize_device(self) -> None:
         self._call("cuCtxSynchronize")
 
     def allocate(self, size_bytes: int) -> int:
+        """The address of new device memory; the driver may wait for the device."""
         return int(self._call("cuMemAlloc", size_bytes))
 
     def free(self, address: int) -> None:
         self._call("cuMemFree", address)
 
     def read(self, address: int, size_bytes: int) -> bytes:
+        """What device memory holds now; waits for no other stream."""
         buffer = ctypes.create_string_buffer(size_bytes)
         place = ctypes.addressof(buffer)
         self._call("cuMemcpyDtoHAsync", place, address, size_bytes, self._private)
@@ -205,21 +153,25 @@ class CudaGpu:
         return buffer.raw
 
     def write(self, address: int, data: bytes) -> None:
+        """Overwrite device memory now; returns when it is done, waits for no other stream."""
         buffer = ctypes.create_string_buffer(data, len(data))
         place = ctypes.addressof(buffer)
         self._call("cuMemcpyHtoDAsync", address, place, len(data), self._private)
         self.synchronize(self._private)
 
     def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
+        """Queue a copy from device memory to device memory."""
         self._call("cuMemcpyDtoDAsync", destination, source, size_bytes, _handle(stream))
 
     def flush_l2(self, stream: int) -> None:
-        size_bytes = 2 * self.properties.l2_size_bytes
+        """Queue a memset twice as large as the L2 cache, which drives everything else out."""
+        size_bytes = 2 * int(self._device.properties.l2_cache_size)
         if not self._flush_address:
             self._flush_address = self.allocate(size_bytes)
         self._call("cuMemsetD8Async", self._flush_address, 0, size_bytes, _handle(stream))
 
     def memcpy_ns(self, size_bytes: int) -> float:
+        """Measure a copy of this size from device memory to device memory on an idle device."""
         source, destination = self.allocate(size_bytes), self.allocate(size_bytes)
         try:
             self.copy(destination, source, size_bytes, self._private)  # touches both
@@ -256,30 +208,6 @@ class CudaGpu:
         self.synchronize(self._private)
         return self.elapsed_ns(start, end) if gapless else None
 
-    def _stream(self, handle: int) -> Any:
-        handle = _handle(handle)
-        if handle not in self._streams:
-            self._streams[handle] = self._core.Stream.from_handle(handle)
-        return self._streams[handle]
-
-    def _compile_spin(self) -> Any:
-        major, minor = self._device.compute_capability
-        options = self._core.ProgramOptions(std="c++17", arch=f"sm_{major}{minor}")
-        program = self._core.Program(_SPIN_SOURCE, code_type="c++", options=options)
-        return program.compile("cubin").get_kernel("spin")
-
-    def _read_properties(self) -> GpuProperties:
-        major, minor = self._device.compute_capability
-        version = int(self._call("cuDriverGetVersion"))
-        return GpuProperties(
-            name=str(self._device.name),
-            compute_capability=f"{major}.{minor}",
-            l2_size_bytes=int(self._device.properties.l2_cache_size),
-            memory_size_bytes=int(self._call("cuMemGetInfo")[1]),
-            driver_version=f"{version // 1000}.{version % 1000 // 10}",
-            uuid=str(self._device.uuid),
-        )
-
     def _call(self, name: str, *arguments: Any) -> Any:
         """Call a driver function; its one result, a tuple of several, or None."""
         status, *results = getattr(self._driver, name)(*arguments)
@@ -287,29 +215,27 @@ class CudaGpu:
         return tuple(results) if len(results) > 1 else results[0] if results else None
 
 
-def open_gpu(ordinal: int = 0) -> CudaGpu:
-    """Open a device, once per process; raises :class:`CudaUnavailable` with the reason."""
-    opened = _opened(ordinal)
+def open_gpu() -> Gpu:
+    """Open the device, once per process; raises :class:`CudaUnavailable` with the reason."""
+    opened = _opened()
     if isinstance(opened, CudaUnavailable):
         raise CudaUnavailable(*opened.args)
     return opened
 
 
 @functools.cache
-def _opened(ordinal: int) -> CudaGpu | CudaUnavailable:
+def _opened() -> Gpu | CudaUnavailable:
     """The device, or why it cannot be used: that is not tried for each case."""
     devices = driver_devices()
     if isinstance(devices, str):
         return CudaUnavailable(devices)
-    if ordinal >= devices:
-        return CudaUnavailable(f"there is no CUDA device {ordinal}: the driver counts {devices}")
     try:
-        return CudaGpu(ordinal)
+        return Gpu()
     except ImportError as error:
         return CudaUnavailable(_missing(error, driver_version() // 1000))
     except Exception as error:  # noqa: BLE001 - cuda-core, its bindings and NVRTC have their own
         words = " ".join(str(error).split()) or type(error).__name__
-        return CudaUnavailable(f"cuda-core cannot use CUDA device {ordinal}: {words}")
+        return CudaUnavailable(f"cuda-core cannot use the CUDA device: {words}")
 
 
 def driver_devices() -> int | str:
@@ -347,13 +273,6 @@ def _missing(error: ImportError, major: int) -> str:
         return f'cuda-core is not installed with its bindings: pip install "cuda-core[{extra}]"'
     words = " ".join(str(error).split())
     return f'cuda-core cannot be imported: {words}: pip install "cuda-core[{extra}]"'
-
-
-def _cuda_core() -> Any:
-    core = importlib.import_module("cuda.core")
-    if hasattr(core, "Device"):
-        return core
-    return importlib.import_module("cuda.core.experimental")
 
 
 def _handle(stream: int | None) -> int:

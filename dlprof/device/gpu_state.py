@@ -59,7 +59,7 @@ def watch(run: Callable[[], None], gpu: Any) -> str | None:
         return None
     before = read()
     run()
-    return trouble(before, read(), gpu.properties.uuid)
+    return trouble(before, read(), gpu.uuid)
 
 
 def trouble(before: Reading, after: Reading, uuid: str = "") -> str | None:

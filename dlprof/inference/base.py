@@ -11,12 +11,10 @@ alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 from dlprof.probes.base import ANY_DEVICE, ArraySpec, Export, Import, Probe, Protocol, Unsupported
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MODEL = Export("model", Protocol.STEP, "{x}")
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from dlprof.device.cuda import driver_devices
 from dlprof.inference.base import FRESH, TORCH_MODEL, Allocated, Steps, strategy
 from dlprof.probes.base import ANY_DEVICE, CUDA, ArraySpec, Import, Unsupported
 from dlprof.probes.torch import Torch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BUFFER = "buffer = torch.empty_like(output)"
 GRAPH = """\

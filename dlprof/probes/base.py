@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from contextlib import AbstractContextManager
+from typing import Any, ClassVar
 
 CPU = ("cpu",)
 CUDA = ("cuda",)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -23,10 +24,6 @@ from dlprof.probes.base import (
     numbers,
     row_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 _SLEEP = (
     "cupy_sleep = cupy.RawKernel("

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -22,9 +23,6 @@ from dlprof.probes.base import (
     numbers,
     without_strides,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _MISSING = without_strides(
     "jax has no strided arrays", readonly="jax arrays are never writable; use layout C"

@@ -8,7 +8,8 @@ CUDA Array Interface and no DLPack.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -30,9 +31,6 @@ from dlprof.probes.base import (
     wide_shape,
 )
 from dlprof.probes.numpy import HOST_ARRAY, placed, values
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _SETUP = """\
 import numba

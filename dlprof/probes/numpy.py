@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -24,10 +25,6 @@ from dlprof.probes.base import (
     numbers,
     row_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 HOST_ARRAY: Mapping[str, str] = {
     "values": "{x}.copy()",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -24,9 +25,6 @@ from dlprof.probes.base import (
     without_strides,
 )
 from dlprof.probes.numpy import NumPy
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _NAMES = {
     "float": "float32",

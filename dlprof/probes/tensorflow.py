@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from dlprof.probes import capsule
 from dlprof.probes.base import (
@@ -24,9 +25,6 @@ from dlprof.probes.base import (
     numbers,
     without_strides,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _DEVICES = {"cpu": "/CPU:0", "cuda": "/GPU:0"}
 _MISSING = without_strides(

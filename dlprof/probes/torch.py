@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from dlprof.probes.base import (
     ANY_DEVICE,
@@ -27,9 +28,6 @@ from dlprof.probes.base import (
     numbers,
     row_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Torch(Probe):

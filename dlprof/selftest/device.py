@@ -18,16 +18,12 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
-from dlprof.device.cuda import LEGACY_STREAM, open_gpu
+from dlprof.device.cuda import LEGACY_STREAM, Gpu, open_gpu
 from dlprof.probes import capsule
-
-if TYPE_CHECKING:
-    from dlprof.device.cuda import Gpu
-
 
 GRAIN_BYTES = 512
 """Sizes are multiples of it, as in other frameworks' allocators."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dlprof.probes.base import CPU, CUDA, ArraySpec, Export, Import, Probe, Protocol, Unsupported
@@ -10,8 +11,6 @@ from dlprof.probes.numpy import NumPy
 from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from dlprof.selftest.device import Framework
 
 UNIT_NS = 100_000

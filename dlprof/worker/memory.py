@@ -11,12 +11,10 @@ import ctypes
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from dlprof.device.cuda import Gpu
 from dlprof.probes.base import ArraySpec, Unsupported
-
-if TYPE_CHECKING:
-    from dlprof.device.cuda import Gpu
 
 
 def read(address: int, size_bytes: int, gpu: Gpu | None) -> bytes:

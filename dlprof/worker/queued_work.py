@@ -12,16 +12,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
+from dlprof.device.cuda import Gpu
 from dlprof.probes.base import WHOLE_LAYOUTS, Probe
 from dlprof.worker import memory
 from dlprof.worker.source_text import compile_call, execute, statements
 from dlprof.worker.subject import Subject
-
-if TYPE_CHECKING:
-    from dlprof.device.cuda import Gpu
 
 LENGTHS_NS = (5_000_000, 15_000_000, 45_000_000)
 CALIBRATIONS = 5

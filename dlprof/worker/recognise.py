@@ -11,20 +11,18 @@ import sys
 import types
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dlprof.probes import capsule
 from dlprof.probes.base import ANY_DEVICE, DTYPES, Probe, Protocol
 from dlprof.protocol import statement
 from dlprof.protocol.statement import Cut, FaultyStatement
 from dlprof.worker import foreign, loading
+from dlprof.worker.channel import Answer
 from dlprof.worker.foreign import UNKNOWN
 from dlprof.worker.instruments.handshake import proxy
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, execute
-
-if TYPE_CHECKING:
-    from dlprof.worker.channel import Answer
 
 ROOTS = {"jaxlib": "jax", "numba_cuda": "numba"}
 """Modules whose types belong to another framework."""

@@ -12,12 +12,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dlprof.worker import timer
-
-if TYPE_CHECKING:
-    from dlprof.worker.channel import Answer, Channel
+from dlprof.worker.channel import Answer, Channel
 
 TURN_NS = 500_000
 """A sample lasts at least this long: the clock is under 0.03 % of it, and stretches are longer."""

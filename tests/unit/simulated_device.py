@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy
 
-from dlprof.device.cuda import LEGACY_STREAM, PER_THREAD_STREAM, GpuProperties
+from dlprof.device.cuda import LEGACY_STREAM, PER_THREAD_STREAM
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol
 from dlprof.worker.source_text import compile_call
 from dlprof.worker.subject import Subject, compose
@@ -98,7 +98,7 @@ class Memory:
 class SimulatedDevice:
     """Implements :class:`dlprof.device.cuda.Gpu` on a fake clock."""
 
-    properties = GpuProperties("Simulated", "9.0", 50 * 2**20, 2**37, "13.0")
+    uuid = ""
 
     def __init__(self, costs: Costs | None = None) -> None:
         self.costs = costs or Costs()

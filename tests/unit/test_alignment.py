@@ -6,10 +6,9 @@ import itertools
 from dataclasses import replace
 
 import pytest
-from builders import make_result, make_subject
+from builders import make_subject
 
-from dlprof.probes.base import ArraySpec, Import, Protocol, Unsupported
-from dlprof.rules import find
+from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.worker.instruments import alignment
 
 pytestmark = pytest.mark.unit
@@ -65,27 +64,3 @@ def test_an_import_that_refuses_both_is_unknown_with_its_words():
 def test_other_layouts_and_calls_without_a_result_have_no_answer(layout):
     assert measured("{x}[:]", replace(SPEC, layout=layout)) is None
     assert measured("{x}[:]", returns_array=False) is None
-
-
-def test_a_large_array_is_looked_at_in_part():
-    asked = []
-
-    def make(spec):
-        asked.append(spec.size_bytes)
-        raise Unsupported("enough")
-
-    subject = make_subject(import_=Import("any", (Protocol.DLPACK,), "{x}[:]"))
-    alignment.measure(replace(subject, spec=ArraySpec((1024, 1024, 1024), "float32")), make)
-    assert asked == [alignment.LARGEST_BYTES]
-
-
-def test_no_finding_blames_the_alignment_of_an_inconstant_path():
-    owned = {"verdict": "copy", "evidence": {"source_alignment_bytes": 16, "result_device": "cpu"}}
-    evidence = {
-        "aligned": {"verdict": "view", "alignment_bytes": 64},
-        "sliced": {"verdict": "copy", "alignment_bytes": 4},
-        "looks": {"aligned": ["view", "copy"], "sliced": ["copy", "view"]},
-    }
-    alignment = {"verdict": "inconstant", "evidence": evidence}
-    results = [make_result("f(x)", ownership=owned, alignment=alignment)]
-    assert "DLP017" not in {finding.rule for finding in find(results)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import numpy
 import pytest
 from hypothesis import given
@@ -66,13 +64,6 @@ def test_shape_strides_and_address_are_those_of_the_array(shape, dtype, chance):
         assert contents.address == array.__array_interface__["data"][0]
 
 
-@pytest.mark.parametrize(
-    ("address", "bytes_"), [(0, 0), (1, 1), (12, 4), (64, 64), (4096 * 3, 4096), (2**40, 4096)]
-)
-def test_alignment_is_the_largest_power_of_two_up_to_a_page(address, bytes_):
-    assert capsule.alignment(address) == bytes_
-
-
 @pytest.mark.parametrize("version", [None, (1, 0)])
 def test_reading_does_not_consume_and_a_consumed_capsule_is_none(version):
     handed = numpy.arange(3.0).__dlpack__(max_version=version)
@@ -90,27 +81,3 @@ def test_reading_does_not_consume_and_a_consumed_capsule_is_none(version):
 )
 def test_anything_but_an_unconsumed_dlpack_capsule_is_none(thing):
     assert capsule.read(thing) is None
-
-
-def contents_of(**changes):
-    """What a capsule over a made-up tensor says."""
-    held = capsule.Managed()
-    for name, value in {"lanes": 1, **changes}.items():
-        setattr(held.tensor, name, value)
-    return capsule.read(new_capsule(ctypes.addressof(held), b"dltensor", None))
-
-
-@pytest.mark.parametrize(
-    ("code", "bits", "lanes", "name"),
-    [
-        (4, 16, 1, "bfloat16"),
-        (10, 8, 1, "float8_e4m3fn"),
-        (12, 8, 1, "float8_e5m2"),
-        (6, 8, 1, "bool"),
-        (2, 32, 4, "float32x4"),
-        (0, 4, 1, "int4"),
-        (99, 8, 1, "code99"),
-    ],
-)
-def test_dtypes_that_numpy_lacks_are_named_too(code, bits, lanes, name):
-    assert contents_of(code=code, bits=bits, lanes=lanes).dtype == name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from types import SimpleNamespace
 
@@ -14,7 +13,7 @@ from dlprof.probes.numpy import NumPy
 from dlprof.worker import case, memory, serve
 from dlprof.worker.channel import Answer
 from dlprof.worker.contract import FaultyProbe
-from dlprof.worker.subject import SetupFailed, rarely_collected
+from dlprof.worker.subject import SetupFailed
 
 pytestmark = pytest.mark.unit
 
@@ -49,18 +48,6 @@ class TestSubject:
         placed = subject.placed(subject.convert())
         expected = ("cuda", "wait_on_cuda({x})") if where == "cuda" else ("cpu", subject.wait)
         assert (placed.result_device, placed.wait) == expected
-
-    @pytest.mark.parametrize("own", [None, (5000, 20, 20)])
-    def test_collections_are_rare_during_an_import_unless_it_sets_them_itself(self, own):
-        before = gc.get_threshold()
-        try:
-            with rarely_collected():
-                assert gc.get_threshold()[0] > 100 * before[0]
-                if own:
-                    gc.set_threshold(*own)
-            assert gc.get_threshold() == (own or before)
-        finally:
-            gc.set_threshold(*before)
 
 
 def refuse_unaligned(array):

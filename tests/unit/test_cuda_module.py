@@ -64,12 +64,6 @@ def test_a_driver_that_does_not_start_gives_its_own_words(monkeypatch):
     assert reason == "the CUDA driver does not start: no CUDA-capable device is detected"
 
 
-def test_opening_without_a_driver_says_why(no_driver):
-    with pytest.raises(cuda.CudaUnavailable) as refusal:
-        cuda.open_gpu()
-    assert str(refusal.value) == NO_DRIVER
-
-
 @pytest.mark.parametrize(
     ("version", "extra"), [(12080, "cu12"), (12000, "cu12"), (13000, "cu13"), (0, "cu13")]
 )
@@ -90,18 +84,10 @@ def test_opening_without_cuda_core_or_its_bindings_names_the_extra(
 def test_whatever_cuda_core_raises_becomes_one_sentence(monkeypatch):
     driver(monkeypatch, devices=1)
 
-    def broken(ordinal):
+    def broken():
         raise RuntimeError("NVRTC\n  is missing")
 
-    monkeypatch.setattr(cuda, "CudaGpu", broken)
+    monkeypatch.setattr(cuda, "Gpu", broken)
     with pytest.raises(cuda.CudaUnavailable) as refusal:
         cuda.open_gpu()
-    assert str(refusal.value) == "cuda-core cannot use CUDA device 0: NVRTC is missing"
-
-
-def test_a_device_is_opened_once(monkeypatch):
-    driver(monkeypatch, devices=1)
-    opened = []
-    monkeypatch.setattr(cuda, "CudaGpu", lambda ordinal: opened.append(ordinal) or "gpu")
-    assert [cuda.open_gpu(), cuda.open_gpu()] == ["gpu", "gpu"]
-    assert opened == [0]
+    assert str(refusal.value) == "cuda-core cannot use the CUDA device: NVRTC is missing"

@@ -47,10 +47,6 @@ def test_values_that_had_changed_are_proof_whatever_came_then():
     assert whole.parts["lifetime"]["verdict"] == "dangling"
 
 
-def test_the_instruments_after_the_lost_one_are_left():
-    assert lost("ordering")[1] == DIAGNOSIS[1:]
-
-
 def test_a_worker_that_was_lost_before_any_instrument_is_a_failure_of_the_diagnosis():
     whole, left = lost("first call")
     assert left == ()

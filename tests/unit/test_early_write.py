@@ -10,7 +10,6 @@ from builders import make_subject
 
 from dlprof.probes.base import ArraySpec, Import, Protocol
 from dlprof.probes.numpy import NumPy
-from dlprof.worker import memory
 from dlprof.worker.instruments import early_write
 from dlprof.worker.instruments.early_write import CHANGED, Tried, judge
 from dlprof.worker.subject import OneArray
@@ -135,25 +134,6 @@ def test_a_view_an_immutable_source_and_another_dtype_are_unknown(code, layout, 
     found = measured(code, spec=ArraySpec((4, 8), "float32", layout))
     assert (found["verdict"], set(seen(found))) == ("unknown", looks)
     assert found["evidence"]["moot"] is (looks != {"other dtype"})
-
-
-def test_a_size_for_which_there_is_no_memory_is_left_out(monkeypatch):
-    def check(spec):
-        if spec.size_bytes > 4 << 10:
-            raise memory.TooLarge("no")
-
-    monkeypatch.setattr(memory, "check_room", check)
-    found = measured()
-    assert (found["verdict"], seen(found)) == ("safe", ["whole", "no memory", "no memory"])
-
-
-def test_a_large_size_is_tried_once_per_import_and_not_at_all_for_a_view(monkeypatch):
-    monkeypatch.setattr(early_write, "LARGE_BYTES", 64 << 10)
-    monkeypatch.setattr(early_write, "_tried_large", set())
-    assert seen(measured(sizes=SIZES[:2])) == ["whole", "whole"]
-    assert seen(measured())[1] == "tried on another path of this import"
-    code = "({x}.copy() if {x}.ctypes.data % 8 else {x}[...])"
-    assert seen(measured(code, spec=SPEC)) == ["view"]
 
 
 class TestUnaligned:

@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from dlprof.probes.base import Unsupported
-from dlprof.worker.foreign import NOTHING, Foreign, has, metadata, wait_text
+from dlprof.worker.foreign import NOTHING, Foreign, metadata, wait_text
 
 pytestmark = pytest.mark.unit
 
@@ -77,11 +77,6 @@ def test_an_object_that_says_nothing_is_not_known(thing):
     assert metadata(thing) is NOTHING
     assert metadata(thing).layout == "unknown"
     assert wait_text(thing) == ""
-
-
-def test_an_attribute_that_raises_is_there():
-    assert has(Raises(), "__cuda_array_interface__")
-    assert not has(Raises(), "__array_interface__")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 
 import pytest
@@ -49,13 +48,6 @@ def test_every_answer_comes_back_as_it_was_in_order(entries):
             ]
 
 
-def test_line_breaks_and_lone_surrogates_in_an_answer_break_nothing(journal):
-    odd = {"status": "ok", "reason": "a\nb\r\u2028\udc80"}
-    journal.add(0, 0, odd)
-    journal.add(1, 0, make_answer())
-    assert journal.answers(0) == [(0, odd)]
-
-
 def test_a_round_is_needed_until_it_was_measured_to_its_end(journal):
     journal.add(0, 1, make_answer("interrupted", "round 2 was interrupted during phases"))
     assert journal.needs(0, 1)
@@ -100,16 +92,6 @@ def test_a_full_disk_loses_nothing_that_it_took(journal, monkeypatch):
     assert [round_ for round_, _ in journal.answers(0)] == [0, 1]
 
 
-def test_a_journal_is_taken_up_as_it_was_and_goes_on(path):
-    with resumed(path) as journal:
-        assert journal.header["created"] == "today"
-        assert journal.answers((0, 3))[0][1]["reason"] == "trip"
-        assert not journal.has_grown
-        journal.add(0, 1, make_answer())
-    with resumed(path) as journal:
-        assert [round_ for round_, _ in journal.answers(0)] == [0, 1]
-
-
 @pytest.mark.parametrize("cut", [1, 2, 40])
 def test_a_torn_last_line_is_measured_again(path, cut):
     path.write_bytes(path.read_bytes()[:-cut])
@@ -151,22 +133,3 @@ def test_a_new_run_keeps_the_journal_that_is_there_until_its_first_answer(path):
 def test_two_runs_cannot_write_one_journal(path):
     with resumed(path), pytest.raises(UsageError, match="another run writes"):
         Journal(path)
-
-
-def test_a_copy_goes_on_and_the_first_journal_stays(path, tmp_path):
-    before = path.read_bytes()
-    with resumed(path, tmp_path / "other.journal") as journal:
-        journal.add(0, 1, make_answer())
-    assert path.read_bytes() == before
-    assert len((tmp_path / "other.journal").read_text().splitlines()) == 4
-
-
-def test_the_time_of_a_run_is_that_of_all_its_parts(path):
-    lines = path.read_text().splitlines()
-    last = json.loads(lines[-1])
-    last["spent"] = [100.0, 25.0]
-    path.write_text("\n".join([*lines[:-1], json.dumps(last), ""]))
-    with resumed(path) as journal:
-        wall_s, foreign_s = journal.meter.read()
-    assert 100.0 < wall_s < 101.0
-    assert 25.0 <= foreign_s < 30.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import sys
 
 import numpy
@@ -27,13 +26,6 @@ def test_a_files_memory_is_told_from_other_memory(tmp_path, mode, read_only, sha
     array = numpy.load(tmp_path / "a.npy", mmap_mode=mode)
     found = is_read_only(array.ctypes.data), is_shared(array.ctypes.data)
     assert found == (read_only, shared)
-
-
-def test_the_heap_and_anonymous_mappings_are_neither_read_only_nor_shared():
-    anonymous = numpy.frombuffer(mmap.mmap(-1, 4096), "uint8")
-    for array in (numpy.ones(8), anonymous):
-        assert not is_read_only(array.ctypes.data)
-        assert not is_shared(array.ctypes.data)
 
 
 @pytest.mark.parametrize("size_bytes", [64 << 10, 64 << 20])

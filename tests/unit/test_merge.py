@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import pytest
 from builders import make_answer, make_measure, make_record, make_timing
-from step_builders import step_case, step_result
+from step_builders import step_case
 
-from dlprof.probes.base import Protocol
-from dlprof.rules import find
 from dlprof.runner.merge import agree, merge
 from dlprof.runner.merge_times import break_even, merge_placement
-from dlprof.session.model import Result, Share
-from dlprof.session.stats import mean_interval
+from dlprof.session.model import Share
 
 pytestmark = pytest.mark.unit
 
@@ -60,12 +57,6 @@ def test_a_crash_in_a_later_round_keeps_the_earlier_times():
 def test_a_disturbed_round_does_not_hide_a_crash_in_a_later_one():
     disturbed, crash = make_answer("invalid", "throttled"), make_answer("crashed", "SIGSEGV")
     assert merged(disturbed, make_answer(), crash).status == "crashed"
-
-
-def test_what_was_measured_before_a_crash_is_kept():
-    answer = make_answer("crashed", "killed by SIGSEGV", parts={"host_time": make_timing(50.0)})
-    result = merged(answer)
-    assert (result.host_time.median_ns, result.rounds) == (50.0, [])
 
 
 def test_the_ready_time_of_a_synchronous_framework_is_the_host_time():
@@ -183,13 +174,6 @@ def test_device_time_is_the_median_of_the_process_medians_with_an_interval():
     assert [process["round"] for process in warm["processes"]] == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    "answers", [[device_answer(1.0, 2.0)], [device_answer(0.0), device_answer(-1.0)]]
-)
-def test_the_device_time_of_one_process_or_of_nothing_has_no_interval(answers):
-    assert device_time_of(*answers)["warm"]["ci95_ns"] is None
-
-
 def test_a_device_time_that_one_process_could_not_tell_is_told_by_the_others():
     lost = make_answer(parts={"device_time": UNKNOWN})
     for answers in ([device_answer(1.0), lost], [lost, device_answer(1.0)]):
@@ -198,26 +182,9 @@ def test_a_device_time_that_one_process_could_not_tell_is_told_by_the_others():
     assert device_time_of(lost) == UNKNOWN
 
 
-def test_the_handshake_is_the_newest():
-    answers = [make_answer(parts={"handshake": [{"call": call}]}) for call in ("first", "second")]
-    assert [event["call"] for event in merged(*answers).model_dump()["handshake"]] == ["second"]
-
-
 def test_the_same_note_of_several_rounds_is_told_once():
     answer = make_answer(failures=[{"instrument": "values", "reason": "no"}])
     assert merged(answer, answer).notes == ["values: no"]
-
-
-def test_a_crash_beside_others_is_told_with_its_rounds():
-    company = {"status": "crashed", "reason": "killed by SIGSEGV"}
-    result = merged(make_answer(), make_answer(parts={"in_company": company}))
-    assert result.in_company.rounds == [1]
-
-
-def test_a_diagnosis_is_no_round():
-    diagnosis = {**make_answer(), "parts": {"lifetime": {"verdict": "safe", "evidence": {}}}}
-    result = merge(RECORD, [(0, make_answer()), (1, diagnosis)], rounds=1)
-    assert (result.rounds, result.lifetime.verdict) == ([0], "safe")
 
 
 @pytest.mark.parametrize(
@@ -256,7 +223,6 @@ def test_an_answer_that_breaks_the_contract_is_a_crash_with_the_reason(parts):
 # Interruptions
 
 ROUND = "round 2 was interrupted during phases"
-STOPPED = "the diagnosis was interrupted during lifetime"
 
 
 def interrupted(reason=ROUND, **parts):
@@ -277,23 +243,10 @@ def test_a_round_that_was_measured_again_replaces_the_interrupted_one():
     assert (result.interrupted, result.notes, result.rounds) == (None, [], [0, 1])
 
 
-def test_a_ready_time_that_was_interrupted_is_known_from_the_other_rounds_alone():
-    stop = interrupted("round 2 was interrupted during ready_time", host_time=make_timing(102.0))
-    assert merged(make_answer(), stop).ready_time.same_as == "host_time"
-    assert merged(stop).ready_time is None
-
-
 def test_a_case_that_was_interrupted_in_its_first_round_is_skipped_and_keeps_what_came():
     result = merged(interrupted(ownership=VIEW))
     assert (result.status, result.reason, result.rounds) == ("skipped", ROUND, [])
     assert result.ownership.verdict == "view"
-
-
-def test_an_interrupted_diagnosis_keeps_what_was_found_and_says_nothing_of_the_rest():
-    ordered = {"verdict": "host-sync", "evidence": {}}
-    result = merge(RECORD, [(0, make_answer()), (1, interrupted(STOPPED, ordering=ordered))], 1)
-    assert (result.status, result.interrupted) == ("ok", STOPPED)
-    assert (result.ordering.verdict, result.lifetime) == ("host-sync", None)
 
 
 # Loops
@@ -330,11 +283,6 @@ def test_each_process_compares_its_own_two_loops():
 @pytest.mark.parametrize("times", [loops(0.0, 50.0), loops(-1.0, 50.0), {"hoisted": 5.0}])
 def test_without_two_loops_that_take_time_there_is_no_share(times):
     assert placement(times).share is None
-
-
-def test_one_process_has_a_share_and_no_interval():
-    found = placement(loops(100.0, 50.0))
-    assert (found.share.ci95, found.break_even_iterations) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -385,15 +333,6 @@ def test_each_process_compares_its_own_steps():
     assert found.shape_change.cost_ns == pytest.approx(120.0, rel=0.01)
 
 
-def test_samples_that_others_disturbed_change_no_share():
-    disturbed = step_parts()
-    for timing in disturbed["versus"]["times"].values():
-        timing["samples_ns"] = [*timing["samples_ns"][:2], *(9 * ns for ns in range(300, 303))]
-    calm = step_of(step_parts(), step_parts()).versus.saved.median
-    found = step_of(step_parts(), disturbed).versus.saved.median
-    assert found == pytest.approx(calm, abs=0.01)
-
-
 def test_a_step_has_only_what_was_measured():
     nothing = step_parts()
     nothing["versus"]["times"]["fresh"]["samples_ns"] = [0.0] * 5
@@ -405,22 +344,3 @@ def test_a_step_has_only_what_was_measured():
 
 def test_processes_that_disagree_on_an_output_are_told():
     assert step_of(step_parts(), step_parts(word="kept")).reuse.verdict == "varies"
-
-
-def test_the_session_holds_a_step_as_it_was():
-    result = step_result()
-    assert Result.model_validate_json(result.model_dump_json(by_alias=True)) == result
-
-
-def test_no_rule_speaks_of_steps():
-    crashed = step_result(status="crashed", reason="killed by SIGSEGV during host_time")
-    assert crashed.case.protocol == Protocol.STEP
-    assert find([step_result(), crashed]) == []
-
-
-@pytest.mark.parametrize(
-    ("values", "low", "high"), [([1.0, 1.0, 1.0], 1.0, 1.0), ([-10.0, 0.0, 10.0], -24.8, 24.8)]
-)
-def test_differences_have_an_interval_that_may_reach_below_nothing(values, low, high):
-    assert mean_interval(values) == pytest.approx((low, high), abs=0.1)
-    assert mean_interval(values[:1]) is None

@@ -6,18 +6,15 @@ import dataclasses
 import itertools
 import random
 
-import numpy
 import pytest
 from builders import make_subject
-from hypothesis import given
-from hypothesis import strategies as st
 from simulated_device import Behaviour, SimulatedDevice, pair
 
 from dlprof.device.cuda import LEGACY_STREAM
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import ordering
-from dlprof.worker.instruments.ordering import LENGTHS_NS, Fit, fit, grows, judge
+from dlprof.worker.instruments.ordering import Fit, fit, grows, judge
 from dlprof.worker.queued_work import (
     SPIN_UNIT_NS,
     calibrate,
@@ -79,22 +76,6 @@ class TestJudgment:
             assert verdict == self.true_verdict(*seen), seen
             assert (reason is not None) == (verdict == "unknown")
 
-    @pytest.mark.parametrize(
-        ("slope", "interval", "answer"),
-        [
-            (1.0, (0.9, 1.1), True),
-            (0.8, (0.51, 1.1), True),
-            (0.79, (0.7, 0.9), None),
-            (1.0, (0.5, 1.5), None),
-            (0.0, (-0.1, 0.1), False),
-            (0.2, (0.1, 0.49), False),
-            (0.21, (0.1, 0.3), None),
-            (0.0, (-0.5, 0.5), None),
-        ],
-    )
-    def test_a_slope_is_settled_by_its_value_and_its_interval(self, slope, interval, answer):
-        assert grows(Fit(slope, 0, interval)) is answer
-
     def test_of_two_runs_the_worse_one_counts_and_both_are_kept(self):
         ranked = ["unordered", "device-sync", "host-sync", "unknown", "stream-ordered"]
         for bad, good in itertools.combinations_with_replacement(ranked, 2):
@@ -116,18 +97,6 @@ class TestFit:
         assert fit(points) == ordering.NOTHING_KNOWN
         assert grows(fit(points)) is None
 
-    @given(slope=st.floats(-1, 2), intercept=st.integers(0, 100 * MS))
-    def test_points_on_a_line_give_that_line(self, slope, intercept):
-        line = fit([(x, intercept + slope * x) for x in LENGTHS_NS * 3])
-        assert line.slope == pytest.approx(slope, abs=1e-6)
-        assert line.intercept_ns == pytest.approx(intercept, abs=100)
-        assert line.interval == pytest.approx((slope, slope), abs=1e-6)
-
-    @given(st.dictionaries(st.integers(0, 35), st.integers(0, 1_000 * MS), max_size=5))
-    def test_five_outliers_of_36_do_not_change_a_wait(self, wild):
-        points = [(x, wild.get(i, x + MS)) for i, x in enumerate(LENGTHS_NS * 12)]
-        assert grows(fit(points)) is True
-
 
 class TestVerdicts:
     """On default streams of the simulated device."""
@@ -148,12 +117,6 @@ class TestVerdicts:
         assert found["verdict"] == "unknown"
         assert "runs it" in found["evidence"]["reason"]
 
-    def test_a_queue_that_takes_no_time_is_unknown(self):
-        queue, _ = queue_for()
-        array = queue.enqueue(1)
-        queue = dataclasses.replace(queue, enqueue=lambda work: array)
-        assert ordering.measure_queue(queue)["verdict"] == "unknown"
-
 
 class TestValues:
     def test_a_view_that_waits_for_most_of_its_queue_is_a_race(self):
@@ -165,16 +128,6 @@ class TestValues:
 
         found = ordering.measure_queue(dataclasses.replace(queue, convert=convert))
         assert (found["verdict"], found["evidence"]["waits"]) == ("unordered", "host-sync")
-
-    @pytest.mark.parametrize("order", TRUE)
-    def test_reading_the_values_is_in_none_of_the_times(self, order):
-        def points(look_ns):
-            queue, device = queue_for(order=order, copies=True)
-            look = lambda result: (device.spend(look_ns), queue.look(result))[1]  # noqa: E731
-            found = ordering.measure_queue(dataclasses.replace(queue, look=look))
-            return found["evidence"]["points"]
-
-        assert points(look_ns=900 * MS) == points(look_ns=0)
 
     @pytest.mark.parametrize("rights", [[], [True]], ids=["always wrong", "a cache by address"])
     def test_values_that_are_wrong_behind_an_idle_queue_too_are_no_race(self, rights):
@@ -304,10 +257,6 @@ class TestDisturbedMachines:
     def test_a_slow_conversion_gets_a_longer_queue(self, order, host_ms):
         assert measured(order=order, host_ns=host_ms * MS)["verdict"] == TRUE[order]
 
-    @pytest.mark.parametrize("host_ms", [30, 3_000])
-    def test_a_conversion_that_outlasts_every_queue_gets_no_wrong_verdict(self, order, host_ms):
-        assert measured(order=order, host_ns=host_ms * MS)["verdict"] in (TRUE[order], "unknown")
-
 
 def test_a_queue_that_is_fed_slowly_convicts_by_values():
     found = ordering.measure_queue(fed_slowly(0.6, order="nothing", private=True))
@@ -354,15 +303,6 @@ def test_a_finished_array_is_spoiled_and_the_source_never(producer):
     queue.spoil(case.source)
     assert (array != before).any()
     assert (case.source == source).all()
-
-
-def test_values_are_compared_with_the_array_that_was_converted():
-    queue, case = host_queue()
-    array = case.source * 2
-    assert queue.is_right(queue.look(array), array) is True
-    assert queue.is_right(queue.look(case.source), array) is False
-    assert queue.is_right(None, array) is None
-    assert queue.is_right(numpy.zeros((4, 8), "int32"), array) is None
 
 
 def test_a_known_stream_is_loaded_by_a_spin_and_a_private_one_by_its_framework():

@@ -42,11 +42,6 @@ def subject(setup=SETUP, shape=(3, 4), dtype="float32", **changes):
     )
 
 
-def test_a_reference_is_read_as_it_was_written():
-    written = own(consumer=Side("other", "builtins"), result_device="cpu", returns_array=False)
-    assert OwnCode.read(written.reference()) == written
-
-
 def test_the_setup_makes_the_source_and_runs_again_for_another_array():
     found = subject()
     assert found.source.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
@@ -87,14 +82,6 @@ def test_a_view_that_begins_elsewhere_is_neither_torn_nor_kept(import_):
     written = early_write.measure(found)
     assert (written["verdict"], written["evidence"]["moot"]) == ("unknown", True)
     assert fresh_source.measure(found, 0)["verdict"] == "not kept"
-
-
-def test_a_source_of_unknown_size_has_no_lifetime():
-    setup = "import numpy; a = numpy.zeros(3, dtype=[('f', 'f4')])"
-    side = Side("other", "builtins", wait="{x}.__array_interface__")
-    found = subject(setup, shape=(3,), dtype="unknown", producer=side, consumer=side)
-    with pytest.raises(Unsupported, match="nothing tells how many bytes"):
-        lifetime.measure(found, None, Silent())
 
 
 def test_equal_values_prove_nothing():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from builders import make_subject
 
@@ -68,14 +66,6 @@ def test_numpy_needs_what_its_copies_need(code, arrays):
     if found["verdict"] == "unknown":
         pytest.skip(found["evidence"]["reason"])
     assert found["evidence"]["arrays"] == pytest.approx(arrays, abs=0.25)
-
-
-def test_device_memory_is_unknown():
-    case = subject()
-    on_device = dataclasses.replace(case, spec=dataclasses.replace(case.spec, device="cuda"))
-    for one in (on_device, dataclasses.replace(case, result_device="cuda")):
-        assert peak_memory.measure(one)["verdict"] == "unknown"
-        assert peak_memory.watch(one) is None
 
 
 def test_a_kernel_that_does_not_let_the_mark_be_reset_is_unknown(monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 from dlprof.plan.axes import PLACEMENTS
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
-from dlprof.worker import memory, timer
+from dlprof.worker import timer
 from dlprof.worker.instruments import placement
 from dlprof.worker.subject import Path, namespace_for
 
@@ -134,22 +134,6 @@ def test_an_operator_is_not_called_the_consumers(clock):
     assert "implicit" not in found["times"]
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("add({x}, 1)", True),
-        ("stencil[2, 3]({x}, out={y})", True),
-        ("{x} + 1", False),
-        ("{x}.wait()", False),
-        ("add({x} + 1)", False),
-        ("add({x}, {y}.T)", False),
-    ],
-)
-def test_an_array_is_handed_over_as_a_bare_argument(code, expected):
-    names = [name for name in ("x", "y") if f"{{{name}}}" in code]
-    assert placement.takes_arrays(code, names) is expected
-
-
 def test_a_placement_that_does_not_work_is_refused_in_words(clock):
     found = measured(clock, strict=True)
     assert found["refused"] == {"implicit": "TypeError: x is foreign"}
@@ -175,12 +159,6 @@ def test_if_the_richer_operation_is_refused_the_plain_one_is_taken(clock):
     found = measured(clock, Home(many=many), placements=("hoisted",))
     assert found["use"] == "use(x)"
     assert "NameError" in found["refused"]["missing(x, w), hoisted"]
-
-
-def test_loops_that_do_not_fit_into_memory_are_not_tried(clock, monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: memory.RESERVE_BYTES)
-    with pytest.raises(memory.TooLarge, match="more memory"):
-        measured(clock)
 
 
 def test_a_setup_is_run_once_per_process_and_keeps_no_source_alive(clock):

@@ -11,7 +11,6 @@ from recordings import NUMPY_TORCH
 
 from dlprof import cli
 from dlprof.runner.replay import Recording, replayed
-from dlprof.runner.worker_client import start
 from dlprof.session import model as sessions
 
 pytestmark = pytest.mark.unit
@@ -43,21 +42,10 @@ def test_a_verb_measures_without_a_process(tmp_path, monkeypatch, capfd):
     assert {result.status for result in sessions.load(path).results} == {"ok"}
 
 
-def test_inside_all_workers_are_replayed(recording):
-    with replayed(NUMPY_TORCH) as replay, start("nowhere", {}) as worker:
-        assert worker.ask({"do": "inspect"}, 1.0).parts["inspect"]["probes"]
-        assert [request["do"] for request in replay.asked] == ["inspect"]
-
-
 def test_a_case_is_answered_round_by_round_and_then_from_the_first_again(recording):
     answers = [recording.outcome(request_of(recording)).parts["host_time"] for _ in range(4)]
     assert answers[0] != answers[1] != answers[2]
     assert answers[3] == answers[0]
-
-
-def test_the_diagnosis_has_answers_of_its_own(recording):
-    asked = request_of(recording, instruments=("lifetime", "ordering"))
-    assert "lifetime" in recording.outcome(asked).parts
 
 
 def test_a_recorded_crash_ends_the_worker(tmp_path):

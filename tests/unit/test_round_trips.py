@@ -88,23 +88,9 @@ def test_the_time_is_the_median_of_the_processes():
     assert (trip.loaded, trip.not_loaded, trip.reason) == (None, "no queue", None)
 
 
-def test_each_process_keeps_what_it_saw():
-    trip, _ = trip_of([made(), made()])
-    assert [one.round for one in trip.processes] == [0, 1]
-    assert trip.processes[1].in_a_row.back.copy_alignments == [16]
-    assert trip.processes[1].by_halves.there.views == 5
-
-
 def test_a_process_that_died_leaves_the_others():
     trip, _ = trip_of([Outcome("crashed", "killed", stage="round trip"), made(100.0)])
     assert (trip.idle.median_ns, trip.reason) == (100.0, "1 of 2 processes: killed")
-
-
-def test_trips_that_began_at_the_other_end_are_not_mixed_in():
-    there, back = ({"queued_ns": 50.0, "there_ns": ns} for ns in (49.0, 1.0))
-    answers = [made(), made(loaded=back), *[made(loaded=there, loaded_from="there")] * 2]
-    trip, _ = trip_of(answers)
-    assert (trip.loaded, trip.loaded_from, trip.not_loaded) == (there, "there", None)
 
 
 def test_every_process_makes_the_trips_by_a_path_that_none_refuses():
@@ -127,11 +113,6 @@ def test_a_path_that_is_refused_at_once_is_not_asked_for_again():
 def test_without_another_path_the_trip_is_given_up():
     trip, asked = trip_of([refusal("there")], back=(2, 3), rounds=2)
     assert (trip.idle, trip.reason, len(asked)) == (None, "ValueError: not aligned", 1)
-
-
-def test_a_trip_that_fails_after_its_first_turn_takes_no_other_path():
-    trip, _ = trip_of([refusal("round trip")] * 2, there=(0, 1))
-    assert (trip.there, trip.refused) == (0, [])
 
 
 def test_trips_before_a_stop_are_kept_and_not_made_again():

@@ -99,11 +99,6 @@ def test_the_seed_gives_the_order_which_is_another_in_each_round(workers):
     assert len({*orders[0], tuple(f"import{index}" for index in range(8))}) == 3
 
 
-def test_each_round_begins_with_another_case(workers, journal):
-    run(cases_of(4), journal, rounds=4, seed=7)
-    assert sorted(asked[0] for asked in workers.asked) == [f"import{index}" for index in range(4)]
-
-
 def test_a_dead_worker_is_replaced_and_the_others_are_measured(workers, journal):
     workers.dies = {"import2"}
     run(cases_of(6), journal, rounds=1)
@@ -112,12 +107,6 @@ def test_a_dead_worker_is_replaced_and_the_others_are_measured(workers, journal)
     assert found == ["ok", "ok", "crashed", "ok", "ok", "ok"]
     ((_, answer),) = journal.answers(2)
     assert (answer["reason"], answer["output"]) == ("killed by SIGSEGV, import2", "last words")
-
-
-def test_no_worker_is_started_for_nothing_after_the_last_case_died(workers, journal):
-    workers.dies = {"import0"}
-    run(cases_of(1), journal, rounds=1)
-    assert len(workers.asked) == 1
 
 
 def test_a_case_that_broke_a_shared_worker_is_tried_again_alone_and_says_so(workers, journal):
@@ -147,14 +136,6 @@ def test_a_case_has_the_whole_limit_only_if_its_process_serves_no_other(workers,
         run(cases_of(1), other, rounds=1, together=True, limit_s=50.0)
     assert max(among_others) < 20.0
     assert min(workers.limits) >= 50.0
-
-
-def test_a_case_that_breaks_alone_too_is_a_crash(workers, journal):
-    workers.dies = {"import1"}
-    run(cases_of(3), journal, rounds=1, together=True)
-    assert statuses(journal, 1) == [(0, "crashed")]
-    assert workers.order().count("import1") == 2
-    assert statuses(journal, 0) == statuses(journal, 2) == [(0, "ok")]
 
 
 def test_what_broke_beside_others_is_kept_if_its_second_try_is_stopped(workers, journal):
@@ -203,22 +184,6 @@ def test_a_budget_stops_further_rounds_but_not_the_first(workers, journal, budge
     assert [len(journal.answers(case)) for case in (0, 1)] == [rounds_done] * 2
 
 
-def test_the_watcher_is_told_the_case_the_round_and_the_stage(workers, journal):
-    watcher = Watched()
-    run(cases_of(1), journal, watcher, rounds=2)
-    assert watcher.stages == [("import0", 0, "host_time"), ("import0", 1, "host_time")]
-
-
-def test_a_stop_ends_the_worker_and_keeps_the_answers(workers, journal):
-    def stop():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(cases_of(3), journal, on_answer=stop, rounds=1)
-    assert workers.open == 0
-    assert sum(len(journal.answers(case)) for case in range(3)) == 1
-
-
 @pytest.mark.parametrize("diagnose", [False, True])
 def test_a_worker_whose_files_are_left_open_serves_no_other_case(workers, journal, diagnose):
     workers.leaves_open = {"import0"}
@@ -246,11 +211,6 @@ def test_a_round_that_was_stopped_is_kept_and_measured_again(workers, journal):
     assert statuses(journal, 0) == [(0, "interrupted"), (0, "ok")]
 
 
-def test_nothing_is_kept_of_a_round_that_was_stopped_before_anything_came(workers, journal):
-    stop_in("first_call", workers, journal)
-    assert journal.answers(0) == []
-
-
 def test_a_diagnosis_that_was_stopped_is_kept_and_only_its_rest_is_asked_for(workers, journal):
     workers.fatal = {"ordering"}
     stop_in("peak_memory", workers, journal, diagnose=True)
@@ -264,31 +224,9 @@ def test_a_diagnosis_that_was_stopped_is_kept_and_only_its_rest_is_asked_for(wor
     assert set(DIAGNOSIS[:2]) <= set(journal.answers(0)[-1][1]["parts"])
 
 
-def test_a_worker_is_asked_for_the_case_in_plain_words(workers, journal):
-    run([make_case(shape=(2, 3), layout="F")], journal, rounds=1, sample_ns=5)
-    (request,) = workers.requests
-    assert {
-        "do": "case",
-        "producer": ("builtin", "torch"),
-        "consumer": ("builtin", "numpy"),
-        "export": "dlpack",
-        "import": "from_dlpack",
-        "shape": (2, 3),
-        "dtype": "float32",
-        "layout": "F",
-        "device": "cpu",
-        "budget_ns": 5,
-    }.items() <= request.items()
-
-
 def test_only_the_first_round_looks_at_what_does_not_change(workers, journal):
     run(cases_of(1), journal, rounds=2)
     assert [request["instruments"] for request in workers.requests] == [FIRST_ROUND, EVERY_ROUND]
-
-
-def test_loops_are_measured_in_every_round_if_asked_for(workers, journal):
-    run(cases_of(1), journal, rounds=2, placements=("convert", "in-loop"))
-    assert all("placement" in request["instruments"] for request in workers.requests)
 
 
 def diagnoses(workers):
@@ -322,12 +260,6 @@ def test_one_shape_stands_for_a_path(workers, journal, shapes, refused, diagnose
     assert diagnoses(workers) == [("from_dlpack", diagnosed, DIAGNOSIS)]
 
 
-@pytest.mark.parametrize("axis", [{"dtype": "int8"}, {"layout": "F"}, {"device": "cuda"}])
-def test_a_path_is_diagnosed_for_every_dtype_layout_and_device(workers, journal, axis):
-    run([make_case(), make_case(**axis)], journal, rounds=1, diagnose=True)
-    assert len(diagnoses(workers)) == 2
-
-
 def test_without_a_diagnosis_the_alignment_of_each_path_is_looked_at_once(workers, journal):
     cases = [
         make_case(shape=(2,)), make_case(shape=(3,)), make_case(name="other"),
@@ -337,12 +269,6 @@ def test_without_a_diagnosis_the_alignment_of_each_path_is_looked_at_once(worker
     assert sorted(diagnoses(workers)) == [
         ("from_dlpack", (2,), ALIGNMENT), ("other", (4, 4), ALIGNMENT),
     ]  # fmt: skip
-
-
-def test_what_did_not_work_is_not_diagnosed(workers, journal):
-    workers.refuses = {"import0"}
-    run(cases_of(2), journal, rounds=1, diagnose=True)
-    assert [name for name, _, _ in diagnoses(workers)] == ["import1"]
 
 
 @pytest.mark.parametrize("instrument", DIAGNOSIS)
@@ -367,15 +293,6 @@ def test_a_trace_that_ends_its_worker_costs_no_other_trace(workers, journal):
         parts = [answer["parts"] for _, answer in journal.answers(case)]
         lost = [part["trace"]["evidence"]["worker"] for part in parts if "trace" in part]
         assert lost == ["crashed"]
-
-
-def test_a_trace_that_was_not_reached_is_measured_by_the_next_run(workers, journal):
-    workers.stopped = {"trace"}
-    with pytest.raises(KeyboardInterrupt):
-        run(cases_of(1, device="cuda"), journal, rounds=1, diagnose=True)
-    workers.stopped, workers.requests = set(), []
-    run(cases_of(1, device="cuda"), journal, rounds=1, diagnose=True)
-    assert [request["instruments"] for request in workers.requests] == [("trace",)]
 
 
 def test_a_worker_that_dies_after_its_last_case_costs_no_diagnosis(workers, journal):
@@ -403,11 +320,4 @@ def test_a_worker_that_imports_ahead_measures_unless_it_died(workers, journal, d
     ran.round(0, {0, 1})
     assert len(workers.loaded) == 2
     assert [len(asked) for asked in workers.asked] == ([0, 2] if dies else [2])
-    assert workers.open == 0
-
-
-def test_a_worker_that_was_loaded_and_not_used_is_ended(workers, journal):
-    ran = runner(cases_of(1), journal)
-    ran.load(0, [0])
-    ran.close()
     assert workers.open == 0

@@ -112,13 +112,6 @@ def test_a_side_whose_worker_dies_in_its_turns_lets_the_other_go_on(side):
     assert "SIGABRT" in base.answers(0)[0]["reason"]
 
 
-def test_a_side_that_hangs_in_its_turns_lets_the_other_go_on(side):
-    base, head = side(setup="hangs = 40", limit_s=1.0), side()
-    alternate(base.player([0]), head.player())
-    assert head.statuses() == [["ok"], ["ok"]]
-    assert base.statuses() == [["timeout"], []]
-
-
 def stopped_at(stops, count, error):
     """The round, until the user stops it before the sample of this number of the second case."""
     for stop in stops:
@@ -155,10 +148,3 @@ def test_a_round_that_is_closed_ends_its_worker(side):
         round_.close()
     assert head.statuses() == [["interrupted"], []]
     assert workers[0].process.poll() is not None
-
-
-def test_a_round_without_turns_asks_for_none(side):
-    one = side()
-    one.runner.round(1, {0, 1})
-    assert one.statuses() == [["ok"], ["ok"]]
-    assert not any(pinned for *_, pinned in one.spans())

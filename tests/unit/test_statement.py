@@ -32,18 +32,6 @@ def test_the_text_stays_as_it_was_typed_or_means_the_same(text, expected):
     assert statement.whole(text, "x").import_ == expected
 
 
-def test_the_source_may_have_any_name():
-    assert statement.whole("f(tensor, 'tensor')", "tensor").code == "f(x, 'tensor')"
-    code = statement.whole("f(f'{t}{{}}', t)", "t").code
-    assert ast.dump(ast.parse(code)) == ast.dump(ast.parse("f(f'{x}{{}}', x)"))
-
-
-def test_a_source_is_compared_as_python_reads_it():
-    for text, source in (("f(ﬁle)", "ﬁle"), ("f(file)", "ﬁle"), ("f(ﬁle)", "file")):
-        Asked(text, source=source).check()
-    assert Asked("f(ﬁle)", source="ﬁle").name == "file"
-
-
 @pytest.mark.parametrize(
     ("text", "cuts"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from types import SimpleNamespace
 
 import pytest
@@ -62,11 +61,6 @@ def test_loops_are_doubled_until_a_sample_lasts_a_millisecond(clock, ns, loops):
     assert timer.calibrate(loop_of(clock, ns))[0] == loops
 
 
-def test_a_sample_is_ns_per_call_without_the_cost_of_the_loop(clock):
-    timing = timer.sample(loop_of(clock, 300), budget_ns=0, off_ns=12.5)
-    assert (timing.loops, set(timing.samples_ns), timing.median_ns) == (4096, {287.5}, 287.5)
-
-
 @pytest.mark.parametrize(
     ("budget_ns", "count"),
     [(0, timer.MIN_SAMPLES), (20_000_000, 20), (10**12, timer.MAX_SAMPLES)],
@@ -123,13 +117,6 @@ def test_page_faults_are_per_call_and_of_the_samples_only(clock, monkeypatch):
     assert timing.page_faults_per_call == 3
 
 
-def test_the_collector_is_off_while_samples_are_taken_and_on_again_after(clock):
-    seen = []
-    names = {"seen": seen, "gc": gc, "work": clock.advance}
-    timer.sample(timer.compile_loop("seen.append(gc.isenabled()) or work(1000000)", names), 0)
-    assert (set(seen), gc.isenabled()) == ({False}, True)
-
-
 class Stalling:
     """A statement of ``ns`` that loses the processor in each of its first calls."""
 
@@ -170,15 +157,6 @@ def test_a_statement_that_stalls_for_ever_is_sampled_a_few_times_and_called_dist
     assert 10**9 - stalling.left < 10 * timer.TRIES * timer.MIN_SAMPLES
 
 
-@pytest.mark.parametrize(("waits_ns", "expected"), [(9_000_000, False), (11_000_000, True)])
-def test_the_kernel_tells_what_it_costs_to_lose_the_processor(
-    clock, monkeypatch, waits_ns, expected
-):
-    """Twice in 20 ms, of which a thread waits for about half: at 4 ms each it would be 8 ms."""
-    stalling = Stalling(clock, monkeypatch, 1_000, 10**9, 20_000_000, waits_ns)
-    assert stalling.sample().is_disturbed is expected
-
-
 def test_a_statement_that_ran_all_the_time_is_slow_by_itself(clock, monkeypatch):
     timing = Stalling(clock, monkeypatch, 8_000_000, 10**9, runs=True).sample()
     assert (timing.disturbed, timing.median_ns) == (0, 16_000_000)
@@ -195,22 +173,3 @@ def test_loops_in_turn_are_tried_again_if_one_was_calibrated_in_a_bad_moment(clo
         "stalling": 8_000,
         "steady": 300,
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("cpu  1 2 4 1000 2000 8 16 32 64 128\ncpu0 ...\n", 63 * 10_000_000 - 30_000_000),
-        ("cpu 1 2 3 4\n", None),
-        ("cpu  a b c d e f g h\n", None),
-        ("", None),
-    ],
-)
-def test_time_of_other_programs_is_busy_processors_and_what_the_host_took(
-    tmp_path, monkeypatch, text, expected
-):
-    (tmp_path / "stat").write_text(text)
-    monkeypatch.setattr(timer, "Path", lambda _: tmp_path / "stat")
-    monkeypatch.setattr(timer.os, "sysconf", lambda _: 100)
-    monkeypatch.setattr(timer.time, "process_time_ns", lambda: 30_000_000)
-    assert timer.foreign_ns() == expected

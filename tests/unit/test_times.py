@@ -79,9 +79,6 @@ class TestLongConversions:
         import_ = Import("any", (Protocol.DLPACK,), "calls.append(1) or {x}.copy()")
         return first_call.make_call(make_subject(import_=import_, calls=calls))
 
-    def test_a_short_conversion_is_not_timed_once(self, call):
-        assert first_call.serves(call) is None
-
     def test_a_long_one_is_called_a_second_time_without_the_first_result(
         self, call, calls, monkeypatch
     ):

@@ -41,19 +41,6 @@ class TestRecords:
         return [record for record in recorder.records if record.name != CONTROL]
 
     @pytest.mark.parametrize(
-        ("real", "shown"),
-        [
-            ("cudaMemcpyAsync_v3020", "cudaMemcpyAsync"),
-            ("cudaMemcpyAsync_ptsz_v7000", "cudaMemcpyAsync"),
-            ("cuMemcpyDtoHAsync_v2_ptsz", "cuMemcpyDtoHAsync"),
-            ("cuStreamSynchronize", "cuStreamSynchronize"),
-        ],
-    )
-    def test_a_call_has_its_plain_name(self, cupti, real, shown):
-        (call,) = self.recorded(cupti, ("call", real, 10, 30, 7))
-        assert call == Record("call", 7, 10, 30, shown, None, 1)
-
-    @pytest.mark.parametrize(
         ("kind", "direction"),
         [
             ("HTOD", "host to device"),
@@ -69,19 +56,6 @@ class TestRecords:
         (copy,) = self.recorded(cupti, ("copy", kind, 64, 10, 30, 7))
         assert copy == Record("copy", 7, 10, 30, direction, 64)
 
-    @pytest.mark.parametrize(
-        ("kind", "waits"),
-        [
-            ("EVENT_SYNCHRONIZE", 1),
-            ("STREAM_SYNCHRONIZE", 1),
-            ("CONTEXT_SYNCHRONIZE", 1),
-            ("STREAM_WAIT_EVENT", 0),
-        ],
-    )
-    def test_a_synchronization_is_a_wait_if_the_host_waits(self, cupti, kind, waits):
-        found = self.recorded(cupti, ("wait", kind, 10, 30, 7))
-        assert [one.what for one in found] == ["wait"] * waits
-
 
 def call(name, start, end, correlation):
     return Record("call", correlation, start, end, name, None, 1)
@@ -93,11 +67,6 @@ def event_of(*records, loaded=True):
 
 
 class TestWindow:
-    @pytest.mark.parametrize(("start", "inside"), [(999, 0), (1_000, 1), (2_000, 1), (2_001, 0)])
-    def test_calls_that_begin_in_the_window_are_in_it(self, start, inside):
-        found = evidence([call("cudaMalloc", start, start + 10, 1)], WINDOW, loaded=True)
-        assert len(found["events"]) == inside
-
     def test_copies_belong_to_the_call_that_made_them_even_after_the_window(self):
         records = [
             call("cudaMemcpy", 1_100, 1_200, 1),
@@ -141,18 +110,6 @@ class TestConversions:
         found = trace.measure(case, device)
         assert (found["verdict"], found["evidence"]["waited"]) == ("traced", waited)
 
-    def test_of_several_windows_the_shortest_counts(self, cupti):
-        case, device = pair(order="nothing")
-        cupti.get_timestamp = device.host_ns
-        plain, delays = case.consumer.from_dlpack, iter([0, 0, 0, 90 * MS, 0, 90 * MS])
-
-        def delayed(source):
-            device.spend(next(delays))
-            return plain(source)
-
-        case.consumer.from_dlpack = delayed
-        assert trace.measure(case, device)["evidence"]["window_ns"] < MS
-
 
 class TestNoTrace:
     """Each with its reason, and never a list of no calls."""
@@ -191,16 +148,6 @@ class TestNoTrace:
         cupti.refuses[function] = error
         assert self.reason().startswith(words)
         assert not cupti.enabled
-
-    def test_if_records_have_other_fields_or_were_dropped(self, cupti, monkeypatch):
-        cupti.dropped = 3
-        assert self.reason() == "CUPTI dropped 3 records"
-
-        def nameless(domain, cbid):
-            raise KeyError(cbid)
-
-        monkeypatch.setattr(cupti, "get_callback_name", nameless)
-        assert self.reason().startswith("a record could not be read: KeyError")
 
     def test_if_not_even_a_known_call_was_recorded(self, cupti, monkeypatch):
         monkeypatch.setattr(trace, "_call_control", lambda: None)

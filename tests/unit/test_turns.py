@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from dlprof.worker import timer, turns
+from dlprof.worker import timer
 from dlprof.worker.turns import MOST_TURNS, TURN_NS, Series, Turns
 
 pytestmark = pytest.mark.unit
@@ -59,17 +59,6 @@ def test_every_sample_has_a_turn_of_its_own_and_lasts_half_a_millisecond(channel
     assert len(timing.samples_ns) == MOST_TURNS
     assert {turn for turn, *_ in loop.ran} == set(range(MOST_TURNS + 1))
     assert TURN_NS <= timing.loops * CALL_NS < 2 * TURN_NS
-
-
-def test_a_sample_of_few_calls_lasts_longer(channel):
-    timing = sampled(lambda loops: loops * 100_000, channel)
-    assert turns.FEW_CALLS_NS <= timing.loops * 100_000 < 2 * turns.FEW_CALLS_NS
-
-
-@pytest.mark.parametrize(("fitting", "taken"), [(2, 8), (5, 20), (6, 20), (30, 30)])
-def test_long_samples_are_twenty_if_they_take_up_to_four_times_the_budget(channel, fitting, taken):
-    timing = sampled(Loop(channel), channel, budget_ns=fitting * 128 * CALL_NS)
-    assert len(timing.samples_ns) == taken
 
 
 def test_the_parent_may_raise_the_number_of_calls():

@@ -44,12 +44,6 @@ def until_end(worker, limit_s=60.0):
     return outcome, turns
 
 
-def test_a_worker_alone_is_given_every_turn_at_once(worker, tmp_path):
-    outcome = worker.ask(case(tmp_path), 60.0)
-    assert outcome.status == "ok"
-    assert len(outcome.parts["host_time"]["samples_ns"]) == 5
-
-
 def test_a_worker_stops_before_each_sample_and_serves_on_afterwards(worker, tmp_path):
     worker.send(case(tmp_path))
     outcome, turns = until_end(worker)
@@ -90,21 +84,6 @@ def test_a_worker_that_hangs_or_dies_in_its_turn_is_told(worker, tmp_path, setup
     assert (outcome.status, outcome.reason, outcome.alive) == (status, reason, False)
     assert turns[-1] == "host time"
     assert worker.process.poll() is not None
-
-
-def test_a_worker_that_dies_while_it_waits_is_told(worker, tmp_path):
-    worker.send(case(tmp_path))
-    assert worker.until_turn(60.0) is None
-    worker.process.kill()
-    worker.process.wait()
-    worker.go()
-    outcome, _ = until_end(worker)
-    assert (outcome.alive, outcome.stage) == (False, "host_time")
-
-
-def test_what_was_said_to_a_request_is_not_heard_of_the_next_one(worker):
-    assert worker.ask(INSPECT, 60.0).parts["inspect"]
-    assert worker.heard().parts == {}
 
 
 def test_a_crash_of_an_import_is_told_with_its_last_words(worker, tmp_path):
@@ -172,13 +151,6 @@ def test_the_worker_that_imports_ahead_is_given_once(pool, tmp_path):
     with pool.worker() as first, pool.worker() as second:
         assert first.process.pid != second.process.pid
         assert first.ask(case(tmp_path, setup), 60.0).parts["first_call"]["cases_before"] == 0
-
-
-def test_a_second_load_ends_the_first_worker(pool, tmp_path):
-    pool.load([case(tmp_path)])
-    first = pool._loaded
-    pool.load([case(tmp_path)])
-    assert first.process.poll() is not None
 
 
 # The inspection

@@ -9,12 +9,10 @@ read plus written. A copy into fresh memory also pays for page faults, which the
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dlprof.device.cuda import Gpu
 from dlprof.worker import timer
-
-if TYPE_CHECKING:
-    from dlprof.device.cuda import Gpu
 
 LARGEST = 256 * 2**20
 """A larger array is compared with a memcpy of this many bytes, to leave memory for the case."""

@@ -22,16 +22,14 @@ import ctypes
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from dlprof.device.cuda import Gpu
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Probe, Unsupported
 from dlprof.protocol.messages import AFTER_DROP
 from dlprof.worker import memory
 from dlprof.worker.memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import Subject
-
-if TYPE_CHECKING:
-    from dlprof.device.cuda import Gpu
 
 CHURN = 4
 """Arrays and blocks of the source's size that are made after it was dropped."""

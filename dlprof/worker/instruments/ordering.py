@@ -31,8 +31,9 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from dlprof.device.cuda import Gpu
 from dlprof.protocol.messages import unknown
 from dlprof.worker.queued_work import (
     LENGTHS_NS,
@@ -47,9 +48,6 @@ from dlprof.worker.queued_work import (
 )
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
-
-if TYPE_CHECKING:
-    from dlprof.device.cuda import Gpu
 
 REPEATS = 3
 MOST_TURNS = 4

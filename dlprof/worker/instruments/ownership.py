@@ -12,16 +12,14 @@ Verdicts: ``view``, ``copy``, ``unknown``.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dlprof.device.cuda import Gpu
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, ArraySpec, Probe
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory
 from dlprof.worker.subject import Subject
-
-if TYPE_CHECKING:
-    from dlprof.device.cuda import Gpu
 
 NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with other processes"
 

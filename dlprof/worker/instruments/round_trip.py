@@ -21,12 +21,14 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from dlprof.device.cuda import Gpu
 from dlprof.probes.base import WHOLE_LAYOUTS, ArraySpec, Probe, written
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import words
 from dlprof.worker import memory, timer
+from dlprof.worker.channel import Answer
 from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.queued_work import (
     LENGTHS_NS,
@@ -40,10 +42,6 @@ from dlprof.worker.queued_work import (
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, define
 from dlprof.worker.subject import Subject, gpu_of
-
-if TYPE_CHECKING:
-    from dlprof.device.cuda import Gpu
-    from dlprof.worker.channel import Answer
 
 ENDS = 10
 """So many trips at either end are compared."""

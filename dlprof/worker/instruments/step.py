@@ -21,7 +21,7 @@ import gc
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dlprof.device import gpu_state
 from dlprof.device.cuda import open_gpu
@@ -29,15 +29,12 @@ from dlprof.inference.base import FRESH, Steps
 from dlprof.probes.base import ArraySpec, Import, Unsupported
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory, timer
+from dlprof.worker.channel import Answer
 from dlprof.worker.contract import FaultyProbe
 from dlprof.worker.instruments import times
-from dlprof.worker.loading import named, spec_of
+from dlprof.worker.loading import WorkerState, named, spec_of
 from dlprof.worker.memory import malloc_meter
 from dlprof.worker.source_text import execute
-
-if TYPE_CHECKING:
-    from dlprof.worker.channel import Answer
-    from dlprof.worker.loading import WorkerState
 
 WITH_VERDICT = ("values", "reuse")
 OTHER_SEED = 1

@@ -19,16 +19,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from dlprof.device.cuda import driver_devices
+from dlprof.device.cuda import Gpu, driver_devices
 from dlprof.protocol.messages import words
 from dlprof.worker.queued_work import QueuedWork, calibrate, default_sides, queue_of
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
-
-if TYPE_CHECKING:
-    from dlprof.device.cuda import Gpu
 
 QUEUE_NS = 20_000_000
 WAITED_NS = 5_000_000
