@@ -34,7 +34,6 @@ CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)
 """Each process makes a context and compiles the spin kernel, which takes longer than to measure."""
 ALARMS = ("warning", "error")
 NOT_MEASURED = ("unsupported", "invalid", "skipped")
-STOPPED = "the selftest was stopped"
 NOT_ASKED = "only the host was asked for"
 
 
@@ -76,8 +75,6 @@ class Selftest:
     resolution_ns: float | None
     noise: float | None
     """Half width of the interval of the innocent view's time, relative to the time."""
-    stopped: bool = False
-    """Whether the user stopped it; what was not measured by then is unmeasured."""
 
     @property
     def passed(self) -> bool:
@@ -92,30 +89,25 @@ def run(python: str, folder: Path, watcher: Watcher, plants: Sequence[Plant] = P
     """Measure every plant under ``python``; the sessions stay in ``folder``.
 
     A plant that was missed is measured once more: if other programs take most of the processors,
-    the smallest faults are within the noise. If the user stops it, what was measured counts.
+    the smallest faults are within the noise.
     """
     catalog = inspect_interpreter(python, (SYNTHETIC,))
     outcomes: dict[Plant, Outcome] = {}
     results: list[Result] = []
-    stopped = False
     for number, group in enumerate(_groups(plants)):
         for attempt in range(2):
             left = [plant for plant in group if plant not in outcomes or outcomes[plant].missed]
-            if attempt and (stopped or not left):
+            if not left:
                 break
             path = folder / f"selftest-{number}-{attempt}.json"
-            try:
-                if not stopped:
-                    _measure(left, catalog, path, watcher)
-            except KeyboardInterrupt:
-                stopped = True
-            found = sessions.load(path).results if path.exists() else []
+            _measure(left, catalog, path, watcher)
+            found = sessions.load(path).results
             results += found
-            for outcome in judge(left, found, find(found), stopped):
+            for outcome in judge(left, found, find(found)):
                 if outcome.plant not in outcomes or outcome.is_found:
                     outcomes[outcome.plant] = outcome
     in_order = tuple(outcomes[plant] for plant in plants)
-    return Selftest(in_order, resolution_ns(results), noise(results), stopped)
+    return Selftest(in_order, resolution_ns(results), noise(results))
 
 
 def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str | None]:
@@ -146,12 +138,9 @@ def why_no_streams(catalog: Catalog) -> str | None:
 
 
 def judge(
-    plants: Sequence[Plant],
-    results: Sequence[Result],
-    found: Sequence[FindingRecord],
-    stopped: bool = False,
+    plants: Sequence[Plant], results: Sequence[Result], found: Sequence[FindingRecord]
 ) -> Iterator[Outcome]:
-    """The outcome of each plant from the findings of its session, which may have been stopped."""
+    """The outcome of each plant from the findings of its session."""
     for plant in plants:
         wanted = {
             index
@@ -165,24 +154,9 @@ def judge(
             and (finding.severity in ALARMS or finding.rule == plant.rule)
         }
         measured = [results[index] for index in sorted(wanted)]
-        reason = _why_not_measured(measured)
-        if stopped and not (measured and all(_is_finished(plant, one) for one in measured)):
-            reason = STOPPED
+        left = [result for result in measured if result.status in NOT_MEASURED]
+        reason = f"{left[0].status}: {left[0].reason or 'no reason given'}" if left else None
         yield Outcome(plant, tuple(sorted(rules)), reason)
-
-
-def _is_finished(plant: Plant, result: Result) -> bool:
-    """Whether all rounds and the diagnosis of a case were measured, or nothing more can be."""
-    if result.status != "ok":
-        return result.status != "skipped"
-    settings = _settings(plant)
-    diagnosed = not settings.diagnose or result.ordering is not None or result.lifetime is not None
-    return len(result.rounds) >= settings.rounds and diagnosed and result.interrupted is None
-
-
-def _why_not_measured(results: Sequence[Result]) -> str | None:
-    left = [result for result in results if result.status in NOT_MEASURED]
-    return f"{left[0].status}: {left[0].reason or 'no reason given'}" if left else None
 
 
 def resolution_ns(results: Sequence[Result]) -> float | None:

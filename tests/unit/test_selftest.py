@@ -98,34 +98,6 @@ def test_a_device_is_tried_before_anything_is_planted_there(monkeypatch, verifie
     assert why_no_streams(make_catalog(probe, no_cuda=None)) == reason
 
 
-def judged_when_stopped(plant, *found, **changes):
-    result = result_of(plant).model_copy(update=changes)
-    (answer,) = judge([plant], [result], found, stopped=True)
-    return answer
-
-
-@pytest.mark.parametrize("plant", [LEAK, CONTROL])
-@pytest.mark.parametrize(
-    "left",
-    [{"rounds": [0]}, {"lifetime": None}, {"interrupted": "stopped"}, {"status": "skipped"}],
-)
-def test_what_a_stop_left_unfinished_is_neither_missed_nor_clean(plant, left):
-    answer = judged_when_stopped(plant, **left)
-    assert answer.unmeasured
-    assert not answer.missed
-
-
-def test_a_selftest_that_is_stopped_keeps_what_was_measured(monkeypatch, tmp_path):
-    def measure(plants, catalog, path, watcher):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("dlprof.measuring.selftest._measure", measure)
-    monkeypatch.setattr("dlprof.measuring.selftest.inspect_interpreter", lambda *_: make_catalog())
-    found = run("python", tmp_path, None, PLANTS)
-    assert found.stopped
-    assert len(found.unmeasured) == len(PLANTS)
-
-
 @pytest.mark.parametrize(("at", "missed"), [(1, False), (2, False), (3, True)])
 def test_a_plant_is_missed_only_if_it_is_missed_twice(monkeypatch, tmp_path, at, missed):
     """``at`` is the measurement that shows it."""
