@@ -41,7 +41,7 @@ def ticket(
     from dlprof.cli.files import check_distinct, check_no_session
     from dlprof.cli.finding import NONE, choose
     from dlprof.cli.show import say, write
-    from dlprof.evidence.redaction import Markdown, Redactor, surroundings
+    from dlprof.evidence.redaction import Redactor, surroundings
     from dlprof.evidence.ticket import written
     from dlprof.rules import with_findings
     from dlprof.session import model as sessions
@@ -59,6 +59,6 @@ def ticket(
     interpreter = given.settled()["python"] if run else None
     if interpreter is not None:
         typer.echo(f"running the reproducer in {interpreter}", err=True)
-    write(output, written(found, chosen, interpreter, Markdown(redactor)))
+    write(output, written(found, chosen, interpreter, redactor))
     for line in redactor.report() if private else ():
         typer.echo(line, err=True)

@@ -18,17 +18,7 @@ from dlprof.rules.script import Effect, Subject, subject
 from dlprof.session.environment import typed
 from dlprof.session.environments import seen_from
 from dlprof.session.model import FindingRecord, Session
-from dlprof.text.source import (
-    NOT_PYTHON,
-    block,
-    folded,
-    imported,
-    inside,
-    made,
-    merged,
-    needed,
-    used,
-)
+from dlprof.text.source import NOT_PYTHON, block, imported, inside, made, merged, needed, used
 
 OWN_CODE = "code:"
 """How the source of probes begins that are made of a user's own text."""
@@ -123,15 +113,15 @@ def _subjects(session: Session, finding: FindingRecord, rule: Rule) -> list[Subj
 def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> str:
     setup = merged(text for one in subjects for text in one.recipe.setup)
     written = f"{effect.body}\n{effect.child}"
-    taken = (made(written) | used(written) & IMPORTS.keys()) - {"x"}
-    lost = taken & made(setup) & {name for one in subjects for name in used(one.code)}
+    own = made(setup) & {name for one in subjects for name in used(one.code)}
+    lost = own & (made(written) | used(written) & IMPORTS.keys())
     if lost:
         raise NoReproducer(
             f"the script has another use for {min(lost)!r}, a name of the conversion"
         )
     functions = [_function("problem", effect.body, setup, subjects)]
     if effect.child:  # what runs it imports no framework before
-        problem = f"def problem():\n{inside(folded(effect.body))}"
+        problem = f"def problem():\n{inside(effect.body)}"
         functions = [_function("convert", effect.child, setup, subjects), problem]
     variables = _variables(session, subjects)
     names = used(written) | {"sys", *(["os"] if variables else [])}
@@ -162,12 +152,11 @@ def _function(name: str, body: str, setup: str, subjects: Sequence[Subject]) -> 
     """A function that imports what its body uses, prints the versions, and does it."""
     frameworks = {module for one in subjects for module in one.recipe.modules}
     modules = {one: alias for one, alias in imported(setup).items() if one in frameworks}
-    own = made(body) - {"x"}
-    imports = needed(setup, (used(body) - own) | set(modules.values()))
+    imports = needed(setup, used(body) | set(modules.values()))
     told = [f'"{one}", {alias}.__version__' for one, alias in modules.items() if one in VERSIONED]
     flush = ["flush=True"] if name == "convert" else []  # it may die with what it had to say
     head = block(imports, f"print({', '.join((*told, *flush))})" if told else "")
-    return f"def {name}():\n{inside(folded(head))}\n\n{inside(folded(body))}"
+    return f"def {name}():\n{inside(head)}\n\n{inside(body)}"
 
 
 def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:

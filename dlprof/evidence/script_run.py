@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +14,10 @@ from dlprof.runner.worker_client import child_environment
 from dlprof.session.files import temporary_folder
 
 LIMIT_S = 180.0
-POLL_S = 0.05
-MOST_BYTES = 1 << 20
-"""Of stdout, and of stderr. A reproducer prints a few lines."""
+MOST_BYTES = 1 << 16
+"""Of stdout, and of stderr, that are looked at. A reproducer prints a few lines."""
 MOST_LINES = 8
-MOST_CHARACTERS = 4000
+LONGEST = 4000
 ANSWERS = {0: "the problem is gone", 1: "the problem is there"}
 MEANINGS = {0: "gone", 1: "there", 2: "cannot tell"}
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
@@ -28,14 +26,13 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
 
 @dataclass(frozen=True)
 class Ran:
-    """How a script ended: its exit code, or None and ``why`` it was stopped. ``output`` and
-    ``errors`` are the last lines of stdout and of stderr.
+    """How a script ended: its exit code, None where it was stopped. ``output`` and ``errors`` are
+    the last lines of stdout and of stderr.
     """
 
     code: int | None
     output: str
     errors: str = ""
-    why: str = ""
 
     @property
     def verdict(self) -> str:
@@ -45,7 +42,7 @@ class Ran:
         that fails to start ends with 1 as well.
         """
         if self.code is None:
-            return self.why
+            return "no end within the time limit"
         answer = ANSWERS.get(self.code)
         if answer is not None and not self.output.endswith(answer):
             return f"exit code {self.code} without {answer!r}"
@@ -57,51 +54,31 @@ def run(text: str, python: str, limit_s: float = LIMIT_S) -> Ran:
 
     Raises :class:`UsageError` where the interpreter cannot be started.
     """
-    with temporary_folder("the script is run") as folder:
+    with temporary_folder("the script is run") as folder, contextlib.ExitStack() as stack:
         script, *outputs = (Path(folder) / name for name in ("reproducer.py", "out", "err"))
         try:
             script.write_text(text, encoding="utf-8")
-            code, why = _ended([python, str(script)], outputs, limit_s)
-        except OSError as error:
-            raise UsageError(f"the script cannot be run: {error.strerror}") from None
-        out, err = (_last_lines(path, folder) for path in outputs)
-    return Ran(code, out, err, why)
-
-
-def _ended(command: list[str], outputs: list[Path], limit_s: float) -> tuple[int | None, str]:
-    with contextlib.ExitStack() as stack:
-        out, err = (stack.enter_context(path.open("wb")) for path in outputs)
-        try:
+            out, err = (stack.enter_context(path.open("wb")) for path in outputs)
             process = subprocess.Popen(  # noqa: S603 - the interpreter that was measured
-                command,
-                cwd=outputs[0].parent,
-                env=child_environment(command[0], {}) | QUIET,
+                [python, str(script)],
+                cwd=folder,
+                env=child_environment(python, {}) | QUIET,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
             )
         except OSError as error:
-            raise UsageError(f"cannot start {command[0]}: {error.strerror}") from None
+            raise UsageError(f"cannot start {python}: {error.strerror}") from None
         try:
-            why = _watched(process, outputs, limit_s)
+            code = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            code = None
         finally:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    return None if why else process.returncode, why
-
-
-def _watched(process: subprocess.Popen[bytes], outputs: list[Path], limit_s: float) -> str:
-    """Wait for the end of a process; why it is to be stopped, empty if it ended by itself."""
-    deadline = time.monotonic() + limit_s
-    while process.poll() is None:
-        if time.monotonic() > deadline:
-            return f"no end within {limit_s:g} s"
-        if any(path.stat().st_size > MOST_BYTES for path in outputs):
-            return f"stopped after it had written {MOST_BYTES >> 20} MiB"
-        time.sleep(POLL_S)
-    return ""
+        return Ran(code, *(_last_lines(path, folder) for path in outputs))
 
 
 def _last_lines(path: Path, folder: str) -> str:
@@ -111,8 +88,8 @@ def _last_lines(path: Path, folder: str) -> str:
         text = file.read().decode("utf-8", "replace").replace(f"{folder}/", "").rstrip()
     lines = text.splitlines()
     kept = lines[-MOST_LINES:]
-    while len(kept) > 1 and sum(map(len, kept)) > MOST_CHARACTERS:
+    while len(kept) > 1 and sum(map(len, kept)) > LONGEST:
         del kept[0]
     cut = len(lines) - len(kept)
     text = "\n".join([f"… ({cut:,} lines before)", *kept] if cut else kept)
-    return text if len(text) <= 2 * MOST_CHARACTERS else "… (one long line)"
+    return text if len(text) <= 2 * LONGEST else "… (one long line)"

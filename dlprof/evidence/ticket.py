@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from dlprof._version import __version__
 from dlprof.errors import NoReproducer
-from dlprof.evidence.redaction import Markdown
 from dlprof.evidence.reproducer import Reproducer, reproducer
 from dlprof.evidence.script_run import Ran, run
 from dlprof.plan.axes import shape_text
@@ -14,10 +14,15 @@ from dlprof.rules import expected
 from dlprof.session.environment import typed
 from dlprof.session.environments import seen_from
 from dlprof.session.model import FindingRecord, Result, Session
+from dlprof.text import markdown
+from dlprof.text.clean import clean
 
 NOT_RUN = "read the script first; --run runs it"
 MOST_CALLS = 8
 MOST_VARIABLES = 12
+LONGEST, LONGEST_CODE = 1500, 300
+MOST_READ = 200_000
+"""Characters of a text that are looked through for what is private: no ticket shows as many."""
 ENDINGS = {
     "there": "Exit code 1: the problem is there.",
     "gone": "**Not reproduced.** Exit code 0: the problem is gone.",
@@ -25,13 +30,10 @@ ENDINGS = {
 }
 ELSEWHERE = " The script was run in another interpreter than the measured one."
 
+Redact = Callable[[str], str]
 
-def written(
-    session: Session,
-    finding: FindingRecord,
-    python: str | None,
-    markdown: Markdown,
-) -> str:
+
+def written(session: Session, finding: FindingRecord, python: str | None, redact: Redact) -> str:
     """The ticket of a finding, with what its reproducer prints under ``python``.
 
     Source text in a session may come from anybody: without ``python`` it is not run.
@@ -40,12 +42,12 @@ def written(
     try:
         script = reproducer(session, finding)
     except NoReproducer as reason:
-        return ticket(session, finding, str(reason), "", markdown)
+        return ticket(session, finding, str(reason), "", redact)
     if python is None:
-        return ticket(session, finding, script, NOT_RUN, markdown)
+        return ticket(session, finding, script, NOT_RUN, redact)
     measured = (session.request.get("python"), session.environment.get("executable"))
     ran = run(script.text, python)
-    return ticket(session, finding, script, ran, markdown, python not in measured)
+    return ticket(session, finding, script, ran, redact, python not in measured)
 
 
 def ticket(
@@ -53,7 +55,7 @@ def ticket(
     finding: FindingRecord,
     script: Reproducer | str,
     ran: Ran | str,
-    markdown: Markdown,
+    redact: Redact,
     elsewhere: bool = False,
 ) -> str:
     """Markdown to paste.
@@ -61,52 +63,75 @@ def ticket(
     ``script`` is the reproducer, or why there is none; ``ran`` how it ended, or why it was not run;
     ``elsewhere`` says that it ran in another interpreter than the measured one.
     """
+    shown = _Shown(redact)
     results = [session.results[i] for i in finding.results if 0 <= i < len(session.results)]
     parts = [
-        f"# {_title(finding, script, results, markdown)}",
-        _facts(finding, results, markdown),
-        _other_calls(results, markdown),
+        f"# {_title(finding, script, results, shown)}",
+        _facts(finding, results, shown),
+        _other_calls(results, shown),
         "## Reproducer",
-        _script(script, markdown),
-        *(["## Output", _output(ran, elsewhere, markdown)] if ran else []),
+        shown.block(script.text.rstrip("\n"), "python")
+        if isinstance(script, Reproducer)
+        else f"**Not reproduced:** no script can be made: {shown.prose(script)}.",
+        *(["## Output", _output(ran, elsewhere, shown)] if ran else []),
         "## Versions",
-        _versions(session, results, markdown),
-        f"Found with dlprof {__version__}, {markdown.prose(f'{finding.rule} {finding.name}', 60)}.",
+        _versions(session, results, shown),
+        f"Found with dlprof {__version__}, {shown.prose(f'{finding.rule} {finding.name}')}.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+@dataclass(frozen=True)
+class _Shown:
+    """Text from outside in Markdown.
+
+    Every text is redacted first: escapes would hide what is private, and a cut would leave half.
+    """
+
+    redact: Redact
+
+    def code(self, text: str) -> str:
+        return markdown.code(clean(self.redact(text[:MOST_READ]), LONGEST_CODE))
+
+    def prose(self, text: str) -> str:
+        return markdown.prose(clean(self.redact(text[:MOST_READ]), LONGEST))
+
+    def block(self, text: str, language: str = "") -> str:
+        text = self.redact(text[:MOST_READ]).expandtabs()
+        return markdown.block(
+            "\n".join(clean(line, len(text)) for line in text.split("\n")), language
+        )
+
+
 def _title(
-    finding: FindingRecord, script: Reproducer | str, results: Sequence[Result], markdown: Markdown
+    finding: FindingRecord, script: Reproducer | str, results: Sequence[Result], shown: _Shown
 ) -> str:
     """One line that says what is wrong, its code in code spans."""
     said = script.symptom if isinstance(script, Reproducer) else finding.summary
     code = results[0].case.code if results else ""
     if not code or not said.startswith(code):
-        return markdown.prose(said, 300)
-    return f"{markdown.code(code)} {markdown.prose(said.removeprefix(code).strip(), 300)}"
+        return shown.prose(said)
+    return f"{shown.code(code)} {shown.prose(said.removeprefix(code).strip())}"
 
 
-def _facts(finding: FindingRecord, results: Sequence[Result], markdown: Markdown) -> str:
+def _facts(finding: FindingRecord, results: Sequence[Result], shown: _Shown) -> str:
     """One paragraph: what happens, of which array, and what is expected instead."""
-    told = markdown.prose(
-        finding.summary if finding.summary.endswith(".") else f"{finding.summary}."
-    )
+    told = shown.prose(f"{finding.summary.removesuffix('.')}.")
     if not results:
         return told
     case = results[0].case
     array = f"{case.dtype} {shape_text(case.shape)}, {case.layout} layout, on {case.device}"
-    is_array = f"is a {case.producer} array ({array}), converted to {case.consumer}."
-    is_array = f"{markdown.code(case.source)} {markdown.prose(is_array, 300)}"
-    return f"{is_array} {told} Expected: {expected(finding, results[0])}"
+    is_array = shown.prose(f"is a {case.producer} array ({array}), converted to {case.consumer}.")
+    expectation = expected(finding, results[0])
+    return f"{shown.code(case.source)} {is_array} {told} Expected: {expectation}"
 
 
-def _other_calls(results: Sequence[Result], markdown: Markdown) -> str:
+def _other_calls(results: Sequence[Result], shown: _Shown) -> str:
     """The other calls of which the same was found, of arrays of several frameworks with these."""
     calls = dict.fromkeys((one.case.producer, one.case.code) for one in results)
     several = len({producer for producer, _ in calls}) > 1
     lines = [
-        f"- {markdown.code(code)}" + (f" of {markdown.prose(producer, 40)}" if several else "")
+        f"- {shown.code(code)}" + (f" of {shown.prose(producer)}" if several else "")
         for producer, code in list(calls)[1:]
     ]
     more = len(lines) - MOST_CALLS
@@ -114,26 +139,20 @@ def _other_calls(results: Sequence[Result], markdown: Markdown) -> str:
     return "\n".join(["The same happens with:", "", *lines]) if lines else ""
 
 
-def _script(script: Reproducer | str, markdown: Markdown) -> str:
-    if isinstance(script, str):
-        return f"**Not reproduced:** no script can be made: {markdown.prose(script, 300)}."
-    return markdown.block(script.text.rstrip("\n"), "python")
-
-
-def _output(ran: Ran | str, elsewhere: bool, markdown: Markdown) -> str:
+def _output(ran: Ran | str, elsewhere: bool, shown: _Shown) -> str:
     if isinstance(ran, str):
-        return f"The reproducer was not run: {markdown.prose(ran, 300)}."
-    unknown = f"**Not reproduced.** The script gave no answer: {markdown.prose(ran.verdict, 300)}."
+        return f"The reproducer was not run: {shown.prose(ran)}."
+    unknown = f"**Not reproduced.** The script gave no answer: {shown.prose(ran.verdict)}."
     parts = [
         ENDINGS.get(ran.verdict, unknown) + (ELSEWHERE if elsewhere else ""),
-        markdown.block(ran.output or "(no output)", "text"),
+        shown.block(ran.output or "(no output)", "text"),
     ]
     if ran.verdict not in ENDINGS and ran.errors:
-        parts += ["On stderr:", markdown.block(ran.errors, "text")]
+        parts += ["On stderr:", shown.block(ran.errors, "text")]
     return "\n\n".join(parts)
 
 
-def _versions(session: Session, results: Sequence[Result], markdown: Markdown) -> str:
+def _versions(session: Session, results: Sequence[Result], shown: _Shown) -> str:
     """Frameworks, Python, system, processor, GPUs, and environment variables."""
     known = typed(session.environment)
     names = {name for one in results for name in (one.case.producer, one.case.consumer)}
@@ -151,4 +170,4 @@ def _versions(session: Session, results: Sequence[Result], markdown: Markdown) -
         ),
         ", ".join(f"{name}={value}" for name, value in list(variables.items())[:MOST_VARIABLES]),
     ]
-    return "\n".join(f"- {markdown.prose(line, 400)}" for line in lines if line)
+    return "\n".join(f"- {shown.prose(line)}" for line in lines if line)

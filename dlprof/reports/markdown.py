@@ -6,7 +6,6 @@ nothing of it is markup, mentions anybody or ends a table.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
@@ -23,14 +22,11 @@ from dlprof.reports.document import (
     Table,
     Text,
 )
+from dlprof.text.markdown import block as fenced
+from dlprof.text.markdown import code, prose
 
 MOST_ROWS = 200
 """Rows of a table, and lines of a list, so that a summary stays short."""
-
-_MARKUP = re.compile(r"[\\`*_\[\]<>#|~&$]")
-_MENTION = re.compile(r"@|(?<=\\#)(?=\d)")
-_LINK = re.compile(r":(?=//)|(?<=\bwww)\.", re.IGNORECASE)
-_BACKTICKS = re.compile(r"`+")
 
 
 def render(document: Document) -> str:
@@ -50,22 +46,6 @@ def render(document: Document) -> str:
         heading = f"<summary>{escape(' '.join(section.heading.split()))}</summary>"
         blocks += [f"<details>{heading}", *map(_block, section.blocks), "</details>"]
     return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def prose(text: str) -> str:
-    """``text`` as it stands, in the middle of a line or in a cell: none of it is markup."""
-    shown = _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
-    # A backslash keeps a character from being markup, but not a name from being mentioned.
-    shown = _MENTION.sub(lambda found: f"{found[0]}<!-- -->", shown)
-    return _LINK.sub(r"\\\g<0>", shown)
-
-
-def code(text: str) -> str:
-    """``text`` as a code span that may stand in a cell."""
-    shown = " ".join(text.splitlines()).replace("|", "\\|")
-    fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(shown)), default=0))
-    pad = " " if not shown.strip() or "`" in (shown[0], shown[-1]) else ""
-    return f"{fence}{pad}{shown}{pad}{fence}"
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool]) -> str:
@@ -101,7 +81,7 @@ def _block(block: Block) -> str:
         lines = [f"- {prose(line)}" for line in block.lines[:MOST_ROWS]]
         return "\n".join([*lines, *([f"- … and {more:,} more"] if more > 0 else [])])
     if isinstance(block, Text):
-        return "\n".join(f"    {line}" for line in block.text.splitlines())
+        return fenced(block.text)
     return ""  # a chart
 
 

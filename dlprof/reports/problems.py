@@ -54,7 +54,11 @@ def _problem(
         _where(session, indices) + _sentence(session, findings),
         _codes(session, findings),
         " ".join(dict.fromkeys(one.advice for one in findings if one.advice)),
-        (*(one.summary for one in findings), *observations(worst, results)),
+        (
+            # A ticket is asked for by the number of its finding.
+            *(f"{session.findings.index(one) + 1}. {one.summary}" for one in findings),
+            *observations(worst, results),
+        ),
         expected(worst, results[0]) if results else "",
         _script(session, worst) if script else "",
         (*commands, *([again] if again else [])),

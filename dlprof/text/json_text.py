@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -43,33 +42,24 @@ def dump(content: Any) -> str:
         return json.dumps(finite(content), allow_nan=False)
 
 
-def finite(value: Any) -> Any:
-    """``value`` with None for every number that JSON cannot hold."""
+def finite(value: Any, levels: int = 1000) -> Any:
+    """``value`` with None for every number that JSON cannot hold.
+
+    Raises ValueError where it is nested deeper than so many ``levels``.
+    """
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if levels == 0:
+        raise ValueError("nested too deeply")
     if isinstance(value, dict):
-        return {key: finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(part) for part in value]
-    return value
+        return {key: finite(part, levels - 1) for key, part in value.items()}
+    return [finite(part, levels - 1) for part in value]
 
 
 def _plain(value: Any) -> Any:
-    """``value`` as JSON can hold it. Raises ValueError where it is nested too deeply."""
-    level = [value]
-    for _ in range(DEEPEST):
-        level = [part for whole in level if _holds(whole) for part in _parts(whole)]
-        if not level:
-            return finite(value)
-    raise ValueError("nested too deeply")
-
-
-def _holds(value: Any) -> bool:
-    return isinstance(value, dict | list | tuple)
-
-
-def _parts(whole: Any) -> Iterable[Any]:
-    return whole.values() if isinstance(whole, dict) else whole
+    return finite(value, DEEPEST)
 
 
 Free = Annotated[Any, BeforeValidator(_plain)]

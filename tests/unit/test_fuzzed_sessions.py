@@ -20,7 +20,6 @@ from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import parse
 from dlprof.compare.outcome import outcome
 from dlprof.errors import DlprofError
-from dlprof.evidence.redaction import Markdown
 from dlprof.evidence.ticket import written
 from dlprof.reports import (
     checks,
@@ -181,7 +180,7 @@ def use(session):
     to_frame(session)
     shown(listed(session, 80))
     for finding in session.findings[:3]:
-        shown(written(session, finding, None, Markdown(str)))
+        shown(written(session, finding, None, str))
     shown("".join(sessions.chunks(session, session.results)))
 
 

@@ -94,8 +94,8 @@ def test_it_times_the_users_own_statement_with_its_setup():
     request = {"probe_files": [own()]}
     command = command_of(case(), request=request, command=["time", "numpy.asarray(x)"])
     assert shlex.split(command) == [
-        *("dlprof", "time", "-s", "import numpy\nx = 'it''s'"),
-        *("--source", "x", "numpy.asarray(x)"),
+        *("dlprof", "time", "numpy.asarray(x)", "-s", "import numpy\nx = 'it''s'"),
+        *("--source", "x"),
     ]
 
 
@@ -105,24 +105,18 @@ def test_there_is_no_command_for_unreadable_code(text):
     assert command_of(case(), request=request, command=["time", "numpy.asarray(x)"]) is None
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        {"producer": "--python=/evil"},
-        {"consumer": "a;rm -rf"},
-        {"dtype": "$(x)"},
-        {"layout": "-o"},
-        {"device": "tpu"},
-        {"export": "-o"},
-        {"import": "a\nb"},
-        {"import": "x" * 9000},
-    ],
-)
-def test_there_is_no_command_for_hostile_names(words):
-    assert command_of(case(case=words)) is None
+@pytest.mark.parametrize("name", ["dtype", "layout", "producer", "import"])
+def test_there_is_no_command_for_a_name_that_steers_a_terminal(name):
+    assert command_of(case(case={name: "a\x1bb"})) is None
 
 
-@pytest.mark.parametrize("files", ["text", [3], ["relative.py"], ["/a\nb"], ["synthetic"]])
+def test_a_name_is_never_an_option():
+    words = shlex.split(command_of(case(case={"producer": "--python=/evil"})))
+    assert words.index("--") < words.index("--python=/evil")
+    assert command_of(case(case={"layout": "-o"})) is None
+
+
+@pytest.mark.parametrize("files", ["text", [3], ["relative.py"], ["synthetic"]])
 def test_there_is_no_command_for_hostile_probe_files(files):
     assert command_of(case(), request={"probe_files": files}) is None
 

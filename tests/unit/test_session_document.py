@@ -190,8 +190,8 @@ def test_problems_stand_worst_first_and_each_rule_once():
 def test_every_finding_is_told_with_its_advice():
     session = judged(make_session(view(), torn()))
     told = {problem.rule: problem for problem in session_document(session).problems}
-    for finding in session.findings:
-        assert finding.summary in told[finding.rule].evidence
+    for number, finding in enumerate(session.findings, 1):
+        assert f"{number}. {finding.summary}" in told[finding.rule].evidence
         assert finding.advice in told[finding.rule].advice
 
 

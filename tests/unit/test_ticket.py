@@ -12,7 +12,7 @@ from rule_builders import verdict
 
 from dlprof.errors import UsageError
 from dlprof.evidence import ticket as tickets
-from dlprof.evidence.redaction import Markdown, Redactor, Surroundings
+from dlprof.evidence.redaction import Redactor, Surroundings
 from dlprof.evidence.reproducer import Reproducer, reproducer
 from dlprof.evidence.script_run import MOST_LINES, Ran, run
 from dlprof.evidence.ticket import ticket, written
@@ -24,14 +24,14 @@ EVIL = (
     "`````\n# owned\n<script>alert(1)</script><img src=x onerror=y> @torvalds #1 "
     "![x](http://evil.example) [a](javascript:b) \x1b[31m \u202e \ud800 ~~~ | a |"
 )
-PLAIN = Markdown(str)
+PLAIN = str
 SHOWS = Ran(1, "numbers\nthe problem is there")
 
 
-def made(rule="DLP018", ran=SHOWS, session=None, markdown=PLAIN, **changes):
+def made(rule="DLP018", ran=SHOWS, session=None, redact=PLAIN, **changes):
     session = session or session_of(rule)
     finding = finding_of(rule, **changes)
-    return ticket(session, finding, reproducer(session, finding), ran, markdown)
+    return ticket(session, finding, reproducer(session, finding), ran, redact)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_longest_ticket_has_sixty_lines_apart_from_its_script():
         (Ran(0, "bye"), "**Not reproduced.** The script gave no answer: exit code 0 without"),
         (Ran(1, ""), "**Not reproduced.** The script gave no answer: exit code 1 without"),
         (Ran(2, "no module"), "**Not reproduced.** Exit code 2"),
-        (Ran(None, "", why="no end within 9 s"), "gave no answer: no end within 9 s"),
+        (Ran(None, ""), "gave no answer: no end"),
         (Ran(-11, "", "died"), "gave no answer: exit code -11"),
         ("--no-run was given", "was not run: --no-run was given"),
     ],
@@ -91,7 +91,7 @@ def test_a_finding_without_a_script_says_why():
     assert "Not reproduced:** no script can be made: the session holds no source text" in text
 
 
-def hostile_ticket(evil, markdown=PLAIN):
+def hostile_ticket(evil, redact=PLAIN):
     names = ("producer", "consumer", "dtype", "layout", "device", "code", "source")
     session = session_of("DLP018")
     result = session.results[0]
@@ -104,8 +104,8 @@ def hostile_ticket(evil, markdown=PLAIN):
     finding = finding_of("DLP018", summary=evil, advice=evil, results=[0, 1], name=evil)
     update = {"results": [result, other], "environment": environment}
     session = session.model_copy(update=update)
-    runs = [(evil, evil), (Reproducer(evil, evil), Ran(3, evil, evil, evil))]
-    return "".join(ticket(session, finding, *one, markdown) for one in runs)
+    runs = [(evil, evil), (Reproducer(evil, evil), Ran(3, evil, evil))]
+    return "".join(ticket(session, finding, *one, redact) for one in runs)
 
 
 def test_hostile_text_is_shown_and_never_run():
@@ -126,22 +126,16 @@ HERE = Surroundings(("/home/jo_smith",), ("jo_smith",), ("my_node",), ("correct_
 
 
 def test_nothing_private_is_in_any_part_of_a_ticket():
-    text = hostile_ticket(PRIVATE, Markdown(Redactor(HERE))).replace("\\", "")
+    text = hostile_ticket(PRIVATE, Redactor(HERE)).replace("\\", "")
     for word in ("smith", "my_node", "ghp", "horse", "pw&#64;", "pw@"):
         assert word not in text
 
 
-def test_no_cut_leaves_half_of_what_is_private():
-    markdown = Markdown(Redactor(HERE))
-    for length in range(290, 310):
-        for show in (markdown.prose, markdown.code):
-            assert "correct" not in show("x" * (length - 8) + " correct_horse", 300)
-
-
-@pytest.mark.parametrize("text", ["```", "a ```` b", "`", " x ", "", "a|b", "x" * 5000])
-def test_code_stays_code(text):
-    html = MarkdownIt("gfm-like", {"linkify": False}).render(f"a {PLAIN.code(text)} b")
-    assert html.count("<code>") == 1
+@pytest.mark.parametrize("length", range(285, 305))
+def test_no_cut_leaves_half_of_what_is_private(length):
+    code = "x" * length + " correct_horse"
+    session = session_of("DLP018", code=code)
+    assert "correct" not in ticket(session, finding_of("DLP018"), "none", "", Redactor(HERE))
 
 
 class Runs:
@@ -172,9 +166,12 @@ def test_a_script_is_run_only_in_the_interpreter_that_was_asked_for(monkeypatch,
     [
         ("print('the problem is there'); exit(1)", "there", "the problem is there"),
         ("print('the problem is gone')", "gone", "the problem is gone"),
-        ("import time; print('begun', flush=True); time.sleep(60)", "no end within 2 s", "begun"),
+        (
+            "import time; print('begun', flush=True); time.sleep(60)",
+            "no end within the time limit",
+            "begun",
+        ),
         ("print('x' * 100_000); print('the problem is gone')", "gone", "the problem is gone"),
-        ("while True: print('x' * 1000)", "stopped after it had written 1 MiB", "xxx"),
         (
             "import subprocess; subprocess.Popen(['sleep', '60']); print('the problem is gone')",
             "gone",
@@ -185,9 +182,8 @@ def test_a_script_is_run_only_in_the_interpreter_that_was_asked_for(monkeypatch,
 )
 def test_a_script_is_run_for_a_while_and_its_last_lines_are_kept(script, verdict_, output):
     found = run(script, sys.executable, 2.0)
-    assert (found.verdict, found.output.splitlines()[-1][-len(output) :]) == (verdict_, output) or (
-        found.output.endswith(output * 3)
-    )
+    assert found.verdict == verdict_
+    assert found.output.endswith(output)
     assert len(found.output.splitlines()) <= MOST_LINES + 1
 
 

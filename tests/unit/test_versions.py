@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from repro_builders import finding_of, session_of
 
-from dlprof.evidence.redaction import Markdown
 from dlprof.evidence.reproducer import reproducer
 from dlprof.evidence.ticket import written
 from dlprof.probes.base import Probe
@@ -57,7 +56,7 @@ def session():
 def test_a_library_is_told_in_report_ticket_and_reproducer(session):
     header = make_header(environment=KNOWN, request={"pairs": [["numpy", "numpy"]]})
     assert ("worker", "worker 1.5") in packages(header)
-    ticket = written(session, finding_of("DLP018"), None, Markdown(str))
+    ticket = written(session, finding_of("DLP018"), None, str)
     assert "- numpy 2.4, worker 1.5\n" in ticket
     assert "worker 1.5" in reproducer(session, finding_of("DLP018")).text.replace("\n", " ")
 

@@ -1,0 +1,34 @@
+"""Text from anybody in GitHub-flavored Markdown: shown as it is, never run, linked or a mention."""
+
+from __future__ import annotations
+
+import re
+
+_MARKUP = re.compile(r"[\\`*_{}\[\]<>#!|~@&$]|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
+_ENTITIES = {"@": "&#x40;", "#": "&#x23;", "<": "&lt;", ">": "&gt;", "&": "&amp;"}
+"""An entity keeps GitHub from a mention or an issue's number; a backslash does not."""
+_BACKTICKS = re.compile(r"`+")
+
+
+def prose(text: str) -> str:
+    """``text`` in the middle of a line or in a cell: none of it is markup."""
+    shown = " ".join(text.split())
+    return _MARKUP.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), shown)
+
+
+def code(text: str) -> str:
+    """``text`` as a code span that may stand in a cell."""
+    shown = " ".join(text.splitlines()).replace("|", "\\|")
+    fence = "`" * (_longest_run(shown) + 1)
+    pad = " " if not shown.strip() or "`" in (shown[0], shown[-1]) else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def block(text: str, language: str = "") -> str:
+    """Lines of code or output; the fence is longer than any within."""
+    fence = "`" * max(3, _longest_run(text) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, _BACKTICKS.findall(text)), default=0)
