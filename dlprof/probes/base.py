@@ -10,6 +10,7 @@ alone. Frameworks are imported by ``setup`` text or inside methods.
 from __future__ import annotations
 
 import enum
+import functools
 import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -221,6 +222,12 @@ class Import:
     """False if the call leaves no array behind, as for a kernel's argument."""
     layouts: tuple[str, ...] = ()
     """The layouts that it can read correctly, as for a bare address. Empty: all."""
+
+
+copies = functools.partial(Import, promise="copy")
+"""An import that promises a copy."""
+views = functools.partial(Import, promise="view")
+"""An import that promises a view."""
 
 
 @dataclass(frozen=True)

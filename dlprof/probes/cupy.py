@@ -20,9 +20,11 @@ from dlprof.probes.base import (
     Probe,
     Unsupported,
     check_layout,
+    copies,
     laid_out,
     numbers,
     row_of,
+    views,
 )
 
 _SLEEP = (
@@ -58,14 +60,13 @@ class CuPy(Probe):
     )
     imports = (
         Import("from_dlpack", (DLPACK, CAPSULE), "cupy.from_dlpack({x})", CUDA),
-        Import("from_dlpack_copy", (DLPACK,), "cupy.from_dlpack({x}, copy=True)", CUDA, "copy"),
-        Import("from_dlpack_nocopy", (DLPACK,), "cupy.from_dlpack({x}, copy=False)", CUDA, "view"),
-        Import(
+        copies("from_dlpack_copy", (DLPACK,), "cupy.from_dlpack({x}, copy=True)", CUDA),
+        views("from_dlpack_nocopy", (DLPACK,), "cupy.from_dlpack({x}, copy=False)", CUDA),
+        views(
             "fromDlpack",
             (CAPSULE,),
             "cupy.fromDlpack({x})",
             CUDA,
-            "view",
             note="deprecated: CuPy asks for from_dlpack instead",
         ),
         Import(
@@ -76,9 +77,9 @@ class CuPy(Probe):
             note="a host array is copied asynchronously on the current stream",
         ),
         Import("asarray_blocking", (ARRAY, NUMPY), "cupy.asarray({x}, blocking=True)", ANY_DEVICE),
-        Import("asarray_copy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=True)", CUDA, "copy"),
-        Import("asarray_nocopy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=False)", CUDA, "view"),
-        Import("array", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.array({x})", ANY_DEVICE, "copy"),
+        copies("asarray_copy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=True)", CUDA),
+        views("asarray_nocopy", (CUDA_ARRAY,), "cupy.asarray({x}, copy=False)", CUDA),
+        copies("array", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.array({x})", ANY_DEVICE),
         Import(
             "array_nocopy", (CUDA_ARRAY, ARRAY, NUMPY), "cupy.array({x}, copy=False)", ANY_DEVICE
         ),

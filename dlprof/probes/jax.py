@@ -20,7 +20,9 @@ from dlprof.probes.base import (
     Import,
     Probe,
     check_layout,
+    copies,
     numbers,
+    views,
     without_strides,
 )
 
@@ -56,51 +58,26 @@ class Jax(Probe):
     )
     imports = (
         Import("from_dlpack", (DLPACK, CAPSULE), "jax.dlpack.from_dlpack({x})"),
-        Import(
-            "from_dlpack_copy", (DLPACK,), "jax.dlpack.from_dlpack({x}, copy=True)", promise="copy"
-        ),
-        Import(
-            "from_dlpack_nocopy",
-            (DLPACK,),
-            "jax.dlpack.from_dlpack({x}, copy=False)",
-            promise="view",
-        ),
-        Import(
+        copies("from_dlpack_copy", (DLPACK,), "jax.dlpack.from_dlpack({x}, copy=True)"),
+        views("from_dlpack_nocopy", (DLPACK,), "jax.dlpack.from_dlpack({x}, copy=False)"),
+        copies(
             "from_dlpack_to_cpu",
             (DLPACK,),
             "jax.dlpack.from_dlpack({x}, device=jax.devices('cpu')[0])",
             CUDA,
-            "copy",
             result_device="cpu",
         ),
         Import("numpy_from_dlpack", (DLPACK, CAPSULE), "jnp.from_dlpack({x})"),
-        Import(
-            "numpy_from_dlpack_copy", (DLPACK,), "jnp.from_dlpack({x}, copy=True)", promise="copy"
-        ),
-        Import(
-            "numpy_from_dlpack_nocopy",
-            (DLPACK,),
-            "jnp.from_dlpack({x}, copy=False)",
-            promise="view",
-        ),
+        copies("numpy_from_dlpack_copy", (DLPACK,), "jnp.from_dlpack({x}, copy=True)"),
+        views("numpy_from_dlpack_nocopy", (DLPACK,), "jnp.from_dlpack({x}, copy=False)"),
         Import("asarray", (ARRAY, CUDA_ARRAY, NUMPY), "jnp.asarray({x})"),
-        Import(
-            "asarray_nocopy",
-            (ARRAY, CUDA_ARRAY, NUMPY),
-            "jnp.asarray({x}, copy=False)",
-            promise="view",
-        ),
-        Import(
-            "asarray_copy",
-            (ARRAY, CUDA_ARRAY, NUMPY),
-            "jnp.asarray({x}, copy=True)",
-            promise="copy",
-        ),
-        Import("array", (ARRAY, CUDA_ARRAY, NUMPY), "jnp.array({x})", promise="copy"),
+        views("asarray_nocopy", (ARRAY, CUDA_ARRAY, NUMPY), "jnp.asarray({x}, copy=False)"),
+        copies("asarray_copy", (ARRAY, CUDA_ARRAY, NUMPY), "jnp.asarray({x}, copy=True)"),
+        copies("array", (ARRAY, CUDA_ARRAY, NUMPY), "jnp.array({x})"),
         Import("array_nocopy", (ARRAY, CUDA_ARRAY, NUMPY), "jnp.array({x}, copy=False)"),
         Import("frombuffer", (BUFFER,), "jnp.frombuffer({x}, dtype='{dtype}').reshape({shape})"),
         Import("device_put", (NUMPY,), "jax.device_put({x})"),
-        Import("device_put_copy", (NUMPY,), "jax.device_put({x}, may_alias=False)", promise="copy"),
+        copies("device_put_copy", (NUMPY,), "jax.device_put({x}, may_alias=False)"),
         Import("device_put_alias", (NUMPY,), "jax.device_put({x}, may_alias=True)"),
     )
 

@@ -22,6 +22,8 @@ from dlprof.probes.base import (
     Probe,
     Unsupported,
     check_layout,
+    copies,
+    views,
     without_strides,
 )
 from dlprof.probes.numpy import values
@@ -44,26 +46,22 @@ class MXNet(Probe):
         Export("asnumpy", NUMPY, "{x}.asnumpy()", CPU, "copy"),
     )
     imports = (
-        Import("from_dlpack", (CAPSULE,), "mxnet.nd.from_dlpack({x})", CPU, "view"),
-        Import(
+        views("from_dlpack", (CAPSULE,), "mxnet.nd.from_dlpack({x})", CPU),
+        views(
             "from_dlpack_object",
             (DLPACK,),
             "mxnet.nd.from_dlpack({x}.__dlpack__())",
             CPU,
-            "view",
             note="MXNet takes capsules only",
         ),
-        Import(
+        views(
             "from_numpy",
             (NUMPY,),
             "mxnet.nd.from_numpy({x})",
             CPU,
-            "view",
             note="makes the NumPy array read-only, and its own array can be written",
         ),
-        Import(
-            "from_numpy_copy", (NUMPY,), "mxnet.nd.from_numpy({x}, zero_copy=False)", CPU, "copy"
-        ),
+        copies("from_numpy_copy", (NUMPY,), "mxnet.nd.from_numpy({x}, zero_copy=False)", CPU),
         Import(
             "array",
             (ARRAY, NUMPY),

@@ -27,7 +27,9 @@ from dlprof.probes.base import (
     Unsupported,
     Use,
     check_layout,
+    copies,
     row_of,
+    views,
     wide_shape,
 )
 from dlprof.probes.numpy import HOST_ARRAY, placed, values
@@ -117,28 +119,21 @@ class Numba(Probe):
             setup=_TAKE,
             note="the argument of a compiled function, and the same array returned",
         ),
-        Import(
-            "as_cuda_array",
-            (CUDA_ARRAY,),
-            "numba.cuda.as_cuda_array({x})",
-            CUDA,
-            "view",
-            setup=_CUDA_SETUP,
+        views(
+            "as_cuda_array", (CUDA_ARRAY,), "numba.cuda.as_cuda_array({x})", CUDA, setup=_CUDA_SETUP
         ),
-        Import(
+        views(
             "as_cuda_array_nosync",
             (CUDA_ARRAY,),
             "numba.cuda.as_cuda_array({x}, sync=False)",
             CUDA,
-            "view",
             setup=_CUDA_SETUP,
         ),
-        Import(
+        copies(
             "to_device",
             (NUMPY,),
             "numba.cuda.to_device({x})",
             ANY_DEVICE,
-            "copy",
             setup=_CUDA_SETUP,
             result_device="cuda",
         ),

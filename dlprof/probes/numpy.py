@@ -21,9 +21,11 @@ from dlprof.probes.base import (
     Probe,
     Unsupported,
     check_layout,
+    copies,
     laid_out,
     numbers,
     row_of,
+    views,
 )
 
 HOST_ARRAY: Mapping[str, str] = {
@@ -57,8 +59,8 @@ class NumPy(Probe):
     )
     imports = (
         Import("from_dlpack", (DLPACK,), "numpy.from_dlpack({x})", CPU),
-        Import("from_dlpack_copy", (DLPACK,), "numpy.from_dlpack({x}, copy=True)", promise="copy"),
-        Import("from_dlpack_nocopy", (DLPACK,), "numpy.from_dlpack({x}, copy=False)", CPU, "view"),
+        copies("from_dlpack_copy", (DLPACK,), "numpy.from_dlpack({x}, copy=True)"),
+        views("from_dlpack_nocopy", (DLPACK,), "numpy.from_dlpack({x}, copy=False)", CPU),
         Import(
             "from_dlpack_to_cpu",
             (DLPACK,),
@@ -66,9 +68,9 @@ class NumPy(Probe):
             note="asks the producer to bring the array to the host",
         ),
         Import("asarray", (ARRAY,), "numpy.asarray({x})", CPU),
-        Import("asarray_nocopy", (ARRAY,), "numpy.asarray({x}, copy=False)", CPU, "view"),
-        Import("asarray_copy", (ARRAY,), "numpy.asarray({x}, copy=True)", CPU, "copy"),
-        Import("array", (ARRAY,), "numpy.array({x})", CPU, "copy"),
+        views("asarray_nocopy", (ARRAY,), "numpy.asarray({x}, copy=False)", CPU),
+        copies("asarray_copy", (ARRAY,), "numpy.asarray({x}, copy=True)", CPU),
+        copies("array", (ARRAY,), "numpy.array({x})", CPU),
         Import(
             "array_nocopy",
             (ARRAY,),
@@ -77,12 +79,11 @@ class NumPy(Probe):
             note="from NumPy 2 on never a copy; before, a copy where one is needed",
         ),
         Import("ndarray", (NUMPY,), "{x}", ANY_DEVICE),
-        Import(
+        views(
             "ndarray_buffer",
             (BUFFER,),
             "numpy.ndarray({shape}, dtype='{dtype}', buffer={x})",
             CPU,
-            "view",
             producers=HOST_MEMORY,
         ),
     )

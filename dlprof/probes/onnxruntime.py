@@ -21,7 +21,9 @@ from dlprof.probes.base import (
     Probe,
     Unsupported,
     check_layout,
+    copies,
     numbers,
+    views,
     without_strides,
 )
 from dlprof.probes.numpy import NumPy
@@ -96,25 +98,15 @@ class OnnxRuntime(Probe):
         Export("numpy", NUMPY, "{x}.numpy()"),
     )
     imports = (
-        Import(
-            "from_dlpack",
-            (DLPACK, CAPSULE),
-            "onnxruntime.OrtValue.from_dlpack({x})",
-            promise="view",
+        views("from_dlpack", (DLPACK, CAPSULE), "onnxruntime.OrtValue.from_dlpack({x})"),
+        views(
+            "ortvalue_from_numpy", (NUMPY,), "onnxruntime.OrtValue.ortvalue_from_numpy({x})", CPU
         ),
-        Import(
-            "ortvalue_from_numpy",
-            (NUMPY,),
-            "onnxruntime.OrtValue.ortvalue_from_numpy({x})",
-            CPU,
-            "view",
-        ),
-        Import(
+        copies(
             "ortvalue_from_numpy_cuda",
             (NUMPY,),
             "onnxruntime.OrtValue.ortvalue_from_numpy({x}, 'cuda', 0)",
             CUDA,
-            "copy",
         ),
         Import(
             "bind_cpu_input",

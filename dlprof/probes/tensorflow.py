@@ -23,6 +23,7 @@ from dlprof.probes.base import (
     Unsupported,
     check_layout,
     numbers,
+    views,
     without_strides,
 )
 
@@ -64,14 +65,11 @@ class TensorFlow(Probe):
         Export("asarray_memoryview", NUMPY, "numpy.asarray(memoryview({x}))", CPU, "view"),
     )
     imports = (
-        Import(
-            "from_dlpack", (CAPSULE,), "tf.experimental.dlpack.from_dlpack({x})", promise="view"
-        ),
-        Import(
+        views("from_dlpack", (CAPSULE,), "tf.experimental.dlpack.from_dlpack({x})"),
+        views(
             "from_dlpack_object",
             (DLPACK,),
             "tf.experimental.dlpack.from_dlpack({x}.__dlpack__())",
-            promise="view",
             note="TensorFlow takes capsules only",
         ),
         Import("convert_to_tensor", (ARRAY, NUMPY), "tf.convert_to_tensor({x})"),

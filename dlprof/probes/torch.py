@@ -24,9 +24,11 @@ from dlprof.probes.base import (
     Import,
     Probe,
     check_layout,
+    copies,
     laid_out,
     numbers,
     row_of,
+    views,
 )
 
 
@@ -50,33 +52,18 @@ class Torch(Probe):
     )
     imports = (
         Import("from_dlpack", (DLPACK, CAPSULE), "torch.from_dlpack({x})"),
-        Import("from_dlpack_copy", (DLPACK,), "torch.from_dlpack({x}, copy=True)", promise="copy"),
-        Import(
-            "from_dlpack_nocopy", (DLPACK,), "torch.from_dlpack({x}, copy=False)", promise="view"
-        ),
-        Import("from_numpy", (NUMPY,), "torch.from_numpy({x})", CPU, "view"),
-        Import("from_numpy_cuda", (NUMPY,), "torch.from_numpy({x}).cuda()", CUDA, "copy"),
-        Import(
-            "asarray",
-            # An ndarray is asked for no capsule.
-            (NUMPY, DLPACK, CAPSULE, ARRAY),
-            "torch.asarray({x})",
-        ),
-        Import(
-            "asarray_copy", (NUMPY, DLPACK, ARRAY), "torch.asarray({x}, copy=True)", promise="copy"
-        ),
-        Import(
-            "asarray_nocopy",
-            (NUMPY, DLPACK, ARRAY),
-            "torch.asarray({x}, copy=False)",
-            promise="view",
-        ),
-        Import(
+        copies("from_dlpack_copy", (DLPACK,), "torch.from_dlpack({x}, copy=True)"),
+        views("from_dlpack_nocopy", (DLPACK,), "torch.from_dlpack({x}, copy=False)"),
+        views("from_numpy", (NUMPY,), "torch.from_numpy({x})", CPU),
+        copies("from_numpy_cuda", (NUMPY,), "torch.from_numpy({x}).cuda()", CUDA),
+        Import("asarray", (NUMPY, DLPACK, CAPSULE, ARRAY), "torch.asarray({x})"),
+        copies("asarray_copy", (NUMPY, DLPACK, ARRAY), "torch.asarray({x}, copy=True)"),
+        views("asarray_nocopy", (NUMPY, DLPACK, ARRAY), "torch.asarray({x}, copy=False)"),
+        views(
             "frombuffer",
             (BUFFER,),
             "torch.frombuffer({x}, dtype=torch.{dtype}).reshape({shape})",
             CPU,
-            "view",
         ),
         Import(
             "asarray_buffer",
@@ -85,20 +72,17 @@ class Torch(Probe):
             CPU,
             producers=HOST_MEMORY,
         ),
-        Import(
+        copies(
             "asarray_buffer_copy",
             (BUFFER,),
             "torch.asarray({x}, dtype=torch.{dtype}, copy=True).reshape({shape})",
             CPU,
-            "copy",
             producers=HOST_MEMORY,
         ),
         Import("as_tensor", (ARRAY, NUMPY), "torch.as_tensor({x})", CPU),
         Import("as_tensor_cuda", (CUDA_ARRAY,), "torch.as_tensor({x}, device='cuda')", CUDA),
-        Import("tensor", (ARRAY, NUMPY), "torch.tensor({x})", CPU, "copy"),
-        Import(
-            "tensor_cuda", (CUDA_ARRAY, NUMPY), "torch.tensor({x}, device='cuda')", CUDA, "copy"
-        ),
+        copies("tensor", (ARRAY, NUMPY), "torch.tensor({x})", CPU),
+        copies("tensor_cuda", (CUDA_ARRAY, NUMPY), "torch.tensor({x}, device='cuda')", CUDA),
     )
 
     def create(self, spec: ArraySpec) -> str:

@@ -44,10 +44,6 @@ class Turns:
     identity: int
     cpu: int | None
 
-    def wait(self, name: str, calls: int) -> int:
-        """Wait for the turn to sample ``name``. Returns the calls, which the parent may raise."""
-        return max(calls, self.channel.turn(self.identity, name, calls) or calls)
-
     @contextmanager
     def pinned(self) -> Iterator[None]:
         """Keep this thread on the processor, if the system allows it."""
@@ -69,7 +65,9 @@ class Series:
     name: str
 
     def wait(self, calls: int = 1) -> int:
-        return self.turns.wait(self.name, calls)
+        """Wait for the turn. Returns the calls of the sample: the parent may raise them."""
+        turns = self.turns
+        return max(calls, turns.channel.turn(turns.identity, self.name, calls) or calls)
 
     def timing(
         self, loop: timer.Loop, budget_ns: int, off_ns: float, backlog: timer.Backlog, least_ns: int
@@ -88,19 +86,19 @@ class Series:
             wanted = min(self.wait(loops), max(loops, backlog.most_loops))
             loops, elapsed = wanted, elapsed * wanted // loops
             were_others_there = timer.watch_others()
-            taken = [self._one(loop, loops, backlog)]
+            taken = [_one(loop, loops, backlog)]
             for _ in range(_count(budget_ns, elapsed) - 1):
                 self.wait(loops)
-                taken.append(self._one(loop, loops, backlog))
+                taken.append(_one(loop, loops, backlog))
         foreign = were_others_there()
         return timer.timing_of(taken, loops, loops + backlog.calls, off_ns, foreign)
 
-    @staticmethod
-    def _one(loop: timer.Loop, loops: int, backlog: timer.Backlog) -> timer.Taken:
-        if loops >= WARM_SHARE:
-            loop(loops // WARM_SHARE)
-            backlog.drain()
-        return timer.take(lambda: loop(loops), backlog.drain)
+
+def _one(loop: timer.Loop, loops: int, backlog: timer.Backlog) -> timer.Taken:
+    if loops >= WARM_SHARE:
+        loop(loops // WARM_SHARE)
+        backlog.drain()
+    return timer.take(lambda: loop(loops), backlog.drain)
 
 
 def _count(budget_ns: int, sample_ns: int) -> int:

@@ -39,11 +39,6 @@ def test_an_import_that_treats_unaligned_memory_differently_depends_on_it(unalig
     assert found["evidence"]["sliced"]["verdict"] == seen
 
 
-@pytest.mark.parametrize("code", ["{x}[:]", "{x}.copy()"])
-def test_an_import_that_does_the_same_with_both_is_independent(code):
-    assert measured(code)["verdict"] == "independent"
-
-
 @pytest.mark.parametrize("period", [2, 3, 4, 5])
 def test_a_path_that_copies_at_every_nth_call_is_inconstant(period):
     calls = itertools.count(1)

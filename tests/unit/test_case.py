@@ -22,17 +22,6 @@ REQUEST = {"instruments": [], "budget_ns": 1, "largest_bytes": 1}
 
 
 class TestSubject:
-    def test_every_source_is_waited_for(self):
-        class Slow(NumPy):
-            def wait(self, device):
-                return "waited.append({x})"
-
-        waited = []
-        subject = make_subject(producer=Slow(), waited=waited)
-        assert waited[0] is subject.source
-        another = subject.make_another()
-        assert waited[-1] is another
-
     @pytest.mark.parametrize("where", ["cuda", "quantum", None])
     def test_a_result_is_where_it_is_seen_to_be_or_else_as_declared(self, where):
         class Elsewhere(NumPy):

@@ -51,13 +51,3 @@ def test_a_worker_that_was_lost_before_any_instrument_is_a_failure_of_the_diagno
     whole, left = lost("first call")
     assert left == ()
     assert whole.failures == [{"instrument": "diagnosis", "reason": f"{SEGV} during first call"}]
-
-
-def test_what_was_found_on_a_disturbed_device_is_kept_with_a_note():
-    whole = Outcome("ok", None)
-    found = {"lifetime": {"verdict": "retained", "evidence": {}}}
-    disturbed = Outcome("invalid", "GPU 0 lowered its clocks", parts=found)
-    disturbed.stage = "lifetime repetition"
-    assert take_over(whole, disturbed, ("ordering", "lifetime")) == ()
-    assert whole.parts == found
-    assert whole.failures == [{"instrument": "diagnosis", "reason": "GPU 0 lowered its clocks"}]

@@ -78,15 +78,6 @@ def test_one_torn_copy_is_unsafe_and_whole_copies_are_safe(looks, verdict):
     assert ("reason" in found["evidence"]) is (verdict == "unknown")
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "float64", "complex128"])
-def test_a_copy_that_is_done_when_it_is_waited_for_is_unsafe(dtype):
-    spec = ArraySpec((4, 8), dtype)
-    found = measured(spec=spec)
-    assert (found["verdict"], seen(found)) == ("safe", ["whole"] * 3)
-    found = measured("late.take({x})", spec=spec)
-    assert (found["verdict"], seen(found)) == ("unsafe", ["torn"])
-
-
 OWN = {
     "numpy.ones(1 << 16, 'float32')": "float32",
     "numpy.ones(1 << 16, 'bool')": "bool",

@@ -52,13 +52,6 @@ def test_a_second_try_after_a_type_error_is_recorded():
     assert (second["arguments"], second["outcome"]) == ({}, "returned")
 
 
-def test_an_array_interface_is_read_through_the_proxy():
-    result, events = heard(numpy.arange(3.0), Protocol.ARRAY_INTERFACE, numpy.asarray)
-    assert result.tolist() == [0.0, 1.0, 2.0]
-    event = next(event for event in events if event["call"] == "__array_interface__")
-    assert "'shape': (3,)" in event["answer"]
-
-
 def test_the_events_end_with_the_outcome_of_the_import():
     events = handshake.measure(make_subject())
     assert "__dlpack__" in [event["call"] for event in events]

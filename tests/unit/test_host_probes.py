@@ -121,23 +121,3 @@ class TestPlainMemory:
     def test_a_view_of_plain_memory_is_told_from_a_copy(self, kind):
         for way, verdict in enumerate(("view", "copy")):
             assert ownership.measure(subject(kind, way))["verdict"] == verdict
-
-    @every_kind
-    @pytest.mark.parametrize(
-        "spec",
-        [
-            *(ArraySpec((3, 4), "float64", one) for one in ("F", "broadcast")),
-            ArraySpec((0,), "int8"),
-        ],
-        ids=str,
-    )
-    def test_layouts_and_empty_arrays_are_refused(self, kind, spec):
-        with pytest.raises(Unsupported):
-            kind().create(spec)
-
-    def test_a_file_that_does_not_fit_and_a_shared_byte_are_refused(self):
-        with pytest.raises(Unsupported, match="temporary"):
-            Mmap().create(ArraySpec((2**60,), "uint8"))
-        with pytest.raises(Unsupported, match="a single byte"):
-            Bytes().create(ArraySpec((1,), "int8"))
-        ByteArray().create(ArraySpec((1,), "int8"))

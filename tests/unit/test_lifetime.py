@@ -14,7 +14,7 @@ from builders import Silent, make_subject
 from dlprof.probes.base import Import, Protocol
 from dlprof.probes.numpy import NumPy
 from dlprof.worker.instruments import lifetime
-from dlprof.worker.instruments.lifetime import CONVERSIONS, MOST_RUNS, SIZE_BYTES
+from dlprof.worker.instruments.lifetime import CONVERSIONS, SIZE_BYTES
 
 pytestmark = pytest.mark.unit
 
@@ -71,18 +71,6 @@ class TestGrowth:
         found = self.grown(fills)
         assert found["objects_per_conversion"] < lifetime.OBJECTS.nothing
         assert found["runs"] == 5
-
-    def test_a_leak_at_every_tenth_conversion_is_a_leak(self):
-        kept, calls, source = [], itertools.count(), object()
-
-        def leak():
-            if next(calls) % 10 == 0:
-                kept.append(source)
-
-        found = self.grown(leak, source)
-        assert lifetime.judge_growth(found) == "retained"
-        assert found["references_per_conversion"] == pytest.approx(0.1, rel=0.1)
-        assert found["runs"] == MOST_RUNS
 
 
 class Block:

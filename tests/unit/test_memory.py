@@ -28,19 +28,6 @@ def test_a_files_memory_is_told_from_other_memory(tmp_path, mode, read_only, sha
     assert found == (read_only, shared)
 
 
-@pytest.mark.parametrize("size_bytes", [64 << 10, 64 << 20])
-def test_memory_that_malloc_hands_out_is_counted(size_bytes):
-    malloc_bytes = memory.malloc_meter()
-    if malloc_bytes is None:
-        pytest.skip("the C library has no mallinfo2")
-    numpy.empty(size_bytes, "uint8")
-    before = malloc_bytes()
-    block = numpy.empty(size_bytes, "uint8")
-    assert size_bytes <= malloc_bytes() - before < size_bytes + 16384
-    del block
-    assert malloc_bytes() - before < 16384
-
-
 def group(folder, limit, used):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "memory.max").write_text(f"{limit}\n")

@@ -54,20 +54,9 @@ def test_a_crash_in_a_later_round_keeps_the_earlier_times():
     assert (result.rounds, result.output) == ([0], "last words")
 
 
-def test_a_disturbed_round_does_not_hide_a_crash_in_a_later_one():
-    disturbed, crash = make_answer("invalid", "throttled"), make_answer("crashed", "SIGSEGV")
-    assert merged(disturbed, make_answer(), crash).status == "crashed"
-
-
 def test_the_ready_time_of_a_synchronous_framework_is_the_host_time():
     ready = merged(make_answer(host_ns=100.0)).ready_time
     assert (ready.same_as, ready.processes, ready.median_ns) == ("host_time", [], 100.0)
-
-
-def test_a_ready_time_of_its_own_is_kept_apart():
-    result = merged(make_answer(host_ns=100.0, parts={"ready_time": make_timing(900.0)}))
-    assert result.ready_time.same_as is None
-    assert (result.host_time.median_ns, result.ready_time.median_ns) == (100.0, 900.0)
 
 
 @pytest.mark.parametrize(
@@ -191,24 +180,11 @@ def test_the_same_note_of_several_rounds_is_told_once():
     "parts",
     [
         {"host_time": {"loops": 1, "samples_ns": []}},
-        {"host_time": {"loops": 1, "samples_ns": [None]}},
-        {"host_time": {"loops": 1, "samples_ns": ["fast"]}},
         {"host_time": {"loops": 1, "samples_ns": [float("nan")]}},
-        {"host_time": {"loops": 1, "samples_ns": [float("inf")]}},
-        {"host_time": {"samples_ns": [1.0]}},
         {"host_time": None},
-        {"host_time": [1.0]},
-        {"ownership": "view"},
-        {"ownership": {"evidence": {}}},
         {"ownership": {"verdict": ["view"]}},
         {"first_call": {"ns": 1}},
-        {"phases": {"export_ns": 1}},
-        {"handshake": "dlpack"},
         {"device_time": 3},
-        {"device_time": {"verdict": "ok"}},
-        {"device_time": {"verdict": "ok", "warm": {"samples_ns": []}, "cold": None}},
-        {"copy_cost": {"size_bytes": 8}},
-        {"copy_cost": {"size_bytes": 8, "memcpy_gb_per_s": "fast"}},
         {"copy_cost": {"size_bytes": 8, "memcpy_gb_per_s": 0}},
     ],
     ids=str,

@@ -19,7 +19,6 @@ from dlprof.worker.queued_work import (
     SPIN_UNIT_NS,
     calibrate,
     default_sides,
-    own_sides,
     queue_of,
     stream_for,
 )
@@ -112,11 +111,6 @@ class TestVerdicts:
     def test_a_consumer_without_a_wait_is_convicted_by_its_values_alone(self, order, verdict):
         assert measured(private=True, mute=True, order=order)["verdict"] == verdict
 
-    def test_a_queue_that_runs_in_its_caller_is_unknown(self):
-        found = measured(producer=Behaviour(private=True, blocks=True))
-        assert found["verdict"] == "unknown"
-        assert "runs it" in found["evidence"]["reason"]
-
 
 class TestValues:
     def test_a_view_that_waits_for_most_of_its_queue_is_a_race(self):
@@ -188,12 +182,6 @@ class TestBothStreams:
         assert self.by_streams(found) == {"default": TRUE[order], "own streams": "unknown"}
         own = found["evidence"]["by_streams"]["own streams"]["evidence"]
         assert "another stream" in own["reason"]
-
-    def test_a_framework_that_converts_its_own_arrays_has_one_stream(self):
-        case, device = pair()
-        same = dataclasses.replace(case, consumer=case.producer)
-        first, second = own_sides(same, device)
-        assert first.stream == second.stream != case.producer.stream
 
 
 class OneQueue(SimulatedDevice):

@@ -68,16 +68,6 @@ def test_numpy_needs_what_its_copies_need(code, arrays):
     assert found["evidence"]["arrays"] == pytest.approx(arrays, abs=0.25)
 
 
-def test_a_kernel_that_does_not_let_the_mark_be_reset_is_unknown(monkeypatch):
-    def refuse():
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(peak_memory, "reset_mark", refuse)
-    found = peak_memory.measure(subject())
-    assert found["verdict"] == "unknown"
-    assert found["evidence"]["reason"].endswith("Permission denied")
-
-
 @pytest.mark.parametrize(("layout", "expected"), [("C", 1.0), ("F", None)])
 def test_more_than_a_copy_is_tried_again_with_aligned_memory(monkeypatch, layout, expected):
     arrays = {layout: 2.0, "aligned": 1.0}

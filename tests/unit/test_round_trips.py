@@ -88,11 +88,6 @@ def test_the_time_is_the_median_of_the_processes():
     assert (trip.loaded, trip.not_loaded, trip.reason) == (None, "no queue", None)
 
 
-def test_a_process_that_died_leaves_the_others():
-    trip, _ = trip_of([Outcome("crashed", "killed", stage="round trip"), made(100.0)])
-    assert (trip.idle.median_ns, trip.reason) == (100.0, "1 of 2 processes: killed")
-
-
 def test_every_process_makes_the_trips_by_a_path_that_none_refuses():
     answers = [made(), refusal("there"), made(), refusal("back"), made(2.0), made(2.0)]
     trip, asked = trip_of(answers, (0, 1), (2, 3), rounds=2)

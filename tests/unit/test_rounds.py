@@ -9,7 +9,7 @@ import pytest
 from builders import make_answer, make_case, make_record
 from scripted_workers import Workers
 
-from dlprof.plan.schedule import ALIGNMENT, EVERY_ROUND, FIRST_ROUND
+from dlprof.plan.schedule import ALIGNMENT
 from dlprof.plan.settings import Settings
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import rounds
@@ -224,11 +224,6 @@ def test_a_diagnosis_that_was_stopped_is_kept_and_only_its_rest_is_asked_for(wor
     assert set(DIAGNOSIS[:2]) <= set(journal.answers(0)[-1][1]["parts"])
 
 
-def test_only_the_first_round_looks_at_what_does_not_change(workers, journal):
-    run(cases_of(1), journal, rounds=2)
-    assert [request["instruments"] for request in workers.requests] == [FIRST_ROUND, EVERY_ROUND]
-
-
 def diagnoses(workers):
     """What was asked for after the rounds: import, shape and instruments."""
     return [
@@ -284,15 +279,6 @@ def test_an_instrument_that_ends_its_worker_costs_itself_alone(workers, journal,
     rest = DIAGNOSIS[DIAGNOSIS.index(instrument) + 1 :]
     assert [asked for _, _, asked in diagnoses(workers)] == [DIAGNOSIS, *([rest] if rest else [])]
     assert workers.open == 0
-
-
-def test_a_trace_that_ends_its_worker_costs_no_other_trace(workers, journal):
-    workers.fatal = {"trace"}
-    run(cases_of(2, device="cuda"), journal, rounds=1, diagnose=True)
-    for case in (0, 1):
-        parts = [answer["parts"] for _, answer in journal.answers(case)]
-        lost = [part["trace"]["evidence"]["worker"] for part in parts if "trace" in part]
-        assert lost == ["crashed"]
 
 
 def test_a_worker_that_dies_after_its_last_case_costs_no_diagnosis(workers, journal):

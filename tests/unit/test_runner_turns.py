@@ -13,12 +13,10 @@ from builders import make_case, make_probe_info, make_way
 
 from dlprof.gate.suite import Player, alternate
 from dlprof.plan.pairing import Path
-from dlprof.plan.schedule import Stop
 from dlprof.plan.settings import Settings
 from dlprof.runner.journal import Journal
 from dlprof.runner.progress import Silent
 from dlprof.runner.rounds import Runner
-from dlprof.runner.worker_client import Worker, started_by
 
 pytestmark = pytest.mark.unit
 
@@ -81,15 +79,6 @@ def side(tmp_path):
         one.journal.close()
 
 
-def test_a_round_stops_before_each_case_and_each_sample(side):
-    stops = [stop._replace(calls=0) for stop in side().runner.turns(1, [1, 0], CPU)]
-    of_cases = [stop for stop in stops if stop.series != "loop cost"]
-    assert of_cases == [
-        Stop(1), *[Stop(1, "host time")] * (SAMPLES + 1), Stop(0),
-        *[Stop(0, "host time")] * (SAMPLES + 1),
-    ]  # fmt: skip
-
-
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="pinned or not is the same")
 def test_samples_of_both_sides_alternate_and_no_two_are_at_once(side):
     base, head = side(), side()
@@ -132,19 +121,3 @@ def test_what_had_come_of_both_sides_is_kept_where_the_user_stops_them(side):
     assert base.statuses() == head.statuses() == [["ok"], ["interrupted"]]
     assert "first_call" in head.answers(1)[0]["parts"]
     assert "during host_time" in head.answers(1)[0]["reason"]
-
-
-def test_a_round_that_is_closed_ends_its_worker(side):
-    head, workers = side(), []
-
-    def start(*words):
-        workers.append(Worker(*words))
-        return workers[-1]
-
-    with started_by(start):
-        round_ = head.runner.turns(1, [0], CPU)
-        while next(round_).series != "host time":
-            pass
-        round_.close()
-    assert head.statuses() == [["interrupted"], []]
-    assert workers[0].process.poll() is not None

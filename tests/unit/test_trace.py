@@ -128,11 +128,6 @@ class TestNoTrace:
         monkeypatch.setattr(trace, "driver_devices", lambda: "there is no CUDA driver")
         assert self.reason() == "there is no CUDA driver"
 
-    def test_if_another_profiler_has_the_slot(self, cupti):
-        words = "ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)"
-        cupti.refuses["subscribe"] = cuptiError(words)
-        assert self.reason() == "another profiler has CUPTI's only subscriber slot"
-
     @pytest.mark.parametrize(
         "function", ["activity_enable", "activity_register_callbacks", "get_timestamp"]
     )

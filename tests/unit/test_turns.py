@@ -98,19 +98,3 @@ def test_work_that_several_threads_share_is_not_kept_on_one_processor(channel):
     loop = Loop(channel)
     sampled(shared, channel, budget_ns=1)
     assert all(where == os.sched_getaffinity(0) for *_, where in loop.ran)
-
-
-def test_the_backlog_is_waited_for_before_the_turn_is_given_away(channel):
-    loop, left, seen = Loop(channel), [0], []
-
-    def run(loops):
-        left[0] += loops
-        return loop(loops)
-
-    def drain():
-        left[0] = 0
-        return 0
-
-    channel.turn = lambda *_: seen.append(left[0]) or None
-    sampled(run, channel, backlog=timer.Backlog(drain, most_loops=64))
-    assert set(seen) == {0}

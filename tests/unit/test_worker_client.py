@@ -1,4 +1,4 @@
-"""A worker seen from its parent, with real processes: turns, imports ahead, and how it is lost."""
+"""A worker seen from its parent, with real processes: turns, limits, and how it is lost."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dlprof.runner import inspection, worker_client
-from dlprof.runner.inspection import UNMEASURED, Inspection
-from dlprof.runner.worker_client import Worker, WorkerPool
+from dlprof.runner import worker_client
+from dlprof.runner.worker_client import Worker
 
 pytestmark = pytest.mark.unit
 
@@ -42,15 +41,6 @@ def until_end(worker, limit_s=60.0):
         turns.append(worker.turn)
         worker.go()
     return outcome, turns
-
-
-def test_a_worker_stops_before_each_sample_and_serves_on_afterwards(worker, tmp_path):
-    worker.send(case(tmp_path))
-    outcome, turns = until_end(worker)
-    assert turns[-5:] == ["host time"] * 5
-    assert set(turns) == {"loop cost", "host time"}
-    assert len(outcome.parts["host_time"]["samples_ns"]) == 5
-    assert worker.ask({**case(tmp_path), "turns": None}, 60.0).status == "ok"
 
 
 def test_a_worker_that_waits_for_its_turn_converts_nothing_and_meets_no_limit(worker, tmp_path):
@@ -132,37 +122,3 @@ def test_variables_that_lead_to_this_python_are_dropped_for_another(monkeypatch,
     monkeypatch.setenv(name, "/somewhere")
     assert name not in worker_client.child_environment("/other/python", {})
     assert worker_client.child_environment(sys.executable, {})[name] == "/somewhere"
-
-
-# The pool
-
-
-@pytest.fixture
-def pool():
-    pool = WorkerPool(sys.executable, {})
-    yield pool
-    pool.close()
-
-
-def test_the_worker_that_imports_ahead_is_given_once(pool, tmp_path):
-    setup = "import sys; fresh = 'ahead' not in sys.modules; sys.modules['ahead'] = sys"
-    pool.load([case(tmp_path, setup)])
-    pool.wait(60.0)
-    with pool.worker() as first, pool.worker() as second:
-        assert first.process.pid != second.process.pid
-        assert first.ask(case(tmp_path, setup), 60.0).parts["first_call"]["cases_before"] == 0
-
-
-# The inspection
-
-
-def stop(*_, **__):
-    raise KeyboardInterrupt
-
-
-def test_ctrl_c_before_the_catalog_is_there_says_that_nothing_was_measured(monkeypatch):
-    with pytest.raises(KeyboardInterrupt, match=UNMEASURED), worker_client.started_by(stop):
-        Inspection(sys.executable)
-    monkeypatch.setattr(Worker, "wait", stop)
-    with pytest.raises(KeyboardInterrupt, match=UNMEASURED):
-        inspection.inspect_interpreter(sys.executable)
