@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring import measure as measuring
@@ -19,7 +18,7 @@ from dlprof.reports.checks import check_measured
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.own_code import Asked, request_for
-from dlprof.runner.progress import Bar, Silent, Watcher
+from dlprof.runner.progress import Bar, Silent
 from dlprof.session import model
 
 if TYPE_CHECKING:
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 File = str | os.PathLike[str]
 Words = str | Iterable[str]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class HowOptions(TypedDict, total=False):
@@ -117,8 +115,6 @@ def run(
     no sense, :class:`Unmeasured` where no case could be measured.
     """
     values = read(given, RUN)
-    for name in (producer, consumer):
-        _check_text(name, "the framework")
     catalog = inspect_interpreter(values["python"], values["probes"])
     pair = (catalog.installed(producer).name, catalog.installed(consumer).name)
     request = request_of(values, (pair,), ("run", producer, consumer))
@@ -143,10 +139,6 @@ def measure(
     Raises as :func:`run`, and :class:`Unmeasured` where the setup raises.
     """
     values = read(given, MEASURE)
-    _check_text(statement, "the statement")
-    _check_text(setup, "the setup")
-    if source is not None:
-        _check_text(source, "the source")
     request, catalog = request_for(
         Asked(statement, setup, source), settings_of(values), values["python"], values["probes"]
     )
@@ -171,12 +163,10 @@ def read(given: Mapping[str, Any], known: Sequence[Option]) -> Values:
 
 
 def _measure(request: Request, catalog: Catalog, output: File | None, progress: bool) -> Session:
-    if not isinstance(output, str | os.PathLike | None):
-        raise UsageError(f"output {output!r}: expected a file")
     target = None if output is None else Path(output)
     path = measuring.session_path(target, request.command[0])
     with (
-        _watcher(progress) as watcher,
+        Bar() if progress else nullcontext(Silent()) as watcher,
         closing(Measurement(request, catalog, path, watcher)) as measurement,
     ):
         measuring.run(measurement)
@@ -188,32 +178,3 @@ def _measure(request: Request, catalog: Catalog, output: File | None, progress: 
     except Unmeasured as reason:
         raise Unmeasured(f"{reason}; the session is in {path}") from None
     return Session(**{**dict(header), "results": results})
-
-
-def _watcher(progress: bool) -> AbstractContextManager[Watcher]:
-    return Bar() if progress else nullcontext(Silent())
-
-
-def _check_text(thing: Any, what: str) -> None:
-    if not isinstance(thing, str):
-        raise UsageError(f"{what} must be text, not {thing!r}")
-
-
-def _show_options(function: Callable[..., Any], known: Sequence[Option]) -> None:
-    """Have ``help()`` and editors show the options in the signature."""
-    own = [
-        one
-        for one in inspect.signature(function).parameters.values()
-        if one.kind != one.VAR_KEYWORD
-    ]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    named = [
-        inspect.Parameter(one.key, keyword, default=None)
-        for one in known
-        if one.key not in {parameter.name for parameter in own}
-    ]
-    function.__signature__ = inspect.Signature([*own, *named])  # type: ignore[attr-defined]
-
-
-_show_options(run, RUN)
-_show_options(measure, MEASURE)

@@ -7,7 +7,7 @@ nothing was looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,19 +22,17 @@ from dlprof.plan.options import AXES, INTERPRETER
 from dlprof.plan.plan import NO_PATH
 from dlprof.rules import RULES
 from dlprof.rules.fail_on import parse
-from dlprof.session.model import FindingRecord, Session, Verdict
+from dlprof.session.model import Session, Verdict
 from dlprof.text.clean import clean, first_line
 
 ROUNDS = 3
 """Processes that must agree: whether a conversion copies can depend on the process."""
-ONE_ARRAY = ("shapes", "dtypes", "layouts", "devices")
 NO_WAIT = ("synchronous", "stream-ordered", "unordered")
 """``synchronous``: the producer's work is done before the conversion starts."""
-MOST_PATHS, MOST_FINDINGS = 12, 6
+MOST_LINES = 12
 
 Objection = Callable[[Cases, CaseView], str | None]
 """What speaks against a claim on a conversion that was measured to its end; None for nothing."""
-Measured = tuple[Session, Path]
 
 
 @dataclass
@@ -50,7 +48,7 @@ class Assertions:
 
     folder: Path
     missing: Callable[[DlprofError], NoReturn]
-    _kept: dict[tuple[tuple[Any, ...], bool], Measured | DlprofError] = field(
+    _kept: dict[tuple[Any, ...], tuple[Session, Path] | DlprofError] = field(
         default_factory=dict, repr=False
     )
 
@@ -115,7 +113,7 @@ class Assertions:
 
     def _session(
         self, pair: tuple[str, str], options: dict[str, Any], diagnose: bool = True
-    ) -> Measured:
+    ) -> tuple[Session, Path]:
         __tracebackhide__ = True
         asked = (*pair, *_at_the_test(lambda: _values(options)).items())
         found = self._kept.get((asked, True)) or self._kept.get((asked, diagnose))
@@ -135,10 +133,10 @@ def _values(options: dict[str, Any]) -> dict[str, Any]:
     Raises :class:`UsageError`, and TypeError for an option that there is not.
     """
     values = api.read(options, (*AXES, *INTERPRETER))
-    for key in ONE_ARRAY:
+    for key in ("shapes", "dtypes", "layouts", "devices"):
         if len(values[key]) != 1:
             raise UsageError(f"an assertion is on one array, and {key} has {len(values[key])}")
-    return dict(values)
+    return values
 
 
 def _at_the_test(read: Callable[[], Any]) -> Any:
@@ -152,7 +150,7 @@ def _at_the_test(read: Callable[[], Any]) -> Any:
 
 def _measured(
     pair: tuple[str, str], options: dict[str, Any], diagnose: bool, file: Path
-) -> Measured | DlprofError:
+) -> tuple[Session, Path] | DlprofError:
     """The session and its file, or why there is none."""
     how: dict[str, Any] = {"rounds": ROUNDS, "quick": True, "diagnose": diagnose, "output": file}
     try:
@@ -166,7 +164,7 @@ def _measured(
 
 def check(
     claim: str,
-    measured: Measured,
+    measured: tuple[Session, Path],
     objection: Objection,
     chosen: Callable[[CaseView], bool] = lambda _: True,
 ) -> None:
@@ -177,26 +175,21 @@ def check(
     """
     __tracebackhide__ = True
     session, file = measured
-    groups = by_environment(session.results, session.findings).values()
     tried = [
         (cases, case)
-        for cases in groups
+        for cases in by_environment(session.results, session.findings).values()
         for case in cases.cases
         if case.result.status != "unsupported"
     ]
     judged = [one for one in tried if chosen(one[1])] or tried
-    against = {
-        case.index: said for cases, case in judged if (said := _said(cases, case, objection))
-    }
+    against = {}
+    for cases, case in judged:
+        lost = case.result.status in ("crashed", "timeout", "skipped")
+        said = f"{case.result.status}: {first_line(case.result.reason)}" if lost else None
+        if found := said or objection(cases, case):
+            against[case.index] = found
     if against or not judged:
         raise AssertionError(_failure(claim, session, against, len(judged), file))
-
-
-def _said(cases: Cases, case: CaseView, objection: Objection) -> str | None:
-    result = case.result
-    if result.status in ("crashed", "timeout", "skipped"):
-        return f"{result.status}: {first_line(result.reason)}"
-    return objection(cases, case)
 
 
 def _not(wanted: str) -> Objection:
@@ -204,11 +197,9 @@ def _not(wanted: str) -> Objection:
         found = case.result.ownership
         if found is None or found.verdict == "unknown":
             return f"unknown whether view or copy: {_reason(found)}"
-        if found.verdict == wanted:
-            return _elsewhere(case, wanted)
         if found.verdict == "varies":
             return f"a {wanted} in some processes only: {_reason(found)}"
-        return f"a {found.verdict}"
+        return f"a {found.verdict}" if found.verdict != wanted else _elsewhere(case, wanted)
 
     return objection
 
@@ -239,9 +230,7 @@ def _unsafe(cases: Cases, case: CaseView) -> str | None:
     safety = cases.safety(case)
     if safety.is_safe:
         return None
-    if case.result.status != "ok":
-        return safety.unknown
-    if safety.level == "unsafe":
+    if case.result.status == "ok" and safety.level == "unsafe":
         names = {rule.id: rule.name for rule in RULES}
         told = (f"{word} {names.get(word.rstrip('?'), '')}".strip() for word in safety.reasons)
         return f"unsafe: {', '.join(told)}"
@@ -254,27 +243,29 @@ def _reason(verdict: Verdict[Any] | None) -> str:
 
 def _failure(claim: str, session: Session, against: dict[int, str], judged: int, file: Path) -> str:
     """Several lines: what was claimed, what speaks against it, and the findings about that."""
-    shown = [f"  {_line(session, at)}: {said}" for at, said in [*against.items()][:MOST_PATHS]]
-    more = len(against) - len(shown)
+    lines = [f"  {session.results[at].case.code}: {said}" for at, said in against.items()]
+    if not judged:
+        reasons = dict.fromkeys(first_line(one.reason) for one in session.results)
+        lines = [f"  refused: {reason}" for reason in reasons]
+    found: list[str] = []
+    for finding in session.findings:
+        if against.keys() & set(finding.results):
+            found.append(f"{finding.severity} {finding.rule} {finding.name}: {finding.summary}")
+            found += [f"    {finding.advice}"] if finding.advice else []
+            found.append(f"    dlprof explain {finding.rule} explains it")
     headline = f"{len(against)} of {judged} do not" if judged else "no path could be measured"
-    reasons = dict.fromkeys(first_line(one.reason) for one in session.results)
     lines = [
         f"{_what(session)}: {claim}? {headline}",
-        *shown,
-        *([f"  … and {more:,} more"] if more > 0 else []),
-        *([] if judged else [f"  refused: {one}" for one in [*reasons][:MOST_PATHS]]),
-        *_findings([one for one in session.findings if against.keys() & set(one.results)]),
+        *_first(lines),
+        *_first(found),
         f"session: {file} (dlprof report prints it)",
     ]
-    return "\n".join(map(_one_line, lines))
+    return "\n".join(clean(line, longest=1000) for line in lines)
 
 
-def _line(session: Session, index: int) -> str:
-    return session.results[index].case.code
-
-
-def _one_line(text: str) -> str:
-    return clean(text, longest=1000)
+def _first(lines: list[str]) -> list[str]:
+    beyond = len(lines) - MOST_LINES
+    return [*lines[:MOST_LINES], f"  … and {beyond:,} more lines"] if beyond > 0 else lines
 
 
 def _what(session: Session) -> str:
@@ -283,13 +274,3 @@ def _what(session: Session) -> str:
     case = session.results[0].case
     array = f"{shape_text(case.shape)} {case.dtype} {case.layout} on {case.device}"
     return f"{case.producer} -> {case.consumer}, {array}"
-
-
-def _findings(findings: Sequence[FindingRecord]) -> Iterator[str]:
-    for finding in findings[:MOST_FINDINGS]:
-        yield f"{finding.severity} {finding.rule} {finding.name}: {finding.summary}"
-        if finding.advice:
-            yield f"    {finding.advice}"
-        yield f"    dlprof explain {finding.rule} explains it"
-    if len(findings) > MOST_FINDINGS:
-        yield f"… and {len(findings) - MOST_FINDINGS:,} more findings"

@@ -28,6 +28,8 @@ REMOVED_OPTIONS: dict[str, str] = {
     "--sarif": "use --junit FILE, or --github for annotations",
     "--gitlab": "use --junit FILE, which GitLab reads",
     "--first-calls": "choose one path with --path PATH; it is the first of each process",
+    "--yes": "leave it out: a sweep measures any number of cases",
+    "--resume": "use dlprof run --resume FILE, which finishes any session",
 }
 """Options that dlprof no longer has, and what to use instead."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Annotated
 
@@ -42,10 +43,50 @@ def calibrate(
 
     Example: dlprof calibrate scenarios/gate.toml --budget 300
     """
-    from dlprof.cli import gate_task
+    from dlprof.cli.files import check_no_session
+    from dlprof.cli.gate_measure import BUDGET_S, floors_of, say_kept, scenario_named, sweep_of
+    from dlprof.cli.show import show
     from dlprof.compare.criteria import parse
+    from dlprof.compare.matching import key
+    from dlprof.compare.sequential import IN_TURNS
+    from dlprof.compare.times import Settings
+    from dlprof.errors import Interrupted, Unmeasured, UsageError
+    from dlprof.gate import noise
+    from dlprof.gate.gate import Task
+    from dlprof.gate.kept import kept_in
+    from dlprof.gate.side import cases_of
+    from dlprof.reports.calibration_document import calibration_document
+    from dlprof.runner.progress import Bar
+    from dlprof.session import files
 
-    asked = gate_task.Asked(
-        first, second, python=given.value("python"), budget=given.value("budget")
-    )
-    gate_task.calibrate(asked, given, parse(given.raw["fail_on"] or ()), given.output)
+    budget_s = given.value("budget") or BUDGET_S
+    criteria = parse(given.raw["fail_on"] or ())
+    if not criteria.times:
+        raise UsageError("--fail-on names no measure, and nothing else can be calibrated")
+    if given.output is None and second is not None:
+        raise UsageError("name the noise file with -o: there is no scenario beside which it goes")
+    scenario = scenario_named(first, second)
+    target = given.output or scenario.file.with_suffix(".noise.json")
+    files.check_writable(target)
+    check_no_session(target)
+    side = sweep_of(scenario, given, given.value("python"))
+    level = IN_TURNS.level * IN_TURNS.shares[-1]
+    settings = Settings(criteria.floors, floors_of(side, criteria), in_turns=True, level=level)
+    if not any(settings.floors_of(key(case)) for case in cases_of(side)):
+        raise UsageError("the scenario judges no times: there is nothing to calibrate")
+    kept = kept_in(None)
+    with Bar() as bar:
+        found = noise.calibrate(Task(side, side, settings, criteria, kept, bar, budget_s))
+    say_kept(kept)
+    if found is None:
+        raise Interrupted(
+            f"stopped before {noise.LEAST_ROUNDS} rounds, which tell nothing of the noise"
+        )
+    if not found.noise.cases:
+        raise Unmeasured("no case could be measured, so there is nothing to calibrate")
+    noise.write(target, found.noise)
+    show(calibration_document(found))
+    with contextlib.suppress(OSError):
+        typer.echo(f"noise file: {target}", err=True)
+    if found.interrupted:
+        raise Interrupted("stopped; what was measured until then is in the noise file")

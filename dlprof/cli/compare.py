@@ -27,10 +27,10 @@ def compare(
 
     Example: dlprof compare before.json after.json
     """
-    from dlprof.cli.comparison import show, unsure_code
+    from dlprof.cli.comparison import compare_files, unsure_code
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.criteria import parse
 
-    output = Outputs.of(given.raw, over_sessions=False)
+    outputs, criteria = Outputs.of(given.raw), parse(given.raw["fail_on"] or ())
     unsure = unsure_code(None) if given.raw["fail_on"] else None
-    show((base, head), parse(given.raw["fail_on"] or ()), unsure, output, across_pythons)
+    compare_files((base, head), criteria, unsure, outputs, across_pythons, "compare")

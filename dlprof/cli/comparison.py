@@ -1,24 +1,20 @@
-"""Compare two session files and say so: shared by ``compare`` and ``gate``."""
+"""Compare two sessions and report it: shared by ``compare`` and ``gate``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
 from dlprof.analysis.case_view import mapping
-from dlprof.cli.comparison_output import Concluded, give
-from dlprof.cli.outputs import Outputs
+from dlprof.cli.outputs import Annotations, Outputs, below, scenario_file
 from dlprof.compare.comparison import Comparison, compare
 from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, outcome
 from dlprof.compare.times import Settings
-from dlprof.errors import Interrupted, Regression, Unmeasured, Unsure, UsageError
-from dlprof.plan.floors import FloorRule
+from dlprof.errors import DlprofError, Interrupted, Regression, Unmeasured, Unsure, UsageError
+from dlprof.plan.floors import FloorRule, rules_from
 from dlprof.reports.comparison_answers import answers_of, sentence
-from dlprof.reports.comparison_document import Names
-from dlprof.session import files
+from dlprof.reports.comparison_document import Names, comparison_document, refusal_document
 from dlprof.session import model as sessions
 from dlprof.session.model import Header
 
@@ -32,29 +28,20 @@ def unsure_code(word: str | None) -> int:
     return UNSURE_CODES[word]
 
 
-def show(
+def compare_files(
     paths: Sequence[Path],
     criteria: Criteria,
     unsure: int | None,
-    output: Outputs,
-    across_pythons: bool = False,
-    verb: str = "compare",
+    outputs: Outputs,
+    across_pythons: bool,
+    verb: str,
 ) -> None:
-    """Compare BASE and HEAD, print, and raise what the exit code says.
-
-    ``unsure`` is the exit code of a doubt. None is for one who only wants to see: then neither a
-    regression nor a doubt fails, but what could not be compared at all does. Raises
-    :class:`Regression`, :class:`Unsure` and :class:`Unmeasured`.
-    """
-    base, head = paths
-    if base == head == files.STDIN:
-        raise UsageError("BASE and HEAD cannot both be on stdin")
-    output.check({"BASE": base, "HEAD": head})
-    before, after = sessions.load(base), sessions.load(head)
-    own = own_floors(rules_of(after), (one.case for one in after.results), criteria.floors)
+    """Compare BASE and HEAD, print, and raise what the exit code says; see :func:`tell`."""
+    base, head = map(sessions.load, paths)
+    own = own_floors(rules_of(head), (one.case for one in head.results), criteria.floors)
     settings = Settings(criteria.floors, own, across_pythons=across_pythons)
-    found = compare(before, after, settings)
-    tell(found, criteria, unsure, Names(str(base), str(head)), output, verb=verb)
+    names = Names(*map(str, paths))
+    tell(compare(base, head, settings), criteria, unsure, names, outputs, verb)
 
 
 def tell(
@@ -62,14 +49,20 @@ def tell(
     criteria: Criteria,
     unsure: int | None,
     names: Names,
-    output: Outputs,
+    outputs: Outputs,
+    verb: str = "gate",
     stopped: bool = False,
-    verb: str = "compare",
 ) -> None:
-    """Print a comparison, and raise what its exit code says; see :func:`show`.
+    """Print a comparison, and raise what its exit code says.
 
-    If a gate was ``stopped``, its caller says so.
+    ``unsure`` is the exit code of a doubt. None is for one who only wants to see: then neither a
+    regression nor a doubt fails, but what could not be compared at all does. Raises
+    :class:`Regression`, :class:`Unsure` and :class:`Unmeasured`. If a gate was ``stopped``, its
+    caller says so.
     """
+    from dlprof.reports import comparison_json, junit
+    from dlprof.reports.comparison_checks import checks_of
+
     result = outcome(found, criteria)
     if stopped:
         code = Interrupted.exit_code
@@ -79,19 +72,38 @@ def tell(
         code = NOTHING
     else:
         code = NOT_KNOWN if found.invalid is not None else 0
-    give(output, Concluded(found, result, code, unsure, names, verb))
+    document = comparison_document(found, result, names)
+    checks = checks_of(found, result, unsure)
+    outputs.print_report(document)
+    outputs.write(
+        document,
+        {
+            "--json": lambda: [comparison_json.render(found, result, code)],
+            "--junit": lambda: [junit.render(f"dlprof {verb}", checks, found.head.created)],
+        },
+        Annotations(checks=checks, file=scenario_file(found.head)),
+    )
     errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
     if code in errors:
         raise errors[code](sentence(answers_of(found, result)[0]))
 
 
+def refuse(outputs: Outputs, error: DlprofError, scenario: Path) -> None:
+    """Write what was asked for of a gate that ended before there was a comparison."""
+    from dlprof.reports import comparison_json, junit
+    from dlprof.reports.comparison_checks import refusal_check
+
+    checks = [refusal_check(str(error), error.exit_code)]
+    outputs.write(
+        refusal_document(str(error)),
+        {
+            "--json": lambda: [comparison_json.refusal(str(error), error.exit_code)],
+            "--junit": lambda: [junit.render("dlprof gate", checks)],
+        },
+        Annotations(checks=checks, file=below(scenario)),
+    )
+
+
 def rules_of(header: Header) -> tuple[FloorRule, ...]:
     """The floors that a session's scenario has for single cases; none that make no sense."""
-    written = mapping(header.request.get("scenario")).get("floors")
-    try:
-        found = TypeAdapter(tuple[FloorRule, ...]).validate_python(written or ())
-    except ValidationError:
-        return ()
-    amounts = [amount for rule in found for amount in (rule.relative, rule.absolute_ns)]
-    fit = all(amount is None or 0 <= amount < float("inf") for amount in amounts)
-    return found if fit else ()
+    return rules_from(mapping(header.request.get("scenario")).get("floors"))

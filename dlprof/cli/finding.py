@@ -10,7 +10,7 @@ from dlprof.rules import RULES
 from dlprof.session.model import FindingRecord, Session
 from dlprof.text.clean import clean
 
-NONE = "There are no findings in this session, and so there is nothing to {do}.\n"
+NONE = "There are no findings in this session.\n"
 
 
 def choose(session: Session, word: str | None) -> FindingRecord:
@@ -19,35 +19,19 @@ def choose(session: Session, word: str | None) -> FindingRecord:
     Raises :class:`UsageError` where there is none of this number or rule.
     """
     found = session.findings
-    if word is None:
-        return found[0]
-    if word.isascii() and word.isdigit():
-        number = int(word[:9])
-        if not 1 <= number <= len(found):
-            raise UsageError(f"there is no finding {clean(word, 20)}: {_known(found)}")
-        return found[number - 1]
     rules = {name.lower(): rule.id for rule in RULES for name in (rule.id, rule.name)}
-    rule = rules.get(word.lower())
-    for finding in found:
-        if finding.rule == rule:
+    for number, finding in enumerate(found, start=1):
+        if word is None or word == str(number) or finding.rule == rules.get(word.lower()):
             return finding
-    what = "finds nothing in this session" if rule else "is neither a number nor a rule"
-    raise UsageError(f"{clean(word, 40)!r} {what}: {_known(found)}")
+    known = ", ".join(dict.fromkeys(finding.rule for finding in found))
+    has = f"it has 1 to {len(found)}, of {known}" if found else "it has none"
+    raise UsageError(f"the session has no finding {clean(str(word), 40)!r}: {has}")
 
 
 def listed(session: Session, width: int) -> str:
     """Number, rule and summary of every finding, worst first."""
-    if not session.findings:
-        return NONE.format(do="reproduce")
     lines = [
         clean(f"{number}. {found.severity} {found.rule} {found.name}: {found.summary}")
         for number, found in enumerate(session.findings, 1)
     ]
-    return printed(Text("\n".join(lines)), width)
-
-
-def _known(found: list[FindingRecord]) -> str:
-    if not found:
-        return "the session has no findings"
-    rules = ", ".join(dict.fromkeys(clean(finding.rule, 20) for finding in found))
-    return f"it has 1 to {len(found)}, of {rules}"
+    return printed(Text("\n".join(lines)), width) if lines else NONE

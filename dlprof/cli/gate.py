@@ -15,6 +15,10 @@ from dlprof.plan import options as every
 BUDGET = replace(every.BUDGET, help="Start no round that would end later.", default=300.0)
 BUDGET = replace(BUDGET, meaning="")
 FOLDER = replace(every.SESSION, help="Keep the sessions in this folder.", metavar="FOLDER")
+HOW = (
+    "name what to compare: a scenario and two interpreters (--base-python, --head-python), "
+    "a scenario and a session (--baseline), or two session files"
+)
 
 
 @takes(
@@ -67,7 +71,6 @@ def gate(
         typer.Option(
             "--noise",
             metavar="FILE",
-            parser=files.file("--noise"),
             help="What dlprof calibrate wrote.",
             rich_help_panel=every.MEASURING,
         ),
@@ -93,28 +96,28 @@ def gate(
 
     Example: dlprof gate before.json after.json --fail-on ready:5%,200ns
     """
-    from dlprof.cli.comparison import show, unsure_code
-    from dlprof.cli.gate_task import Asked, check_files_only, measure
+    from dlprof.cli.comparison import compare_files, unsure_code
+    from dlprof.cli.gate_measure import Asked, measure
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.criteria import parse
+    from dlprof.errors import UsageError
 
-    to = Outputs.of(given.raw, over_sessions=False)
+    outputs = Outputs.of(given.raw)
     criteria, code = parse(given.raw["fail_on"] or ()), unsure_code(unsure)
-    asked = Asked(
-        first,
-        second,
-        base_python,
-        head_python,
-        baseline,
-        given.value("python"),
-        given.value("budget"),
-        noise,
-        given.output,
-        across_pythons,
-    )
-    if asked.measures:
-        measure(asked, given, criteria, code, to)
+    head = head_python or given.value("python")
+    if baseline is None and base_python is None and head_python is None:
+        paths = [files.session(name) for name in (first, second) if name is not None]
+        if len(paths) < len(("BASE", "HEAD")) or not any(
+            path.suffix or path.exists() for path in paths
+        ):
+            raise UsageError(HOW)
+        given.check_none(
+            "two session files are compared as they are",
+            {"--noise": noise, "--output": given.output},
+        )
+        compare_files(paths, criteria, code, outputs, across_pythons, "gate")
         return
-    check_files_only(asked, given)
-    sessions = files.session(first), files.session(second or "")
-    show(sessions, criteria, code, to, across_pythons, verb="gate")
+    if (baseline is None) == (base_python is None) or (baseline is None and head_python is None):
+        raise UsageError(HOW)
+    asked = Asked(first, second, base_python, head, baseline, across_pythons, noise)
+    measure(asked, given, criteria, code, outputs)

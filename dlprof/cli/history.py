@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dlprof.cli import files
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
+
+if TYPE_CHECKING:
+    from dlprof.history.address import Address
+    from dlprof.history.store import Added, History
+    from dlprof.history.trend import Trend
+    from dlprof.session.model import Session
 
 history = typer.Typer(
     help="Keep sessions for weeks, and see when something changed. See docs/history.md.",
@@ -47,9 +53,24 @@ def add(
 
     Example: dlprof history add session.json --to history
     """
-    from dlprof.cli.history_task import add_sessions
+    from dlprof.cli.show import say
+    from dlprof.errors import DlprofError
+    from dlprof.history import store
+    from dlprof.history.address import given
+    from dlprof.history.entry import entry_of, label_for, moment
+    from dlprof.session import model as sessions
 
-    add_sessions(session, to, label)
+    address = given(to, "--to ADDRESS")
+    folder = store.folder_at(address)
+    entries = []
+    for file in session:  # all are read before the first is added
+        found = sessions.load(file)
+        try:
+            entries.append(entry_of(found, label_for(moment(found.created), label)))
+        except DlprofError as error:
+            raise type(error)(f"cannot add {file}: {error}") from None
+    for file, done in zip(session, store.add(folder, entries), strict=True):
+        say(_added_text(file, done, address))
 
 
 @history.command()
@@ -87,6 +108,74 @@ def show(
 
     Example: dlprof history show history --case '*from_dlpack*'
     """
-    from dlprof.cli.history_task import show_trends
+    from dlprof.cli.outputs import Annotations, Outputs
+    from dlprof.errors import HistoryError, Unmeasured, UsageError
+    from dlprof.history.address import given as place_of
+    from dlprof.history.series import series_of
+    from dlprof.history.trend import chosen, trends_of
+    from dlprof.plan.floors import MEASURES
+    from dlprof.reports import history_json
+    from dlprof.reports.history_document import history_document
 
-    show_trends(address, case or [], measure, last, json, given.raw["html"], given.raw["full"])
+    if measure not in MEASURES:
+        raise UsageError(f"--measure is {', '.join(MEASURES)}, not {measure!r}")
+    outputs = Outputs.of({**given.raw, "json": json})
+    place = place_of(address, "an ADDRESS")
+    kept = _read(place, last)
+    if not kept.entries:
+        raise Unmeasured(f"the history {place.shown} holds no session")
+    found = chosen(series_of(kept.entries, measure), case or [])
+    if not found:
+        raise HistoryError(f"no case of the history matches --case {' '.join(case or [])}")
+    trends = trends_of(found, measure)
+    document = history_document(kept, trends, measure)
+    texts = {"--json": lambda: [history_json.render(kept, trends, measure)]}
+    outputs.write(document, texts, Annotations())
+    outputs.print_report(document)
+
+
+def _added_text(file: Path, done: Added, address: Address) -> str:
+    from dlprof.reports.history_document import label_text
+    from dlprof.text.clean import clean
+
+    if not done.new:
+        there = f"this measurement is in {address.shown} already; nothing added"
+        return f"{clean(str(file))}: {there}\n"
+    label = done.entry.label
+    told = f"label {label_text(label.text)} (from {label.source})" if label.text else "no label"
+    count = len(done.entry.session.results)
+    where = f"{'the new history ' if done.first else ''}{address.shown}"
+    gone = " (kept in the memory of this process alone)" if "memory" in address.protocols else ""
+    cases = f"{count:,} case{'s' if count != 1 else ''}"
+    return f"{clean(str(file))}: added to {where}{gone}: {cases}, {told}\n"
+
+
+def _read(place: Address, last: int | None) -> History:
+    """What is at an address; files that are no part of it are named on stderr."""
+    from dlprof.history import store
+    from dlprof.text.clean import clean
+
+    found = store.read(store.folder_at(place), last)
+    for name, reason in found.ignored:
+        typer.echo(f"dlprof: {name} is left out: {clean(reason)}", err=True)
+    return found
+
+
+def trends_with(session: Session, address: str) -> tuple[Trend, ...]:
+    """The trends of a session's cases on its machine, with the session itself at their end."""
+    from dlprof.compare.matching import code_key
+    from dlprof.errors import DlprofError
+    from dlprof.history.address import given
+    from dlprof.history.entry import entry_of
+    from dlprof.history.series import series_of
+    from dlprof.history.trend import trends_of
+
+    try:
+        entry = entry_of(session)
+    except DlprofError as error:
+        raise type(error)(f"the session has no place in a history: {error}") from None
+    entries = {one.id: one for one in _read(given(address, "--history ADDRESS"), None).entries}
+    kept = sorted({entry.id: entry, **entries}.values(), key=lambda one: one.created)
+    own = {(one.machine, code_key(one.case)) for one in series_of([entry], "ready")}
+    found = series_of(kept, "ready")
+    return trends_of([one for one in found if (one.machine, code_key(one.case)) in own])

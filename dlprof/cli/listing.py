@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import TYPE_CHECKING, Annotated, Any
@@ -85,14 +86,41 @@ def list_(
         bool,
         typer.Option("--options", metavar=FLAG, help="Every option, as in docs/options.md."),
     ] = False,
+    sessions: Annotated[
+        bool,
+        typer.Option("--sessions", metavar=FLAG, help="The kept sessions, newest first."),
+    ] = False,
 ) -> None:
-    """List what dlprof knows, in Markdown."""
+    """List the options, in Markdown, or the sessions that were kept without a name."""
     from dlprof.cli.show import say
     from dlprof.errors import UsageError
 
-    if not options:
-        raise UsageError("name what to list: --options")
-    say(page())
+    if options == sessions:
+        raise UsageError("name what to list: --options or --sessions")
+    say(page() if options else sessions_text(time.time()))
+
+
+def sessions_text(now_s: float) -> str:
+    """A line for each kept session, with the number that names it on the command line."""
+    from dlprof.cli.show import plain_table, text_of
+    from dlprof.errors import SessionError
+    from dlprof.reports.method import short_command
+    from dlprof.scenario.estimate import duration_text
+    from dlprof.session import model, state
+    from dlprof.text.clean import clean
+
+    kept = state.kept_sessions()
+    if not kept:
+        return "No session is kept: dlprof run keeps one.\n"
+    table = plain_table("command", "session", "age", "file")
+    for number, path in enumerate(kept, start=1):
+        try:
+            command = short_command(model.load(path))
+        except SessionError:
+            command = "cannot be read"
+        age = duration_text(now_s - path.stat().st_mtime)
+        table.add_row(clean(command), str(number), f"{age} ago", path.name)
+    return text_of(table)
 
 
 def _catalog(given: Given) -> Catalog:

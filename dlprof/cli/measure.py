@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shlex
 import sys
 from contextlib import closing
@@ -12,19 +11,16 @@ from pathlib import Path
 
 import typer
 
-from dlprof import inference
-from dlprof.cli.github import no_commands
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs, write_session
-from dlprof.cli.show import show
 from dlprof.errors import Interrupted, Unsaved
 from dlprof.measuring.measure import hand_over, run, session_path
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.request import Request
 from dlprof.reports.checks import check_measured
 from dlprof.reports.session_document import session_document
+from dlprof.rules import fail_on as fail_on_words
 from dlprof.rules.fail_on import FailOn
-from dlprof.rules.fail_on import parse as parse_fail_on
 from dlprof.runner import resume
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.journal import Journal
@@ -33,9 +29,6 @@ from dlprof.runner.progress import Bar
 from dlprof.scenario.expectation import MISSED, UNKNOWN, raise_for
 from dlprof.session.model import Session
 from dlprof.session.state import remember_last
-
-OWN_CODE = "code:"
-"""How the source of probes begins that are made of a user's own text."""
 
 
 def measure(
@@ -51,11 +44,12 @@ def measure(
     not be written in the end. Expectations of a scenario are checked last.
     """
     outputs, fail_on = Outputs.of(given.raw), allowed(given)
-    output = given.output or given.resume
-    outputs.check(_inputs_of(request), {"the session": output})
+    output = given.output or (Path(given.raw["resume"]) if resumed is not None else None)
+    if fail_on is not None and not request.settings.diagnose and resumed is None:
+        fail_on.check_asked("this run")
+        if fail_on.unlooked():
+            _say(f"dlprof: {fail_on.unlooked()}")
     request = replace(request, command=typed(request.command))
-    if fail_on is not None and not request.settings.diagnose:
-        _check_asked(fail_on, request, resumed)
     path = session_path(output, request.command[0])
     bar = Bar()
     with closing(Measurement(request, catalog, path, bar, resumed)) as measurement:
@@ -70,34 +64,37 @@ def measure(
             stopped = True
         except Unsaved as error:
             unsaved = error
-        session = _session_of(measurement)
-        if not outputs.printed:
-            with no_commands(outputs.github):
-                show(session_document(session), bool(given.raw.get("full")))
-        write_session(outputs, session, fail_on)
+        header = measurement.header()
+        session = Session(**{**dict(header), "results": list(measurement.results())})
+        document = session_document(session)
+        outputs.print_report(document)
+        write_session(outputs, session, document, fail_on)
         if measurement.saved:
             remember_last(measurement.path)
-            with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
-                typer.echo(f"session: {measurement.path}", err=True)
+            _say(f"session: {measurement.path}")
         if unsaved is not None:
             raise unsaved
+        if stopped and measurement.saved:
+            finish_it = f"dlprof run --resume {shlex.quote(str(measurement.path))}"
+            raise Interrupted(f"stopped; finish it with: {finish_it}")
         if stopped:
-            raise Interrupted(_how_to_finish(measurement))
+            raise Interrupted(
+                f"stopped before anything was measured; {measurement.path} is as it was"
+            )
         _check(session, fail_on)
 
 
-def finish(given: Given) -> None:
+def finish(path: Path, given: Given) -> None:
     """Finish a session that was stopped."""
-    path = given.resume or Path()
     with closing(resume.reopen(path, given.output)) as journal:
         request = resume.request_of(journal, ("run", "--resume", str(path)))
         catalog = inspect_interpreter(request.python, request.probe_files)
         measure(request, catalog, given, journal)
 
 
-def _session_of(measurement: Measurement) -> Session:
-    header = measurement.header()
-    return Session(**{**dict(header), "results": list(measurement.results())})
+def _say(text: str) -> None:
+    with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
+        typer.echo(text, err=True)
 
 
 def _check(session: Session, fail_on: FailOn | None) -> None:
@@ -114,7 +111,7 @@ def _check(session: Session, fail_on: FailOn | None) -> None:
 def allowed(given: Given) -> FailOn | None:
     """What ``--fail-on`` names. Raises :class:`UsageError` for what is no rule or severity."""
     words = given.raw.get("fail_on")
-    return parse_fail_on(words) if words else None
+    return fail_on_words.parse(words) if words else None
 
 
 def typed(short: tuple[str, ...]) -> tuple[str, ...]:
@@ -131,38 +128,3 @@ def typed(short: tuple[str, ...]) -> tuple[str, ...]:
         words.remove(short[-1])
         words.append(short[-1])
     return (verb, *words)
-
-
-def _inputs_of(request: Request) -> dict[str, Path | None]:
-    """The files that are measured from, by what they are."""
-    scenario = request.scenario.file if request.scenario is not None else ""
-    found: dict[str, Path | None] = {"the scenario": Path(scenario) if scenario else None}
-    for number, source in enumerate(request.probe_files, start=1):
-        if source.startswith(inference.PREFIX):
-            model = json.loads(source.removeprefix(inference.PREFIX))["model"]
-            found[f"the model of step {number}"] = Path(model) if model else None
-        elif not source.startswith(OWN_CODE):
-            found[f"the probe file {number}"] = Path(source)
-    return found
-
-
-def _check_asked(fail_on: FailOn, request: Request, resumed: Journal | None) -> None:
-    """That what ``--fail-on`` names can be found without a diagnosis; of severities what cannot."""
-    words = request.command
-    if resumed is not None:
-        fail_on.check_asked("the run that is finished here", "measure anew with --diagnose")
-    elif "--no-diagnose" in words:
-        fail_on.check_asked("--no-diagnose", "take it away, or write --diagnose")
-    elif "--quick" in words:
-        fail_on.check_asked("--quick")
-    else:
-        fail_on.check_asked("the scenario" if words[:1] == ("sweep",) else f"dlprof {words[0]}")
-    if fail_on.unlooked():
-        with contextlib.suppress(OSError):
-            typer.echo(f"dlprof: {fail_on.unlooked()}", err=True)
-
-
-def _how_to_finish(measurement: Measurement) -> str:
-    if not measurement.saved:
-        return f"stopped before anything was measured; {measurement.path} is as it was"
-    return f"stopped; finish it with: dlprof run --resume {shlex.quote(str(measurement.path))}"

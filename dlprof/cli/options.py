@@ -37,7 +37,6 @@ Text = Annotated[
         "-o",
         "--output",
         metavar="FILE|-",
-        parser=files.file("-o"),
         help="Write it here; - prints it, as without.",
         rich_help_panel=options.OUTPUT,
     ),
@@ -78,6 +77,8 @@ def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None
         @wraps(verb)
         def called(**arguments: Any) -> None:
             raw = {option.key: arguments.pop(option.key) for option in wanted}
+            # Typer gives an empty list for an option that was not typed.
+            raw = {key: None if value in ([], ()) else value for key, value in raw.items()}
             verb(**arguments, given=Given(wanted, raw))
 
         own = dict(inspect.signature(verb, eval_str=True).parameters)
@@ -104,9 +105,9 @@ def _parameter(option: Option) -> inspect.Parameter:
     kind: Any = str | None
     flags = option.flags
     if isinstance(option.kind, Switch):
-        kind = bool if not option.default else bool | None
+        kind = bool | None
         flags = (f"{flags[0]}/--no-{flags[0][2:]}",) if option.default else flags
-    elif isinstance(option.kind, Several) or option.once:
+    elif isinstance(option.kind, Several):
         kind = list[str] | None
     declared = typer.Option(
         *flags, metavar=option.metavar, help=help_text(option), rich_help_panel=option.panel
@@ -114,14 +115,14 @@ def _parameter(option: Option) -> inspect.Parameter:
     return inspect.Parameter(
         option.key,
         inspect.Parameter.KEYWORD_ONLY,
-        default=False if kind is bool else None,
+        default=None,
         annotation=Annotated[kind, declared],
     )
 
 
 def help_text(option: Option) -> str:
     """What it is for, and its default."""
-    repeated = isinstance(option.kind, Several)
+    repeated = isinstance(option.kind, Several) and option.key != options.PYTHON.key
     text = f"{option.help.removesuffix('.')}; may be repeated." if repeated else option.help
     if not option.default_text or (isinstance(option.kind, Switch) and not option.default):
         return text
@@ -149,42 +150,20 @@ class Given:
         """Every option, given or not."""
         return options.settle(self.values, preset=preset)
 
-    def named(self) -> dict[str, Any]:
-        """What was typed of what is measured, by the names of the options."""
-        measured = (one for one in self.options if one.key in MEASURED_KEYS)
-        return {
-            one.name: self.raw[one.key] for one in measured if _is_given(one, self.raw[one.key])
-        }
+    def check_none(self, reason: str, others: Mapping[str, object] | None = None) -> None:
+        """Raise :class:`UsageError` for options of a measurement where they have no meaning.
 
-    def check_resumed(self, own: Mapping[str, object]) -> None:
-        """Raises :class:`UsageError` for options of a new run beside ``--resume``.
-
-        ``own`` are the verb's own arguments, by what they are called.
+        ``others`` are more of them by what they are called; None is not given.
         """
-        found = [name for name, value in own.items() if value not in (None, False)]
-        found += self.named()
+        measured = {one.name: self.raw[one.key] for one in self.options if one.key in MEASURED_KEYS}
+        found = [name for name, raw in {**(others or {}), **measured}.items() if raw is not None]
         if found:
-            raise UsageError(
-                f"--resume takes what to measure from the file: leave {', '.join(found)} out"
-            )
+            raise UsageError(f"{reason}: leave {', '.join(found)} out")
 
     @property
     def output(self) -> Path | None:
-        return self._file(options.SESSION, "--json - prints the session")
-
-    @property
-    def resume(self) -> Path | None:
-        return self._file(options.RESUME, "a session that is finished is written again")
-
-    def _file(self, option: Option, instead: str) -> Path | None:
-        text = self.raw.get(option.key)
-        return None if text is None else files.file(option.flags[0], instead)(text)
-
-
-def _is_given(option: Option, raw: Any) -> bool:
-    if raw is False:
-        return option.default is True
-    return raw is not None and raw not in ([], ())
+        """The file or folder of ``-o``."""
+        return None if self.raw["output"] is None else Path(self.raw["output"])
 
 
 def page() -> str:
@@ -225,7 +204,7 @@ def _row(option: Option, taken: Mapping[str, Mapping[str, Any]]) -> str:
     value = f" {option.metavar}" if option.metavar else ""
     measured = option.key in MEASURED_KEYS
     key = f"`{option.key}`" if measured else ""
-    where = "" if option.in_file or not measured else " (not in a scenario)"
+    where = " (not in a scenario)" if measured and option not in options.IN_FILE else ""
     verbs = ", ".join(f"`{verb}`" for verb, known in taken.items() if option.key in known)
     cells = (
         f"{flags}{value}",

@@ -1,89 +1,96 @@
-"""What becomes of a session besides the report: files, or stdout in the report's place."""
+"""What becomes of a document: the report on stdout, files in other forms, GitHub's annotations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlprof.cli.files import check_distinct, check_no_session, given
-from dlprof.cli.github import check_summary, scenario_file, tell
-from dlprof.cli.show import say
+import typer
+
+from dlprof.analysis.case_view import mapping
+from dlprof.cli.files import check_no_session
+from dlprof.cli.show import say, show
 from dlprof.errors import UsageError
+from dlprof.reports.document import Check, Document, Problem
 from dlprof.rules.fail_on import FailOn
 from dlprof.session import files
 from dlprof.session import model as sessions
-from dlprof.session.model import Session
+from dlprof.session.model import Header, Session
+from dlprof.text.clean import clean
 
 if TYPE_CHECKING:  # what reads a history loads NumPy
     from dlprof.history.trend import Trend
 
 STDOUT = "-"
 FORMS = ("json", "html", "csv", "parquet", "markdown", "junit")
+SUMMARY = "GITHUB_STEP_SUMMARY"
+Texts = Mapping[str, Callable[[], Iterable[str]]]
+"""The text of each form, by its option."""
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """What ``--github`` says besides the summary. ``file`` is the scenario, where it is known."""
+
+    problems: Sequence[Problem] = ()
+    checks: Sequence[Check] = ()
+    file: str | None = None
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files to be written, by their options; ``-`` is stdout instead of the report.
-
-    ``--json`` may replace a session with ``over_sessions``; no other form ever does.
-    """
+    """The files to be written, by their options; ``-`` is stdout instead of the report."""
 
     targets: Mapping[str, str]
     github: bool = False
-    over_sessions: bool = True
     full: bool = False
-    """Whether the report that is printed has everything."""
 
     @classmethod
-    def of(cls, options: Mapping[str, Any], over_sessions: bool = True) -> Outputs:
-        """Those among the options of a verb."""
-        named = {f"--{form}": options.get(form) for form in FORMS}
+    def of(cls, raw: Mapping[str, Any]) -> Outputs:
+        """Those among the options of a verb.
+
+        Raises :class:`UsageError`, before anything is measured, for what could not be written.
+        """
+        named = {f"--{form}": raw.get(form) for form in FORMS}
         targets = {name: target for name, target in named.items() if target is not None}
-        flags = {name: bool(options.get(name)) for name in ("github", "full")}
-        return cls(targets, over_sessions=over_sessions, **flags)
+        outputs = cls(targets, bool(raw.get("github")), bool(raw.get("full")))
+        printed = [*outputs.printed, *["--github"] * outputs.github]
+        if len(printed) > 1:
+            raise UsageError(f"only one of {', '.join(printed)} can be printed: name files")
+        for name, target in targets.items():
+            if target != STDOUT:
+                files.check_writable(Path(target))
+                if name != "--json":
+                    check_no_session(Path(target))
+            elif name == "--parquet":
+                raise UsageError("--parquet writes bytes: name a file")
+        return outputs
 
     @property
     def printed(self) -> list[str]:
         """The options that take the report's place."""
         return [name for name, target in self.targets.items() if target == STDOUT]
 
-    def named(self) -> list[str]:
-        """The options that were given."""
-        return [*self.targets, *["--github"] * self.github]
+    def print_report(self, document: Document) -> None:
+        """Print the report, unless another form takes its place."""
+        if not self.printed:
+            with _no_commands(self.github):
+                show(document, self.full)
 
-    def check(
-        self,
-        inputs: Mapping[str, Path | None] | None = None,
-        kept: Mapping[str, Path | None] | None = None,
-    ) -> None:
-        """Raises :class:`UsageError` before anything is measured where it could not be written.
-
-        ``inputs`` are files that are read, which may be one; ``kept`` are others that are written.
-        """
-        for name, target in self.targets.items():
-            given(name, target)
-        written = {**(kept or {}), **self.targets}
-        check_distinct(written)
-        for what, file in (inputs or {}).items():
-            check_distinct({what: file, **written})
-        if self.targets.get("--parquet") == STDOUT:
-            raise UsageError("--parquet writes bytes: name a file")
-        if len(self.printed) > 1:
-            raise UsageError(f"only one of {', '.join(self.printed)} can be printed")
-        if self.github and self.printed:
-            raise UsageError(f"--github prints annotations: name a file for {self.printed[0]}")
-        for name, target in self.targets.items():
-            if target != STDOUT:
-                files.check_writable(Path(target))
-                if name != "--json" or not self.over_sessions:
-                    check_no_session(Path(target))
-        if self.github:
-            check_summary({**(inputs or {}), **written})
-
-    def write(self, texts: Mapping[str, Callable[[], Iterable[str]]]) -> None:
+    def write(self, document: Document, texts: Texts, found: Annotations) -> None:
         """Print or write the forms that are wanted. Raises :class:`UsageError`."""
+        from dlprof.reports import github, html, markdown
+
+        texts = {
+            "--html": lambda: [html.render(document)],
+            "--markdown": lambda: [markdown.render(document)],
+            **texts,
+        }
         for name, target in self.targets.items():
             if name not in texts:
                 continue
@@ -91,36 +98,53 @@ class Outputs:
                 for text in texts[name]():
                     say(text)
                 continue
+            if name != "--json":  # the session of this run may be there by now
+                check_no_session(Path(target))
             with files.atomic(Path(target)) as file:
                 file.writelines(texts[name]())
+        if self.github:
+            say(github.commands(found.problems, found.checks, found.file))
+            _summarise(f"{markdown.render(document)}\n")
 
 
 def write_session(
-    outputs: Outputs, session: Session, fail_on: FailOn | None = None, trends: Sequence[Trend] = ()
+    outputs: Outputs,
+    session: Session,
+    document: Document,
+    fail_on: FailOn | None = None,
+    trends: Sequence[Trend] = (),
 ) -> None:
     """Write a session in the forms that are wanted. Raises :class:`UsageError`.
 
     ``fail_on`` says which findings fail; ``trends`` go into the page.
     """
-    outputs.write(
-        {
-            "--json": lambda: sessions.chunks(session, session.results),
-            "--html": lambda: [_html(session, trends)],
-            "--csv": lambda: _csv(session),
-            "--markdown": lambda: [_summary(session)],
-            "--junit": lambda: [_junit(session, fail_on)],
-        }
-    )
+    from dlprof.reports import checks, junit, table_files
+    from dlprof.reports.method import short_command
+
+    unseen = fail_on.unseen(session.results) if fail_on is not None else {}
+    fails = fail_on.fails if fail_on is not None else lambda _: False
+    texts: Texts = {
+        "--json": lambda: sessions.chunks(session, session.results),
+        "--html": lambda: [_page(session, trends)],
+        "--csv": lambda: table_files.csv_lines(session, session.results),
+        "--junit": lambda: [
+            junit.render(
+                short_command(session),
+                checks.checks(session, fails, unseen),
+                session.created,
+                session.wall_s,
+            )
+        ],
+    }
+    of_the_whole = [*checks.run_checks(session, unseen), *checks.expectation_checks(session)]
+    annotations = Annotations(document.problems, of_the_whole, scenario_file(session))
+    outputs.write(document, texts, annotations)
     if "--parquet" in outputs.targets:
-        from dlprof.reports.table_files import write_parquet
-
         with files.atomic_bytes(Path(outputs.targets["--parquet"])) as file:
-            write_parquet(file, session, session.results)
-    if outputs.github:
-        _github(session, fail_on)
+            table_files.write_parquet(file, session, session.results)
 
 
-def _html(session: Session, trends: Sequence[Trend]) -> str:
+def _page(session: Session, trends: Sequence[Trend]) -> str:
     from dlprof.reports.html import render
     from dlprof.reports.session_document import session_document
 
@@ -132,37 +156,48 @@ def _html(session: Session, trends: Sequence[Trend]) -> str:
     return render(document, session)
 
 
-def _csv(session: Session) -> Iterable[str]:
-    from dlprof.reports.table_files import csv_lines
-
-    return csv_lines(session, session.results)
-
-
-def _summary(session: Session) -> str:
-    from dlprof.reports import markdown
-    from dlprof.reports.session_document import session_document
-
-    return markdown.render(session_document(session))
+@contextmanager
+def _no_commands(wanted: bool) -> Iterator[None]:
+    """Whatever is printed meanwhile, GitHub obeys none of it: it may be a framework's words."""
+    token = secrets.token_hex(16)
+    say(f"::stop-commands::{token}\n" if wanted else "")
+    try:
+        yield
+    finally:
+        say(f"\n::{token}::\n" if wanted else "")
 
 
-def _junit(session: Session, fail_on: FailOn | None) -> str:
-    from dlprof.reports import checks, junit
-    from dlprof.reports.method import short_command
+def _summarise(text: str) -> None:
+    """Append to the summary of the step, which GitHub limits. Raises :class:`UsageError`."""
+    from dlprof.reports import github
 
-    fails = (lambda _: False) if fail_on is None else fail_on.fails
-    found = checks.checks(session, fails, _unseen(session, fail_on))
-    return junit.render(short_command(session), found, session.created, session.wall_s)
+    name = os.environ.get(SUMMARY)
+    if not name:
+        typer.echo(f"no summary: {SUMMARY} is not set", err=True)
+        return
+    check_no_session(Path(name))
+    try:
+        with Path(name).open("a", encoding="utf-8") as file:
+            file.write(github.room(text, file.tell()))
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"cannot write the summary {name} ({SUMMARY}): {cause}") from None
 
 
-def _unseen(session: Session, fail_on: FailOn | None) -> Mapping[str, str]:
-    return {} if fail_on is None else fail_on.unseen(session.results)
+def scenario_file(header: Header) -> str | None:
+    """The scenario of a session, as :func:`below` has it."""
+    return below(mapping(header.request.get("scenario")).get("file"))
 
 
-def _github(session: Session, fail_on: FailOn | None) -> None:
-    from dlprof.reports import checks
-    from dlprof.reports.session_document import session_document
+def below(file: object) -> str | None:
+    """``file`` as a path below the working folder, which is the repository in a pipeline.
 
-    found = [*checks.run_checks(session, _unseen(session, fail_on))]
-    found += checks.expectation_checks(session)
-    problems = session_document(session).problems
-    tell(problems, _summary(session), scenario_file(session), found)
+    None where it is elsewhere, or is no file: a session may name any.
+    """
+    try:
+        here, path = Path.cwd().resolve(), Path(str(file)).resolve()
+        if path.is_file() and path.is_relative_to(here):
+            return clean(path.relative_to(here).as_posix())
+    except (OSError, RuntimeError, ValueError):  # a loop of links, a null byte, a name too long
+        pass
+    return None

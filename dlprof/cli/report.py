@@ -33,7 +33,6 @@ def report(
     from dlprof.cli.files import session_name
     from dlprof.cli.measure import allowed
     from dlprof.cli.outputs import Outputs, write_session
-    from dlprof.cli.show import show
     from dlprof.errors import UsageError
     from dlprof.reports.checks import check_measured
     from dlprof.reports.session_document import session_document
@@ -42,18 +41,18 @@ def report(
     from dlprof.session import model as sessions
 
     outputs, fail_on = Outputs.of(given.raw), allowed(given)
-    outputs.check({"the session that is read": session})
     if history is not None and "--html" not in outputs.targets:
         raise UsageError("--history adds a section to --html FILE: give both")
     found = with_findings(sessions.load(session))
     trends: Sequence[Trend] = ()
     if history is not None:
-        from dlprof.cli.history_task import trends_with
+        from dlprof.cli.history import trends_with
 
         trends = trends_with(found, history)
-    if not outputs.named():
-        show(session_document(found, session_name(session)), bool(given.raw["full"]))
-    write_session(outputs, found, fail_on, trends)
+    document = session_document(found, session_name(session))
+    if not outputs.targets and not outputs.github:
+        outputs.print_report(document)
+    write_session(outputs, found, document, fail_on, trends)
     if fail_on is not None:
         if fail_on.unlooked() and not is_diagnosed(found.results):
             typer.echo(f"dlprof: {fail_on.unlooked()}", err=True)

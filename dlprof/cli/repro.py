@@ -23,7 +23,6 @@ def repro(
 
     Its exit code: 0 the problem is gone, 1 it is there, 2 it cannot tell.
     """
-    from dlprof.cli.files import check_distinct, check_no_session
     from dlprof.cli.finding import choose, listed
     from dlprof.cli.show import say, width, write
     from dlprof.errors import UsageError
@@ -31,9 +30,6 @@ def repro(
     from dlprof.rules import with_findings
     from dlprof.session import model as sessions
 
-    check_distinct({"the session that is read": session, "-o": output})
-    if output is not None:
-        check_no_session(output)
     found = with_findings(sessions.load(session))
     if finding is None:
         if output is not None:

@@ -33,11 +33,14 @@ def run(
     from dlprof.cli.inspection import inspected
     from dlprof.errors import UsageError
 
-    if given.resume is not None:
+    if given.raw["resume"] is not None:
+        from pathlib import Path
+
         from dlprof.cli.measure import finish
 
-        given.check_resumed({"the frameworks": producer or consumer})
-        finish(given)
+        reason = "--resume takes what to measure from the file"
+        given.check_none(reason, {"the frameworks": producer or consumer})
+        finish(Path(given.raw["resume"]), given)
         return
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")

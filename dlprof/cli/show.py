@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dlprof.cli.files import STANDARD
+from dlprof.cli.files import check_no_session
 from dlprof.session import files
 
 if TYPE_CHECKING:
@@ -83,8 +83,9 @@ def write(path: Path | None, text: str) -> None:
 
     Raises :class:`UsageError`.
     """
-    if path is None or path == STANDARD:
+    if path is None or path == Path("-"):
         say(text)
         return
+    check_no_session(path)
     with files.atomic(path) as file:
         file.write(text)

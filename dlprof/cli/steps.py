@@ -13,7 +13,7 @@ from dlprof.plan import options as every
 
 @takes(
     *(every.SHAPES, every.DTYPES, every.DEVICES, every.PATHS, *every.HOW, every.SAMPLE_MS),
-    *(every.PYTHON, every.SESSION, every.FULL, *every.REPORTS[:5], every.RESUME),
+    *(every.PYTHON, every.SESSION, every.FULL, *every.REPORTS[:5]),
 )
 def steps(
     frameworks: Annotated[
@@ -49,16 +49,11 @@ def steps(
 
     Example: dlprof steps onnxruntime --model net.onnx --shape 1x3x224x224
     """
-    from dlprof.cli.measure import finish, measure
+    from dlprof.cli.measure import measure
     from dlprof.plan import step_request
     from dlprof.plan.option import split
     from dlprof.plan.request import request_of
 
-    if given.resume is not None:
-        own = {"the frameworks": frameworks, "--model": model, "--threads": threads or None}
-        given.check_resumed(own)
-        finish(given)
-        return
     asked = step_request.asked(split([frameworks or ""]), model, threads)
     shapes = step_request.default_shapes(model, named="shapes" in given.values)
     values = given.settled({"shapes": shapes})

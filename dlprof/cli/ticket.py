@@ -38,7 +38,6 @@ def ticket(
     given: Given,
 ) -> None:
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
-    from dlprof.cli.files import check_distinct, check_no_session
     from dlprof.cli.finding import NONE, choose
     from dlprof.cli.show import say, write
     from dlprof.evidence.redaction import Redactor, surroundings
@@ -46,12 +45,9 @@ def ticket(
     from dlprof.rules import with_findings
     from dlprof.session import model as sessions
 
-    check_distinct({"the session that is read": session, "-o": output})
-    if output is not None:
-        check_no_session(output)
     found = with_findings(sessions.load(session))
     if not found.findings and finding is None:
-        say(NONE.format(do="report"))
+        say(NONE)
         return
     chosen = choose(found, finding)
     redactor = Redactor(surroundings(os.environ))

@@ -10,8 +10,8 @@ from dlprof.compare.matching import Key, key
 from dlprof.measuring.measure import running
 from dlprof.plan.pairing import Case
 from dlprof.plan.plan import plan
+from dlprof.plan.request import Settings
 from dlprof.plan.schedule import OWN_PROCESS_BYTES, sample_ns_for
-from dlprof.plan.settings import Settings
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.runner.rounds import Runner

@@ -19,8 +19,7 @@ from dlprof.errors import MissingDevice
 from dlprof.measuring import measure
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.pairing import Axes
-from dlprof.plan.request import Request
-from dlprof.plan.settings import Settings
+from dlprof.plan.request import Request, Settings
 from dlprof.rules import find
 from dlprof.runner.inspection import SYNTHETIC, inspect_interpreter, why_unusable
 from dlprof.runner.measurement import Measurement

@@ -145,24 +145,19 @@ def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
 
 
 def _probe(entry: dict[str, Any]) -> ProbeInfo:
-    plain = {**entry, "aliases": tuple(entry["aliases"]), "devices": tuple(entry["devices"])}
-    plain["exports"] = tuple(_way(way) for way in entry["exports"])
-    plain["imports"] = tuple(_way(way) for way in entry["imports"])
-    return ProbeInfo(**plain)
+    ways = {name: tuple(map(_way, entry[name])) for name in ("exports", "imports")}
+    return ProbeInfo(**{**_with_tuples(entry), **ways})
 
 
 def _way(entry: dict[str, Any]) -> Way:
-    return Way(
-        name=entry["name"],
-        protocols=tuple(entry["protocols"]),
-        code=entry["code"],
-        devices=tuple(entry["devices"]),
-        promise=entry["promise"],
-        note=entry["note"],
-        producers=tuple(entry.get("producers", ())),
-        setup=entry.get("setup", ""),
-        array=entry.get("array", "x"),
-    )
+    return Way(**_with_tuples(entry))
+
+
+def _with_tuples(entry: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists only."""
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()
+    }
 
 
 def able(catalog: Catalog, devices: Iterable[str]) -> list[str]:

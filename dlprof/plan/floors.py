@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from dlprof.session.model import CaseRecord
 
@@ -51,6 +54,8 @@ class Floor:
         return math.log1p(max(self.relative, share))
 
 
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
 DEFAULT = (Floor(),)
 """5 %, and 5 ns so that a view of 50 ns is not judged by the resolution of its loop."""
 
@@ -64,8 +69,8 @@ class FloorRule:
 
     case: str
     measure: str = "ready"
-    relative: float | None = None
-    absolute_ns: float | None = None
+    relative: Amount | None = None
+    absolute_ns: Amount | None = None
     times: bool = True
 
     def matches(self, case: CaseRecord) -> bool:
@@ -80,6 +85,14 @@ class FloorRule:
         if self.absolute_ns is not None:
             found = replace(found, absolute_ns=self.absolute_ns)
         return found
+
+
+def rules_from(written: object) -> tuple[FloorRule, ...]:
+    """The rules that a session file holds; none where they make no sense."""
+    try:
+        return TypeAdapter(tuple[FloorRule, ...]).validate_python(written or ())
+    except ValidationError:
+        return ()
 
 
 def idle(rules: Sequence[FloorRule], cases: Iterable[CaseRecord]) -> list[str]:

@@ -1,11 +1,13 @@
-"""What an option is: what it accepts, its words, and how one value of it is read."""
+"""What an option is: what it accepts, its words, and how one value of it is read.
+
+A value is read the same way from the command line, from a scenario file and from Python. So text
+is as good as a number, and one value as good as a list of one.
+"""
 
 from __future__ import annotations
 
-import math
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,24 +23,26 @@ COMMAND_LINE, FILE, PYTHON_CALL, DEFAULT = "command line", "file", "Python", "de
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number."""
+    """A whole number, of both bounds or none."""
 
     least: int | None = None
     most: int | None = None
 
-    def from_text(self, text: str) -> Any:
-        return int(text) if re.fullmatch(r"[+-]?[0-9]{1,18}", text) else text
-
     def read(self, value: Any) -> int:
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        low = self.least is not None and whole and value < self.least
-        high = self.most is not None and whole and value > self.most
-        if not whole or low or high:
-            raise UsageError(f"expected a whole number{_range(self.least, self.most)}")
-        return int(value)
+        number = None if isinstance(value, bool | float) else _number(int, value)
+        beyond = (
+            number is not None
+            and self.least is not None
+            and not (self.least <= number <= (self.most or number))
+        )
+        if number is None or beyond:
+            bounds = "" if self.least is None else f" from {self.least} to {self.most:,}"
+            raise UsageError(f"{shown(value)}: expected a whole number{bounds}")
+        return int(number)
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "integer", **_bounds(minimum=self.least, maximum=self.most)}
+        bounds = {"minimum": self.least, "maximum": self.most}
+        return {"type": "integer"} | {name: one for name, one in bounds.items() if one is not None}
 
 
 @dataclass(frozen=True)
@@ -49,19 +53,14 @@ class Number:
     below: float = LONGEST_S
     unit: str = "seconds"
 
-    def from_text(self, text: str) -> Any:
-        try:
-            return float(text)
-        except ValueError:
-            return text
-
     def read(self, value: Any) -> float:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or not self.least <= value < self.below:
+        number = None if isinstance(value, bool) else _number(float, value)
+        if number is None or not self.least <= number < self.below:  # which NaN is neither
             raise UsageError(
-                f"expected {self.unit}: a number from {self.least:g} to below {self.below:,.0f}"
+                f"{shown(value)}: expected {self.unit}: a number from {self.least:g} "
+                f"to below {self.below:,.0f}"
             )
-        return float(value)
+        return float(number)
 
     def schema(self) -> dict[str, Any]:
         return {"type": "number", "minimum": self.least, "exclusiveMaximum": self.below}
@@ -73,7 +72,7 @@ class Switch:
 
     def read(self, value: Any) -> bool:
         if not isinstance(value, bool):
-            raise UsageError("expected true or false")
+            raise UsageError(f"{shown(value)}: expected true or false")
         return value
 
     def schema(self) -> dict[str, Any]:
@@ -82,21 +81,13 @@ class Switch:
 
 @dataclass(frozen=True)
 class Text:
-    """One text, of which ``parse`` makes the value."""
+    """One text, which a verb reads itself."""
 
-    parse: Callable[[str], Any] = str
-
-    def from_text(self, text: str) -> Any:
-        return text
-
-    def read(self, value: Any) -> Any:
-        text = os.fspath(value) if isinstance(value, os.PathLike) else value
-        if not isinstance(text, str):
-            raise UsageError("expected text")
-        return self.parse(text)
+    def read(self, value: Any) -> str:
+        return str(value)
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "minLength": 1}
+        return {"type": "string"}
 
 
 def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
@@ -106,39 +97,36 @@ def distinct(values: Iterable[Any]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Several:
-    """A list of words; ``parse`` makes one or more values of each.
+    """A list of words; ``parse`` makes one or more values of each, ``join`` the value of all.
 
-    ``commas`` may separate words in one text. ``plain`` makes text of a word that is none.
-    With ``numbers`` a tuple of them is one word. ``join`` makes the value of all.
+    ``commas`` may separate words in one text.
     """
 
     parse: Callable[[str], Iterable[Any]] = lambda word: [word]
     commas: bool = False
-    plain: Callable[[Any], str] | None = None
-    numbers: bool = False
     join: Callable[[Iterable[Any]], Any] = distinct
     examples: tuple[str, ...] = ()
-
-    def from_text(self, words: Any) -> Any:
-        return list(words)
+    numbers: bool = False
+    """Whether a number may stand for a word in a scenario."""
 
     def words(self, value: Any) -> list[str]:
-        one = isinstance(value, str | int | os.PathLike) or (
-            self.numbers and isinstance(value, tuple) and not any(map(_is_word, value))
-        )
-        found = [value] if one else _listed(value)
-        if not found:
-            raise UsageError("names nothing: leave it out for the default")
-        texts = [self._text(word) for word in found]
-        if not self.commas:
-            return texts
-        words = split(texts)
+        """The words of a value. A tuple of numbers is one word, such as ``4x4``."""
+        lengths = isinstance(value, tuple) and all(map(_is_whole, value))
+        one = lengths or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
+        texts = [_text(word) for word in ([value] if one else value)]
+        words = split(texts) if self.commas else texts
         if not words:
             raise UsageError("names nothing: leave it out for the default")
         return words
 
     def read(self, value: Any) -> Any:
-        return self.join(one for word in self.words(value) for one in self._parsed(word))
+        found: list[Any] = []
+        for word in self.words(value):
+            try:
+                found += self.parse(word)
+            except UsageError as error:
+                raise UsageError(f"{shown(word)}: {error}") from None
+        return self.join(found)
 
     def schema(self) -> dict[str, Any]:
         word: dict[str, Any] = {"type": "string", "minLength": 1}
@@ -148,32 +136,8 @@ class Several:
             word["examples"] = list(self.examples)
         return {"anyOf": [word, {"type": "array", "minItems": 1, "items": word}]}
 
-    def _text(self, word: Any) -> str:
-        if isinstance(word, str):
-            return word
-        if self.plain is None:
-            raise Wrong(word, "expected text")
-        try:
-            return self.plain(word)
-        except (TypeError, ValueError):
-            raise Wrong(word, "expected text, or lengths such as (4096, 4096)") from None
-
-    def _parsed(self, word: str) -> Iterable[Any]:
-        try:
-            return self.parse(word)
-        except UsageError as error:
-            raise Wrong(word, str(error)) from None
-
 
 Kind = Whole | Number | Switch | Text | Several
-
-
-class Wrong(UsageError):
-    """One word of a list makes no sense."""
-
-    def __init__(self, word: Any, words: str) -> None:
-        super().__init__(words)
-        self.word = word
 
 
 @dataclass(frozen=True)
@@ -192,11 +156,8 @@ class Option:
     flag: str = ""
     short: str = ""
     metavar: str = ""
-    in_file: bool = False
     details: str = ""
     """What only the reference says."""
-    once: str = ""
-    """Why a second value is refused; without it the last counts."""
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -230,29 +191,12 @@ class Value:
 
 def value_of(option: Option, raw: Any, origin: str) -> Value:
     """One option. Raises :class:`UsageError` with its name, the value and what was expected."""
-    name = option.name if origin == COMMAND_LINE else option.key
-    kind = option.kind
-    value = given = raw
-    if origin == COMMAND_LINE and not isinstance(kind, Switch):
-        given = raw if isinstance(kind, Several) else _single(option, raw)
-        value = kind.from_text(given)
+    name, kind = option.name if origin == COMMAND_LINE else option.key, option.kind
     try:
-        found = kind.read(value)
-        text = ", ".join(kind.words(value)) if isinstance(kind, Several) else value_text(value)
-        return Value(found, text, origin)
-    except Wrong as error:
-        raise UsageError(f"{name} {shown(error.word, origin)}: {error}") from None
+        text = ", ".join(kind.words(raw)) if isinstance(kind, Several) else value_text(raw)
+        return Value(kind.read(raw), text, origin)
     except UsageError as error:
-        whole = f"{name} " if isinstance(kind, Several) else f"{name} {shown(given, origin)}: "
-        raise UsageError(f"{whole}{error}") from None
-
-
-def _single(option: Option, raw: Any) -> Any:
-    if not isinstance(raw, list | tuple):
-        return raw
-    if len(raw) > 1:
-        raise UsageError(f"{option.name} was given {len(raw)} times: {option.once}")
-    return raw[0]
+        raise UsageError(f"{name} {error}") from None
 
 
 def value_text(value: Any) -> str:
@@ -268,12 +212,10 @@ def value_text(value: Any) -> str:
     return str(value)
 
 
-def shown(value: Any, origin: str) -> str:
-    """A wrong value in a message: as it was typed, or as the file or Python writes it."""
-    text = value if origin == COMMAND_LINE and isinstance(value, str) and value else repr(value)
-    if origin == FILE and isinstance(value, bool):
-        text = text.lower()
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+def shown(value: Any) -> str:
+    """A wrong value in a message."""
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return (text or repr(value))[:LONGEST_SHOWN]
 
 
 def split(texts: Iterable[str]) -> list[str]:
@@ -281,21 +223,28 @@ def split(texts: Iterable[str]) -> list[str]:
     return [word for text in texts for word in text.split(",") if word.strip()]
 
 
-def _listed(value: Any) -> list[Any]:
-    if isinstance(value, bytes | bytearray | bool | Mapping) or not isinstance(value, Iterable):
-        raise Wrong(value, "expected text or a list")
-    return list(value)
+def _number(kind: Callable[[Any], float], value: Any) -> float | None:
+    try:
+        return kind(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
-def _is_word(thing: Any) -> bool:
-    return isinstance(thing, str | tuple | list)
+def _is_whole(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
-def _range(least: int | None, most: int | None) -> str:
-    if least is None:
-        return ""
-    return f" of at least {least}" if most is None else f" from {least} to {most:,}"
-
-
-def _bounds(**bounds: Any) -> dict[str, Any]:
-    return {name: value for name, value in bounds.items() if value is not None}
+def _text(word: Any) -> str:
+    """A word as text: a number or lengths such as ``(4, 4)`` are a shape."""
+    if isinstance(word, str):
+        return word
+    if isinstance(word, os.PathLike):
+        return str(os.fspath(word))
+    lengths = [word] if _is_whole(word) else word
+    if (
+        isinstance(lengths, Sequence)
+        and not isinstance(lengths, bytes)
+        and all(map(_is_whole, lengths))
+    ):
+        return "x".join(str(int(length)) for length in lengths) or "scalar"
+    raise UsageError(f"{shown(word)}: expected text, or lengths such as (4096, 4096)")

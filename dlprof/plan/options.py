@@ -9,8 +9,6 @@ is read: every ``--help`` imports this module.
 from __future__ import annotations
 
 import difflib
-import operator
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -18,7 +16,6 @@ from typing import Any
 
 from dlprof.errors import UsageError
 from dlprof.plan.option import (
-    COMMAND_LINE,
     DEFAULT,
     Number,
     Option,
@@ -29,7 +26,6 @@ from dlprof.plan.option import (
     Whole,
     distinct,
     value_of,
-    value_text,
 )
 
 
@@ -37,14 +33,6 @@ def _shapes(word: str) -> Iterable[tuple[int, ...]]:
     from dlprof.plan.axes import parse_shapes
 
     return parse_shapes(word)
-
-
-def _shape_text(shape: Any) -> str:
-    from dlprof.plan.axes import shape_text
-
-    if isinstance(shape, int) and not isinstance(shape, bool):
-        return str(shape)
-    return shape_text([operator.index(length) for length in shape])
 
 
 def _one_of(what: str) -> Callable[[str], Iterable[str]]:
@@ -63,22 +51,21 @@ def _devices(names: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def _file(text: str) -> str:
+def _file(text: str) -> Iterable[str]:
     """The absolute path of a file that is there."""
     from dlprof.session import files
 
-    if not text:
-        raise UsageError("expected the name of a file")
     path = files.at_home(Path(text))
     if path.is_file():
-        return str(path.absolute())
-    if path.exists():
-        raise UsageError(f"it is {files.special(path) or 'a folder'}, not a regular file")
-    raise UsageError("there is no such file")
+        return [str(path.absolute())]
+    raise UsageError("it is not a regular file" if path.exists() else "there is no such file")
 
 
-def _probe(text: str) -> Iterable[str]:
-    return [_file(text)]
+def _interpreter(paths: Iterable[str]) -> str:
+    first, *others = distinct(paths)
+    if others:
+        raise UsageError(f"names {1 + len(others)} interpreters: {ONE_INTERPRETER}")
+    return str(first)
 
 
 def _setup(lines: Iterable[str]) -> str:
@@ -101,13 +88,12 @@ ONE_INTERPRETER = (
 
 SHAPES = Option(
     "shapes",
-    Several(_shapes, True, _shape_text, numbers=True, examples=("4096x4096", "1Ki..1Gi by 16")),
+    Several(_shapes, True, numbers=True, examples=("4096x4096", "1Ki..1Gi by 16")),
     "Lengths in elements: 4096x4096, 1048576, scalar, or 1Ki..1Gi for powers of two.",
     ARRAYS,
     default="1024x1024",
     flag="--shape",
     metavar="AxB",
-    in_file=True,
     details=(
         "Lengths take `Ki`, `Mi`, `Gi` and `Ti`. `1Ki..1Gi` is every power of two "
         "between, `1Ki..1Gi by 16` every fourth of them. In Python, a tuple of numbers is "
@@ -122,7 +108,6 @@ DTYPES = Option(
     default="float32",
     flag="--dtype",
     metavar="NAME",
-    in_file=True,
 )
 LAYOUTS = Option(
     "layouts",
@@ -132,7 +117,6 @@ LAYOUTS = Option(
     default="C",
     flag="--layout",
     metavar="NAME",
-    in_file=True,
 )
 DEVICES = Option(
     "devices",
@@ -142,7 +126,6 @@ DEVICES = Option(
     default="auto",
     flag="--device",
     metavar="cpu|cuda",
-    in_file=True,
     details=(
         "auto takes `cuda` if both frameworks can own arrays there and there is a device, "
         "else `cpu`; `cuda` for a producer that has arrays nowhere else. The report says "
@@ -157,7 +140,6 @@ PATHS = Option(
     meaning="all",
     flag="--path",
     metavar="GLOB",
-    in_file=True,
     details="Names and code come from `dlprof paths`.",
 )
 PLACEMENTS = Option(
@@ -168,7 +150,6 @@ PLACEMENTS = Option(
     default="convert",
     flag="--placement",
     metavar="NAME",
-    in_file=True,
     details="See [](placement.md).",
 )
 SETUP = Option(
@@ -177,17 +158,10 @@ SETUP = Option(
     "Python that runs after the imports: jax.config.update('jax_enable_x64', True).",
     MEASURING,
     metavar="TEXT",
-    in_file=True,
     details="Each text is a line. The session keeps it, and reproducers have it.",
 )
 ROUNDS = Option(
-    "rounds",
-    Whole(1, 1000),
-    "Fresh processes per path.",
-    MEASURING,
-    default=3,
-    metavar="N",
-    in_file=True,
+    "rounds", Whole(1, 1000), "Fresh processes per path.", MEASURING, default=3, metavar="N"
 )
 BUDGET = Option(
     "budget",
@@ -196,7 +170,6 @@ BUDGET = Option(
     MEASURING,
     meaning="none",
     metavar="SECONDS",
-    in_file=True,
     details=(
         "The first round is always finished. What is left of the diagnosis, of first "
         "calls and of round trips is left out, and the report says so."
@@ -209,7 +182,6 @@ TIMEOUT = Option(
     MEASURING,
     default=60.0,
     metavar="SECONDS",
-    in_file=True,
     details=(
         "Each 50 MB of the array adds a second. Where one process measures many pairs it "
         "is 15 at most; what exceeds that is tried again alone, with all of its time. "
@@ -217,15 +189,7 @@ TIMEOUT = Option(
         "interpreter, 60 s, and the loading of a probe file, 20 s."
     ),
 )
-SEED = Option(
-    "seed",
-    Whole(),
-    "Seed of the order of the cases.",
-    MEASURING,
-    default=0,
-    metavar="N",
-    in_file=True,
-)
+SEED = Option("seed", Whole(), "Seed of the order of the cases.", MEASURING, default=0, metavar="N")
 SAMPLE_MS = Option(
     "sample_ms",
     Number(1, unit="milliseconds"),
@@ -233,7 +197,6 @@ SAMPLE_MS = Option(
     MEASURING,
     default=60.0,
     metavar="MS",
-    in_file=True,
 )
 QUICK = Option(
     "quick",
@@ -250,7 +213,6 @@ DIAGNOSE = Option(
     FINDINGS,
     default=True,
     meaning="unless --quick",
-    in_file=True,
     details=(
         "It comes after the times of the last round and in its processes, once for each "
         "path, at its first shape, with arrays of at most 256 MiB. Alignment is looked at "
@@ -263,7 +225,6 @@ TOGETHER = Option(
     "Serve all pairs of a round from one process.",
     MEASURING,
     default=False,
-    in_file=True,
     details="For many small cases, where imports would take longest.",
 )
 ROUND_TRIPS = Option(
@@ -273,26 +234,23 @@ ROUND_TRIPS = Option(
     MEASURING,
     meaning="none",
     metavar="N",
-    in_file=True,
     details="Some pair must be there in both directions; see [](scenarios.md).",
 )
 PYTHON = Option(
     "python",
-    Text(_file),
+    Several(_file, join=_interpreter),
     "Measure this interpreter; dlprof need not be installed there.",
     MEASURING,
     meaning="this one",
     metavar="PATH",
-    once=ONE_INTERPRETER,
 )
 PROBES = Option(
     "probes",
-    Several(_probe, plain=os.fspath),
+    Several(_file),
     "A probe of your own.",
     MEASURING,
     flag="--probe",
     metavar="FILE",
-    in_file=True,
     details="In a scenario, a relative path begins at its file. See [](probes.md).",
 )
 FAIL_ON = Option(
@@ -366,51 +324,44 @@ MEASURED = (
     *INTERPRETER,
 )
 """What is measured, and how; the rest says what becomes of it."""
+IN_FILE = tuple(option for option in MEASURED if option not in (QUICK, PYTHON))
+"""What a scenario may say."""
 OPTIONS = {option.key: option for option in (*MEASURED, FAIL_ON, SESSION, RESUME, FULL, *REPORTS)}
 QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False}
 """What ``quick`` stands for."""
 
 
-class Values(Mapping[str, Any]):
-    """The value of every option, given or not; ``origins`` says where each comes from."""
+class Values(dict[str, Any]):
+    """The value of every option, given or not; ``found`` says where each comes from."""
 
     def __init__(self, found: Mapping[str, Value]) -> None:
-        self._found = dict(found)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._found[key].value
-
-    def __iter__(self) -> Any:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
+        super().__init__({key: one.value for key, one in found.items()})
+        self.found = found
 
     def given(self, key: str) -> bool:
-        return self._found[key].origin != DEFAULT
+        return self.found[key].origin != DEFAULT
 
     def origins(self) -> tuple[tuple[str, str, str], ...]:
         """Key, value as text, and origin of what a scenario can say and is not empty."""
+        names = {option.key for option in IN_FILE}
         return tuple(
-            (key, found.text, found.origin)
-            for key, found in self._found.items()
-            if found.text and (OPTIONS[key].in_file or found.origin != DEFAULT) and key != QUICK.key
+            (key, one.text, one.origin)
+            for key, one in self.found.items()
+            if one.text and (key in names or (key == PYTHON.key and one.origin != DEFAULT))
         )
 
 
 def read(
     given: Mapping[str, Any], origin: str, known: Mapping[str, Option] | None = None
 ) -> dict[str, Value]:
-    """The options that were given, by their keys; None and an empty text list are not given.
+    """The options that were given, by their keys; None is not given.
 
     ``known`` are the options as a verb declares them. Raises :class:`UsageError` with the option,
     the value and what was expected.
     """
+    options = OPTIONS if known is None else known
     return {
-        key: value_of((known or OPTIONS)[key], raw, origin)
-        for key, raw in given.items()
-        if not (raw is None or (origin == COMMAND_LINE and raw in ([], (), False)))
-        or (key == DIAGNOSE.key and raw is False)
+        key: value_of(options[key], raw, origin) for key, raw in given.items() if raw is not None
     }
 
 
@@ -419,17 +370,12 @@ def settle(*layers: Mapping[str, Value], preset: Mapping[str, Any] | None = None
 
     ``quick`` in a layer stands over the layers before it.
     """
-    found = {
-        option.key: _as_default(option, (preset or {}).get(option.key, option.default))
-        for option in MEASURED
-    }
+    defaults = {option.key: option.default for option in MEASURED} | dict(preset or {})
+    found = {key: _as_default(OPTIONS[key], raw) for key, raw in defaults.items()}
     for layer in layers:
         if QUICK.key in layer and layer[QUICK.key].value:
             origin = layer[QUICK.key].origin
-            found |= {
-                key: Value(OPTIONS[key].kind.read(raw), value_text(raw), origin)
-                for key, raw in QUICKLY.items()
-            }
+            found |= {key: value_of(OPTIONS[key], raw, origin) for key, raw in QUICKLY.items()}
         found |= layer
     return Values(found)
 
@@ -439,7 +385,7 @@ def _as_default(option: Option, raw: Any) -> Value:
         return Value(sys.executable, "", DEFAULT)
     if raw is None:
         return Value(() if isinstance(option.kind, Several) else None, "", DEFAULT)
-    return Value(option.kind.read(raw), value_text(raw), DEFAULT)
+    return value_of(option, raw, DEFAULT)
 
 
 def key_of(name: str, known: Iterable[Option]) -> str:

@@ -272,12 +272,6 @@ def cases(
     return found
 
 
-def count(found: Targets, axes: Axes, globs: Sequence[str]) -> int:
-    """How many cases there would be, without making them."""
-    arrays = len(axes.shapes) * len(axes.dtypes) * len(axes.layouts)
-    return arrays * sum(len(_chosen(target, globs)) for target in found.found)
-
-
 def _cases(found: Targets, axes: Axes, globs: Sequence[str]) -> Iterator[Case]:
     for target in found.found:
         chosen = _chosen(target, globs)

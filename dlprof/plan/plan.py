@@ -10,8 +10,7 @@ from dlprof.errors import MissingFramework
 from dlprof.plan import pairing
 from dlprof.plan.catalog import Catalog, ProbeInfo
 from dlprof.plan.pairing import Case
-from dlprof.plan.request import Request
-from dlprof.plan.settings import Settings
+from dlprof.plan.request import Request, Settings
 from dlprof.probes.base import HOST_MEMORY
 
 NO_PATH = "no path matches"

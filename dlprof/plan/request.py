@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from dlprof.plan.axes import DEVICES, PLACEMENTS, one_of, parse_shape, shape_text
+from dlprof.plan import options
 from dlprof.plan.floors import FloorRule
-from dlprof.plan.option import LONGEST_S
+from dlprof.plan.option import FILE
 from dlprof.plan.pairing import Axes
-from dlprof.plan.settings import Settings
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure.
+
+    ``sample_ns`` is what one timer spends on one case in one process, and ``limit_s`` the time
+    limit of a case there. ``together`` serves all pairs from one worker. ``in_turns`` says that
+    another side took its samples in turns with these, on the same processor. The diagnosis makes
+    arrays of up to ``largest_bytes``; without it ``alignment`` has at least that looked at. The
+    placement ``convert`` is what the timers measure anyway. ``setup`` is source text that runs
+    after that of the frameworks, in each worker.
+    """
+
+    rounds: int = options.ROUNDS.default
+    seed: int = options.SEED.default
+    sample_ns: int = round(options.SAMPLE_MS.default * 1e6)
+    limit_s: float = options.TIMEOUT.default
+    budget_s: float | None = None
+    together: bool = False
+    in_turns: bool = False
+    diagnose: bool = options.DIAGNOSE.default
+    alignment: bool = True
+    largest_bytes: int = 256 << 20
+    placements: tuple[str, ...] = (options.PLACEMENTS.default,)
+    round_trips: int = 0
+    setup: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -122,21 +151,16 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
     asked = {key: value for key, value in content.items() if key != "environments"}
     request = TypeAdapter(Request).validate_python({**asked, "command": command})
     axes, settings = request.axes, request.settings
-    read = replace(
-        axes,
-        shapes=tuple(parse_shape(shape_text(shape)) for shape in axes.shapes),
-        dtypes=tuple(map(_known("dtype"), axes.dtypes)),
-        layouts=tuple(map(_known("layout"), axes.layouts)),
-    )
-    if read != axes or not {axes.device, *axes.devices} <= set(DEVICES):
-        raise ValueError(f"these axes cannot be measured: {axes}")
-    if set(settings.placements) - set(PLACEMENTS):
-        raise ValueError(f"there are no such placements: {settings.placements}")
-    times = (settings.limit_s, settings.budget_s or 0.0, settings.sample_ns / 1e9)
-    if settings.rounds < 1 or not all(0 <= time_s < LONGEST_S for time_s in times):
-        raise ValueError(f"these settings cannot be measured with: {settings}")
+    read = {
+        "shapes": list(axes.shapes),
+        "dtypes": [name for name in axes.dtypes if name != UNKNOWN] or None,
+        "layouts": [name for name in axes.layouts if name != UNKNOWN] or None,
+        "devices": list(axes.devices) or axes.device,
+        "placements": list(settings.placements),
+        "rounds": settings.rounds,
+        "timeout": settings.limit_s,
+        "budget": settings.budget_s,
+        "sample_ms": settings.sample_ns / 1e6,
+    }
+    options.read(read, FILE)  # as strict as where they were first given
     return request
-
-
-def _known(what: str) -> Callable[[str], str]:
-    return lambda name: name if name == UNKNOWN else one_of(name, what)

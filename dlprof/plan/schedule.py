@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from dlprof.plan.pairing import Case
-from dlprof.plan.settings import Settings
+from dlprof.plan.request import Settings
 
 EVERY_ROUND = (
     "first_call",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,13 +71,6 @@ def framework(word: str) -> str:
     known = f"known are {', '.join(inference.KNOWN)}"
     hint = f"did you mean {names[near[0]]!r}?" if near else known
     raise UsageError(f"dlprof measures no steps of {word!r}: {hint}")
-
-
-def check_distinct(wanted: Sequence[Asked]) -> None:
-    """Raises :class:`UsageError` if two different steps would have one name."""
-    for index, one in enumerate(wanted):
-        if any(one.name == other.name for other in wanted[:index]):
-            raise UsageError(f"two steps are called {one.name}: give their model files other names")
 
 
 def default_shapes(model: str | None, named: bool) -> tuple[str, ...]:

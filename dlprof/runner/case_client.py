@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dlprof.plan.pairing import Case
+from dlprof.plan.request import Settings
 from dlprof.plan.schedule import (
     EVERY_ROUND,
     FIRST_ROUND,
@@ -16,7 +17,6 @@ from dlprof.plan.schedule import (
     STEP,
     Stop,
 )
-from dlprof.plan.settings import Settings
 from dlprof.runner.journal import INTERRUPTED, Journal
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool

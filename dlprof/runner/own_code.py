@@ -9,8 +9,7 @@ from typing import Any
 from dlprof.errors import Unmeasured, UsageError
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.pairing import Axes
-from dlprof.plan.request import Request
-from dlprof.plan.settings import Settings
+from dlprof.plan.request import Request, Settings
 from dlprof.probes.base import ANY_DEVICE
 from dlprof.protocol.statement import (
     FaultyStatement,

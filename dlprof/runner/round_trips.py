@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dlprof.plan.pairing import Case
-from dlprof.plan.settings import Settings
+from dlprof.plan.request import Settings
 from dlprof.runner.case_client import LEAST_BYTES_PER_S, imports_of
 from dlprof.runner.journal import Journal
 from dlprof.runner.merge_times import merge_time

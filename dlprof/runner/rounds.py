@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
 from dlprof.plan.pairing import Case
+from dlprof.plan.request import Settings
 from dlprof.plan.schedule import Group, Round, Stop, grouped, shuffled
-from dlprof.plan.settings import Settings
 from dlprof.runner.case_client import CaseClient, Turns, imports_of, status_of
 from dlprof.runner.diagnosis import Diagnosis, died_before, serves_no_more
 from dlprof.runner.journal import Journal

@@ -14,13 +14,11 @@ from pydantic_core import ErrorDetails
 
 from dlprof.errors import ScenarioError, UsageError
 from dlprof.plan import options
-from dlprof.plan.option import FILE, Kind, Several, Value, shown, value_of
-from dlprof.plan.options import ONE_INTERPRETER, OPTIONS
-from dlprof.rules import NEEDS
-from dlprof.scenario.expectation import parse as parse_expectation
-from dlprof.scenario.model import IN_FILE, TABLES, Problem, Scenario, showable
+from dlprof.plan.option import FILE, Value, shown, value_of
+from dlprof.plan.options import IN_FILE, ONE_INTERPRETER, OPTIONS
+from dlprof.scenario.model import TABLES, Problem, Scenario
 from dlprof.session import files
-from dlprof.text.clean import clean
+from dlprof.text.clean import clean, sanitised
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -30,15 +28,6 @@ else:
 LONGEST_FILE = 1 << 20
 REMOVED = {"environment": ONE_INTERPRETER}
 """Keys that scenarios no longer have, and what to do instead."""
-_TYPES = {
-    "dict_type": "a table",
-    "model_type": "a table",
-    "list_type": "a list",
-    "string_type": "a text in quotes",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-}
 
 
 def read(path: Path) -> Scenario:
@@ -49,17 +38,13 @@ def read(path: Path) -> Scenario:
 def parse(text: str, path: Path) -> Scenario:
     """The scenario that ``text`` tells of; ``path`` is where it stands."""
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        content = sanitised(tomllib.loads(text))
+    except (ValueError, RecursionError) as error:  # a number of too many digits is a ValueError
         raise ScenarioError(f"{path} is not TOML: {clean(str(error))}") from None
-    except RecursionError:
-        raise ScenarioError(f"{path} is nested too deeply for a scenario") from None
-    except ValueError:  # sys.get_int_max_str_digits
-        raise ScenarioError(f"{path} holds a whole number of too many digits") from None
-    keys, rest = _split(content)
-    found = Scenario(path, _problem(rest, path, text), _options(keys, path, text), text)
-    _check_expected(found)
-    return found
+    names = {name for option in IN_FILE for name in (option.key, option.singular)}
+    keys = {name: raw for name, raw in content.items() if name in names}
+    rest = {name: raw for name, raw in content.items() if name not in names}
+    return Scenario(path, _problem(rest, path, text), _options(keys, path, text), text)
 
 
 def of_pair(producer: str, consumer: str) -> Scenario:
@@ -74,43 +59,24 @@ def fault(scenario: Scenario, where: Sequence[str | int], words: str) -> Scenari
     return _fault(scenario.file, scenario.text, where, f"{_key_text(where)}: {words}")
 
 
-def _split(content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options, by the names that stand there, and the rest."""
-    names = {name for option in IN_FILE for name in (option.key, option.singular)}
-    keys = {name: raw for name, raw in content.items() if name in names}
-    return keys, {name: raw for name, raw in content.items() if name not in names}
-
-
 def _options(keys: Mapping[str, Any], path: Path, text: str) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for name, raw in keys.items():
+        option = OPTIONS[options.key_of(name, IN_FILE)]
+        if option.key in found:
+            raise _fault(path, text, (name,), f"{name} is given twice: {option.key}")
         try:
-            option = OPTIONS[options.key_of(name, IN_FILE)]
             given = _from_folder(raw, path.parent) if option == options.PROBES else raw
-            _check_showable(option.kind, given)
             found[option.key] = value_of(option, given, FILE)
         except UsageError as error:
             raise _fault(path, text, (name,), str(error)) from None
-        except ValueError as error:
-            raise _fault(path, text, (name,), f"{name}: {error}") from None
-    if len(found) < len(keys):
-        raise _fault(
-            path, text, (), "an option appears in the singular and in the plural: give one"
-        )
     return found
-
-
-def _check_showable(kind: Kind, raw: Any) -> None:
-    words = [raw] if isinstance(raw, str) else raw if isinstance(kind, Several) else []
-    for word in words if isinstance(words, list) else []:
-        if isinstance(word, str):
-            showable(word)
 
 
 def _from_folder(raw: Any, folder: Path) -> Any:
     """Probe files, where a relative path begins at the scenario's folder."""
-    if isinstance(raw, list) and all(isinstance(one, str) for one in raw):
-        return [str(folder / files.at_home(Path(one))) for one in raw]
+    if isinstance(raw, list):
+        return [_from_folder(one, folder) for one in raw]
     return str(folder / files.at_home(Path(raw))) if isinstance(raw, str) else raw
 
 
@@ -131,34 +97,20 @@ def _fault(path: Path, text: str, where: Sequence[str | int], words: str) -> Sce
     return ScenarioError(f"{path}, line {line}: {words}" if line else f"{path}: {words}")
 
 
-def _check_expected(scenario: Scenario) -> None:
-    """A file that asks for what it leaves out makes no sense; ``--quick`` may leave it out."""
-    diagnose = scenario.options.get(options.DIAGNOSE.key)
-    if diagnose is None or diagnose.value:
-        return
-    for number, expected in enumerate(scenario.problem.expect):
-        needed = NEEDS.get(parse_expectation(expected).what)
-        if needed:
-            words = f"{expected!r} needs the {needed.replace('_', ' ')}, which diagnose = false"
-            raise fault(scenario, ("expect", number), f"{words} leaves out")
-
-
 def _text(path: Path) -> str:
+    name = clean(str(path))
+    endless = files.endless(path)
+    if endless:
+        raise ScenarioError(f"cannot read the scenario {name}: it is {endless}")
     try:
-        endless = files.endless(path)
-        if endless:
-            raise ScenarioError(f"cannot read the scenario {clean(str(path))}: it is {endless}")
         with path.open("rb") as file:
             data = file.read(LONGEST_FILE + 1)
-    except (OSError, ValueError) as error:
-        cause = getattr(error, "strerror", None) or str(error)
-        raise ScenarioError(f"cannot read the scenario {clean(str(path))}: {cause}") from None
-    if len(data) > LONGEST_FILE:
-        raise ScenarioError(f"{path} is too long for a scenario: more than {LONGEST_FILE} bytes")
-    try:
+        if len(data) > LONGEST_FILE:
+            raise ScenarioError(f"{name} is too long for a scenario")
         return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{path} is not a scenario: it is not UTF-8 text") from None
+    except (OSError, ValueError) as error:  # it cannot be opened, or is no text
+        cause = getattr(error, "strerror", None) or str(error)
+        raise ScenarioError(f"cannot read the scenario {name}: {cause}") from None
 
 
 def _where(fault: ErrorDetails) -> tuple[str | int, ...]:
@@ -172,21 +124,19 @@ def _where(fault: ErrorDetails) -> tuple[str | int, ...]:
 
 
 def _sentence(fault: ErrorDetails, where: Sequence[str | int]) -> str:
-    key = _key_text(where)
-    if fault["type"] == "extra_forbidden" and str(where[0]) in REMOVED:
-        return f"{where[0]} was removed: {REMOVED[str(where[0])]}"
-    if fault["type"] == "extra_forbidden":
+    key, kind = _key_text(where), fault["type"]
+    if kind == "extra_forbidden":
+        removed = REMOVED.get(str(where[0]))
+        if removed:
+            return f"{where[0]} was removed: {removed}"
         return f"unknown key {str(where[-1])!r}: {_nearest(where)}"
-    if fault["type"] == "missing":
+    if kind == "missing":
         return f"{key} is missing"
-    if fault["type"] == "too_short" and fault["input"] == []:
-        return f"{key} names nothing"
-    if fault["type"] == "value_error":
+    if kind == "value_error":
         words = fault["msg"].removeprefix("Value error, ")
         return f"{key}: {words}" if key else words
     expected = fault["msg"].replace("Input should be ", "").replace("Input should ", "to ")
-    value = shown(fault["input"], FILE)
-    return clean(f"{key} {value}: expected {_TYPES.get(fault['type'], expected)}")
+    return clean(f"{key} {shown(fault['input'])}: expected {expected}")
 
 
 def _key_text(where: Sequence[str | int]) -> str:

@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from dlprof.errors import MissingFramework, ScenarioError, Unmeasured, UsageError
-from dlprof.plan import pairing
+from dlprof.errors import ScenarioError, Unmeasured, UsageError
 from dlprof.plan.catalog import Catalog, able
 from dlprof.plan.floors import FloorRule
 from dlprof.plan.option import Value, value_text
 from dlprof.plan.options import PLACEMENTS, Values, settle
-from dlprof.plan.plan import installed_pairs, not_paired
+from dlprof.plan.plan import not_paired
 from dlprof.plan.request import Request, ScenarioRecord, request_of
-from dlprof.plan.step_request import Asked, asked, check_distinct
-from dlprof.scenario.expectation import ANY, Expectation, resolve
-from dlprof.scenario.expectation import parse as parse_expectation
+from dlprof.plan.step_request import Asked, asked
+from dlprof.scenario.expectation import parse as expectation
+from dlprof.scenario.expectation import resolve
 from dlprof.scenario.model import Scenario
 from dlprof.scenario.pairs import WILD, named, pairs, parse
 from dlprof.scenario.read import fault
@@ -25,11 +24,6 @@ from dlprof.scenario.read import fault
 Inspect = Callable[[str, tuple[str, ...]], Catalog]
 """The catalog of an interpreter with these probe files."""
 Found = TypeVar("Found")
-
-MOST_CASES = 20_000
-"""More cases need ``--yes``."""
-OF_CONVERSIONS = ("placements", "round_trips")
-"""Options that have no meaning beside steps."""
 
 
 @dataclass(frozen=True)
@@ -50,24 +44,14 @@ def sweep(scenario: Scenario, given: Mapping[str, Value], inspect: Inspect) -> S
     steps = _steps(scenario)
     probes = (*values["probes"], *(step.source for step in steps))
     catalog = inspect(values["python"], probes)
-    patterns = [
-        _located(scenario, ("pairs", place), lambda text: named(parse(text), catalog), text)
-        for place, text in enumerate(problem.pairs)
-    ]
-    expected = [
-        _located(
-            scenario,
-            ("expect", place),
-            lambda text: resolve(parse_expectation(text), catalog),
-            text,
-        )
-        for place, text in enumerate(problem.expect)
-    ]
+    patterns = _located(scenario, "pairs", problem.pairs, lambda text: named(parse(text), catalog))
+    expected = _located(
+        scenario, "expect", problem.expect, lambda text: resolve(expectation(text), catalog)
+    )
     wanted = tuple(step.pair for step in steps)
     wanted = wanted or pairs(patterns, catalog, able(catalog, values["devices"]))
     if not wanted:
         raise Unmeasured(f"no framework that fits {', '.join(problem.pairs)} can be measured here")
-    _check_pairs(scenario, values, wanted, expected)
     request = request_of(values, wanted, ("sweep", str(scenario.file)))
     # Of steps there is no diagnosis that could be left out.
     settings = replace(request.settings, diagnose=request.settings.diagnose or bool(steps))
@@ -96,26 +80,6 @@ def sweep(scenario: Scenario, given: Mapping[str, Value], inspect: Inspect) -> S
     return Sweep(replace(request, settings=settings, probe_files=probes, scenario=record), catalog)
 
 
-def count(found: Sweep) -> int:
-    """How many cases there are, without making them. What cannot be measured counts for none."""
-    request = found.request
-    try:
-        here, _ = installed_pairs(request.pairs, found.catalog)
-        targets = pairing.targets(here, found.catalog, request.axes)
-    except (MissingFramework, Unmeasured):
-        return 0
-    return pairing.count(targets, request.axes, request.globs)
-
-
-def check_count(cases: int, meant: bool) -> None:
-    """Raises :class:`UsageError` for more than :data:`MOST_CASES` without ``--yes``."""
-    if cases > MOST_CASES and not meant:
-        raise UsageError(
-            f"these are {cases:,} cases, more than {MOST_CASES:,}: "
-            "add --yes if you mean it, or name fewer shapes, dtypes, layouts or paths"
-        )
-
-
 def _origins(scenario: Scenario, values: Values) -> tuple[tuple[str, str, str], ...]:
     problem = scenario.problem
     what = problem.pairs or [step.name for step in problem.step]
@@ -136,59 +100,33 @@ def _check_values(scenario: Scenario, values: Values) -> None:
         raise ScenarioError(f"{scenario.file}: name the shapes of the model's input")
     if problem.report == "loop" and not set(values["placements"]) - {PLACEMENTS.default}:
         raise fault(scenario, ("report",), "'loop' needs a placement: in-loop, hoisted or implicit")
-    if values["round_trips"] and problem.report != "round trip":
-        raise fault(
-            scenario,
-            ("round_trips",),
-            "write report = 'round trip', which is the only report of them",
-        )
-    for key in OF_CONVERSIONS:
+    for key in ("placements", "round_trips"):
         if problem.step and values.given(key):
             raise fault(scenario, (key,), "it is about conversions, and steps are none")
-
-
-def _check_pairs(
-    scenario: Scenario,
-    values: Values,
-    wanted: Sequence[tuple[str, str]],
-    expected: Sequence[Expectation],
-) -> None:
-    """Raises :class:`ScenarioError` for trips that have no way back, and for what is expected of a
-    pair that is not measured.
-
-    ``wanted`` are the pairs, installed or not; ``expected`` is in the catalog's names.
-    """
-    there = {pair for pair in wanted if pair[0] != pair[1]}
-    if values["round_trips"] and not any(pair[::-1] in there for pair in there):
-        words = "no pair is there in both directions, as tf<->cupy would be"
-        raise fault(scenario, ("round_trips",), words)
-    if _wild(scenario):
-        return  # what a glob means depends on what is installed
-    for place, one in enumerate(expected):
-        if one.pair != ANY and not any(map(one.pair.matches, wanted)):
-            raise fault(scenario, ("expect", place), f"{one.pair} is none of the pairs")
 
 
 def _wild(scenario: Scenario) -> bool:
     return any(WILD & set(text) for text in scenario.problem.pairs)
 
 
-def _steps(scenario: Scenario) -> list[Asked]:
+def _steps(scenario: Scenario) -> tuple[Asked, ...]:
     folder = Path(scenario.file).parent
     found = [
         step
         for one in scenario.problem.step
         for step in asked([one.framework], one.model, one.threads, folder)
     ]
-    check_distinct(found)
-    return found
+    return tuple(dict.fromkeys(found))
 
 
 def _located(
-    scenario: Scenario, where: Sequence[str | int], find: Callable[[str], Found], text: str
-) -> Found:
-    """What ``find`` makes of ``text``; an error gets file, line and key."""
-    try:
-        return find(text)
-    except UsageError as error:
-        raise fault(scenario, where, str(error)) from None
+    scenario: Scenario, key: str, texts: Sequence[str], find: Callable[[str], Found]
+) -> list[Found]:
+    """What ``find`` makes of each text of a list; an error gets file, line and key."""
+    found = []
+    for place, text in enumerate(texts):
+        try:
+            found.append(find(text))
+        except UsageError as error:
+            raise fault(scenario, (key, place), str(error)) from None
+    return found

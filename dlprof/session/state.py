@@ -22,11 +22,16 @@ def default_path(command: str, now: Callable[[], str] | None = None) -> Path:
         raise UsageError(
             f"cannot keep the session in {folder}: {error.strerror}; name a file with -o"
         ) from None
-    for old in sorted(folder.glob("*.json"), key=lambda path: path.name)[:-KEPT_SESSIONS]:
+    for old in kept_sessions()[KEPT_SESSIONS:]:
         for path in (old, journal_of(old)):
             with contextlib.suppress(OSError):
                 path.unlink()
     return folder / f"{(now or stamp)()}-{command}.json"
+
+
+def kept_sessions() -> list[Path]:
+    """The sessions in the user's state folder, newest first."""
+    return sorted(state_folder().glob("*.json"), key=lambda path: path.name, reverse=True)
 
 
 def journal_of(session: Path) -> Path:

@@ -12,8 +12,7 @@ from command_line import FAKE, PROBE_FILES, QUICK, Finished, by_import, content,
 from dlprof.errors import UsageError
 from dlprof.measuring import measure
 from dlprof.plan.pairing import Axes
-from dlprof.plan.request import Request
-from dlprof.plan.settings import Settings
+from dlprof.plan.request import Request, Settings
 from dlprof.runner import inspection
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement

@@ -102,33 +102,13 @@ def test_a_baseline_that_makes_no_sense_is_told_before_anything_is_measured(
     assert not list(tmp_path.glob("dlprof/*.json"))
 
 
-@pytest.mark.parametrize("name", ["head.json", "head-again.json"])
-def test_a_baseline_among_the_sessions_of_the_folder_is_refused_and_stays(
-    tmp_path, scenario, baseline, name
-):
+def test_a_baseline_among_the_sessions_of_the_folder_is_set_aside(tmp_path, scenario, baseline):
     kept = tmp_path / "kept"
     kept.mkdir()
-    path = baseline().rename(kept / name)
+    path = baseline().rename(kept / "head.json")
     before = path.read_bytes()
-    done = gate(tmp_path, scenario, path, "-o", kept)
-    assert done.code == 2
-    assert done.sentence() == (
-        f"dlprof: the baseline is {path}, where -o {kept} keeps a session: name another folder"
-    )
-    assert path.read_bytes() == before
-    assert list(kept.iterdir()) == [path]
-
-
-@pytest.mark.parametrize("option", ["--junit"])
-def test_no_report_replaces_the_noise_file_or_a_session(tmp_path, scenario, baseline, option):
-    noise, kept = tmp_path / "s.noise.json", tmp_path / "kept"
-    noise.write_text("noise", encoding="utf-8")
-    done = gate(tmp_path, scenario, baseline(), "--noise", noise, option, noise)
-    assert (done.code, noise.read_text(encoding="utf-8")) == (2, "noise")
-    assert done.sentence() == f"dlprof: {option} and --noise are the same file: {noise}"
-    done = gate(tmp_path, scenario, baseline(), "-o", kept, option, kept / "head.json")
-    assert done.code == 2
-    assert f"{option} and the session head.json are the same file" in done.sentence()
+    assert gate(tmp_path, scenario, path, "-o", kept, "--budget", 0).code == 3
+    assert (kept / "1" / "head.json").read_bytes() == before
 
 
 def test_what_an_earlier_gate_left_is_set_aside_and_told(tmp_path, scenario, baseline):

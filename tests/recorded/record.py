@@ -11,8 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from dlprof.plan.pairing import Axes
-from dlprof.plan.request import Request
-from dlprof.plan.settings import Settings
+from dlprof.plan.request import Request, Settings
 from dlprof.runner.inspection import inspect_interpreter
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Silent

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from builders import make_header
 
-from dlprof.cli.github import scenario_file
+from dlprof.cli.outputs import scenario_file
 
 pytestmark = pytest.mark.unit
 

@@ -83,7 +83,7 @@ def test_options_stand_in_panels(dlprof, verb):
         (("run", "a", "b", "--dtype", "flaot32"), "did you mean 'float32'?"),
         (("run", "a", "b", "--rounds", "9" * 5000), "expected a whole number from 1 to 1,000"),
         (("run", "a", "b", "--budget", "-1"), "--budget -1: expected seconds"),
-        (("run", "a", "b", "--python", "/"), "--python /: it is a folder, not a regular file"),
+        (("run", "a", "b", "--python", "/"), "--python /: it is not a regular file"),
         (("run", "a", "b", "--probe", "~nobody/x.py"), "~nobody/x.py: there is no such file"),
         (("run", "a", "b", "--no-such-option"), "no such option: --no-such-option"),
         (("run", "a", "b", "--shape"), "requires an argument"),
@@ -92,17 +92,15 @@ def test_options_stand_in_panels(dlprof, verb):
         (("calibrate", "s.toml", "--budget", "0"), "--budget 0: expected seconds: a number from 1"),
         (("run", "--resume", "s.json", "--rounds", "2", "torch"), "leave the frameworks, --rounds"),
         (("run", "--resume", "s.json", "--no-diagnose"), "leave --diagnose out"),
-        (("sweep", "--resume", "s.json", "--yes"), "leave --yes out"),
-        (("run", "--resume", "-"), "--resume must be a file: a session that is finished"),
-        (("sweep", "-"), "the scenario must be a file"),
-        (("compare", "-", "-"), "BASE and HEAD cannot both be on stdin"),
-        (("report", ""), "has an empty name: name a file"),
+        (("sweep", "--resume", "s.json"), "--resume was removed: use dlprof run --resume"),
+        (("report", ""), "Is a directory"),
+        (("gate", "s.toml"), "name what to compare: a scenario and two interpreters"),
+        (("gate", "torch", "numpy"), "name what to compare: a scenario and two interpreters"),
+        (("gate", "s.toml", "--base-python", sys.executable), "name what to compare"),
+        (("gate", __file__, __file__, "--noise", "n"), "as they are: leave --noise out"),
         (("sweep",), "name a scenario file, such as: dlprof sweep scenarios/tour.toml"),
-        (("sweep", "s.toml", "--list", "--dry-run"), "give one of them"),
-        (("sweep", "s.toml", "--dry-run", "--json", "x"), "measures nothing: leave --json out"),
-        (("sweep", "s.toml", "--dry-run", "--github"), "measures nothing: leave --github out"),
-        (("sweep", "s.toml", "--list", "-o", "x"), "measures nothing: leave -o out"),
-        (("list",), "name what to list: --options"),
+        (("list",), "name what to list: --options or --sessions"),
+        (("report", "7"), "there is no session 7: dlprof list --sessions lists them"),
         (("explain", "DLP999"), "there is no rule"),
         (("matrx",), "no such command 'matrx'"),
     ],
@@ -130,11 +128,10 @@ def test_a_report_is_printed_and_written(dlprof, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--csv", "s.json"), "--csv and the session that is read are the same file: s.json"),
-        (("--csv", "x", "--html", "x"), "--csv and --html are the same file: x"),
+        (("--csv", "s.json"), "cannot write s.json: a session is in it"),
         (("--csv", "-", "--html", "-"), "only one of --html, --csv can be printed"),
         (("--parquet", "-"), "--parquet writes bytes: name a file"),
-        (("--github", "--csv", "-"), "--github prints annotations: name a file for --csv"),
+        (("--github", "--csv", "-"), "only one of --csv, --github can be printed"),
         (("--html", "none/x"), "cannot write none/x: No such file or directory"),
         (("--history", "h"), "--history adds a section to --html FILE: give both"),
         (("--fail-on", "DLP0012"), "did you mean 'dlp012'"),
@@ -148,6 +145,18 @@ def test_outputs_that_contradict_each_other_are_refused(dlprof, tmp_path, words,
     ended = dlprof("report", "s.json", *words)
     assert (ended.code, (tmp_path / "s.json").read_bytes()) == (2, before)
     assert sentence in ended.err
+
+
+def test_a_kept_session_is_named_by_its_number(dlprof, tmp_path):
+    folder = tmp_path / "state" / "dlprof"
+    folder.mkdir(parents=True)
+    for name, index in (("20250101-run.json", 0), ("20250102-run.json", 1)):
+        session = make_session(*[make_result()] * index)
+        sessions.write(folder / name, session, session.results)
+    listed = dlprof("list", "--sessions").out
+    assert listed.index("20250102") < listed.index("20250101")
+    assert "numpy.from_dlpack(x)" in dlprof("report", "1").out
+    assert "numpy.from_dlpack(x)" not in dlprof("report", "2").out
 
 
 def test_the_scenarios_of_a_folder_are_listed(dlprof, tmp_path):

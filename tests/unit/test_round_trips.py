@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from builders import make_case
 
-from dlprof.plan.settings import Settings
+from dlprof.plan.request import Settings
 from dlprof.runner.journal import Journal
 from dlprof.runner.progress import Silent
 from dlprof.runner.round_trips import RoundTrips

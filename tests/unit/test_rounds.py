@@ -9,8 +9,8 @@ import pytest
 from builders import make_answer, make_case, make_record
 from scripted_workers import Workers
 
+from dlprof.plan.request import Settings
 from dlprof.plan.schedule import ALIGNMENT
-from dlprof.plan.settings import Settings
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import rounds
 from dlprof.runner.journal import Journal

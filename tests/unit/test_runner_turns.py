@@ -13,7 +13,7 @@ from builders import make_case, make_probe_info, make_way
 
 from dlprof.gate.suite import Player, alternate
 from dlprof.plan.pairing import Path
-from dlprof.plan.settings import Settings
+from dlprof.plan.request import Settings
 from dlprof.runner.journal import Journal
 from dlprof.runner.progress import Silent
 from dlprof.runner.rounds import Runner

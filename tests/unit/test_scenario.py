@@ -9,20 +9,19 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from builders import make_case, make_catalog, make_probe_info, make_way
+from builders import make_case, make_catalog, make_probe_info
 from hypothesis import given
 from hypothesis import strategies as st
 from scenario_builders import LEAST, make_scenario, make_sweep
 
 from dlprof.errors import ScenarioError, UsageError
-from dlprof.plan.request import request_from
-from dlprof.plan.settings import Settings
+from dlprof.plan.options import IN_FILE
+from dlprof.plan.request import Settings, request_from
 from dlprof.scenario.estimate import duration_text, estimate
-from dlprof.scenario.model import IN_FILE, Problem, schema, schema_text
+from dlprof.scenario.model import Problem, schema, schema_text
 from dlprof.scenario.pairs import pairs
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.scenario.read import line_of, of_pair, parse, read
-from dlprof.scenario.request import MOST_CASES, check_count, count
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -89,23 +88,18 @@ def test_the_schema_refuses_what_dlprof_refuses(change):
         ("shap = 3", "line 4: unknown key 'shap': did you mean 'shapes'?"),
         ("\n\nrounds = 0", "line 6: rounds 0: expected a whole number"),
         ("paths = []", "line 4: paths names nothing"),
-        ('paths = ["\\u001b[2J"]', "line 4: paths: '\\x1b' cannot be shown in a line"),
-        ("shape = 3\nshapes = 4", "an option appears in the singular and in the plural"),
-        ("thresholds = 3", "line 4: thresholds 3: expected a table"),
+        ("shape = 3\nshapes = 4", "line 5: shapes is given twice"),
+        ("thresholds = 3", "line 4: thresholds 3: expected"),
         ("[thresholds]\nslow = 3", "line 5: thresholds, slow: there is no threshold 'slow'"),
         ("[thresholds]\nslow_ratio = -3", "line 5: thresholds, slow_ratio -3: expected"),
         ('expect = ["DLP001 tf"]', "line 4: expect 1: expectation 'DLP001 tf' is not like"),
-        (
-            'diagnose = false\nexpect = ["DLP001 on tf->*"]',
-            "line 5: expect 1: 'DLP001 on tf->*' needs the ordering, which diagnose = false leaves",
-        ),
         ('[[floor]]\ncase = "*"\npercnt = 1', "line 6: unknown key 'percnt': did you mean"),
         (
             '[[environment]]\nname = "a"\npython = "p"\n',
             "line 4: environment was removed: a session holds one; run dlprof once per interpreter",
         ),
-        (f"rounds = {'9' * 5000}", "s.toml holds a whole number of too many digits"),
-        (f"a = {'[' * 20_000}", "s.toml is nested too deeply for a scenario"),
+        (f"rounds = {'9' * 5000}", "s.toml is not TOML: "),
+        (f"a = {'[' * 20_000}", "s.toml is not TOML: "),
         ("question = ", "s.toml is not TOML: "),
     ],
 )
@@ -120,7 +114,7 @@ def test_a_missing_key_is_named_and_several_faults_are_counted():
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "No such file"), (b"\xff\xfe", "is not UTF-8 text"), (b"a" * (1 << 21), "too long")],
+    [(None, "No such file"), (b"\xff\xfe", "can't decode"), (b"a" * (1 << 21), "too long")],
 )
 def test_a_file_that_is_no_scenario_is_told(tmp_path, content, reason):
     path = tmp_path / "s.toml"
@@ -130,10 +124,8 @@ def test_a_file_that_is_no_scenario_is_told(tmp_path, content, reason):
         read(path)
 
 
-def test_a_byte_order_mark_is_no_part_of_a_scenario(tmp_path):
-    path = tmp_path / "marked.toml"
-    path.write_bytes(b"\xef\xbb\xbf" + LEAST.encode())
-    assert read(path).problem == make_scenario().problem
+def test_text_of_a_scenario_steers_no_terminal():
+    assert make_scenario('title = "\\u001b[2J"', LEAST[12:]).problem.title == "\\x1b[2J"
 
 
 def test_a_probe_file_is_looked_for_beside_the_scenario(tmp_path):
@@ -173,10 +165,7 @@ def test_a_pair_on_the_command_line_is_a_scenario():
 @pytest.mark.parametrize(
     ("text", "least", "sentence"),
     [
-        ("round_trips = 9", LEAST, "write report = 'round trip'"),
-        ('round_trips = 9\nreport = "round trip"', LEAST, "no pair is there in both directions"),
         ('report = "loop"', LEAST, "'loop' needs a placement"),
-        ('expect = ["DLP001 on numpy->torch"]', LEAST, "expect 1: numpy->torch is none of the"),
         ("", STEPS, "name the shapes of the model's input"),
         ("", f'report = "matrix"\nshape = "4"\n{STEPS}', "report is about conversions"),
         ("", f'placement = "hoisted"\nshape = "4"\n{STEPS}', "is about conversions"),
@@ -247,30 +236,17 @@ def test_floors_are_shares():
     assert (floor.case, floor.relative, floor.absolute_ns) == ("*", 0.1, None)
 
 
-def test_cases_are_counted_without_being_made():
-    ways = [make_way("a", code="a({x})"), make_way("b", code="b({x})")]
-    catalog = make_catalog(make_probe_info("torch"), make_probe_info("numpy", imports=ways))
-    assert count(make_sweep(catalog, 'shapes = ["4..8"]\ndtypes = ["int8", "bool"]')) == 2 * 2 * 2
-
-
-def test_too_many_cases_must_be_meant():
-    check_count(MOST_CASES, meant=False)
-    check_count(MOST_CASES + 1, meant=True)
-    with pytest.raises(UsageError, match=r"20,001 cases, more than 20,000: add --yes"):
-        check_count(MOST_CASES + 1, meant=False)
-
-
 # How long it takes
 
 
 @pytest.mark.parametrize(
-    "changes", [{"rounds": 5}, {"diagnose": True}, {"round_trips": 9}, {"placements": ("in-loop",)}]
+    "changes", [{"rounds": 5}, {"diagnose": True}, {"placements": ("convert", "in-loop")}]
 )
 def test_more_of_anything_takes_longer(changes):
     cases, settings = [make_case(), make_case("numpy", "torch")], Settings(diagnose=False)
-    whole = estimate(cases, settings).total_s
-    assert estimate(cases, replace(settings, **changes)).total_s > whole
-    assert estimate(cases[:1], settings).total_s < whole
+    whole = estimate(cases, settings)
+    assert estimate(cases, replace(settings, **changes)) > whole
+    assert estimate(cases[:1], settings) < whole
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from dlprof import inference
 from dlprof.errors import UsageError
-from dlprof.plan.step_request import Asked, asked, check_distinct, default_shapes, framework
+from dlprof.plan.step_request import Asked, asked, default_shapes, framework
 from dlprof.probes.base import ArraySpec
 from dlprof.worker import loading
 
@@ -68,12 +68,6 @@ def test_a_model_that_nobody_reads_is_refused(file):
 def test_a_model_of_ones_own_needs_a_shape():
     assert "--shape" in said(default_shapes, "net.onnx", False)
     assert default_shapes(None, named=False) == ("1x64", "1024x64", "16384x64")
-
-
-def test_two_models_of_one_name_cannot_be_told_apart():
-    one, other = Asked("torch", "/a/net.py"), Asked("torch", "/b/net.py")
-    assert "torch:net.py" in said(check_distinct, [one, other])
-    check_distinct([one, Asked("torch", "/b/other.py")])
 
 
 def test_the_source_of_a_step_gives_it_again():

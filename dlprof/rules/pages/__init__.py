@@ -14,7 +14,9 @@ def page(word: str) -> str:
     names = {name.lower(): rule for rule in RULES for name in (rule.id, rule.name)}
     if word.lower() not in names:
         near = difflib.get_close_matches(word.lower(), names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "'dlprof explain' lists them"
+        # An id is written in capitals, a name is not.
+        meant = near[0].upper() if near and near[0].startswith("dlp") else "".join(near)
+        hint = f"did you mean {meant!r}?" if near else "'dlprof explain' lists them"
         raise UsageError(f"there is no rule {word!r}: {hint}")
     rule = names[word.lower()]
     first, _, rest = _read(rule.id).partition("\n")

@@ -1,0 +1,186 @@
+"""What ``dlprof gate`` measures, and how: two interpreters in turns, or one and a baseline."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import typer
+
+from dlprof.analysis.slower import FAMILY_LEVEL
+from dlprof.cli.comparison import refuse, tell
+from dlprof.cli.inspection import inspected
+from dlprof.cli.measure import typed
+from dlprof.cli.options import Given
+from dlprof.cli.outputs import Outputs
+from dlprof.compare.criteria import Criteria, own_floors
+from dlprof.compare.matching import Key
+from dlprof.compare.outcome import REGRESSION
+from dlprof.compare.sequential import IN_TURNS
+from dlprof.compare.times import Settings
+from dlprof.compare.verdicts import SCALES
+from dlprof.errors import BadInterpreter, Interrupted, Regression, Unmeasured, Unsure, UsageError
+from dlprof.gate import noise
+from dlprof.gate.gate import Task, check_baseline, gate
+from dlprof.gate.kept import Kept, kept_in, set_aside
+from dlprof.gate.side import cases_of, has_large_arrays
+from dlprof.plan import options
+from dlprof.plan.floors import REPEATED, Floor, idle
+from dlprof.plan.option import COMMAND_LINE, value_of
+from dlprof.protocol.messages import DIAGNOSIS
+from dlprof.reports.comparison_document import Names
+from dlprof.runner.progress import Bar
+from dlprof.scenario.model import Scenario
+from dlprof.scenario.read import of_pair, read
+from dlprof.scenario.request import Sweep, sweep
+from dlprof.session import model as sessions
+from dlprof.session.model import Session
+from dlprof.text.clean import clean, listed
+
+BUDGET_S = 300.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The gate's own part of the command line; BASE is an interpreter or a session."""
+
+    first: str
+    second: str | None
+    base_python: str | None
+    head_python: str | None
+    baseline: Path | None
+    across_pythons: bool
+    noise: Path | None
+
+
+def measure(asked: Asked, given: Given, criteria: Criteria, unsure: int, outputs: Outputs) -> None:
+    """Measure both sides, report, and raise what the exit code says."""
+    known = None if asked.noise is None else noise.load(asked.noise)
+    try:
+        base, head = _sides(asked, given)
+        if known is not None:
+            noise.check(known, head)
+    except (Unsure, Unmeasured, BadInterpreter) as error:
+        # What cannot be compared is unsure, and --unsure says what becomes of that; never a pass.
+        fails = unsure == REGRESSION and isinstance(error, Unsure)
+        refused = Regression(str(error)) if fails else error
+        refuse(outputs, refused, Path(asked.first))
+        raise refused from None
+    _check_looked_for(criteria, head)
+    own = floors_of(head, criteria)
+    if known is not None:
+        own = noise.raised(known, cases_of(head), criteria.floors, own)
+    in_turns = asked.baseline is None
+    level = IN_TURNS.level * IN_TURNS.shares[-1] if in_turns else FAMILY_LEVEL
+    across = asked.across_pythons
+    settings = Settings(criteria.floors, own, in_turns, across_pythons=across, level=level)
+    budget_s = given.value("budget")
+    budget_s = BUDGET_S if budget_s is None else budget_s
+    kept = kept_in(given.output)
+    aside = set_aside(kept)
+    if aside is not None:
+        typer.echo(f"the sessions of an earlier gate are now in {aside}", err=True)
+    told = _texts(head, settings.in_turns)
+    if known is not None:
+        limits = (budget_s, head.request.settings.sample_ns)
+        told += tuple(noise.texts(known, cases_of(head), own, limits))
+    left = (asked.baseline or kept.path("base"), kept.path("head"))
+    stopped = f"stopped; see what is there with: dlprof compare {shlex.join(map(str, left))}"
+    with Bar() as bar:
+        try:
+            found = gate(Task(base, head, settings, criteria, kept, bar, budget_s, told))
+        except KeyboardInterrupt:  # before the first round, or while a session is written
+            raise Interrupted(stopped) from None
+    names = Names(
+        str(asked.baseline or asked.base_python), str(asked.head_python or sys.executable)
+    )
+    try:
+        tell(found.comparison, criteria, unsure, names, outputs, stopped=found.interrupted)
+    finally:
+        say_kept(kept)
+    if found.interrupted:
+        raise Interrupted(stopped)
+
+
+def scenario_named(first: str, second: str | None) -> Scenario:
+    """The scenario of a file, or that of a pair of frameworks."""
+    return read(Path(first)) if second is None else of_pair(first, second)
+
+
+def sweep_of(scenario: Scenario, given: Given, python: str | None, flag: str = "--python") -> Sweep:
+    """What the scenario comes to in one interpreter. Raises :class:`UsageError`."""
+    if scenario.problem.step:
+        raise UsageError(
+            f"{scenario.file} has steps, which take no turns: measure it twice with dlprof sweep, "
+            "and compare the sessions"
+        )
+    values = {key: value for key, value in given.values.items() if key not in ("python", "budget")}
+    if python is not None:
+        values["python"] = value_of(replace(options.PYTHON, flag=flag), [python], COMMAND_LINE)
+    found = sweep(scenario, values, inspected)
+    command = typed(("gate", *found.request.command[1:]))
+    return replace(found, request=replace(found.request, command=command))
+
+
+def floors_of(side: Sweep, criteria: Criteria) -> dict[Key, tuple[Floor, ...]]:
+    """The floors of single cases. Raises :class:`UsageError` for times that take no rounds."""
+    single = sorted({floor.measure for floor in criteria.floors} - set(REPEATED))
+    if single:
+        raise UsageError(
+            f"a gate cannot judge {', '.join(single)}, of which a session keeps one value: "
+            f"name {' or '.join(REPEATED)}"
+        )
+    rules = side.request.scenario.floors if side.request.scenario else ()
+    return own_floors(rules, cases_of(side), criteria.floors)
+
+
+def say_kept(kept: Kept) -> None:
+    with contextlib.suppress(OSError):  # a full or closed stderr is no result of the run
+        typer.echo(f"sessions: {' '.join(map(str, kept.written()))}", err=True)
+
+
+def _sides(asked: Asked, given: Given) -> tuple[Sweep | Session, Sweep]:
+    """What is to be compared; all that can be refused before anything is measured is."""
+    scenario = scenario_named(asked.first, asked.second)
+    if asked.baseline is None:
+        base = sweep_of(scenario, given, asked.base_python, "--base-python")
+        head = sweep_of(scenario, given, asked.head_python, "--head-python")
+        for side in (base, head):
+            cases_of(side)
+        return base, head
+    baseline = sessions.load(asked.baseline)
+    head = sweep_of(scenario, given, asked.head_python, "--head-python")
+    check_baseline(baseline, head, asked.across_pythons)
+    return baseline, head
+
+
+def _check_looked_for(criteria: Criteria, head: Sweep) -> None:
+    """Raise :class:`UsageError` for verdicts that nothing will look for."""
+    looked_at = set(SCALES) - (set() if head.request.settings.diagnose else set(DIAGNOSIS))
+    missing = criteria.blind(looked_at)
+    if missing:
+        raise UsageError(
+            f"--fail-on {', '.join(missing)} needs the diagnosis, which the scenario leaves out: "
+            "write diagnose = true"
+        )
+
+
+def _texts(head: Sweep, in_turns: bool) -> tuple[str, ...]:
+    """What the report says of how this gate measures."""
+    found = []
+    if in_turns and has_large_arrays(head):
+        found.append(
+            "Arrays of 1 GiB or more took no turns: one side was measured after the other."
+        )
+    if not head.request.settings.diagnose:
+        left = sorted(set(SCALES) & set(DIAGNOSIS))
+        found.append(f"Without a diagnosis nothing was compared of: {', '.join(left)}.")
+    scenario = head.request.scenario
+    unused = idle(scenario.floors, cases_of(head)) if scenario else []
+    if unused:
+        named = listed([clean(repr(glob)) for glob in unused])
+        found.append(f"No conversion has the floor that the scenario sets for {named}.")
+    return tuple(found)
