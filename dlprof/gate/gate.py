@@ -31,7 +31,7 @@ from dlprof.session.model import Header, Session
 
 FIRST_SHARE = 0.75
 """Of the budget, for the first pass if something is flagged. In 15 of 16 gates with two views that
-were slower the second pass had decided both after 8 rounds (docs/results/gates-earlier.md)."""
+were slower the second pass had decided both after 8 rounds (docs/results/gates.md)."""
 
 WHOLE = 0.98
 """Of the budget, for all rounds: the rest is for files and reports."""
