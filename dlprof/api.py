@@ -85,8 +85,9 @@ class Session(model.Session):
 
         return render(session_document(self, scripts=True), self)
 
-    def _repr_html_(self) -> str:
-        from dlprof.reports.notebook import render
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows of it."""
+        from dlprof.reports.markdown import render
         from dlprof.reports.session_document import session_document
 
         return render(session_document(self))

@@ -118,7 +118,7 @@ def write_session(
 
     ``fail_on`` says which findings fail; ``trends`` go into the page.
     """
-    from dlprof.reports import checks, junit, table_files
+    from dlprof.reports import checks, junit, table
     from dlprof.reports.method import short_command
 
     unseen = fail_on.unseen(session.results) if fail_on is not None else {}
@@ -126,7 +126,7 @@ def write_session(
     texts: Texts = {
         "--json": lambda: sessions.chunks(session, session.results),
         "--html": lambda: [_page(session, trends)],
-        "--csv": lambda: table_files.csv_lines(session, session.results),
+        "--csv": lambda: table.csv_lines(session, session.results),
         "--junit": lambda: [
             junit.render(
                 short_command(session),
@@ -141,7 +141,7 @@ def write_session(
     outputs.write(document, texts, annotations)
     if "--parquet" in outputs.targets:
         with files.atomic_bytes(Path(outputs.targets["--parquet"])) as file:
-            table_files.write_parquet(file, session, session.results)
+            table.write_parquet(file, session, session.results)
 
 
 def _page(session: Session, trends: Sequence[Trend]) -> str:

@@ -1,8 +1,8 @@
 """What a report says, before it is known who shows it.
 
 A session, a comparison or a history becomes one :class:`Document`. It holds finished sentences,
-cells and numbers: all that is decided. The terminal, Markdown, HTML, the notebook, JUnit and the
-GitHub summary render it and decide nothing. Each sentence stands once, where the document is made.
+cells and numbers: all that is decided. The terminal, Markdown, HTML, JUnit and the GitHub
+summary render it and decide nothing. Each sentence stands once, where the document is made.
 
 ``FIRST`` is the first screen, which answers the question. ``FULL`` is one step away: ``--full`` in
 the terminal, a fold in the page.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from dlprof.analysis.quantity import plain_time, time_text, times_text
+from dlprof.analysis.quantity import plain_time, time_text
 from dlprof.reports.document import Cell, Column, Level, Lines, Section, Table
 from dlprof.reports.paths import MARK, Array, Path
 from dlprof.session.model import Placement, Share, TimeMeasure
-from dlprof.text.clean import listed
 
 NOISE = 0.05
 """A share further below zero than this is no part of a loop."""
@@ -21,51 +20,58 @@ COLUMNS = (
     Column("path"),
 )
 
+Looped = tuple[Path, Placement]
+
 
 def sections(arrays: Sequence[Array]) -> Iterator[Section]:
     """One for each array and operation that was looped."""
     for array in arrays:
-        groups: dict[str, list[tuple[Path, Placement]]] = defaultdict(list)
+        groups: dict[str, list[Looped]] = defaultdict(list)
         for path in array.paths:
-            if path.case.result.placement is not None:
-                placement = path.case.result.placement
+            placement = path.case.result.placement
+            if placement is not None:
                 groups[placement.use or ""].append((path, placement))
         for use, looped in groups.items():
             where = f"{array.pair}, {array.text}" if len(arrays) > 1 else array.pair
             yield _section(use, looped, where)
 
 
-def _section(use: str, looped: Sequence[tuple[Path, Placement]], where: str) -> Section:
-    if not use:
-        why = next((why for _, one in looped for why in one.refused.values()), "no reason given")
-        return Section(f"In a loop: {where}", (Lines((f"No loop could be measured: {why}",)),))
-    timed = sorted(
-        (one for one in looped if one[1].in_loop or one[1].hoisted),
-        key=lambda one: (one[1].in_loop or one[1].hoisted or _NOTHING).median_ns,
+def _section(use: str, looped: Sequence[Looped], where: str) -> Section:
+    timed = [one for one in looped if _cost_ns(one[1]) is not None]
+    timed.sort(key=lambda one: _cost_ns(one[1]) or 0.0)
+    refused = dict.fromkeys(
+        f"{placement}: {why.strip().partition(chr(10))[0]}"
+        for _, one in looped
+        for placement, why in one.refused.items()
     )
-    table = Table(COLUMNS, tuple(_row(*one) for one in timed))
-    lines = (*_sentences(looped), *_implicit(looped))
-    return Section(f"In a loop with {use}: {where}", (table, Lines(lines)), Level.FIRST)
+    heading = f"In a loop{f' with {use}' if use else ''}: {where}"
+    tables = (Table(COLUMNS, tuple(_row(*one) for one in timed)),) if timed else ()
+    lines = (*_advice(timed), *_implicit(looped), *(f"refused {reason}" for reason in refused))
+    return Section(heading, (*tables, *((Lines(lines),) if lines else ())), Level.FIRST)
 
 
-_NOTHING = TimeMeasure(median_ns=0.0, ci95_ns=None, min_ns=0.0)
+def _cost_ns(found: Placement) -> float | None:
+    time = found.in_loop or found.hoisted
+    return None if time is None else time.median_ns
 
 
 def _row(path: Path, found: Placement) -> tuple[Cell, ...]:
-    unsure = _is_disturbed(found)
-    pays = None if unsure else _pays_from(found)
+    pays = _pays_from(found)
+    share = found.share
+    # A part is not negative, beyond noise.
+    is_part = share is None or share.median >= -NOISE or (share.ci95 or (0.0, -1.0))[1] >= 0
     return (
         Cell(_time(found.in_loop)),
         Cell(_time(found.hoisted)),
-        Cell("?" if unsure else _part_text(found.share)),
+        Cell("?" if _is_disturbed(found) or not is_part else share_text(share)),
         Cell("-" if pays is None else f"{pays:,} iterations"),
         Cell(path.code, code=True),
     )
 
 
 def _time(measure: TimeMeasure | None) -> str:
-    mark = MARK if measure is not None and measure.is_disturbed else ""
-    return mark + time_text(measure).removeprefix(MARK)
+    is_disturbed = measure is not None and measure.is_disturbed
+    return (MARK if is_disturbed else "") + time_text(measure).removeprefix(MARK * is_disturbed)
 
 
 def _is_disturbed(found: Placement) -> bool:
@@ -85,68 +91,30 @@ def share_text(share: Share | None) -> str:
     return f"{round(100 * share.median) or 0} ±{shown} %"
 
 
-def _part_text(share: Share | None) -> str:
-    """The same of a part of a loop; ``?`` below zero beyond noise: a part is not negative."""
-    if share is None or share.median >= -NOISE:
-        return share_text(share)
-    return share_text(share) if share.ci95 is not None and share.ci95[1] >= 0 else "?"
-
-
 def _pays_from(found: Placement) -> int | None:
     """From how many iterations on it pays to convert before the loop, where that is known."""
-    known = found.share is not None and found.share.is_known
+    known = found.share is not None and found.share.is_known and not _is_disturbed(found)
     return found.break_even_iterations if known else None
 
 
-def _sentences(looped: Sequence[tuple[Path, Placement]]) -> Iterator[str]:
-    """The path that pays most, then those of which it cannot be told."""
-    shared = [(path, one, one.share) for path, one in looped if one.share is not None]
-    paying = [
-        (path, one, share)
-        for path, one, share in shared
-        if _pays_from(one) is not None and not _is_disturbed(one)
-    ]
-    if paying:
-        path, one, share = max(paying, key=lambda found: found[2].median)
-        yield (
-            f"{path.code} takes {100 * share.median:.0f} % of the loop. Convert before the loop"
-            f" from {one.break_even_iterations:,} iterations on."
-        )
-    groups: dict[str, list[str]] = defaultdict(list)
-    for path, one, share in shared:
-        if (path, one, share) not in paying:
-            groups[_why_unknown(one, share)].append(path.code)
-    for why, codes in groups.items():
-        yield f"{listed(codes)}: {why}"
-
-
-def _why_unknown(found: Placement, share: Share) -> str:
-    if _is_disturbed(found):
-        return "Other programs disturbed these loops. Whether to convert before is not known."
-    if share.ci95 is None:
-        return "One process has no interval. Whether to convert before the loop is not known."
-    if not share.is_known:
-        return "The processes do not agree on the share of the loop."
-    return "The two loops cannot be told apart."
-
-
-def _implicit(looped: Sequence[tuple[Path, Placement]]) -> Iterator[str]:
-    """What becomes of the array itself, handed to the consumer without a conversion."""
-    path, _ = looped[0]
-    consumer, source = path.case.pair[1], path.source
-    implicit = next((one.implicit for _, one in looped if one.implicit is not None), None)
-    if implicit is None:
-        why = next((one.refused["implicit"] for _, one in looped if "implicit" in one.refused), "")
-        if why:
-            yield f"{consumer} refuses {source} without a conversion: {why.strip().splitlines()[0]}"
+def _advice(looped: Sequence[Looped]) -> Iterator[str]:
+    """The path that pays most, if one is known to."""
+    paying = [(path, one) for path, one in looped if _pays_from(one) is not None and one.share]
+    if not paying:
+        if looped:
+            yield "No loop is known to be faster with the conversion before it."
         return
-    hoisted = [one.hoisted for _, one in looped if one.hoisted is not None]
-    best = min(hoisted, key=lambda one: one.median_ns, default=None)
-    beside = ""
-    if best is not None and not (implicit.is_disturbed or best.is_disturbed):
-        longer = implicit.median_ns >= best.median_ns
-        times = times_text(implicit, best) if longer else times_text(best, implicit)
-        if times:
-            beside = f", {times} times {'as long' if longer else 'faster than'} the best loop"
-    time = plain_time(implicit.median_ns)
-    yield f"{consumer} takes {source} itself: {time} per iteration{beside}."
+    path, one = max(paying, key=lambda found: found[1].share.median if found[1].share else 0.0)
+    share = one.share.median if one.share else 0.0
+    yield (
+        f"{path.code} takes {100 * share:.0f} % of the loop. Convert before the loop"
+        f" from {_pays_from(one):,} iterations on."
+    )
+
+
+def _implicit(looped: Sequence[Looped]) -> Iterator[str]:
+    """What the operation takes with the array itself, without a conversion."""
+    times = [(path, one.implicit) for path, one in looped if one.implicit is not None]
+    for path, implicit in times[:1]:
+        time = plain_time(implicit.median_ns)
+        yield f"{path.case.pair[1]} takes {path.source} itself: {time} per iteration."

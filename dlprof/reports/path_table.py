@@ -10,7 +10,6 @@ from dlprof.analysis.quantity import (
     bound_text,
     is_wide,
     plain_time,
-    process_medians,
     ratio_text,
     significant,
     size_text,
@@ -155,7 +154,7 @@ def _lost_row(line: Sequence[Path]) -> tuple[Cell, ...]:
 def _full_time(path: Path) -> str:
     """With its interval, its modes or its range."""
     ready = path.case.ready or path.case.result.ready_time
-    text = time_text(ready, process_medians(ready)).removeprefix(MARK)
+    text = time_text(ready).removeprefix(MARK)
     return text if path.is_certain or ready is None else f"{MARK}{text}"
 
 

@@ -22,6 +22,16 @@ FAR_MORE = 3.0
 """From this ratio on a trip takes far longer than an idle one."""
 LOADED = frozenset(("queued_ns", "there_ns", "back_ns", "others_ns", "wait_ns"))
 HALVES = ("there_ns", "back_ns", "release_ns")
+TRIPS = (
+    Column("round trip"),
+    *(Column(title, right=True) for title in ("there", "back", "times as long")),
+    *(Column("path there"), Column("path back")),
+)
+MADE = (
+    Column("round trip"),
+    *(Column(title, right=True) for title in ("trips", "each", "there", "back", "release")),
+    Column("who waits"),
+)
 
 
 def trips_of(arrays: Sequence[Array]) -> list[Trip]:
@@ -53,19 +63,22 @@ def answers(trips: Sequence[Trip]) -> tuple[Answer, ...]:
 
 def sections(session: Session, trips: Sequence[Trip]) -> Iterator[Section]:
     """Both directions of each trip; then the trips that were made in a row."""
-    columns = (
-        Column("round trip"),
-        Column("there", right=True),
-        Column("back", right=True),
-        Column("times as long", right=True),
-        Column("path there"),
-        Column("path back"),
-    )
-    rows = tuple(_row(trip, len({one[0].array[1:] for one in trips}) > 1) for trip in trips)
-    if rows:
-        yield Section("Round trips", (Table(columns, rows),), Level.FIRST)
-    if session.round_trips:
-        yield from _in_a_row(session)
+    if trips:
+        several = len({there.array[1:] for there, _ in trips}) > 1
+        rows = tuple(_row(trip, several) for trip in trips)
+        yield Section("Round trips", (Table(TRIPS, rows),), Level.FIRST)
+    made = [
+        one
+        for one in session.round_trips
+        if all(0 <= index < len(session.results) for index in (one.there, one.back))
+    ]
+    if made:
+        rows = tuple(_made_row(session, one) for one in made)
+        yield Section("Round trips in a row", (Table(MADE, rows),), Level.FIRST)
+        notes = tuple(
+            f"{_name(session, one)}: {note}" for one in made for note in _notes(session, one)
+        )
+        yield Section("Notes on round trips in a row", (Lines(notes),))
 
 
 def _reverse(pair: str) -> str:
@@ -101,32 +114,13 @@ def _note(path: Path) -> str:
     return f"{unsafe} waits" if path.case.waits else unsafe
 
 
-def _in_a_row(session: Session) -> Iterator[Section]:
+def _made_row(session: Session, made: RoundTrip) -> tuple[Cell, ...]:
     """What a trip costs where many are made, its halves, and what it waits for."""
-    columns = ("round trip", "trips", "each", "there", "back", "release", "who waits")
-    rows, lines = [], []
-    for made in session.round_trips:
-        if not all(0 <= index < len(session.results) for index in (made.there, made.back)):
-            continue
-        name = _name(session, made)
-        each = time_text(made.idle) if made.idle is not None else "-"
-        disturbed = made.idle is not None and made.idle.is_disturbed
-        halves = [plain_time(made.parts[part]) if part in made.parts else "-" for part in HALVES]
-        rows.append(
-            (
-                Cell(name),
-                Cell(f"{made.iterations:,}"),
-                Cell(f"{MARK}{each}" if disturbed else each),
-                *map(Cell, halves),
-                Cell(_who_waits(made)),
-            )
-        )
-        lines += [f"{name}: {note}" for note in _notes(session, made)]
-    titles = tuple(Column(title, right=title in columns[1:6]) for title in columns)
-    table = Table(titles, tuple(rows))
-    yield Section("Round trips in a row", (table,), Level.FIRST)
-    if lines:
-        yield Section("Notes on round trips in a row", (Lines(tuple(lines)),))
+    each = time_text(made.idle)
+    disturbed = made.idle is not None and made.idle.is_disturbed
+    halves = [plain_time(made.parts[part]) if part in made.parts else "-" for part in HALVES]
+    texts = (f"{made.iterations:,}", f"{MARK}{each}" if disturbed else each, *halves)
+    return tuple(map(Cell, (_name(session, made), *texts, _waits(made))))
 
 
 def _name(session: Session, made: RoundTrip) -> str:
@@ -135,48 +129,42 @@ def _name(session: Session, made: RoundTrip) -> str:
 
 
 def _notes(session: Session, made: RoundTrip) -> Iterator[str]:
+    """The paths, what was seen of each way, and all parts of the time by their names."""
     if made.reason:
         yield f"not by every process: {made.reason}" if made.idle else f"no time: {made.reason}"
     for one in made.refused:
         if 0 <= one.result < len(session.results):
             yield f"{session.results[one.result].case.code} does not work there: {one.reason}"
-    yield f"there by {session.results[made.there].case.code}"
-    yield f"back by {session.results[made.back].case.code}"
-    for way in ("there", "back"):
-        looks: list[WayLook] = [getattr(one.in_a_row, way) for one in made.processes]
-        if looks:
-            yield f"{way} {_looks(looks)}"
+    for way, index in (("there", made.there), ("back", made.back)):
+        yield f"{way} by {session.results[index].case.code}"
+        for at, name in (("in_a_row", "in a row"), ("by_halves", "by halves")):
+            looks: list[WayLook] = [getattr(getattr(one, at), way) for one in made.processes]
+            if looks:
+                yield f"{way} {name}: {_looks(looks)}"
     if made.restarted:
         yield f"each trip begins with the same array: {made.restarted}"
-    first, last = made.parts.get("first_ns"), made.parts.get("last_ns")
-    if first and last:
-        yield f"the first trips take {plain_time(first)} each, the last {plain_time(last)}"
-    if made.loaded and made.loaded.keys() >= LOADED:
-        of = made.loaded
-        yield (
-            f"behind {plain_time(of['queued_ns'])} of work: the first trip takes"
-            f" {plain_time(of['there_ns'] + of['back_ns'])}, the others"
-            f" {plain_time(of['others_ns'])}, the wait at the end {plain_time(of['wait_ns'])}"
-        )
-    elif made.not_loaded:
+    if made.not_loaded:
         yield f"nothing was queued: {made.not_loaded}"
+    for name, parts in (("a trip", made.parts), (f"from {made.loaded_from}", made.loaded or {})):
+        told = ", ".join(
+            f"{part.removesuffix('_ns').replace('_', ' ')} {plain_time(ns)}"
+            for part, ns in parts.items()
+        )
+        yield from [f"{name}: {told}"] if told else []
 
 
 def _looks(looks: Sequence[WayLook]) -> str:
-    views, copies, unknown = (
-        sum(getattr(look, name) for look in looks) for name in ("views", "copies", "unknown")
-    )
-    told = [f"{count} {word}" for count, word in ((views, "views"), (copies, "copies")) if count]
-    if unknown or not told:
-        told.append(f"{unknown} unknown")
-    sizes = sorted(
-        {size for look in looks for size in (*look.view_alignments, *look.copy_alignments)}
-    )
-    at = f" of arrays at multiples of {', '.join(map(str, sizes))} bytes" if sizes else ""
-    return f"{', '.join(told)} seen{at}"
+    counts = [
+        f"{count} {name}"
+        for name in ("views", "copies", "unknown")
+        if (count := sum(getattr(look, name) for look in looks))
+    ]
+    sizes = {size for look in looks for size in (*look.view_alignments, *look.copy_alignments)}
+    at = f", of arrays at multiples of {', '.join(map(str, sorted(sizes)))} bytes" if sizes else ""
+    return f"{', '.join(counts) or 'nothing seen'}{at}"
 
 
-def _who_waits(made: RoundTrip) -> str:
+def _waits(made: RoundTrip) -> str:
     if made.idle is None or not made.loaded or not made.loaded.keys() >= LOADED:
         return "-"
     idle_ns = max(made.idle.median_ns, made.parts.get("first_ns", 0.0))

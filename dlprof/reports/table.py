@@ -1,21 +1,26 @@
 """A session as a table: tidy, a row for each case and measure; wide, a row for each case.
 
-The columns are the same whatever was measured. A text is one line, and not endless.
+The columns are the same whatever was measured. A text is one line, and not endless. The tidy table
+is written as CSV (RFC 4180, UTF-8, one header line) and as Parquet (typed columns).
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from dlprof.plan.axes import shape_text
 from dlprof.probes.base import DTYPES
 from dlprof.reports.measures import MEASURES, Found, Measure
+from dlprof.reports.paths import rules_by_case
 from dlprof.session.environment import typed
 from dlprof.session.environments import environment_of
-from dlprof.session.model import FindingRecord, Header, Result, Session
+from dlprof.session.model import Header, Result, Session
 from dlprof.text.clean import clean
 
 if TYPE_CHECKING:
@@ -83,13 +88,13 @@ COLUMNS = (*RUN, *CASE, *MEASURED)
 
 def records(header: Header, results: Iterable[Result]) -> Iterator[Record]:
     """The rows of the tidy table as mappings from :data:`COLUMNS`, one result at a time."""
-    rules = _rules_by_case(header.findings)
+    rules = rules_by_case(header.findings)
     runs: dict[str | None, Record] = {}
     for index, result in enumerate(results):
         name = result.environment
         if name not in runs:
             runs[name] = _run(header, result)
-        case = {**runs[name], "case": index, **_case(result), "findings": rules.get(index)}
+        case = {**runs[name], "case": index, **_case(result), "findings": _rules(rules.get(index))}
         for measure in MEASURES:
             yield case | _measure(measure, measure.of(result))
 
@@ -135,15 +140,6 @@ def _size_bytes(result: Result) -> int | None:
     return size if size is not None and size <= LARGEST_INTEGER else None
 
 
-def _rules_by_case(findings: Iterable[FindingRecord]) -> dict[int, str]:
-    """The rules that found something in a case, by its index, worst first."""
-    found: dict[int, dict[str, None]] = {}
-    for finding in findings:
-        for index in finding.results:
-            found.setdefault(index, {})[finding.rule] = None
-    return {index: clean(" ".join(rules), LONGEST) for index, rules in found.items()}
-
-
 def _measure(measure: Measure, found: Found) -> Record:
     low, high = found.ci95 or (None, None)
     return {
@@ -163,16 +159,64 @@ def _text(thing: Any) -> str | None:
     return None if thing is None else clean(str(thing), LONGEST)
 
 
+def _rules(ids: Iterable[str] | None) -> str | None:
+    return _text(" ".join(ids)) if ids else None
+
+
+FORMULA = ("=", "+", "-", "@")
+"""Spreadsheets run a text that begins so (owasp.org, CSV injection)."""
+ROWS_AT_ONCE = 20_000
+"""Rows of a row group: all of a long run would not fit into memory."""
+
+
+def csv_lines(header: Header, results: Iterable[Result]) -> Iterator[str]:
+    """The table as CSV, line by line. An empty cell is what is not known.
+
+    A text that a spreadsheet would take for a formula has a ``'`` before it.
+    """
+    names = [column.name for column in COLUMNS]
+    yield _csv_line(names)
+    for record in records(header, results):
+        yield _csv_line([_csv_cell(record[name]) for name in names])
+
+
+def _csv_line(cells: Iterable[Any]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(cells)
+    return text.getvalue()
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    is_formula = isinstance(value, str) and value.startswith(FORMULA)
+    return f"'{value}" if is_formula else value
+
+
+def write_parquet(file: IO[bytes], header: Header, results: Iterable[Result]) -> None:
+    """Write the table into an open file; its metadata name the version of the table."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    kinds = {
+        "text": pa.string(),
+        "integer": pa.int64(),
+        "number": pa.float64(),
+        "flag": pa.bool_(),
+    }
+    fields = [
+        pa.field(column.name, kinds[column.kind], nullable=column.nullable) for column in COLUMNS
+    ]
+    schema = pa.schema(fields, metadata={"dlprof.table": VERSION})
+    rows = records(header, results)
+    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        while batch := list(islice(rows, ROWS_AT_ONCE)):
+            writer.write_table(pa.Table.from_pylist(batch, schema=schema))
+
+
 PANDAS = {"text": "string", "integer": "Int64", "number": "float64"}
-SUFFIX = {
-    "ns": "_ns",
-    "GB/s": "_gb_per_s",
-    "1/call": "_per_call",
-    "arrays": "_arrays",
-    "iterations": "_iterations",
-    "1": "",
-}
-"""What a measure's unit adds to the name of its column."""
+SUFFIX = {"ns": "_ns", "GB/s": "_gb_per_s", "1/call": "_per_call", "1": ""}
+"""What a measure's unit adds to the name of its column, where that is not the unit itself."""
 
 
 def to_frame(session: Session) -> pd.DataFrame:
@@ -183,44 +227,42 @@ def to_frame(session: Session) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rules = _rules_by_case(session.findings)
-    rows = [_wide(result, rules.get(at)) for at, result in enumerate(session.results)]
-    index = pd.RangeIndex(len(rows), name="case")
+    rules = rules_by_case(session.findings)
+    rows = []
+    for index, result in enumerate(session.results):
+        row = {**_case(result), "findings": _rules(rules.get(index))}
+        for measure in MEASURES:
+            found = measure.of(result)
+            row |= _numbers(measure, found) | _words(measure, found)
+            if measure.name == "ready_time":
+                row |= {"processes": found.processes, "modes": found.modes}
+        rows.append(row)
     kinds = frame_columns()
-    return pd.DataFrame(rows, index=index, columns=list(kinds), dtype=object).astype(kinds)
+    places = pd.RangeIndex(len(rows), name="case")
+    return pd.DataFrame(rows, index=places, columns=list(kinds), dtype=object).astype(kinds)
 
 
 def frame_columns() -> dict[str, str]:
     """The columns of the wide table, each with its pandas dtype."""
     kinds = {column.name: PANDAS[column.kind] for column in CASE}
     for measure in MEASURES:
-        names = _columns(measure, Found())
-        kinds |= dict.fromkeys(names, PANDAS["number"])
-        if measure.name in names and measure.unit in ("", "arrays"):
-            kinds[measure.name] = PANDAS["text"]
+        kinds |= dict.fromkeys(_words(measure, Found()), PANDAS["text"])
+        kinds |= dict.fromkeys(_numbers(measure, Found()), PANDAS["number"])
     counts = dict.fromkeys(("processes", "modes"), PANDAS["integer"])
     return {**kinds, **counts, "environment": PANDAS["text"]}
 
 
-def _wide(result: Result, rules: str | None) -> Record:
-    row = {**_case(result), "findings": rules}
-    for measure in MEASURES:
-        found = measure.of(result)
-        row |= _columns(measure, found)
-        if measure.name == "ready_time":
-            row |= {"processes": found.processes, "modes": found.modes}
-    return row
+def _words(measure: Measure, found: Found) -> Record:
+    has_verdict = measure.unit in ("", "arrays")
+    return {measure.name: _text(found.verdict)} if has_verdict else {}
 
 
-def _columns(measure: Measure, found: Found) -> Record:
-    """The columns of a measure in the wide table, with what was found."""
-    verdict = {measure.name: _text(found.verdict)}
+def _numbers(measure: Measure, found: Found) -> Record:
     if not measure.unit:
-        return verdict
-    suffix = SUFFIX[measure.unit]
-    if measure.has_interval:
-        low, high = found.ci95 or (None, None)
-        values = {"median": found.value, "ci95_low": low, "ci95_high": high}
-        return {f"{measure.name}_{name}{suffix}": value for name, value in values.items()}
-    number = {f"{measure.name}{suffix}": found.value}
-    return verdict | number if measure.unit == "arrays" else number
+        return {}
+    suffix = SUFFIX.get(measure.unit, f"_{measure.unit}")
+    if not measure.has_interval:
+        return {f"{measure.name}{suffix}": found.value}
+    low, high = found.ci95 or (None, None)
+    values = {"median": found.value, "ci95_low": low, "ci95_high": high}
+    return {f"{measure.name}_{name}{suffix}": value for name, value in values.items()}

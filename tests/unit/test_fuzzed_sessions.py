@@ -26,15 +26,13 @@ from dlprof.reports import (
     comparison_json,
     junit,
     markdown,
-    notebook,
-    table_files,
+    table,
     terminal,
 )
 from dlprof.reports.comparison_document import comparison_document
 from dlprof.reports.document import Level
 from dlprof.reports.html import render
 from dlprof.reports.session_document import session_document
-from dlprof.reports.table import to_frame
 from dlprof.rules import with_findings
 from dlprof.session import model as sessions
 
@@ -173,11 +171,10 @@ def use(session):
     document = session_document(session)
     shown(terminal.render(document, level=Level.FULL))
     shown(markdown.render(document))
-    shown(notebook.render(document))
     shown(junit.render("t", checks.checks(session)))
-    shown("".join(table_files.csv_lines(session, session.results)))
-    table_files.write_parquet(io.BytesIO(), session, session.results)
-    to_frame(session)
+    shown("".join(table.csv_lines(session, session.results)))
+    table.write_parquet(io.BytesIO(), session, session.results)
+    table.to_frame(session)
     shown(listed(session, 80))
     for finding in session.findings[:3]:
         shown(written(session, finding, None, str))

@@ -16,7 +16,7 @@ from junitparser import JUnitXml
 from markdown_it import MarkdownIt
 from rule_builders import MS, US, path, verdict
 
-from dlprof.reports import checks, github, junit, markdown, notebook, terminal
+from dlprof.reports import checks, github, junit, markdown, terminal
 from dlprof.reports.checks import ERROR, FAILED, SKIPPED
 from dlprof.reports.document import (
     Answer,
@@ -189,22 +189,6 @@ def test_a_long_table_is_cut():
     assert text.count("\n") < 2 * markdown.MOST_ROWS
 
 
-# Notebook
-
-NOTEBOOK = {"div", "p", "b", "br", "ul", "li", "code", "table", "thead", "tbody", "tr", "th", "td"}
-
-
-@given(texts)
-def test_no_text_becomes_markup_in_a_notebook(text):
-    page = Page(notebook.render(a_document(text)))
-    assert set(page.tags) <= NOTEBOOK
-
-
-def test_a_notebook_shows_the_first_screen_only():
-    document = Document("t", sections=(Section("away", (Lines(("far",)),)),))
-    assert "far" not in notebook.render(document)
-
-
 # JUnit
 
 
@@ -238,7 +222,6 @@ def test_a_hostile_session_is_told_in_every_form(evil):
     for text in (
         terminal.render(document, level=Level.FULL),
         markdown.render(document),
-        notebook.render(document),
     ):
         assert text.encode()
     assert ET.fromstring(junit.render("t", checks.checks(session)).partition("\n")[2]) is not None

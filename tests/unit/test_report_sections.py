@@ -75,9 +75,8 @@ def test_a_part_below_nothing_is_not_known():
     assert texts(section("In a loop", looped(share=share)))[0][2] == "?"
 
 
-def test_the_array_itself_in_the_loop_is_compared_with_the_best_loop():
-    found = section("In a loop", looped(implicit=spread(1100 * US)))
-    assert "10 times" in told(found)
+def test_the_array_itself_in_the_loop_is_told():
+    assert "1.1 ms" in told(section("In a loop", looped(implicit=spread(1100 * US))))
 
 
 def test_a_refusal_of_the_array_itself_is_quoted():
@@ -200,8 +199,7 @@ def test_trips_that_were_not_made_say_why():
 
 
 def test_trips_of_results_that_a_session_does_not_have_are_not_told():
-    found = section("Round trips in a row", THERE, BACK, round_trips=[made(there=9)])
-    assert texts(found) == []
+    assert section("Round trips in a row", THERE, BACK, round_trips=[made(there=9)]) is None
 
 
 @pytest.mark.parametrize(
