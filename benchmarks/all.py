@@ -87,7 +87,7 @@ def page(found: dict[str, dict[str, Any]], pieced: bool = False) -> str:
     head = [
         "# Benchmarks",
         "",
-        "Written by `make benchmarks`; each table is what one program in `benchmarks/` printed.",
+        "`make benchmarks` writes this page. Each table is the output of one program in `benchmarks/`.",
         "",
         f"- Date: {date}",
         f"- Machine: {machine()}, {platform.system()} {platform.release().split('-')[0]}",
