@@ -87,7 +87,7 @@ def page(found: dict[str, dict[str, Any]], pieced: bool = False) -> str:
     head = [
         "# Benchmarks",
         "",
-        "`make benchmarks` writes this page. Each table is the output of one program in `benchmarks/`.",
+        "`make benchmarks` writes this page. Each table comes from a program in `benchmarks/`.",
         "",
         f"- Date: {date}",
         f"- Machine: {machine()}, {platform.system()} {platform.release().split('-')[0]}",
