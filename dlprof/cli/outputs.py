@@ -126,7 +126,7 @@ def write_session(
     texts: Texts = {
         "--json": lambda: sessions.chunks(session, session.results),
         "--html": lambda: [_page(session, trends)],
-        "--csv": lambda: table.csv_lines(session, session.results),
+        "--csv": lambda: [table.csv_text(session)],
         "--junit": lambda: [
             junit.render(
                 short_command(session),
@@ -141,7 +141,7 @@ def write_session(
     outputs.write(document, texts, annotations)
     if "--parquet" in outputs.targets:
         with files.atomic_bytes(Path(outputs.targets["--parquet"])) as file:
-            table.write_parquet(file, session, session.results)
+            table.write_parquet(file, session)
 
 
 def _page(session: Session, trends: Sequence[Trend]) -> str:

@@ -281,9 +281,7 @@ HTML = Option(
     metavar="FILE|-",
     details="See [](html-report.md).",
 )
-CSV = Option(
-    "csv", Text(), "Write a table, one row for each case and measure.", OUTPUT, metavar="FILE|-"
-)
+CSV = Option("csv", Text(), "Write a table, one row for each case.", OUTPUT, metavar="FILE|-")
 PARQUET = Option(
     "parquet",
     Text(),

@@ -120,7 +120,7 @@ def test_a_report_is_printed_and_written(dlprof, tmp_path):
     session = make_session(make_result())
     sessions.write(path, session, session.results)
     assert "numpy.from_dlpack(x)" in dlprof("report", path).out
-    assert dlprof("report", path, "--csv", "-").out.startswith("created,")
+    assert dlprof("report", path, "--csv", "-").out.startswith("case,")
     assert dlprof("report", path, "--html", "page.html").code == 0
     assert (tmp_path / "page.html").is_file()
 

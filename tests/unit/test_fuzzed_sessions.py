@@ -172,9 +172,8 @@ def use(session):
     shown(terminal.render(document, level=Level.FULL))
     shown(markdown.render(document))
     shown(junit.render("t", checks.checks(session)))
-    shown("".join(table.csv_lines(session, session.results)))
-    table.write_parquet(io.BytesIO(), session, session.results)
-    table.to_frame(session)
+    shown(table.csv_text(session))
+    table.write_parquet(io.BytesIO(), session)
     shown(listed(session, 80))
     for finding in session.findings[:3]:
         shown(written(session, finding, None, str))

@@ -17,8 +17,7 @@ from rule_builders import ordered, verdict
 from step_builders import make_step
 
 from dlprof.reports import table
-from dlprof.reports.measures import MEASURES
-from dlprof.reports.table import COLUMNS, LONGEST, frame_columns, records, to_frame
+from dlprof.reports.table import COLUMNS, LONGEST, to_frame
 from dlprof.text.clean import clean
 
 pytestmark = pytest.mark.unit
@@ -64,67 +63,49 @@ def whole_result(**changes):
     return make_result(**(fields | changes))
 
 
-def rows(*results, **header):
-    session = make_session(*results, **header)
-    return list(records(session, session.results))
-
-
-def row(result, measure):
-    (found,) = [one for one in rows(result) if one["measure"] == measure]
-    return found
+def row(result):
+    return to_frame(make_session(result)).iloc[0]
 
 
 def csv_rows(session):
-    text = "".join(table.csv_lines(session, session.results))
-    return list(csv.DictReader(io.StringIO(text)))
+    return list(csv.DictReader(io.StringIO(table.csv_text(session))))
 
 
 def parquet_table(session):
     file = io.BytesIO()
-    table.write_parquet(file, session, session.results)
+    table.write_parquet(file, session)
     return pq.read_table(io.BytesIO(file.getvalue()))
 
 
-def test_there_is_a_row_with_every_column_for_each_case_and_measure():
-    found = rows(whole_result(), make_result(None, None, status="crashed"))
-    assert [(one["case"], one["measure"]) for one in found] == [
-        (case, measure.name) for case in (0, 1) for measure in MEASURES
-    ]
-    assert {frozenset(one) for one in found} == {frozenset(column.name for column in COLUMNS)}
+def test_every_column_of_a_whole_result_is_found():
+    found = row(whole_result(reason="odd", case={"promise": "copy"}, values=verdict("ok")))
+    missing = {name for name in COLUMNS if pd.isna(found[name])}
+    assert missing == {"findings", "environment", "modes", "gpu", "cpu"}
 
 
-def test_every_measure_of_a_whole_result_is_found():
-    for one in rows(whole_result()):
-        assert (one["value"], one["verdict"]) != (None, None), one["measure"]
-
-
-def test_a_time_has_its_interval_and_its_processes():
-    one = row(whole_result(), "host_time")
-    assert (one["value"], one["ci95_low"], one["ci95_high"]) == (1000.0, 900.0, 1100.0)
-    assert (one["unit"], one["processes"]) == ("ns", 2)
+def test_the_frame_has_a_row_for_each_case_and_units_in_its_names():
+    frame = to_frame(make_session(whole_result(), make_result()))
+    assert frame.index.tolist() == [0, 1]
+    assert frame["ready_time_median_ns"].tolist() == [2000.0, 1000.0]
+    assert frame["host_time_ci95_low_ns"][0] == 900.0
+    assert frame["bandwidth_gb_per_s"][0] == 5.0
+    assert frame["ownership"].tolist() == ["copy", "view"]
+    assert frame["size_bytes"].tolist() == [64, 64]
 
 
 def test_a_ready_time_that_repeats_the_host_time_has_its_processes():
     result = whole_result(ready_time=make_measure(same_as="host_time"))
-    assert row(result, "ready_time")["processes"] == 2
-
-
-@pytest.mark.parametrize(
-    ("result", "measure", "reason"),
-    [
-        (make_result(None, None, status="unsupported", reason="TypeError: no"), "host_time",
-         "TypeError: no"),
-        (make_result(notes=["phases: cannot be told apart"]), "export", "cannot be told apart"),
-        (whole_result(), "early_write", "the source cannot be written"),
-    ],
-)  # fmt: skip
-def test_what_is_missing_says_why(result, measure, reason):
-    found = row(result, measure)
-    assert (found["value"], found["detail"]) == (None, reason)
+    assert row(result)["processes"] == 2
 
 
 def test_only_a_copy_has_a_bandwidth():
-    assert row(whole_result(ownership=verdict("view")), "bandwidth")["value"] is None
+    assert pd.isna(row(whole_result(ownership=verdict("view")))["bandwidth_gb_per_s"])
+
+
+def test_a_case_without_a_time_says_why():
+    found = row(make_result(None, None, status="unsupported", reason="TypeError: no"))
+    assert (found["status"], found["reason"]) == ("unsupported", "TypeError: no")
+    assert math.isnan(found["ready_time_median_ns"])
 
 
 def test_a_rule_that_found_something_is_named_in_its_case():
@@ -134,24 +115,28 @@ def test_a_rule_that_found_something_is_named_in_its_case():
     assert to_frame(session)["findings"].tolist() == [pd.NA, "DLP012 DLP004"]
 
 
-def test_csv_and_parquet_say_what_the_session_says(monkeypatch):
-    monkeypatch.setattr(table, "ROWS_AT_ONCE", 7)
+def test_csv_and_parquet_say_what_the_frame_says():
     session = make_session(whole_result(), make_result(None, None, status="timeout"))
-    expected = list(records(session, session.results))
-    assert parquet_table(session).to_pylist() == expected
-    types = {"number": float, "integer": int, "flag": "true".__eq__, "text": str}
-    kinds = {column.name: types[column.kind] for column in COLUMNS}
-    assert [
-        {name: kinds[name](text) if text else None for name, text in one.items()}
-        for one in csv_rows(session)
-    ] == expected
+    frame = to_frame(session).reset_index()
+    pd.testing.assert_frame_equal(parquet_table(session).to_pandas(), frame)
+    for shown, (_, expected) in zip(csv_rows(session), frame.iterrows(), strict=True):
+        for name, text in shown.items():
+            kind = COLUMNS.get(name, "Int64")
+            if pd.isna(expected[name]):
+                assert text == ""
+            else:
+                assert (float(text) if kind == "float64" else text) == (
+                    expected[name] if kind == "float64" else str(expected[name])
+                )
 
 
-def test_the_columns_of_the_files_do_not_depend_on_the_session():
+def test_the_columns_do_not_depend_on_the_session():
     empty, crash = make_session(), make_session(make_result(None, None, **CRASHED))
-    assert parquet_table(empty).schema == parquet_table(crash).schema
-    assert parquet_table(empty).schema.metadata == {b"dlprof.table": b"dlprof.table/1"}
-    assert "".join(table.csv_lines(empty, [])) == ",".join(column.name for column in COLUMNS) + "\n"
+    for session in (empty, crash, make_session(whole_result())):
+        kinds = {name: str(kind) for name, kind in to_frame(session).dtypes.items()}
+        assert kinds == COLUMNS
+    assert parquet_table(crash).schema.names == parquet_table(empty).schema.names
+    assert table.csv_text(empty) == ",".join(("case", *COLUMNS)) + "\n"
 
 
 @given(texts)
@@ -167,36 +152,13 @@ def test_no_text_breaks_the_tables(text):
 
 
 def test_a_size_that_no_column_holds_is_missing():
-    result = make_result(case={"shape": (2**40, 2**40)})
-    assert row(result, "host_time")["size_bytes"] is None
-    assert pd.isna(to_frame(make_session(result))["size_bytes"][0])
+    assert pd.isna(row(make_result(case={"shape": (2**40, 2**40)}))["size_bytes"])
 
 
-def test_the_frame_has_a_row_for_each_case_and_units_in_its_names():
-    frame = to_frame(make_session(whole_result(), make_result()))
-    assert frame.index.tolist() == [0, 1]
-    assert frame["ready_time_median_ns"].tolist() == [2000.0, 1000.0]
-    assert frame["bandwidth_gb_per_s"][0] == 5.0
-    assert frame["ownership"].tolist() == ["copy", "view"]
-    assert frame["size_bytes"].tolist() == [64, 64]
-
-
-def test_the_types_of_the_frame_do_not_depend_on_the_session():
-    crash = make_session(make_result(None, None, **CRASHED))
-    for session in (make_session(), make_session(whole_result()), crash):
-        kinds = {name: str(kind) for name, kind in to_frame(session).dtypes.items()}
-        assert kinds == frame_columns()
-    assert math.isnan(to_frame(crash)["ready_time_median_ns"][0])
-    assert to_frame(crash)["ordering"][0] is pd.NA
-
-
-def test_every_column_and_measure_is_documented():
-    document = Path(__file__).parents[2] / "docs" / "tables.md"
-    tidy, _, frame = document.read_text(encoding="utf-8").partition("## DataFrame")
-    for name in (*(column.name for column in COLUMNS), *(measure.name for measure in MEASURES)):
-        assert f"| `{name}` |" in tidy, name
-    for name in frame_columns():
-        assert f"`{name}`" in frame, name
+def test_every_column_is_documented():
+    document = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
+    for name in COLUMNS:
+        assert f"`{name}`" in document, name
 
 
 def test_each_row_of_several_environments_names_its_own():
@@ -205,9 +167,8 @@ def test_each_row_of_several_environments_names_its_own():
         for name, python, version in (("old", "3.10.1", "1.26"), ("new", "3.12.1", "2.1"))
     ]
     results = [make_result(environment=name) for name in ("old", "new")]
-    found = [
-        (one["environment"], one["python"], one["packages"])
-        for one in rows(*results, environments=entries)
-        if one["measure"] == "ready_time"
+    frame = to_frame(make_session(*results, environments=entries))
+    assert frame[["environment", "python", "packages"]].to_numpy().tolist() == [
+        ["old", "3.10.1", "numpy 1.26"],
+        ["new", "3.12.1", "numpy 2.1"],
     ]
-    assert found == [("old", "3.10.1", "numpy 1.26"), ("new", "3.12.1", "numpy 2.1")]
