@@ -82,7 +82,7 @@ class ArraySpec:
 
     def of_bytes(self, size_bytes: int) -> ArraySpec:
         """The same of about this size."""
-        shape = shape_of(max(1, size_bytes // DTYPES[self.dtype]), self.layout)
+        shape = shape_of(max(1, size_bytes // DTYPES.get(self.dtype, 1)), self.layout)
         return replace(self, shape=shape)
 
     @property

@@ -11,14 +11,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from dlprof.device.cuda import Gpu
-from dlprof.probes.base import WHOLE_LAYOUTS, Probe
-from dlprof.worker import memory
-from dlprof.worker.source_text import compile_call, execute, statements
+from dlprof.probes.base import Probe
+from dlprof.worker.source_text import compile_call, prepare, statements
 from dlprof.worker.subject import Subject
 
 LENGTHS_NS = (5_000_000, 15_000_000, 45_000_000)
@@ -29,7 +27,6 @@ QUEUEING_SHARE = 0.5
 """A call that takes this share of the work it queues runs the work itself."""
 RUNS_IT = "the queue cannot be loaded: the call that queues work runs it"
 SPIN_UNIT_NS = 100_000
-OTHER_BYTE = b"\xa5"
 MOST_STREAMS = 8
 BESIDE_NS = 5_000_000
 
@@ -196,7 +193,7 @@ def queue_of(subject: Subject, text: str, gpu: Gpu | None, sides: tuple[Side, Si
 def _enqueue(
     subject: Subject, text: str, gpu: Gpu | None, side: Side, namespace: dict[str, Any]
 ) -> Callable[[int], Any]:
-    _prepare(subject.producer.queue_setup(subject.spec), namespace)
+    prepare(subject.producer.queue_setup(subject.spec), namespace)
     run = statements(text, namespace, "enqueue")
 
     def enqueue(work: int) -> Any:
@@ -213,33 +210,6 @@ def _enqueue(
         return enqueue(1)
 
     return spin
-
-
-_prepared: dict[str, dict[str, Any]] = {}
-
-
-def _prepare(setup: str, namespace: dict[str, Any]) -> None:
-    """Run a queue's setup, once per process unless it uses ``x``.
-
-    It may compile for seconds. A function that knew ``x`` would keep it alive.
-    """
-    if {"x", "work"} & _names(compile(setup, "<queue setup>", "exec")):
-        execute(setup, namespace, "queue setup")
-        return
-    if setup not in _prepared:
-        before = {name: value for name, value in namespace.items() if name != "x"}
-        after = dict(before)
-        execute(setup, after, "queue setup")
-        _prepared[setup] = {
-            name: value for name, value in after.items() if value is not before.get(name)
-        }
-    namespace |= _prepared[setup]
-
-
-def _names(code: CodeType) -> set[str]:
-    """The global names in a text, those in its functions included."""
-    inner = (_names(one) for one in code.co_consts if isinstance(one, CodeType))
-    return set(code.co_names).union(*inner)
 
 
 def _ready(
@@ -281,15 +251,9 @@ def _is_right(subject: Subject, seen: Any, array: Any) -> bool | None:
 
 
 def _spoil(subject: Subject, array: Any, gpu: Gpu | None) -> None:
-    producer, spec = subject.producer, subject.spec
-    address = producer.pointer(array) if spec.elements else None
-    if address is None or address == producer.pointer(subject.source):
-        return
-    if producer.write(array, 1) is not NotImplemented or spec.layout not in WHOLE_LAYOUTS:
-        return
-    where = gpu if spec.device == "cuda" else None
-    if spec.device == "cpu" or where is not None:
-        memory.write(address, OTHER_BYTE * spec.size_bytes, where)
+    address = subject.producer.pointer(array) if subject.spec.elements else None
+    if address is not None and address != subject.producer.pointer(subject.source):
+        subject.overwrite(array, gpu)
 
 
 def _probe_unrelated(

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from dlprof.device.cuda import CudaUnavailable, driver_devices, open_gpu
+from dlprof.device.cuda import CudaUnavailable, Gpu, driver_devices, open_gpu
 from dlprof.probes.base import (
     ANY_DEVICE,
+    WHOLE_LAYOUTS,
     ArraySpec,
     Export,
     Import,
     Probe,
     Unsupported,
-    shape_of,
     written,
 )
 from dlprof.worker import memory
@@ -25,6 +25,7 @@ from dlprof.worker.contract import FaultyProbe, check_code, check_text
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call, execute
 
+OTHER_BYTE = b"\xa5"
 FailedImports = dict[tuple[str, ...], ImportError]
 """Imports that failed in this process, by the texts that had run until then."""
 
@@ -111,15 +112,15 @@ class Subject(Path):
     def source(self) -> Any:
         return self.namespace["x"]
 
-    def of_elements(self, elements: int) -> Subject:
-        """The same conversion of about this many elements, if the producer can make such an array.
+    def of_bytes(self, size_bytes: int) -> Subject:
+        """The same conversion of about this size, if the producer can make such an array.
 
         The shape has one axis if the layout allows it. ``source`` and ``convert`` stay the old
         ones.
         """
         if self.is_one_array:
             return self
-        spec = replace(self.spec, shape=shape_of(elements, self.spec.layout))
+        spec = self.spec.of_bytes(size_bytes)
         return replace(self, spec=spec, code=compose(self.export, self.import_, spec))
 
     def made(self) -> dict[str, Any]:
@@ -152,6 +153,21 @@ class Subject(Path):
         """Raise :class:`Unsupported` if a write to a user's array would show outside."""
         if self.is_one_array and memory.is_shared(self.producer.pointer(self.source)):
             raise Unsupported("the array is a file's, or shared with other processes: not written")
+
+    def overwrite(self, array: Any, gpu: Gpu | None) -> None:
+        """Give an array of the producer other values: by its framework, else by its address.
+
+        Memory without an address stays as it is, and so does memory that must not be written.
+        """
+        if self.producer.write(array, 1) is not NotImplemented:
+            return
+        address = self.producer.pointer(array) if self.spec.elements else None
+        on_host = self.spec.device == "cpu"
+        if address is None or self.spec.layout not in WHOLE_LAYOUTS:
+            return
+        if memory.is_read_only(address) if on_host else gpu is None:
+            return
+        memory.write(address, OTHER_BYTE * self.spec.size_bytes, None if on_host else gpu)
 
     def _is_source(self, other: Any) -> bool:
         address = self.producer.pointer(other) if self.spec.elements else None

@@ -8,7 +8,7 @@ import pytest
 
 from dlprof.plan.axes import PLACEMENTS
 from dlprof.probes.base import ArraySpec, Export, Import, Probe, Protocol, Use
-from dlprof.worker import timer
+from dlprof.worker import source_text, timer
 from dlprof.worker.instruments import placement
 from dlprof.worker.subject import Path, namespace_for
 
@@ -40,7 +40,7 @@ def clock(monkeypatch):
     monkeypatch.setattr(timer, "counted", lambda: timer.Counted(0, 0, 0))
     monkeypatch.setattr(timer, "foreign_ns", lambda: 0)
     monkeypatch.setattr(timer, "loop_cost_ns", lambda: 0.0)
-    monkeypatch.setattr(placement, "_made", {})
+    monkeypatch.setattr(source_text, "_prepared", {})
     return clock
 
 
@@ -165,5 +165,5 @@ def test_a_setup_is_run_once_per_process_and_keeps_no_source_alive(clock):
     many = Use("mixed({x})", {}, "def mixed(x): return 'used'")
     for _ in range(2):
         measured(clock, Home(many=many), placements=("hoisted",))
-    (names,) = placement._made.values()
+    (names,) = source_text._prepared.values()
     assert "x" not in names

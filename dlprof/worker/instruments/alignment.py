@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dlprof.probes.base import CONTIGUOUS, DTYPES, ArraySpec, Import
+from dlprof.probes.base import CONTIGUOUS, ArraySpec, Import
 from dlprof.protocol.messages import words
 from dlprof.worker.instruments import ownership
 from dlprof.worker.refusal import Refusal, attempt
@@ -52,7 +52,7 @@ def look(spec: ArraySpec, make: Make) -> dict[str, Any]:
     """The verdict on a path to which the question applies, by arrays like ``spec``."""
     small = spec
     if spec.size_bytes > LARGEST_BYTES:
-        small = replace(spec, shape=(LARGEST_BYTES // DTYPES[spec.dtype],))
+        small = spec.of_bytes(LARGEST_BYTES)
     looks: dict[str, list[dict[str, Any]]] = {place: [] for place in PLACES}
     for place in ORDER:
         looks[place].append(_looked_at(make, replace(small, layout=place)))

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from dlprof.probes.base import DTYPES
 from dlprof.probes.capsule import alignment
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory
@@ -75,7 +74,7 @@ def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[
             found["evidence"]["torn_layout"] = source.spec.layout
             if tried.torn_at:
                 found["evidence"]["torn_alignment_bytes"] = min(tried.torn_at)
-            found["evidence"] |= _of_size(source, size).made()
+            found["evidence"] |= source.of_bytes(size).made()
             break
     return found
 
@@ -121,7 +120,7 @@ def judge(tried: Tried) -> dict[str, Any]:
 
 def _try_size(subject: Subject, size_bytes: int, torn_at: set[int]) -> str:
     """What was seen at this size. ``torn_at`` gets the alignment of a torn copy's source."""
-    other = _of_size(subject, size_bytes)
+    other = subject.of_bytes(size_bytes)
     try:
         memory.check_room(other.spec)
     except memory.TooLarge:
@@ -139,10 +138,6 @@ def _try_size(subject: Subject, size_bytes: int, torn_at: set[int]) -> str:
         if seen != "whole":
             break
     return seen
-
-
-def _of_size(subject: Subject, size_bytes: int) -> Subject:
-    return subject.of_elements(max(1, size_bytes // DTYPES[subject.spec.dtype]))
 
 
 def _words(values: Any) -> Any:

@@ -18,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from dlprof.probes.base import DTYPES
 from dlprof.protocol.messages import unknown
 from dlprof.worker import timer
 from dlprof.worker.subject import Subject, lies_within
@@ -49,9 +48,8 @@ def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
     """The verdict, in about ``budget_ns``."""
     if not subject.import_.returns_array or subject.spec.elements == 0:
         return unknown("there is no result whose address could be compared")
-    elements = LARGEST_BYTES // DTYPES.get(subject.spec.dtype, 1)
-    if not subject.is_one_array and subject.spec.elements > elements:
-        subject = subject.of_elements(elements)
+    if not subject.is_one_array and subject.spec.size_bytes > LARGEST_BYTES:
+        subject = subject.of_bytes(LARGEST_BYTES)
         subject = replace(subject, convert=subject.converting(subject.make_another()))
     begun = time.perf_counter_ns()
     pairs: list[Pair] = []

@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from dlprof.probes import capsule
-from dlprof.probes.base import DTYPES, Protocol, written
+from dlprof.probes.base import Protocol, written
 from dlprof.worker.foreign import has
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.source_text import compile_call
@@ -43,7 +43,7 @@ def measure(subject: Subject) -> list[dict[str, Any]]:
     events: list[dict[str, Any]] = []
     source = subject.source
     if subject.spec.size_bytes > LARGEST_BYTES and not subject.is_one_array:
-        subject = subject.of_elements(LARGEST_BYTES // DTYPES[subject.spec.dtype])
+        subject = subject.of_bytes(LARGEST_BYTES)
         source = subject.make_another()
     names = {**subject.namespace, "_proxy": proxy(source, protocol, events)}
     code = written(subject.import_.code, "_proxy", subject.spec.dtype, subject.spec.shape)

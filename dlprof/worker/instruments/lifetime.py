@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from dlprof.device.cuda import Gpu
-from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, Probe, Unsupported
+from dlprof.probes.base import Probe, Unsupported
 from dlprof.protocol.messages import AFTER_DROP
 from dlprof.worker import memory
 from dlprof.worker.memory import malloc_meter, resident_bytes
@@ -50,7 +50,7 @@ class Listener(Protocol):
 def measure(subject: Subject, gpu: Gpu | None, listener: Listener) -> dict[str, Any]:
     """The verdict, at a size of its own."""
     subject.check_own()
-    other = subject.of_elements(SIZE_BYTES // max(DTYPES.get(subject.spec.dtype, 1), 1))
+    other = subject.of_bytes(SIZE_BYTES)
     size = other.spec.size_bytes
     if subject.is_one_array and not size:
         raise Unsupported("nothing tells how many bytes the source has")
@@ -112,24 +112,11 @@ def _churn(subject: Subject, gpu: Gpu | None) -> list[Any]:
     kept: list[Any] = []
     for _ in range(CHURN):
         array = subject.make_another()
-        _overwrite(subject, array, size, gpu)
+        subject.overwrite(array, gpu)
         block = ctypes.create_string_buffer(size)
         ctypes.memset(block, 0xA5, size)
         kept += [array, block]
     return kept
-
-
-def _overwrite(subject: Subject, array: Any, size: int, gpu: Gpu | None) -> None:
-    if subject.producer.write(array, 1) is not NotImplemented:
-        return
-    address = subject.producer.pointer(array)
-    if address is None or subject.spec.layout not in WHOLE_LAYOUTS:
-        return
-    on_host = subject.spec.device == "cpu"
-    if on_host and memory.is_read_only(address):
-        return
-    if on_host or gpu is not None:
-        memory.write(address, b"\xa5" * size, None if on_host else gpu)
 
 
 def _meters(subject: Subject) -> tuple[list[Callable[[], int]], bool]:

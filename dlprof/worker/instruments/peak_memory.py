@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dlprof.probes.base import DTYPES, ArraySpec
+from dlprof.probes.base import ArraySpec
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory, timer
 from dlprof.worker.memory import resident_bytes
@@ -83,7 +83,7 @@ PLAIN_ARRAYS = 0.05
 """This near to one array a single look is enough. No array may be a copy that was hidden."""
 NOTABLE_ARRAYS = 1.5
 """From here on it is more than a copy, and the evidence says how the array was made."""
-FEW = 16
+FEW_BYTES = 64
 LARGE_BYTES = 128 << 20
 """From here on a first conversion shows its peak: what a framework needs once is less."""
 
@@ -92,7 +92,7 @@ def measure(subject: Subject) -> dict[str, Any]:
     """The verdict on one conversion."""
     if not _is_on_host(subject):
         return unknown("only host memory has a high-water mark")
-    other = _of_size(subject)
+    other = subject.of_bytes(SIZE_BYTES)
     size = other.spec.size_bytes
     if size < LEAST_BYTES:
         return unknown(f"the array is too small to be seen: {size:,} of {LEAST_BYTES:,} bytes")
@@ -129,10 +129,6 @@ def watch(subject: Subject) -> int | None:
 
 def _is_on_host(subject: Subject) -> bool:
     return subject.spec.device == subject.result_device == "cpu"
-
-
-def _of_size(subject: Subject) -> Subject:
-    return subject.of_elements(SIZE_BYTES // DTYPES.get(subject.spec.dtype, 1))
 
 
 def converting_arrays(subject: Subject) -> float:
@@ -189,7 +185,7 @@ def _rounded(arrays: float) -> float:
 
 def making_arrays(subject: Subject) -> float:
     """Peak of making a source, in arrays of its size. Raises OSError."""
-    other = _of_size(subject)
+    other = subject.of_bytes(SIZE_BYTES)
     other.make_another()
     before = begin_mark()
     made = other.make_another()
@@ -201,12 +197,12 @@ def making_arrays(subject: Subject) -> float:
 def whole_arrays(subject: Subject) -> float:
     """As :func:`converting_arrays`, with what the framework keeps of the first of two conversions.
 
-    A few elements are converted before, so that things that happen once do not count. The process
+    A small array is converted before, so that things that happen once do not count. The process
     must have converted nothing large before: only new memory is seen.
     """
-    few = subject.of_elements(FEW)
+    few = subject.of_bytes(FEW_BYTES)
     few.wait_for(few.converting(few.make_another())())
-    other = _of_size(subject)
+    other = subject.of_bytes(SIZE_BYTES)
     convert = other.converting(other.make_another())
     before = begin_mark()
     for _ in range(2):

@@ -24,7 +24,7 @@ from dlprof.protocol.messages import words
 from dlprof.worker import memory, timer
 from dlprof.worker.contract import check_use
 from dlprof.worker.refusal import Refusal, attempt
-from dlprof.worker.source_text import compile_call, execute
+from dlprof.worker.source_text import compile_call, prepare
 from dlprof.worker.subject import Subject
 
 ARRAYS = 2
@@ -115,30 +115,12 @@ def _loop(
 
 
 def _namespace(subject: Subject, operation: Operation) -> dict[str, Any]:
-    namespace = {**_names(subject, operation), **subject.namespace}
+    namespace = dict(subject.namespace)
+    prepare(operation.setup, namespace)
     for name, shape in operation.others.items():
         spec = replace(subject.spec, shape=shape, layout="C")
         namespace[name] = replace(subject, spec=spec).make_another()
     return namespace
-
-
-_made: dict[tuple[str, str], dict[str, Any]] = {}
-
-
-def _names(subject: Subject, operation: Operation) -> dict[str, Any]:
-    """The names of the operation's setup, made once per process: some take long to compile.
-
-    They are made without the source, which they would keep alive.
-    """
-    if not operation.setup:
-        return {}
-    key = (subject.consumer.name, operation.setup)
-    if key not in _made:
-        names: dict[str, Any] = {}
-        for text in (subject.consumer.setup, operation.setup):
-            execute(text, names, "use")
-        _made[key] = names
-    return _made[key]
 
 
 def _in_loop(subject: Subject, operation: Operation, _: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from dlprof.probes.base import DTYPES, ArraySpec, Probe, Unsupported
+from dlprof.probes.base import ArraySpec, Probe, Unsupported
 from dlprof.protocol.messages import unknown
 from dlprof.worker import memory
 from dlprof.worker.foreign import UNKNOWN
@@ -186,14 +186,13 @@ def _look_further(subject: Subject, changed: dict[str, Any]) -> Subject:
 
 def _of_size(subject: Subject) -> Subject:
     largest = OWN_LARGEST_BYTES if subject.is_one_array else LARGEST_BYTES
-    elements = largest // DTYPES.get(subject.spec.dtype, 1)
     if subject.spec.elements == 0:
         raise Unsupported("there are no elements")
-    if subject.spec.elements <= elements:
+    if subject.spec.size_bytes <= largest:
         return subject
     if subject.is_one_array:
         raise Unsupported(f"the array is larger than {largest >> 20} MiB")
-    return subject.of_elements(elements)
+    return subject.of_bytes(largest)
 
 
 def _new_source(subject: Subject) -> Any:
