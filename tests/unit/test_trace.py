@@ -33,7 +33,8 @@ def cupti(monkeypatch):
 
 class TestRecords:
     def recorded(self, cupti, *happens):
-        with Recorder() as recorder:
+        recorder = Recorder()
+        with recorder.recording():
             for method, *arguments in happens:
                 getattr(cupti, method)(*arguments)
         assert not cupti.enabled
@@ -131,17 +132,9 @@ class TestNoTrace:
     @pytest.mark.parametrize(
         "function", ["activity_enable", "activity_register_callbacks", "get_timestamp"]
     )
-    @pytest.mark.parametrize(
-        ("error", "words"),
-        [
-            (cuptiError("ERROR_NOT_COMPATIBLE (14)"), "CUPTI says no: cuptiError: ERROR_NOT"),
-            (RuntimeError("CUDA driver is not found"), "CUPTI says no: RuntimeError: CUDA"),
-            (AttributeError("no attribute"), "this version of cupti-python lacks something"),
-        ],
-    )
-    def test_if_cupti_refuses_or_is_too_old(self, cupti, function, error, words):
-        cupti.refuses[function] = error
-        assert self.reason().startswith(words)
+    def test_if_cupti_refuses(self, cupti, function):
+        cupti.refuses[function] = cuptiError("ERROR_NOT_COMPATIBLE (14)")
+        assert "ERROR_NOT_COMPATIBLE" in self.reason()
         assert not cupti.enabled
 
     def test_if_not_even_a_known_call_was_recorded(self, cupti, monkeypatch):

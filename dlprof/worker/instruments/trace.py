@@ -16,7 +16,7 @@ import contextlib
 import ctypes
 import importlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -48,7 +48,7 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     queue, work = _queue(subject, gpu)
     try:
         recorder = Recorder()
-        with recorder:
+        with recorder.recording():
             windows = [_window(subject, recorder, queue, work) for _ in range(WINDOWS)]
     except NoTrace as reason:
         return _no_trace(str(reason))
@@ -188,7 +188,7 @@ class NoTrace(Exception):
 
 
 class Recorder:
-    """Records while its ``with`` block runs; ``records`` is complete afterwards.
+    """``records`` is complete after :meth:`recording`.
 
     CUPTI hands over records in a callback, in a buffer that it takes back, so each is turned into
     a :class:`Record` at once. A process has one subscriber: if another profiler has the slot,
@@ -199,36 +199,33 @@ class Recorder:
         devices = driver_devices()
         if isinstance(devices, str):
             raise NoTrace(devices)
+        cupti = self._cupti = _answer(importlib.import_module, "cupti.cupti")
+        kinds = _answer(lambda: {int(getattr(cupti.ActivityKind, name)): name for name in KINDS})
+        self._kinds = {kind: KINDS[name] for kind, name in kinds.items()}
         self.records: list[Record] = []
         self._failures: list[str] = []
-        self._cupti = _load_cupti()
-        self._kinds = {self._kind(name): what for name, what in KINDS.items()}
-        self._slot: Any = None
 
-    def __enter__(self) -> Recorder:  # noqa: PYI034 - typing.Self is newer than Python 3.10
-        self._slot = self._ask("subscribe", lambda *_: None, None)  # asks for no callbacks
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """Record inside. Raises :class:`NoTrace`."""
+        lost = ctypes.c_size_t(0)
+        slot = self._ask("subscribe", lambda *_: None, None)  # asks for no callbacks
         try:
             # A buffer's size and the most records in it, 0 for as many as fit.
             self._ask("activity_register_callbacks", lambda: (BUFFER_BYTES, 0), self._take)
             for kind in self._kinds:
                 self._ask("activity_enable", kind)
-        except NoTrace:
-            self._close()
-            raise
-        _call_control()
-        return self
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if error is not None:
-            self._close()
-            return
-        lost = ctypes.c_size_t(0)
-        _call_control()  # unfinished work would be recorded without its end
-        try:
+            _call_control()
+            yield
+            _call_control()  # unfinished work would be recorded without its end
             self._ask("activity_flush_all", 1)
             self._ask("activity_get_num_dropped_records", 0, 0, ctypes.addressof(lost))
         finally:
-            self._close()
+            for kind in self._kinds:
+                with contextlib.suppress(NoTrace):
+                    self._ask("activity_disable", kind)
+            with contextlib.suppress(NoTrace):
+                self._ask("unsubscribe", slot)
         if self._failures:
             raise NoTrace(f"a record could not be read: {self._failures[0]}")
         if lost.value:
@@ -240,32 +237,8 @@ class Recorder:
         """CUPTI's clock, which is that of the records."""
         return int(self._ask("get_timestamp"))
 
-    def _kind(self, name: str) -> int:
-        try:
-            return int(getattr(self._cupti.ActivityKind, name))
-        except AttributeError as error:
-            raise _too_old(error) from error
-
     def _ask(self, name: str, *arguments: Any) -> Any:
-        """Call CUPTI; what it raises is the reason why there is no trace."""
-        found = attempt(lambda: getattr(self._cupti, name)(*arguments))
-        if not isinstance(found, Refusal):
-            return found
-        error = found.error
-        if isinstance(error, AttributeError):
-            raise _too_old(error) from error
-        # cuptiError, and RuntimeErrors if the driver or CUPTI's own library is missing.
-        if "MULTIPLE_SUBSCRIBERS" in str(error):
-            raise NoTrace("another profiler has CUPTI's only subscriber slot") from error
-        raise NoTrace(f"CUPTI says no: {words(error)}") from error
-
-    def _close(self) -> None:
-        """Undo what may not have been done; the answer is known by now."""
-        for kind in self._kinds:
-            with contextlib.suppress(NoTrace):
-                self._ask("activity_disable", kind)
-        with contextlib.suppress(NoTrace):
-            self._ask("unsubscribe", self._slot)
+        return _answer(lambda: getattr(self._cupti, name)(*arguments))
 
     def _take(self, activities: list[Any]) -> None:
         """Called by CUPTI, which would lose an exception."""
@@ -277,18 +250,17 @@ class Recorder:
                 self.records += found
 
 
-def _load_cupti() -> Any:
-    found = attempt(lambda: importlib.import_module("cupti.cupti"))
+def _answer(call: Callable[..., Any], *arguments: Any) -> Any:
+    """What CUPTI gives; what it raises is the reason why there is no trace."""
+    found = attempt(lambda: call(*arguments))
     if not isinstance(found, Refusal):
         return found
-    missing = found.error.name or "" if isinstance(found.error, ModuleNotFoundError) else ""
-    if missing.partition(".")[0] == "cupti":
-        raise NoTrace("cupti-python is not installed: pip install cupti-python")
-    raise NoTrace(f"cupti-python cannot be imported: {found.reason}") from found.error
-
-
-def _too_old(error: AttributeError) -> NoTrace:
-    return NoTrace(f"this version of cupti-python lacks something: {error}")
+    error = found.error
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("cupti"):
+        raise NoTrace("cupti-python is not installed: pip install cupti-python") from error
+    if "MULTIPLE_SUBSCRIBERS" in str(error):
+        raise NoTrace("another profiler has CUPTI's only subscriber slot") from error
+    raise NoTrace(f"CUPTI says no: {words(error)}") from error
 
 
 def _call_control() -> None:
