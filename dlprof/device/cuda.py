@@ -103,7 +103,6 @@ class Gpu:
         self._core.launch(self._streams[handle], config, self._spin, duration)
 
     def event(self) -> Any:
-        """Make an event that can be timed."""
         # By the driver, because cuda-core renamed the option that asks for timing.
         return self._call("cuEventCreate", 0)
 
@@ -160,7 +159,6 @@ class Gpu:
         self.synchronize(self._private)
 
     def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
-        """Queue a copy from device memory to device memory."""
         self._call("cuMemcpyDtoDAsync", destination, source, size_bytes, _handle(stream))
 
     def flush_l2(self, stream: int) -> None:

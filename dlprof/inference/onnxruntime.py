@@ -81,7 +81,6 @@ class OnnxRuntimeSteps(Steps):
                 )
 
     def check_output(self, output: Any) -> None:
-        """Raise :class:`Unsupported` for an output that is no tensor of numbers."""
         if getattr(getattr(output, "dtype", None), "kind", "O") in "OUS":
             raise Unsupported(
                 f"the model gives a {type(output).__name__} that is no tensor of numbers"

@@ -77,7 +77,6 @@ class TorchSteps(Steps):
             raise Unsupported(f"{Path(self.model_file).name} defines no model that can be called")
 
     def check_output(self, output: Any) -> None:
-        """Raise :class:`Unsupported` for an output that is no single tensor."""
         import torch
 
         if not isinstance(output, torch.Tensor):

@@ -139,7 +139,6 @@ def why_no_streams(catalog: Catalog) -> str | None:
 def judge(
     plants: Sequence[Plant], results: Sequence[Result], found: Sequence[FindingRecord]
 ) -> Iterator[Outcome]:
-    """The outcome of each plant from the findings of its session."""
     for plant in plants:
         wanted = {
             index

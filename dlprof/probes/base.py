@@ -386,7 +386,6 @@ class Probe:
 
 
 def numbers(spec: ArraySpec) -> Pattern:
-    """The pattern of values for the dtype of ``spec``."""
     return PATTERNS[spec.dtype]
 
 
@@ -430,7 +429,6 @@ def laid_out(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
 
 
 def row_of(spec: ArraySpec, values: Callable[[int, ArraySpec], str]) -> str:
-    """Source text of one row of the layout ``broadcast``."""
     return f"{values(math.prod(spec.shape[1:]), spec)}.reshape({spec.shape[1:]})"
 
 

@@ -49,12 +49,10 @@ class OwnCode:
     returns_array: bool = True
 
     def reference(self) -> str:
-        """The source of its probes, as :func:`dlprof.worker.loading.load` takes it."""
         return self.PREFIX + json.dumps(vars(self), default=vars)
 
     @classmethod
     def read(cls, reference: str) -> OwnCode:
-        """The inverse of :meth:`reference`."""
         fields = json.loads(reference.removeprefix(cls.PREFIX))
         for name in ("producer", "consumer"):
             side = fields[name]

@@ -98,13 +98,11 @@ class CaseClient:
         return outcome
 
     def keep(self, index: int, round_: int, outcome: Outcome) -> None:
-        """Write an answer into the journal, and report that a case is done."""
         self.record(index, round_, outcome)
         self.watcher.step()
         self.on_answer()
 
     def record(self, index: int, round_: int, outcome: Outcome) -> None:
-        """Write an answer into the journal."""
         answer = {
             "status": status_of(outcome),
             "reason": outcome.reason,

@@ -21,8 +21,6 @@ MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
 
 
 class Diagnosis:
-    """Looks at one case of each path."""
-
     def __init__(self, cases: Sequence[Case], client: CaseClient) -> None:
         settings = client.settings
         self._client = client
@@ -43,7 +41,6 @@ class Diagnosis:
 
     @property
     def paths(self) -> int:
-        """The number of paths."""
         return len(self._paths)
 
     def chosen(self) -> set[int]:

@@ -93,7 +93,6 @@ def nothing_measured() -> Iterator[None]:
 
 
 def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catalog:
-    """The catalog of an interpreter; see :class:`Inspection`."""
     with Inspection(python, probe_files) as inspection:
         return inspection.catalog()
 

@@ -143,7 +143,6 @@ class Journal:
         return offset, len(data)
 
     def _read(self) -> None:
-        """Take up what the file holds."""
         end, torn = 0, False
         for number, line in enumerate(self._lines()):
             if torn:

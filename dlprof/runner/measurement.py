@@ -38,7 +38,6 @@ Judge = Callable[["Measurement"], Found]
 
 
 def now() -> str:
-    """The time, as a session has it."""
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
@@ -107,7 +106,6 @@ class Measurement:
         )
 
     def measure_round_trips(self, ends: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
-        """Round trips by these cases; see :class:`RoundTrips`."""
         trips = RoundTrips(ends, self.cases, self.request.settings, self.journal)
         try:
             trips.measure(WorkerPool(self.catalog.python, self._plan.variables), self.watcher)
@@ -150,7 +148,6 @@ class Measurement:
         self.journal.close()
 
     def results(self) -> Iterator[sessions.Result]:
-        """The results so far, one at a time."""
         rounds = self.request.settings.rounds
         for index, case in enumerate(self.cases):
             yield merge(case.record(), self.journal.answers(index), rounds)

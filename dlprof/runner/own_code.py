@@ -43,7 +43,6 @@ class Asked:
         return None if self.source is None else normal(self.source)
 
     def check(self) -> None:
-        """Raise :class:`UsageError` for text that is not Python."""
         try:
             check_setup(self.setup)
             tree = parse(self.statement)

@@ -58,7 +58,6 @@ class Recording:
         return ReplayedWorker(self)
 
     def outcome(self, request: Mapping[str, Any]) -> Outcome:
-        """The next answer to a request."""
         self.asked.append(request)
         if request["do"] == "inspect":
             catalog = self.header["catalog"]
@@ -85,8 +84,6 @@ class Recording:
 
 
 class ReplayedWorker(WorkerClient):
-    """Answers from a recording."""
-
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._request: Mapping[str, Any] = {}

@@ -70,7 +70,6 @@ class Runner:
             self.watcher.step()  # refused, crashed, or diagnosed before the run was resumed
 
     def round(self, round_: int, only: set[int]) -> None:
-        """One round of some cases."""
         for group in self._groups(round_, only):
             deque(self._run_group(group, round_, set()), maxlen=0)
         self.rounds_done = max(self.rounds_done, round_ + 1)
@@ -82,7 +81,6 @@ class Runner:
         self.rounds_done = max(self.rounds_done, round_ + 1)
 
     def diagnose(self, only: set[int]) -> None:
-        """The diagnosis of some cases, after single rounds."""
         chosen = sorted(self._diagnosis.left() & only)
         for group in shuffled(self._grouped(chosen), self.settings.seed, self.settings.rounds):
             self._diagnosis.diagnose(group)
@@ -103,7 +101,6 @@ class Runner:
         self._pool.wait(self.settings.limit_s)
 
     def close(self) -> None:
-        """End a worker that was loaded and not used."""
         self._pool.close()
 
     def _over_budget(self, started: float) -> bool:

@@ -137,7 +137,6 @@ class Framework:
 
     @contextlib.contextmanager
     def on(self, stream: int) -> Iterator[None]:
-        """Queue all work on ``stream`` meanwhile."""
         before, self.stream = self.stream, stream
         try:
             yield
@@ -198,7 +197,6 @@ class Array:
         return self.strides == contiguous(self.shape)
 
     def wait(self) -> Array:
-        """Return when the values are there."""
         self.framework.gpu.synchronize(self.stream)
         return self
 
@@ -216,7 +214,6 @@ class Array:
         self.framework.gpu.write(self.address, values.tobytes())
 
     def every_second(self) -> Array:
-        """A view of every second element of the last axis."""
         shape = (*self.shape[:-1], self.shape[-1] // 2)
         return replace(self, shape=shape, strides=(*self.strides[:-1], 2 * self.strides[-1]))
 

@@ -57,7 +57,6 @@ class Queue:
         return done
 
     def drain(self) -> None:
-        """Wait for all queued work."""
         self.put(lambda: None).wait()
 
     def _run(self) -> None:
@@ -76,7 +75,6 @@ class Array:
         self.dtype = data.dtype
 
     def every_second(self) -> Array:
-        """A view of every second element of the last axis."""
         return Array(self.data[..., ::2], self.owner)
 
     def wait(self) -> Array:
@@ -104,7 +102,6 @@ def from_address(address: int, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def copied(values: Any) -> Array:
-    """A new array with a copy of ``values``."""
     memory = Memory(values.nbytes)
     data = from_address(memory.address, values.shape, values.dtype)
     data[...] = values

@@ -21,7 +21,6 @@ class Synthetic(Probe):
 
     @property
     def own(self) -> str:
-        """Source text of the framework."""
         raise NotImplementedError
 
     def create(self, spec: ArraySpec) -> str:
@@ -193,7 +192,6 @@ class DefaultProducer(OnDevice):
 
 
 def consumer(plant: Plant) -> Probe:
-    """The probe of a plant's consumer."""
     on_host = plant.device == "cpu"
     kind: type[Synthetic] = OnHost if on_host else OnDevice
     members = {"name": plant.consumer} | ({} if on_host else {"stream": plant.stream})
@@ -216,6 +214,5 @@ def consumer(plant: Plant) -> Probe:
 
 
 def probes() -> list[Probe]:
-    """The producers and all consumers."""
     consumers = [consumer(plant) for plant in (*PLANTS, *DEVICE_PLANTS)]
     return [OnHost(), DeviceProducer(), DefaultProducer(), *consumers]

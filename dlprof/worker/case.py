@@ -49,7 +49,6 @@ Outcome = tuple[str, str | None]
 
 
 def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
-    """Measure one conversion."""
     spec = spec_of(request)
     before = state.cases_before
     state.cases_before += 1  # a refused case warms the next one, too
@@ -202,7 +201,6 @@ class Instruments:
         self._take("placement", lambda: placement.measure(self.subject, self.budget_ns, wanted))
 
     def _device_time(self) -> dict[str, Any] | None:
-        """Device time if there is a device; None on the CPU."""
         if "cuda" not in (self.subject.spec.device, self.subject.result_device):
             return None
         if self.gpu is None:
@@ -259,7 +257,6 @@ class Instruments:
         return aligned in ("view", "copy") and sliced == "refused"
 
     def _take(self, name: str, instrument: Callable[[], Any]) -> Any:
-        """Run one instrument if it is wanted, and send its answer."""
         if name not in self.wanted:
             return None
         has_verdict = name in WITH_VERDICT

@@ -19,8 +19,6 @@ from dlprof.worker.refusal import Refusal, attempt
 
 
 class Channel:
-    """The worker's end."""
-
     def __init__(self, requests_fd: int, replies_fd: int) -> None:
         for fd in (requests_fd, replies_fd):
             os.set_inheritable(fd, False)
@@ -64,7 +62,6 @@ class Channel:
             view = view[os.write(self._replies_fd, view) :]
 
     def begin(self) -> None:
-        """A conversion is measured from now on."""
         self.forks = 0
         self.measuring = True
 

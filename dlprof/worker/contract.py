@@ -39,7 +39,6 @@ def check_probe(kind: type[Probe]) -> None:
 
 
 def check_text(value: Any, where: str) -> str:
-    """``value`` if it is text that can stand in a file."""
     is_text = isinstance(value, str) and value == value.encode("utf-8", "replace").decode("utf-8")
     _need(is_text, where, "text", value)
     return str(value)

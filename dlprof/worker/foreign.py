@@ -123,8 +123,6 @@ def _of_interface(interface: Mapping[str, Any], device: str) -> Metadata:
 
 
 class Foreign(Probe):
-    """Any object, as far as it tells of itself."""
-
     devices = ANY_DEVICE
     setup = "from dlprof.worker.foreign import device_wait as _device_wait"
     wait_text: ClassVar[str] = ""

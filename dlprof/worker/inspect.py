@@ -120,7 +120,6 @@ def interpreter() -> dict[str, Any]:
 
 
 def cpu_model() -> str:
-    """The processor's name."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

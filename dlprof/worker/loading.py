@@ -27,7 +27,6 @@ GROUP = "dlprof.probes"
 
 
 def entry_names() -> list[str]:
-    """Names in the entry-point group ``dlprof.probes``."""
     return sorted({entry.name for entry in entry_points(group=GROUP)})
 
 
@@ -51,7 +50,6 @@ def load(source: str) -> list[Probe]:
 
 
 def find(source: str, name: str) -> Probe:
-    """The probe called ``name`` of a source."""
     for probe in load(source):
         if probe.name == name:
             return probe
@@ -147,7 +145,6 @@ class WorkerState:
 
 
 def path_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Path:
-    """The path that a request names, imported."""
     answer.stage("import")
     producer = state.probe(*request["producer"])
     consumer = state.probe(*request["consumer"])
@@ -162,13 +159,11 @@ def path_of(state: WorkerState, request: dict[str, Any], answer: Answer) -> Path
 
 
 def spec_of(request: dict[str, Any]) -> ArraySpec:
-    """The array that a request asks for."""
     shape, dtype, layout, device = (request[n] for n in ("shape", "dtype", "layout", "device"))
     return ArraySpec(tuple(shape), dtype, layout, device)
 
 
 def named(probe: Probe, ways: tuple[Any, ...], name: str) -> Any:
-    """The export or import called ``name``."""
     for way in ways:
         if way.name == name:
             return way

@@ -107,7 +107,6 @@ class Side:
 
 
 def default_sides(subject: Subject) -> tuple[Side, Side]:
-    """Producer and consumer on their default streams."""
     return Side(subject.producer), Side(subject.consumer)
 
 
@@ -274,7 +273,6 @@ def _probe_unrelated(
 
 
 def _handles(subject: Subject, sides: tuple[Side, Side]) -> list[int | None]:
-    """The streams of the sides that are on the device."""
     devices = subject.spec.device, subject.result_device
     return [
         side.handle("cuda") for side, device in zip(sides, devices, strict=True) if device == "cuda"

@@ -76,7 +76,6 @@ def is_array(thing: Any) -> bool:
 
 
 def describe(thing: Any, probes: list[tuple[str, Probe]]) -> dict[str, Any]:
-    """The framework of an object, and what is known of the object."""
     roots = [kind.__module__.partition(".")[0] for kind in type(thing).__mro__]
     told = foreign.metadata(thing)
     for root in (ROOTS.get(root, root) for root in roots):

@@ -62,7 +62,6 @@ def _served(state: WorkerState, kind: str, request: dict[str, Any], answer: Answ
 
 
 def _check_setup(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outcome:
-    """Import what a case needs and run the user's setup."""
     path_of(state, request, answer)
     return "ok", None
 

@@ -15,7 +15,6 @@ def statements(text: str, namespace: dict[str, Any], what: str) -> Callable[[], 
 
 
 def execute(text: str, namespace: dict[str, Any], what: str) -> None:
-    """Run statements once."""
     statements(text, namespace, what)()
 
 

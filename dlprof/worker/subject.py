@@ -184,7 +184,6 @@ class Subject(Path):
         return replace(self, result_device=where, wait=wait_text(self.consumer, where))
 
     def converting(self, source: Any) -> Callable[[], Any]:
-        """The conversion of another source."""
         return compile_call(self.code, {**self.namespace, "x": source})
 
     def waiter(self) -> Callable[[Any], Any]:
@@ -192,7 +191,6 @@ class Subject(Path):
         return compile_call(self.wait.format(x="_result") or "None", self.namespace, "_result")
 
     def wait_for(self, result: Any) -> None:
-        """Return when the values of ``result`` are there."""
         if self.wait:
             self.waiter()(result)
 
@@ -284,7 +282,6 @@ def rarely_collected() -> Iterator[None]:
 
 
 def settle(producer: Probe, device: str, source: Any, namespace: dict[str, Any]) -> None:
-    """Return when the values of ``source`` are there."""
     wait = wait_text(producer, device)
     if wait:
         compile_call(wait.format(x="_made"), namespace, "_made")(source)

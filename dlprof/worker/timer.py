@@ -250,7 +250,6 @@ def sample(
 def _samples(
     loop: Loop, budget_ns: int, off_ns: float, backlog: Backlog, least_ns: int
 ) -> tuple[Timing, int]:
-    """A try, and its number of faults."""
     loops, elapsed = calibrate(loop, least_ns, backlog)
     count = max(MIN_SAMPLES, min(MAX_SAMPLES, budget_ns // max(elapsed, 1)))
     were_others_there, longest_wait = watch_others(), watch_waits()
@@ -323,7 +322,6 @@ def loop_cost_ns(turns: InTurns | None = None) -> float:
 
 
 def clock_cost_ns() -> float:
-    """Median time between two reads of the clock in a row."""
     clock = time.perf_counter_ns
     return statistics.median(-(clock() - clock()) for _ in range(501))
 

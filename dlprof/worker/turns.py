@@ -102,13 +102,11 @@ def _one(loop: timer.Loop, loops: int, backlog: timer.Backlog) -> timer.Taken:
 
 
 def _count(budget_ns: int, sample_ns: int) -> int:
-    """How many samples."""
     fitting = budget_ns // max(sample_ns, 1)
     return max(timer.MIN_SAMPLES, min(MOST_TURNS, fitting), min(LEAST_TURNS, OVER * fitting))
 
 
 def turns_of(request: dict[str, Any], answer: Answer) -> Turns | None:
-    """The turns that a request asks for, if any."""
     asked = request.get("turns")
     return None if asked is None else Turns(answer.channel, answer.identity, asked["cpu"])
 

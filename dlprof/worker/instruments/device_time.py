@@ -48,8 +48,6 @@ class Sample:
 
 @dataclass(frozen=True)
 class EventTimer:
-    """A stream of a device with two events on it."""
-
     gpu: Gpu
     stream: int
     start: Any

@@ -56,7 +56,6 @@ class Tried:
 
 
 def measure(subject: Subject, sizes_bytes: Sequence[int] = SIZES_BYTES) -> dict[str, Any]:
-    """The verdict, by the sizes given."""
     if not subject.import_.returns_array:
         return unknown("the call leaves no array behind to compare")
     subject.check_own()
@@ -102,7 +101,6 @@ def _try_sizes(subject: Subject, unaligned: Subject | None, sizes_bytes: Sequenc
 
 
 def judge(tried: Tried) -> dict[str, Any]:
-    """The verdict on what was seen at each size."""
     evidence: dict[str, Any] = {
         "sizes_bytes": {str(size): seen for size, seen in tried.here.items()}
     }

@@ -36,11 +36,9 @@ class OneCall:
         return self.ready.samples_ns[0]
 
     def host_time(self) -> dict[str, Any]:
-        """As :func:`dlprof.worker.instruments.times.host_time`."""
         return asdict(self.host)
 
     def ready_time(self) -> dict[str, Any] | None:
-        """As :func:`dlprof.worker.instruments.times.ready_time`."""
         return {**asdict(self.ready), "idle_wait_ns": 0.0} if self.subject.wait else None
 
     def converted(self) -> Subject:
@@ -86,7 +84,6 @@ def serves(first: OneCall) -> OneCall | None:
 
 
 def measure(subject: Subject, cases_before: int) -> tuple[dict[str, Any], OneCall]:
-    """The answer, and the call with its result."""
     before = peak_memory.watch(subject)
     call = make_call(subject)
     found = {"ns": call.ready_ns, "cases_before": cases_before}

@@ -45,7 +45,6 @@ class Pair(NamedTuple):
 
 
 def measure(subject: Subject, budget_ns: int) -> dict[str, Any]:
-    """The verdict, in about ``budget_ns``."""
     if not subject.import_.returns_array or subject.spec.elements == 0:
         return unknown("there is no result whose address could be compared")
     if not subject.is_one_array and subject.spec.size_bytes > LARGEST_BYTES:

@@ -67,7 +67,6 @@ SEVERITY = ("stream-ordered", "unknown", "host-sync", "device-sync", "unordered"
 def measure(
     subject: Subject, gpu: Gpu | None, lengths_ns: Sequence[int] = LENGTHS_NS
 ) -> dict[str, Any]:
-    """The verdict on one conversion."""
     text = subject.producer.enqueue(subject.spec)
     if text is None:
         name, device = subject.producer.name, subject.spec.device
@@ -99,7 +98,6 @@ def worse(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure_queue(queue: QueuedWork, lengths_ns: Sequence[int] = LENGTHS_NS) -> dict[str, Any]:
-    """Queue, convert and fit."""
     # The first use of a function may load code, which waits for the device. The second finds its
     # memory in the framework's pool.
     for _ in range(2):

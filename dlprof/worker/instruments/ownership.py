@@ -25,7 +25,6 @@ NOT_WRITTEN = "not written: the memory is read-only, a file's, or shared with ot
 
 
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
-    """The verdict on one conversion."""
     if not subject.import_.returns_array:
         return unknown("the call leaves no array behind to compare")
     if subject.spec.elements == 0:
@@ -71,8 +70,6 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
 
 
 class _Side:
-    """One array, its framework and its memory."""
-
     def __init__(self, probe: Probe, array: Any, gpu: Gpu | None, spec: ArraySpec) -> None:
         self.probe = probe
         self.array = array

@@ -89,7 +89,6 @@ LARGE_BYTES = 128 << 20
 
 
 def measure(subject: Subject) -> dict[str, Any]:
-    """The verdict on one conversion."""
     if not _is_on_host(subject):
         return unknown("only host memory has a high-water mark")
     other = subject.of_bytes(SIZE_BYTES)

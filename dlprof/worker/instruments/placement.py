@@ -51,7 +51,6 @@ class Operation:
 
 
 def measure(subject: Subject, budget_ns: int, placements: Sequence[str]) -> dict[str, Any]:
-    """The answer for each of ``placements``."""
     if subject.result_device == "cpu":
         memory.check_more(ARRAYS * subject.spec.size_bytes)
     refused: dict[str, str] = {}
@@ -107,7 +106,6 @@ def _loops(
 def _loop(
     make: Make, subject: Subject, operation: Operation, namespace: dict[str, Any]
 ) -> tuple[timer.Loop, int]:
-    """A loop, and the ns of one turn."""
     loop = timer.compile_loop(make(subject, operation, namespace), namespace)
     turn_ns = loop(1)
     # What is compiled at the first call is no part of the loop.

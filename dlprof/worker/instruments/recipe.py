@@ -23,7 +23,6 @@ tell which is which."""
 def measure(
     producer: Probe, consumer: Probe, import_: Import, spec: ArraySpec, own_setup: str = ""
 ) -> dict[str, Any]:
-    """The texts of a case."""
     device = result_device(consumer, import_, spec)
     setups = dict.fromkeys((producer.setup, consumer.setup, import_.setup))
     return {
@@ -61,6 +60,5 @@ def _idioms(probe: Probe, device: str, dtype: str) -> dict[str, str]:
 
 
 def _kept(texts: Mapping[str, Callable[[], str | None]]) -> dict[str, str]:
-    """The texts that there are."""
     found = {name: attempt(text) for name, text in texts.items()}
     return {name: said for name, said in found.items() if said and isinstance(said, str)}

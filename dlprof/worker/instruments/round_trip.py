@@ -90,7 +90,6 @@ def go_once(there: Subject, back: Subject, stage: Callable[[str], None]) -> None
 def measure(
     there: Subject, back: Subject, iterations: int, budget_ns: int, gpu: Gpu | None = None
 ) -> dict[str, Any]:
-    """The answer for runs of ``iterations`` trips."""
     trips, restarted = _working(there, back)
     with timer.collector_off():
         found, shortest_ns = _sampled(trips, there, back, iterations, budget_ns)

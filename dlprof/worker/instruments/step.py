@@ -74,7 +74,6 @@ class Step:
         return self.steps.wait(self.spec.device).format(x="y")
 
     def build(self) -> None:
-        """Make the buffers anew."""
         execute(self.strategy.setup, self.namespace, "step")
 
     def run(self, x: Any = None) -> Any:
@@ -109,7 +108,6 @@ class Step:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether each call allocates its output."""
         return self.strategy.name == FRESH
 
     @property
@@ -162,7 +160,6 @@ def as_globals(statement: str) -> str:
 
 
 def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> tuple[str, str | None]:
-    """Measure one step; a status and a reason."""
     spec = spec_of(request)
     answer.stage("import")
     steps = state.probe(*request["consumer"])

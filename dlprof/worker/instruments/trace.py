@@ -42,7 +42,6 @@ class Window(NamedTuple):
 
 
 def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
-    """The verdict on one conversion."""
     if "cuda" not in (subject.spec.device, subject.result_device):
         return _no_trace("the conversion has nothing to do with a CUDA device")
     queue, work = _queue(subject, gpu)
@@ -106,7 +105,6 @@ class Record:
 
 
 def evidence(records: Sequence[Record], window: Window, *, loaded: bool) -> dict[str, Any]:
-    """What the calls of one window did; ``loaded`` says whether work was queued."""
     calls = _outermost([record for record in records if record.what == "call"])
     events = [
         _event(call, [one for one in records if one.correlation in caused], window, loaded=loaded)

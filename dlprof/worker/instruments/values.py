@@ -158,7 +158,6 @@ class Conversion(NamedTuple):
 
 
 def look_further(subject: Subject) -> dict[str, Any]:
-    """Evidence of the further looks."""
     changed: dict[str, Any] = {}
     evidence: dict[str, Any] = {"changed": changed}
     looked = attempt(partial(_look_further, subject, changed))
