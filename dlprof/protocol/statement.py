@@ -7,11 +7,12 @@ frameworks. The result is the source of two probes: ``code:`` and JSON.
 from __future__ import annotations
 
 import ast
+import copy
 import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 ARRAY = "x"
 """The source's name in the measured code."""
@@ -127,7 +128,7 @@ def check_source(tree: ast.expr, source: str) -> None:
 def whole(text: str, source: str) -> Cut:
     """The statement in one piece: the source itself is handed over."""
     tree = parse(text)
-    return Cut("{x}", _replaced(text.strip(), tree, source))
+    return Cut("{x}", _template(tree, list(_uses(tree, source))))
 
 
 def cuts(text: str, source: str) -> Iterator[Cut]:
@@ -135,19 +136,11 @@ def cuts(text: str, source: str) -> Iterator[Cut]:
 
     None if the statement uses the source more than once: it is not handed over once.
     """
-    text, tree = text.strip(), parse(text)
+    tree = parse(text)
     uses = list(_uses(tree, source))
-    if len(uses) != 1 or "\n" in text:
-        return
-    for inner in _around(tree, uses[0]):
-        segment = ast.get_source_segment(text, inner) or ""
-        try:
-            export = whole(segment, source).import_
-        except FaultyStatement:
-            continue  # a slice, or an unpacked argument: no expression of its own
-        cut = Cut(export, _spliced(text, [inner]))
-        if _same(cut.code, text, source):
-            yield cut
+    if len(uses) == 1:
+        for inner in _around(tree, uses[0]):
+            yield Cut(_template(inner, uses), _template(tree, [inner]))
 
 
 def _parse(text: str, what: str, mode: str) -> ast.AST:
@@ -183,10 +176,11 @@ def _around(tree: ast.expr, inner: ast.expr) -> list[ast.expr]:
     found: list[ast.expr] = []
     node: ast.AST = inner
     while node in parents and (node := parents[node]) is not tree:
-        if isinstance(node, ast.expr) and not isinstance(node, _LATER):
-            found.append(node)
-        elif not isinstance(node, ast.keyword):
+        if isinstance(node, (ast.keyword, ast.Starred, ast.Slice)):
+            continue  # no expression of its own
+        if not isinstance(node, ast.expr) or isinstance(node, _LATER):
             return []
+        found.append(node)
     return [] if isinstance(tree, _LATER) else found
 
 
@@ -202,44 +196,27 @@ _LATER = (
 """Expressions that evaluate their parts later, several times or not at all."""
 
 
-def _replaced(text: str, tree: ast.expr, source: str) -> str:
-    """``text`` with ``{x}`` for the source, ready for ``str.format``.
-
-    One line stays as the user typed it. Several lines are written anew, and so is code whose
-    positions are unknown (inside f-strings before Python 3.12).
-    """
-    nodes = list(_uses(tree, source))
-    if "\n" not in text:
-        found = _spliced(text, nodes)
-        if _same(found.format(x=ARRAY), text, source):
-            return found
-    for name in nodes:
-        name.id = _MARK
-    return _escaped(ast.unparse(tree)).replace(_MARK, "{x}")
+def _template(tree: ast.expr, places: Sequence[ast.expr]) -> str:
+    """``tree`` as text with ``{x}`` in these places, ready for ``str.format``."""
+    at = [index for index, node in enumerate(ast.walk(tree)) if node in places]
+    changed = copy.deepcopy(tree)
+    nodes = list(ast.walk(changed))
+    marked = _Marked([nodes[index] for index in at]).visit(changed)
+    try:
+        text = ast.unparse(marked)
+    except (RecursionError, ValueError) as fault:
+        raise FaultyStatement(f"the statement cannot be written again: {fault}") from None
+    return text.replace("{", "{{").replace("}", "}}").replace(_MARK, "{x}")
 
 
 _MARK = "dlprof_array_of_the_statement"
 
 
-def _spliced(text: str, nodes: Sequence[ast.expr]) -> str:
-    data = text.encode()
-    parts, at = [], 0
-    for node in sorted(nodes, key=lambda node: node.col_offset):
-        parts += [_escaped(data[at : node.col_offset].decode(errors="replace")), "{x}"]
-        at = node.end_col_offset or 0
-    return "".join(parts) + _escaped(data[at:].decode(errors="replace"))
+class _Marked(ast.NodeTransformer):
+    def __init__(self, places: Sequence[ast.AST]) -> None:
+        self._places = places
 
-
-def _escaped(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
-
-
-def _same(code: str, text: str, source: str) -> bool:
-    """Whether ``code`` is ``text`` with the array in the place of the source."""
-    try:
-        measured, typed = parse(code), parse(text)
-    except FaultyStatement:
-        return False
-    for name in _names(typed):
-        name.id = ARRAY if name.id == source else name.id
-    return ast.dump(measured) == ast.dump(typed)
+    def visit(self, node: ast.AST) -> Any:
+        if node in self._places:
+            return ast.Name(_MARK, ast.Load())
+        return self.generic_visit(node)

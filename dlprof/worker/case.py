@@ -82,7 +82,7 @@ def measure(state: WorkerState, request: dict[str, Any], answer: Answer) -> Outc
         answer.stage("host_time")
         once = first_call.serves(first)
     del first
-    instruments = Instruments(subject, request, answer, path, none)
+    instruments = Instruments(subject, request, answer, none)
     trouble = gpu_state.watch(lambda: instruments.run(once), instruments.gpu)
     if state.channel.forks:
         answer.failed("conversion", "it forks the process; each child was ended at once")
@@ -151,10 +151,9 @@ class Instruments:
     """
 
     def __init__(
-        self, subject: Subject, request: dict[str, Any], answer: Answer, path: Path, none: str = ""
+        self, subject: Subject, request: dict[str, Any], answer: Answer, none: str = ""
     ) -> None:
         self.subject = subject
-        self.path = path
         self.answer = answer
         self.wanted: list[str] = request["instruments"]
         self.budget_ns: int = request["budget_ns"]
@@ -229,7 +228,7 @@ class Instruments:
             "lifetime": lambda subject: lifetime.measure(subject, self.gpu, self.answer),
         }
         self._take("ordering", lambda: ordering.measure(self.subject, self.gpu))
-        self._take("alignment", lambda: alignment.measure(self.subject, self.path.subject))
+        self._take("alignment", lambda: alignment.measure(self.subject, self.subject.subject))
         for name, instrument in of_own_arrays.items():
             self._take(name, partial(self.where_it_works, instrument))
         self._take("trace", lambda: trace.measure(self.subject, self.gpu))
@@ -244,7 +243,7 @@ class Instruments:
             return found
         if not self._refuses_unaligned():
             raise found.error
-        aligned = self.path.subject(replace(self.subject.spec, layout="aligned"))
+        aligned = self.subject.subject(replace(self.subject.spec, layout="aligned"))
         found = instrument(aligned)
         return {**found, "evidence": {**found["evidence"], "layout": "aligned"}}
 
@@ -252,7 +251,7 @@ class Instruments:
         spec = self.subject.spec
         if self.subject.is_one_array or (spec.layout, spec.device) != ("C", "cpu"):
             return False
-        looks = alignment.look(spec, self.path.subject)["evidence"]
+        looks = alignment.look(spec, self.subject.subject)["evidence"]
         aligned, sliced = (looks.get(place, {}).get("verdict") for place in alignment.PLACES)
         return aligned in ("view", "copy") and sliced == "refused"
 

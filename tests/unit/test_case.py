@@ -58,8 +58,7 @@ class TestAlignedMemory:
                 raise ValueError("not aligned to 64 bytes")
             return {"verdict": "safe", "evidence": {}}
 
-        path = SimpleNamespace(subject=subject)
-        return case.Instruments(subject(spec), REQUEST, None, path).where_it_works(instrument)
+        return case.Instruments(subject(spec), REQUEST, None).where_it_works(instrument)
 
     def test_an_instrument_whose_arrays_are_refused_looks_at_aligned_ones_and_says_so(self):
         found = self.found(refuse_unaligned)

@@ -142,12 +142,4 @@ def _estimate(samples: list[Sample], empty: list[float]) -> dict[str, Any]:
 
 
 def _unknown(reason: str, spin_ns: int | None = None, host_ns: int | None = None) -> dict[str, Any]:
-    return {
-        "verdict": "unknown",
-        "reason": reason,
-        "warm": None,
-        "cold": None,
-        "resolution_ns": None,
-        "spin_ns": spin_ns,
-        "host_ns": host_ns,
-    }
+    return {"verdict": "unknown", "reason": reason, "spin_ns": spin_ns, "host_ns": host_ns}
