@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring import measure as measuring
 from dlprof.plan import options
-from dlprof.plan.option import PYTHON_CALL, Option
-from dlprof.plan.options import Values
+from dlprof.plan.option import Option
 from dlprof.plan.request import Request, request_of, settings_of
 from dlprof.reports.checks import check_measured
 from dlprof.runner.inspection import inspect_interpreter
@@ -146,7 +145,7 @@ def measure(
     return _measure(request, catalog, output, progress)
 
 
-def read(given: Mapping[str, Any], known: Sequence[Option]) -> Values:
+def read(given: Mapping[str, Any], known: Sequence[Option]) -> dict[str, Any]:
     """Options as a caller in Python writes them. Raises :class:`UsageError`, and TypeError for an
     option that there is not.
     """
@@ -160,7 +159,7 @@ def read(given: Mapping[str, Any], known: Sequence[Option]) -> Values:
             raise UsageError(f"{name} is given twice, in the singular and in the plural")
         if raw is not None:
             found[key] = raw
-    return options.settle(options.read(found, PYTHON_CALL))
+    return options.settle(options.read(found))
 
 
 def _measure(request: Request, catalog: Catalog, output: File | None, progress: bool) -> Session:

@@ -21,9 +21,7 @@ from dlprof.session.interrupts import stop_in_order
 LONGEST_LINE = 2000
 
 FORBIDDEN = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG)
-"""What asking whether a file is there may raise: in a folder that may not be searched, or of a name
-that is too long, pathlib does not say no."""
-
+"""What pathlib raises if it is asked for a file in a folder that must not be searched."""
 REMOVED_OPTIONS: dict[str, str] = {
     "--sarif": "use --junit FILE, or --github for annotations",
     "--gitlab": "use --junit FILE, which GitLab reads",
@@ -90,16 +88,9 @@ def _options(
 
         typer.echo(f"dlprof {__version__}")
         raise typer.Exit
-    _check_folder()
-
-
-def _check_folder() -> None:
-    """Raise :class:`UsageError` in a folder that was deleted: no file can be named there, and
-    frameworks do not start.
-    """
     try:
         Path.cwd()
-    except OSError as error:
+    except OSError as error:  # no file can be named there, and frameworks do not start
         raise UsageError(
             f"the current folder cannot be used: {error.strerror}; change into another"
         ) from None
@@ -155,7 +146,7 @@ def _exit_code_of(error: Exception) -> int:
     """
     if type(error).__name__ == "Abort":  # Ctrl-C before a verb began
         raise Interrupted("interrupted") from None
-    if isinstance(error, OSError) and error.errno in FORBIDDEN and error.filename:
+    if isinstance(error, OSError) and error.errno in FORBIDDEN:
         raise UsageError(f"cannot look at {error.filename}: {error.strerror}") from None
     if not hasattr(error, "format_message"):
         raise error

@@ -29,7 +29,7 @@ from dlprof.gate.kept import Kept, kept_in, set_aside
 from dlprof.gate.side import cases_of, has_large_arrays
 from dlprof.plan import options
 from dlprof.plan.floors import REPEATED, Floor, idle
-from dlprof.plan.option import COMMAND_LINE, value_of
+from dlprof.plan.option import value_of
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.reports.comparison_document import Names
 from dlprof.runner.progress import Bar
@@ -119,7 +119,7 @@ def sweep_of(scenario: Scenario, given: Given, python: str | None, flag: str = "
         )
     values = {key: value for key, value in given.values.items() if key not in ("python", "budget")}
     if python is not None:
-        values["python"] = value_of(replace(options.PYTHON, flag=flag), [python], COMMAND_LINE)
+        values["python"] = value_of(options.PYTHON, python, flag)
     found = sweep(scenario, values, inspected)
     command = typed(("gate", *found.request.command[1:]))
     return replace(found, request=replace(found.request, command=command))

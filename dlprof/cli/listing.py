@@ -13,7 +13,7 @@ from dlprof.cli.options import FLAG, Given, page, takes
 from dlprof.plan import options as every
 
 if TYPE_CHECKING:
-    from dlprof.plan.catalog import Catalog, ProbeInfo
+    from dlprof.plan.catalog import Catalog
     from dlprof.plan.pairing import Path
 
 
@@ -136,42 +136,30 @@ def probes_text(catalog: Catalog, verified: Mapping[str, dict[str, Any]]) -> str
     from dlprof.text.clean import clean, first_line
 
     table = plain_table("framework", "version", "devices", "out", "in", "C exchange API")
+    no_cuda = catalog.interpreter.get("no_cuda")
     for probe in catalog.probes:
         found = verified.get(probe.name)
+        devices = [device for device in probe.devices if device != "cuda" or not no_cuda]
+        exchange = probe.c_exchange_api
+        if found is not None:
+            states = found.get("devices", {})
+            devices = [name for name, state in states.items() if state == "usable"]
+            exchange = found.get("c_exchange_api")
         table.add_row(
             "/".join((probe.name, *probe.aliases)),
             probe.version or ("found" if probe.found else f"pip install {probe.requirement}"),
-            _devices(probe, catalog, found),
+            " ".join(devices) or "none here" if probe.found else "-",
             str(len(probe.exports)),
             str(len(probe.imports)),
-            _exchange(probe, found),
+            {None: "?", True: "yes"}.get(exchange, "no"),
         )
-    lines = text_of(table)
-    for source, fault in catalog.faults.items():
-        lines += f"\n{clean(source)} cannot be used: {first_line(fault)}\n"
-    no_cuda = catalog.interpreter.get("no_cuda")
-    lines += f"\nNo CUDA device: {no_cuda}\n" if no_cuda else ""
-    for name, found in verified.items():
-        if found.get("error"):
-            lines += f"{name}: {first_line(str(found['error']))}\n"
-    return (
-        lines if verified else lines + "Nothing was imported; --verify imports each in a worker.\n"
-    )
-
-
-def _devices(probe: ProbeInfo, catalog: Catalog, found: Mapping[str, Any] | None) -> str:
-    if not probe.found:
-        return "-"
-    if found is not None:
-        usable = [name for name, state in found.get("devices", {}).items() if state == "usable"]
-        return " ".join(usable) or "none"
-    missing = "cuda" if catalog.interpreter.get("no_cuda") else ""
-    return " ".join(device for device in probe.devices if device != missing) or "none here"
-
-
-def _exchange(probe: ProbeInfo, found: Mapping[str, Any] | None) -> str:
-    answer = probe.c_exchange_api if found is None else found.get("c_exchange_api")
-    return "?" if answer is None else "yes" if answer else "no"
+    faults = catalog.faults.items()
+    lines = [f"{clean(source)} cannot be used: {first_line(fault)}" for source, fault in faults]
+    lines += [f"No CUDA device: {no_cuda}"] if no_cuda else []
+    failed = {name: found["error"] for name, found in verified.items() if found.get("error")}
+    lines += [f"{name}: {first_line(str(error))}" for name, error in failed.items()]
+    lines += [] if verified else ["Nothing was imported; --verify imports each in a worker."]
+    return text_of(table) + "".join(f"\n{line}\n" for line in lines)
 
 
 def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]) -> str:
@@ -180,27 +168,19 @@ def paths_text(producer: str, consumer: str, found: Mapping[str, Sequence[Path]]
         _paths_on(f"{producer} → {consumer} on {device}", paths) for device, paths in found.items()
     ]
     every = [path for paths in found.values() for path in paths]
-    return "\n".join([*parts, *_explained(every)])
+    needed: dict[str, str] = {}  # a setup of several paths appears once
+    for path in every:
+        if path.import_.setup.strip():
+            needed.setdefault(path.import_.setup.strip(), _code(path))
+    parts += [f"{code} needs:\n{indent(setup, '    ')}\n" for setup, code in needed.items()]
+    if any(_code(path) != path.code for path in every):
+        parts.append("dtype and shape are those of an array of float32, 1024x1024\n")
+    return "\n".join(parts)
 
 
 def _code(path: Path) -> str:
     """As a user would type it for the array that is measured by default."""
-    from dlprof.plan.pairing import Axes
-
-    return path.written(Axes().dtypes[0], Axes().shapes[0])
-
-
-def _explained(paths: Sequence[Path]) -> list[str]:
-    """What stands in the code besides the array; a setup of several paths appears once."""
-    needed: dict[str, str] = {}
-    for path in paths:
-        setup = path.import_.setup.strip()
-        if setup:
-            needed.setdefault(setup, _code(path))
-    lines = [f"{code} needs:\n{indent(setup, '    ')}\n" for setup, code in needed.items()]
-    if any(_code(path) != path.code for path in paths):
-        lines.append("dtype and shape are those of an array of float32, 1024x1024\n")
-    return lines
+    return path.written("float32", (1024, 1024))
 
 
 def _paths_on(title: str, paths: Sequence[Path]) -> str:

@@ -15,8 +15,7 @@ import typer.models
 from dlprof.cli import files
 from dlprof.errors import UsageError
 from dlprof.plan import options
-from dlprof.plan.option import COMMAND_LINE, Option, Several, Switch, Value
-from dlprof.plan.options import Values
+from dlprof.plan.option import Option, Several, Switch
 
 FLAG = ""
 """The metavar of an option that takes no value."""
@@ -137,16 +136,16 @@ class Given:
     raw: Mapping[str, Any]
 
     @cached_property
-    def values(self) -> Mapping[str, Value]:
+    def values(self) -> Mapping[str, Any]:
         """What was given of what is measured, and how. Raises :class:`UsageError`."""
         known = {one.key: one for one in self.options if one.key in MEASURED_KEYS}
-        return options.read({key: self.raw[key] for key in known}, COMMAND_LINE, known)
+        return options.read({key: self.raw[key] for key in known}, typed=True, known=known)
 
     def value(self, key: str) -> Any:
         """The value of an option that was given; None for another."""
-        return self.values[key].value if key in self.values else None
+        return self.values.get(key)
 
-    def settled(self, preset: Mapping[str, Any] | None = None) -> Values:
+    def settled(self, preset: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Every option, given or not."""
         return options.settle(self.values, preset=preset)
 

@@ -17,9 +17,6 @@ LONGEST_S = 1e6
 """Limits and budgets are shorter."""
 LONGEST_SHOWN = 200
 
-COMMAND_LINE, FILE, PYTHON_CALL, DEFAULT = "command line", "file", "Python", "default"
-"""Where a value comes from."""
-
 
 @dataclass(frozen=True)
 class Whole:
@@ -109,19 +106,16 @@ class Several:
     numbers: bool = False
     """Whether a number may stand for a word in a scenario."""
 
-    def words(self, value: Any) -> list[str]:
-        """The words of a value. A tuple of numbers is one word, such as ``4x4``."""
+    def read(self, value: Any) -> Any:
+        # A tuple of numbers is one word, such as 4x4.
         lengths = isinstance(value, tuple) and all(map(_is_whole, value))
         one = lengths or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable)
         texts = [_text(word) for word in ([value] if one else value)]
         words = split(texts) if self.commas else texts
         if not words:
             raise UsageError("names nothing: leave it out for the default")
-        return words
-
-    def read(self, value: Any) -> Any:
         found: list[Any] = []
-        for word in self.words(value):
+        for word in words:
             try:
                 found += self.parse(word)
             except UsageError as error:
@@ -180,21 +174,13 @@ class Option:
         return self.meaning or value_text(self.default)
 
 
-@dataclass(frozen=True)
-class Value:
-    """What an option stands at: the value, as a person would write it, and where it comes from."""
+def value_of(option: Option, raw: Any, name: str) -> Any:
+    """The value of one option.
 
-    value: Any
-    text: str
-    origin: str
-
-
-def value_of(option: Option, raw: Any, origin: str) -> Value:
-    """One option. Raises :class:`UsageError` with its name, the value and what was expected."""
-    name, kind = option.name if origin == COMMAND_LINE else option.key, option.kind
+    Raises :class:`UsageError` with ``name``, the value and what was expected.
+    """
     try:
-        text = ", ".join(kind.words(raw)) if isinstance(kind, Several) else value_text(raw)
-        return Value(kind.read(raw), text, origin)
+        return option.kind.read(raw)
     except UsageError as error:
         raise UsageError(f"{name} {error}") from None
 

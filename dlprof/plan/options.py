@@ -16,13 +16,11 @@ from typing import Any
 
 from dlprof.errors import UsageError
 from dlprof.plan.option import (
-    DEFAULT,
     Number,
     Option,
     Several,
     Switch,
     Text,
-    Value,
     Whole,
     distinct,
     value_of,
@@ -329,61 +327,38 @@ QUICKLY = {"rounds": 1, "sample_ms": 20.0, "diagnose": False}
 """What ``quick`` stands for."""
 
 
-class Values(dict[str, Any]):
-    """The value of every option, given or not; ``found`` says where each comes from."""
-
-    def __init__(self, found: Mapping[str, Value]) -> None:
-        super().__init__({key: one.value for key, one in found.items()})
-        self.found = found
-
-    def given(self, key: str) -> bool:
-        return self.found[key].origin != DEFAULT
-
-    def origins(self) -> tuple[tuple[str, str, str], ...]:
-        """Key, value as text, and origin of what a scenario can say and is not empty."""
-        names = {option.key for option in IN_FILE}
-        return tuple(
-            (key, one.text, one.origin)
-            for key, one in self.found.items()
-            if one.text and (key in names or (key == PYTHON.key and one.origin != DEFAULT))
-        )
-
-
 def read(
-    given: Mapping[str, Any], origin: str, known: Mapping[str, Option] | None = None
-) -> dict[str, Value]:
+    given: Mapping[str, Any], typed: bool = False, known: Mapping[str, Option] = OPTIONS
+) -> dict[str, Any]:
     """The options that were given, by their keys; None is not given.
 
-    ``known`` are the options as a verb declares them. Raises :class:`UsageError` with the option,
-    the value and what was expected.
+    If they were ``typed``, an error calls them as the command line does. ``known`` are the options
+    as a verb declares them. Raises :class:`UsageError` with the option, the value and what was
+    expected.
     """
-    options = OPTIONS if known is None else known
     return {
-        key: value_of(options[key], raw, origin) for key, raw in given.items() if raw is not None
+        key: value_of(known[key], raw, known[key].name if typed else key)
+        for key, raw in given.items()
+        if raw is not None
     }
 
 
-def settle(*layers: Mapping[str, Value], preset: Mapping[str, Any] | None = None) -> Values:
+def settle(*layers: Mapping[str, Any], preset: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Every option, of the layers that give it the last, and what ``preset`` or the default says.
 
     ``quick`` in a layer stands over the layers before it.
     """
+    nothing = {option.key: () if isinstance(option.kind, Several) else None for option in MEASURED}
     defaults = {option.key: option.default for option in MEASURED} | dict(preset or {})
-    found = {key: _as_default(OPTIONS[key], raw) for key, raw in defaults.items()}
+    found = nothing | {PYTHON.key: sys.executable} | read(defaults)
     for layer in layers:
-        if QUICK.key in layer and layer[QUICK.key].value:
-            origin = layer[QUICK.key].origin
-            found |= {key: value_of(OPTIONS[key], raw, origin) for key, raw in QUICKLY.items()}
-        found |= layer
-    return Values(found)
+        found |= with_quick(layer)
+    return found
 
 
-def _as_default(option: Option, raw: Any) -> Value:
-    if option == PYTHON:
-        return Value(sys.executable, "", DEFAULT)
-    if raw is None:
-        return Value(() if isinstance(option.kind, Several) else None, "", DEFAULT)
-    return value_of(option, raw, DEFAULT)
+def with_quick(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given with what ``quick`` stands for, under what is given beside it."""
+    return {**(read(QUICKLY) if given.get(QUICK.key) else {}), **given}
 
 
 def key_of(name: str, known: Iterable[Option]) -> str:

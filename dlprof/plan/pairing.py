@@ -1,16 +1,16 @@
-"""From a request to cases: pair exports with imports, and spread them over the axes."""
+"""Paths between two frameworks, the device of their arrays, and the cases made of them."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 from typing import Any
 
-from dlprof.errors import MissingDevice, Unmeasured, UsageError
+from dlprof.errors import MissingDevice, Unmeasured
 from dlprof.plan.catalog import Catalog, ProbeInfo, Way
 from dlprof.probes.base import DTYPES, Protocol, written
 
@@ -149,13 +149,6 @@ def _rank(path: Path) -> tuple[bool, int]:
     return path.promise is None, path.import_.protocols.index(path.protocol)
 
 
-def choose(found: Iterable[Path], globs: Sequence[str]) -> list[Path]:
-    """The paths that any glob matches, by name (``tensor->from_dlpack``) or by code."""
-    if not globs:
-        return list(found)
-    return [path for path in found if any(matches(path, glob) for glob in globs)]
-
-
 def matches(path: Path, glob: str) -> bool:
     """Whether ``glob`` matches the path's name or its code, or is its code for some array."""
     text = re.escape(path.code).replace(r"\{dtype\}", ".+").replace(r"\{shape\}", ".+")
@@ -166,14 +159,9 @@ def matches(path: Path, glob: str) -> bool:
     )
 
 
-def unmatched(found: Targets, globs: Sequence[str]) -> list[str]:
-    """The globs that match no path of any target."""
-    known = [
-        path
-        for target in found.found
-        for path in paths(target.producer, target.consumer, target.device)
-    ]
-    return [glob for glob in globs if not any(matches(path, glob) for path in known)]
+def choose(found: Iterable[Path], globs: Sequence[str]) -> list[Path]:
+    """The paths that any glob matches, by name (``tensor->from_dlpack``) or by code."""
+    return [path for path in found if not globs or any(matches(path, glob) for glob in globs)]
 
 
 def choose_device(
@@ -188,98 +176,21 @@ def choose_device(
     no_cuda = catalog.interpreter.get("no_cuda")
     if asked == "cuda" and no_cuda:
         raise MissingDevice(f"cuda cannot be measured: {no_cuda}")
-    if no_cuda and "cpu" not in consumer.devices:
-        raise MissingDevice(f"{consumer.name} has arrays on cuda only, and {no_cuda}")
+    for probe in (consumer, producer):
+        if no_cuda and "cpu" not in probe.devices and (probe is consumer or asked == "auto"):
+            raise MissingDevice(f"{probe.name} has arrays on cuda only, and {no_cuda}")
     if asked != "auto":
         if asked not in producer.devices:
             raise Unmeasured(f"{producer.name} has no arrays on {asked}")
         own = producer.source.startswith("code:")
         return asked, "where the setup made the array" if own else "asked for"
-    if "cuda" in producer.devices and "cuda" in consumer.devices and not no_cuda:
-        return "cuda", "both frameworks can use it"
-    if "cpu" not in producer.devices:
-        if no_cuda:
-            raise MissingDevice(f"{producer.name} has arrays on cuda only, and {no_cuda}")
-        return "cuda", f"{producer.name} has arrays nowhere else"
     if no_cuda:
         return "cpu", no_cuda
+    if "cuda" in producer.devices and "cuda" in consumer.devices:
+        return "cuda", "both frameworks can use it"
+    if "cpu" not in producer.devices:
+        return "cuda", f"{producer.name} has arrays nowhere else"
     only_cpu = " and ".join(
         probe.name for probe in (producer, consumer) if "cuda" not in probe.devices
     )
     return "cpu", f"{only_cpu} cannot own arrays on cuda"
-
-
-@dataclass(frozen=True)
-class Target:
-    """A pair on a device, and why there."""
-
-    producer: ProbeInfo
-    consumer: ProbeInfo
-    device: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Targets:
-    """Where pairs are measured, and in words which cannot be measured where, of ``nowhere``."""
-
-    found: tuple[Target, ...]
-    refused: tuple[str, ...] = ()
-    nowhere: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def device_reasons(self) -> str:
-        """Which device was chosen and why; several pairs may have chosen differently."""
-        reasons = (f"on {target.device}: {target.reason}" for target in self.found)
-        return "; ".join(dict.fromkeys(reasons))
-
-
-def targets(pairs: Iterable[tuple[ProbeInfo, ProbeInfo]], catalog: Catalog, axes: Axes) -> Targets:
-    """Each pair on each device that was asked for.
-
-    One that cannot be measured there is left out. Raises :class:`Unmeasured` where that is all.
-    """
-    found: dict[tuple[int, str], Target] = {}
-    refused: dict[str, Unmeasured] = {}
-    nowhere: dict[tuple[str, str], None] = {}
-    for (number, (producer, consumer)), asked in product(enumerate(pairs), axes.asked):
-        try:
-            device, reason = choose_device(producer, consumer, catalog, asked)
-        except Unmeasured as error:
-            refused.setdefault(f"{producer.name} → {consumer.name}: {error}", error)
-            nowhere[producer.name, consumer.name] = None
-            continue
-        found.setdefault((number, device), Target(producer, consumer, device, reason))
-    if refused and not found:
-        raise next(iter(refused.values()))
-    return Targets(tuple(found.values()), tuple(refused), tuple(nowhere))
-
-
-def cases(
-    pairs: Iterable[tuple[ProbeInfo, ProbeInfo]],
-    catalog: Catalog,
-    axes: Axes,
-    globs: Sequence[str] = (),
-) -> list[Case]:
-    """All cases, in a fixed order. Raises :class:`UsageError` where the globs match no path."""
-    found = list(_cases(targets(pairs, catalog, axes), axes, globs))
-    if not found:
-        raise UsageError(
-            f"no path matches {', '.join(globs)}; 'dlprof paths PRODUCER CONSUMER' lists them"
-            if globs
-            else "the frameworks share no protocol on this device"
-        )
-    return found
-
-
-def _cases(found: Targets, axes: Axes, globs: Sequence[str]) -> Iterator[Case]:
-    for target in found.found:
-        chosen = _chosen(target, globs)
-        for shape, dtype, layout in product(axes.shapes, axes.dtypes, axes.layouts):
-            for path in chosen:
-                pair = target.producer, target.consumer
-                yield Case(*pair, path, shape, dtype, layout, target.device)
-
-
-def _chosen(target: Target, globs: Sequence[str]) -> list[Path]:
-    return choose(paths(target.producer, target.consumer, target.device), globs)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
-from dlprof.errors import MissingFramework
+from dlprof.errors import MissingFramework, Unmeasured, UsageError
 from dlprof.plan import pairing
 from dlprof.plan.catalog import Catalog, ProbeInfo
-from dlprof.plan.pairing import Case
+from dlprof.plan.pairing import Case, Path
 from dlprof.plan.request import Request, Settings
 from dlprof.probes.base import HOST_MEMORY
 
@@ -30,55 +31,92 @@ class Plan:
     left_out: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Target:
+    """A pair on a device, and why there."""
+
+    producer: ProbeInfo
+    consumer: ProbeInfo
+    device: str
+    reason: str
+
+    @property
+    def paths(self) -> list[Path]:
+        return pairing.paths(self.producer, self.consumer, self.device)
+
+
 def plan(request: Request, catalog: Catalog) -> Plan:
-    """The cases of a request. Pairs without both of their frameworks are left out.
+    """The cases of a request. Pairs that cannot be measured here are left out.
 
     Raises :class:`~dlprof.errors.Unmeasured` if nothing is left, and
     :class:`~dlprof.errors.UsageError` if no path matches.
     """
-    found, missing = installed_pairs(request.pairs, catalog)
-    targets = pairing.targets(found, catalog, request.axes)
-    cases = pairing.cases(found, catalog, request.axes, request.globs)
-    names = [(producer.name, consumer.name) for producer, consumer in found]
+    found, refused = targets(request, catalog)
+    cases = list(_cases(found, request))
+    if not cases:
+        raise UsageError(
+            f"no path matches {', '.join(request.globs)}; "
+            "'dlprof paths PRODUCER CONSUMER' lists them"
+            if request.globs
+            else "the frameworks share no protocol on this device"
+        )
+    known = [path for target in found for path in target.paths]
+    unmatched = [
+        glob for glob in request.globs if not any(pairing.matches(path, glob) for path in known)
+    ]
     # A scenario and a step of inference choose their pairs: other frameworks are not wanted.
     chosen = request.scenario is not None or any(case.is_step for case in cases)
     left_out = (
         *([] if chosen else not_paired(catalog, request.pairs)),
-        *without_path([pair for pair in names if pair not in targets.nowhere], cases),
-        *missing,
-        *targets.refused,
-        *(f"{NO_PATH} {glob!r}" for glob in pairing.unmatched(targets, request.globs)),
+        *without_path([(one.producer.name, one.consumer.name) for one in found], cases),
+        *refused,
+        *(f"{NO_PATH} {glob!r}" for glob in unmatched),
         *(request.scenario.left_out if request.scenario else ()),
     )
-    left_out = tuple(dict.fromkeys(left_out))
-    return Plan(cases, _variables(found), targets.device_reasons, left_out)
-
-
-def installed_pairs(
-    pairs: Iterable[tuple[str, str]], catalog: Catalog
-) -> tuple[list[tuple[ProbeInfo, ProbeInfo]], list[str]]:
-    """The pairs with both frameworks, and which frameworks are missing.
-
-    Raises :class:`MissingFramework` if there is no pair left.
-    """
-    found: list[tuple[ProbeInfo, ProbeInfo]] = []
-    missing: dict[str, MissingFramework] = {}
-    for producer, consumer in pairs:
-        try:
-            found.append((catalog.installed(producer), catalog.installed(consumer)))
-        except MissingFramework as error:
-            missing.setdefault(str(error), error)
-    if missing and not found:
-        raise next(iter(missing.values()))
-    return found, list(missing)
-
-
-def _variables(pairs: Iterable[tuple[ProbeInfo, ProbeInfo]]) -> dict[str, str]:
-    """What the probes ask for, unless the user has set it."""
-    wanted = {
-        name: value for pair in pairs for probe in pair for name, value in probe.variables.items()
+    reasons = dict.fromkeys(f"on {target.device}: {target.reason}" for target in found)
+    variables = {
+        name: os.environ.get(name, value)  # as the user has set it
+        for target in found
+        for probe in (target.producer, target.consumer)
+        for name, value in probe.variables.items()
     }
-    return {name: os.environ.get(name, value) for name, value in wanted.items()}
+    return Plan(cases, variables, "; ".join(reasons), tuple(dict.fromkeys(left_out)))
+
+
+def targets(request: Request, catalog: Catalog) -> tuple[list[Target], list[str]]:
+    """Each pair on each device that was asked for, and in words what cannot be measured.
+
+    Raises the first reason, an :class:`~dlprof.errors.Unmeasured`, if that is all.
+    """
+    found: dict[tuple[str, str, str], Target] = {}
+    refused: dict[str, Unmeasured] = {}
+    for producer, consumer in request.pairs:
+        try:
+            pair = catalog.installed(producer), catalog.installed(consumer)
+        except MissingFramework as error:
+            refused.setdefault(str(error), error)
+            continue
+        for asked in request.axes.asked:
+            try:
+                device, reason = pairing.choose_device(*pair, catalog, asked)
+            except Unmeasured as error:
+                refused.setdefault(f"{pair[0].name} → {pair[1].name}: {error}", error)
+                continue
+            target = Target(*pair, device, reason)
+            found.setdefault((pair[0].name, pair[1].name, device), target)
+    if refused and not found:
+        raise next(iter(refused.values()))
+    return list(found.values()), list(refused)
+
+
+def _cases(found: Sequence[Target], request: Request) -> Iterator[Case]:
+    axes = request.axes
+    for target in found:
+        chosen = pairing.choose(target.paths, request.globs)
+        for shape, dtype, layout in product(axes.shapes, axes.dtypes, axes.layouts):
+            for path in chosen:
+                pair = target.producer, target.consumer
+                yield Case(*pair, path, shape, dtype, layout, target.device)
 
 
 def not_paired(catalog: Catalog, pairs: Sequence[tuple[str, str]]) -> list[str]:
@@ -93,13 +131,11 @@ def not_paired(catalog: Catalog, pairs: Sequence[tuple[str, str]]) -> list[str]:
     ]
 
 
-def without_path(pairs: Sequence[tuple[str, str]], cases: Sequence[Case]) -> list[str]:
+def without_path(pairs: Iterable[tuple[str, str]], cases: Iterable[Case]) -> list[str]:
     """Which of these pairs have no path that was asked for."""
     measured = {case.pair for case in cases}
-    without = [" → ".join(pair) for pair in pairs if pair not in measured]
-    if not without:
-        return []
-    return [f"{', '.join(without)}, which {_have(without)} no path that was asked for"]
+    without = dict.fromkeys(" → ".join(pair) for pair in pairs if pair not in measured)
+    return [f"no path that was asked for: {', '.join(without)}"] if without else []
 
 
 def not_run(
@@ -129,7 +165,3 @@ def not_run(
     if settings.round_trips and out_of_time:
         words.append("no round trips in a row: the budget was over")
     return words
-
-
-def _have(names: Sequence[str]) -> str:
-    return "has" if len(names) == 1 else "have"

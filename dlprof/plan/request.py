@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 
 from dlprof.plan import options
 from dlprof.plan.floors import FloorRule
-from dlprof.plan.option import FILE
 from dlprof.plan.pairing import Axes
 
 
@@ -162,5 +161,5 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
         "budget": settings.budget_s,
         "sample_ms": settings.sample_ns / 1e6,
     }
-    options.read(read, FILE)  # as strict as where they were first given
+    options.read(read)  # as strict as where they were first given
     return request

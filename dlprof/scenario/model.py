@@ -16,7 +16,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictInt, mo
 from dlprof.analysis.thresholds import named as known_thresholds
 from dlprof.errors import UsageError
 from dlprof.inference import KNOWN as STEPS
-from dlprof.plan.option import Value
 from dlprof.plan.options import IN_FILE
 from dlprof.plan.step_request import framework as step_framework
 from dlprof.scenario.expectation import parse as parse_expectation
@@ -166,7 +165,7 @@ class Scenario:
 
     file: Path
     problem: Problem
-    options: Mapping[str, Value]
+    options: Mapping[str, Any]
     text: str = ""
 
 

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from dlprof.errors import ScenarioError, UsageError
 from dlprof.plan import options
-from dlprof.plan.option import FILE, Value, shown, value_of
+from dlprof.plan.option import shown, value_of
 from dlprof.plan.options import IN_FILE, ONE_INTERPRETER, OPTIONS
 from dlprof.scenario.model import TABLES, Problem, Scenario
 from dlprof.session import files
@@ -59,15 +59,15 @@ def fault(scenario: Scenario, where: Sequence[str | int], words: str) -> Scenari
     return _fault(scenario.file, scenario.text, where, f"{_key_text(where)}: {words}")
 
 
-def _options(keys: Mapping[str, Any], path: Path, text: str) -> dict[str, Value]:
-    found: dict[str, Value] = {}
+def _options(keys: Mapping[str, Any], path: Path, text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for name, raw in keys.items():
         option = OPTIONS[options.key_of(name, IN_FILE)]
         if option.key in found:
             raise _fault(path, text, (name,), f"{name} is given twice: {option.key}")
         try:
             given = _from_folder(raw, path.parent) if option == options.PROBES else raw
-            found[option.key] = value_of(option, given, FILE)
+            found[option.key] = value_of(option, given, option.key)
         except UsageError as error:
             raise _fault(path, text, (name,), str(error)) from None
     return found

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dlprof.errors import ScenarioError, Unmeasured, UsageError
+from dlprof.plan.axes import shape_text
 from dlprof.plan.catalog import Catalog, able
 from dlprof.plan.floors import FloorRule
-from dlprof.plan.option import Value, value_text
-from dlprof.plan.options import PLACEMENTS, Values, settle
+from dlprof.plan.option import value_text
+from dlprof.plan.options import IN_FILE, PLACEMENTS, PYTHON, settle, with_quick
 from dlprof.plan.plan import not_paired
 from dlprof.plan.request import Request, ScenarioRecord, request_of
 from dlprof.plan.step_request import Asked, asked
@@ -34,13 +35,13 @@ class Sweep:
     catalog: Catalog
 
 
-def sweep(scenario: Scenario, given: Mapping[str, Value], inspect: Inspect) -> Sweep:
+def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Sweep:
     """The request of a scenario and of the options ``given`` on the command line.
 
     Raises :class:`UsageError` for an unknown framework and for a contradiction.
     """
     problem, values = scenario.problem, settle(scenario.options, given)
-    _check_values(scenario, values)
+    _check_values(scenario, values, {*scenario.options, *given})
     steps = _steps(scenario)
     probes = (*values["probes"], *(step.source for step in steps))
     catalog = inspect(values["python"], probes)
@@ -63,7 +64,7 @@ def sweep(scenario: Scenario, given: Mapping[str, Value], inspect: Inspect) -> S
         report=problem.report,
         expect=tuple(map(str, expected)),
         thresholds=problem.thresholds,
-        origins=_origins(scenario, values),
+        origins=_origins(scenario, values, with_quick(given)),
         left_out=tuple(not_paired(catalog, wanted)) if _wild(scenario) else (),
         floors=tuple(
             FloorRule(
@@ -80,28 +81,33 @@ def sweep(scenario: Scenario, given: Mapping[str, Value], inspect: Inspect) -> S
     return Sweep(replace(request, settings=settings, probe_files=probes, scenario=record), catalog)
 
 
-def _origins(scenario: Scenario, values: Values) -> tuple[tuple[str, str, str], ...]:
+def _origins(
+    scenario: Scenario, values: Mapping[str, Any], given: Mapping[str, Any]
+) -> tuple[tuple[str, str, str], ...]:
+    """Key, value and origin of what is measured, and how."""
     problem = scenario.problem
     what = problem.pairs or [step.name for step in problem.step]
-    return (
-        ("pairs" if problem.pairs else "step", value_text(what), "file"),
-        *values.origins(),
-        *(
-            (f"threshold {key}", value_text(value), "file")
-            for key, value in problem.thresholds.items()
-        ),
-    )
+    found = [("pairs" if problem.pairs else "step", value_text(what), "file")]
+    for key in (option.key for option in (*IN_FILE, PYTHON)):
+        file = "file" if key in scenario.options else "default"
+        origin = "command line" if key in given else file
+        several = ", ".join(map(shape_text, values["shapes"]))
+        text = several if key == "shapes" else value_text(values[key])
+        if text and not (key == PYTHON.key and origin == "default"):
+            found.append((key, text, origin))
+    thresholds = problem.thresholds.items()
+    return (*found, *((f"threshold {key}", value_text(at), "file") for key, at in thresholds))
 
 
-def _check_values(scenario: Scenario, values: Values) -> None:
+def _check_values(scenario: Scenario, values: Mapping[str, Any], given: Collection[str]) -> None:
     """Raises :class:`ScenarioError` for options that do not go with the problem."""
     problem = scenario.problem
-    if problem.step and not values.given("shapes"):
+    if problem.step and "shapes" not in given:
         raise ScenarioError(f"{scenario.file}: name the shapes of the model's input")
     if problem.report == "loop" and not set(values["placements"]) - {PLACEMENTS.default}:
         raise fault(scenario, ("report",), "'loop' needs a placement: in-loop, hoisted or implicit")
     for key in ("placements", "round_trips"):
-        if problem.step and values.given(key):
+        if problem.step and key in given:
             raise fault(scenario, (key,), "it is about conversions, and steps are none")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dlprof.plan.option import COMMAND_LINE
 from dlprof.plan.options import read
 from dlprof.scenario.read import parse
 from dlprof.scenario.request import sweep
@@ -18,4 +17,4 @@ def make_scenario(more: str = "", least: str = LEAST):
 
 def make_sweep(catalog, more: str = "", least: str = LEAST, **given):
     """What a scenario comes to where a catalog is there; ``given`` is typed."""
-    return sweep(make_scenario(more, least), read(given, COMMAND_LINE), lambda *_: catalog)
+    return sweep(make_scenario(more, least), read(given, typed=True), lambda *_: catalog)

@@ -16,7 +16,6 @@ from dlprof import api
 from dlprof.cli.options import page
 from dlprof.errors import UsageError
 from dlprof.plan.axes import MOST_AXES, parse_shape, parse_shapes, shape_text
-from dlprof.plan.option import COMMAND_LINE
 from dlprof.plan.options import MEASURED, OPTIONS, read, settle
 from dlprof.plan.request import Settings, axes_of, settings_of
 
@@ -26,7 +25,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def typed(**options):
-    return settle(read(options, COMMAND_LINE))
+    return settle(read(options, typed=True))
 
 
 def called(**options):
@@ -120,11 +119,8 @@ def test_a_session_is_of_one_interpreter():
     assert "run dlprof once per interpreter" in refusal(typed, python=[sys.executable, __file__])
 
 
-@pytest.mark.parametrize("option", MEASURED, ids=lambda option: option.key)
-def test_a_default_is_declared_once(option):
-    for values in (typed(), called(), settle(make_scenario().options)):
-        assert values[option.key] == settle()[option.key]
-        assert not values.given(option.key)
+def test_a_default_is_declared_once():
+    assert typed() == called() == settle(make_scenario().options)
 
 
 def test_without_options_a_run_is_measured_as_settings_say():
@@ -133,17 +129,13 @@ def test_without_options_a_run_is_measured_as_settings_say():
 
 def test_the_last_layer_that_gives_a_value_counts():
     file = make_scenario('shape = "4"\nrounds = 5').options
-    values = settle(file, read({"rounds": "2"}, COMMAND_LINE), preset={"sample_ms": 20.0})
-    origins = {key: (value, origin) for key, value, origin in values.origins()}
-    assert origins["shapes"] == ("4", "file")
-    assert origins["rounds"] == ("2", "command line")
-    assert origins["sample_ms"] == ("20", "default")
-    assert "budget" not in origins
+    values = settle(file, read({"rounds": "2"}), preset={"sample_ms": 20.0})
+    assert (values["shapes"], values["rounds"], values["sample_ms"]) == (((4,),), 2, 20.0)
 
 
 def test_quick_stands_over_a_file_and_under_what_is_given_beside_it():
     file = make_scenario("rounds = 5\ndiagnose = true").options
-    values = settle(file, read({"quick": True, "diagnose": True}, COMMAND_LINE))
+    values = settle(file, read({"quick": True, "diagnose": True}))
     assert (values["rounds"], values["sample_ms"], values["diagnose"]) == (1, 20.0, True)
 
 
