@@ -59,7 +59,7 @@ def calibrate(
     from dlprof.runner.progress import Bar
     from dlprof.session import files
 
-    budget_s = given.value("budget") or BUDGET_S
+    budget_s = given.values.get("budget") or BUDGET_S
     criteria = parse(given.raw["fail_on"] or ())
     if not criteria.times:
         raise UsageError("--fail-on names no measure, and nothing else can be calibrated")
@@ -69,7 +69,7 @@ def calibrate(
     target = given.output or scenario.file.with_suffix(".noise.json")
     files.check_writable(target)
     check_no_session(target)
-    side = sweep_of(scenario, given, given.value("python"))
+    side = sweep_of(scenario, given, given.values.get("python"))
     level = IN_TURNS.level * IN_TURNS.shares[-1]
     settings = Settings(criteria.floors, floors_of(side, criteria), in_turns=True, level=level)
     if not any(settings.floors_of(key(case)) for case in cases_of(side)):

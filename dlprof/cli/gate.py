@@ -104,7 +104,7 @@ def gate(
 
     outputs = Outputs.of(given.raw)
     criteria, code = parse(given.raw["fail_on"] or ()), unsure_code(unsure)
-    head = head_python or given.value("python")
+    head = head_python or given.values.get("python")
     if baseline is None and base_python is None and head_python is None:
         paths = [files.session(name) for name in (first, second) if name is not None]
         if len(paths) < len(("BASE", "HEAD")) or not any(

@@ -77,7 +77,7 @@ def measure(asked: Asked, given: Given, criteria: Criteria, unsure: int, outputs
     level = IN_TURNS.level * IN_TURNS.shares[-1] if in_turns else FAMILY_LEVEL
     across = asked.across_pythons
     settings = Settings(criteria.floors, own, in_turns, across_pythons=across, level=level)
-    budget_s = given.value("budget")
+    budget_s = given.values.get("budget")
     budget_s = BUDGET_S if budget_s is None else budget_s
     kept = kept_in(given.output)
     aside = set_aside(kept)

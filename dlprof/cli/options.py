@@ -141,10 +141,6 @@ class Given:
         known = {one.key: one for one in self.options if one.key in MEASURED_KEYS}
         return options.read({key: self.raw[key] for key in known}, typed=True, known=known)
 
-    def value(self, key: str) -> Any:
-        """The value of an option that was given; None for another."""
-        return self.values.get(key)
-
     def settled(self, preset: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Every option, given or not."""
         return options.settle(self.values, preset=preset)

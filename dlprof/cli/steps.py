@@ -50,13 +50,15 @@ def steps(
     Example: dlprof steps onnxruntime --model net.onnx --shape 1x3x224x224
     """
     from dlprof.cli.measure import measure
+    from dlprof.errors import UsageError
     from dlprof.plan import step_request
     from dlprof.plan.option import split
     from dlprof.plan.request import request_of
 
     asked = step_request.asked(split([frameworks or ""]), model, threads)
-    shapes = step_request.default_shapes(model, named="shapes" in given.values)
-    values = given.settled({"shapes": shapes})
+    if model is not None and "shapes" not in given.values:
+        raise UsageError("name the shape of the model's input, such as --shape 1x3x224x224")
+    values = given.settled({"shapes": step_request.DEFAULT_SHAPES})
     from dlprof.cli.inspection import inspected
 
     sources = tuple(one.source for one in asked)

@@ -92,7 +92,6 @@ class Catalog:
         return probe
 
     def install_command(self, probe: ProbeInfo) -> str:
-        """What to type so that the measured interpreter has the framework."""
         pip = "pip" if same_interpreter(self.python) else f"{self.python} -m pip"
         return f"{pip} install {probe.requirement}"
 

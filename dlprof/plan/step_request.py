@@ -48,13 +48,19 @@ def asked(
 
     A relative model begins at ``folder``. Raises :class:`UsageError`.
     """
-    path = _model_path(model, folder) if model is not None else ""
-    named = [framework(word) for word in words]
-    for name in named:
-        _check_suffix(name, path)
-    found = named or [name for name in inference.KNOWN if _takes(name, path)]
-    if not found:
-        raise UsageError(f"the model {path} is neither {_suffixes()}, so no framework can run it")
+    path, suffix = "", ""
+    if model is not None:
+        file = (folder or Path()) / files.at_home(Path(model))
+        if not file.is_file():
+            raise UsageError(f"there is no model file {model}")
+        path, suffix = str(file.absolute()), file.suffix.lower()
+    able = [name for name, kind in inference.KNOWN.items() if suffix in ("", kind.suffix)]
+    found = [framework(word) for word in words] or able
+    unable = [name for name in found if name not in able]
+    if unable or not found:
+        kinds = {name: kind.suffix for name, kind in inference.KNOWN.items()}
+        reads = ", ".join(f"{name} reads {kinds[name]}" for name in unable or kinds)
+        raise UsageError(f"no such framework can run the model {path}: {reads}")
     return tuple(dict.fromkeys(Asked(name, path, threads) for name in found))
 
 
@@ -71,35 +77,3 @@ def framework(word: str) -> str:
     known = f"known are {', '.join(inference.KNOWN)}"
     hint = f"did you mean {names[near[0]]!r}?" if near else known
     raise UsageError(f"dlprof measures no steps of {word!r}: {hint}")
-
-
-def default_shapes(model: str | None, named: bool) -> tuple[str, ...]:
-    """The shapes of steps without ``--shape``; ``named`` is whether it is given.
-
-    Raises :class:`UsageError` for a model file without a shape.
-    """
-    if model is not None and not named:
-        raise UsageError("name the shape of the model's input, such as --shape 1x3x224x224")
-    return DEFAULT_SHAPES
-
-
-def _model_path(model: str, folder: Path | None) -> str:
-    path = (folder or Path()) / files.at_home(Path(model))
-    if not path.is_file():
-        raise UsageError(f"there is no model file {model}")
-    return str(path.absolute())
-
-
-def _takes(name: str, path: str) -> bool:
-    return not path or Path(path).suffix.lower() == inference.KNOWN[name].suffix
-
-
-def _check_suffix(name: str, path: str) -> None:
-    if not _takes(name, path):
-        raise UsageError(
-            f"{name} runs models in {inference.KNOWN[name].suffix} files, and not {Path(path).name}"
-        )
-
-
-def _suffixes() -> str:
-    return " nor ".join(dict.fromkeys(kind.suffix for kind in inference.KNOWN.values()))

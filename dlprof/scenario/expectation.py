@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from dlprof.errors import ExpectationsMissed, ExpectationsUnknown, UsageError
 from dlprof.plan.catalog import Catalog
-from dlprof.rules import NEEDS, RULES
+from dlprof.rules import RULES
 from dlprof.rules.cost import lacks_direction
-from dlprof.rules.rule import SEVERITIES, could_tell
+from dlprof.rules.rule import SEVERITIES
 from dlprof.scenario.pairs import PairPattern, named
 from dlprof.scenario.pairs import parse as parse_pair
 from dlprof.session.model import ExpectationRecord, FindingRecord, Header, Result
@@ -35,9 +35,6 @@ class Expectation:
         where = "" if self.pair == ANY else f" on {self.pair}"
         return f"{'no ' if self.absent else ''}{self.what}{where}"
 
-    def claims(self, finding: FindingRecord) -> bool:
-        return self.what in (finding.rule, finding.severity)
-
 
 def parse(text: str) -> Expectation:
     """Read one expectation. Raises :class:`UsageError`."""
@@ -61,32 +58,24 @@ def check(
     rounds: int,
 ) -> list[ExpectationRecord]:
     """Whether each is met by the findings about ``results``, which are all of the session."""
-    seen = list(results)
-    return [_check(one, seen, findings, rounds) for one in expectations]
-
-
-def _check(
-    expectation: Expectation,
-    seen: Sequence[Result],
-    findings: Sequence[FindingRecord],
-    rounds: int,
-) -> ExpectationRecord:
-    found = any(
-        expectation.claims(finding) and expectation.pair.matches(_pair(seen[index]))
-        for finding in findings
-        for index in finding.results
-        if 0 <= index < len(seen)
-    )
-    reason = "" if found else _blind(expectation, seen, rounds)
-    verdict = UNKNOWN if reason else MISSED if found == expectation.absent else MET
-    return ExpectationRecord(text=str(expectation), verdict=verdict, reason=reason)
+    seen, records = list(results), []
+    for one in expectations:
+        found = any(
+            one.what in (finding.rule, finding.severity) and one.pair.matches(_pair(seen[index]))
+            for finding in findings
+            for index in finding.results
+        )
+        reason = "" if found else _unknown(one, seen, rounds)
+        verdict = UNKNOWN if reason else MISSED if found == one.absent else MET
+        records.append(ExpectationRecord(text=str(one), verdict=verdict, reason=reason))
+    return records
 
 
 def _pair(result: Result) -> tuple[str, str]:
     return result.case.producer, result.case.consumer
 
 
-def _blind(expectation: Expectation, seen: Sequence[Result], rounds: int) -> str:
+def _unknown(expectation: Expectation, seen: Sequence[Result], rounds: int) -> str:
     """Why nothing could have been found; empty where it could.
 
     A crash that is a finding is one; another, such as one of an import, says nothing of the pair.
@@ -95,19 +84,14 @@ def _blind(expectation: Expectation, seen: Sequence[Result], rounds: int) -> str
     those = [one for one in measured if expectation.pair.matches(_pair(one))]
     if not those:
         return f"nothing of {expectation.pair} was measured"
-    places = {(one.environment, _pair(one)) for one in those}
-    for one in seen:
-        lost = one.status in ("crashed", "timeout") and expectation.pair.matches(_pair(one))
-        if lost and (one.environment, _pair(one)) not in places:
-            where = f" in {one.environment}" if one.environment else ""
-            return f"nothing of {'->'.join(_pair(one))} was measured{where}"
-    instrument = NEEDS.get(expectation.what)
-    if instrument and not any(could_tell(one, instrument) for one in those):
-        return f"{instrument.replace('_', ' ')} was not measured, or could not be told"
+    lost = {_pair(one) for one in seen if one.status in ("crashed", "timeout")}
+    for pair in sorted(lost - set(map(_pair, those))):
+        if expectation.pair.matches(pair):
+            return f"nothing of {'->'.join(pair)} was measured"
     back = [one for one in measured if expectation.pair.matches(_pair(one)[::-1])]
     for rule in RULES:
         around = [*those, *back] if rule.lacks is lacks_direction else those
-        if rule.id == expectation.what and (lack := rule.lacks(around)):
+        if rule.id == expectation.what and (lack := rule.lack(around)):
             return f"not measured: {lack}"
     if rounds == 1 and expectation.what in TIMED:
         return "one process only, so that times cannot be told apart"

@@ -53,10 +53,8 @@ def test_nothing_measured_of_the_pair_is_not_checked():
 @pytest.mark.parametrize("text", ["DLP001", "no DLP001"])
 @pytest.mark.parametrize("ordering", [None, {"verdict": "unknown", "evidence": {}}])
 def test_without_its_instrument_a_rule_is_not_checked(text, ordering):
-    assert verdict(text, results=[make_result(ordering=ordering)]) == (
-        "not checked",
-        "ordering was not measured, or could not be told",
-    )
+    told, reason = verdict(text, results=[make_result(ordering=ordering)])
+    assert (told, reason[:22]) == ("not checked", "not measured: ordering")
 
 
 @pytest.mark.parametrize("text", ["DLP012", "no slow-path", "no warning", "info"])

@@ -8,7 +8,7 @@ import pytest
 
 from dlprof import inference
 from dlprof.errors import UsageError
-from dlprof.plan.step_request import Asked, asked, default_shapes, framework
+from dlprof.plan.step_request import Asked, asked, framework
 from dlprof.probes.base import ArraySpec
 from dlprof.worker import loading
 
@@ -25,49 +25,31 @@ def file(tmp_path):
     return make
 
 
-def said(function, *arguments):
-    with pytest.raises(UsageError) as error:
-        function(*arguments)
-    return str(error.value)
-
-
-def test_without_names_all_frameworks_run_the_built_in_model():
-    assert [one.framework for one in asked([], None)] == ["torch", "onnxruntime", "torch_tensorrt"]
-
-
-def test_a_model_file_is_run_by_the_frameworks_that_read_it(file):
-    assert [one.framework for one in asked([], file("net.onnx"))] == ["onnxruntime"]
-    assert [one.framework for one in asked([], file("net.py"))] == ["torch", "torch_tensorrt"]
+def test_a_model_is_run_by_the_frameworks_that_read_it(file):
+    found = {None: ["torch", "onnxruntime", "torch_tensorrt"], "net.onnx": ["onnxruntime"]}
+    for name, expected in {**found, "net.py": ["torch", "torch_tensorrt"]}.items():
+        model = None if name is None else file(name)
+        assert [one.framework for one in asked([], model)] == expected
 
 
 def test_an_alias_names_the_framework():
-    assert framework("ORT") == "onnxruntime"
-    assert framework("TensorRT") == "torch_tensorrt"
+    assert (framework("ORT"), framework("TensorRT")) == ("onnxruntime", "torch_tensorrt")
 
 
-def test_an_unknown_framework_is_told_with_the_known_ones():
-    assert said(framework, "jax") == (
-        "dlprof measures no steps of 'jax': known are torch, onnxruntime, torch_tensorrt"
-    )
-    assert said(framework, "onnxruntim").endswith("did you mean 'onnxruntime'?")
-
-
-def test_a_missing_model_is_named():
-    assert said(asked, ["torch"], "nowhere.py") == "there is no model file nowhere.py"
-
-
-def test_a_model_of_another_framework_is_refused(file):
-    path = file("net.onnx")
-    assert said(asked, ["torch"], path) == "torch runs models in .py files, and not net.onnx"
-
-
-def test_a_model_that_nobody_reads_is_refused(file):
-    assert "is neither .py nor .onnx" in said(asked, [], file("net.pt"))
-
-
-def test_a_model_of_ones_own_needs_a_shape():
-    assert "--shape" in said(default_shapes, "net.onnx", False)
-    assert default_shapes(None, named=False) == ("1x64", "1024x64", "16384x64")
+@pytest.mark.parametrize(
+    ("words", "model", "said"),
+    [
+        (["jax"], None, "known are torch, onnxruntime, torch_tensorrt"),
+        (["onnxruntim"], None, "did you mean 'onnxruntime'?"),
+        (["torch"], "nowhere.py", "there is no model file nowhere.py"),
+        (["torch"], "net.onnx", "torch reads .py"),
+        ([], "net.pt", "onnxruntime reads .onnx"),
+    ],
+)
+def test_what_cannot_be_run_is_told_with_what_can(file, words, model, said):
+    path = file(model) if model and "nowhere" not in model else model
+    with pytest.raises(UsageError, match=said.replace("?", r"\?")):
+        asked(words, path)
 
 
 def test_the_source_of_a_step_gives_it_again():
