@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from dlprof.analysis import thresholds
@@ -94,89 +94,74 @@ def _capped(alignment: float) -> float:
     return min(alignment, thresholds.ALIGNED_BYTES)
 
 
-def _looks(case: CaseView) -> Iterator[tuple[str, float | None]]:
-    """``view`` or ``copy``, and the bytes that divide the source's address, of every look at it."""
-    for word, evidence in case.owners:
-        for begins in evidence.alignments or (None,):
-            yield word, begins
-    if case.result.alignment is not None:
-        tried = case.result.alignment.evidence
-        for place, look in tried.places:
-            for word in tried.words_at(place):
-                yield word, look.alignment_bytes
-
-
 class Steady:
-    """What all looks of a session say together, by path and by the memory of the source.
+    """What all looks of a session say together of each path, whatever the shape.
 
     Memory that is aligned better is at most more of a view: a copy of a source at 64 bytes is taken
     to be one at 16, and a view at 16 to be one at 64.
     """
 
     def __init__(self, cases: Iterable[CaseView]) -> None:
-        self._paths: dict[Any, dict[str, list[float | None]]] = defaultdict(
+        self._looks: dict[Any, dict[str, list[float | None]]] = defaultdict(
             lambda: {word: [] for word in WORDS}
         )
         self._sources: dict[Any, list[float]] = defaultdict(list)
         self._dependent: set[Any] = set()
         for case in cases:
-            for word, begins in _looks(case):
+            looks = self._looks[_path(case)]
+            for word, evidence in case.owners:
                 if word in WORDS:
-                    self._paths[_path(case)][word].append(begins)
-            if case.result.alignment is not None and case.result.alignment.says("dependent"):
+                    looks[word] += evidence.alignments or (None,)
+                    self._sources[_source(case)] += map(_capped, evidence.alignments)
+            tried = case.result.alignment
+            for place, look in tried.evidence.places if tried is not None else ():
+                for word in tried.evidence.words_at(place) if tried is not None else ():
+                    if word in WORDS:
+                        looks[word].append(look.alignment_bytes)
+            if tried is not None and tried.says("dependent"):
                 self._dependent.add(_path(case))
-            for word, one in case.owners:
-                if word in WORDS:
-                    self._sources[_source(case)] += map(_capped, one.alignments)
 
     def holds(self, case: CaseView) -> bool:
         """Whether the path gave nothing else, at every alignment that was measured of its source.
 
         If alignments are not known, nothing speaks against it.
         """
-        mine, others = self._sides(case)
-        known = [_capped(begins) for begins in mine if begins is not None]
-        begins = self._sources[_source(case)]
-        if others or _path(case) in self._dependent:
-            return False
-        if not known or not begins:
-            return True
+        looks, begins = self._looks[_path(case)], self._sources[_source(case)]
+        known = [_capped(size) for size in looks.get(case.owner or "", ()) if size is not None]
+        if self._differs(case) or not known or not begins:
+            return not self._differs(case)
         return max(known) >= max(begins) if case.owner == "copy" else min(known) <= min(begins)
 
+    def _differs(self, case: CaseView) -> bool:
+        """Whether the path was seen to be something else, or refused, elsewhere."""
+        others = self._looks[_path(case)].items()
+        return _path(case) in self._dependent or any(
+            found for word, found in others if word != case.owner
+        )
+
     def where(self, case: CaseView) -> str:
-        """`` where x begins at a multiple of 64 bytes``: as far as it is known that it ``holds``;
-        empty where it does.
+        """`` where x begins at a multiple of 64 bytes``: where the case is what it is, as far as
+        alignments tell; empty where it :meth:`holds`.
         """
         if self.holds(case):
             return ""
-        mine, others = self._sides(case)
-        copied, viewed = (mine, others) if case.owner == "copy" else (others, mine)
-        most = max((size or math.inf for size in copied), default=0)
-        least = min((size or 0 for size in viewed), default=math.inf)
-        if not mine or most >= least:
+        looks = self._looks[_path(case)]
+        most = max((size or math.inf for size in looks["copy"]), default=0)
+        least = min((size or 0 for size in looks["view"]), default=math.inf)
+        if most >= least or not looks.get(case.owner or ""):
             return " in some processes"
         size = most if case.owner == "copy" else max(_capped(least), min(2 * most, least))
         more = " and no more" if case.owner == "copy" else ""
-        is_known = others or _path(case) in self._dependent
-        elsewhere = "" if is_known else " (not known elsewhere)"
-        return f" where x begins at a multiple of {size:.0f} bytes{more}{elsewhere}"
+        unknown = "" if self._differs(case) else " (not known elsewhere)"
+        return f" where x begins at a multiple of {size:.0f} bytes{more}{unknown}"
 
-    def _sides(self, case: CaseView) -> tuple[list[float | None], list[float | None]]:
-        """Where the path began where it was seen to be what the case is, and something else."""
-        looks = self._paths[_path(case)]
-        others = [size for word in WORDS if word != case.owner for size in looks[word]]
-        return looks.get(case.owner or "", []), others
+
+def _source(case: CaseView) -> tuple[str, ...]:
+    return case.pair[0], case.result.case.device
 
 
 def _path(case: CaseView) -> tuple[str, ...]:
     """The path whatever the shape; contiguous layouts differ in nothing but alignment."""
     found = case.result.case
-    return (*case.pair, found.export, found.import_, found.dtype, _memory(case), found.device)
-
-
-def _source(case: CaseView) -> tuple[str, ...]:
-    return case.pair[0], _memory(case), case.result.case.device
-
-
-def _memory(case: CaseView) -> str:
-    return CONTIGUOUS[0] if is_contiguous(case) else case.result.case.layout
+    layout = CONTIGUOUS[0] if is_contiguous(case) else found.layout
+    return (*case.pair, found.export, found.import_, found.dtype, layout, found.device)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,11 +23,6 @@ from dlprof.session.model import Result, TimeMeasure
 PLACES = ("aligned", "sliced")
 """Where the instrument *alignment* looked."""
 WAITS = ("host-sync", "device-sync")
-
-
-def mapping(thing: Any) -> Mapping[str, Any]:
-    """``thing`` if it is a mapping, else an empty one: a request may hold anything."""
-    return thing if isinstance(thing, Mapping) else {}
 
 
 def seen(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:

@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,27 +22,14 @@ EXACT_PAIRS = 3600
 """The chances of more pairs, 60 processes a side, are approximated."""
 
 
-class Test(Protocol):
-    """A test of HEAD against BASE; ``location`` is its estimate of the shift."""
-
-    @property
-    def location(self) -> float: ...
-
-    def p_above(self, shift: float) -> float:
-        """How likely so large a HEAD is if it is ``shift`` above BASE, or less."""
-
-    def p_below(self, shift: float) -> float:
-        """How likely so small a HEAD is if it is ``shift`` above BASE, or more."""
-
-    def interval(self, level: float) -> tuple[float, float]:
-        """The shifts that neither test rejects at ``level``; infinite if none can be rejected."""
-
-
 @dataclass(frozen=True, eq=False)
 class RankTest:
     """``shifts`` are sorted, and their number above a shift is the statistic.
 
     ``chances`` holds the probability that 0, 1, 2, … or more of them are above 0 in equal code.
+    :meth:`p_above` is how likely so large a HEAD is if it is ``shift`` above BASE or less, and
+    :meth:`p_below` the opposite. :meth:`interval` holds the shifts that neither rejects at
+    ``level``; it is infinite if none can be rejected.
     """
 
     shifts: Floats
@@ -146,7 +132,9 @@ def _upper_tail(chances: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class StudentTest:
-    """``location`` is the difference of the means, ``error`` its standard error."""
+    """As :class:`RankTest`; ``location`` is the difference of the means, ``error`` its standard
+    error.
+    """
 
     location: float
     error: float
@@ -161,6 +149,10 @@ class StudentTest:
     def interval(self, level: float) -> tuple[float, float]:
         reach = float(stdtrit(self.freedom, 1 - level)) * self.error
         return self.location - reach, self.location + reach
+
+
+Test = RankTest | StudentTest
+"""A test of HEAD against BASE; ``location`` is its estimate of the shift."""
 
 
 def student(

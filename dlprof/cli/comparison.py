@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dlprof.analysis.case_view import mapping
 from dlprof.cli.outputs import Annotations, Outputs, below, scenario_file
 from dlprof.compare.comparison import Comparison, compare
 from dlprof.compare.criteria import Criteria, own_floors
@@ -106,4 +105,5 @@ def refuse(outputs: Outputs, error: DlprofError, scenario: Path) -> None:
 
 def rules_of(header: Header) -> tuple[FloorRule, ...]:
     """The floors that a session's scenario has for single cases; none that make no sense."""
-    return rules_from(mapping(header.request.get("scenario")).get("floors"))
+    scenario = header.request.scenario
+    return rules_from(scenario.floors if scenario else None)

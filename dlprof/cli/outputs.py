@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dlprof.analysis.case_view import mapping
 from dlprof.cli.files import check_no_session
 from dlprof.cli.show import say, show
 from dlprof.errors import UsageError
@@ -186,7 +185,8 @@ def _summarise(text: str) -> None:
 
 def scenario_file(header: Header) -> str | None:
     """The scenario of a session, as :func:`below` has it."""
-    return below(mapping(header.request.get("scenario")).get("file"))
+    scenario = header.request.scenario
+    return below(scenario.file if scenario else None)
 
 
 def below(file: object) -> str | None:

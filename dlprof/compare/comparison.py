@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dlprof.analysis.case_view import CaseView, mapping
+from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.slower import UNSURE
 from dlprof.compare.matching import Key, Pair, asked_for, key, match
 from dlprof.compare.processes import median_ns, processes, steady
@@ -309,7 +309,7 @@ def _compared(
 
 def _unlooked(old: Result, new: Result, head: Header) -> tuple[Change, ...]:
     """What BASE knows of a case, and a HEAD that was stopped did not come to look at."""
-    wanted = mapping(head.request.get("settings")).get("diagnose", True)
+    wanted = head.request.settings.diagnose is not False
     return () if head.complete or not wanted else not_looked_at(old, new)
 
 

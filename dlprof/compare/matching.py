@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from dlprof.analysis.case_view import mapping
 from dlprof.errors import UsageError
 from dlprof.scenario.pairs import parse
+from dlprof.session.header import Asked
 from dlprof.session.model import CaseRecord, Header, Result
 
 Key = tuple[Any, ...]
@@ -90,31 +90,22 @@ def asked_for(header: Header, case: CaseRecord) -> bool:
     A session that does not say what it was asked for is taken to have been asked. A glob of a
     scenario, such as ``torch->*``, asks for a framework that was not installed, too.
     """
-    request = header.request
-    if not _names_pair(request, case) or not _names_path(request.get("globs"), case):
-        return False
-    axes = mapping(request.get("axes"))
-    device = axes.get("device")
-    if isinstance(device, str) and device not in ("auto", case.device):
-        return False
-    shapes = _list(axes.get("shapes"), lambda value: isinstance(value, list | tuple))
-    if shapes is not None and tuple(case.shape) not in map(tuple, shapes):
-        return False
-    named = [(_texts(axes.get(axis)), value) for axis, value in _axes(case)]
-    return all(values is None or value in values for values, value in named)
+    asked, axes = header.request, header.request.axes
+    return (
+        _names_pair(asked, case)
+        and _names_path(asked.globs, case)
+        and axes.device in (None, "auto", case.device)
+        and (axes.shapes is None or case.shape in axes.shapes)
+        and (axes.dtypes is None or case.dtype in axes.dtypes)
+        and (axes.layouts is None or case.layout in axes.layouts)
+    )
 
 
-def _axes(case: CaseRecord) -> tuple[tuple[str, str], ...]:
-    return ("dtypes", case.dtype), ("layouts", case.layout)
-
-
-def _names_pair(request: Mapping[str, Any], case: CaseRecord) -> bool:
+def _names_pair(asked: Asked, case: CaseRecord) -> bool:
     pair = (case.producer, case.consumer)
-    patterns = _texts(mapping(request.get("scenario")).get("pairs"))
-    if patterns:
-        return any(_matches(text, pair) for text in patterns)
-    pairs = _list(request.get("pairs"), lambda value: isinstance(value, list | tuple))
-    return pairs is None or any(tuple(one) == pair for one in pairs)
+    if asked.scenario is not None and asked.scenario.pairs:
+        return any(_matches(text, pair) for text in asked.scenario.pairs)
+    return asked.pairs is None or pair in asked.pairs
 
 
 def _matches(pattern: str, pair: tuple[str, str]) -> bool:
@@ -124,18 +115,9 @@ def _matches(pattern: str, pair: tuple[str, str]) -> bool:
         return True
 
 
-def _names_path(globs: Any, case: CaseRecord) -> bool:
+def _names_path(globs: Sequence[str] | None, case: CaseRecord) -> bool:
     """As :func:`dlprof.plan.pairing.matches`, for code with dtype and shape filled in."""
     names = (f"{case.export}->{case.import_}", case.code)
-    found = _texts(globs) or ["*"]
-    return any("{" in glob or any(fnmatchcase(name, glob) for name in names) for glob in found)
-
-
-def _texts(values: Any) -> list[str] | None:
-    return _list(values, lambda value: isinstance(value, str))
-
-
-def _list(values: Any, fits: Callable[[Any], bool]) -> list[Any] | None:
-    """A list of a session's request; None if it is none, or holds what dlprof does not write."""
-    is_list = isinstance(values, list | tuple)
-    return list(values) if is_list and all(fits(value) for value in values) else None
+    return not globs or any(
+        "{" in glob or any(fnmatchcase(name, glob) for name in names) for glob in globs
+    )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from dlprof.analysis.case_view import mapping
-from dlprof.session.environment import Environment, typed
+from dlprof.session.header import Environment
 from dlprof.session.machine import NOTABLE_CORES
 from dlprof.session.model import Header
 
@@ -52,9 +51,8 @@ def differences(base: Header, head: Header) -> tuple[Difference, ...]:
     return (*found, *_settings(base, head))
 
 
-def in_place(base: Mapping[str, Any], head: Mapping[str, Any]) -> tuple[Difference, ...]:
+def in_place(old: Environment, new: Environment) -> tuple[Difference, ...]:
     """What differs between the environments of two headers: machines, versions and variables."""
-    old, new = typed(base), typed(head)
     return (*_machine(old, new), *_versions(old, new), *_variables(old, new))
 
 
@@ -79,7 +77,7 @@ def disturbance(header: Header) -> str | None:
     between a quiet machine and one with 1.6 of 2 cores taken. A copy by two threads took 55 us
     there and 16 ms here.
     """
-    foreign, cores = header.foreign_cores, typed(header.environment).cores
+    foreign, cores = header.foreign_cores, header.environment.cores
     if foreign is None or cores is None or foreign <= max(NOTABLE_CORES, cores - 1):
         return None
     return f"other programs kept {foreign:.1f} of {cores} cores busy"
@@ -88,11 +86,11 @@ def disturbance(header: Header) -> str | None:
 def _machine(base: Environment, head: Environment) -> Iterator[Difference]:
     for name in MACHINE:
         yield from _differ(name, getattr(base, name), getattr(head, name), "machine")
-    if base.gpus is None or head.gpus is None:  # their number is compared above
+    if base.known_gpus is None or head.known_gpus is None:  # their number is compared above
         if base.cuda_devices or head.cuda_devices:
             yield Difference("names and clocks of the GPUs", "compared", "not known", "setting")
         return
-    for index, (gpu, other) in enumerate(zip_longest(base.gpus, head.gpus)):
+    for index, (gpu, other) in enumerate(zip_longest(base.known_gpus, head.known_gpus)):
         for name in GPU:
             old, new = (getattr(one, name) if one else "none" for one in (gpu, other))
             yield from _differ(f"GPU {index} {name}", old, new, "machine")
@@ -109,7 +107,9 @@ def _versions(base: Environment, head: Environment) -> Iterator[Difference]:
     for name in dict.fromkeys((*before, *after)):
         versions = before.get(name, "missing"), after.get(name, "missing")
         yield from _differ(name, *versions, "version")
-    for index, (gpu, other) in enumerate(zip(base.gpus or (), head.gpus or (), strict=False)):
+    for index, (gpu, other) in enumerate(
+        zip(base.known_gpus or (), head.known_gpus or (), strict=False)
+    ):
         drivers = gpu.driver_version, other.driver_version
         yield from _differ(f"GPU {index} driver", *drivers, "version")
 
@@ -118,12 +118,14 @@ def _settings(base: Header, head: Header) -> Iterator[Difference]:
     yield from _differ("schema", base.schema_, head.schema_, "setting")
     yield from _differ("rounds", base.rounds, head.rounds, "setting")
     yield from _differ("seed", base.seed, head.seed, "setting")
-    old, new = (mapping(header.request.get("settings")) for header in (base, head))
+    old, new = (header.request.settings for header in (base, head))
     for name in MEASURING:
         # Older sessions were not measured in turns, sample by sample, and do not say so.
-        unsaid = False if name == "in_turns" else None
-        yield from _differ(name, old.get(name, unsaid), new.get(name, unsaid), "measuring")
-    yield from _differ("setup", old.get("setup") or "none", new.get("setup") or "none", "setting")
+        before, after = getattr(old, name), getattr(new, name)
+        if name == "in_turns":
+            before, after = bool(before), bool(after)
+        yield from _differ(name, before, after, "measuring")
+    yield from _differ("setup", old.setup or "none", new.setup or "none", "setting")
 
 
 def _variables(base: Environment, head: Environment) -> Iterator[Difference]:

@@ -15,8 +15,6 @@ from textwrap import fill
 from dlprof.errors import NoReproducer
 from dlprof.rules import BY_ID, Rule
 from dlprof.rules.script import Effect, Subject, subject
-from dlprof.session.environment import typed
-from dlprof.session.environments import seen_from
 from dlprof.session.model import FindingRecord, Session
 from dlprof.text.source import NOT_PYTHON, block, imported, inside, made, merged, needed, used
 
@@ -85,7 +83,7 @@ def reproducer(session: Session, finding: FindingRecord) -> Reproducer:
         raise NoReproducer(f"this dlprof has no reproducer for {finding.rule}")
     one, *others = subjects = _subjects(session, finding, rule)
     effect = rule.effect(one, others[0] if others else None, finding)
-    session = seen_from(session, finding.results)
+    session = session.seen_from(finding.results)
     try:
         text = _script(effect, subjects, session)
         compile(text, "<reproducer>", "exec")
@@ -99,8 +97,7 @@ def _subjects(session: Session, finding: FindingRecord, rule: Rule) -> list[Subj
     indices = [*finding.results[:1], *(() if finding.against is None else (finding.against,))]
     if not finding.results or not all(0 <= index < len(session.results) for index in indices):
         raise NoReproducer("the finding names no result of the session")
-    files = session.request.get("probe_files")
-    own = isinstance(files, list | tuple) and any(str(one).startswith(OWN_CODE) for one in files)
+    own = any(one.startswith(OWN_CODE) for one in session.request.probe_files or ())
     found = [subject(session.results[index], own) for index in indices]
     named = found[0].result.case.source != "x" and rule.other_arrays
     if named or (own and rule.made_again):
@@ -130,7 +127,7 @@ def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> st
         key=lambda line: (line.startswith("from"), line),
     )
     modules = {name for one in subjects for name in one.recipe.modules}
-    environment = typed(session.environment)
+    environment = session.environment
     seen = [" ".join(one) for one in environment.distributions(modules)]
     seen.append(f"Python {environment.python or '?'}")
     return SCRIPT.format(
@@ -165,6 +162,6 @@ def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
         return []
     return [
         f'os.environ.setdefault("{name}", "{value}")'
-        for name, value in (typed(session.environment).variables or {}).items()
+        for name, value in (session.environment.variables or {}).items()
         if value and SAFE.fullmatch(name) and SAFE.fullmatch(value)
     ]

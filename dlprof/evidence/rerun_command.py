@@ -5,9 +5,8 @@ from __future__ import annotations
 import glob
 import shlex
 from collections.abc import Iterable, Sequence
-from typing import TypeGuard
 
-from dlprof.analysis.case_view import CaseView, mapping, seen
+from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.thresholds import ALIGNED_BYTES
 from dlprof.plan.axes import shape_text
 from dlprof.protocol.statement import OwnCode
@@ -29,16 +28,16 @@ def rerun_command(
     ``against`` is the case that they are compared with, ``rule`` the id of the finding. The answer
     is None where the session holds text that is unfit for a command line: it may be anybody's.
     """
-    probes = session.request.get("probe_files") or []
-    if not cases or not _is_texts(probes):
+    probes = session.request.probe_files or ()
+    if not cases:
         return None
     own = [one for one in probes if one.startswith(OwnCode.PREFIX)]
     files = [one for one in probes if one not in own]
     found = _time(own[0], session) if own else _run(_shown(cases, against), session, rule)
     found += [("--probe", name) for name in files]
-    own_python = session.environment.get("parent_python")
-    if own_python is not None and own_python != session.environment.get("python"):
-        found.append(("--python", str(session.request.get("python") or "")))
+    own_python = session.environment.parent_python
+    if own_python is not None and own_python != session.environment.python:
+        found.append(("--python", session.request.python or ""))
     is_fit = all(
         name.startswith("/") for option, name in found if option in ("--probe", "--python")
     )
@@ -68,9 +67,8 @@ def _run(shown: Sequence[CaseView], session: Header, rule: str) -> Words:
         # Where a contiguous array begins differs from run to run. Some paths are views of aligned
         # arrays only, and a few paths alone may meet no aligned array.
         layouts.append("aligned")
-    settings = mapping(session.request.get("settings"))
-    placements, setup = settings.get("placements"), settings.get("setup")
-    placed = [*placements] if _is_texts(placements) else []
+    settings = session.request.settings
+    placed = settings.placements or ()
     paths = dict.fromkeys(glob.escape(case.path) for case in cases)
     found = [
         ("", _joined(case.producer for case in cases)),
@@ -80,8 +78,8 @@ def _run(shown: Sequence[CaseView], session: Header, rule: str) -> Words:
         ("--layout", _joined(layouts)),
         ("--device", cases[0].device),
         *(("--path", path) for path in paths),
-        ("--placement", "" if placed == ["convert"] else ",".join(placed)),
-        ("--setup", setup if isinstance(setup, str) else ""),
+        ("--placement", "" if placed == ("convert",) else ",".join(placed)),
+        ("--setup", settings.setup or ""),
     ]
     return [(option, value) for option, value in found if value]
 
@@ -106,10 +104,6 @@ def _time(reference: str, session: Header) -> Words:
 
 def _joined(words: Iterable[str]) -> str:
     return ",".join(dict.fromkeys(words))
-
-
-def _is_texts(content: object) -> TypeGuard[Sequence[str]]:
-    return isinstance(content, list | tuple) and all(isinstance(one, str) for one in content)
 
 
 def _is_text(word: tuple[str, str]) -> bool:

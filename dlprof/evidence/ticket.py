@@ -11,8 +11,6 @@ from dlprof.evidence.reproducer import Reproducer, reproducer
 from dlprof.evidence.script_run import Ran, run
 from dlprof.plan.axes import shape_text
 from dlprof.rules import expected
-from dlprof.session.environment import typed
-from dlprof.session.environments import seen_from
 from dlprof.session.model import FindingRecord, Result, Session
 from dlprof.text import markdown
 from dlprof.text.clean import clean
@@ -38,14 +36,14 @@ def written(session: Session, finding: FindingRecord, python: str | None, redact
 
     Source text in a session may come from anybody: without ``python`` it is not run.
     """
-    session = seen_from(session, finding.results)
+    session = session.seen_from(finding.results)
     try:
         script = reproducer(session, finding)
     except NoReproducer as reason:
         return ticket(session, finding, str(reason), "", redact)
     if python is None:
         return ticket(session, finding, script, NOT_RUN, redact)
-    measured = (session.request.get("python"), session.environment.get("executable"))
+    measured = (session.request.python, session.environment.executable)
     ran = run(script.text, python)
     return ticket(session, finding, script, ran, redact, python not in measured)
 
@@ -154,7 +152,7 @@ def _output(ran: Ran | str, elsewhere: bool, shown: _Shown) -> str:
 
 def _versions(session: Session, results: Sequence[Result], shown: _Shown) -> str:
     """Frameworks, Python, system, processor, GPUs, and environment variables."""
-    known = typed(session.environment)
+    known = session.environment
     names = {name for one in results for name in (one.case.producer, one.case.consumer)}
     names |= {module for one in results if one.recipe for module in one.recipe.modules}
     on_device = any(one.case.device != "cpu" for one in results)
@@ -166,7 +164,7 @@ def _versions(session: Session, results: Sequence[Result], shown: _Shown) -> str
         f"{known.cpu or 'unknown processor'}, {known.cores or '?'} cores",
         *(
             f"{gpu.name or 'GPU'}, driver {gpu.driver_version or '?'}"
-            for gpu in (known.gpus or ())[:2]
+            for gpu in (known.known_gpus or ())[:2]
         ),
         ", ".join(f"{name}={value}" for name, value in list(variables.items())[:MOST_VARIABLES]),
     ]

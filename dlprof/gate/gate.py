@@ -27,6 +27,7 @@ from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.scenario.estimate import duration_text
 from dlprof.scenario.request import Sweep
+from dlprof.session.header import Asked, Environment
 from dlprof.session.model import Header, Session
 
 FIRST_SHARE = 0.75
@@ -176,8 +177,8 @@ def check_baseline(baseline: Session, head: Sweep, across_pythons: bool = False)
         created="",
         command=[],
         seed=0,
-        environment=environment(head.catalog, {}),
-        request={"settings": settings_of(head, LOOKS[-1]).as_dict()},
+        environment=Environment.model_validate(environment(head.catalog, {})),
+        request=Asked.model_validate({"settings": settings_of(head, LOOKS[-1]).as_dict()}),
     )
     reason = refusal(differences(baseline, here), across_pythons)
     if reason is not None:

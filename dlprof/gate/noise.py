@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field, ValidationError
 
@@ -30,6 +30,7 @@ from dlprof.plan.floors import Floor
 from dlprof.runner.measurement import now
 from dlprof.scenario.request import Sweep
 from dlprof.session import files
+from dlprof.session.header import Environment
 from dlprof.session.model import CaseRecord, Header, Model
 
 SCHEMA = "dlprof.noise/1"
@@ -69,7 +70,7 @@ class Noise(Model):
     schema_: str = Field(default=SCHEMA, alias="schema")
     created: str
     scenario: str
-    environment: dict[str, Any]
+    environment: Environment
     rounds: int
     budget_s: Annotated[float, Field(ge=0)]
     sample_ns: Annotated[int, Field(gt=0)] | None = None
@@ -211,10 +212,11 @@ def load(path: Path) -> Noise:
 
 def check(noise: Noise, here: Sweep) -> None:
     """Raises :class:`Unsure` if it was measured on another machine, or on none that it names."""
-    if not any(noise.environment.get(name) for name in MACHINE):
+    if not any(getattr(noise.environment, name) for name in MACHINE):
         raise Unsure("the noise file does not say which machine it is of")
     then = Header(created="", command=[], seed=0, environment=noise.environment)
-    now_ = Header(created="", command=[], seed=0, environment=environment(here.catalog, {}))
+    found = Environment.model_validate(environment(here.catalog, {}))
+    now_ = Header(created="", command=[], seed=0, environment=found)
     machine = [str(one) for one in differences(then, now_) if one.kind == "machine"]
     if machine:
         raise Unsure(f"the noise file is of another machine: {', '.join(machine)}")

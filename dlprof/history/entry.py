@@ -20,7 +20,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from dlprof._version import __version__
-from dlprof.analysis.case_view import mapping
 from dlprof.compare.processes import median_ns, processes, time_ns
 from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.plan.axes import shape_text
@@ -212,15 +211,14 @@ def encode(entry: Entry) -> bytes:
 
 def _row(entry: Entry, result: Result) -> dict[str, Any]:
     environment = entry.session.environment
-    packages = mapping(environment.get("packages"))
     case = result.case.model_dump(by_alias=True)
     ready, host = processes(result, "ready"), processes(result, "host")
     found: dict[str, Any] = {
         "created": entry.created.isoformat(),
         "label": entry.label.text or None,
-        "python": environment.get("python"),
-        "cpu": environment.get("cpu"),
-        "packages": "; ".join(f"{name} {version}" for name, version in packages.items()),
+        "python": environment.python,
+        "cpu": environment.cpu,
+        "packages": "; ".join(environment.versions),
         "environment": result.environment,
         **{name: case[name] for name in columns().names if name in case},
         "shape": shape_text(result.case.shape),

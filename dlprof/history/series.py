@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from dlprof.compare.surroundings import (
 )
 from dlprof.compare.verdicts import kept_differs
 from dlprof.history.entry import Entry
-from dlprof.session.environment import typed
+from dlprof.session.header import Environment
 from dlprof.session.model import CaseRecord, Result, Verdict
 from dlprof.text.clean import clean
 
@@ -38,13 +38,12 @@ class Machine:
     name: str
 
 
-def machine_of(environment: Mapping[str, Any]) -> Machine:
+def machine_of(found: Environment) -> Machine:
     """The machine of a header's environment: processor, cores, GPUs and their clocks."""
-    found = typed(environment)
     facts = [(name, getattr(found, name)) for name in MACHINE if name != RENEWED]
     facts += [
         (f"GPU {index} {name}", getattr(gpu, name))
-        for index, gpu in enumerate(found.gpus or ())
+        for index, gpu in enumerate(found.known_gpus or ())
         for name in GPU
     ]
     cores = found.cores and f"{found.cores} core{'' if found.cores == 1 else 's'}"
@@ -144,7 +143,7 @@ def _missing(entries: Sequence[Entry], last: Point) -> int:
     name = code_key(last.result.case)
     return sum(
         session.complete
-        and bool(session.request)
+        and bool(session.request.model_fields_set)
         and asked_for(session, last.result.case)
         and all(code_key(result.case) != name for result in session.results)
         for session in later

@@ -27,7 +27,6 @@ from dlprof.reports.document import (
     Tone,
 )
 from dlprof.reports.document import Point as Dot
-from dlprof.session.environment import typed
 from dlprof.text.clean import first_line, listed
 
 FIRST_ROWS, ALL_ROWS = 12, 500
@@ -342,7 +341,7 @@ def _sessions(history: History) -> tuple[Section, ...]:
 
 
 def _session_row(entry: Entry) -> tuple[Cell, ...]:
-    environment = typed(entry.session.environment)
+    environment = entry.session.environment
     return (
         Cell(when_text(entry.created)),
         Cell(label_text(entry.label.text)),

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
 
-from dlprof.analysis.case_view import mapping
 from dlprof.analysis.quantity import plain_time
 from dlprof.reports.document import Cell, Column, Facts, Level, Section, Table, Tone
-from dlprof.session.environment import typed
-from dlprof.session.environments import environments_of
+from dlprof.session.header import Environment
 from dlprof.session.machine import NOTABLE_CORES
 from dlprof.session.model import Header
 
@@ -21,18 +18,17 @@ ORIGINS = {"file": "from the file", "command line": "from the command line", "de
 
 def versions(header: Header) -> str:
     """``torch 2.13.0, jax 0.10.2, Python 3.11``."""
-    known = typed(header.environment)
+    known = header.environment
     python = ".".join((known.python or "?").split(".")[:2])
     found = [text for name, text in packages(header) if name not in (known.libraries or {})]
     return ", ".join([*found[:MOST_PACKAGES], f"Python {python}"])
 
 
-def packages(header: Header, environment: Mapping[str, Any] | None = None) -> list[tuple[str, str]]:
+def packages(header: Header, environment: Environment | None = None) -> list[tuple[str, str]]:
     """Names, each with its version, of what was measured, in the order of the pairs."""
-    pairs = (pair for pair in _list(header.request.get("pairs")))
     # A step's model of one's own stands behind a colon.
-    names = [str(name).partition(":")[0] for pair in pairs for name in _list(pair)]
-    found = typed(environment or header.environment).distributions(names or [""])
+    names = [name.partition(":")[0] for pair in header.request.pairs or () for name in pair]
+    found = (environment or header.environment).distributions(names or [""])
     ranked = sorted(found, key=lambda one: names.index(one[0]) if one[0] in names else len(names))
     return [(name, f"{name} {version}") for name, version in ranked]
 
@@ -51,7 +47,7 @@ def notices(header: Header, diagnosed: bool) -> tuple[str, ...]:
     found = []
     foreign = header.foreign_cores
     if foreign is not None and foreign > NOTABLE_CORES:
-        cores = typed(header.environment).cores or "?"
+        cores = header.environment.cores or "?"
         found.append(
             f"Other programs kept {foreign:.1f} of {cores} cores busy. Times may be too high."
         )
@@ -75,12 +71,11 @@ def _facts(header: Header) -> Iterator[tuple[str, str]]:
     yield "command", shlex.join(["dlprof", *header.command])
     yield "date", header.created
     yield "processes", f"{most}{header.rounds}, each new"
-    for name, environment in environments_of(header):
-        python = f"Python {environment.get('python', '?')}"
+    for environment in header.environments or [header.environment]:
+        python, name = f"Python {environment.python or '?'}", environment.name
         told = [python, *(text for _, text in packages(header, environment))]
         yield f"versions of {name}" if name else "versions", ", ".join(told)
-    machine = typed(header.environment)
-    setup = mapping(header.request.get("settings")).get("setup")
+    machine = header.environment
     known = {
         "platform": machine.platform,
         "cpu": machine.cpu,
@@ -88,25 +83,20 @@ def _facts(header: Header) -> Iterator[tuple[str, str]]:
         **(machine.variables or {}),
         "device": header.device_choice,
         "seed": str(header.seed),
-        "setup": setup if isinstance(setup, str) else None,
+        "setup": header.request.settings.setup,
         "measured in": header.wall_s and plain_time(header.wall_s * 1e9),
         "other programs": header.foreign_cores and f"{header.foreign_cores:.1f} cores",
     }
     yield from ((name, str(value)) for name, value in known.items() if value)
-    for gpu in machine.gpus or ():
+    for gpu in machine.known_gpus or ():
         yield "gpu", f"{gpu.name}, driver {gpu.driver_version}"
     for line in header.left_out:
         yield "left out", line
 
 
-def scenario_of(header: Header) -> Mapping[str, Any]:
-    """The scenario of a session, as the file holds it; empty where it has none."""
-    return mapping(header.request.get("scenario"))
-
-
 def scenario_sections(header: Header) -> Iterator[Section]:
     """What a scenario expects and whether it was found; what it asks, and where values are from."""
-    scenario = scenario_of(header)
+    scenario = header.request.scenario
     if not scenario:
         return
     if header.expectations:
@@ -116,22 +106,15 @@ def scenario_sections(header: Header) -> Iterator[Section]:
             for one in header.expectations
         )
         yield Section("Expectations", (Table(columns, rows),), Level.FIRST)
-    facts = [(name, str(scenario.get(name) or "")) for name in ("question", "file")]
-    facts += [("source", str(source)) for source in _list(scenario.get("sources"))]
-    facts += origins(_list(scenario.get("origins")))
+    facts = [("question", scenario.question or ""), ("file", scenario.file or "")]
+    facts += [("source", source) for source in scenario.sources or ()]
+    facts += origins(scenario.origins or ())
     yield Section("Scenario", (Facts(tuple(facts)),))
 
 
-def origins(found: Sequence[Any]) -> list[tuple[str, str]]:
+def origins(found: Iterable[tuple[str, str, str]]) -> list[tuple[str, str]]:
     """Where values come from, with the keys and values of each origin."""
     told: dict[str, list[str]] = {}
-    for entry in map(_list, found):
-        if len(entry) == 3:  # noqa: PLR2004 - key, value, origin
-            key, value, origin = map(str, entry)
-            told.setdefault(origin, []).append(f"{key} {value}")
+    for key, value, origin in found:
+        told.setdefault(origin, []).append(f"{key} {value}")
     return [(words, "; ".join(told[name])) for name, words in ORIGINS.items() if name in told]
-
-
-def _list(thing: object) -> list[Any]:
-    """A request may hold anything."""
-    return list(thing) if isinstance(thing, list | tuple) else []

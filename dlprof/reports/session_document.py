@@ -45,9 +45,9 @@ def session_document(session: Session, name: str = LAST, scripts: bool = False) 
 
 
 def _title(session: Session, arrays: Sequence[Array], models: int) -> str:
-    asked = method.scenario_of(session).get("title")
-    if asked:
-        return str(asked)
+    scenario = session.request.scenario
+    if scenario is not None and scenario.title:
+        return scenario.title
     if not arrays:
         return "Steps of inference" if models else "The session has no results"
     pairs = list(dict.fromkeys(array.pair for array in arrays))
@@ -63,7 +63,8 @@ def _is_one_pair(arrays: Sequence[Array]) -> bool:
 
 
 def _is_round_trip(session: Session) -> bool:
-    return method.scenario_of(session).get("report") == ROUND_TRIP
+    scenario = session.request.scenario
+    return scenario is not None and scenario.report == ROUND_TRIP
 
 
 def _answers(session: Session, arrays: Sequence[Array]) -> tuple[Answer, ...]:

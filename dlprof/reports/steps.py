@@ -11,8 +11,8 @@ from dlprof.plan.axes import shape_text
 from dlprof.probes.base import Protocol
 from dlprof.reports.document import Answer, Cell, Column, Facts, Level, Lines, Section, Table
 from dlprof.reports.loops import share_text
+from dlprof.session.measured import ShapeChange, Step
 from dlprof.session.model import Result, Session, Share
-from dlprof.session.step_record import ShapeChange, Step
 from dlprof.text.clean import listed
 
 LEAST_PERCENT = 2

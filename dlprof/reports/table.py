@@ -13,8 +13,6 @@ from typing import IO, TYPE_CHECKING, Any
 from dlprof.plan.axes import shape_text
 from dlprof.probes.base import DTYPES
 from dlprof.reports.paths import rules_by_case
-from dlprof.session.environment import typed
-from dlprof.session.environments import environment_of
 from dlprof.session.model import Result, Session
 from dlprof.text.clean import clean
 
@@ -170,7 +168,7 @@ def _row(result: Result) -> dict[str, Any]:
 
 def _run(session: Session, result: Result) -> dict[str, Any]:
     """What is the same for all results of an environment; the first tells what others do not."""
-    found = typed({**session.environment, **environment_of(session, result)})
+    found = session.environment_of(result)
     return {
         "created": _text(session.created),
         "complete": session.complete,

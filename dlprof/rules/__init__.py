@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.cases import by_environment
+from dlprof.analysis.ending import DIAGNOSIS
 from dlprof.rules import (
     copying,
     correctness,
@@ -58,7 +59,7 @@ RULES: tuple[Rule, ...] = tuple(
 )
 """In the order of their ids, which never change their meaning."""
 BY_ID = {rule.id: rule for rule in RULES}
-NEEDS = {rule.id: rule.needs for rule in RULES if rule.needs}
+NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNOSIS}
 """By rule: the instrument of the diagnosis without which it finds nothing."""
 
 
@@ -81,14 +82,10 @@ def find(
 
 def own_thresholds(header: Header) -> dict[str, float]:
     """The thresholds that the session's scenario sets, as far as this version knows them."""
-    scenario = header.request.get("scenario")
-    given = scenario.get("thresholds") if isinstance(scenario, dict) else None
+    scenario = header.request.scenario
+    given = (scenario.thresholds if scenario else None) or {}
     known = thresholds.named()
-    return {
-        name: float(value)
-        for name, value in (given.items() if isinstance(given, dict) else ())
-        if name in known and isinstance(value, int | float) and not isinstance(value, bool)
-    }
+    return {name: n for name, n in given.items() if name in known and n is not None}
 
 
 def with_findings(session: Session) -> Session:
@@ -108,8 +105,4 @@ def expected(finding: FindingRecord, result: Result) -> str:
 def observations(finding: FindingRecord, results: Sequence[Result]) -> list[str]:
     """What proves a finding: a line for each look at its clearest case, first of ``results``."""
     rule = BY_ID.get(finding.rule)
-    if rule is None or not results:
-        return []
-    told = rule.seen(results[0])
-    more = len(told) - observed.MOST
-    return [*told[: observed.MOST], *([f"and {more:,} more processes"] if more > 0 else [])]
+    return observed.observations(results[0], rule.instrument) if rule and results else []

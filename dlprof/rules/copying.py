@@ -13,7 +13,7 @@ from dlprof.errors import NoReproducer
 from dlprof.probes.base import DTYPES
 from dlprof.rules.cost import beaten, costs_more, race
 from dlprof.rules.finding import Claim, finding, instead_of
-from dlprof.rules.observed import ONCE, ownership, trace
+from dlprof.rules.observed import trace
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import TIMED, Effect, Subject, can_write, function
 from dlprof.rules.script import compared as compared_subject
@@ -72,12 +72,12 @@ return addresses[2] == addresses[0] != addresses[1]
 
 def show_avoidable_copy(subject: Subject, other: Subject | None, _: FindingRecord) -> Effect:
     view = compared_subject(other)
-    body = subject.filled(
+    return subject.shown(
+        f"copies, although {view.code} is a view",
         AVOIDABLE_BY_WRITE if can_write(subject) else AVOIDABLE_BY_ADDRESS,
         create=subject.create("copy"),
         other=view.filled("<convert of z>"),
     )
-    return Effect(f"{subject.code} copies, although {view.code} is a view", body, subject)
 
 
 def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
@@ -167,13 +167,13 @@ def show_amplification(subject: Subject, _: Subject | None, __: FindingRecord) -
     if size <= 0:
         raise NoReproducer("the size of the array is not known")
     subject = subject.as_made(evidence)
-    create = subject.create_by(evidence)
-    body = subject.filled(PEAK, create=create, size=f"{size:.0f}", most=f"{AMPLIFIED:g}")
-    return Effect(f"{subject.code} needs more memory than one copy", body, subject)
-
-
-def seen_in_memory(result: Result) -> list[str]:
-    return [f"memory was watched during the call ({ONCE})"] if result.peak_memory else []
+    return subject.shown(
+        "needs more memory than one copy",
+        PEAK,
+        create=subject.create_by(evidence),
+        size=f"{size:.0f}",
+        most=f"{AMPLIFIED:g}",
+    )
 
 
 def host_bounce(cases: Cases) -> Iterator[FindingRecord]:
@@ -255,7 +255,7 @@ RULES = (
         avoidable_copy,
         expect("The result is a view: another path between these frameworks gives one.", ZERO_COPY),
         show_avoidable_copy,
-        ownership,
+        "ownership",
         times=True,
     ),
     Rule(
@@ -265,8 +265,7 @@ RULES = (
         copy_amplification,
         expect("At its peak, a copy needs the memory of one array, and a view none."),
         show_amplification,
-        seen_in_memory,
-        needs="peak_memory",
+        "peak_memory",
     ),
     Rule(
         "DLP006",

@@ -11,29 +11,11 @@ from dlprof.analysis.cases import Cases, groups
 from dlprof.errors import NoReproducer
 from dlprof.plan.axes import shape_text
 from dlprof.rules.finding import NONE_INSTEAD, Claim, code, finding, for_each_producer
-from dlprof.rules.observed import ownership
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import BY_ADDRESS, Effect, Subject, flat_values
 from dlprof.rules.standards import LIKE_OTHERS, READ_ONLY, SAME_DATA
 from dlprof.session.evidence import Changed, Count, Values
 from dlprof.session.model import FindingRecord, Result
-
-
-def lacks_values(results: Sequence[Result]) -> str:
-    """What no rule on values can do without, and none of these has."""
-    if any(one.values is not None and one.values.verdict != "unknown" for one in results):
-        return ""
-    return "the values of a result (they take NumPy, and a result that is an array)"
-
-
-def seen_values(result: Result) -> list[str]:
-    looks = seen(result.values)
-    if not looks:
-        return []
-    how = "shape and dtype and, where these agree, every element were compared"
-    if any(_side_effect(evidence.changed) for _, evidence in looks):
-        how = "new arrays were converted; sources and held results were read before and after"
-    return [f"{how}: {', '.join(word for word, _ in looks)}"]
 
 
 def _instead(
@@ -86,8 +68,7 @@ return dtypes[0] != dtypes[1]
 
 def show_dtype_changed(subject: Subject, _: Subject | None, found: FindingRecord) -> Effect:
     before, after = (found.evidence.get(name, "?") for name in ("before", "after"))
-    body = subject.filled(DTYPE, create=subject.create())
-    return Effect(f"{subject.code} makes {after} of {before}", body, subject)
+    return subject.shown(f"makes {after} of {before}", DTYPE)
 
 
 def wrong_values(cases: Cases) -> Iterator[FindingRecord]:
@@ -266,13 +247,13 @@ def show_wrong_values(subject: Subject, _: Subject | None, __: FindingRecord) ->
     differ = "expected != values"
     if subject.is_own:  # its values may be NaN, which differ from themselves
         differ = f"({differ}) & ((expected == expected) | (values == values))"
-    body = subject.filled(
+    return subject.shown(
+        symptom,
         template,
         create=subject.create_by(evidence),
         differing=f"int(({differ}).sum())",
         flat_values=flat_values(subject, "z" if kind == "after_write" else "y"),
     )
-    return Effect(f"{subject.code} {symptom}", body, subject)
 
 
 def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
@@ -302,10 +283,6 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
             {"source_writable": False, "result_writable": True},
             advice=advice,
         )
-
-
-def seen_read_only(result: Result) -> list[str]:
-    return ["both sides were asked whether they can be written", *ownership(result)]
 
 
 READ_ONLY_VIEW = """
@@ -341,14 +318,14 @@ def show_read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) 
         told += f', "- y can be written:", {asked}'
         unless = f"if not {asked}:\n    return False"
     by_address = f"{BY_ADDRESS}return addresses[0] == addresses[1]"
-    body = subject.filled(
+    return subject.shown(
+        "makes a writable view of a read-only array",
         READ_ONLY_VIEW,
         create=subject.create("view"),
         told=told,
         unless_writable=unless,
         proof=subject.filled(by_address if not_written else OVERWRITTEN),
     )
-    return Effect(f"{subject.code} makes a writable view of a read-only array", body, subject)
 
 
 RULES = (
@@ -359,8 +336,7 @@ RULES = (
         dtype_changed,
         expect("The result has the dtype of its source.", SAME_DATA),
         show_dtype_changed,
-        seen_values,
-        lacks=lacks_values,
+        "values",
     ),
     Rule(
         "DLP008",
@@ -369,8 +345,7 @@ RULES = (
         wrong_values,
         expected_values,
         show_wrong_values,
-        seen_values,
-        lacks=lacks_values,
+        "values",
     ),
     Rule(
         "DLP009",
@@ -379,6 +354,6 @@ RULES = (
         read_only_lost,
         expect("The result of a read-only array is read-only or a copy.", READ_ONLY),
         show_read_only_lost,
-        seen_read_only,
+        "ownership",
     ),
 )

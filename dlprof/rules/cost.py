@@ -302,14 +302,14 @@ return part > <share> * times[0] and part > <gap_us>
 
 
 def show_in_loop(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
-    body = subject.filled(
+    return subject.shown(
+        "takes a good part of a loop",
         LOOP,
         create=subject.create_as_seen(),
         convert=function("convert", subject),
         share=f"{thresholds.LOOP_SHARE / HYSTERESIS:g}",
         gap_us=f"{thresholds.LOOP_GAP_NS / HYSTERESIS / 1e3:g}",
     )
-    return Effect(f"{subject.code} takes a good part of a loop", body, subject)
 
 
 RULES = (

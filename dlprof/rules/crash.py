@@ -6,16 +6,14 @@ import math
 import re
 from collections.abc import Iterator
 
-from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.ending import ending
 from dlprof.errors import NoReproducer
 from dlprof.rules.finding import Claim, code, finding
-from dlprof.rules.observed import ONCE
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import CHILD_LIMIT_S, Effect, Subject, in_child
 from dlprof.rules.standards import FROM_DLPACK
-from dlprof.session.model import FindingRecord, Result
+from dlprof.session.model import FindingRecord
 from dlprof.text.clean import first_line
 
 
@@ -37,13 +35,6 @@ def crash(cases: Cases) -> Iterator[FindingRecord]:
             {"stage": end.stage or None},
             advice=f"{code(other)} works." if other else "",
         )
-
-
-def seen_end(result: Result) -> list[str]:
-    if result.status != "ok":
-        return [f"{result.status}: {first_line(result.reason)}"]
-    end = ending(CaseView(0, result))
-    return [f"{first_line(end.how)} during {end.stage} ({ONCE})"] if end else []
 
 
 CRASH = """
@@ -96,6 +87,5 @@ RULES = (
             f"A consumer that cannot take an array raises `BufferError` ({FROM_DLPACK}).",
         ),
         show_crash,
-        seen_end,
     ),
 )

@@ -13,7 +13,7 @@ from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject
 from dlprof.rules.standards import EXPORT
 from dlprof.session.evidence import HandshakeEvent
-from dlprof.session.model import FindingRecord, Result
+from dlprof.session.model import FindingRecord
 
 PROTOCOLS = ("dlpack", "cuda-array-interface")
 """Where the transcript is that of the real call. For host arrays the consumer asks the buffer
@@ -60,11 +60,6 @@ def _refusal(case: CaseView) -> HandshakeEvent | None:
 
 def _returned(event: HandshakeEvent) -> bool:
     return event.outcome == "returned"
-
-
-def seen_steps(result: Result) -> list[str]:
-    count = len(result.handshake)
-    return [f"recorded in one process, {count} steps: see Handshake"] if count else []
 
 
 RECORDERS = {
@@ -114,8 +109,8 @@ def show_retry(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect
     recorder = RECORDERS.get(case.protocol)
     if recorder is None:
         raise NoReproducer("only DLPack and the CUDA Array Interface can be stood in for")
-    body = subject.filled(HANDSHAKE, recorder=recorder.strip("\n"), create=subject.create())
-    return Effect(f"{subject.code} asks twice: {case.producer} refuses at first", body, subject)
+    does = f"asks twice: {case.producer} refuses at first"
+    return subject.shown(does, HANDSHAKE, recorder=recorder.strip("\n"))
 
 
 RULES = (
@@ -130,7 +125,6 @@ RULES = (
             " 2023.12).",
         ),
         show_retry,
-        seen_steps,
         other_arrays=True,
     ),
 )

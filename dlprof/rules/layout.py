@@ -10,9 +10,8 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, by, groups
 from dlprof.analysis.slower import longer_by_itself, saved_ns
 from dlprof.rules.finding import Claim, finding, time
-from dlprof.rules.observed import ownership
 from dlprof.rules.rule import Rule, expect
-from dlprof.rules.script import Effect, Subject, look
+from dlprof.rules.script import Effect, Subject
 from dlprof.rules.standards import ZERO_COPY
 from dlprof.session.model import FindingRecord
 
@@ -138,8 +137,8 @@ def show_layout_copy(subject: Subject, other: Subject | None, _: FindingRecord) 
     else:
         copied, viewed = subject.create_as("sliced"), subject.create_as("aligned")
         what, instead = "an array that is not 64-byte aligned", "an aligned array"
-    body = subject.filled(LAYOUT, copied=copied, viewed=viewed, **look(subject))
-    return Effect(f"{subject.code} copies {what}, but is a view of {instead}", body, subject)
+    does = f"copies {what}, but is a view of {instead}"
+    return subject.shown(does, LAYOUT, copied=copied, viewed=viewed)
 
 
 RULES = (
@@ -152,7 +151,7 @@ RULES = (
             "The result is a view of this array too, or the call says that it copies.", ZERO_COPY
         ),
         show_layout_copy,
-        ownership,
+        "ownership",
         times=True,
     ),
 )

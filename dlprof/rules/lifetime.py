@@ -10,7 +10,6 @@ from dlprof.analysis.ending import is_dangling
 from dlprof.analysis.quantity import size_text
 from dlprof.errors import NoReproducer
 from dlprof.rules.finding import Claim, code, finding, for_each_producer
-from dlprof.rules.observed import ONCE
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import Effect, Subject, in_child
 from dlprof.rules.standards import DELETER, KEPT_ALIVE
@@ -84,14 +83,6 @@ def _kept_text(case: CaseView) -> str:
     if objects >= LEAST:
         texts.append(f"{objects:.2g} blocks of Python's memory")
     return ", ".join(texts) + ("" if _kept_arrays(case) >= EACH else " on average")
-
-
-def seen_growth(result: Result) -> list[str]:
-    evidence = _evidence(result)
-    if evidence.conversions is None:
-        return []
-    runs = f"{evidence.runs or 2:.0f} runs of {evidence.conversions:.0f} conversions each"
-    return [f"counted over {runs}; the smallest growth counts ({ONCE})"]
 
 
 LEFT = """
@@ -175,14 +166,6 @@ def _all_lose(cases: Cases, case: CaseView) -> bool:
     return not alone and case in views and all(map(is_dangling, views))
 
 
-def seen_after_drop(result: Result) -> list[str]:
-    evidence = _evidence(result)
-    if evidence.changed_after_drop:
-        how = "the source was dropped, its memory used again, and the result read once more"
-        return [f"{how}: its values had changed ({ONCE})"]
-    return [f"{evidence.reason} ({ONCE})"] if evidence.reason is not None else []
-
-
 def expected_to_live(found: FindingRecord, result: Result) -> str:
     text = expect("The result keeps its memory alive.", DELETER)(found, result)
     return f"{text} {KEPT_ALIVE.get(result.case.protocol, '')}".strip()
@@ -233,8 +216,7 @@ RULES = (
         memory_retained,
         expect("Nothing stays behind when the result is dropped.", DELETER),
         show_retained,
-        seen_growth,
-        needs="lifetime",
+        "lifetime",
     ),
     Rule(
         "DLP011",
@@ -243,8 +225,7 @@ RULES = (
         dangling,
         expected_to_live,
         show_dangling,
-        seen_after_drop,
-        needs="lifetime",
+        "lifetime",
         other_arrays=True,
         made_again=True,
     ),

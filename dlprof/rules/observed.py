@@ -1,49 +1,51 @@
-"""What instruments saw of a case, in lines: how sure a finding is."""
+"""What the instrument of a rule saw of a case, in lines: how sure a finding is."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from dlprof.analysis.case_view import seen
+from dlprof.analysis.ending import DIAGNOSIS
 from dlprof.analysis.quantity import plain_time, size_text
-from dlprof.session.evidence import Ownership, TraceEvent
+from dlprof.session.evidence import Evidence, TraceEvent
 from dlprof.session.model import Result
 
 MOST = 12
 MOST_CALLS = 3
-ONCE = "seen once, in a process of its own, at the first shape of each path"
+LONGEST = 200
+SOURCE_TEXT = ("create", "code", "processes", "points", "by_streams")
+"""Evidence that a reproducer shows, or that is too long for a line."""
 
 
-def ownership(result: Result) -> list[str]:
-    """What every process saw, and what was tried of memory that begins elsewhere."""
-    looks = [_look(word, evidence) for word, evidence in seen(result.ownership)]
-    if len(looks) == 1:
-        looks = [f"in {len(result.rounds) or 1} fresh processes: {looks[0]}"]
-    else:
+def observations(result: Result, instrument: str) -> list[str]:
+    """A line for each process that looked, with its verdict and the evidence for it."""
+    looks = [_line(word, evidence) for word, evidence in seen(getattr(result, instrument, None))]
+    more = [f"and {len(looks) - MOST:,} more processes"] if len(looks) > MOST else []
+    if len(looks) > 1:
         looks = [f"process {at} of {len(looks)}: {one}" for at, one in enumerate(looks, 1)]
-    places = result.alignment.evidence.places if result.alignment else ()
-    tried = [
-        f"{look.verdict} of a source at a multiple of {look.alignment_bytes:.0f} bytes"
-        for _, look in places
-        if look.alignment_bytes and look.verdict
-    ]
-    return [*looks, *([f"tried once more: {', '.join(tried)}"] if tried else [])]
+    elif instrument in DIAGNOSIS:
+        looks = [f"{one} (seen once, at the first shape of the path)" for one in looks]
+    elif len(result.rounds) > 1:
+        looks = [f"the same in {len(result.rounds)} processes: {one}" for one in looks]
+    return [*looks[:MOST], *more]
 
 
-def _look(word: str, evidence: Ownership) -> str:
-    shows = {True: "shows", False: "does not show"}
-    facts = [
-        f"a write to the {side} {shows[is_seen]} in the {other}"
-        for side, other, is_seen in (
-            ("source", "result", evidence.source_write_shows),
-            ("result", "source", evidence.result_write_shows),
-        )
-        if is_seen is not None
-    ]
-    if evidence.same_address is not None:
-        facts.append(f"at {'the same' if evidence.same_address else 'another'} address")
-    if evidence.alignments:
-        sizes = ", ".join(f"{size:.0f}" for size in evidence.alignments)
-        facts.append(f"the source began at a multiple of {sizes} bytes")
-    return f"a {word}: {'; '.join(facts)}" if facts else f"a {word}"
+def _line(word: str, evidence: Evidence) -> str:
+    found = evidence.model_dump(exclude_none=True, exclude=set(SOURCE_TEXT))
+    facts = (f"{name.replace('_', ' ')} {_text(value)}" for name, value in found.items())
+    return f"{word}: {', '.join(facts)}"[:LONGEST]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, dict):
+        return f"({', '.join(f'{key} {_text(part)}' for key, part in value.items())})"
+    if isinstance(value, list | tuple):
+        return f"({', '.join(map(_text, value))})"
+    return str(value)
 
 
 def trace(result: Result) -> str:

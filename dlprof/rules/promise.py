@@ -8,9 +8,8 @@ from dlprof.analysis import alignment
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
 from dlprof.rules.finding import Claim, code, finding, for_each_producer
-from dlprof.rules.observed import ownership
 from dlprof.rules.rule import Rule, number
-from dlprof.rules.script import Effect, Subject, look
+from dlprof.rules.script import Effect, Subject
 from dlprof.rules.standards import COPY, QUOTED
 from dlprof.session.model import FindingRecord, Result
 
@@ -149,14 +148,12 @@ def show_promise_broken(subject: Subject, _: Subject | None, found: FindingRecor
     if subject.result.case.promise == "copy":
         at = number(found, "view_alignment_bytes")
         where = f" if x is aligned to {at:.0f} bytes" if at else ""
-        symptom = f"{subject.code} is documented to copy, but is a view{where}"
-        body = subject.filled(NO_COPY_MADE, create=subject.create("view"), **look(subject))
-    else:
-        at = number(found, "copy_alignment_bytes")
-        where = f" if x is only aligned to {at:.0f} bytes" if at else ""
-        symptom = f"{subject.code} is documented not to copy, but copies{where}"
-        body = subject.filled(NO_VIEW_MADE, create=subject.create("copy"), **look(subject))
-    return Effect(symptom, body, subject)
+        does = f"is documented to copy, but is a view{where}"
+        return subject.shown(does, NO_COPY_MADE, create=subject.create("view"))
+    at = number(found, "copy_alignment_bytes")
+    where = f" if x is only aligned to {at:.0f} bytes" if at else ""
+    does = f"is documented not to copy, but copies{where}"
+    return subject.shown(does, NO_VIEW_MADE, create=subject.create("copy"))
 
 
 RULES = (
@@ -168,6 +165,6 @@ RULES = (
         promise_broken,
         documented,
         show_promise_broken,
-        ownership,
+        "ownership",
     ),
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dlprof.analysis.cases import Cases
+from dlprof.analysis.ending import DIAGNOSIS
 from dlprof.probes.base import Protocol
 from dlprof.rules.script import Show
 from dlprof.session.model import FindingRecord, Result
@@ -48,10 +49,8 @@ class Rule:
     expected: Expect
     effect: Show
     """What the reproducer of a finding shows."""
-    seen: Callable[[Result], list[str]] = lambda _: []
-    """What the instrument that proves the finding saw of a case, in lines."""
-    needs: str = ""
-    """The instrument of the diagnosis without which it finds nothing."""
+    instrument: str = ""
+    """The instrument that proves a finding, and without which there is none."""
     lacks: Callable[[Sequence[Result]], str] = lambda _: ""
     """What else it needs that none of these results has, in words; empty where it could look."""
     times: bool = False
@@ -66,8 +65,10 @@ class Rule:
         conversions = [result for result in results if result.case.protocol != Protocol.STEP]
         if results and not conversions:
             return NO_CONVERSION
-        if self.needs and not any(could_tell(result, self.needs) for result in conversions):
-            return f"{self.needs.replace('_', ' ')} (see --diagnose)"
+        known = (could_tell(result, self.instrument) for result in conversions)
+        if self.instrument and not any(known):
+            name = self.instrument.replace("_", " ")
+            return f"{name} (see --diagnose)" if self.instrument in DIAGNOSIS else name
         return self.lacks(conversions)
 
     def findings(self, cases: Cases) -> Iterator[FindingRecord]:

@@ -39,9 +39,10 @@ class Subject:
     def filled(self, template: str, **texts: str) -> str:
         """``template`` with its placeholders filled in.
 
-        ``<name>`` is one of ``texts``, ``<code>`` the conversion, ``<convert of y>`` the conversion
-        into ``y`` and a wait for it, ``<values of x>`` an idiom of the producer's probe, and
-        ``<values of y>`` one of the consumer's. A line whose placeholder has no text goes.
+        ``<name>`` is one of ``texts``, or ``<create>``, ``<code>``, or how to :func:`_look` whether
+        ``y`` is a view. ``<convert of y>`` is the conversion into ``y`` and a wait for it,
+        ``<values of x>`` an idiom of the producer's probe, and ``<values of y>`` one of the
+        consumer's. A line whose placeholder has no text goes.
         """
         lines = []
         for line in template.strip("\n").splitlines():
@@ -53,11 +54,19 @@ class Subject:
 
     def _text(self, match: re.Match[str], texts: dict[str, str]) -> str:
         idiom, name = match.groups()
-        if name is None:
-            return self.code if idiom == "code" else texts[idiom]
-        if idiom == "convert":
-            return block(f"{name} = {self.code}", self.said("wait", name))
-        return self.said(idiom, name)
+        if name is not None:
+            if idiom == "convert":
+                return block(f"{name} = {self.code}", self.said("wait", name))
+            return self.said(idiom, name)
+        if idiom in texts:
+            return texts[idiom]
+        if idiom in ("create", "code"):
+            return self.create() if idiom == "create" else self.code
+        return _look(self)[idiom]
+
+    def shown(self, does: str, template: str, **texts: str) -> Effect:
+        """A script that shows what the conversion ``does``, by a template that is filled in."""
+        return Effect(f"{self.code} {does}", self.filled(template, **texts), self)
 
     def said(self, idiom: str, name: str) -> str:
         """What the probe of the framework says for ``idiom`` of the array called ``name``."""
@@ -216,10 +225,8 @@ def can_write(subject: Subject) -> bool:
     return subject.writable and subject.has("values", "y")
 
 
-def look(subject: Subject) -> dict[str, str]:
-    """Texts for the placeholders of a template that looks whether ``y`` shares the memory of
-    ``x``: ``<look>``, then ``<is_view>`` or ``<is_copy>``.
-    """
+def _look(subject: Subject) -> dict[str, str]:
+    """How to look whether ``y`` shares the memory of ``x``, and what ``is_view``, ``is_copy``."""
     if can_write(subject):
         is_view, is_copy, text = "changed > 0", "changed == 0", BY_WRITE
     else:

@@ -9,7 +9,6 @@ from dlprof.analysis.case_view import CaseView, seen
 from dlprof.analysis.cases import Cases, groups
 from dlprof.analysis.quantity import size_text
 from dlprof.rules.finding import Claim, code, finding, for_each_producer
-from dlprof.rules.observed import ONCE
 from dlprof.rules.rule import Rule, expect, number
 from dlprof.rules.script import Effect, Subject, flat_values
 from dlprof.rules.standards import ASYNCHRONOUS, LIKE_OTHERS
@@ -122,18 +121,6 @@ def _how_sure(torn_bytes: int) -> tuple[bool, int]:
     return at_once, -torn_bytes if at_once else torn_bytes
 
 
-def seen_after_write(result: Result) -> list[str]:
-    told = []
-    for word, evidence in seen(result.early_write):
-        looks = [
-            f"{size_text(int(size)) if _is_size(size) else size} {what}"
-            for size, what in _looks(evidence)
-        ]
-        how = f"written right after the call: {', '.join(looks)}" if looks else word
-        told.append(f"{how} ({ONCE})")
-    return told
-
-
 def expected_copy(found: FindingRecord, result: Result) -> str:
     text = "The result is a view, which shows every write to `x`, or a copy, which shows none."
     open_ = f"{LIKE_OTHERS} The specification does not say when a copy must be complete."
@@ -192,8 +179,7 @@ RULES = (
         unsafe_copy,
         expected_copy,
         show_torn_copy,
-        seen_after_write,
-        needs="early_write",
+        "early_write",
         other_arrays=True,
         made_again=True,
     ),

@@ -12,7 +12,7 @@ from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.slower import clearly_longer, is_known
 from dlprof.errors import NoReproducer
 from dlprof.rules.finding import Claim, code, finding, instead_of, time
-from dlprof.rules.observed import ONCE, trace
+from dlprof.rules.observed import trace
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import HYSTERESIS, Effect, Subject
 from dlprof.rules.standards import EXPORT
@@ -212,10 +212,6 @@ def _late_ns(case: CaseView) -> tuple[bool, float]:
     return is_told, case.cost_ns - host.median_ns if host else 0.0
 
 
-def seen_behind_work(result: Result) -> list[str]:
-    return [f"work of known length was queued before the call ({ONCE})"] if result.ordering else []
-
-
 QUEUE = """
 <create>
 
@@ -329,8 +325,8 @@ def show_unordered(subject: Subject, _: Subject | None, found: FindingRecord) ->
 
 def show_early_return(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     gap_s = f"{thresholds.EARLY_GAP_NS / HYSTERESIS / 1e9:g}"
-    body = subject.filled(EARLY, create=subject.create_as_seen(), gap_s=gap_s)
-    return Effect(f"{subject.code} returns before its result is there", body, subject)
+    does = "returns before its result is there"
+    return subject.shown(does, EARLY, create=subject.create_as_seen(), gap_s=gap_s)
 
 
 def _queue(subject: Subject, behind: str, verdict: str) -> str:
@@ -342,7 +338,6 @@ def _queue(subject: Subject, behind: str, verdict: str) -> str:
     end = [f"return {last.removeprefix('y = ')}"] if last.startswith("y = ") else [last, "return y"]
     return subject.filled(
         QUEUE,
-        create=subject.create(),
         queue_setup=plain(texts.get("setup", "")),
         enqueue="\n".join((*lines, *end)),
         behind=behind,
@@ -373,8 +368,7 @@ RULES = (
         host_sync,
         expected_of_a_wait,
         show_host_sync,
-        seen_behind_work,
-        needs="ordering",
+        "ordering",
         other_arrays=True,
     ),
     Rule(
@@ -384,8 +378,7 @@ RULES = (
         device_sync,
         expect("The call waits at most for the work on `x`.", ORDERED),
         show_device_sync,
-        seen_behind_work,
-        needs="ordering",
+        "ordering",
         other_arrays=True,
     ),
     Rule(
@@ -395,8 +388,7 @@ RULES = (
         unordered,
         expect("The result has its final values whenever it is used.", ORDERED),
         show_unordered,
-        seen_behind_work,
-        needs="ordering",
+        "ordering",
         other_arrays=True,
     ),
     Rule(

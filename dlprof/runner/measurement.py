@@ -25,6 +25,7 @@ from dlprof.runner.rounds import Runner
 from dlprof.runner.worker_client import WorkerPool
 from dlprof.session import files
 from dlprof.session import model as sessions
+from dlprof.session.header import Asked, Environment
 from dlprof.session.interrupts import uninterrupted
 from dlprof.session.state import journal_of
 
@@ -155,12 +156,13 @@ class Measurement:
     def header(self) -> sessions.Header:
         """All but the results; after :meth:`end` the same each time."""
         wall_s, foreign_s = self._spent or self.journal.meter.read()
+        found = environment(self.catalog, self._plan.variables)
         return sessions.Header(
             created=self.journal.header["created"],
             command=self.journal.header["command"],
             seed=self.request.settings.seed,
-            request=self.request.as_dict(),
-            environment=environment(self.catalog, self._plan.variables),
+            request=Asked.model_validate(self.request.as_dict()),
+            environment=Environment.model_validate(found),
             device_choice=self._plan.device_choice,
             rounds=self.rounds_done or self.request.settings.rounds,
             complete=self.complete,

@@ -18,7 +18,6 @@ from dlprof.runner.merge_times import (
     merge_step,
     merge_time,
 )
-from dlprof.session.measured import ALIGNMENT, ALIGNMENTS
 from dlprof.session.model import Result, TimeMeasure
 from dlprof.text.clean import sanitised
 
@@ -30,6 +29,9 @@ PRECEDENCE = {"crashed": 0, "invalid": 2}
 listed are 1: a disturbed round says less than one that was refused."""
 LOST_READY = re.compile(r" during ready_time\b")
 """How the reason of a case ends that was lost while dlprof waited for its result."""
+
+ALIGNMENT, ALIGNMENTS = "source_alignment_bytes", "source_alignments_bytes"
+"""In the evidence of *ownership*: of one process, and of several that agree but for that."""
 
 
 def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:

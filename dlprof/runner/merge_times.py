@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dlprof.session import stats
+from dlprof.session.measured import ShapeChange, Step, Versus
 from dlprof.session.model import Mode, Placement, ProcessSamples, Share, TimeMeasure
-from dlprof.session.step_record import ShapeChange, Step, Versus
 
 Parts = Sequence[tuple[int, dict[str, Any]]]
 """Round and parts of each answer, or round and one part."""

@@ -19,8 +19,8 @@ from dlprof.runner.journal import Journal
 from dlprof.runner.merge_times import merge_time
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import WorkerPool
+from dlprof.session.measured import Refused, TripProcess
 from dlprof.session.model import RoundTrip
-from dlprof.session.run_record import Refused, TripProcess
 
 MOST_REFUSED = 6
 """A trip is given up if so many of its paths do not work."""

@@ -10,13 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import Field, Strict, ValidationError, WrapValidator, model_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+    WrapValidator,
+    model_serializer,
+)
 
-from dlprof.session.measured import Model
 from dlprof.text.json_text import Free
 
 VARIES = "varies"
 """The verdict where processes disagree; ``processes`` of the evidence then holds what each saw."""
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(
+        frozen=True, extra="allow", populate_by_name=True, allow_inf_nan=False
+    )
+    __pydantic_extra__: dict[str, Free] = Field(init=False)
 
 
 def _or_none(value: Any, validate: Callable[[Any], Any]) -> Any:

@@ -29,24 +29,3 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
-
-
-@contextmanager
-def held() -> Iterator[None]:
-    """Delay the signals that stop a run: an import that is cut off fails for good."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    handlers = {number: signal.getsignal(number) for number in STOPS}
-    for number, handler in handlers.items():
-        if callable(handler):
-            signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            if callable(handler):
-                signal.signal(number, handler)
-    if came:
-        signal.raise_signal(came[0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,6 @@ from pydantic import Field, ValidationError, model_validator
 
 from dlprof.errors import SessionError
 from dlprof.session import files
-from dlprof.session.collector import paused
 from dlprof.session.evidence import (
     Alignment,
     DeviceTime,
@@ -25,25 +24,49 @@ from dlprof.session.evidence import (
     HandshakeEvent,
     Lifetime,
     Maybe,
+    Model,
     Ordering,
     Ownership,
     PeakMemory,
     Trace,
     Values,
+    Verdict,
 )
-from dlprof.session.evidence import Verdict as Verdict  # noqa: PLC0414
-from dlprof.session.measured import Mode as Mode  # noqa: PLC0414 - callers find these here
-from dlprof.session.measured import Model as Model  # noqa: PLC0414
-from dlprof.session.measured import ProcessSamples as ProcessSamples  # noqa: PLC0414
-from dlprof.session.measured import Share as Share  # noqa: PLC0414
-from dlprof.session.measured import TimeMeasure as TimeMeasure  # noqa: PLC0414
-from dlprof.session.run_record import RoundTrip as RoundTrip  # noqa: PLC0414
-from dlprof.session.run_record import TripProcess as TripProcess  # noqa: PLC0414
-from dlprof.session.run_record import WayLook as WayLook  # noqa: PLC0414
-from dlprof.session.step_record import Step
+from dlprof.session.header import Asked, Environment
+from dlprof.session.measured import (
+    Mode,
+    ProcessSamples,
+    RoundTrip,
+    Share,
+    Step,
+    TimeMeasure,
+    TripProcess,
+    WayLook,
+)
 from dlprof.text import json_text
 from dlprof.text.clean import clean, sanitised
 from dlprof.text.json_text import Free
+
+__all__ = [
+    "CaseRecord",
+    "CopyCost",
+    "FindingRecord",
+    "Header",
+    "Mode",
+    "Model",
+    "Phases",
+    "Placement",
+    "ProcessSamples",
+    "Recipe",
+    "Result",
+    "RoundTrip",
+    "Session",
+    "Share",
+    "TimeMeasure",
+    "TripProcess",
+    "Verdict",
+    "WayLook",
+]
 
 SCHEMA = "dlprof.session/1"
 BEGIN = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*"schema"\s*:\s*"dlprof\.session/')
@@ -230,10 +253,10 @@ class Header(Model):
     created: str
     command: list[str]
     seed: int
-    request: dict[str, Free] = {}
-    environment: dict[str, Free]
-    environments: list[dict[str, Free]] = []
-    """Each with its ``name``, where there are several; ``environment`` is then the first."""
+    request: Asked = Asked()
+    environment: Environment
+    environments: list[Environment] = []
+    """Of older sessions that have several, each with its ``name``: see :meth:`environment_of`."""
     device_choice: str | None = None
     rounds: int = 1
     complete: bool = True
@@ -248,9 +271,22 @@ class Header(Model):
     round_trips: list[RoundTrip] = []
     """Trips there and back, where they were asked for."""
 
+    def environment_of(self, result: Result) -> Environment:
+        """What a result was measured in: its own environment, where the session has several."""
+        names = {one.name: one for one in self.environments}
+        return names.get(result.environment, self.environment)
+
 
 class Session(Header):
     results: list[Result]
+
+    def seen_from(self, results: Sequence[int]) -> Session:
+        """The session as if the environment of the first of ``results`` were its only one."""
+        if not self.environments or not results or not 0 <= results[0] < len(self.results):
+            return self
+        environment = self.environment_of(self.results[results[0]])
+        request = self.request.model_copy(update={"python": environment.executable})
+        return self.model_copy(update={"environment": environment, "request": request})
 
     def __repr__(self) -> str:
         """What it is, in a line: the whole of it would fill screens."""
@@ -292,11 +328,6 @@ def load(path: str | os.PathLike[str]) -> Session:
 
 def parse(text: str, name: str) -> Session:
     """Read a session from ``text``; ``name`` is for messages."""
-    with paused():
-        return _parse(text, name)
-
-
-def _parse(text: str, name: str) -> Session:
     try:
         content = json_text.read(text)
         if MAY_HIDE.search(text):

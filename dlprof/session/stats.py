@@ -6,14 +6,13 @@ one process is narrow around a biased value.
 
 from __future__ import annotations
 
-import functools
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from dlprof.session.interrupts import held
+from scipy.special import stdtrit  # a tenth of the start-up cost of scipy.stats
 
 MODE_GAP = 1.3
 """Neighbouring process medians further apart than this ratio belong to different modes."""
@@ -71,23 +70,17 @@ def student_interval(medians_ns: Sequence[float]) -> tuple[float, float] | None:
     """
     if len(medians_ns) < 2 or min(medians_ns) <= 0:  # noqa: PLR2004 - two make a spread
         return None
-    logs = [math.log(value) for value in medians_ns]
-    centre = statistics.fmean(logs)
-    error = statistics.stdev(logs) / math.sqrt(len(logs))
-    reach = _quantile(len(logs) - 1) * error
+    low, high = _student([math.log(value) for value in medians_ns])
     try:
-        return math.exp(centre - reach), math.exp(centre + reach)
+        return math.exp(low), math.exp(high)
     except OverflowError:
         return None
 
 
-@functools.cache
-def _quantile(freedom: int) -> float:
-    """Student's 97.5 % point."""
-    with held():
-        from scipy.special import stdtrit  # a tenth of the start-up cost of scipy.stats
-
-    return float(stdtrit(freedom, 0.975))
+def _student(values: Sequence[float]) -> tuple[float, float]:
+    centre, error = statistics.fmean(values), statistics.stdev(values) / math.sqrt(len(values))
+    reach = float(stdtrit(len(values) - 1, 0.975)) * error
+    return centre - reach, centre + reach
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
@@ -96,10 +89,8 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """
     if len(values) < 2:  # noqa: PLR2004 - two make a spread
         return None
-    centre, median = statistics.fmean(values), statistics.median(values)
-    error = statistics.stdev(values) / math.sqrt(len(values))
-    reach = _quantile(len(values) - 1) * error
-    return min(centre - reach, median), max(centre + reach, median)
+    (low, high), median = _student(values), statistics.median(values)
+    return min(low, median), max(high, median)
 
 
 def find_modes(

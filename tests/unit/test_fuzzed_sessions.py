@@ -35,11 +35,12 @@ from dlprof.reports.html import render
 from dlprof.reports.session_document import session_document
 from dlprof.rules import with_findings
 from dlprof.session import model as sessions
+from dlprof.session.header import Asked, AskedScenario, Environment
 
 pytestmark = pytest.mark.unit
 
-SCENARIO = {"title": "a", "question": "b", "report": "round trip", "origins": [["a", "b", "c"]],
-            "expect": ["x"], "thresholds": {"slow_ratio": 3.0}}  # fmt: skip
+SCENARIO = AskedScenario.model_validate({"title": "a", "question": "b", "report": "round trip", "origins": [["a", "b", "c"]],
+            "expect": ["x"], "thresholds": {"slow_ratio": 3.0}})  # fmt: skip
 MODES = [
     {"median_ns": 5.0, "rounds": [0], "page_faults_per_call": 0.0},
     {"median_ns": 9000.0, "rounds": [1], "page_faults_per_call": 99.0},
@@ -99,10 +100,13 @@ def texts():
         for changes in (
             {},
             {"command": ["matrix"]},
-            {"request": {**whole.request, "scenario": SCENARIO}, "round_trips": trips_of(whole)},
             {
-                "environments": [{"name": "a"}, {"name": "b"}],
-                "request": {"scenario": {"report": ""}},
+                "request": whole.request.model_copy(update={"scenario": SCENARIO}),
+                "round_trips": trips_of(whole),
+            },
+            {
+                "environments": [Environment(name="a"), Environment(name="b")],
+                "request": Asked(scenario=AskedScenario(report="")),
             },
         )
     ]

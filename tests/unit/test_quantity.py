@@ -16,7 +16,6 @@ from dlprof.analysis.quantity import (
     brief_text,
     plain_time,
     range_text,
-    ratio_text,
     size_text,
     time_text,
     times_text,
@@ -51,10 +50,6 @@ def test_value_and_half_width_end_at_the_digit_that_the_interval_supports(value,
     assert with_interval(value, (value - half, value + half)) == text
 
 
-def test_an_interval_that_is_not_symmetric_is_shown_by_its_wider_side():
-    assert with_interval(1000.0, (990.0, 1050.0)) == with_interval(1000.0, (950.0, 1010.0))
-
-
 @given(values, shares)
 def test_value_and_half_width_are_those_that_were_measured_to_the_same_digit(value, share):
     text = with_interval(value, (value * (1 - share), value * (1 + share)))
@@ -82,13 +77,6 @@ def test_value_and_half_width_are_those_that_were_measured_to_the_same_digit(val
 )
 def test_a_time_without_interval_has_two_digits(value, text):
     assert plain_time(value) == text
-
-
-@given(values)
-def test_two_digits_are_right_to_five_percent(value):
-    number, unit = plain_time(value).split(" ")
-    assert float(number.replace(",", "")) * SCALES[unit] == pytest.approx(value, rel=0.0501)
-    assert float(ratio_text(value).replace(",", "")) == pytest.approx(value, rel=0.0501)
 
 
 def mode(median_ns):

@@ -16,7 +16,6 @@ from dlprof.analysis.rank_tests import (
     reaches,
     student,
     wilcoxon,
-    wilcoxon_chances,
 )
 
 pytestmark = pytest.mark.unit
@@ -73,19 +72,9 @@ def test_ties_prove_nothing():
     assert wilcoxon([0.0] * 8).p_above(0.0) == 1.0
 
 
-def test_eight_rounds_that_agree_have_a_chance_of_one_in_256():
-    assert wilcoxon(np.arange(1.0, 9.0)).p_above(0.0) == wilcoxon_chances(8)[-1] == 1 / 256
-
-
 def test_seven_processes_a_side_can_convict_one_case_of_sixteen():
     assert reaches(7, 7, 0.01 / 16)
     assert not reaches(6, 6, 0.01 / 16)
-
-
-@pytest.mark.parametrize("test", [lambda: mann_whitney([], [1.0]), lambda: wilcoxon([])])
-def test_nothing_is_refused(test):
-    with pytest.raises(ValueError, match="process"):
-        test()
 
 
 def test_student_agrees_with_scipy():
@@ -96,8 +85,3 @@ def test_student_agrees_with_scipy():
 def test_processes_that_agree_by_luck_are_held_to_the_least_spread():
     lucky, honest = [1.0, 1.0001, 1.0], [1.03, 1.0301, 1.03]
     assert student(lucky, honest, 0.0).p_above(0.0) < 1e-6 < student(lucky, honest, 0.02).p_above(0)
-
-
-def test_one_process_has_no_spread():
-    with pytest.raises(ValueError, match="spread"):
-        student([1.0], [1.0, 2.0], 0.0)

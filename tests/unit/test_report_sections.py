@@ -283,7 +283,7 @@ def test_a_scenario_has_its_expectations_on_the_first_screen():
 
 
 def test_the_values_of_a_scenario_are_told_with_their_origin():
-    scenario = {**SCENARIO, "file": "a.toml", "origins": [["rounds", "3", "file"], ["odd"]]}
+    scenario = {**SCENARIO, "file": "a.toml", "origins": [["rounds", "3", "file"]]}
     found = session_document(make_session(make_result(), request={"scenario": scenario}))
     facts = dict(next(one for one in found.sections if one.heading == "Scenario").blocks[0].items)
     assert facts["from the file"] == "rounds 3"

@@ -7,9 +7,7 @@ import re
 import time
 
 import pytest
-from builders import make_header, make_record
-from hypothesis import given
-from hypothesis import strategies as st
+from builders import make_header
 from repro_builders import finding_of
 from rule_builders import (
     MS,
@@ -30,8 +28,7 @@ from dlprof.errors import UsageError
 from dlprof.rules import RULES, expected, find, observations, own_thresholds
 from dlprof.rules.pages import index, page
 from dlprof.rules.rule import SEVERITIES, worst_first
-from dlprof.scenario.expectation import TIMED
-from dlprof.session.model import FindingRecord, Result
+from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.unit
 
@@ -210,104 +207,16 @@ def test_a_page_that_is_not_there_is_answered_with_the_nearest():
 def test_what_an_instrument_saw_is_told_unless_the_finding_rests_on_times(one):
     rule = next(rule for rule in RULES if rule.id == one.rule)
     told = observations(one, [GUILTY[at] for at in one.results])
-    assert bool(told) is (rule.id not in ("DLP006", "DLP012", "DLP013", "DLP014", "DLP019"))
+    assert bool(told) is (
+        rule.id not in ("DLP006", "DLP012", "DLP013", "DLP014", "DLP015", "DLP016", "DLP019")
+    )
 
 
 def test_processes_that_agree_are_counted_and_processes_that_disagree_are_told_one_by_one():
     shared = verdict("view", same_address=True, source_alignments_bytes=[16, 64])
     (line,) = observations(finding_of("DLP018"), [path("f(x)", owner=shared, rounds=[0, 1, 2])])
-    assert "3 fresh processes" in line
-    assert "16, 64 bytes" in line
+    assert "the same in 3 processes" in line
+    assert "(16, 64)" in line
     lines = observations(finding_of("DLP018"), [path("f(x)", owner=varying(*[("view", 64)] * 500))])
-    assert lines[0].startswith("process 1 of 500: a view")
+    assert lines[0].startswith("process 1 of 500: view")
     assert len(lines) < 20
-
-
-# From here on results as no instrument writes them: parts missing, evidence of any form.
-
-ANYTHING = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-9, 10**12)
-    | st.floats(allow_nan=False)
-    | st.text(max_size=9),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-NAMES = (
-    "loaded", "queued_ns", "host_ns", "values_right", "changed", "writable", "processes", "reason",
-    "result_device", "source_alignment_bytes", "source_alignments_bytes", "sizes_bytes", "arrays", "changed_after_drop",
-    "bytes_per_conversion", "dtype", "shape", "values", "source", "result", "verdict", "evidence",
-    "events", "streams", "in_loop_ns", "hoisted_ns", "conversions", "worker",
-)  # fmt: skip
-EVIDENCE = st.dictionaries(
-    st.sampled_from(NAMES),
-    ANYTHING | st.dictionaries(st.sampled_from(NAMES), ANYTHING, max_size=4),
-    max_size=5,
-)
-WORDS = (
-    "ok", "wrong", "view", "copy", "varies", "unknown", "host-sync", "device-sync", "unordered",
-    "stream-ordered", "safe", "unsafe", "dangling", "retained", "kept", "traced", "",
-)  # fmt: skip
-VERDICTS = st.none() | st.builds(
-    lambda word, evidence: verdict(word, **evidence), st.sampled_from(WORDS), EVIDENCE
-)
-TIMES = st.none() | st.builds(
-    lambda median, ratio: {
-        "median_ns": median,
-        "ci95_ns": ratio and [median / ratio, median * ratio],
-        "min_ns": median / 2,
-    },
-    st.floats(0, 1e9),
-    st.none() | st.floats(1, 9),
-)
-PLACEMENTS = st.none() | st.builds(
-    lambda in_loop, hoisted, share, reach: {
-        "use": "add(x, 1)",
-        "in_loop": in_loop,
-        "hoisted": hoisted,
-        "share": None if share is None else {"median": share, "ci95": reach and [share - reach, 1]},
-    },
-    TIMES, TIMES, st.none() | st.floats(-5, 1), st.none() | st.floats(0.1, 2),
-)  # fmt: skip
-PARTS = (
-    "ownership", "ordering", "values", "fresh_source", "alignment", "lifetime", "early_write",
-    "peak_memory", "trace",
-)  # fmt: skip
-
-
-@st.composite
-def odd_results(draw):
-    case = {
-        "code": draw(st.sampled_from(["f(x)", "g(x)", "h" * 500])),
-        "shape": draw(st.sampled_from([(), (0,), (4, 4)])),
-        "dtype": draw(st.sampled_from(["float32", "odd"])),
-        "layout": draw(st.sampled_from(["C", "aligned", "F", "odd"])),
-        "device": draw(st.sampled_from(["cpu", "cuda"])),
-        "protocol": draw(st.sampled_from(["dlpack", "numpy"])),
-        "promise": draw(st.sampled_from([None, "copy", "view", "odd"])),
-        "producer": draw(st.sampled_from("ab")),
-        "consumer": draw(st.sampled_from("ab")),
-    }
-    return {
-        "case": make_record(**case),
-        "status": draw(st.sampled_from(["ok", "crashed", "timeout", "invalid", "skipped"])),
-        "reason": draw(st.none() | st.text(max_size=20) | st.just("killed by SIGSEGV during values")),
-        "host_time": draw(TIMES),
-        "ready_time": draw(TIMES),
-        **{name: draw(VERDICTS) for name in PARTS},
-        "handshake": draw(st.lists(st.dictionaries(st.sampled_from(["call", "outcome"]), ANYTHING), max_size=3)),
-        "placement": draw(PLACEMENTS),
-    }  # fmt: skip
-
-
-@given(st.lists(odd_results(), max_size=6))
-def test_no_rule_fails_on_any_combination_of_what_is_missing_or_odd(contents):
-    results = [Result.model_validate(content) for content in contents]
-    found = find(results)
-    assert worst_first(found) == found
-    assert not {one.rule for one in found if one.severity == "error"} & TIMED
-    for one in found:
-        json.dumps([one.model_dump(), observations(one, [results[at] for at in one.results])])

@@ -466,10 +466,6 @@ def test_what_keeps_the_word_is_advised_as_far_as_it_is_known(results, advised):
     assert advised in found("DLP018", *results)[0].advice
 
 
-def test_an_alias_that_nobody_can_write_needs_no_copy():
-    assert found("DLP018", path("f(x)", case=PROMISED, values=READ_ONLY))[0].advice == ""
-
-
 def test_advice_is_told_for_each_producer_that_it_was_measured_of():
     from_numba, from_numpy = ({**PROMISED, "producer": name} for name in ("numba", "numpy"))
     views = path("f(x)", case=from_numba), path("f(x)", case=from_numpy)

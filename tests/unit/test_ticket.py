@@ -17,6 +17,7 @@ from dlprof.evidence.reproducer import Reproducer, reproducer
 from dlprof.evidence.script_run import MOST_LINES, Ran, run
 from dlprof.evidence.ticket import ticket, written
 from dlprof.rules import RULES
+from dlprof.session.header import Environment
 
 pytestmark = pytest.mark.unit
 
@@ -56,7 +57,9 @@ def test_the_longest_ticket_has_sixty_lines_apart_from_its_script():
         for n in range(50)
     ]
     environment = {"gpus": [{"name": "H100"}] * 8, "variables": {f"A{n}": "1" for n in range(99)}}
-    session = session.model_copy(update={"results": calls, "environment": environment})
+    session = session.model_copy(
+        update={"results": calls, "environment": Environment.model_validate(environment)}
+    )
     ran = run(
         "for n in range(500): print(n, file=__import__('sys').stderr); print(n)", sys.executable
     )
@@ -102,7 +105,7 @@ def hostile_ticket(evil, redact=PLAIN):
     )
     environment = {"python": evil, "cpu": evil, "packages": {evil: evil}, "variables": {evil: evil}}
     finding = finding_of("DLP018", summary=evil, advice=evil, results=[0, 1], name=evil)
-    update = {"results": [result, other], "environment": environment}
+    update = {"results": [result, other], "environment": Environment.model_validate(environment)}
     session = session.model_copy(update=update)
     runs = [(evil, evil), (Reproducer(evil, evil), Ran(3, evil, evil))]
     return "".join(ticket(session, finding, *one, redact) for one in runs)
@@ -154,7 +157,7 @@ class Runs:
 def test_a_script_is_run_only_in_the_interpreter_that_was_asked_for(monkeypatch, python):
     ran = Runs(monkeypatch)
     session = session_of("DLP018")
-    session = session.model_copy(update={"environment": {"executable": "/bin/sh"}})
+    session = session.model_copy(update={"environment": Environment(executable="/bin/sh")})
     text = written(session, session.findings[0], python, PLAIN)
     assert ran.pythons == ([python] if python else [])
     assert ("The reproducer was not run" in text) is (python is None)

@@ -13,7 +13,7 @@ from dlprof.evidence.ticket import written
 from dlprof.probes.base import Probe
 from dlprof.probes.jax import Jax
 from dlprof.reports.method import packages
-from dlprof.session.environment import typed
+from dlprof.session.header import Environment
 from dlprof.worker.inspect import describe
 
 pytestmark = pytest.mark.unit
@@ -25,7 +25,7 @@ KNOWN = {
 
 
 def test_a_library_is_told_with_the_framework_whose_work_it_does():
-    known = typed(KNOWN)
+    known = Environment.model_validate(KNOWN)
     assert known.distributions(["numpy"]) == [("numpy", "2.4"), ("worker", "1.5")]
     assert known.distributions(["onnxruntime"]) == [("onnxruntime-gpu", "1.2")]
 
@@ -33,7 +33,7 @@ def test_a_library_is_told_with_the_framework_whose_work_it_does():
 @given(st.dictionaries(st.text(max_size=5), st.recursive(st.text(), st.lists, max_leaves=3)))
 def test_what_a_session_says_of_libraries_may_be_anything(libraries):
     whole = {"packages": {"numpy": "2.4"}, "libraries": libraries}
-    assert ("numpy", "2.4") in typed(whole).distributions(["numpy"])
+    assert ("numpy", "2.4") in Environment.model_validate(whole).distributions(["numpy"])
 
 
 def test_a_probe_names_the_libraries_that_are_installed():
@@ -50,7 +50,11 @@ def test_a_probe_names_the_libraries_that_are_installed():
 @pytest.fixture
 def session():
     found = session_of("DLP018")
-    return found.model_copy(update={"environment": {**found.environment, **KNOWN}})
+    return found.model_copy(
+        update={
+            "environment": Environment.model_validate({**found.environment.model_dump(), **KNOWN})
+        }
+    )
 
 
 def test_a_library_is_told_in_report_ticket_and_reproducer(session):

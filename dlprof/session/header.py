@@ -1,0 +1,120 @@
+"""What a session was measured in and what was asked for: of older and foreign files, what is there.
+
+A value that a file lacks, or holds in another form, is None or empty, so that no reader checks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Annotated, Any, TypeVar
+
+from pydantic import ValidationError, WrapValidator
+
+from dlprof.session.evidence import Flag, Maybe, Number, Record, Whole
+from dlprof.text.json_text import Free
+
+
+class Gpu(Record):
+    name: Maybe[str] = None
+    driver_version: Maybe[str] = None
+    sm_clock_max_mhz: Maybe[Whole] = None
+    memory_clock_max_mhz: Maybe[Whole] = None
+
+
+class Environment(Record):
+    name: Maybe[str] = None
+    """Of older sessions that have several."""
+    dlprof: Maybe[str] = None
+    python: Maybe[str] = None
+    parent_python: Maybe[str] = None
+    implementation: Maybe[str] = None
+    executable: Maybe[str] = None
+    platform: Maybe[str] = None
+    machine: Maybe[str] = None
+    cpu: Maybe[str] = None
+    cores: Maybe[Whole] = None
+    cuda_devices: Maybe[Whole] = None
+    gpus: Maybe[tuple[Gpu, ...] | str] = None
+    """The GPUs, or why they cannot be read."""
+    packages: Maybe[dict[str, str]] = None
+    libraries: Maybe[dict[str, str]] = None
+    """By distribution the framework whose work it does."""
+    variables: Maybe[dict[str, Maybe[str]]] = None
+    """Environment variables that a probe or a GPU reads."""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """``torch 2.13.0``: each distribution with its version."""
+        return tuple(f"{name} {version}" for name, version in (self.packages or {}).items())
+
+    def distributions(self, frameworks: Collection[str]) -> list[tuple[str, str]]:
+        """Distribution (``onnxruntime-gpu``) and version of each framework, and of what does the
+        work of one.
+        """
+        libraries = self.libraries or {}
+        return [
+            (name, version)
+            for name, version in (self.packages or {}).items()
+            if libraries.get(name) in frameworks or name.startswith(tuple(frameworks))
+        ]
+
+    @property
+    def known_gpus(self) -> tuple[Gpu, ...] | None:
+        return self.gpus if isinstance(self.gpus, tuple) else None
+
+    @property
+    def gpu_names(self) -> tuple[str, ...]:
+        return tuple(gpu.name for gpu in self.known_gpus or () if gpu.name)
+
+
+def _or_empty(value: Any, validate: Callable[[Any], Any]) -> Any:
+    try:
+        return validate(value)
+    except ValidationError:
+        return validate({})
+
+
+T = TypeVar("T")
+OrEmpty = Annotated[T, WrapValidator(_or_empty)]
+"""A record of another form is taken for one that holds nothing."""
+
+
+class AskedAxes(Record):
+    shapes: Maybe[tuple[tuple[Whole, ...], ...]] = None
+    dtypes: Maybe[tuple[str, ...]] = None
+    layouts: Maybe[tuple[str, ...]] = None
+    device: Maybe[str] = None
+
+
+class AskedSettings(Record):
+    sample_ns: Maybe[Whole] = None
+    together: Maybe[Flag] = None
+    in_turns: Maybe[Flag] = None
+    diagnose: Maybe[Flag] = None
+    placements: Maybe[tuple[str, ...]] = None
+    setup: Maybe[str] = None
+
+
+class AskedScenario(Record):
+    file: Maybe[str] = None
+    title: Maybe[str] = None
+    question: Maybe[str] = None
+    sources: Maybe[tuple[str, ...]] = None
+    report: Maybe[str] = None
+    pairs: Maybe[tuple[str, ...]] = None
+    thresholds: Maybe[dict[str, Maybe[Number]]] = None
+    origins: Maybe[tuple[tuple[str, str, str], ...]] = None
+    """Key, value as text, and where it comes from."""
+    floors: Free = None
+
+
+class Asked(Record):
+    """The ``request``: see ``dlprof.plan.request``, which writes it and reads it to resume."""
+
+    pairs: Maybe[tuple[tuple[str, str], ...]] = None
+    globs: Maybe[tuple[str, ...]] = None
+    axes: OrEmpty[AskedAxes] = AskedAxes()
+    settings: OrEmpty[AskedSettings] = AskedSettings()
+    python: Maybe[str] = None
+    probe_files: Maybe[tuple[str, ...]] = None
+    scenario: Maybe[AskedScenario] = None
