@@ -19,7 +19,6 @@ SKIPPED: Verdict = "skipped"
 LOST = ("crashed", "timeout")
 RUN, EXPECTATIONS = "the run", "expectations"
 NOTHING_UNSEEN: Mapping[str, str] = MappingProxyType({})
-
 MOST_LINES = 60
 
 Fails = Callable[[FindingRecord], bool]
@@ -46,28 +45,31 @@ def checks(
     """
     yield from run_checks(session, unseen)
     yield from expectation_checks(session)
-    findings = _by_case(session.findings, len(session.results))
+    found: dict[int, list[FindingRecord]] = defaultdict(list)
+    for finding in session.findings:
+        for index in finding.results:
+            found[index].append(finding)
     for array in arrays_of(session):
         for path in array.paths:
-            yield _of_case(path, array.text, findings[path.case.index], fails)
-    for finding in findings[-1]:
-        if fails(finding):
-            yield Check(RUN, _title(finding), FAILED, finding.rule, *_told([finding]))
+            yield _of_case(path, array.text, found[path.case.index], fails)
 
 
 def run_checks(session: Session, unseen: Mapping[str, str] = NOTHING_UNSEEN) -> Iterator[Check]:
     """Whether something was measured, to the end, and looked for."""
-    measured = any(
-        one.ready_time is not None or one.host_time is not None for one in session.results
-    )
-    yield _check("something was measured", measured, "nothing-measured", "Nothing was measured.")
-    stopped = "The run was stopped before its end."
-    yield _check("it came to its end", session.complete, "stopped", stopped)
+    name = "something was measured"
+    if _is_measured(session.results):
+        yield Check(RUN, name)
+    else:
+        yield _error(name, "nothing-measured", "Nothing was measured.")
+    if session.complete:
+        yield Check(RUN, "it came to its end")
+    else:
+        yield _error("it came to its end", "stopped", "The run was stopped before its end.")
     for line in session.left_out:
         yield Check(RUN, line, SKIPPED, "left out", line, line)
     for rule, lack in unseen.items():
         said = f"Nothing looked for {rule}, which --fail-on names. Not measured: {lack}"
-        yield Check(RUN, f"--fail-on {rule}", ERROR, "blind", said, said)
+        yield _error(f"--fail-on {rule}", "not looked for", said)
 
 
 def expectation_checks(header: Header, unchecked: Verdict = ERROR) -> Iterator[Check]:
@@ -81,15 +83,29 @@ def expectation_checks(header: Header, unchecked: Verdict = ERROR) -> Iterator[C
         yield Check(EXPECTATIONS, one.text, outcome, one.verdict, said, said)
 
 
-def _check(name: str, passed: bool, kind: str, said: str) -> Check:
-    return Check(RUN, name) if passed else Check(RUN, name, ERROR, kind, said, said)
+def check_measured(results: Sequence[Result]) -> None:
+    """Raise :class:`Unmeasured` where no case has a time."""
+    if _is_measured(results):
+        return
+    reasons = [one.reason or next(iter(one.notes), "") for one in results]
+    lines = [line for reason in reasons for line in reason.strip().splitlines()]
+    raise Unmeasured(f"nothing could be measured: {(lines or ['no reason was given'])[0]}")
+
+
+def _is_measured(results: Sequence[Result]) -> bool:
+    return any(one.ready_time is not None or one.host_time is not None for one in results)
+
+
+def _error(name: str, kind: str, said: str) -> Check:
+    return Check(RUN, name, ERROR, kind, said, said)
 
 
 def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: Fails) -> Check:
     suite, name = path.pair, f"{path.code}  {array}"
     bad = [finding for finding in findings if fails(finding)]
     if bad:
-        return Check(suite, name, FAILED, bad[0].rule, *_told(bad))
+        texts = [text for one in bad for text in (_title(one), one.advice) if text]
+        return Check(suite, name, FAILED, bad[0].rule, _title(bad[0]), lines_of(texts))
     status = path.case.result.status
     if status != "ok":
         said = f"{status}: {path.reason}"
@@ -98,29 +114,5 @@ def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: F
     return Check(suite, name, text=lines_of(lines))
 
 
-def check_measured(results: Sequence[Result]) -> None:
-    """Raise :class:`Unmeasured` where no case has a time."""
-    if any(one.ready_time is not None or one.host_time is not None for one in results):
-        return
-    reasons = [one.reason or next(iter(one.notes), "") for one in results]
-    lines = [line for reason in reasons for line in reason.strip().splitlines()]
-    raise Unmeasured(f"nothing could be measured: {(lines or ['no reason was given'])[0]}")
-
-
 def _title(finding: FindingRecord) -> str:
     return f"{finding.severity} {finding.rule} {finding.name}: {finding.summary}"
-
-
-def _told(findings: Sequence[FindingRecord]) -> tuple[str, str]:
-    """The first of the findings in a line, and all of them with their advice."""
-    texts = [text for finding in findings for text in (_title(finding), finding.advice) if text]
-    return _title(findings[0]), lines_of(texts)
-
-
-def _by_case(findings: Iterable[FindingRecord], count: int) -> Mapping[int, list[FindingRecord]]:
-    """The findings of each case; under -1 those of no case that there is."""
-    found: dict[int, list[FindingRecord]] = defaultdict(list)
-    for finding in findings:
-        for index in {i for i in finding.results if 0 <= i < count} or {-1}:
-            found[index].append(finding)
-    return found

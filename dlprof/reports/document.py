@@ -11,7 +11,7 @@ the terminal, a fold in the page.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
@@ -143,14 +143,7 @@ class Lines:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Text:
-    """What is shown as it is, such as the output of a crash, or a script."""
-
-    text: str
-
-
-Block = Table | Chart | Facts | Lines | Text
+Block = Table | Chart | Facts | Lines
 
 
 @dataclass(frozen=True)
@@ -178,7 +171,7 @@ class Document:
     problems: tuple[Problem, ...] = ()
     """Worst first."""
     chart: Chart | None = None
-    sections: tuple[Section, ...] = field(default=())
+    sections: tuple[Section, ...] = ()
     commands: tuple[str, ...] = ()
     """What leads on."""
     checks: tuple[Check, ...] = ()

@@ -13,16 +13,14 @@ from dlprof.reports.document import (
     Answer,
     Block,
     Cell,
+    Chart,
     Document,
     Facts,
     Level,
-    Lines,
     Problem,
     Section,
     Table,
-    Text,
 )
-from dlprof.text.markdown import block as fenced
 from dlprof.text.markdown import code, prose
 
 MOST_ROWS = 200
@@ -76,13 +74,11 @@ def _block(block: Block) -> str:
         return _table(block)
     if isinstance(block, Facts):
         return "\n".join(f"- {prose(name)}: {prose(value)}" for name, value in block.items)
-    if isinstance(block, Lines):
-        more = len(block.lines) - MOST_ROWS
-        lines = [f"- {prose(line)}" for line in block.lines[:MOST_ROWS]]
-        return "\n".join([*lines, *([f"- … and {more:,} more"] if more > 0 else [])])
-    if isinstance(block, Text):
-        return fenced(block.text)
-    return ""  # a chart
+    if isinstance(block, Chart):
+        return ""
+    more = len(block.lines) - MOST_ROWS
+    lines = [f"- {prose(line)}" for line in block.lines[:MOST_ROWS]]
+    return "\n".join([*lines, *([f"- … and {more:,} more"] if more > 0 else [])])
 
 
 def _table(found: Table) -> str:

@@ -9,21 +9,20 @@ from dlprof.analysis.quantity import plain_time, process_medians, significant, t
 from dlprof.inference.base import FRESH
 from dlprof.plan.axes import shape_text
 from dlprof.probes.base import Protocol
-from dlprof.reports.document import Answer, Cell, Column, Facts, Level, Lines, Section, Table
+from dlprof.reports.document import Answer, Cell, Column, Level, Lines, Section, Table
 from dlprof.reports.loops import share_text
 from dlprof.session.measured import ShapeChange, Step
 from dlprof.session.model import Result, Session, Share
 from dlprof.text.clean import listed
 
 LEAST_PERCENT = 2
-ORDINALS = {1: "next call", 2: "2nd call", 3: "3rd call"}
+ORDINALS = {None: "?", 1: "next call", 2: "2nd call", 3: "3rd call"}
 COLUMNS = (
     Column("strategy"),
-    Column("latency", right=True),
-    Column("saves", right=True),
-    Column("steps/s", right=True),
-    Column("allocations", right=True),
-    Column("buffers", right=True),
+    *(
+        Column(title, right=True)
+        for title in ("latency", "saves", "steps/s", "allocations", "buffers")
+    ),
     Column("output lasts"),
     Column("new shape", right=True),
 )
@@ -43,15 +42,15 @@ def steps_of(session: Session) -> dict[str, list[Result]]:
 def answers(steps: dict[str, list[Result]]) -> Iterator[Answer]:
     """For each model and input the strategy that saves most, if one does."""
     for name, results in steps.items():
-        fresh = next((one for one in results if _strategy(one) == FRESH), None)
-        told = [(one, share) for one in results if (share := _saved(one)) and _tells(share)]
-        best, share = max(told, key=lambda one: one[1].median, default=(None, None))
-        if best is None or share is None or share.median <= 0 or fresh is None:
+        has_fresh = any(one.case.import_ == FRESH for one in results)
+        told = [(share.median, one) for one in results if (share := _saved(one)) and _tells(share)]
+        most, best = max(told, key=lambda one: one[0], default=(0.0, None))
+        if best is None or most <= 0 or not has_fresh:
             yield Answer(name, "", "", "no strategy is clearly faster than a new output each call")
             continue
         lasts = _output(best)
         note = "" if lasts == "stays" else f"output lasts until the {lasts}"
-        yield Answer(name, _strategy(best), f"saves {share_text(share)}", note)
+        yield Answer(name, best.case.import_, f"saves {share_text(_saved(best))}", note)
 
 
 def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
@@ -60,53 +59,34 @@ def sections(steps: dict[str, list[Result]]) -> Iterator[Section]:
         timed = [one for one in results if one.ready_time is not None]
         if timed:
             yield Section(name, (Table(COLUMNS, tuple(map(_row, timed))),), Level.FIRST)
-    if not steps:
-        return
-    everything = [one for results in steps.values() for one in results]
-    codes = {f"{one.case.producer} {_strategy(one)}": _code(one) for one in everything}
-    yield Section("Strategies", (Facts(tuple(codes.items())),))
-    gaps: dict[str, dict[str, None]] = defaultdict(dict)
-    for one in everything:
-        for gap in _gaps(one):
-            gaps[gap][f"{one.case.producer} {_strategy(one)}"] = None
-    if gaps:
-        lines = tuple(f"{listed(names)}: {gap}" for gap, names in gaps.items())
-        yield Section("Not known", (Lines(lines),))
-
-
-def _strategy(result: Result) -> str:
-    return result.case.import_
-
-
-def _code(result: Result) -> str:
-    setup = " / ".join(result.case.setup.strip().splitlines())
-    return f"{result.case.code}; before: {setup}" if setup else result.case.code
+    notes: dict[str, dict[str, None]] = defaultdict(dict)
+    for one in (one for results in steps.values() for one in results):
+        for note in _notes(one):
+            notes[note][f"{one.case.producer} {one.case.import_}"] = None
+    if notes:
+        lines = tuple(f"{listed(names)}: {note}" for note, names in notes.items())
+        yield Section("Strategies", (Lines(lines),))
 
 
 def _row(result: Result) -> tuple[Cell, ...]:
     step = result.step or Step()
-    per_call = step.allocations.per_call if step.allocations is not None else None
+    found = step.allocations
+    per_call = found.per_call if found is not None else None
+    # How many outputs that were kept lie in memory of their own.
+    buffers = f"{found.buffers} of {found.kept}" if found is not None and found.kept else "?"
+    reading = step.versus.reading if step.versus else None
+    rate = 1e9 / reading.median_ns if reading is not None and reading.median_ns > 0 else None
     wrong = result.values is not None and result.values.says("wrong")
-    bad = wrong or result.status != "ok"
-    ready = result.ready_time
     return (
-        Cell(_strategy(result), "bad" if bad else ""),
-        Cell(time_text(ready, process_medians(result.host_time))),
+        Cell(result.case.import_, "bad" if wrong or result.status != "ok" else ""),
+        Cell(time_text(result.ready_time, process_medians(result.host_time))),
         Cell(share_text(_saved(result))),
-        Cell(_rate(step)),
+        Cell("-" if rate is None else significant(rate, 3 if rate >= 100 else 2)),  # noqa: PLR2004
         Cell("?" if per_call is None else f"{per_call:g}"),
-        Cell(_buffers(step)),
+        Cell(buffers),
         Cell("wrong", "bad") if wrong else Cell(_output(result)),
         Cell(_change(step.shape_change)),
     )
-
-
-def _buffers(step: Step) -> str:
-    """``8 of 8``: how many outputs that were kept lie in memory of their own."""
-    found = step.allocations
-    if found is None or found.buffers is None or found.kept is None:
-        return "?"
-    return f"{found.buffers} of {found.kept}"
 
 
 def _saved(result: Result) -> Share | None:
@@ -120,15 +100,6 @@ def _tells(share: Share) -> bool:
     return share.ci95[0] > 0 or share.ci95[1] < 0
 
 
-def _rate(step: Step) -> str:
-    """Steps per second where each output is read."""
-    reading = step.versus.reading if step.versus else None
-    if reading is None or reading.median_ns <= 0:
-        return "-"
-    rate = 1e9 / reading.median_ns
-    return significant(rate, 3 if rate >= 100 else 2)  # noqa: PLR2004
-
-
 def _output(result: Result) -> str:
     """How long an output lasts: ``stays``, or until which further call."""
     reuse = result.step.reuse if result.step else None
@@ -136,7 +107,7 @@ def _output(result: Result) -> str:
         return "?"
     after = reuse.evidence.after_calls
     if reuse.says("overwritten"):
-        return ORDINALS.get(after or 0, f"call {after}" if after else "?")
+        return ORDINALS.get(after, f"call {after}")
     return {"kept": "stays"}.get(reuse.verdict, reuse.verdict)
 
 
@@ -144,21 +115,22 @@ def _change(change: ShapeChange | None) -> str:
     """What another shape at each call adds; ``?`` if it cannot be told from nothing."""
     if change is None:
         return "-"
-    sign = "+" if change.cost_ns >= 0 else "-"
-    text = f"{sign}{plain_time(abs(change.cost_ns))}"
+    text = f"{'+' if change.cost_ns >= 0 else '-'}{plain_time(abs(change.cost_ns))}"
     if change.cost_ci95_ns is None:
         return f"~{text}"
     low, high = change.cost_ci95_ns
     return "?" if low <= 0 <= high else text
 
 
-def _gaps(result: Result) -> Iterator[str]:
-    """What was not found, and why."""
-    step = result.step
+def _notes(result: Result) -> Iterator[str]:
+    """The code of a strategy, and what was not found, and why."""
+    step = result.step or Step()
+    setup = " / ".join(result.case.setup.strip().splitlines())
+    yield result.case.code + (f"; before: {setup}" if setup else "")
     if result.status != "ok":
         yield f"{result.status}: {result.reason or 'no reason given'}"
-    if step and step.allocations and step.allocations.reason:
+    if step.allocations and step.allocations.reason:
         yield f"allocations: {step.allocations.reason}"
-    if step and step.reuse and step.reuse.says("unknown"):
+    if step.reuse and step.reuse.says("unknown"):
         yield f"how long an output lasts: {step.reuse.evidence.reason or 'no reason given'}"
     yield from result.notes

@@ -18,7 +18,6 @@ from dlprof.reports.document import (
     Document,
     Facts,
     Level,
-    Lines,
     Problem,
     Section,
     Table,
@@ -192,8 +191,7 @@ def _block(block: Block, width: int) -> RenderableType:
         for name, value in block.items:
             grid.add_row(name, value)
         return _flush(grid)
-    lines = block.lines if isinstance(block, Lines) else (block.text,)
-    return _flush(Group(*map(Text, lines)))
+    return _flush(Group(*map(Text, block.lines)))
 
 
 def _flush(part: RenderableType) -> Padding:

@@ -15,7 +15,6 @@ from dlprof.reports.document import (
     Problem,
     Section,
     Table,
-    Text,
 )
 
 PATHS = (
@@ -84,7 +83,7 @@ def document(**changes):
         ),
         "sections": (
             Section("Left out", (Lines(("TensorFlow is not installed.",)),), Level.FIRST),
-            Section("Crashes", (Text("SIGSEGV during timing\n"),)),
+            Section("Crashes", (Lines(("SIGSEGV during timing",)),)),
             Section("History", (trend(), Table(COLUMNS, (row(),)))),
             Section("Environment", (Facts((("python", "3.11.7"), ("cpu", "Example"))),)),
         ),
@@ -102,7 +101,7 @@ def document_of(word):
     lists = dict.fromkeys(("codes", "evidence", "commands"), (word,))
     found = Problem(**{"rule": word, "severity": word, **texts, **lists})
     past = Chart("trend", (point(word, group=word, problem=f"error {word}"), point(word)))
-    blocks = (table, past, Facts(((word, word),)), Lines((word,)), Text(word))
+    blocks = (table, past, Facts(((word, word),)), Lines((word,)))
     return Document(
         title=word,
         context=word,

@@ -48,12 +48,6 @@ def test_what_was_not_measured_is_never_a_pass(status, outcome):
     assert "why" in check.said
 
 
-def test_a_finding_about_no_case_fails_too():
-    lost = SLOW.model_copy(update={"results": [7]})
-    found = outcomes(make_result(), findings=[lost], fails=lambda _: True)
-    assert any(check.suite == RUN and check.outcome == FAILED for check in found.values())
-
-
 def test_a_run_in_which_nothing_was_measured_or_that_was_stopped_is_an_error():
     lost = make_result("x", None, status="crashed")
     found = outcomes(lost, complete=False)

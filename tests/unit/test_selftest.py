@@ -78,7 +78,7 @@ def test_what_was_not_measured_is_neither_clean_nor_missed():
         assert found.passed
         assert found.unmeasured == (answer,)
         assert "NOT MEASURED" in render(found)
-        assert f"{plant.name} on cpu: invalid: GPU 0" in render(found)
+        assert "GPU 0 lowered its clocks" in render(found)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import base64
 import gzip
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,16 +18,14 @@ import jinja2
 from markupsafe import Markup, escape
 
 from dlprof._version import __version__
-from dlprof.reports.document import Cell, Chart, Document, Level, Table
+from dlprof.reports.document import Cell, Document, Level
 from dlprof.reports.html.chart import draw
 from dlprof.session.model import Session, chunks
 
-MOST_ROWS = 1500
-MOST_CHARTS = 12
-MOST_PROBLEMS = 100
 LONGEST = 2000
 """Characters of a sentence or a cell."""
-LIMITS = {"scripts": 20, "codes": 20, "lines": 200, "text": 20_000}
+LIMITS = {"rows": 1500, "codes": 20, "lines": 200, "text": 20_000}
+"""Of a table, of the paths of a problem, of a list, and characters of a script."""
 
 RULE = re.compile(r"DLP\d{3}")
 INLINE = (
@@ -45,7 +43,8 @@ def render(document: Document, session: Session | None = None) -> str:
     """
     return _template().render(
         document=document,
-        page=_Page(document),
+        draw=draw,
+        place_of={problem.rule: place for place, problem in enumerate(document.problems)},
         saved=_packed(session) if session is not None else None,
         first=[one for one in document.sections if one.level is Level.FIRST],
         full=[one for one in document.sections if one.level is Level.FULL],
@@ -63,37 +62,18 @@ def _packed(session: Session) -> str:
     return f"data:application/gzip;base64,{base64.b64encode(packed).decode('ascii')}"
 
 
-class _Page:
-    """What the template asks for while it is written: the page has room for so many of each."""
+def shown(cell: Cell, place_of: Mapping[str, int]) -> Markup:
+    """The text of a cell; a rule leads to its problem, by its place on the page."""
+    note = f" {cell.note}" if cell.note else ""
+    if cell.code:
+        return Markup("<code>{}</code>{}").format(cut(cell.text), cut(note))
 
-    def __init__(self, document: Document) -> None:
-        self.problems = document.problems[:MOST_PROBLEMS]
-        self.more_problems = len(document.problems) - len(self.problems)
-        self._rows, self._charts = MOST_ROWS, MOST_CHARTS
-        self._place_of = {
-            problem.rule: place for place, problem in reversed([*enumerate(self.problems)])
-        }
-
-    def rows(self, table: Table) -> Sequence[Sequence[Cell]]:
-        shown = table.rows[: self._rows]
-        self._rows -= len(shown)
-        return shown
-
-    def chart(self, chart: Chart | None) -> tuple[Markup, str] | None:
-        self._charts -= chart is not None
-        return draw(chart) if chart is not None and self._charts >= 0 else None
-
-    def cell(self, cell: Cell) -> Markup:
-        """The text of a cell; a rule leads to its first problem."""
-        note = f" {cell.note}" if cell.note else ""
-        if cell.code:
-            return Markup("<code>{}</code>{}").format(cut(cell.text), cut(note))
-        linked = RULE.sub(self._linked, str(escape(cut(cell.text + note))))
-        return Markup(linked)  # noqa: S704 - escaped above
-
-    def _linked(self, rule: re.Match[str]) -> str:
-        place = self._place_of.get(rule[0])
+    def linked(rule: re.Match[str]) -> str:
+        place = place_of.get(rule[0])
         return rule[0] if place is None else f'<a href="#p{place}">{rule[0]}</a>'
+
+    text = RULE.sub(linked, str(escape(cut(cell.text + note))))
+    return Markup(text)  # noqa: S704 - escaped above
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
@@ -107,6 +87,11 @@ def prose(text: str) -> Markup:
     for pattern, replacement in INLINE:
         found = pattern.sub(replacement, found)
     return Markup(found)  # noqa: S704 - escaped above
+
+
+def kind(block: object) -> str:
+    """The name of a block's class: Jinja knows no types."""
+    return type(block).__name__
 
 
 @cache
@@ -130,8 +115,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    kind = lambda block: type(block).__name__  # noqa: E731 - Jinja knows no types
-    environment.filters |= {"cut": cut, "prose": prose, "kind": kind}
+    environment.filters |= {"cut": cut, "prose": prose, "shown": shown, "kind": kind}
     return environment.get_template("page.html.j2")
 
 
