@@ -64,13 +64,6 @@ def evidence_of(value):
     return make_session(result)
 
 
-def test_a_session_with_a_number_that_is_none_is_read_again():
-    session = evidence_of([math.nan, 1.0])
-    text = "".join(sessions.chunks(session, session.results))
-    json.loads(text, parse_constant=refuse)
-    assert sessions.parse(text, "s").results[0].ordering.evidence.points == [None, 1.0]
-
-
 def nested(depth):
     value: list = []
     for _ in range(depth):
@@ -83,8 +76,6 @@ def test_evidence_that_is_nested_without_end_is_refused():
     text = "".join(sessions.chunks(session, session.results))
     assert sessions.parse(text, "s").results == session.results
     content = json.loads(text)
-    for place, name in ((content["results"][0], "newer"), (content["environment"], "cpu")):
-        place[name] = nested(DEEPEST + 1)
-        with pytest.raises(SessionError, match=f"{name}: nested too deeply"):
-            sessions.parse(json.dumps(content), "s")
-        place[name] = None
+    content["results"][0]["newer"] = nested(DEEPEST + 1)
+    with pytest.raises(SessionError, match="newer: nested too deeply"):
+        sessions.parse(json.dumps(content), "s")

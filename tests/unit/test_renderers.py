@@ -88,11 +88,6 @@ def test_the_first_screen_fits(width, most):
     assert sum("fastest" in line for line in lines[:6]) == 2
 
 
-def test_full_has_every_path():
-    text = terminal.render(session_document(a_session(40)), 200, level=Level.FULL)
-    assert all(f"function_{index}(" in text for index in range(40))
-
-
 def test_colors_add_nothing_but_colors():
     document = session_document(a_session(9))
     colored = terminal.render(document, 100, color=True)
@@ -100,11 +95,6 @@ def test_colors_add_nothing_but_colors():
     plain = re.sub(r"\x1b\[[0-9;]*m", "", colored)
     stripped = "\n".join(line.rstrip() for line in plain.splitlines()) + "\n"
     assert stripped == terminal.render(document, 100)
-
-
-def test_no_line_ends_in_blanks():
-    lines = terminal.render(a_document(), 80).split("\n")
-    assert lines == [line.rstrip() for line in lines]
 
 
 @pytest.mark.parametrize("level", Level)

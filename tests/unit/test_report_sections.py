@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import make_measure, make_result, make_session
 from rule_builders import MS, US, path, spread, verdict
-from step_builders import fresh_result, make_change, make_step, step_result
+from step_builders import fresh_result, make_step, step_result
 
 from dlprof.reports.document import Level, Table
 from dlprof.reports.loops import share_text
@@ -68,15 +68,6 @@ def test_a_loop_that_other_programs_disturbed_is_marked_and_claims_nothing():
     assert texts(found)[0][0].startswith("~")
     assert texts(found)[0][2:4] == ["?", "-"]
     assert "Convert before" not in told(found)
-
-
-def test_a_part_below_nothing_is_not_known():
-    share = {"median": -0.2, "ci95": (-0.3, -0.1)}
-    assert texts(section("In a loop", looped(share=share)))[0][2] == "?"
-
-
-def test_the_array_itself_in_the_loop_is_told():
-    assert "1.1 ms" in told(section("In a loop", looped(implicit=spread(1100 * US))))
 
 
 def test_a_refusal_of_the_array_itself_is_quoted():
@@ -146,18 +137,6 @@ def test_directions_that_cannot_be_told_apart_are_the_same():
     assert "none" in found.answers[0].note
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        way("tf", "tf", 1 * MS),
-        path("f(x)", 1.0, case={"producer": "cupy", "consumer": "tf", "shape": (8,)}),
-    ],
-    ids=["itself", "another array"],
-)
-def test_what_leads_nowhere_back_is_no_trip(other):
-    assert not any(one.heading == "Round trips" for one in trips(THERE, other).sections)
-
-
 def made(**changes):
     parts = {"there_ns": 13e6, "back_ns": 2e6, "release_ns": 0.0, "first_ns": 1e6, "last_ns": 9e6}
     return {
@@ -191,11 +170,6 @@ def test_what_was_seen_of_trips_in_a_row_is_told():
     notes = told(section("Notes on round trips", THERE, BACK, round_trips=[trip]))
     for part in ("BufferError: odd", "read-only", "5 views", "cupy finishes its work", "9.0 ms"):
         assert part in notes
-
-
-def test_trips_that_were_not_made_say_why():
-    trip = made(idle=None, reason="killed")
-    assert "killed" in told(section("Notes on round trips", THERE, BACK, round_trips=[trip]))
 
 
 def test_trips_of_results_that_a_session_does_not_have_are_not_told():
@@ -241,12 +215,6 @@ def test_steps_have_a_row_for_each_strategy_and_the_best_is_named():
 def test_what_cannot_be_told_from_nothing_saves_nothing(saved, ci95):
     found = steps(fresh_result(), step_result(step=make_step(saved=saved, ci95=ci95)))
     assert not found.answers[0].code
-
-
-def test_a_change_of_shape_is_told_only_where_it_can_be():
-    unsure = step_result(step=make_step(change=make_change(ci95=(-1.0, 900.0))))
-    table = next(one for one in steps(fresh_result(), unsure).sections if one.level is Level.FIRST)
-    assert texts(table)[1][-1] == "?"
 
 
 def test_a_wrong_output_is_shown():

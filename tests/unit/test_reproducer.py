@@ -15,7 +15,7 @@ from dlprof.errors import NoReproducer
 from dlprof.evidence.reproducer import reproducer
 from dlprof.probes.base import ArraySpec
 from dlprof.probes.cupy import CuPy
-from dlprof.probes.host import Bytes, Mmap
+from dlprof.probes.host import Bytes
 from dlprof.probes.jax import Jax
 from dlprof.probes.numba import Numba
 from dlprof.probes.numpy import NumPy
@@ -96,28 +96,6 @@ def test_no_script_is_refused_because_it_is_long():
     assert "x" * 300 in text
 
 
-def test_work_is_queued_in_the_words_of_the_producer():
-    text = text_of("DLP001", Torch(), CuPy(), ON_CUDA)
-    assert "torch.cuda._sleep(work * 1000000)" in text
-    assert "torch.cuda.current_stream().synchronize()" in text
-
-
-@pytest.mark.parametrize(
-    ("producer", "evidence", "text", "is_there"),
-    [
-        (Torch, {"streams": "own streams"}, "with torch.cuda.stream(torch.cuda.Stream()),", True),
-        (Torch, {"streams": "default"}, "with torch.cuda.stream", False),
-        (Torch, {"waits": "device-sync"}, "del q", True),  # whose memory then holds wrong values
-        (Torch, {}, "del q", False),
-        (Jax, {"waits": "host-sync"}, "del q", False),  # cannot be written
-    ],
-)
-def test_a_race_is_shown_as_it_was_seen(producer, evidence, text, is_there):
-    session = session_of("DLP003", producer(), CuPy(), ON_CUDA)
-    script = reproducer(session, finding_of("DLP003", evidence=evidence)).text
-    assert (text in script) is is_there
-
-
 def test_a_race_on_own_streams_is_not_called_gone_where_there_are_none_to_show_it_on():
     session = session_of("DLP003", Jax(), Jax(), ON_CUDA)
     finding = finding_of("DLP003", evidence={"streams": "own streams"})
@@ -131,14 +109,6 @@ def test_a_view_that_depends_on_alignment_is_shown_at_an_address_of_that_kind(be
     assert "(64 - memory.ctypes.data) % 128:" in text_of("DLP018", ownership=owned)
     unknown = verdict("view", source_alignment_bytes=None)
     assert "memory = " not in text_of("DLP018", ownership=unknown)
-
-
-@pytest.mark.parametrize("rule", ["DLP012", "DLP013", "DLP014", "DLP019"])
-def test_where_alignment_decides_the_array_that_was_timed_is_made_again(rule):
-    owned = verdict("copy", source_alignment_bytes=16)
-    assert "4097" not in text_of(rule)
-    text = text_of(rule, ownership=owned, alignment=verdict("dependent"))
-    assert "4097" in text  # one element into a larger array
 
 
 MADE = {"create": "x = numpy.arange(9.0)", "created_shape": [9]}
@@ -166,14 +136,6 @@ def test_an_array_of_another_size_is_converted_by_the_code_for_it():
     assert "reshape((64, 64))" not in text
 
 
-def test_many_bytes_that_stay_are_told_before_a_few_objects():
-    left = {"objects_per_conversion": 1.0, "bytes_per_conversion": 4e6}
-    assert "leaves bytes behind" in text_of("DLP010", lifetime=verdict("retained", **left))
-    left["bytes_per_conversion"] = 300.0
-    text = text_of("DLP010", lifetime=verdict("retained", **left))
-    assert "leaves blocks of Python's memory behind" in text
-
-
 CHANGED = {
     "source": {"different": 1, "of": 9},
     "source_writable": [True, False],
@@ -192,36 +154,6 @@ def test_a_script_finds_nothing_in_an_innocent_call(kind):
     run = [sys.executable, "-c", script]
     done = subprocess.run(run, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "the problem is gone"), done
-
-
-def test_copies_of_immutable_arrays_are_told_by_their_address():
-    text = text_of_change("earlier_result", {"same_address": True}, Jax())
-    assert "results = y.ctypes.data, z.ctypes.data" in text
-
-
-def test_memory_that_cannot_be_written_is_told_by_its_address():
-    unwritten = verdict("view", not_written="read-only", same_address=True)
-    spec = ArraySpec((64, 64), "float32", "readonly")
-    code = "torch.frombuffer(x, dtype=torch.float32)"
-    text = text_of("DLP009", Mmap(), Torch(), spec, code=code, ownership=unwritten)
-    assert "fill_" not in text
-    assert "addresses[0] == addresses[1]" in text
-
-
-def test_an_array_that_is_never_writable_has_no_flag_to_ask_for():
-    values = verdict("ok", writable={"source": False, "result": True})
-    text = text_of("DLP009", TensorFlow(), Torch(), code="torch.from_dlpack(x)", values=values)
-    assert 'print("tensorflow does not let x be written")' in text
-    assert "y.fill_(1)" in text
-
-
-LIMIT = "no answer within 60 s during host_time"
-
-
-def test_each_conversion_of_a_script_for_a_hang_has_the_limit_that_it_had():
-    text = text_of("DLP016", status="timeout", reason=LIMIT)
-    assert "gives no answer within 60 s." in text
-    assert text.index("for _ in range(100)") < text.index("signal.alarm(60)")
 
 
 def hostile(**texts):

@@ -53,12 +53,6 @@ def test_it_measures_the_case_that_the_finding_is_compared_with():
     assert "--layout C,aligned" in command
 
 
-def test_it_stays_short_and_measures_one_array():
-    many = [case(f"numpy.way{number}(x)") for number in range(30)]
-    assert len(paths_of(command_of(*many))) == module.MOST_PATHS
-    assert "--shape 4x4 " in command_of(case(), case(shape=(8,)))
-
-
 def test_a_view_of_an_aligned_array_is_measured_at_an_aligned_address():
     view = case(ownership=owned("view", alignment=64))
     assert "--layout C,aligned" in command_of(view)
@@ -119,8 +113,3 @@ def test_a_name_is_never_an_option():
 @pytest.mark.parametrize("files", [["relative.py"], ["synthetic"]])
 def test_there_is_no_command_for_hostile_probe_files(files):
     assert command_of(case(), request={"probe_files": files}) is None
-
-
-@pytest.mark.parametrize("word", ["'", '"', "$(touch x)", "`x`", "!!", "a b", "\\", "#", "~"])
-def test_a_shell_reads_each_word_as_it_was(word):
-    assert paths_of(command_of(case(case={"import": word}))) == [f"dlpack->{word}"]

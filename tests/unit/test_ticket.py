@@ -8,7 +8,6 @@ import sys
 import pytest
 from markdown_it import MarkdownIt
 from repro_builders import finding_of, session_of
-from rule_builders import verdict
 
 from dlprof.errors import UsageError
 from dlprof.evidence import ticket as tickets
@@ -190,27 +189,6 @@ def test_a_script_is_run_for_a_while_and_its_last_lines_are_kept(script, verdict
     assert len(found.output.splitlines()) <= MOST_LINES + 1
 
 
-def test_what_stands_on_stderr_is_told_of_a_script_that_failed():
-    found = run("print('begun', flush=True)\nimport no_such_module", sys.executable)
-    assert found.output == "begun"
-    assert "No module named 'no_such_module'" in made(ran=found).replace("\\", "")
-
-
 def test_an_interpreter_that_is_none_is_refused(tmp_path):
     with pytest.raises(UsageError, match="cannot start"):
         run("", str(tmp_path))
-
-
-def test_of_a_call_that_changes_its_source_it_is_expected_that_it_does_not():
-    values = verdict("wrong", changed={"source": {"different": 1, "of": 9}})
-    assert "neither `x` nor earlier results" in made(
-        "DLP008", session=session_of("DLP008", values=values)
-    )
-
-
-def test_of_jax_the_ticket_says_what_jax_says_of_time():
-    session = session_of("DLP020")
-    first, *rest = session.results
-    first = first.model_copy(update={"case": first.case.model_copy(update={"consumer": "jax"})})
-    session = session.model_copy(update={"results": [first, *rest]})
-    assert "“This function is always asynchronous" in made("DLP020", session=session)
