@@ -153,6 +153,15 @@ def size_text(size_bytes: int) -> str:
     return f"{size:.4g} {unit}"
 
 
+def duration_text(seconds: float) -> str:
+    """``40 s``, ``7 min``, ``3.5 h``."""
+    if seconds < 90:  # noqa: PLR2004 - a minute and a half
+        return f"{max(seconds, 1):.0f} s"
+    if seconds < 5400:  # noqa: PLR2004 - an hour and a half
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
 def unit_for(value_ns: float) -> tuple[float, str]:
     for scale, unit in UNITS:
         if abs(value_ns) >= scale:

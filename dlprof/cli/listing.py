@@ -102,10 +102,10 @@ def list_(
 
 def sessions_text(now_s: float) -> str:
     """A line for each kept session, with the number that names it on the command line."""
+    from dlprof.analysis.quantity import duration_text
     from dlprof.cli.show import plain_table, text_of
     from dlprof.errors import SessionError
     from dlprof.reports.method import short_command
-    from dlprof.scenario.estimate import duration_text
     from dlprof.session import model, state
     from dlprof.text.clean import clean
 

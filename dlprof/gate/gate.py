@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 
+from dlprof.analysis.quantity import duration_text
 from dlprof.compare.comparison import Comparison
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.matching import Key, key
@@ -25,7 +26,6 @@ from dlprof.plan.catalog import environment
 from dlprof.plan.schedule import EVERY_ROUND
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
-from dlprof.scenario.estimate import duration_text
 from dlprof.scenario.request import Sweep
 from dlprof.session.header import Asked, Environment
 from dlprof.session.model import Header, Session

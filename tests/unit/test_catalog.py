@@ -14,12 +14,8 @@ from dlprof.plan.catalog import Way, catalog_from, environment, pairs_named
 pytestmark = pytest.mark.unit
 
 TORCH = make_probe_info("torch", version="2.9.0", requirement="torch>=2.4")
-TENSORFLOW = make_probe_info(
-    "tensorflow", aliases=("tf",), distribution="tensorflow-cpu", version="2.20"
-)
-ABSENT = make_probe_info(
-    "cupy", found=False, version=None, distribution=None, requirement="cupy-cuda12x"
-)
+TENSORFLOW = make_probe_info("tensorflow", aliases=("tf",), version="2.20")
+ABSENT = make_probe_info("cupy", found=False, version=None, requirement="cupy-cuda12x")
 
 
 @pytest.fixture
@@ -28,14 +24,8 @@ def catalog():
 
 
 def way(name, protocol="dlpack"):
-    return {
-        "name": name,
-        "protocols": [protocol],
-        "code": "{x}",
-        "devices": ["cpu"],
-        "promise": None,
-        "note": "",
-    }
+    fields = {"code": "{x}", "devices": ["cpu"], "promise": None, "note": ""}
+    return {"name": name, "protocols": [protocol], **fields}
 
 
 def entry(name, **changes):
@@ -52,13 +42,13 @@ def entry(name, **changes):
         "variables": {},
         "devices": ["cpu"],
         "exports": [way("dlpack")],
-        "imports": [{**way("from_dlpack"), "producers": []}],
+        "imports": [way("from_dlpack")],
     }
     return fields | changes
 
 
-def answer(*entries, faults=None):
-    return {"interpreter": {"python": "3.11.7"}, "probes": list(entries), "faults": faults or {}}
+def answer(*entries):
+    return {"interpreter": {"python": "3.11.7"}, "probes": list(entries), "faults": {}}
 
 
 @pytest.mark.parametrize("word", ["tensorflow", "tf", "TF", "TensorFlow"])
@@ -70,7 +60,6 @@ def test_a_framework_is_found_by_name_or_alias_in_any_case(catalog, word):
     ("word", "hint"),
     [
         ("tensorflwo", "did you mean 'tensorflow'?"),
-        ("Trch", "did you mean 'torch'?"),
         ("qqq", "known are torch, tensorflow, tf, cupy"),
     ],
 )
@@ -86,29 +75,22 @@ def test_an_unknown_framework_is_answered_with_the_nearest_one_or_all(catalog, w
 def test_a_framework_that_is_not_installed_is_answered_with_the_pip_command(python, pip):
     found = make_catalog(TORCH, ABSENT, python=python)
     assert found.installed("torch") is TORCH
-    with pytest.raises(MissingFramework) as refused:
+    with pytest.raises(MissingFramework, match=f"^cupy is not installed: {pip} install cupy-cuda"):
         found.installed("cupy")
-    assert str(refused.value) == f"cupy is not installed: {pip} install cupy-cuda12x"
 
 
 def test_pairs_are_named_by_names_and_aliases_with_commas_between(catalog):
-    assert pairs_named(catalog, "torch", "tf, torch,tensorflow") == (
-        ("torch", "tensorflow"),
-        ("torch", "torch"),
-    )
+    pairs = (("torch", "tensorflow"), ("torch", "torch"))
+    assert pairs_named(catalog, "torch", "tf, torch,tensorflow") == pairs
 
 
 def test_a_workers_answer_becomes_a_catalog_with_its_ways():
-    catalog = catalog_from("python3", answer(entry("numpy", aliases=["np"])))
-    (probe,) = catalog.probes
+    native = {**way("from_numpy", "native"), "producers": ["numpy"]}
+    (probe,) = catalog_from(
+        "python3", answer(entry("numpy", aliases=["np"], imports=[native]))
+    ).probes
     assert probe.aliases == ("np",)
     assert probe.exports == (Way("dlpack", ("dlpack",), "{x}", ("cpu",), None, ""),)
-    assert probe.reference == ("builtin", "numpy")
-
-
-def test_the_producers_of_a_native_import_are_kept():
-    native = {**way("from_numpy", "native"), "producers": ["numpy"]}
-    (probe,) = catalog_from("python3", answer(entry("torch", imports=[native]))).probes
     assert probe.imports[0].producers == ("numpy",)
 
 
@@ -122,7 +104,6 @@ def test_a_probe_file_stands_before_an_installed_probe_of_its_name():
     "clash",
     [
         (entry("torch"), entry("torch", source="entry:mine")),
-        (entry("torch"), entry("mine", source="entry:mine", aliases=["torch"])),
         (entry("torch"), entry("mine", source="file:/p.py", aliases=["torch"])),
         (entry("torch", source="file:/p.py"), entry("torch", source="file:/q.py")),
     ],
@@ -133,16 +114,9 @@ def test_two_probes_of_one_name_are_refused_with_both_sources(clash):
         catalog_from("python3", answer(*clash))
 
 
-def test_the_libraries_that_do_a_frameworks_work_are_told_with_whose_they_are():
+def test_the_environment_tells_of_the_interpreter_its_packages_and_variables():
     entries = (entry("jax", also={"jaxlib": "0.9"}), entry("b", version=None, also={"c": "1"}))
-    found = environment(catalog_from("python", answer(*entries)), {})
+    found = environment(catalog_from("python", answer(*entries)), {"A": "1"})
+    assert (found["python"], found["variables"], found["gpus"]) == ("3.11.7", {"A": "1"}, [])
     assert found["packages"] == {"jax": "1.0", "jaxlib": "0.9"}
     assert found["libraries"] == {"jaxlib": "jax"}
-
-
-def test_the_environment_tells_of_the_interpreter_its_packages_and_variables(catalog):
-    found = environment(catalog, {"A": "1"})
-    assert found["python"] == "3.11.7"
-    assert found["packages"] == catalog.packages()
-    assert found["variables"] == {"A": "1"}
-    assert found["gpus"] == []

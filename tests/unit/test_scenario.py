@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scenario_builders import LEAST, make_scenario, make_sweep
 
+from dlprof.analysis.quantity import duration_text
+from dlprof.cli.sweep import estimate
 from dlprof.errors import ScenarioError, UsageError
 from dlprof.plan.options import IN_FILE
 from dlprof.plan.request import Settings, request_from
-from dlprof.scenario.estimate import duration_text, estimate
 from dlprof.scenario.model import Problem, schema, schema_text
 from dlprof.scenario.pairs import pairs
 from dlprof.scenario.pairs import parse as parse_pair

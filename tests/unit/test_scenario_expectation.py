@@ -35,14 +35,7 @@ def test_a_finding_meets_what_is_expected(text):
 def test_a_finding_of_another_pair_does_not():
     results = [make_result(ordering=WAITS), make_result(case={"producer": "jax"}, ordering=WAITS)]
     assert verdict("DLP001 on torch->*", finding(results=[1]), results=results)[0] == "not met"
-
-
-def test_a_finding_of_another_rule_does_not():
     assert verdict("DLP002", finding())[0] == "not met"
-
-
-def test_what_must_not_be_found_is_met_by_its_absence():
-    assert verdict("no error", finding())[0] == "met"
     assert verdict("no warning", finding())[0] == "not met"
 
 
@@ -71,10 +64,6 @@ def test_one_process_cannot_tell_times_apart(text):
 )
 def test_one_process_is_enough_for_what_takes_no_times(text, met):
     assert verdict(text, rounds=1) == (met, "")
-
-
-def test_what_was_refused_everywhere_is_not_checked():
-    assert verdict("DLP012", results=[make_result(status="unsupported")])[0] == "not checked"
 
 
 def test_an_alias_is_told_by_its_name():
@@ -107,7 +96,7 @@ def test_another_text_is_refused_in_words(text, reason):
 LOST = {"status": "crashed", "reason": "killed by SIGILL during import", "median_ns": None}
 
 
-@pytest.mark.parametrize("text", ["no error", "no DLP016", "no error on torch->*"])
+@pytest.mark.parametrize("text", ["no DLP016", "no error on torch->*"])
 def test_a_pair_that_only_crashed_without_a_finding_is_not_checked(text):
     lost = make_result(case={"consumer": "tensorflow"}, ordering=WAITS, **LOST)
     results = [make_result(ordering=WAITS), lost]
@@ -121,11 +110,10 @@ def test_a_crash_that_is_a_finding_is_what_was_not_expected():
     assert verdict("no DLP016", finding("DLP016", "error"), results=[lost])[0] == "not met"
 
 
-@pytest.mark.parametrize("rule", ["DLP007", "DLP008", "DLP013", "DLP014"])
-@pytest.mark.parametrize("absent", [True, False])
-def test_a_rule_that_could_look_at_nothing_is_not_checked(rule, absent):
+@pytest.mark.parametrize("rule", ["DLP007", "no DLP008", "DLP013", "no DLP014"])
+def test_a_rule_that_could_look_at_nothing_is_not_checked(rule):
     blind = make_result(values={"verdict": "unknown", "evidence": {}})
-    told, reason = verdict(f"{'no ' if absent else ''}{rule}", results=[blind])
+    told, reason = verdict(rule, results=[blind])
     assert told == "not checked"
     assert reason.startswith("not measured: ")
 

@@ -26,39 +26,27 @@ def case(**changes):
     "glob", ["numpy.from_dlpack(x)", "dlpack->from_dlpack", "torch->numpy", "*from_dlpack*"]
 )
 def test_a_rule_names_cases_by_code_path_or_pair(glob):
-    found = own_floors([FloorRule(glob, relative=0.2)], [case()], DEFAULT)
-    assert found == {key(case()): (Floor("ready", 0.2, 5.0),)}
+    rules = [FloorRule(glob, relative=0.2), FloorRule("jax->*")]
+    assert own_floors(rules, [case()], DEFAULT) == {key(case()): (Floor("ready", 0.2, 5.0),)}
+    assert idle(rules, iter([case()])) == ["jax->*"]
 
 
-def test_rules_that_name_no_case_are_told():
-    rules = [FloorRule("*from_dlpac*"), FloorRule("*from_dlpck*"), FloorRule("jax->*")]
-    assert idle(rules, iter([case()])) == ["*from_dlpck*", "jax->*"]
-
-
-def test_what_a_rule_does_not_say_is_as_for_all_cases():
-    general = (Floor("ready", 0.1, 50.0),)
-    found = own_floors([FloorRule("*", absolute_ns=200.0)], [case()], general)
-    assert found[key(case())] == (Floor("ready", 0.1, 200.0),)
-
-
-def test_of_several_rules_the_last_counts():
-    rules = [FloorRule("*", relative=0.2), FloorRule("torch->*", relative=0.3)]
-    assert own_floors(rules, [case()], DEFAULT)[key(case())][0].relative == 0.3
-
-
-def test_a_rule_may_add_a_measure_for_its_cases():
-    (found,) = own_floors([FloorRule("*", "host", 0.2)], [case()], DEFAULT).values()
-    assert found == (*DEFAULT, Floor("host", 0.2, 5.0))
+@pytest.mark.parametrize(
+    ("rules", "floors"),
+    [
+        ([FloorRule("*", absolute_ns=200.0)], (Floor("ready", 0.05, 200.0),)),
+        ([FloorRule("*", relative=0.2), FloorRule("*", relative=0.3)], (Floor("ready", 0.3),)),
+        ([FloorRule("*", "host", 0.2)], (*DEFAULT, Floor("host", 0.2))),
+        ([FloorRule("*", times=False)], ()),
+        ([FloorRule("*", times=False), FloorRule("*", relative=0.3)], (Floor("ready", 0.3),)),
+    ],
+)
+def test_the_last_rule_counts_and_what_it_does_not_say_is_as_for_all_cases(rules, floors):
+    assert own_floors(rules, [case()], DEFAULT) == {key(case()): floors}
 
 
 def without_times(name):
     return {key(compared(suite(), suite(seed=9))[0].cases["abcdefgh".index(name)].case): ()}
-
-
-def test_a_rule_may_take_the_times_out_and_a_later_one_put_them_back():
-    rules = [FloorRule("*", times=False), FloorRule("torch->*", relative=0.3)]
-    assert own_floors(rules[:1], [case()], DEFAULT) == {key(case()): ()}
-    assert own_floors(rules, [case()], DEFAULT)[key(case())] == (Floor("ready", 0.3, 5.0),)
 
 
 def test_a_case_without_times_is_judged_by_its_verdicts_and_named():
