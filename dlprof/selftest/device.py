@@ -11,10 +11,8 @@ array of another framework, ``consumer`` the framework that takes it in.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
-import os
-import threading
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,7 +21,6 @@ from typing import Any
 import numpy
 
 from dlprof.device.cuda import LEGACY_STREAM, Gpu, open_gpu
-from dlprof.probes import capsule
 
 GRAIN_BYTES = 512
 """Sizes are multiples of it, as in other frameworks' allocators."""
@@ -68,43 +65,8 @@ class Pool:
         self._free[block.size_bytes, block.stream].append(block.address)
 
 
-CUDA = 2
-"""``kDLCUDA`` of ``dlpack.h``."""
-NAME = b"dltensor"
-KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
-"""Codes of ``dlpack.h`` by the kinds of NumPy's dtypes."""
-
-
-class Handed:
-    """What the capsules of one array point to, valid as long as this object lives.
-
-    It has no deleter, which the specification allows: the array owns everything.
-    """
-
-    def __init__(
-        self, address: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any
-    ) -> None:
-        lengths = ctypes.c_int64 * len(shape)
-        self._shape, self._strides = lengths(*shape), lengths(*strides)
-        self._managed = capsule.Managed()
-        tensor = self._managed.tensor
-        tensor.data = address
-        tensor.device_type = CUDA
-        tensor.ndim = len(shape)
-        tensor.code = KINDS[dtype.kind]
-        tensor.bits = 8 * dtype.itemsize
-        tensor.lanes = 1
-        tensor.shape = ctypes.cast(self._shape, ctypes.POINTER(ctypes.c_int64))
-        tensor.strides = ctypes.cast(self._strides, ctypes.POINTER(ctypes.c_int64))
-
-    def capsule(self) -> Any:
-        return capsule.new_capsule(ctypes.addressof(self._managed), NAME, None)
-
-
 USE_NS = 400_000
 """One use of an array: many times what a view costs."""
-NO_ORDER = -1
-"""DLPack's stream for a consumer that orders the work itself."""
 
 
 @functools.cache
@@ -155,15 +117,13 @@ class Framework:
         block = self.pool.take(values.nbytes, self.stream)
         self.gpu.synchronize(self.stream)  # the block's former owner may have queued work
         self.gpu.write(block.address, values.tobytes())
-        shape, writable = values.shape, bool(values.flags.writeable)
-        strides, dtype = contiguous(shape), values.dtype
-        return Array(self, block.address, shape, strides, dtype, block, self.stream, writable)
+        return Array(self, block.address, values.shape, values.dtype, block, self.stream)
 
     def empty_like(self, source: Array, stream: int | None = None) -> Array:
         """New memory for the values of ``source``, for work on ``stream`` (else the current)."""
         stream = self.stream if stream is None else stream
-        block = self.pool.take(source.span_bytes, stream)
-        return Array(self, block.address, source.shape, source.strides, source.dtype, block, stream)
+        block = self.pool.take(source.size_bytes, stream)
+        return Array(self, block.address, source.shape, source.dtype, block, stream)
 
     def view(self, source: Array, owner: Any) -> Array:
         """The memory of ``source`` as an array of this framework; orders nothing."""
@@ -172,7 +132,7 @@ class Framework:
 
 @dataclass(eq=False)
 class Array:
-    """An array on the device; ``strides`` are in elements, ``owner`` keeps the memory.
+    """A contiguous array on the device; ``owner`` keeps the memory.
 
     Its values are there when ``stream`` has done the work that was queued when it was made.
     """
@@ -180,21 +140,13 @@ class Array:
     framework: Framework
     address: int
     shape: tuple[int, ...]
-    strides: tuple[int, ...]
     dtype: Any
     owner: Any
     stream: int
-    writable: bool = True
-
-    @functools.cached_property
-    def span_bytes(self) -> int:
-        """From the first element to the end of the last one, gaps included."""
-        reach = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
-        return int((reach + 1) * self.dtype.itemsize)
 
     @property
-    def is_contiguous(self) -> bool:
-        return self.strides == contiguous(self.shape)
+    def size_bytes(self) -> int:
+        return math.prod(self.shape) * int(self.dtype.itemsize)
 
     def wait(self) -> Array:
         self.framework.gpu.synchronize(self.stream)
@@ -203,54 +155,26 @@ class Array:
     def get(self) -> Any:
         """The values as a host array, read after the work of the array's stream."""
         self.wait()
-        data = self.framework.gpu.read(self.address, self.span_bytes)
-        steps = [step * self.dtype.itemsize for step in self.strides]
-        return numpy.ndarray(self.shape, self.dtype, data, strides=steps).copy()
+        data = self.framework.gpu.read(self.address, self.size_bytes)
+        return numpy.ndarray(self.shape, self.dtype, data).copy()
 
     def fill(self, value: int) -> None:
         """Overwrite all elements after the work of the array's stream, and wait."""
         self.wait()
-        values = numpy.full(self.span_bytes // self.dtype.itemsize, value, self.dtype)
+        values = numpy.full(self.shape, value, self.dtype)
         self.framework.gpu.write(self.address, values.tobytes())
-
-    def every_second(self) -> Array:
-        shape = (*self.shape[:-1], self.shape[-1] // 2)
-        return replace(self, shape=shape, strides=(*self.strides[:-1], 2 * self.strides[-1]))
 
     def after(self, work_ns: int) -> Array:
         """The same values in an array that is there after ``work_ns`` on the stream."""
         home = self.framework
         result = home.empty_like(self)
         home.gpu.spin(home.stream, work_ns)
-        home.gpu.copy(result.address, self.address, self.span_bytes, home.stream)
+        home.gpu.copy(result.address, self.address, self.size_bytes, home.stream)
         return result
 
     def used(self) -> Array:
         """What an operation makes of the array."""
         return self.after(USE_NS)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return CUDA, 0
-
-    def __dlpack__(self, *, stream: int | None = None) -> Any:
-        """As an old producer: a TypeError for a newer consumer's keywords."""
-        if stream != NO_ORDER:
-            self.framework.order(self.stream, stream or LEGACY_STREAM)
-        return self._handed.capsule()
-
-    @functools.cached_property
-    def _handed(self) -> Handed:
-        return Handed(self.address, self.shape, self.strides, self.dtype)
-
-
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides in elements of a contiguous array."""
-    strides: list[int] = []
-    step = 1
-    for length in reversed(shape):
-        strides.insert(0, step)
-        step *= length
-    return tuple(strides)
 
 
 SLOW_NS = 1_000_000
@@ -275,9 +199,9 @@ def copy(source: Array, consumer: Framework) -> Array:
 
 
 def _copied(source: Array, consumer: Framework, stream: int) -> Array:
-    """A copy on ``stream``, gaps included; orders nothing."""
+    """A copy on ``stream``; orders nothing."""
     result = consumer.empty_like(source, stream)
-    consumer.gpu.copy(result.address, source.address, source.span_bytes, stream)
+    consumer.gpu.copy(result.address, source.address, source.size_bytes, stream)
     return result
 
 
@@ -331,43 +255,6 @@ def dangle(source: Array, consumer: Framework) -> Array:
     return consumer.view(source, None)
 
 
-def lose_read_only(source: Array, consumer: Framework) -> Array:
-    """Fault: a writable view of an array that its framework calls read-only."""
-    result = view(source, consumer)
-    result.writable = True
-    return result
-
-
-def narrow(source: Array, consumer: Framework) -> Array:
-    """Fault: silently makes 32-bit numbers of 64-bit ones.
-
-    On the host: the device layer has no kernel that converts.
-    """
-    narrower = {"float64": "float32", "int64": "int32"}.get(source.dtype.name, source.dtype)
-    return consumer.array(source.get().astype(narrower))
-
-
-def wrong_strides(source: Array, consumer: Framework) -> Array:
-    """Fault: a view that reads rows as columns."""
-    result = view(source, consumer)
-    steps = [numpy.prod(source.shape[:axis], dtype=int) for axis in range(len(source.shape))]
-    result.strides = tuple(map(int, steps))
-    return result
-
-
-def retry(source: Any, consumer: Framework) -> Array:
-    """Fault: asks with keywords that this producer refuses, and then once more without."""
-    try:
-        handed = source.__dlpack__(stream=consumer.stream, max_version=(1, 0))
-    except TypeError:
-        handed = source.__dlpack__(stream=consumer.stream)
-    found = capsule.read(handed)
-    if found is None or found.strides is None:
-        raise TypeError("the producer hands over no DLPack capsule with strides")
-    handed = (found.address, found.shape, found.strides, numpy.dtype(found.dtype))
-    return Array(consumer, *handed, source, consumer.stream)
-
-
 def early(source: Array, consumer: Framework) -> Array:
     """Fault: returns long before the result is there; its source may be written by then."""
     staged = copy(source, consumer)
@@ -394,19 +281,3 @@ def slow(source: Array, consumer: Framework) -> Array:
     result = view(source, consumer)
     consumer.gpu.spin(consumer.stream, SLOW_NS)
     return result
-
-
-def copy_if_strided(source: Array, consumer: Framework) -> Array:
-    """Fault: a view of contiguous memory, and a silent copy of all other memory."""
-    return view(source, consumer) if source.is_contiguous else copy(source, consumer)
-
-
-def crash(source: Array, consumer: Framework) -> Array:
-    """Fault: kills the process."""
-    os.abort()
-
-
-def hang(source: Array, consumer: Framework) -> Array:
-    """Fault: never returns."""
-    threading.Event().wait()
-    raise AssertionError("an event was set that is never set")

@@ -45,66 +45,72 @@ LOOPS = ("in-loop", "hoisted")
 _ANYWHERE = (
     Plant("view", ("view",)),
     Plant("both", ("copy", "view"), promise="copy"),
-    Plant("strided-view", ("view",), layouts=("C", "strided")),
-    Plant("read-only-view", ("view",), layouts=("readonly",)),
-    Plant("double-view", ("view",), dtypes=("float64",)),
     Plant("view-in-loop", ("view",), placements=LOOPS),
     Plant("sync", ("sync", "view"), "DLP001"),
     Plant("device-sync", ("device_sync", "view"), "DLP002"),
     Plant("race", ("race",), "DLP003"),
     Plant("race-and-wait", ("race_and_wait",), "DLP003", promise="copy"),
-    Plant("narrow", ("narrow",), "DLP007", promise="copy", dtypes=("float64",)),
-    Plant("lose-read-only", ("lose_read_only",), "DLP009", layouts=("readonly",)),
     Plant("leak", ("leak",), "DLP010"),
     Plant("dangle", ("dangle",), "DLP011"),
     Plant("slow", ("slow", "view"), "DLP012"),
-    Plant("asymmetric", ("view",), "DLP013"),
     Plant("slow-in-loop", ("slow",), "DLP014", placements=LOOPS),
-    Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
-    Plant("crash", ("crash",), "DLP016"),
-    Plant("hang", ("hang",), "DLP016"),
     Plant("broken-promise", ("view",), "DLP018", promise="copy"),
     Plant("early", ("early",), "DLP019", promise="copy"),
     Plant("late", ("late",), "DLP020", promise="copy"),
 )
+_COSTLY_ON_HOST = (512, 384)
+"""A copy of this shape costs much more than a view there, on a busy machine too."""
 
 
-def _planted(*special: Plant, costly: tuple[int, ...]) -> tuple[Plant, ...]:
-    """The plants of one place, controls first. A copy of shape ``costly`` costs much more than a
-    view there, on a busy machine too.
-    """
-    strided = ("C", "strided")
-    copies = (
-        Plant("avoidable-copy", ("copy", "view"), "DLP004", shape=costly),
-        Plant("copy-if-strided", ("copy_if_strided",), "DLP017", layouts=strided, shape=costly),
-    )
-    return tuple(sorted((*_ANYWHERE, *special, *copies), key=lambda plant: plant.rule or ""))
+def _sorted(*plants: Plant) -> tuple[Plant, ...]:
+    """Controls first."""
+    return tuple(sorted(plants, key=lambda plant: plant.rule or ""))
 
 
-PLANTS = _planted(
+PLANTS = _sorted(
+    *_ANYWHERE,
+    Plant("strided-view", ("view",), layouts=("C", "strided")),
+    Plant("read-only-view", ("view",), layouts=("readonly",)),
+    Plant("double-view", ("view",), dtypes=("float64",)),
     Plant("copy", ("copy",), promise="copy"),
     Plant("queued-copy", ("queued_copy",), promise="copy"),
+    Plant("avoidable-copy", ("copy", "view"), "DLP004", shape=_COSTLY_ON_HOST),
     Plant("copy-twice", ("copy_twice",), "DLP005", promise="copy"),
+    Plant("narrow", ("narrow",), "DLP007", promise="copy", dtypes=("float64",)),
     Plant("wrong-strides", ("wrong_strides",), "DLP008", promise="copy"),
     Plant("change-source", ("change_source",), "DLP008", promise="copy"),
     Plant("one-buffer", ("one_buffer",), "DLP008", promise="copy"),
     Plant("stale", ("stale",), "DLP008", promise="copy"),
-    costly=(512, 384),
+    Plant("lose-read-only", ("lose_read_only",), "DLP009", layouts=("readonly",)),
+    Plant("asymmetric", ("view",), "DLP013"),
+    Plant("retry", ("retry",), "DLP015", protocol="dlpack"),
+    Plant("crash", ("crash",), "DLP016"),
+    Plant("hang", ("hang",), "DLP016"),
+    Plant(
+        "copy-if-strided",
+        ("copy_if_strided",),
+        "DLP017",
+        layouts=("C", "strided"),
+        shape=_COSTLY_ON_HOST,
+    ),
 )
 NOT_PLANTED = {"DLP006": "planted on a GPU only"}
 """Rules for which nothing can be planted on the host, and why."""
 
 DEVICE_PLANTS = tuple(
     replace(plant, device="cuda")
-    for plant in _planted(
+    for plant in _sorted(
+        *_ANYWHERE,
         Plant("queued-copy", ("copy",), promise="copy"),
         Plant("default-stream", ("race",), stream="default"),
         Plant("private-stream", ("view",), stream="private"),
         Plant("legacy-race", ("legacy_race",), "DLP003"),
+        Plant("avoidable-copy", ("copy", "view"), "DLP004", shape=(4096, 8192)),
         Plant("bounce", ("from_host", "view"), "DLP006", protocol="numpy"),
-        Plant("wrong-strides", ("wrong_strides",), "DLP008"),
-        costly=(4096, 8192),
     )
 )
-NOT_ON_DEVICE = {"DLP005": "planted on the host: peak memory is measured there"}
-"""Rules for which nothing can be planted on a device, and why."""
+NOT_ON_DEVICE = dict.fromkeys(
+    ("DLP005", "DLP007", "DLP008", "DLP009", "DLP013", "DLP015", "DLP016", "DLP017"),
+    "planted on the host: its proof is the same on a device",
+) | {"DLP005": "planted on the host: peak memory is measured there"}
+"""Rules for which nothing is planted on a device, and why."""

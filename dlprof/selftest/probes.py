@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dlprof.probes.base import CPU, CUDA, ArraySpec, Export, Import, Probe, Protocol, Unsupported
+from dlprof.probes.base import (
+    CPU,
+    CUDA,
+    ArraySpec,
+    Export,
+    Import,
+    Probe,
+    Protocol,
+    Unsupported,
+    wide_shape,
+)
 from dlprof.probes.numpy import NumPy
 from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
 
@@ -19,16 +29,18 @@ UNIT_NS = 100_000
 class Synthetic(Probe):
     """The common part of a synthetic framework on the host and on a device."""
 
+    layouts: ClassVar[tuple[str, ...]] = ("C",)
+
     @property
     def own(self) -> str:
         raise NotImplementedError
 
     def create(self, spec: ArraySpec) -> str:
-        if spec.layout not in ("C", "readonly", "strided"):
+        if spec.layout not in self.layouts:
             raise Unsupported(f"the synthetic framework has no layout {spec.layout}")
         if spec.layout != "strided":
             return f"{NumPy().create(spec)}\nx = {self.own}.array(x)"
-        wide = ArraySpec((*spec.shape[:-1], 2 * spec.shape[-1]), spec.dtype)
+        wide = ArraySpec(wide_shape(spec), spec.dtype)
         return f"{NumPy().create(wide)}\nx = {self.own}.array(x).every_second()"
 
     def dtype(self, array: Any) -> str:
@@ -46,6 +58,7 @@ class OnHost(Synthetic):
     distributions = ("numpy",)
     setup = "import numpy\nfrom dlprof.selftest import host"
     devices = CPU
+    layouts = ("C", "readonly", "strided")
     own = "host"
     exports = (
         Export("array", Protocol.NATIVE, "{x}", CPU),
@@ -105,7 +118,6 @@ class OnDevice(Synthetic):
     devices = CUDA
     exports = (
         Export("array", Protocol.NATIVE, "{x}", CUDA),
-        Export("dlpack", Protocol.DLPACK, "{x}", CUDA),
         Export("get", Protocol.NUMPY, "{x}.get()", CUDA),
     )
     stream: ClassVar[str] = "any"
@@ -134,13 +146,10 @@ class OnDevice(Synthetic):
         return "cuda"
 
     def writable(self, array: Any) -> bool | None:
-        return bool(array.writable)
+        return True
 
     def write(self, array: Any, value: int) -> Any:
-        if not array.writable:
-            return NotImplemented
         array.fill(value)
-        return None
 
     def use(self, device: str) -> str:
         return "{x}.used()"
@@ -153,7 +162,6 @@ class OnDevice(Synthetic):
             "address": "{x}.address",
             "shape": "{x}.shape",
             "dtype": "{x}.dtype.name",
-            "writable": "{x}.writable",
             "write": "{x}.fill(1)",
             "memory": f"{self.own}.pool.bytes_in_use",
         }
@@ -169,19 +177,6 @@ class OnDevice(Synthetic):
 
     def memory_in_use(self, device: str) -> int | None:
         return self.framework().pool.bytes_in_use
-
-
-class DeviceProducer(OnDevice):
-    imports = (
-        Import(
-            "slow",
-            (Protocol.NATIVE,),
-            "device.slow({x}, consumer)",
-            CUDA,
-            producers=("synthetic-cuda-asymmetric",),
-            setup="consumer = device.named('synthetic-cuda')",
-        ),
-    )
 
 
 class DefaultProducer(OnDevice):
@@ -215,4 +210,4 @@ def consumer(plant: Plant) -> Probe:
 
 def probes() -> list[Probe]:
     consumers = [consumer(plant) for plant in (*PLANTS, *DEVICE_PLANTS)]
-    return [OnHost(), DeviceProducer(), DefaultProducer(), *consumers]
+    return [OnHost(), OnDevice(), DefaultProducer(), *consumers]

@@ -32,7 +32,6 @@ MEASURED = (
     "bounce",
     "leak",
     "dangle",
-    "crash",
 )
 """One for each instrument, on one array: all of them run on the simulated device, in seconds."""
 CHOSEN = [plant for plant in PLANTS if plant.name in MEASURED]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
-from builders import Silent
 from planted_on_device import (
     NOT_SIMULATED,
     PLANTED,
     PROBES,
     case_of,
-    cases_of,
     put_in_place,
     result_of,
 )
@@ -20,7 +20,7 @@ from dlprof.selftest import device as frameworks
 from dlprof.selftest.faults import DEVICE_PLANTS as PLANTS
 from dlprof.selftest.faults import NOT_ON_DEVICE
 from dlprof.worker.contract import check_probe
-from dlprof.worker.instruments import handshake, lifetime, ordering
+from dlprof.worker.instruments import ordering
 from dlprof.worker.queued_work import default_sides, queue_of
 
 pytestmark = pytest.mark.unit
@@ -35,7 +35,9 @@ def device(monkeypatch):
 
 @pytest.mark.parametrize("plant", SIMULATED, ids=lambda plant: plant.name)
 def test_a_fault_is_found_by_its_rule_and_a_control_is_not_blamed(plant, device):
-    results = [result_of(case, device) for case in cases_of(plant)]
+    results = [
+        result_of(case, device) for case in map(partial(case_of, plant), range(len(plant.ways)))
+    ]
     (outcome,) = judge([plant], results, find(results))
     if plant.rule:
         assert not outcome.missed, outcome
@@ -48,19 +50,6 @@ def test_on_default_streams_a_race_is_innocent(device, name):
     case = case_of(PLANTED[name])
     queue = queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
     assert ordering.measure_queue(queue)["verdict"] == "stream-ordered"
-
-
-def test_a_leak_is_seen_as_device_memory_of_the_arrays_size(device):
-    found = lifetime.measure(case_of(PLANTED["leak"]), device, Silent())
-    assert found["verdict"] == "retained"
-    assert found["evidence"]["bytes_per_conversion"] == lifetime.SIZE_BYTES
-
-
-def test_a_retry_is_refused_first_and_then_answered(device):
-    first, second, whole = handshake.measure(case_of(PLANTED["retry"]))
-    assert first["outcome"].startswith("TypeError")
-    assert (second["outcome"], whole["outcome"]) == ("returned", "returned")
-    assert second["capsule"]["device"] == "cuda:0"
 
 
 def test_every_rule_is_planted_on_a_device_or_has_a_reason_why_not():
