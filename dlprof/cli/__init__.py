@@ -27,6 +27,7 @@ REMOVED_OPTIONS: dict[str, str] = {
     "--gitlab": "use --junit FILE, which GitLab reads",
     "--first-calls": "choose one path with --path PATH; it is the first of each process",
     "--yes": "leave it out: a sweep measures any number of cases",
+    "--private": "read the ticket before you paste it",
     "--resume": "use dlprof run --resume FILE, which finishes any session",
 }
 """Options that dlprof no longer has, and what to use instead."""
@@ -163,9 +164,9 @@ def _exit_code_of(error: Exception) -> int:
 
 def _shown(error: DlprofError) -> str:
     """The message in one line; it may hold names of files and text of frameworks."""
-    from dlprof.text.clean import clean, obeyed_by_nobody
+    from dlprof.text.clean import clean, without_commands
 
-    return obeyed_by_nobody(clean(" ".join(str(error).split("\n")), LONGEST_LINE))
+    return without_commands(clean(" ".join(str(error).split("\n")), LONGEST_LINE))
 
 
 def _settle_in() -> None:

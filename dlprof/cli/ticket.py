@@ -27,12 +27,6 @@ def ticket(
             help="Run the reproducer, which is made of the session's text. Default: --no-run.",
         ),
     ] = False,
-    private: Annotated[
-        bool,
-        typer.Option(
-            "--private", metavar=FLAG, help="Say on stderr what was taken out as private."
-        ),
-    ] = False,
     output: Text = None,
     *,
     given: Given,
@@ -40,7 +34,7 @@ def ticket(
     """Print a bug ticket for a finding in Markdown, with a reproducer and what it printed."""
     from dlprof.cli.finding import NONE, choose
     from dlprof.cli.show import say, write
-    from dlprof.evidence.redaction import Redactor, surroundings
+    from dlprof.evidence.redaction import Redactor
     from dlprof.evidence.ticket import written
     from dlprof.rules import with_findings
     from dlprof.session import model as sessions
@@ -50,11 +44,8 @@ def ticket(
         say(NONE)
         return
     chosen = choose(found, finding)
-    redactor = Redactor(surroundings(os.environ))
     # Never the interpreter that the session names: the file may come from anybody.
     interpreter = given.settled()["python"] if run else None
     if interpreter is not None:
         typer.echo(f"running the reproducer in {interpreter}", err=True)
-    write(output, written(found, chosen, interpreter, redactor))
-    for line in redactor.report() if private else ():
-        typer.echo(line, err=True)
+    write(output, written(found, chosen, interpreter, Redactor.of(os.environ)))

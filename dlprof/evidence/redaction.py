@@ -13,11 +13,9 @@ import keyword
 import re
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-
-from dlprof.text.clean import clean
 
 LEAST_NAME, LEAST_SECRET = 3, 6
 """Characters of a name, and of a secret: shorter ones are parts of words."""
@@ -51,42 +49,55 @@ TOKEN = re.compile(
     r"\b(?:gh[pousr]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|hf_\w{20,}|sk-[\w-]{16,}"
     r"|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{12,}|(?<![\w-])eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]*)"
 )
-Instead = str | Callable[[re.Match[str]], str]
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """Who and where this process is."""
+class Redactor:
+    """Takes out what says who and where this process is, and what looks like a secret."""
 
     homes: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, variables: Mapping[str, str]) -> Redactor:
+        """One that knows the user and the machine; ``variables`` are those of the environment.
 
-def surroundings(variables: Mapping[str, str]) -> Surroundings:
-    """What this process knows of its user and machine; ``variables`` are those of its environment.
+        A session that was written elsewhere names other people: what looks like a home folder is
+        redacted wherever it comes from.
+        """
+        homes = {variables.get("HOME", "").rstrip("/"), _or_empty(lambda: str(Path.home()))}
+        homes -= {"", "/"}
+        users = {variables.get("USER", ""), variables.get("LOGNAME", "")}
+        users |= {_or_empty(getpass.getuser), *(Path(home).name for home in homes)}
+        hosts = {_or_empty(socket.gethostname), variables.get("HOSTNAME", "")}
+        hosts |= {host.partition(".")[0] for host in hosts}
+        secrets = [value for name, value in variables.items() if SECRET.search(name)]
+        return cls(
+            _longest_first(homes),
+            _longest_first(filter(_tells, users)),
+            _longest_first(filter(_tells, hosts)),
+            _longest_first(value for value in secrets if len(value) >= LEAST_SECRET),
+        )
 
-    A session that was written elsewhere names other people: what looks like a home folder is
-    redacted wherever it comes from.
-    """
-    homes = {home.rstrip("/") for home in (variables.get("HOME", ""), _or_empty(_home)) if home}
-    homes -= {""}
-    users = {variables.get("USER", ""), variables.get("LOGNAME", ""), _or_empty(getpass.getuser)}
-    users |= {Path(home).name for home in homes}
-    hosts = {_or_empty(socket.gethostname), variables.get("HOSTNAME", "")}
-    hosts |= {host.partition(".")[0] for host in hosts}
-    secrets = [value for name, value in variables.items() if SECRET.search(name)]
-    return Surroundings(
-        tuple(homes),
-        _telling(users),
-        _telling(hosts),
-        tuple(value for value in secrets if len(value) >= LEAST_SECRET),
-    )
-
-
-def _home() -> str:
-    return str(Path.home())
+    def __call__(self, text: str) -> str:
+        """``text`` without what is private; what is whole goes before a part of it would."""
+        for secret in self.secrets:
+            text = text.replace(secret, "<secret>")
+        text = TOKEN.sub("<secret>", text)
+        text = LOGIN.sub("<login>@", text)
+        text = MAIL.sub("<mail>", text)
+        text = IN_TRACEBACK.sub(_shortened, text)
+        for home in self.homes:
+            text = re.sub(rf"{re.escape(home)}(?![\w-]|\.\w)", "~", text)
+        text = HOME.sub("~", text)
+        text = BELOW_HOME.sub(_shortened, text)
+        text = PATH.sub(_shortened, text)
+        for word, names in (("<host>", self.hosts), ("<user>", self.users)):
+            for name in names:
+                text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", word, text)
+        return text
 
 
 def _or_empty(answer: Callable[[], str]) -> str:
@@ -96,57 +107,12 @@ def _or_empty(answer: Callable[[], str]) -> str:
         return ""
 
 
-def _telling(names: Iterable[str]) -> tuple[str, ...]:
-    words = ORDINARY | PYTHON
-    return tuple(name for name in names if len(name) >= LEAST_NAME and name.lower() not in words)
+def _tells(name: str) -> bool:
+    return len(name) >= LEAST_NAME and name.lower() not in ORDINARY | PYTHON
 
 
-@dataclass
-class Redactor:
-    """Redacts text after text, and keeps a count of what it took out, by (before, after)."""
-
-    surroundings: Surroundings
-    removed: dict[tuple[str, str], int] = field(default_factory=dict)
-
-    def __call__(self, text: str) -> str:
-        """``text`` without what is private."""
-        for pattern, instead in self._patterns():
-            text = re.sub(pattern, lambda match, by=instead: self._replaced(match, by), text)
-        return text
-
-    def _patterns(self) -> Iterator[tuple[str | re.Pattern[str], Instead]]:
-        """In this order: what is whole must go before a part of it would."""
-        here = self.surroundings
-        yield from ((re.escape(one), "<secret>") for one in _longest_first(here.secrets))
-        yield TOKEN, "<secret>"
-        yield LOGIN, "<login>@"
-        yield MAIL, "<mail>"
-        yield IN_TRACEBACK, _shortened
-        yield from ((rf"{re.escape(one)}(?![\w-]|\.\w)", "~") for one in _longest_first(here.homes))
-        yield HOME, "~"
-        yield BELOW_HOME, _shortened
-        yield PATH, _shortened
-        for word, names in (("<host>", here.hosts), ("<user>", here.users)):
-            for name in _longest_first(names):
-                yield rf"(?<!\w){re.escape(name)}(?!\w)", word
-
-    def _replaced(self, match: re.Match[str], instead: Instead) -> str:
-        after = instead if isinstance(instead, str) else instead(match)
-        if after != match[0]:
-            key = match[0], after
-            self.removed[key] = self.removed.get(key, 0) + 1
-        return after
-
-    def report(self) -> list[str]:
-        """One line for each thing that was taken out."""
-        return [
-            f"removed {count} time{'' if count == 1 else 's'}: {clean(before)} -> {clean(after)}"
-            for (before, after), count in self.removed.items()
-        ] or ["nothing private was found"]
-
-
-def _longest_first(words: Iterable[str]) -> list[str]:
-    return sorted(words, key=len, reverse=True)
+def _longest_first(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(words, key=len, reverse=True))
 
 
 def _shortened(match: re.Match[str]) -> str:

@@ -46,7 +46,7 @@ def sanitised(content: Any) -> Any:
     return content
 
 
-def obeyed_by_nobody(text: str) -> str:
+def without_commands(text: str) -> str:
     """One line without what GitHub's runner takes for a command: ``::name::`` at its beginning, and
     ``##[name]`` anywhere.
     """

@@ -10,11 +10,8 @@ from dlprof.errors import UsageError
 from dlprof.gate import noise
 from dlprof.reports import table
 from dlprof.session.files import at_home, temporary_folder
-from dlprof.text.clean import obeyed_by_nobody
 
 pytestmark = pytest.mark.unit
-
-NEVER_ENDING = 10**400
 
 
 @pytest.mark.parametrize(
@@ -29,7 +26,6 @@ NEVER_ENDING = 10**400
 )
 def test_a_message_is_one_line_that_no_runner_obeys(said, told):
     assert _shown(UsageError(said)) == told
-    assert obeyed_by_nobody(told) == told
 
 
 def test_a_home_of_nobody_is_a_path_like_any_other(tmp_path):

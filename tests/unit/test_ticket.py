@@ -11,7 +11,7 @@ from repro_builders import finding_of, session_of
 
 from dlprof.errors import UsageError
 from dlprof.evidence import ticket as tickets
-from dlprof.evidence.redaction import Redactor, Surroundings
+from dlprof.evidence.redaction import Redactor
 from dlprof.evidence.reproducer import Reproducer, reproducer
 from dlprof.evidence.script_run import MOST_LINES, Ran, run
 from dlprof.evidence.ticket import ticket, written
@@ -124,11 +124,11 @@ PRIVATE = (
     "/home/jo_smith/my_env/lib.so of jo_smith on my_node, jo.smith@example.org,"
     " https://jo:pw@example.org/x, ghp_0123456789abcdefghij0123 and correct_horse"
 )
-HERE = Surroundings(("/home/jo_smith",), ("jo_smith",), ("my_node",), ("correct_horse",))
+HERE = Redactor(("/home/jo_smith",), ("jo_smith",), ("my_node",), ("correct_horse",))
 
 
 def test_nothing_private_is_in_any_part_of_a_ticket():
-    text = hostile_ticket(PRIVATE, Redactor(HERE)).replace("\\", "")
+    text = hostile_ticket(PRIVATE, HERE).replace("\\", "")
     for word in ("smith", "my_node", "ghp", "horse", "pw&#64;", "pw@"):
         assert word not in text
 
@@ -137,7 +137,7 @@ def test_nothing_private_is_in_any_part_of_a_ticket():
 def test_no_cut_leaves_half_of_what_is_private(length):
     code = "x" * length + " correct_horse"
     session = session_of("DLP018", code=code)
-    assert "correct" not in ticket(session, finding_of("DLP018"), "none", "", Redactor(HERE))
+    assert "correct" not in ticket(session, finding_of("DLP018"), "none", "", HERE)
 
 
 class Runs:
