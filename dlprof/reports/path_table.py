@@ -58,13 +58,14 @@ def short_tables(array: Array, problems: int) -> tuple[tuple[Table, ...], tuple[
     lost = _lost([path for path in array.paths if not path.is_timed])
     counts = Counter(path.result for line in lines if line not in shown for path in line)
     plural = {"copy": "copies", "view": "views"}
-    left = [
-        f"{count} slower {plural.get(word, word) if count > 1 else word}"
+    words = [
+        f"{count} {plural.get(word, word) if count > 1 else word}"
         for word, count in counts.most_common()
     ]
+    left = f"{counts.total()} slower: {', '.join(words)}" if words else ""
     more = sum(len(line) for line in lost[MOST_LOST:])
     tables = (
-        _summary(FIRST, tuple(map(_row, shown)), ", ".join(left)),
+        _summary(FIRST, tuple(map(_row, shown)), left),
         _summary(
             LOST,
             tuple(map(_lost_row, lost[:MOST_LOST])),

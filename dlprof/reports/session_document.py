@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from dlprof.reports import loops, matrix, method, path_table, problems, round_trips, steps
 from dlprof.reports.answers import answers_of
 from dlprof.reports.document import Answer, Chart, Document, Point, Problem, Section, Table
-from dlprof.reports.paths import Array, Path, arrays_of
+from dlprof.reports.paths import Array, arrays_of
 from dlprof.session.model import Session
 
 LAST = "LAST"
@@ -107,16 +107,17 @@ def _sections(session: Session, arrays: Sequence[Array]) -> Iterator[Section]:
 
 def _chart(session: Session, arrays: Sequence[Array]) -> Chart | None:
     severities = {finding.rule: finding.severity for finding in reversed(session.findings)}
-    points = tuple(
-        _point(path, severities) for array in arrays for path in array.paths if path.is_timed
-    )
-    return Chart("paths", points) if points else None
-
-
-def _point(path: Path, severities: Mapping[str, str]) -> Point:
-    low, high = path.interval_ns
-    problem = f"{severities[path.rules[0]]} {' '.join(path.rules)}" if path.rules else ""
-    return Point(path.code, path.cost_ns, low, high, path.result, problem, " ".join(path.array))
+    axes = list(zip(*(array.name for array in arrays), strict=True))
+    differs = [at for at, values in enumerate(axes) if len(set(values)) > 1]
+    points = []
+    for array in arrays:
+        group = " ".join(array.name[at] for at in differs)
+        for path in array.paths:
+            if path.is_timed:
+                words = (severities[path.rules[0]], *path.rules) if path.rules else ()
+                time, ends = path.cost_ns, path.interval_ns
+                points.append(Point(path.code, time, *ends, path.result, " ".join(words), group))
+    return Chart("paths", tuple(points)) if points else None
 
 
 def _commands(found: Sequence[Problem], name: str) -> tuple[str, ...]:
