@@ -48,13 +48,10 @@ def calibrate(
     from dlprof.cli.show import show
     from dlprof.compare.criteria import parse
     from dlprof.compare.matching import key
-    from dlprof.compare.sequential import IN_TURNS
     from dlprof.compare.times import Settings
     from dlprof.errors import Interrupted, Unmeasured, UsageError
     from dlprof.gate import noise
-    from dlprof.gate.gate import Task
-    from dlprof.gate.kept import kept_in
-    from dlprof.gate.side import cases_of
+    from dlprof.gate.gate import Task, cases_of, kept_in
     from dlprof.reports.calibration_document import calibration_document
     from dlprof.runner.progress import Bar
     from dlprof.session import files
@@ -70,13 +67,12 @@ def calibrate(
     files.check_writable(target)
     check_no_session(target)
     side = sweep_of(scenario, given, given.values.get("python"))
-    level = IN_TURNS.level * IN_TURNS.shares[-1]
-    settings = Settings(criteria.floors, floors_of(side, criteria), in_turns=True, level=level)
+    settings = Settings(criteria, floors_of(side, criteria), in_turns=True)
     if not any(settings.floors_of(key(case)) for case in cases_of(side)):
         raise UsageError("the scenario judges no times: there is nothing to calibrate")
     kept = kept_in(None)
     with Bar() as bar:
-        found = noise.calibrate(Task(side, side, settings, criteria, kept, bar, budget_s))
+        found = noise.calibrate(Task(side, side, settings, kept, bar, budget_s))
     say_kept(kept)
     if found is None:
         raise Interrupted(

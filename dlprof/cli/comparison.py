@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dlprof.cli.outputs import Annotations, Outputs, below, scenario_file
-from dlprof.compare.comparison import Comparison, compare
+from dlprof.compare.comparison import (
+    NOT_KNOWN,
+    NOTHING,
+    REGRESSION,
+    Comparison,
+    compare,
+    exit_code,
+)
 from dlprof.compare.criteria import Criteria, own_floors
-from dlprof.compare.outcome import NOT_KNOWN, NOTHING, REGRESSION, outcome
 from dlprof.compare.times import Settings
 from dlprof.errors import DlprofError, Interrupted, Regression, Unmeasured, Unsure, UsageError
 from dlprof.plan.floors import FloorRule, rules_from
@@ -38,14 +44,13 @@ def compare_files(
     """Compare BASE and HEAD, print, and raise what the exit code says; see :func:`tell`."""
     base, head = map(sessions.load, paths)
     own = own_floors(rules_of(head), (one.case for one in head.results), criteria.floors)
-    settings = Settings(criteria.floors, own, across_pythons=across_pythons)
+    settings = Settings(criteria, own, across_pythons=across_pythons)
     names = Names(*map(str, paths))
-    tell(compare(base, head, settings), criteria, unsure, names, outputs, verb)
+    tell(compare(base, head, settings), unsure, names, outputs, verb)
 
 
 def tell(
     found: Comparison,
-    criteria: Criteria,
     unsure: int | None,
     names: Names,
     outputs: Outputs,
@@ -62,29 +67,28 @@ def tell(
     from dlprof.reports import comparison_json, junit
     from dlprof.reports.comparison_checks import checks_of
 
-    result = outcome(found, criteria)
     if stopped:
         code = Interrupted.exit_code
     elif unsure is not None:
-        code = result.code(unsure)
-    elif result.nothing:
+        code = exit_code(found, unsure)
+    elif found.nothing:
         code = NOTHING
     else:
-        code = NOT_KNOWN if found.invalid is not None else 0
-    document = comparison_document(found, result, names)
-    checks = checks_of(found, result, unsure)
+        code = NOT_KNOWN if found.incomparable else 0
+    document = comparison_document(found, names)
+    checks = checks_of(found, unsure)
     outputs.print_report(document)
     outputs.write(
         document,
         {
-            "--json": lambda: [comparison_json.render(found, result, code)],
+            "--json": lambda: [comparison_json.render(found, code)],
             "--junit": lambda: [junit.render(f"dlprof {verb}", checks, found.head.created)],
         },
         Annotations(checks=checks, file=scenario_file(found.head)),
     )
     errors = {REGRESSION: Regression, NOT_KNOWN: Unsure, NOTHING: Unmeasured}
     if code in errors:
-        raise errors[code](sentence(answers_of(found, result)[0]))
+        raise errors[code](sentence(answers_of(found)[0]))
 
 
 def refuse(outputs: Outputs, error: DlprofError, scenario: Path) -> None:

@@ -10,25 +10,29 @@ from pathlib import Path
 
 import typer
 
-from dlprof.analysis.slower import FAMILY_LEVEL
 from dlprof.cli.comparison import refuse, tell
 from dlprof.cli.inspection import inspected
 from dlprof.cli.measure import typed
 from dlprof.cli.options import Given
 from dlprof.cli.outputs import Outputs
+from dlprof.compare.comparison import REGRESSION
 from dlprof.compare.criteria import Criteria, own_floors
 from dlprof.compare.matching import Key
-from dlprof.compare.outcome import REGRESSION
-from dlprof.compare.sequential import IN_TURNS
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import SCALES
 from dlprof.errors import BadInterpreter, Interrupted, Regression, Unmeasured, Unsure, UsageError
 from dlprof.gate import noise
-from dlprof.gate.gate import Task, check_baseline, gate
-from dlprof.gate.kept import Kept, kept_in, set_aside
-from dlprof.gate.side import cases_of, has_large_arrays
+from dlprof.gate.gate import (
+    Kept,
+    Task,
+    cases_of,
+    check_baseline,
+    gate,
+    has_large_arrays,
+    kept_in,
+)
 from dlprof.plan import options
-from dlprof.plan.floors import REPEATED, Floor, idle
+from dlprof.plan.floors import Floor, idle
 from dlprof.plan.option import value_of
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.reports.comparison_document import Names
@@ -74,31 +78,25 @@ def measure(asked: Asked, given: Given, criteria: Criteria, unsure: int, outputs
     if known is not None:
         own = noise.raised(known, cases_of(head), criteria.floors, own)
     in_turns = asked.baseline is None
-    level = IN_TURNS.level * IN_TURNS.shares[-1] if in_turns else FAMILY_LEVEL
-    across = asked.across_pythons
-    settings = Settings(criteria.floors, own, in_turns, across_pythons=across, level=level)
+    settings = Settings(criteria, own, in_turns, across_pythons=asked.across_pythons)
     budget_s = given.values.get("budget")
     budget_s = BUDGET_S if budget_s is None else budget_s
     kept = kept_in(given.output)
-    aside = set_aside(kept)
-    if aside is not None:
-        typer.echo(f"the sessions of an earlier gate are now in {aside}", err=True)
     told = _texts(head, settings.in_turns)
     if known is not None:
-        limits = (budget_s, head.request.settings.sample_ns)
-        told += tuple(noise.texts(known, cases_of(head), own, limits))
+        told += tuple(noise.texts(known, own))
     left = (asked.baseline or kept.path("base"), kept.path("head"))
     stopped = f"stopped; see what is there with: dlprof compare {shlex.join(map(str, left))}"
     with Bar() as bar:
         try:
-            found = gate(Task(base, head, settings, criteria, kept, bar, budget_s, told))
+            found = gate(Task(base, head, settings, kept, bar, budget_s, told))
         except KeyboardInterrupt:  # before the first round, or while a session is written
             raise Interrupted(stopped) from None
     names = Names(
         str(asked.baseline or asked.base_python), str(asked.head_python or sys.executable)
     )
     try:
-        tell(found.comparison, criteria, unsure, names, outputs, stopped=found.interrupted)
+        tell(found.comparison, unsure, names, outputs, stopped=found.interrupted)
     finally:
         say_kept(kept)
     if found.interrupted:
@@ -126,13 +124,7 @@ def sweep_of(scenario: Scenario, given: Given, python: str | None, flag: str = "
 
 
 def floors_of(side: Sweep, criteria: Criteria) -> dict[Key, tuple[Floor, ...]]:
-    """The floors of single cases. Raises :class:`UsageError` for times that take no rounds."""
-    single = sorted({floor.measure for floor in criteria.floors} - set(REPEATED))
-    if single:
-        raise UsageError(
-            f"a gate cannot judge {', '.join(single)}, of which a session keeps one value: "
-            f"name {' or '.join(REPEATED)}"
-        )
+    """The floors of single cases."""
     rules = side.request.scenario.floors if side.request.scenario else ()
     return own_floors(rules, cases_of(side), criteria.floors)
 
@@ -160,7 +152,7 @@ def _sides(asked: Asked, given: Given) -> tuple[Sweep | Session, Sweep]:
 def _check_looked_for(criteria: Criteria, head: Sweep) -> None:
     """Raise :class:`UsageError` for verdicts that nothing will look for."""
     looked_at = set(SCALES) - (set() if head.request.settings.diagnose else set(DIAGNOSIS))
-    missing = criteria.blind(looked_at)
+    missing = criteria.unlooked(looked_at)
     if missing:
         raise UsageError(
             f"--fail-on {', '.join(missing)} needs the diagnosis, which the scenario leaves out: "

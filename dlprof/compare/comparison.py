@@ -1,127 +1,154 @@
-"""Two sessions side by side: a word for each time of a case, and what changed besides its time."""
+"""Two sessions side by side: one word for each case, with its reason, and the exit code."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.slower import UNSURE
+from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
+from dlprof.compare.criteria import Criteria
 from dlprof.compare.matching import Key, Pair, asked_for, key, match
-from dlprof.compare.processes import median_ns, processes, steady
+from dlprof.compare.processes import processes, steady
 from dlprof.compare.samples import STATEFUL_BYTES, Sample
 from dlprof.compare.surroundings import Difference, differences, disturbance, refusal
 from dlprof.compare.times import Settings, Time, judge
 from dlprof.compare.verdicts import (
+    LOST,
     MEASURED,
-    UNTAKEN,
+    SKIPPED,
     Change,
+    both_measured,
     changes,
     kept_differs,
     looked_at,
-    lost,
-    not_looked_at,
 )
 from dlprof.errors import UsageError
-from dlprof.plan.axes import shape_text
-from dlprof.plan.floors import REPEATED, Floor
+from dlprof.plan.floors import Floor
+from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.model import CaseRecord, Header, Result, Session, Verdict
-from dlprof.text.clean import clean
+from dlprof.text.clean import clean, first_line, listed
 
-INVALID, NEW, GONE = "INVALID", "NEW", "GONE"
-"""The words that no test gives; the others are in :mod:`dlprof.analysis.slower`."""
+WORSE, GONE, INVALID, NEW, UNMEASURED = "WORSE", "GONE", "INVALID", "NEW", "UNMEASURED"
+"""The words of a case besides those of a time in :mod:`dlprof.analysis.slower`. UNMEASURED is a
+case that neither side can measure."""
+REGRESSIONS = (WORSE, SLOWER, GONE)
+BROKEN = ("crashed", "timeout")
+
+DONE, REGRESSION, NOT_KNOWN, NOTHING = 0, 1, 3, 4
+"""Exit codes."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One case on both sides.
+    """One case on both sides, with its ``word`` and the reason.
 
-    ``asked`` says whether the side that lacks it was asked for it. ``reasons`` are what a side says
-    of a status that is not ok. ``looked_at`` are the measures of
-    :data:`~dlprof.compare.verdicts.SCALES` that both know, ``lost`` those that BASE knows and HEAD
-    did not look at. ``distinction`` tells it from other cases with the same code.
+    ``statuses`` are None for a side that lacks it; ``asked`` says whether HEAD was asked for it.
+    ``reasons`` are what a side says of a status that is not ok. ``looked_at`` are the measures of
+    :data:`~dlprof.compare.verdicts.SCALES` that both know. ``doubt`` is why the case as a whole
+    cannot be judged.
     """
 
     case: CaseRecord
-    times: tuple[Time, ...]
+    statuses: tuple[str | None, str | None]
+    times: tuple[Time, ...] = ()
     changes: tuple[Change, ...] = ()
+    reasons: tuple[str, str] = ("", "")
     asked: bool = True
-    statuses: tuple[str | None, str | None] = (None, None)
-    reasons: tuple[str | None, str | None] = (None, None)
     looked_at: frozenset[str] = frozenset()
-    lost: frozenset[str] = frozenset()
-    judged: bool = True
-    """Whether a time of it was to be judged; a scenario may take them out."""
-    distinction: str = ""
-    failed_once: bool = False
-    """Whether one of two passes refused it or crashed, and the other did not."""
-    unconfirmed: bool = False
-    """Whether one pass called it slower, and the other came to no answer."""
+    doubt: str = ""
+    word: str = ""
+    reason: str = ""
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether both sides measured it to the end."""
+        return set(self.statuses) <= set(MEASURED)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """``common`` is the ratio that all cases share, 1 if they share none."""
+    """``common`` is the ratio that all cases share, 1 if they share none.
+
+    ``nothing`` says why there is nothing to compare, ``untold`` why no regression could have been
+    seen, and ``incomparable`` why no time can be compared; all are empty otherwise.
+    """
 
     base: Header
     head: Header
     cases: tuple[Compared, ...]
-    floors: tuple[Floor, ...]
-    differences: tuple[Difference, ...]
+    settings: Settings
+    differences: tuple[Difference, ...] = ()
     common: float = 1.0
-    ambiguous: tuple[Key, ...] = ()
-    """Cases that a session holds twice."""
-    invalid: str | None = None
-    """Why no time of these sessions can be compared."""
-    load: str | None = None
+    incomparable: str = ""
+    load: str = ""
     """Which session other programs disturbed so much that times of few calls cannot be compared."""
     told: tuple[str, ...] = ()
-    """How a gate measured it, in sentences."""
-    measured_here: bool = False
-    """Whether a gate measured it, so that rounds could be added."""
-    sightless: str = ""
-    """Why no regression could have been told, in a gate that came to few rounds or was stopped."""
+    """How a gate measured it, in sentences; none of two finished sessions."""
 
-    def words(self) -> list[str]:
-        return [time.word for case in self.cases for time in case.times]
+    @property
+    def floors(self) -> tuple[Floor, ...]:
+        return self.settings.floors
+
+    @property
+    def times(self) -> list[tuple[Compared, Time]]:
+        return [(case, time) for case in self.cases for time in case.times]
+
+    def having(self, *words: str) -> list[Compared]:
+        return [case for case in self.cases if case.word in words]
+
+    @property
+    def nothing(self) -> str:
+        return _nothing(self.cases)
+
+    @property
+    def untold(self) -> str:
+        return _untold(self)
 
 
-def compare(base: Session, head: Session, settings: Settings | None = None) -> Comparison:
+def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
+    """The exit code; ``unsure`` is that of a case that is only UNSURE.
+
+    All other doubts were not compared at all: no setting makes a pass of them.
+    """
+    if comparison.nothing:
+        return NOTHING
+    expected = {one.verdict for one in comparison.head.expectations}
+    if comparison.having(*REGRESSIONS) or MISSED in expected:
+        return REGRESSION
+    if comparison.having(INVALID) or comparison.untold or expected - {MET}:
+        return unsure or NOT_KNOWN
+    return unsure if comparison.having(UNSURE) else DONE
+
+
+def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     """Compare all cases of two sessions.
 
     Raises :class:`UsageError` if both are one measurement: it would be the same as itself.
     """
-    settings = (settings or Settings()).widened()
-    if not settings.in_turns and base.results and _moment(base) == _moment(head):
+    turns = settings.in_turns
+    if not turns and base.results and _moment(base) == _moment(head):
         raise UsageError(f"BASE and HEAD are the same measurement, of {clean(base.created)}")
-    matched = match(base.results, head.results)
     differ = differences(base, head)
-    invalid = None if settings.in_turns else refusal(differ, settings.across_pythons)
-    load = None if settings.in_turns else _load(base, head)
-    times, common = _times(matched.pairs, settings, (invalid, load))
+    incomparable = "" if turns else refusal(differ, settings.across_pythons) or ""
+    load = "" if turns else _load(base, head)
+    pairs = match(base.results, head.results)
+    times, common = _times(pairs, settings, (incomparable, load))
     tried = tried_of(base.results), tried_of(head.results)
-    codes = Counter(pair.case.code for pair in matched.pairs)
-    cases = [
-        replace(
-            _compared(pair, (base, head), tried, settings.in_turns),
-            times=tuple(times[place]),
-            judged=bool(settings.floors_of(key(pair.case))),
-            distinction=_array(pair.case) if codes[pair.case.code] > 1 else "",
-        )
-        for place, pair in enumerate(matched.pairs)
-    ]
+    cases = []
+    for pair, own in zip(pairs, times, strict=True):
+        asked = turns or asked_for(head, pair.case)
+        cases.append(judged(_compared(pair, own, tried, asked), settings.criteria))
     return Comparison(
         base=_header(base),
         head=_header(head),
         cases=tuple(cases),
-        floors=settings.floors,
+        settings=settings,
         differences=differ,
         common=math.exp(common),
-        ambiguous=matched.ambiguous,
-        invalid=invalid,
+        incomparable=incomparable,
         load=load,
     )
 
@@ -134,107 +161,53 @@ def _header(session: Session) -> Header:
     return Header.model_validate(session.model_dump(by_alias=True, exclude={"results"}))
 
 
-def _load(base: Header, head: Header) -> str | None:
+def _load(base: Header, head: Header) -> str:
     found = [(name, disturbance(header)) for name, header in (("BASE", base), ("HEAD", head))]
-    return "; ".join(f"while {name} was measured {why}" for name, why in found if why) or None
-
-
-Doubts = tuple[str | None, str | None]
-"""Why no times can be compared, and why not those that load changes; both None in turns."""
+    return "; ".join(f"while {name} was measured {why}" for name, why in found if why)
 
 
 def _times(
-    pairs: Sequence[Pair], settings: Settings, doubts: Doubts
-) -> tuple[list[list[Time]], float]:
+    pairs: Sequence[Pair], settings: Settings, doubts: tuple[str, str]
+) -> tuple[list[tuple[Time, ...]], float]:
     """The times of each pair, and the shift that all share."""
-    times: list[list[Time]] = [[] for _ in pairs]
-    samples: list[tuple[int, int, Sample]] = []
-    for place, pair in enumerate(pairs):
-        for floor in settings.floors_of(key(pair.case)):
-            found = _time_or_sample(pair, floor, settings, doubts)
-            if isinstance(found, Sample):
-                samples.append((place, len(times[place]), found))
-                times[place].append(Time(floor.measure, UNSURE, floor))  # until it is judged
-            elif found is not None:
-                times[place].append(found)
-    decided = [
-        settings.decided.get((key(pairs[place].case), sample.floor.measure))
-        for place, _, sample in samples
-    ]
-    judged, common = judge([sample for _, _, sample in samples], settings.level, decided)
-    for (place, number, _), time in zip(samples, judged, strict=True):
-        times[place][number] = time
-    return times, common
+    found: list[list[Time | Sample]] = []
+    samples: list[Sample] = []
+    words = []
+    for pair in pairs:
+        own: list[Time | Sample] = []
+        base, head, name = pair.base, pair.head, key(pair.case)
+        if base is not None and head is not None and both_measured(base, head) and not pair.twice:
+            for floor in settings.floors_of(name):
+                sample = sample_of(base, head, floor, settings.in_turns)
+                why = _why_invalid(base, head, sample, doubts)
+                own.append(Time(floor.measure, INVALID, floor, reason=why) if why else sample)
+                if not why:
+                    samples.append(sample)
+                    words.append(settings.decided.get((name, floor.measure)))
+        found.append(own)
+    times, common = judge(samples, settings.level, words)
+    left = iter(times)
+    return [
+        tuple(one if isinstance(one, Time) else next(left) for one in own) for own in found
+    ], common
 
 
-def _time_or_sample(
-    pair: Pair, floor: Floor, settings: Settings, doubts: Doubts
-) -> Sample | Time | None:
-    """What can be judged; else the word of a time that cannot; None if neither side has one."""
-    base_ns, head_ns = _median_ns(pair.base, floor), _median_ns(pair.head, floor)
-    if pair.base is None or pair.head is None or base_ns is None or head_ns is None:
-        return _one_sided(pair, floor, (base_ns, head_ns))
-    sample = sample_of(pair.base, pair.head, floor, settings.in_turns)
-    machine, load = doubts
-    reason = _invalid(pair.base, pair.head) or machine
-    if reason is None and _always_alone(pair.base, pair.head, sample):
-        reason = "there is no round in which neither side had to measure it again, alone"
-    changes_with_load = sample.stateful or not (
-        steady(pair.base, floor.measure) and steady(pair.head, floor.measure)
-    )
-    if reason is None and changes_with_load:
-        reason = load
-    if reason is None:
-        return sample
-    return Time(floor.measure, INVALID, floor, base_ns, head_ns, reason=reason)
+def _why_invalid(base: Result, head: Result, sample: Sample, doubts: tuple[str, str]) -> str:
+    """Why the times of a case cannot be compared; empty if they can.
 
-
-def _one_sided(
-    pair: Pair, floor: Floor, sides_ns: tuple[float | None, float | None]
-) -> Time | None:
-    """The word of a case that has a time on one side only; None if it has none on either."""
-    base, head = pair.base, pair.head
-    has_base, has_head = (time is not None for time in sides_ns)
-    if has_base:
-        # A run that never came to a case has not lost it, and has not measured it either.
-        untaken = head is not None and head.status == UNTAKEN
-        word, reason = INVALID if untaken else GONE, _status_text(head)
-    elif has_head:
-        # What worked in BASE for a while, or might have, is not new in HEAD: it was not compared.
-        untaken, tried = (False, False) if base is None else (base.status == UNTAKEN, base.rounds)
-        word = UNSURE if untaken else INVALID if tried else NEW
-        reason = _status_text(base) if word == NEW else f"BASE: {_status_text(base)}"
-    else:
-        measured = all(one is not None and one.status in MEASURED for one in (base, head))
-        if not measured or floor.measure not in REPEATED:
-            return None
-        word, reason = INVALID, "measured, and without a time on both"
-    return Time(floor.measure, word, floor, *sides_ns, reason=reason)
-
-
-def _status_text(result: Result | None) -> str:
-    if result is None:
-        return ""
-    reason = (result.reason or "").strip().splitlines()
-    return f"{result.status}: {reason[0]}" if reason else result.status
-
-
-def _invalid(base: Result, head: Result) -> str | None:
+    ``doubts`` are what keeps all times from it, and what those that change with load.
+    """
     for name, side in (("BASE", base), ("HEAD", head)):
         if side.status == "invalid":
             return f"{name}: {side.reason or 'not to be trusted'}"
     if kept_differs(base, head):
         return "one side timed a result that the framework keeps, the other a new conversion"
-    return None
-
-
-def _median_ns(result: Result | None, floor: Floor) -> float | None:
-    """The time of a case that was measured to the end, also of a session without samples."""
-    if result is None or result.status not in MEASURED:
-        return None
-    found = median_ns(processes(result, floor.measure))
-    measure = {"ready": result.ready_time, "host": result.host_time}.get(floor.measure)
-    return found if found is not None or measure is None else measure.median_ns
+    for name, times in (("BASE", sample.base), ("HEAD", sample.head)):
+        if not times:
+            return f"{name} has no times of single processes"
+    measure = sample.floor.measure
+    is_steady = steady(base, measure) and steady(head, measure) and not sample.stateful
+    return doubts[0] or ("" if is_steady else doubts[1])
 
 
 def sample_of(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sample:
@@ -243,26 +216,16 @@ def sample_of(base: Result, head: Result, floor: Floor, in_turns: bool) -> Sampl
         processes(side, floor.measure) if side.status in MEASURED else () for side in (base, head)
     ]
     if in_turns:
-        alone = _rounds_alone(base) | _rounds_alone(head)
+        # Rounds in which it was measured once more, without the other side beside it.
+        alone = {n for one in (base, head) if one.in_company for n in one.in_company.rounds}
         sides = [tuple(one for one in side if one.round not in alone) for side in sides]
-    stateful = is_stateful(base) or is_stateful(head)
-    return Sample(sides[0], sides[1], floor, stateful, in_turns)
+    return Sample(sides[0], sides[1], floor, is_stateful(base) or is_stateful(head), in_turns)
 
 
 def is_stateful(result: Result) -> bool:
     """Whether it copies so much that its processes run in states."""
     view = CaseView(0, result)
     return view.owner != "view" and view.size_bytes >= STATEFUL_BYTES
-
-
-def _rounds_alone(result: Result) -> set[int]:
-    """Rounds in which it was measured once more, without the other side beside it."""
-    return set() if result.in_company is None else set(result.in_company.rounds)
-
-
-def _always_alone(base: Result, head: Result, sample: Sample) -> bool:
-    retried = base.in_company is not None or head.in_company is not None
-    return retried and not (sample.base and sample.head)
 
 
 Tried = Mapping[Key, Verdict[Any]]
@@ -283,36 +246,109 @@ def path_of(result: Result) -> Key:
 
 
 def _compared(
-    pair: Pair, sides: tuple[Session, Session], tried: tuple[Tried, Tried], one_scenario: bool
+    pair: Pair, times: tuple[Time, ...], tried: tuple[Tried, Tried], asked: bool
 ) -> Compared:
-    """``one_scenario``: both sides were asked for all cases, also of a framework that one lacks."""
-    old, new = pair.base, pair.head
-    if old is None or new is None:
-        return Compared(
-            pair.case,
-            (),
-            asked=one_scenario or asked_for(sides[1 if new is None else 0], pair.case),
-            statuses=(old.status if old else None, new.status if new else None),
-            reasons=(old.reason if old else None, new.reason if new else None),
-        )
-    looks = tried[0].get(path_of(old)), tried[1].get(path_of(new))
-    return Compared(
+    base, head = pair.base, pair.head
+    found = Compared(
         pair.case,
-        (),
-        changes=(*changes(old, new, looks), *_unlooked(old, new, sides[1])),
-        statuses=(old.status, new.status),
-        reasons=(old.reason, new.reason),
-        looked_at=looked_at(old, new),
-        lost=lost(old, new),
+        (base.status if base else None, head.status if head else None),
+        times,
+        reasons=(_reason(base), _reason(head)),
+        asked=asked,
+        doubt="a session holds it twice" if pair.twice else "",
     )
+    if base is None or head is None or pair.twice:
+        return found
+    looks = tried[0].get(path_of(base)), tried[1].get(path_of(head))
+    return replace(found, changes=changes(base, head, looks), looked_at=looked_at(base, head))
 
 
-def _unlooked(old: Result, new: Result, head: Header) -> tuple[Change, ...]:
-    """What BASE knows of a case, and a HEAD that was stopped did not come to look at."""
-    wanted = head.request.settings.diagnose is not False
-    return () if head.complete or not wanted else not_looked_at(old, new)
+def _reason(result: Result | None) -> str:
+    return first_line(result.reason) if result is not None and result.reason else ""
 
 
-def _array(case: CaseRecord) -> str:
-    pair = f"{case.producer} → {case.consumer}"
-    return ", ".join((pair, shape_text(case.shape), case.dtype, case.layout, case.device))
+def judged(case: Compared, criteria: Criteria) -> Compared:
+    """The case with its word: the worst that its times, changes and statuses come to."""
+    word, reason = _word(case, criteria)
+    return replace(case, word=word, reason=reason)
+
+
+def _word(case: Compared, criteria: Criteria) -> tuple[str, str]:
+    worse = [str(change) for change in case.changes if criteria.fails(change)]
+    if worse:
+        return WORSE, "; ".join(filter(None, (*worse, case.reasons[1])))
+    if case.doubt:
+        return INVALID, case.doubt
+    if not case.is_measured:
+        return _unmeasured(case)
+    words = {time.word for time in case.times}
+    lost = [str(change) for change in case.changes if change.direction == LOST]
+    if UNSURE in words or lost:
+        words.add(UNSURE)
+    word = next((one for one in (SLOWER, INVALID, UNSURE, FASTER) if one in words), SAME)
+    reasons = [f"{one.measure}: {one.reason}" for one in case.times if one.word == word]
+    return word, "; ".join(reasons + lost) if word in (INVALID, UNSURE) else ""
+
+
+def _unmeasured(case: Compared) -> tuple[str, str]:
+    """The word of a case that is not measured on both sides, and that no change makes worse.
+
+    If HEAD has no answer where BASE might have one, that is no pass.
+    """
+    base, head = case.statuses
+    if head is None:
+        return _missing(case)
+    if head in MEASURED:
+        skipped = base == SKIPPED
+        return (UNSURE, "BASE did not come to it") if skipped else (NEW, "BASE has no time of it")
+    if base == head == SKIPPED:
+        return UNSURE, "both sides left it out"
+    refused = head == "unsupported" and base != SKIPPED
+    if refused or (base is None and head == SKIPPED):
+        return UNMEASURED, case.reasons[1]
+    return INVALID, f"HEAD: {head}" + (f": {case.reasons[1]}" if case.reasons[1] else "")
+
+
+def _missing(case: Compared) -> tuple[str, str]:
+    """The word of a case that HEAD does not have."""
+    if case.statuses[0] == "unsupported":
+        return UNMEASURED, case.reasons[0]
+    if not case.asked:
+        return INVALID, "HEAD was not asked for it"
+    if case.statuses[0] in MEASURED:
+        return GONE, "BASE has it, and HEAD was asked for it"
+    return INVALID, "HEAD does not have it"
+
+
+def _nothing(cases: Sequence[Compared]) -> str:
+    """Why there is nothing to compare, in one sentence; empty if there is something."""
+    for place, name in enumerate(("BASE", "HEAD")):
+        if not any(case.statuses[place] for case in cases):
+            return f"{name} holds no case"
+    both = [case for case in cases if all(case.statuses)]
+    if not both:
+        return "BASE and HEAD have no case in common: they are of different scenarios"
+    if any(case.is_measured or case.doubt or case.word in (WORSE, GONE) for case in cases):
+        return ""
+    for place, name in enumerate(("BASE", "HEAD")):
+        if not any(case.statuses[place] in MEASURED for case in both):
+            status, reason = both[0].statuses[place], both[0].reasons[place]
+            return f"{name} measured no case that both have: {status}: {reason}"
+    return "no case was measured on both sides"
+
+
+def _untold(comparison: Comparison) -> str:
+    """Why a regression could have stayed unseen, whatever becomes of a case that is UNSURE."""
+    cases, settings = comparison.cases, comparison.settings
+    if not comparison.head.complete and not comparison.told:
+        return "HEAD was stopped before its end"
+    seen = frozenset[str]().union(*(case.looked_at for case in cases))
+    unlooked = settings.criteria.unlooked(seen)
+    if unlooked:
+        return f"nothing looked for {listed(unlooked)} on both sides: measure with a diagnosis"
+    words = {time.word for _, time in comparison.times}
+    if words:
+        return "" if {SAME, FASTER, SLOWER} & words else "no time could be judged"
+    if seen or comparison.having(WORSE, GONE) or any(case.doubt for case in cases):
+        return ""
+    return "no verdict is known on both sides"

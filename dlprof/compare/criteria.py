@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dlprof.compare.matching import Key, key
-from dlprof.compare.verdicts import CRASHED, SCALES, Change
+from dlprof.compare.verdicts import CRASHED, SCALES, STATUS, WORSE, Change
 from dlprof.errors import UsageError
-from dlprof.plan.floors import DEFAULT, MEASURES, Floor, FloorRule
+from dlprof.plan.floors import DEFAULT, REPEATED, Floor, FloorRule
 from dlprof.rules.rule import SEVERITIES
 from dlprof.session.model import CaseRecord
 
@@ -43,34 +43,23 @@ class Criteria:
     severities: frozenset[str] = frozenset(("error", "warning"))
     words: frozenset[str] = frozenset()
 
-    def blind(self, looked_at: Collection[str]) -> tuple[str, ...]:
-        """The verdicts named that no measure looked for, of those that were ``looked_at``."""
-        return tuple(
-            sorted(
-                word
-                for word in self.words
-                if not any(word in SCALES[what] for what in looked_at if what in SCALES)
-            )
-        )
-
-    def measures_of(self, measures: Collection[str]) -> tuple[str, ...]:
-        """Those of these measures that have a verdict which is named."""
-        return tuple(sorted(what for what in measures if not self.words.isdisjoint(SCALES[what])))
+    def unlooked(self, measures: Collection[str]) -> tuple[str, ...]:
+        """The verdicts that are named, and that none of these measures of a case looks for."""
+        known = {word for what in measures for word in SCALES.get(what, ())}
+        return tuple(sorted(self.words - known))
 
     def fails(self, change: Change) -> bool:
         """Whether a change of verdict is a regression.
 
         So is a crash of the measure that could have found a verdict which is named.
         """
-        if not change.worse:
+        if change.direction != WORSE:
             return False
-        named = change.worst or change.after
-        crashed = SCALES.get(change.what, {}) if change.after == CRASHED else {}
-        return (
-            change.what == "status"
-            or change.severity in self.severities
-            or not self.words.isdisjoint({named, *crashed})
-        )
+        named = {change.worst or change.after}
+        if change.after == CRASHED:
+            named |= set(SCALES.get(change.what, ()))
+        severe = change.what == STATUS or change.severity in self.severities
+        return severe or not self.words.isdisjoint(named)
 
 
 def parse(texts: Sequence[str]) -> Criteria:
@@ -80,85 +69,58 @@ def parse(texts: Sequence[str]) -> Criteria:
     named, no times are judged.
     """
     floors: dict[str, Floor] = {}
-    severities: set[str] = set()
-    words: set[str] = set()
-    for head, amounts in _items(texts):
-        if head in MEASURES:
+    names: set[str] = set()
+    measure = ""  # whose amounts may follow
+    for part in (part.strip().lower() for text in texts for part in text.split(",")):
+        head, colon, amount = (word.strip() for word in part.partition(":"))
+        if head in REPEATED:
             if head in floors:
                 raise UsageError(f"--fail-on names {head} twice")
-            floors[head] = _floor(head, amounts)
-        elif amounts:
-            raise _unknown(head, MEASURES, "measure")
-        elif head in SEVERITIES:
-            severities |= set(SEVERITIES[: SEVERITIES.index(head) + 1])
-        elif head in WORDS:
-            words.add(head)
+            floors[head] = _with_amount(Floor(head), amount) if colon else Floor(head)
+            measure = head if colon else ""
+        elif measure and not colon and _AMOUNT.match(part):
+            floors[measure] = _with_amount(floors[measure], part)
         else:
-            raise _unknown(head, (*MEASURES, *SEVERITIES, *WORDS), "measure, severity or verdict")
-    criteria = Criteria(times=bool(floors) or not (severities or words))
+            names.add(_known(part))
+            measure = ""
+    for floor in floors.values():
+        if floor.relative <= 0 and floor.absolute_ns <= 0:
+            raise UsageError(f"--fail-on {floor.measure}: one of its floors must be above 0")
+    criteria = Criteria(times=bool(floors) or not names)
     if floors:
         criteria = replace(criteria, floors=tuple(floors.values()))
-    if severities or words:
-        criteria = replace(criteria, severities=frozenset(severities), words=frozenset(words))
+    if names:
+        severe = [place for place, severity in enumerate(SEVERITIES) if severity in names]
+        severities = frozenset(SEVERITIES[: max(severe, default=-1) + 1])
+        criteria = replace(
+            criteria, severities=severities, words=frozenset(names - set(SEVERITIES))
+        )
     return criteria
 
 
-def _items(texts: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Each word with the amounts behind it: ``ready`` and ``["5%", "200ns"]``."""
-    for text in texts:
-        head, amounts = "", list[str]()
-        for token in (part.strip().lower() for part in text.split(",")):
-            if not token:
-                raise UsageError(f"--fail-on {text!r} has an empty part")
-            if ":" not in token and _AMOUNT.match(token):
-                if not amounts:
-                    raise UsageError(
-                        f"--fail-on: {token} stands behind no measure: write ready:{token}"
-                    )
-                amounts.append(token)
-                continue
-            if head:
-                yield head, amounts
-            head, colon, amount = token.partition(":")
-            amounts = [amount.strip()] if colon else []
-        yield head, amounts
-
-
-def _floor(measure: str, amounts: Sequence[str]) -> Floor:
-    """The floor of a measure, with the defaults of :class:`Floor`."""
-    given: dict[str, float] = {}
-    for amount in amounts:
-        name, value = _amount(measure, amount)
-        if name in given:
-            raise UsageError(f"--fail-on gives {measure} two floors of one kind: {amount}")
-        given[name] = value
-    default = Floor(measure)
-    floor = Floor(
-        measure,
-        given.get("relative", default.relative),
-        given.get("absolute_ns", default.absolute_ns),
-    )
-    if floor.relative <= 0 and floor.absolute_ns <= 0:
-        raise UsageError(f"--fail-on {measure}: one of its floors must be above 0")
-    return floor
-
-
-def _amount(measure: str, amount: str) -> tuple[str, float]:
+def _with_amount(floor: Floor, amount: str) -> Floor:
     match = _AMOUNT.fullmatch(amount)
-    if match is None:
-        raise UsageError(f"--fail-on {measure}: {amount!r} is not an amount such as 5% or 200ns")
-    value, unit = float(match[1]), match[2]
-    if unit == "%":
-        return "relative", value / 100
-    if unit not in UNITS_NS:
-        raise UsageError(f"--fail-on {measure}: {amount} needs a unit: %, {', '.join(UNITS_NS)}")
-    return "absolute_ns", value * UNITS_NS[unit]
+    if match is None or match[2] not in ("%", *UNITS_NS):
+        units = ", ".join(("%", *UNITS_NS))
+        raise UsageError(
+            f"--fail-on {floor.measure}: {amount!r} is not an amount such as 5% or 200ns; "
+            f"units are {units}"
+        )
+    if match[2] == "%":
+        return replace(floor, relative=float(match[1]) / 100)
+    return replace(floor, absolute_ns=float(match[1]) * UNITS_NS[match[2]])
 
 
-def _unknown(word: str, known: Sequence[str], what: str) -> UsageError:
-    near = difflib.get_close_matches(word, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(dict.fromkeys(known))}"
-    return UsageError(f"--fail-on knows no {what} {word!r}: {hint}")
+def _known(word: str) -> str:
+    """A severity or a verdict. Raises UsageError for another word."""
+    known = (*SEVERITIES, *WORDS)
+    if word in known:
+        return word
+    if _AMOUNT.match(word):
+        raise UsageError(f"--fail-on: write ready:{word} in place of {word}")
+    near = difflib.get_close_matches(word.partition(":")[0], (*REPEATED, *known), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join((*REPEATED, *known))}"
+    raise UsageError(f"--fail-on does not know {word!r}: {hint}")
 
 
 def own_floors(
@@ -171,12 +133,12 @@ def own_floors(
     found: dict[Key, tuple[Floor, ...]] = {}
     for case in cases:
         own = {floor.measure: floor for floor in floors}
-        for rule in rules:
-            if rule.matches(case) and not rule.times:
-                own.clear()
-            elif rule.matches(case):
+        for rule in (rule for rule in rules if rule.matches(case)):
+            if rule.times:
                 general = next((f for f in floors if f.measure == rule.measure), None)
                 own[rule.measure] = rule.over(general or Floor(rule.measure))
+            else:
+                own.clear()
         if tuple(own.values()) != tuple(floors):
             found[key(case)] = tuple(own.values())
     return found

@@ -18,24 +18,20 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Pair:
-    """One case on both sides; None for a side that does not have it."""
+    """One case on both sides; None for a side that does not have it.
+
+    ``twice``: a session has several cases of this key, so which one is meant cannot be told.
+    """
 
     base: Result | None
     head: Result | None
+    twice: bool = False
 
     @property
     def case(self) -> CaseRecord:
         found = self.head or self.base
         assert found is not None  # noqa: S101 - a pair has a side
         return found.case
-
-
-@dataclass(frozen=True)
-class Matched:
-    """All cases of both sides; ``ambiguous`` are keys that a session has more than once."""
-
-    pairs: tuple[Pair, ...]
-    ambiguous: tuple[Key, ...] = ()
 
 
 def key(case: CaseRecord) -> Key:
@@ -50,38 +46,27 @@ def code_key(case: CaseRecord) -> Key:
     return (*pair, case.shape, case.dtype, case.layout, case.device)
 
 
-def match(base: Iterable[Result], head: Iterable[Result]) -> Matched:
-    """Match by the names of export and import, and the rest by code.
-
-    A case that a session has twice is matched with nothing: which one is meant cannot be told.
-    """
-    bases, twice = _unique(base)
-    heads, twice_in_head = _unique(head)
-    ambiguous = twice | twice_in_head
-    for name in ambiguous:
-        bases.pop(name, None)
-        heads.pop(name, None)
+def match(base: Iterable[Result], head: Iterable[Result]) -> list[Pair]:
+    """Match by the names of export and import, and the rest by code."""
+    sides = [list(base), list(head)]
+    counts = [Counter(key(one.case) for one in side) for side in sides]
+    twice = {name for count in counts for name, number in count.items() if number > 1}
+    bases, heads = ({key(one.case): one for one in side} for side in sides)
     renamed = _renamed(bases, heads)
-    pairs = [Pair(found, heads.pop(renamed.get(name, name), None)) for name, found in bases.items()]
-    pairs += [Pair(None, found) for found in heads.values()]
-    return Matched(tuple(pairs), tuple(sorted(ambiguous, key=repr)))
-
-
-def _unique(results: Iterable[Result]) -> tuple[dict[Key, Result], set[Key]]:
-    every = [(key(result.case), result) for result in results]
-    counts = Counter(name for name, _ in every)
-    return dict(every), {name for name, count in counts.items() if count > 1}
+    pairs = []
+    for name, before in bases.items():
+        after = heads.pop(renamed.get(name, name), None)
+        pairs.append(Pair(before, after, name in twice))
+    return [*pairs, *(Pair(None, after, name in twice) for name, after in heads.items())]
 
 
 def _renamed(bases: Mapping[Key, Result], heads: Mapping[Key, Result]) -> dict[Key, Key]:
     """Cases of BASE that HEAD has under other names, if only one case can be meant."""
-    gone = [name for name in bases if name not in heads]
-    fresh = [name for name in heads if name not in bases]
-    old = Counter(code_key(bases[name].case) for name in gone)
-    new = Counter(code_key(heads[name].case) for name in fresh)
-    by_code = {code_key(heads[name].case): name for name in fresh}
-    codes = {name: code_key(bases[name].case) for name in gone}
-    return {name: by_code[code] for name, code in codes.items() if old[code] == new[code] == 1}
+    gone = {name: code_key(one.case) for name, one in bases.items() if name not in heads}
+    fresh = {name: code_key(one.case) for name, one in heads.items() if name not in bases}
+    old, new = Counter(gone.values()), Counter(fresh.values())
+    by_code = {code: name for name, code in fresh.items()}
+    return {name: by_code[code] for name, code in gone.items() if old[code] == new[code] == 1}
 
 
 def asked_for(header: Header, case: CaseRecord) -> bool:

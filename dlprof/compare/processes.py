@@ -110,12 +110,6 @@ def median_ns(side: Sequence[Process]) -> float | None:
     return statistics.median(process.time_ns for process in side) if side else None
 
 
-def modes_of(side: Side) -> list[Side]:
-    """The processes by mode, fastest first; see :func:`dlprof.session.stats.find_modes`."""
-    found = stats.find_modes([p.time_ns for p in side], [p.page_faults for p in side])
-    return [tuple(side[index] for index in mode) for mode in found]
-
-
 def modes_of_both(base: Side, head: Side) -> list[tuple[Side, Side]]:
     """The modes of both sides together, as the processes of BASE and of HEAD in each.
 

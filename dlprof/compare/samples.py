@@ -77,7 +77,8 @@ class Sample:
 class Tested:
     """A test, and which processes of each side went into it.
 
-    ``least`` is what they must differ by, in logarithms. ``note`` says of which mode they are.
+    ``least`` is what they must differ by, in logarithms. ``note`` says of which mode they are; what
+    one mode says of a case is not all there is to say of it.
     """
 
     test: Test
@@ -86,28 +87,22 @@ class Tested:
     note: str = ""
     least: float = 0.0
 
-    @property
-    def whole(self) -> bool:
-        """Whether it speaks for all modes."""
-        return not self.note
-
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why a sample cannot be judged; ``rounds`` would be enough, if more help."""
+class Untestable:
+    """Why a sample cannot be judged."""
 
     reason: str
-    rounds: int | None = None
 
 
-def tested(sample: Sample, level: float) -> Tested | Refusal:
+def tested(sample: Sample, level: float) -> Tested | Untestable:
     """The test that can be significant at ``level``, one case's share of the suite's."""
     if not (sample.base and sample.head):
-        return Refusal("a side has no times of single processes")
+        return Untestable("a side has no times of single processes")
     return _by_rounds(sample) if sample.in_turns else _by_processes(sample, level)
 
 
-def _by_rounds(sample: Sample) -> Tested | Refusal:
+def _by_rounds(sample: Sample) -> Tested | Untestable:
     """Like with like if enough rounds have both sides in one mode, else all rounds.
 
     A machine changes its modes for both sides in turns. So if the modes seldom meet, they are the
@@ -116,7 +111,7 @@ def _by_rounds(sample: Sample) -> Tested | Refusal:
     modes = modes_of_both(sample.base, sample.head)
     every = rounds_of((sample.base, sample.head))
     if not every.base:
-        return Refusal("no round has times of both sides")
+        return Untestable("no round has times of both sides")
     found, note = every, ""
     if len(modes) > 1:
         alike, rounds = rounds_of(*modes), len(every.base)
@@ -130,27 +125,23 @@ def _by_rounds(sample: Sample) -> Tested | Refusal:
     return Tested(wilcoxon(found.differences), found.base, found.head, note)
 
 
-def _by_processes(sample: Sample, level: float) -> Tested | Refusal:
+def _by_processes(sample: Sample, level: float) -> Tested | Untestable:
     modes = modes_of_both(sample.base, sample.head)
     shared = shared_mode(modes)
     if shared is None:
-        return Refusal(_other_modes(sample))
+        return Untestable(_other_modes(sample))
     base, head = shared
     note = "" if len(modes) == 1 else _in_one_mode(sample, base, head)
     if reaches(len(base), len(head), level):
         return Tested(mann_whitney(logs(base), logs(head)), base, head, note, APART)
-    count, needed = min(len(base), len(head)), least_rounds(level)
+    count = min(len(base), len(head))
     if count == 1:
-        return Refusal("one process on a side: nothing was repeated", needed)
+        return Untestable("one process on a side: nothing was repeated")
     if sample.stateful:
-        reason = f"copies of this size run in states: {count} processes a side tell nothing"
-        return Refusal(reason, needed)
+        return Untestable(
+            f"copies of this size run in states: {count} processes a side say nothing"
+        )
     return Tested(student(logs(base), logs(head), VIEW_SD), base, head, note, STATE)
-
-
-def least_rounds(level: float) -> int:
-    """Processes a side from which on ranks can be significant at ``level``."""
-    return next(count for count in range(2, 1000) if reaches(count, count, level))
 
 
 def _other_modes(sample: Sample) -> str:
@@ -189,7 +180,7 @@ def common_shift(shifts: Sequence[float]) -> float:
 
 
 def proofs_of(
-    samples: Sequence[Sample], tests: Sequence[Tested | Refusal]
+    samples: Sequence[Sample], tests: Sequence[Tested | Untestable]
 ) -> tuple[list[Proof], float]:
     """What the tests prove, and the shift that all cases share.
 
@@ -200,10 +191,9 @@ def proofs_of(
     common = 0.0 if in_turns else common_shift(shifts)
     proofs = []
     for sample, test in zip(samples, tests, strict=True):
-        if isinstance(test, Refusal):
+        if isinstance(test, Untestable):
             proofs.append(Proof())
             continue
         proof = prove(test.test, sample.step, common, test.least)
-        # What one mode says of a case is not all there is to say of it.
-        proofs.append(proof if test.whole else replace(proof, same=1.0))
+        proofs.append(replace(proof, same=1.0) if test.note else proof)
     return proofs, common

@@ -19,10 +19,12 @@ from dlprof.session.model import Result, Verdict
 
 WORSE, BETTER, LOST, OTHER = "worse", "better", "lost", "other"
 
+STATUS = "status"
+
 VARIES = "varies"
 """The verdict of processes that disagree."""
 
-UNTAKEN = "skipped"
+SKIPPED = "skipped"
 """The status that says nothing about the conversion: the run ended before it."""
 
 MEASURED = ("ok", "invalid")
@@ -57,7 +59,6 @@ _PROMISED_COPY: Mapping[str, tuple[int, str]] = MappingProxyType(
 )
 """What is documented to copy and does not is wrong (DLP018): its user writes into the source."""
 
-
 CRASHED = "crashed"
 """What a measure is in which HEAD's worker crashed."""
 
@@ -77,52 +78,29 @@ class Change:
     worst: str = ""
 
     @property
-    def worse(self) -> bool:
-        return self.direction == WORSE
+    def is_crash(self) -> bool:
+        """Whether the conversion fails, or an instrument that looks at it."""
+        return self.what == STATUS or self.after == CRASHED
 
     def __str__(self) -> str:
         return f"{self.what}: {self.before}, now {self.after}"
 
 
-def changes(
-    base: Result,
-    head: Result,
-    tried: tuple[Verdict[Any] | None, Verdict[Any] | None] = (None, None),
-) -> tuple[Change, ...]:
+Tried = tuple[Verdict[Any] | None, Verdict[Any] | None]
+
+
+def changes(base: Result, head: Result, tried: Tried = (None, None)) -> tuple[Change, ...]:
     """All changes of one case.
 
     ``tried`` is what the instrument *alignment* saw of the path on both sides, at whichever shape.
     """
-    status = _status(base, head)
-    told = () if status is None else (status,)
-    if base.status not in MEASURED or head.status not in MEASURED:
-        return told
-    sides = (
-        CaseView(0, base, base.alignment or tried[0]),
-        CaseView(0, head, head.alignment or tried[1]),
-    )
-    return (*told, *_of_measures(*sides))
+    return (*_of_status(base, head), *_of_measures(base, head, tried))
 
 
-def looked_at(base: Result, head: Result) -> frozenset[str]:
-    """The measures of :data:`SCALES` of which both sides know a verdict."""
-    if base.status not in MEASURED or head.status not in MEASURED:
-        return frozenset()
-    return frozenset(what for what in SCALES if answers(base, what) and answers(head, what))
-
-
-def lost(base: Result, head: Result) -> frozenset[str]:
-    """The measures of :data:`SCALES` that BASE knows and HEAD, which was measured, has none of."""
-    if base.status not in MEASURED or head.status not in MEASURED:
-        return frozenset()
-    return frozenset(what for what in SCALES if answers(base, what) and getattr(head, what) is None)
-
-
-def _status(base: Result, head: Result) -> Change | None:
+def _of_status(base: Result, head: Result) -> Iterator[Change]:
     old, new = _status_word(base), _status_word(head)
-    if old == new or UNTAKEN in (old, new):
-        return None
-    return _directed("status", (old, new), _BADNESS[new] - _BADNESS[old], "error")
+    if old != new and SKIPPED not in (old, new):
+        yield _directed(STATUS, (old, new), _BADNESS[new] - _BADNESS[old], "error")
 
 
 def _status_word(result: Result) -> str:
@@ -133,8 +111,34 @@ def _status_word(result: Result) -> str:
     return CRASHED_IN_COMPANY if company is not None and company.status == "crashed" else "ok"
 
 
-def _of_measures(before: CaseView, after: CaseView) -> Iterator[Change]:
-    base, head = before.result, after.result
+def both_measured(base: Result, head: Result) -> bool:
+    return base.status in MEASURED and head.status in MEASURED
+
+
+def looked_at(base: Result, head: Result) -> frozenset[str]:
+    """The measures of :data:`SCALES` of which both sides know a verdict."""
+    if not both_measured(base, head):
+        return frozenset()
+    return frozenset(what for what in SCALES if answers(base, what) and answers(head, what))
+
+
+def answers(result: Result, what: str) -> bool:
+    """Whether this measure of a result, one of :data:`SCALES` or ``peak_memory``, has an answer."""
+    scale = SCALES.get(what, {"ok": None})
+    return any(word in scale for word, _ in seen(getattr(result, what)))
+
+
+def crashed_in(result: Result, what: str) -> bool:
+    """Whether a worker crashed in this instrument of the diagnosis."""
+    found = getattr(result, what) if what in DIAGNOSIS else None
+    return found is not None and found.verdict == "unknown" and found.evidence.worker == "crashed"
+
+
+def _of_measures(base: Result, head: Result, tried: Tried) -> Iterator[Change]:
+    if not both_measured(base, head):
+        return
+    before = CaseView(0, base, base.alignment or tried[0])
+    after = CaseView(0, head, head.alignment or tried[1])
     crashes = {change.what: change for change in _crashes(base, head)}
     yield from crashes.values()
     copies_more = False
@@ -142,10 +146,12 @@ def _of_measures(before: CaseView, after: CaseView) -> Iterator[Change]:
         if what in crashes or (what == "ownership" and _by_address(before, after)):
             continue
         used = _PROMISED_COPY if what == "ownership" and head.case.promise == "copy" else scale
-        for change in _on_scale(what, used, base, head):
-            copies_more |= what == "ownership" and change.worse
+        for change in _on_scale(what, used, getattr(base, what), getattr(head, what)):
+            copies_more |= what == "ownership" and change.direction == WORSE
             yield change
-    yield from _device(before, after)
+    old, new = before.result_device, after.result_device
+    if old is not None and new is not None and old != new:
+        yield _directed("device of the result", (old, new), before.stays - after.stays, "warning")
     if "peak_memory" not in crashes:
         yield from _peak(before, after)
     if not copies_more:
@@ -173,31 +179,6 @@ def _crashes(base: Result, head: Result) -> Iterator[Change]:
             yield Change(what, old.verdict, CRASHED, WORSE, "error")
 
 
-def crashed_in(result: Result, what: str) -> bool:
-    """Whether a worker crashed in this instrument of the diagnosis."""
-    found = getattr(result, what) if what in DIAGNOSIS else None
-    return found is not None and found.verdict == "unknown" and found.evidence.worker == "crashed"
-
-
-def not_looked_at(base: Result, head: Result) -> tuple[Change, ...]:
-    """Instruments of the diagnosis that have an answer in BASE, and were not asked in HEAD."""
-    if base.status not in MEASURED or head.status not in MEASURED:
-        return ()
-    return tuple(
-        Change(what, old.verdict, "not looked at", LOST)
-        for what in DIAGNOSIS
-        if (old := getattr(base, what)) is not None
-        and old.verdict != "unknown"
-        and getattr(head, what) is None
-    )
-
-
-def answers(result: Result, what: str) -> bool:
-    """Whether this measure of a result, one of :data:`SCALES` or ``peak_memory``, has an answer."""
-    scale = SCALES.get(what, {"ok": None})
-    return any(word in scale for word, _ in seen(getattr(result, what)))
-
-
 def _by_address(before: CaseView, after: CaseView) -> bool:
     """Whether view or copy depends on the address of the array, and did in BASE: which of the two a
     process saw is chance.
@@ -208,10 +189,12 @@ def _by_address(before: CaseView, after: CaseView) -> bool:
 
 
 def _on_scale(
-    what: str, scale: Mapping[str, tuple[int, str]], base: Result, head: Result
+    what: str,
+    scale: Mapping[str, tuple[int, str]],
+    old: Verdict[Any] | None,
+    new: Verdict[Any] | None,
 ) -> Iterator[Change]:
-    old, new = getattr(base, what), getattr(head, what)
-    if old is None or new is None or old.verdict == new.verdict != VARIES:
+    if old is None or new is None:
         return
     before = [word for word, _ in seen(old) if word in scale]
     after = [word for word, _ in seen(new) if word in scale]
@@ -221,15 +204,16 @@ def _on_scale(
         yield Change(what, old.verdict, new.verdict, LOST)
         return
     # If the processes disagree, the worst of them counts: a user may meet it.
-    worst, worst_before = (max(words, key=scale.__getitem__) for words in (after, before))
-    (badness, severity), (earlier, _) = scale[worst], scale[worst_before]
-    if old.verdict != new.verdict:
-        words = (old.verdict, new.verdict)
+    worst_before, worst = (max(words, key=scale.__getitem__) for words in (before, after))
+    words = _shown(old, worst_before), _shown(new, worst)
+    if words[0] != words[1]:
+        (badness, severity), (earlier, _) = scale[worst], scale[worst_before]
         others = "" if worst == new.verdict else worst
         yield _directed(what, words, badness - earlier, severity, others)
-    elif badness != earlier:
-        words = (f"{VARIES} (at worst {worst_before})", f"{VARIES} (at worst {worst})")
-        yield _directed(what, words, badness - earlier, severity, worst)
+
+
+def _shown(verdict: Verdict[Any], worst: str) -> str:
+    return f"{VARIES} (at worst {worst})" if verdict.verdict == VARIES else verdict.verdict
 
 
 ADDRESSES = {
@@ -246,7 +230,7 @@ def _alignment(before: CaseView, after: CaseView) -> Iterator[Change]:
     if after.result.alignment is None or after.result.case.layout != "C":
         return  # another shape of the path tells it, or this one is where it was asked to be
     old, new = before.words_by_address, after.words_by_address
-    if old == new or old not in ADDRESSES or new not in ADDRESSES:
+    if old not in ADDRESSES or new not in ADDRESSES:
         return
     bad = "view" if after.result.case.promise == "copy" else "copy"
     badness = (bad in new) - (bad in old)
@@ -254,13 +238,6 @@ def _alignment(before: CaseView, after: CaseView) -> Iterator[Change]:
         severity = "error" if bad == "view" else "warning"
         words = ADDRESSES[old], ADDRESSES[new]
         yield _directed("alignment", words, badness, severity, bad if badness > 0 else "")
-
-
-def _device(before: CaseView, after: CaseView) -> Iterator[Change]:
-    old, new = before.result_device, after.result_device
-    if old is not None and new is not None and old != new:
-        badness = before.stays - after.stays
-        yield _directed("device of the result", (old, new), badness, "warning")
 
 
 def _peak(before: CaseView, after: CaseView) -> Iterator[Change]:
@@ -289,10 +266,8 @@ def kept_differs(base: Result, head: Result) -> bool:
     if {look.verdict for look in looks} != {"kept", "not kept"}:
         return False
     ratios = [_first_over_second(look.evidence) for look in looks]
-    if None in ratios:
-        return True
-    low, high = sorted(ratio for ratio in ratios if ratio is not None)
-    return high > KEPT_APART * low
+    known = sorted(ratio for ratio in ratios if ratio is not None)
+    return len(known) < len(ratios) or known[-1] > KEPT_APART * known[0]
 
 
 def _first_over_second(evidence: FreshSource) -> float | None:

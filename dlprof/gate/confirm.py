@@ -2,171 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
-from dlprof.compare.comparison import GONE, INVALID, Compared, Comparison
+from dlprof.analysis.slower import SAME, SLOWER
+from dlprof.compare.comparison import INVALID, WORSE, Compared, Comparison, judged
 from dlprof.compare.criteria import Criteria
 from dlprof.compare.matching import Key, key
-from dlprof.compare.outcome import outcome
 from dlprof.compare.times import Time
-from dlprof.compare.verdicts import CRASHED, LOST, Change
-from dlprof.scenario.expectation import MET, MISSED, TIMED, UNKNOWN, parse
-from dlprof.session.model import ExpectationRecord
+from dlprof.compare.verdicts import LOST, Change
 
 
-@dataclass(frozen=True)
-class SecondPass:
-    """What measured again what the first pass flagged; ``comparison`` is None if nothing did.
-
-    If it was ``stopped``, what it did not see says nothing.
-    """
-
-    comparison: Comparison | None = None
-    rounds: int = 0
-    stopped: bool = False
-
-    @property
-    def why_not(self) -> str:
-        if self.stopped:
-            return "it was stopped before it was measured again"
-        return "there was no time to measure it again"
-
-
-def flagged(comparison: Comparison, criteria: Criteria) -> frozenset[Key]:
+def flagged(comparison: Comparison, *words: str) -> frozenset[Key]:
     """The cases that would fail, and that HEAD has: they are to be measured again."""
-    found = outcome(comparison, criteria)
-    cases = [*found.slower, *(case for case, _ in found.worse)]
-    return frozenset(key(case.case) for case in cases if case.statuses[1] is not None)
+    found = comparison.having(*(words or (SLOWER, WORSE)))
+    return frozenset(key(case.case) for case in found if case.statuses[1] is not None)
 
 
-def missed(comparison: Comparison) -> frozenset[Key]:
-    """The cases that an expectation is about that times did not meet: HEAD's, in both directions,
-    since some rules compare them.
+def confirmed(first: Comparison, second: Comparison | None, why_not: str) -> Comparison:
+    """The first pass with what the second makes of the cases that it flagged.
+
+    ``why_not`` says why there is no second word on a case, if there is none.
     """
-    expected = comparison.head.expectations
-    patterns = [parse(one.text).pair for one in expected if _is_missed_by_time(one)]
-    found = set()
-    for case in comparison.cases:
-        pair = (case.case.producer, case.case.consumer)
-        meant = any(one.matches(pair) or one.matches(pair[::-1]) for one in patterns)
-        if meant and case.statuses[1] is not None:
-            found.add(key(case.case))
-    return frozenset(found)
-
-
-def confirmed(
-    first: Comparison, second: SecondPass, cases: frozenset[Key], criteria: Criteria
-) -> Comparison:
-    """The first pass with what the second makes of the flagged ``cases`` and of expectations."""
-    again = {
-        key(case.case): case for case in (second.comparison.cases if second.comparison else ())
-    }
-    judged = tuple(
-        _case(case, again.get(key(case.case)), criteria, second)
-        if key(case.case) in cases
+    again = {key(case.case): case for case in (second.cases if second else ())}
+    criteria, names = first.settings.criteria, flagged(first)
+    cases = [
+        _confirmed(case, again.get(key(case.case)), why_not, criteria)
+        if key(case.case) in names
         else case
         for case in first.cases
-    )
-    expected = first.head.expectations
-    if missed(first):
-        told = second.comparison.head.expectations if second.comparison else ()
-        others = {one.text: one for one in told}
-        expected = [_expectation(one, others.get(one.text), second) for one in expected]
-    head = first.head.model_copy(update={"expectations": expected})
-    return replace(first, cases=judged, head=head)
+    ]
+    return replace(first, cases=tuple(cases))
 
 
-def _case(
-    case: Compared, again: Compared | None, criteria: Criteria, second: SecondPass
+def _confirmed(
+    case: Compared, again: Compared | None, why_not: str, criteria: Criteria
 ) -> Compared:
-    others = again.changes if again else ()
+    times = tuple(
+        _time(time, again, why_not) if time.word == SLOWER else time for time in case.times
+    )
+    changes = [
+        change if not criteria.fails(change) or _is_seen(change, again, criteria) else _lost(change)
+        for change in case.changes
+    ]
+    once = [old for old, new in zip(case.changes, changes, strict=True) if new is not old]
     known = {change.what for change in case.changes}
-    changes = [_change(change, again, criteria, second.stopped) for change in case.changes]
-    crashes: list[Change] = []
-    if not second.stopped:
-        pairs = zip(case.changes, changes, strict=True)
-        crashes = [old for old, new in pairs if _is_crash(old) and new != old]
-    for change in others:
-        if change.what in known or not criteria.fails(change):
-            continue
-        if _is_crash(change):
-            crashes.append(change)
-        else:  # only the second pass saw it: nobody can be sure of it either
-            after = f"{change.after} (in the second pass only)"
-            changes.append(replace(change, after=after, direction=LOST, severity="info"))
-    times = {time.measure: time for time in (again.times if again else ())}
-    judged = tuple(_time(time, times, second.why_not) for time in case.times)
-    if crashes:  # it failed once, so it is no pass whatever --unsure says
-        what = "" if crashes[0].what == "status" else f"{crashes[0].what.replace('_', ' ')}: "
-        reason = f"{what}{crashes[0].after} in one of two passes"
-        judged = tuple(replace(time, word=INVALID, reason=reason) for time in judged)
-    words = [(old.word, new.word) for old, new in zip(case.times, judged, strict=True)]
-    return replace(
-        case,
-        times=judged,
-        changes=tuple(changes),
-        failed_once=bool(crashes),
-        unconfirmed=(SLOWER, UNSURE) in words,
+    if again is not None:
+        for change in again.changes:
+            if criteria.fails(change) and change.what not in known:
+                once.append(change)
+                changes.append(_lost(change))
+    crashes = [str(change) for change in once if change.is_crash]
+    # It failed once, so it is no pass whatever --unsure says.
+    doubt = f"{crashes[0]} in one of two passes" if crashes else case.doubt
+    return judged(replace(case, times=times, changes=tuple(changes), doubt=doubt), criteria)
+
+
+def _is_seen(change: Change, again: Compared | None, criteria: Criteria) -> bool:
+    """Whether the second pass saw the change too, or another one for the worse in its place."""
+    return again is not None and any(
+        other.what == change.what and (other.after == change.after or criteria.fails(other))
+        for other in again.changes
     )
 
 
-def _is_crash(change: Change) -> bool:
-    """Whether the conversion fails, or an instrument that looks at it."""
-    return change.what == "status" or change.after == CRASHED
+def _lost(change: Change) -> Change:
+    """What only one pass saw: nobody can be sure of it."""
+    after = f"{change.after} (in one pass only)"
+    return replace(change, after=after, direction=LOST, severity="info")
 
 
-def _change(change: Change, again: Compared | None, criteria: Criteria, stopped: bool) -> Change:
-    """The change if the second pass saw it too; otherwise it is not sure."""
-    if not criteria.fails(change):
-        return change
-    for other in again.changes if again else ():
-        same = (other.what, other.after) == (change.what, change.after)
-        if same or (other.what == change.what and criteria.fails(other)):
-            return change
-    seen = "not seen again" if again is not None and not stopped else "not looked at again"
-    return replace(change, after=f"{change.after} ({seen})", direction=LOST, severity="info")
+def _time(first: Time, again: Compared | None, why_not: str) -> Time:
+    """What is SLOWER in the first pass, with the word that both passes give it.
 
-
-def _time(time: Time, again: Mapping[str, Time], why_not: str) -> Time:
-    if time.word != SLOWER:
-        return time
-    second = again.get(time.measure)
+    If the second pass does not refute it, it is INVALID: no option makes a pass of it.
+    """
+    second = (
+        next((one for one in again.times if one.measure == first.measure), None) if again else None
+    )
     if second is None:
-        reason = f"{_ratio(time)} times as long, and {why_not}"
-        return replace(time, word=UNSURE, reason=reason)
-    told = f"{_ratio(time)} times as long in the first pass, {_ratio(second)} in the second"
+        reason = f"{_ratio(first)} times as long, and {why_not}"
+        return replace(first, word=INVALID, reason=reason)
+    told = f"{_ratio(first)} times as long in the first pass, {_ratio(second)} in the second"
     if second.word == SLOWER:
-        return replace(time, note="; ".join(filter(None, (told, time.note))))
-    if second.word in (INVALID, GONE):
-        return replace(time, word=INVALID, reason=f"{told}: {second.word} {second.reason}".strip())
-    if second.word in (SAME, FASTER):
-        return replace(time, word=SAME if second.word == SAME else UNSURE, reason=told)
-    return replace(time, word=UNSURE, reason=": ".join(filter(None, (told, second.reason))))
+        return replace(first, note="; ".join(filter(None, (told, first.note))))
+    if second.word == SAME:
+        return replace(first, word=SAME, note=told)
+    reason = f"{told}: {second.word}" + (f", {second.reason}" if second.reason else "")
+    return replace(first, word=INVALID, reason=reason)
 
 
 def _ratio(time: Time) -> str:
     return "no known number of" if time.ratio is None else f"{time.ratio:.3f}"
-
-
-def _is_missed_by_time(one: ExpectationRecord) -> bool:
-    return one.verdict == MISSED and parse(one.text).what in TIMED
-
-
-def _expectation(
-    one: ExpectationRecord, again: ExpectationRecord | None, second: SecondPass
-) -> ExpectationRecord:
-    """An expectation that is not met by times, as both passes have it."""
-    if not _is_missed_by_time(one):
-        return one
-    if second.stopped or again is None:
-        seen = f"and {second.why_not}"
-    elif second.rounds == 1:
-        seen = "and the one round that was measured again tells nothing of times"
-    elif again.verdict == MISSED:
-        return one
-    else:
-        seen = "met in the second" if again.verdict == MET else f"in the second: {again.reason}"
-    reason = f"not met in the first pass, {seen}"
-    return one.model_copy(update={"verdict": UNKNOWN, "reason": reason})

@@ -6,40 +6,62 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from dlprof.analysis.quantity import duration_text
-from dlprof.compare.comparison import Comparison
-from dlprof.compare.criteria import Criteria
+from dlprof.compare.comparison import WORSE, Comparison
 from dlprof.compare.matching import Key, key
-from dlprof.compare.outcome import outcome
-from dlprof.compare.sequential import IN_TURNS, LOOKS, Plan, earliest
+from dlprof.compare.sequential import IN_TURNS, LOOKS, Plan
 from dlprof.compare.surroundings import differences, refusal
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import CRASHED_IN_COMPANY, MEASURED
-from dlprof.errors import Unmeasured, Unsure
-from dlprof.gate.confirm import SecondPass, confirmed, flagged, missed
-from dlprof.gate.kept import Kept
-from dlprof.gate.rounds import BUDGET, STOPPED, Deadline, Limits, Ran, run
-from dlprof.gate.side import TIMERS, Side, SideWatcher, cases_of, opened, settings_of
-from dlprof.gate.suite import MeasuredSuite
+from dlprof.errors import Unmeasured, Unsure, UsageError
+from dlprof.gate.confirm import confirmed, flagged
+from dlprof.gate.rounds import STOPPED, WHOLE, Budget, Ran, run
+from dlprof.gate.suite import TIMERS, MeasuredSuite, Side, SideWatcher, opened
 from dlprof.plan.catalog import environment
-from dlprof.plan.schedule import EVERY_ROUND
+from dlprof.plan.pairing import Case
+from dlprof.plan.plan import plan
+from dlprof.plan.schedule import EVERY_ROUND, OWN_PROCESS_BYTES, sample_ns_for
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
 from dlprof.scenario.request import Sweep
 from dlprof.session.header import Asked, Environment
-from dlprof.session.model import Header, Session
+from dlprof.session.model import CaseRecord, Header, Session
+from dlprof.session.state import default_path
 
-FIRST_SHARE = 0.75
-"""Of the budget, for the first pass if something is flagged. In 15 of 16 gates with two views that
-were slower the second pass had decided both after 8 rounds (docs/results/gates.md)."""
+NAMES = ("base", "head", "base-again", "head-again")
 
-WHOLE = 0.98
-"""Of the budget, for all rounds: the rest is for files and reports."""
 
-HALF = 0.46
-"""Of the budget, so that all is over by half of it: a case that does not look slower by then is
-left."""
+@dataclass(frozen=True)
+class Kept:
+    """Where the sessions of both sides and passes are: ``base.json``, ``head.json`` and so on."""
+
+    folder: Path
+    prefix: str = ""
+
+    def path(self, name: str) -> Path:
+        return self.folder / f"{self.prefix}{name}.json"
+
+    def written(self) -> list[Path]:
+        """The files that are there."""
+        return [path for path in map(self.path, NAMES) if path.is_file()]
+
+
+def kept_in(folder: Path | None) -> Kept:
+    """The folder that the user named, or the state folder. Raises :class:`UsageError`."""
+    if folder is None:
+        path = default_path("gate")
+        return Kept(path.parent, f"{path.stem}-")
+    if folder.suffix == ".json" or folder.is_file():
+        raise UsageError(f"-o {folder}: a gate keeps several sessions, so name a folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from None
+    if Kept(folder).written():
+        raise UsageError(f"-o {folder} holds sessions of an earlier gate: name another folder")
+    return Kept(folder)
 
 
 @dataclass(frozen=True)
@@ -53,7 +75,6 @@ class Task:
     base: Sweep | Session
     head: Sweep
     settings: Settings
-    criteria: Criteria
     kept: Kept
     watcher: Watcher
     budget_s: float | None
@@ -78,45 +99,38 @@ def gate(task: Task) -> Gated:
 
     Raises :class:`~dlprof.errors.UsageError` if the sessions cannot be kept.
     """
-    begun = time.monotonic()
-
-    def share(part: float) -> Deadline:
-        return Deadline(None if task.budget_s is None else begun + part * task.budget_s)
-
-    first, ran, suite = _pass(task, "", None, Limits(share(WHOLE), share(FIRST_SHARE), share(HALF)))
-    cases = flagged(first, task.criteria)
+    budget = Budget(task.budget_s, time.monotonic())
+    first, ran, suite = _pass(task, budget)
+    interrupted, second, again = ran.interrupted, None, None
     # The diagnosis is in no budget, and takes no time from the second pass.
-    end = share(WHOLE).later(suite.diagnosis_s)
+    left = budget.later(suite.diagnosis_s)
     # One round shows a verdict again, and that much is measured however late it is.
-    late = end.is_within(ran.last_s)
-    anew = cases & _worse(first, task.criteria) if late else cases | missed(first)
-    second, again = SecondPass(stopped=ran.interrupted), None
-    if anew and not ran.interrupted:
-        only = None if _crash_beside_others(first, anew) else anew
-        found, again, _ = _pass(task, "-again", only, Limits(end))
-        second = SecondPass(found, again.rounds, again.interrupted)
-    found = confirmed(first, second, cases, task.criteria)
-    told = (_measured_text(task, ran, again, time.monotonic() - begun), *task.told)
-    sightless = _sightless(task, ran, second.stopped)
-    return Gated(replace(found, told=told, sightless=sightless), second.stopped)
+    late = left.is_over(WHOLE, ran.round_s)
+    cases = flagged(first, WORSE) if late else flagged(first)
+    if cases and not interrupted:
+        second, again, _ = _pass(task, left, "-again", _alone(first, cases))
+        interrupted = again.interrupted
+    found = confirmed(first, second, "it was not measured again")
+    wall_s = budget.clock() - budget.begun
+    told = (_measured_text(task, ran, again, wall_s), *task.told)
+    return Gated(replace(found, told=told), interrupted)
 
 
-def _worse(found: Comparison, criteria: Criteria) -> frozenset[Key]:
-    return frozenset(key(case.case) for case, _ in outcome(found, criteria).worse)
-
-
-def _crash_beside_others(found: Comparison, cases: frozenset[Key]) -> bool:
-    """Whether a case crashed after others in one process: alone it would not show that again."""
-    return any(
+def _alone(found: Comparison, cases: frozenset[Key]) -> frozenset[Key] | None:
+    """The cases to measure again; None for all, if one crashed after others in one process: alone
+    it would not show that again.
+    """
+    beside_others = any(
         change.after == CRASHED_IN_COMPANY
         for case in found.cases
         if key(case.case) in cases
         for change in case.changes
     )
+    return None if beside_others else cases
 
 
 def _pass(
-    task: Task, again: str, only: frozenset[Key] | None, limits: Limits
+    task: Task, budget: Budget, again: str = "", only: frozenset[Key] | None = None
 ) -> tuple[Comparison, Ran, MeasuredSuite]:
     with ExitStack() as stack:
         base: Side | Session = (
@@ -125,18 +139,17 @@ def _pass(
             else stack.enter_context(side_of(task, "base", again))
         )
         head = stack.enter_context(side_of(task, "head", again))
-        suite = MeasuredSuite(base, head, task.settings, task.watcher, only, task.criteria.times)
+        suite = MeasuredSuite(base, head, task.settings, task.watcher, only)
         task.watcher.start(len(suite.sides) * task.plan.looks[-1])
-        limits = replace(limits, flagged=lambda: suite.is_flagged(task.criteria))
-        ran = run(suite, len(suite.entries), limits, task.plan)
+        ran = run(suite, len(suite.entries), task.plan, budget, first=not again)
         if not ran.interrupted:
             try:
                 suite.diagnose()
             except KeyboardInterrupt:
-                ran = replace(ran, stopped=STOPPED)
+                ran.stopped = STOPPED
         for side in suite.sides:
             side.measurement.complete = not ran.interrupted
-        found = suite.comparison(ran)
+        found = suite.comparison(ran.course)
     return replace(found, head=head.measurement.judged(found.head)), ran, suite
 
 
@@ -162,6 +175,20 @@ def side_of(task: Task, name: str, again: str = "") -> Iterator[Side]:
         yield side
 
 
+def cases_of(sweep: Sweep) -> list[CaseRecord]:
+    """What a sweep measures. Raises :class:`~dlprof.errors.Unmeasured` if that is nothing."""
+    return [CaseRecord.model_validate(case.record()) for case in _planned(sweep)]
+
+
+def has_large_arrays(sweep: Sweep) -> bool:
+    """Whether some cases take no turns, since two of their arrays may not fit into memory."""
+    return any(case.size_bytes >= OWN_PROCESS_BYTES for case in _planned(sweep))
+
+
+def _planned(sweep: Sweep) -> tuple[Case, ...]:
+    return tuple(plan(sweep.request, sweep.catalog).cases)
+
+
 def check_baseline(baseline: Session, head: Sweep, across_pythons: bool = False) -> None:
     """Raises :class:`Unsure` if no time of HEAD could be compared with a finished session.
 
@@ -173,12 +200,14 @@ def check_baseline(baseline: Session, head: Sweep, across_pythons: bool = False)
         raise Unmeasured("the baseline holds no case that was measured")
     if not wanted & timed:
         raise Unmeasured("the baseline has no case of this scenario: it is of another one")
+    settings = replace(head.request.settings, rounds=LOOKS[-1])
+    settings = replace(settings, sample_ns=sample_ns_for(settings, _planned(head)))
     here = Header(
         created="",
         command=[],
         seed=0,
         environment=Environment.model_validate(environment(head.catalog, {})),
-        request=Asked.model_validate({"settings": settings_of(head, LOOKS[-1]).as_dict()}),
+        request=Asked.model_validate({"settings": settings.as_dict()}),
     )
     reason = refusal(differences(baseline, here), across_pythons)
     if reason is not None:
@@ -202,24 +231,3 @@ def _measured_text(task: Task, first: Ran, second: Ran | None, wall_s: float) ->
 
 def _rounds(ran: Ran) -> str:
     return f"{ran.rounds} round{'' if ran.rounds == 1 else 's'}"
-
-
-def _sightless(task: Task, ran: Ran, stopped: bool) -> str:
-    """Why no time could have been called slower, if there was no time for more; else empty."""
-    if stopped:
-        return "the gate was stopped before its end"
-    if isinstance(task.base, Session) or not task.criteria.times or ran.stopped != BUDGET:
-        return ""
-    times = len(ran.course.words)
-    rounds = earliest(ran.course.plan, times)
-    if rounds is None or ran.looked >= rounds:
-        return ""
-    came = (
-        f"and the last look was after {ran.looked}"
-        if ran.looked
-        else f"of which there was time for {ran.rounds}"
-    )
-    return (
-        f"none of {times:,} times can be called slower before {rounds} rounds, {came}: raise "
-        "--budget, or name fewer conversions"
-    )

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import statistics
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,10 +21,10 @@ from dlprof.compare.matching import Key, key
 from dlprof.compare.processes import median_ns, modes_of_both, rounds_of
 from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import LOOKS, Plan
-from dlprof.compare.surroundings import MACHINE, differences
+from dlprof.compare.surroundings import MACHINE, in_place
 from dlprof.errors import Unsure, UsageError
 from dlprof.gate.gate import Task, side_of
-from dlprof.gate.rounds import Deadline
+from dlprof.gate.rounds import Budget
 from dlprof.gate.suite import MeasuredSuite
 from dlprof.plan.catalog import environment
 from dlprof.plan.floors import Floor
@@ -31,7 +32,8 @@ from dlprof.runner.measurement import now
 from dlprof.scenario.request import Sweep
 from dlprof.session import files
 from dlprof.session.header import Environment
-from dlprof.session.model import CaseRecord, Header, Model
+from dlprof.session.model import CaseRecord, Model
+from dlprof.text.clean import listed
 
 SCHEMA = "dlprof.noise/1"
 
@@ -100,7 +102,7 @@ def calibrate(task: Task) -> Calibrated | None:
             side.measurement.complete = not interrupted
         if rounds < LEAST_ROUNDS:
             return None
-        records = {key(result.case): result.case for result in suite.head.results()}
+        records = {key(result.case): result.case for result in suite.head.results}
         names = [head for _, head, _ in suite.entries]
         found = [
             (records[name], sample) for name, sample in zip(names, suite.samples(), strict=True)
@@ -123,11 +125,10 @@ def calibrate(task: Task) -> Calibrated | None:
 
 def _rounds(suite: MeasuredSuite, budget_s: float | None) -> tuple[int, bool]:
     """Rounds of all cases until the time is used up, and whether it was stopped."""
-    clock = Deadline().clock
-    deadline = Deadline(None if budget_s is None else clock() + budget_s)
+    budget = Budget(budget_s, time.monotonic())
     everything, done = frozenset(range(len(suite.entries))), 0
     try:
-        while done < LEAST_ROUNDS or (done < MOST_ROUNDS and not deadline.is_within(0.0)):
+        while done < LEAST_ROUNDS or (done < MOST_ROUNDS and not budget.is_over(1.0)):
             suite.measure(done, everything)
             done += 1
     except KeyboardInterrupt:
@@ -211,15 +212,18 @@ def load(path: Path) -> Noise:
 
 
 def check(noise: Noise, here: Sweep) -> None:
-    """Raises :class:`Unsure` if it was measured on another machine, or on none that it names."""
+    """Raises :class:`Unsure` if it was measured on another machine, or on none that it names, or by
+    samples of another length.
+    """
     if not any(getattr(noise.environment, name) for name in MACHINE):
         raise Unsure("the noise file does not say which machine it is of")
-    then = Header(created="", command=[], seed=0, environment=noise.environment)
-    found = Environment.model_validate(environment(here.catalog, {}))
-    now_ = Header(created="", command=[], seed=0, environment=found)
-    machine = [str(one) for one in differences(then, now_) if one.kind == "machine"]
+    now_ = Environment.model_validate(environment(here.catalog, {}))
+    found = in_place(noise.environment, now_)
+    machine = [str(one) for one in found if one.kind == "machine"]
     if machine:
         raise Unsure(f"the noise file is of another machine: {', '.join(machine)}")
+    if noise.sample_ns not in (None, here.request.settings.sample_ns):
+        raise Unsure("the noise file is of samples of another length: calibrate again")
 
 
 def raised(
@@ -240,42 +244,20 @@ def raised(
     return found
 
 
-def texts(
-    noise: Noise,
-    cases: Iterable[CaseRecord],
-    own: Mapping[Key, tuple[Floor, ...]],
-    gate: tuple[float, int],
-) -> list[str]:
-    """What the file means for these cases, in sentences; ``own`` is what :func:`raised` gave.
-
-    ``gate`` is the budget of the gate in s and the length of its samples in ns.
-    """
-    budget_s, sample_ns = gate
-    known = {key(one.case) for one in noise.cases}
-    wanted = {key(case): case.code for case in cases}
+def texts(noise: Noise, own: Mapping[Key, tuple[Floor, ...]]) -> list[str]:
+    """What the file means for a gate, in sentences; ``own`` is what :func:`raised` gave."""
+    named = {key(one.case): one.case.code for one in noise.cases}
     higher = [
-        f"{code} {100 * floor.relative:g} %"
-        for name, code in wanted.items()
-        for floor in own.get(name, ())
+        f"{named[name]} {100 * floor.relative:g} %"
+        for name, floors in own.items()
+        for floor in floors
         if floor.raised_from is not None
     ]
-    noisy = [
-        one.case.code for one in noise.cases if key(one.case) in wanted and one.gated_floor is None
-    ]
-    missing = sum(name not in known and own.get(name) != () for name in wanted)
+    noisy = [one.case.code for one in noise.cases if one.gated_floor is None]
     found = []
-    if budget_s < noise.budget_s:
-        found.append(
-            f"The noise file was measured for {noise.budget_s:g} s. A gate of {budget_s:g} s tells "
-            "less."
-        )
-    if noise.sample_ns not in (None, sample_ns):
-        found.append("The noise file is of samples of another length: calibrate again.")
     if higher:
-        found.append(f"Floors raised to what this machine can tell: {', '.join(higher)}.")
+        found.append(f"Floors raised to what this machine can tell: {listed(higher)}.")
     if noisy:
         limit = f"no floor up to {100 * LARGEST_FLOOR:g} % tells"
-        found.append(f"Too noisy to gate here ({limit}): {', '.join(noisy)}.")
-    if missing:
-        found.append(f"The noise file does not have {missing} of the cases.")
+        found.append(f"Too noisy to gate here ({limit}): {listed(noisy)}.")
     return found

@@ -1,36 +1,88 @@
-"""A pass of the gate: the times of a suite, measured round by round.
-
-Both sides of a round take their samples in turns, so that whatever the machine does meets both.
-"""
+"""A pass of the gate: the cases of two sides, measured round by round."""
 
 from __future__ import annotations
 
-import os
-import random
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from dlprof.compare.comparison import Comparison, compare, path_of, sample_of
-from dlprof.compare.criteria import Criteria
 from dlprof.compare.matching import Key, key, match
 from dlprof.compare.samples import Sample
+from dlprof.compare.sequential import Course
 from dlprof.compare.times import Settings
-from dlprof.gate.confirm import flagged
-from dlprof.gate.rounds import Ran
-from dlprof.gate.side import Side
+from dlprof.gate.turns import Pair, Player, alternate, cpu_of, in_order
+from dlprof.measuring.measure import running
 from dlprof.plan.floors import Floor
-from dlprof.plan.schedule import SERIES, Round, Stop, shuffle
+from dlprof.plan.pairing import Case
+from dlprof.plan.schedule import OWN_PROCESS_BYTES
+from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
+from dlprof.runner.rounds import Runner
 from dlprof.session.model import Result, Session
 
-FAR = 4
-"""Processes of equal code choose numbers of calls that are a factor of 2 apart, or of 4 if samples
-of few calls last longer."""
+TIMERS: tuple[str, ...] = ("host_time", "ready_time", "device_time")
+"""What later rounds measure: what a case is was seen in the first."""
 
-Pair = tuple[int | None, int | None]
-"""The numbers of a case on both sides; None for a side that does not measure it."""
+
+@dataclass(frozen=True)
+class Side:
+    """A side that is measured. ``numbers`` are those of its cases, by key."""
+
+    measurement: Measurement
+    runner: Runner
+    numbers: dict[Key, int]
+
+    @property
+    def results(self) -> list[Result]:
+        """All of its cases, also those that were not measured yet."""
+        return list(self.measurement.results())
+
+    def session(self) -> Session:
+        self.measurement.rounds_done = self.runner.rounds_done
+        header = self.measurement.header().model_dump(by_alias=True)
+        return Session.model_validate({**header, "results": self.results})
+
+    def is_settled(self, name: Key) -> bool:
+        """Whether the case was refused, or crashed: no other round asks for it."""
+        return self.measurement.journal.settled(self.numbers[name])
+
+    def is_large(self, number: int) -> bool:
+        return self.runner.cases[number].size_bytes >= OWN_PROCESS_BYTES
+
+    def diagnose(self, names: Collection[Key]) -> None:
+        numbers = {self.numbers[name] for name in names if name in self.numbers}
+        if numbers:
+            self.runner.diagnose(numbers)
+
+
+@contextmanager
+def opened(measurement: Measurement, later_rounds: tuple[str, ...] = TIMERS) -> Iterator[Side]:
+    """A side to be measured; its session file is written when it is closed, whatever happens."""
+    with running(measurement) as runner:
+        runner.measure_later(later_rounds)
+        numbers = {key(result.case): place for place, result in enumerate(measurement.results())}
+        try:
+            yield Side(measurement, runner, numbers)
+        finally:
+            runner.close()
+            measurement.rounds_done = runner.rounds_done
+
+
+@dataclass(frozen=True)
+class SideWatcher:
+    """Says of each case which side it is of; the gate counts the rounds itself."""
+
+    name: str
+    watcher: Watcher
+
+    def start(self, total: int) -> None: ...
+
+    def case(self, case: Case, round_: int, stage: str) -> None:
+        self.watcher.case(case, round_, f"{self.name}: {stage}")
+
+    def step(self) -> None: ...
 
 
 @dataclass
@@ -38,9 +90,9 @@ class MeasuredSuite:
     """The cases of two sides, as :mod:`dlprof.gate.rounds` measures them.
 
     ``base`` is a side that is measured too, or a finished session. ``only`` are the keys of HEAD's
-    cases to be measured; None for all. If times are not ``judged``, one round shows the verdicts.
-    ``entries`` are the times to be judged: the keys in BASE and in HEAD, and the floor. ``names``
-    are the keys in BASE by those in HEAD.
+    cases to be measured; None for all. ``entries`` are the times to be judged: the keys in BASE and
+    in HEAD, and the floor; without any, one round shows the verdicts. ``names`` are the keys in
+    BASE by those in HEAD.
     """
 
     base: Side | Session
@@ -48,24 +100,20 @@ class MeasuredSuite:
     settings: Settings
     watcher: Watcher
     only: Collection[Key] | None = None
-    judged: bool = True
     diagnosis_s: float = 0.0
     entries: list[tuple[Key, Key, Floor]] = field(init=False)
     names: dict[Key, Key] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.settings = self.settings.widened()
         both = [
-            (key(pair.base.case), key(pair.head.case))
-            for pair in match(_results(self.base), self.head.results()).pairs
+            (key(pair.head.case), key(pair.base.case))
+            for pair in match(self.base.results, self.head.results)
             if pair.base is not None and pair.head is not None
         ]
-        wanted = [pair for pair in both if self.only is None or pair[1] in self.only]
-        self.names = {head: base for base, head in wanted}
+        self.names = dict(pair for pair in both if self.only is None or pair[0] in self.only)
         self.entries = [
             (base, head, floor)
-            for base, head in wanted
-            if self.judged
+            for head, base in self.names.items()
             for floor in self.settings.floors_of(head)
         ]
 
@@ -75,18 +123,14 @@ class MeasuredSuite:
 
     def measure(self, round_: int, cases: frozenset[int]) -> None:
         """One round: two sides in turns, A B, and in every other round B A. All import first."""
-        if isinstance(self.base, Side):
-            self._in_turns(self.base, round_, cases)
+        if not isinstance(self.base, Side):
+            self.head.runner.round(round_, self._numbers(self.head, round_, cases))
+            self.watcher.step()
             return
-        numbers = self._numbers(self.head, round_, cases)
-        self.head.runner.round(round_, numbers)
-        self.watcher.step()
-
-    def _in_turns(self, base: Side, round_: int, cases: frozenset[int]) -> None:
-        order = self._order(base, round_, cases)
+        order = self._order(self.base, round_, cases)
         sides = [
             (side, {n: rank for rank, pair in enumerate(order) if (n := pair[at]) is not None})
-            for at, side in enumerate((base, self.head))
+            for at, side in enumerate(self.sides)
         ]
         if round_ % 2:
             sides.reverse()
@@ -94,7 +138,7 @@ class MeasuredSuite:
             side.runner.load(round_, list(ranks))
         for side, _ in sides:
             side.runner.wait()
-        cpu = _cpu(round_)
+        cpu = cpu_of(round_)
         first, second = (
             Player(side.runner.turns(round_, list(ranks), cpu), ranks) for side, ranks in sides
         )
@@ -117,7 +161,7 @@ class MeasuredSuite:
         return in_order(pairs, self.head.runner.settings.seed, round_)
 
     def samples(self) -> list[Sample]:
-        base, head = _by_key(self.base), _by_key(self.head)
+        base, head = _by_key(self.base.results), _by_key(self.head.results)
         in_turns = self.settings.in_turns
         return [
             sample_of(base[old], head[new], floor, in_turns) for old, new, floor in self.entries
@@ -146,25 +190,21 @@ class MeasuredSuite:
 
     def _differing(self, side: Side) -> set[Key]:
         """All cases of the paths that one side found a view and the other a copy."""
-        bases, heads = _by_key(self.base), _by_key(self.head)
-        pairs = [(bases[base], heads[head]) for head, base in self.names.items()]
-        own = 1 if side is self.head else 0
-        paths = {path_of(pair[own]) for pair in pairs if _own_differently(*pair)}
-        found = {key(result.case) for result in side.results() if path_of(result) in paths}
+        bases, heads = _by_key(self.base.results), _by_key(self.head.results)
+        paths = set()
+        for head, base in self.names.items():
+            pair = bases[base], heads[head]
+            if len({one.ownership.verdict for one in pair if one.ownership is not None}) > 1:
+                paths.add(path_of(pair[1 if side is self.head else 0]))
+        found = {key(result.case) for result in side.results if path_of(result) in paths}
         return found & self._names_in(side)
 
-    def comparison(self, ran: Ran) -> Comparison:
+    def comparison(self, course: Course) -> Comparison:
         """What was found, with the words of the looks."""
-        words = zip(self.entries, ran.course.words, strict=True)
+        words = zip(self.entries, course.words, strict=True)
         decided = {(head, floor.measure): word for (_, head, floor), word in words}
         settings = replace(self.settings, decided=decided)
-        found = compare(self._session(self.base), self._session(self.head), settings)
-        return replace(found, measured_here=True)
-
-    def is_flagged(self, criteria: Criteria) -> bool:
-        """Whether a verdict is worse so far, so that there is something to measure again."""
-        found = compare(self._session(self.base), self._session(self.head), self.settings)
-        return bool(flagged(found, replace(criteria, times=False)))
+        return compare(self._session(self.base), self._session(self.head), settings)
 
     def _session(self, side: Side | Session) -> Session:
         session = side.session() if isinstance(side, Side) else side
@@ -192,96 +232,5 @@ class MeasuredSuite:
         return wanted & set(side.numbers)
 
 
-def _results(side: Side | Session) -> Sequence[Result]:
-    return side.results() if isinstance(side, Side) else side.results
-
-
-def _by_key(side: Side | Session) -> dict[Key, Result]:
-    return {key(result.case): result for result in _results(side)}
-
-
-def _own_differently(base: Result, head: Result) -> bool:
-    words = {one.ownership.verdict for one in (base, head) if one.ownership is not None}
-    return len(words) > 1
-
-
-def _cpu(round_: int) -> int | None:
-    """The processor for the samples of a round; None if the system does not say which there are.
-
-    It is another one in every second round, so that either side is the first on each.
-    """
-    if not hasattr(os, "sched_getaffinity"):
-        return None
-    allowed = sorted(os.sched_getaffinity(0))
-    return allowed[round_ // 2 % len(allowed)]
-
-
-def in_order(pairs: Sequence[tuple[Pair, bool]], seed: int, round_: int) -> list[Pair]:
-    """Pairs at random, another one first in each round; those that are large come last.
-
-    Large cases have processes of their own, which start after the one that all others share.
-    """
-    chance = random.Random(f"{seed}:{round_}")  # noqa: S311 - not a secret
-    groups = [[pair for pair, large in pairs if large is wanted] for wanted in (False, True)]
-    return [pair for group in groups if group for pair in shuffle(group, chance, seed, round_)]
-
-
-@dataclass
-class Player:
-    """A side of a round. ``ranks`` are the places of its cases in the order common to both."""
-
-    round: Round
-    ranks: Mapping[int, int]
-    at: tuple[int, int] | None = field(default=None, init=False)
-    """The rank and the series before which it stands; None before it begins and after its end."""
-    calls: int = field(default=0, init=False)
-    """How many calls its next sample is of."""
-
-    def step(self, calls: int | None = None) -> None:
-        """On to its next stop, or its end; with a sample of so many calls."""
-        try:
-            stop = self.round.send(calls)
-        except StopIteration:
-            self.at = None
-        else:
-            self.at, self.calls = self._position(stop), stop.calls
-
-    def _position(self, stop: Stop) -> tuple[int, int]:
-        series = SERIES.index(stop.series) + 1 if stop.series in SERIES else 0
-        return self.ranks[stop.case], series
-
-
-def alternate(first: Player, second: Player) -> None:
-    """Run both rounds to their ends; both are closed whatever happens.
-
-    If both stand before a sample of the same series of the same case, each takes one, ``first``
-    before ``second``. Otherwise the one that is behind goes on until it has reached the other.
-
-    The order is strictly A B A B. In A B B A every other sample would find the caches as its own
-    process left them: copies of 4 MiB were 1.8 times as long in one pair as in the next.
-    """
-    with closing(first.round), closing(second.round):
-        first.step()
-        second.step()
-        while first.at is not None and second.at is not None:
-            behind = min(first.at, second.at)
-            players = [one for one in (first, second) if one.at == behind]
-            calls = _common_calls(players)
-            for player in players:
-                player.step(calls)
-        for left in (first, second):
-            while left.at is not None:
-                left.step()
-
-
-def _common_calls(players: Sequence[Player]) -> int | None:
-    """Of how many calls the samples of both are; None if each side decides for itself.
-
-    The first calls of a sample find the caches as the other process left them. If one sample had
-    twice as many calls as the other, a conversion of 31 us took 5 to 9 % less in it. A side that is
-    far faster does not wait for as many calls as the other.
-    """
-    if len(players) == 1:
-        return None
-    few, many = min(one.calls for one in players), max(one.calls for one in players)
-    return many if 0 < many <= FAR * few else None
+def _by_key(results: Sequence[Result]) -> dict[Key, Result]:
+    return {key(result.case): result for result in results}

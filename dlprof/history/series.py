@@ -9,7 +9,7 @@ from typing import Any
 
 from dlprof.compare.comparison import is_stateful, path_of, tried_of
 from dlprof.compare.matching import Key, asked_for, code_key
-from dlprof.compare.processes import Side, median_ns, modes_of, processes, steady
+from dlprof.compare.processes import Side, median_ns, processes, steady
 from dlprof.compare.surroundings import (
     GPU,
     MACHINE,
@@ -21,6 +21,7 @@ from dlprof.compare.verdicts import kept_differs
 from dlprof.history.entry import Entry
 from dlprof.session.header import Environment
 from dlprof.session.model import CaseRecord, Result, Verdict
+from dlprof.session.stats import find_modes
 from dlprof.text.clean import clean
 
 RENEWED = "platform"
@@ -132,7 +133,8 @@ def _of_one_mode(side: Side) -> Side:
     """The processes of the mode that most are in, the slower one on a tie."""
     if not side:
         return side
-    modes = modes_of(side)
+    found = find_modes([one.time_ns for one in side], [one.page_faults for one in side])
+    modes = [tuple(side[index] for index in mode) for mode in found]
     largest = max(range(len(modes)), key=lambda place: (len(modes[place]), place))
     return tuple(sorted(modes[largest], key=lambda process: process.round))
 

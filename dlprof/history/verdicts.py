@@ -16,7 +16,7 @@ from dlprof.compare.verdicts import (
     LOST,
     MEASURED,
     SCALES,
-    UNTAKEN,
+    SKIPPED,
     Change,
     answers,
     changes,
@@ -41,7 +41,7 @@ class VerdictStep:
 
 def verdict_steps(points: Sequence[Point]) -> tuple[VerdictStep, ...]:
     """All changes of a series, oldest first; what could not be told is none."""
-    taken = [point for point in points if point.result.status != UNTAKEN]
+    taken = [point for point in points if point.result.status != SKIPPED]
     if not taken:
         return ()
     memory = _Memory(taken[0])

@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.analysis.slower import FASTER, SAME, SLOWER, UNSURE
-from dlprof.compare.comparison import Compared, Comparison
-from dlprof.compare.outcome import NO_VERDICT, Outcome, is_measured, is_unasked
-from dlprof.compare.times import Time, is_beyond
+from dlprof.compare.comparison import (
+    DONE,
+    GONE,
+    INVALID,
+    WORSE,
+    Compared,
+    Comparison,
+    exit_code,
+)
+from dlprof.compare.times import Time
 from dlprof.compare.verdicts import BETTER
 from dlprof.plan.axes import shape_text
 from dlprof.plan.floors import Floor
 from dlprof.reports.document import Answer
+from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.model import CaseRecord, ExpectationRecord
 from dlprof.text.clean import listed
 
 FINE = 0.1
 """Narrower intervals are shown to a tenth of a percent."""
 LARGE, SMALL = 10.0, 0.1
-NOT_KNOWN, NOT_COMPARED = "not known", "not compared"
+ENOUGH_ROUNDS = 10
+"""What two sessions should have a side; see docs/compare.md."""
+SHIFTED = 0.01
+"""What all cases share is worth a word from here on."""
 
 
 def array_text(case: CaseRecord) -> str:
     """The pair and the array: ``torch → numpy  4096x4096  float32  C  cpu``."""
     pair = f"{case.producer} → {case.consumer}"
     return "  ".join((pair, shape_text(case.shape), case.dtype, case.layout, case.device))
-
-
-def name_of(case: Compared) -> str:
-    """The code, and what tells it from others of the same."""
-    return case.case.code + (f" ({case.distinction})" if case.distinction else "")
 
 
 def ratio_text(time: Time) -> str:
@@ -41,7 +48,7 @@ def ratio_text(time: Time) -> str:
     """
     if time.ratio is None:
         return "-"
-    interval = time.interval if time.word == SAME or time.beyond else time.corrected
+    interval = time.interval if time.word == SAME else time.corrected
     if interval is None:
         return number(time.ratio)
     low, high = interval
@@ -56,37 +63,12 @@ def number(ratio: float, places: int = 2) -> str:
     return f"{ratio:.{places}f}" if ratio >= SMALL else f"{ratio:.2g}"
 
 
-def floor_text(floor: Floor) -> str:
-    """``5 % and 5 ns``."""
-    return f"{100 * floor.relative:g} % and {plain_time(floor.absolute_ns, 3)}"
-
-
 def floors_text(floors: Iterable[Floor]) -> str:
-    return "; ".join(f"{floor.measure} {floor_text(floor)}" for floor in floors)
-
-
-def has_own_floor(comparison: Comparison, time: Time) -> bool:
-    """Whether a time is judged by another floor than that of all cases."""
-    return time.floor not in comparison.floors
-
-
-def is_excused(comparison: Comparison, time: Time) -> bool:
-    """Whether a time is SAME only by a floor of its own, which a person wrote."""
-    if time.word != SAME or not has_own_floor(comparison, time):
-        return False
-    return any(is_beyond(time, one) for one in comparison.floors if one.measure == time.measure)
-
-
-def left_out_texts(comparison: Comparison) -> list[str]:
-    """What the sides did not measure although it was asked for, in their own words."""
-    base, head = comparison.base.left_out, comparison.head.left_out
-    both = [line for line in head if line in base]
-    named = (
-        ("left out on both sides", both),
-        ("left out in BASE", [line for line in base if line not in both]),
-        ("left out in HEAD", [line for line in head if line not in both]),
+    """``ready 5 % and 5 ns``."""
+    return "; ".join(
+        f"{floor.measure} {100 * floor.relative:g} % and {plain_time(floor.absolute_ns, 3)}"
+        for floor in floors
     )
-    return [f"{where}: {'; '.join(lines)}" for where, lines in named if lines]
 
 
 def sentence(answer: Answer) -> str:
@@ -95,45 +77,53 @@ def sentence(answer: Answer) -> str:
     return f"{answer.label[:1].upper()}{answer.label[1:]}: {parts}."
 
 
-def answers_of(comparison: Comparison, outcome: Outcome) -> tuple[Answer, ...]:
+def answers_of(comparison: Comparison) -> tuple[Answer, ...]:
     """The answer, what keeps it from being sure, and what got better; the answer first."""
-    if outcome.nothing:
-        return (Answer("nothing to compare", "", note=outcome.nothing),)
-    found = [*_regressions(outcome)]
-    if comparison.invalid is not None and outcome.times:
-        reason = f"whether HEAD is slower: {comparison.invalid}"
-        found.append(Answer(NOT_KNOWN, "", note=reason))
-        if not outcome.worse:
-            found.append(Answer("HEAD is not worse", "", note="the verdicts were compared"))
-    elif outcome.untold:
-        reason = f"whether HEAD is {_sought(outcome)}: {outcome.untold}"
-        found.append(Answer(NOT_KNOWN, "", note=reason))
+    if comparison.nothing:
+        return (Answer("nothing to compare", "", note=comparison.nothing),)
+    found = [*_regressions(comparison)]
+    sought = "slower" if comparison.settings.criteria.times else "worse"
+    if comparison.incomparable and sought == "slower":
+        reason = f"whether HEAD is slower: {comparison.incomparable}"
+        found.append(Answer("not known", "", note=reason))
+    elif comparison.untold:
+        reason = f"whether HEAD is {sought}: {comparison.untold}"
+        found.append(Answer("not known", "", note=reason))
     elif not found:
-        found.append(_no_regression(comparison, outcome))
-    found += [*_within_a_floor(comparison), *_doubts(comparison, outcome), *_gains(comparison)]
-    return tuple(found)
+        found.append(_no_regression(comparison))
+    return (*found, *_doubts(comparison), *_gains(comparison))
 
 
-def _regressions(outcome: Outcome) -> Iterator[Answer]:
-    if outcome.slower:
-        worst = max(outcome.slower, key=_worst_ratio)
-        time = max(worst.times, key=lambda one: (one.word == SLOWER, one.ratio or 0.0))
-        yield _of_time("HEAD is slower", worst, time, _more(outcome.slower))
-    if outcome.worse:
-        case, change = outcome.worse[0]
-        note = _joined(str(change), _more(outcome.worse))
-        yield Answer("HEAD is worse", name_of(case), note=note)
-    if outcome.gone:
-        yield Answer("gone in HEAD", name_of(outcome.gone[0]), note=_more(outcome.gone))
-    if outcome.unmet:
-        yield Answer("HEAD breaks the scenario", "", note=_expected(outcome.unmet))
+def _regressions(comparison: Comparison) -> Iterator[Answer]:
+    slower = [one for one in comparison.times if one[1].word == SLOWER]
+    if slower:
+        yield _of_times(comparison, "HEAD is slower", slower)
+    for word, label in ((WORSE, "HEAD is worse"), (GONE, "gone in HEAD")):
+        yield from _of_cases(comparison, label, comparison.having(word))
+    missed = [one for one in comparison.head.expectations if one.verdict == MISSED]
+    if missed:
+        yield Answer("HEAD breaks the scenario", "", note=_expected(missed))
 
 
-def _of_time(label: str, case: Compared, time: Time, *notes: str) -> Answer:
+def _of_times(comparison: Comparison, label: str, found: Sequence[tuple[Compared, Time]]) -> Answer:
+    """The time that changed most, and how many more there are."""
+    case, time = max(found, key=lambda one: abs(math.log(one[1].ratio or 1.0)))
     ratio, _, interval = ratio_text(time).partition(" ")
     measure = "" if time.measure == "ready" else time.measure
-    note = _joined(interval.strip("()"), measure, *notes)
-    return Answer(label, name_of(case), f"{ratio} times as long", note)
+    note = _joined(interval.strip("()"), measure, _more(found))
+    return Answer(label, _name(comparison, case), f"{ratio} times as long", note)
+
+
+def _of_cases(comparison: Comparison, label: str, cases: Sequence[Compared]) -> Iterator[Answer]:
+    if cases:
+        note = _joined(cases[0].reason, _more(cases))
+        yield Answer(label, _name(comparison, cases[0]), note=note)
+
+
+def _name(comparison: Comparison, case: Compared) -> str:
+    """The code, and what tells it from others of the same."""
+    alike = sum(other.case.code == case.case.code for other in comparison.cases)
+    return case.case.code + (f" ({array_text(case.case)})" if alike > 1 else "")
 
 
 def _joined(*notes: str) -> str:
@@ -150,120 +140,54 @@ def _expected(records: Iterable[ExpectationRecord]) -> str:
     )
 
 
-def _worst_ratio(case: Compared) -> float:
-    return max((time.ratio or 0.0 for time in case.times if time.word == SLOWER), default=0.0)
-
-
-def _sought(outcome: Outcome) -> str:
-    """What a regression would be in one word."""
-    return "slower" if outcome.times and outcome.untold != NO_VERDICT else "worse"
-
-
-def _no_regression(comparison: Comparison, outcome: Outcome) -> Answer:
-    judged = [
-        time for case in comparison.cases for time in case.times if time.word in (SAME, FASTER)
-    ]
-    if outcome.code():
+def _no_regression(comparison: Comparison) -> Answer:
+    if exit_code(comparison) != DONE and not comparison.having(UNSURE):
         return Answer("no regression", "", note="but not everything could be compared")
-    if not outcome.times or not judged:
+    count = sum(time.word in (SAME, FASTER) for _, time in comparison.times)
+    if not count:
         both = sum(bool(case.looked_at) for case in comparison.cases)
         note = f"the verdicts of {_count(both)} were compared, and no times"
         return Answer("HEAD is not worse", "", note=note)
-    excused = any(is_excused(comparison, time) for time in judged)
-    allowed = " than its floors allow" if excused else ""
-    own = sum(has_own_floor(comparison, time) for time in judged)
-    which = f", {own:,} of them a floor of its own" if own else ""
-    floors = floors_text(comparison.floors)
-    note = f"{_count(len(judged), 'time')} within the floor ({floors}{which}), or faster"
-    return Answer(f"HEAD is not slower{allowed}", "", note=note)
+    note = f"{_count(count, 'time')} within the floor ({floors_text(comparison.floors)}), or faster"
+    return Answer("HEAD is not slower", "", note=note)
 
 
 def _count(count: int, what: str = "case") -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _within_a_floor(comparison: Comparison) -> Iterator[Answer]:
-    """What is slower than one floor and within another: no regression, and not to be hidden."""
-    times = [(case, time) for case in comparison.cases for time in case.times]
-    raised = [one for one in times if one[1].beyond]
-    if raised:
-        yield _in_floor("not told", raised, "slower than asked for, by less than can be told here")
-    own = [one for one in times if is_excused(comparison, one[1])]
-    if own:
-        yield _in_floor("allowed", own, "slower than the floor of all cases, within its own")
-
-
-def _in_floor(label: str, found: Sequence[tuple[Compared, Time]], why: str) -> Answer:
-    case, time = found[0]
-    floor = f"floor {100 * time.floor.relative:g} %"
-    return _of_time(label, case, time, floor, why, _more(found))
-
-
-def _doubts(comparison: Comparison, outcome: Outcome) -> Iterator[Answer]:
-    if any(time.shifted for case in comparison.cases for time in case.times):
-        word = "slower" if comparison.common > 1 else "faster"
-        share = 100 * abs(comparison.common - 1)
-        note = f"nine in ten cases are {share:.1f} % {word} or more: machine or code"
-        yield Answer("shifted", "", note=note)
-    unsure = [time for case in outcome.unsure for time in case.times if time.word == UNSURE]
-    if unsure and outcome.times:
-        count = f"{len(unsure):,} of {len(comparison.words()):,} times"
-        advice = _advice(comparison, unsure)
-        yield Answer("unsure", "", note=f"{count}{f'; {advice}' if advice else ''}")
-    unasked = [name_of(case) for case in outcome.invalid if is_unasked(case)]
-    lost = {name: None for _, names in outcome.lost for name in names}
-    lost_names = listed(name_of(case) for case, _ in outcome.lost)
-    ambiguous = [" ".join(map(str, key)) for key in outcome.ambiguous]
-    by_verdicts = [name_of(case) for case in comparison.cases if is_by_verdicts(case)]
-    notes = (
-        (NOT_COMPARED, unasked, f"HEAD was not asked for {listed(unasked)}"),
-        (NOT_COMPARED, lost, f"HEAD did not look at {listed(lost)} of {lost_names}"),
-        (
-            NOT_COMPARED,
-            outcome.blind,
-            f"nothing looked for {listed(outcome.blind)} on both sides: measure with a diagnosis",
-        ),
-        (
-            NOT_COMPARED,
-            outcome.ambiguous,
-            f"a session has it twice: {listed(ambiguous)}",
-        ),
-        ("not checked", outcome.unchecked, _expected(outcome.unchecked)),
-        (
-            "verdicts only",
-            by_verdicts if outcome.times and comparison.words() else (),
-            f"as the scenario says: {listed(dict.fromkeys(by_verdicts))}",
-        ),
-    )
-    yield from (Answer(label, "", note=note) for label, present, note in notes if present)
-
-
-def is_by_verdicts(case: Compared) -> bool:
-    """Whether both sides measured it, and no time of it was to be judged."""
-    return not case.judged and is_measured(case)
+def _doubts(comparison: Comparison) -> Iterator[Answer]:
+    unsure = [time for _, time in comparison.times if time.word == UNSURE]
+    if unsure:
+        if abs(comparison.common - 1) >= SHIFTED:
+            word = "slower" if comparison.common > 1 else "faster"
+            share = f"{100 * abs(comparison.common - 1):.1f} % {word}"
+            note = f"nine in ten cases are {share} or more: machine or code"
+            yield Answer("shifted", "", note=note)
+        note = f"{len(unsure):,} of {len(comparison.times):,} times; {_advice(comparison, unsure)}"
+        yield Answer("unsure", "", note=note)
+    untimed = [case for case in comparison.having(UNSURE) if not case.times]
+    yield from _of_cases(comparison, "unsure", untimed)
+    if not (comparison.incomparable and comparison.settings.criteria.times):
+        yield from _of_cases(comparison, "not compared", comparison.having(INVALID))
+    unchecked = [one for one in comparison.head.expectations if one.verdict not in (MET, MISSED)]
+    if unchecked:
+        yield Answer("not checked", "", note=_expected(unchecked))
 
 
 def _advice(comparison: Comparison, unsure: Sequence[Time]) -> str:
-    """What would tell."""
-    noisy = sum(time.noisy for time in unsure)
-    if comparison.measured_here:
-        open_ = [time for time in unsure if not time.beyond]
-        if not open_ or noisy >= len(open_):
-            return "too noisy here for any budget" if noisy else ""
-        return "a larger --budget may tell" + (f", but {noisy} are too noisy" if noisy else "")
-    rounds = [time.rounds for time in unsure if time.rounds is not None]
-    some = f" {len(rounds)} of them" if len(rounds) < len(unsure) else ""
-    told = f"--rounds {max(rounds)} on both sides would tell{some}" if rounds else ""
-    return _joined(told, f"{noisy} are too noisy here" if noisy else "")
+    """What may tell."""
+    if comparison.told:
+        return "a larger --budget may tell"
+    if min(min(time.processes) for time in unsure) < ENOUGH_ROUNDS:
+        return f"--rounds {ENOUGH_ROUNDS} on both sides may tell"
+    return "a gate that measures both sides in turns tells more"
 
 
 def _gains(comparison: Comparison) -> Iterator[Answer]:
-    faster = [
-        (case, time) for case in comparison.cases for time in case.times if time.word == FASTER
-    ]
+    faster = [one for one in comparison.times if one[1].word == FASTER]
     if faster:
-        case, time = min(faster, key=lambda one: one[1].ratio or 1.0)
-        yield _of_time("faster", case, time, _more(faster))
+        yield _of_times(comparison, "faster", faster)
     better = [
         (case, change)
         for case in comparison.cases
@@ -272,4 +196,4 @@ def _gains(comparison: Comparison) -> Iterator[Answer]:
     ]
     if better:
         note = _joined(str(better[0][1]), _more(better))
-        yield Answer("better", name_of(better[0][0]), note=note)
+        yield Answer("better", _name(comparison, better[0][0]), note=note)

@@ -152,7 +152,7 @@ def _of_time(trend: Trend, step: TimeStep) -> Change:
 
 def _of_verdict(trend: Trend, step: VerdictStep) -> Change:
     change = step.change
-    word = change.severity if change.worse else change.direction
+    word = change.severity if change.direction == "worse" else change.direction
     text, tone = f"{change} ({word})", TONES.get(change.direction, "")
     return Change(_when(step), trend, text, change.after, _since(step.cause), tone)
 

@@ -7,7 +7,6 @@ from builders import make_result, make_session
 
 from dlprof.compare.comparison import compare
 from dlprof.compare.criteria import parse
-from dlprof.compare.outcome import outcome
 from dlprof.compare.times import Settings
 
 QUIET = 0.01
@@ -74,11 +73,9 @@ def pair(base, head, base_header=None, head_header=None):
 
 
 def compared(base, head, *fail_on, base_header=None, head_header=None, **settings):
-    """The comparison of two lists of results, and its outcome."""
-    criteria = parse(fail_on)
-    settings = {"floors": criteria.floors, **settings}
-    found = compare(*pair(base, head, base_header, head_header), Settings(**settings))
-    return found, outcome(found, criteria)
+    """The comparison of two lists of results."""
+    sides = pair(base, head, base_header, head_header)
+    return compare(*sides, Settings(parse(fail_on), **settings))
 
 
 def only_words(comparison):

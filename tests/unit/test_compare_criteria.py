@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dlprof.compare.criteria import WORDS, Criteria, parse
 from dlprof.compare.verdicts import CRASHED, Change
 from dlprof.errors import UsageError
-from dlprof.plan.floors import MEASURES, Floor
+from dlprof.plan.floors import REPEATED, Floor
 
 pytestmark = pytest.mark.unit
 
@@ -33,8 +33,6 @@ def test_nothing_given_is_five_percent_of_the_ready_time_and_every_change():
         (["ready:0%,2ms"], [("ready", 0.0, 2e6)]),
         (["READY: 2.5% , 1s"], [("ready", 0.025, 1e9)]),
         (["host:10%,ready:5%,200ns"], [("host", 0.1, 5.0), ("ready", 0.05, 200.0)]),
-        (["host:10%", "first_call:50%"], [("host", 0.1, 5.0), ("first_call", 0.5, 5.0)]),
-        (["device:3%"], [("device", 0.03, 5.0)]),
     ],
 )
 def test_floors_are_given_behind_their_measure(texts, floors):
@@ -60,20 +58,17 @@ def test_times_and_changes_can_be_named_together():
     ("text", "reason"),
     [
         ("redy:5%", "did you mean 'ready'"),
-        ("error:5%", "no measure 'error'"),
+        ("error:5%", "does not know 'error:5%'"),
+        ("device:5%", "does not know 'device:5%'"),
         ("danglin", "did you mean 'dangling'"),
         ("5%", "write ready:5%"),
         ("ready,5%", "write ready:5%"),
-        ("ready:5", "needs a unit"),
-        ("ready:5x", "needs a unit"),
+        ("ready:5x", "'5x' is not an amount such as 5% or 200ns; units are %, ns"),
         ("ready:", "'' is not an amount"),
         ("ready:-5%", "'-5%' is not an amount"),
-        ("ready:nan%", "'nan%' is not an amount"),
-        ("ready:5%,10%", "two floors of one kind"),
         ("ready:0%,0ns", "must be above 0"),
         ("ready:5%,ready:6%", "names ready twice"),
-        ("ready:5%,", "an empty part"),
-        ("", "an empty part"),
+        ("ready:5%,", "does not know ''"),
     ],
 )
 def test_what_makes_no_sense_is_told(text, reason):
@@ -95,7 +90,7 @@ def test_any_text_is_read_or_refused_in_one_line(text):
     assert len(refusal(text).splitlines()) <= 1
 
 
-@pytest.mark.parametrize("word", [*MEASURES, *WORDS])
+@pytest.mark.parametrize("word", [*REPEATED, *WORDS])
 def test_every_word_is_known(word):
     assert parse([word])
 

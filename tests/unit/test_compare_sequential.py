@@ -10,7 +10,7 @@ import pytest
 from dlprof.analysis.slower import FAMILY_LEVEL
 from dlprof.compare.processes import Process
 from dlprof.compare.samples import Sample
-from dlprof.compare.sequential import IN_TURNS, LOOKS, PASS_LEVEL, Plan, begin, earliest, look
+from dlprof.compare.sequential import IN_TURNS, LOOKS, PASS_LEVEL, Plan, begin, look
 from dlprof.plan.floors import Floor
 
 pytestmark = pytest.mark.unit
@@ -64,22 +64,3 @@ def test_it_stops_when_the_looks_are_spent():
     assert (course.next_look, course.open) == (None, {0})
     with pytest.raises(ValueError, match="spent"):
         look(course, [sample(1.0, 20)])
-
-
-def is_called_slower(cases, rounds):
-    """Whether one of so many is, by all looks until the time ends after so many rounds."""
-    course = begin(IN_TURNS, cases)
-    for last in [*(planned for planned in LOOKS if planned < rounds), rounds]:
-        course = look(course, [sample(2.0, last), *[sample(1.0, last)] * (cases - 1)])
-    return course.words[0] == "SLOWER"
-
-
-@pytest.mark.parametrize(("cases", "rounds"), [(1, 8), (5, 8), (6, 9), (16, 11), (55, 13)])
-def test_from_the_earliest_round_on_a_case_can_be_called_slower_and_not_before(cases, rounds):
-    assert earliest(IN_TURNS, cases) == rounds
-    assert is_called_slower(cases, rounds)
-    assert rounds == LOOKS[0] or not is_called_slower(cases, rounds - 1)
-
-
-def test_of_very_many_cases_none_can_ever_be_called_slower_in_few_rounds():
-    assert earliest(Plan((8, 12), level=0.1), 10**6) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from builders import make_result
 
-from dlprof.compare.verdicts import changes, kept_differs, not_looked_at
+from dlprof.compare.verdicts import changes, kept_differs
 from dlprof.session.evidence import Alignment
 from dlprof.session.model import Verdict
 
@@ -217,14 +217,3 @@ def test_what_gives_several_answers_at_one_address_changes_by_chance():
         )
         == ()
     )
-
-
-def test_a_diagnosis_that_was_stopped_leaves_open_what_was_known():
-    base = make_result(lifetime=verdict("safe"), ordering=verdict("unknown"))
-    stopped = make_result(lifetime=None, early_write=None)
-    found = not_looked_at(base, stopped)
-    assert [(str(one), one.direction) for one in found] == [
-        ("early_write: safe, now not looked at", "lost"),
-        ("lifetime: safe, now not looked at", "lost"),
-    ]
-    assert not_looked_at(base, make_result(status="crashed")) == ()

@@ -16,9 +16,8 @@ from repro_builders import session_of
 from rule_builders import varying, verdict
 
 from dlprof.cli.finding import listed
-from dlprof.compare.comparison import compare
-from dlprof.compare.criteria import parse
-from dlprof.compare.outcome import outcome
+from dlprof.compare.comparison import compare, exit_code
+from dlprof.compare.times import Settings
 from dlprof.errors import DlprofError
 from dlprof.evidence.ticket import written
 from dlprof.reports import (
@@ -186,13 +185,12 @@ def use(session):
 
 def against(base, head):
     try:
-        found = compare(base, head)
+        found = compare(base, head, Settings())
     except DlprofError as refusal:  # one measurement is not compared with itself
         told(refusal)
         return
-    result = outcome(found, parse(()))
-    shown(terminal.render(comparison_document(found, result), level=Level.FULL))
-    shown(comparison_json.render(found, result, result.code()))
+    shown(terminal.render(comparison_document(found), level=Level.FULL))
+    shown(comparison_json.render(found, exit_code(found)))
 
 
 def told(refusal):

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from dlprof.errors import UsageError
-from dlprof.gate.kept import kept_in, set_aside
+from dlprof.gate.gate import kept_in
 
 pytestmark = pytest.mark.unit
 
 
-def test_a_folder_is_made_and_what_an_earlier_gate_left_is_set_aside(tmp_path):
+def test_a_folder_is_made_and_no_session_in_it_is_replaced(tmp_path):
     kept = kept_in(tmp_path / "new" / "folder")
-    assert set_aside(kept) is None
-    for number in ("1", "2"):
-        kept.path("head-again").write_text(f"gate {number}", encoding="utf-8")
-        (kept.folder / "mine.json").write_text("mine", encoding="utf-8")
-        assert set_aside(kept) == kept.folder / number
-        moved = kept.folder / number / "head-again.json"
-        assert moved.read_text(encoding="utf-8") == f"gate {number}"
-        assert kept.written() == []
-    assert (kept.folder / "mine.json").exists()
-
-
-def test_what_cannot_be_set_aside_is_told_and_stays(tmp_path, monkeypatch):
-    def refuse(*_):
-        raise PermissionError(13, "Permission denied")
-
-    kept = kept_in(tmp_path)
-    kept.path("head").write_text("old", encoding="utf-8")
-    monkeypatch.setattr(Path, "rename", refuse)
-    with pytest.raises(UsageError, match="aside: Permission denied"):
-        set_aside(kept)
-    assert kept.path("head").read_text(encoding="utf-8") == "old"
+    (kept.folder / "mine.json").write_text("mine", encoding="utf-8")
+    assert kept_in(kept.folder) == kept
+    kept.path("head-again").write_text("of yesterday", encoding="utf-8")
+    with pytest.raises(UsageError, match="holds sessions of an earlier gate"):
+        kept_in(kept.folder)
 
 
 def test_a_file_is_no_folder(tmp_path):

@@ -105,11 +105,11 @@ def test_a_floor_of_the_scenario_is_raised_too():
 
 
 def test_a_gate_says_what_the_file_means_for_it():
-    cases, file = [case("a"), case("b"), case("c")], noise(of("a", 0.2), of("b", None), sample_ns=1)
-    told = " ".join(texts(file, cases, raised(file, cases, FLOORS, {}), (60.0, 2)))
-    for what in ("a(x) 20 %", "Too noisy", "b(x)", "1 of the cases", "300 s", "another length"):
-        assert what in told
-    assert texts(noise(of()), [case()], {}, (600.0, 2)) == []
+    cases, file = [case("a"), case("b")], noise(of("a", 0.2), of("b", None))
+    told = " ".join(texts(file, raised(file, cases, FLOORS, {})))
+    assert "a(x) 20 %" in told
+    assert "b(x)" in told
+    assert texts(noise(of()), {}) == []
 
 
 def test_a_calibration_names_what_is_too_noisy_to_gate():

@@ -8,17 +8,7 @@ import pytest
 from dlprof.compare.processes import Process
 from dlprof.compare.samples import Sample
 from dlprof.compare.sequential import IN_TURNS, LOOKS
-from dlprof.gate.rounds import (
-    BUDGET,
-    DECIDED,
-    HALF,
-    LAST,
-    SETTLED,
-    STOPPED,
-    Deadline,
-    Limits,
-    run,
-)
+from dlprof.gate.rounds import BUDGET, DECIDED, LAST, SETTLED, STOPPED, Budget, run
 from dlprof.plan.floors import Floor
 
 pytestmark = pytest.mark.unit
@@ -33,9 +23,8 @@ class FakeSuite:
     ``stops_in`` is the round in which the user stops it.
     """
 
-    def __init__(self, ratios, sds, refused=(), stops_in=None, seed=1, stateful=False):
+    def __init__(self, ratios, sds, refused=(), stops_in=None, seed=1):
         self.ratios, self.sds = ratios, sds
-        self.stateful = stateful
         self.refused = frozenset(refused)
         self.stops_in = stops_in
         self.chance = np.random.default_rng(seed)
@@ -56,21 +45,16 @@ class FakeSuite:
 
     def samples(self):
         floor = Floor("ready", 0.05, 0.0)
-        return [
-            Sample(tuple(base), tuple(head), floor, self.stateful, in_turns=True)
-            for base, head in self.sides
-        ]
+        return [Sample(tuple(base), tuple(head), floor, in_turns=True) for base, head in self.sides]
 
     def settled(self):
         return self.refused if self.asked else frozenset()
 
-    def run(self, rounds=None, reserve=None, half=None, flagged=False):
-        """Run with limits that end so many rounds after the beginning."""
-        limits = (
-            Deadline(None if count is None else ROUND_S * count + 5.0, lambda: self.now)
-            for count in (rounds, reserve, half)
-        )
-        ran = run(self, len(self.ratios), Limits(*limits, lambda: flagged), IN_TURNS)
+    def run(self, rounds=None, first=False):
+        """Run with the time for so many rounds."""
+        seconds = None if rounds is None else (ROUND_S * rounds + 5.0) / 0.98
+        budget = Budget(seconds, 0.0, lambda: self.now)
+        ran = run(self, len(self.ratios), IN_TURNS, budget, first)
         return ran, list(ran.course.words)
 
 
@@ -104,50 +88,25 @@ def test_a_noisy_case_that_leans_to_slower_is_measured_on():
 
 def test_from_half_of_the_time_on_only_what_seems_slower_is_measured():
     suite = FakeSuite([1.0, 1.12], [0.06, 0.06])
-    ran, _ = suite.run(rounds=20, half=9)
+    ran, _ = suite.run(rounds=20)
     assert suite.asked[8] == {0, 1}
     assert all(cases == {1} for cases in suite.asked[9:])
     assert ran.rounds > 10
+    ran, _ = FakeSuite([1.0], [0.06]).run(rounds=20)
+    assert (ran.rounds, ran.stopped) == (9, SETTLED)
 
 
-def test_at_half_of_the_time_a_copy_has_to_be_surer_to_be_slower():
-    suite = FakeSuite([1.025, 1.05], [0.04, 0.06], seed=9, stateful=True)
-    suite.run(rounds=40, half=20)
-    assert suite.asked[19] == {0, 1}
-    assert all(cases == {1} for cases in suite.asked[20:])
-
-
-def test_at_half_of_the_time_it_stops_if_nothing_seems_slower():
-    ran, _ = FakeSuite([1.0], [0.06]).run(rounds=20, half=9)
-    assert (ran.rounds, ran.stopped) == (9, HALF)
-
-
-def test_half_of_the_time_ends_nothing_before_the_first_look():
-    ran, words = FakeSuite([1.0, 1.12], [0.01, 0.01]).run(rounds=10, half=4)
-    assert (ran.looked, words) == (8, ["SAME", "SLOWER"])
-
-
-def test_no_round_begins_that_would_end_beyond_the_budget():
-    ran, words = FakeSuite([1.0], [0.3]).run(rounds=5)
-    assert (ran.rounds, ran.stopped, words) == (5, BUDGET, ["UNSURE"])
-
-
-def test_the_length_of_the_first_round_says_nothing_of_the_second():
-    ran, _ = FakeSuite([1.0], [0.3]).run(rounds=1)
-    assert (ran.rounds, ran.stopped) == (2, BUDGET)
-
-
-def test_one_round_is_measured_whatever_the_budget():
-    ran, _ = FakeSuite([1.0], [0.3]).run(rounds=-1)
-    assert (ran.rounds, ran.stopped) == (1, BUDGET)
+@pytest.mark.parametrize(("budget", "rounds"), [(5, 5), (1, 2), (-1, 1)])
+def test_no_round_but_the_first_two_begins_that_would_end_beyond_the_budget(budget, rounds):
+    ran, words = FakeSuite([1.0], [0.3]).run(rounds=budget)
+    assert (ran.rounds, ran.stopped, words) == (rounds, BUDGET, ["UNSURE"])
 
 
 def test_rounds_after_the_last_look_are_looked_at_when_the_time_is_used_up():
     rounds = LOOKS[1] - 1
-    ran, words = FakeSuite([1.0], [0.03]).run(rounds=rounds)
-    assert (ran.looked, words, ran.stopped) == (rounds, ["SAME"], DECIDED)
-    ran, _ = FakeSuite([1.0], [0.04], seed=3).run(rounds=rounds)
-    assert (ran.stopped, ran.course.looks_done) == (BUDGET, 2)
+    ran, words = FakeSuite([1.0, 1.12], [0.001, 0.04]).run(rounds=rounds)
+    assert (ran.looked, ran.course.looks_done, words) == (rounds, 2, ["SAME", "SLOWER"])
+    assert ran.stopped == DECIDED
 
 
 @pytest.mark.parametrize("rounds", [2, LOOKS[0] - 1])
@@ -174,15 +133,7 @@ def test_a_gate_that_is_stopped_says_what_is_known_by_then(stops_in, word):
     assert (ran.rounds, ran.stopped, words[0]) == (stops_in, STOPPED, word)
 
 
-def test_time_kept_back_is_used_if_there_is_nothing_to_measure_again():
-    ran, _ = FakeSuite([1.045], [0.06]).run(rounds=17, reserve=12)
-    assert (ran.rounds, ran.stopped) == (17, BUDGET)
-
-
-@pytest.mark.parametrize(
-    ("ratio", "flagged"), [(1.5, False), (1.0, True)], ids=["slower", "a verdict"]
-)
-def test_no_round_begins_in_the_time_kept_back_once_something_is_flagged(ratio, flagged):
-    suite = FakeSuite([ratio, 1.045], [0.005, 0.06])
-    ran, _ = suite.run(rounds=30, reserve=12, flagged=flagged)
-    assert (ran.rounds, ran.stopped) == (13, BUDGET)
+@pytest.mark.parametrize(("ratio", "rounds"), [(1.5, 24), (1.0, 30)], ids=["slower", "equal"])
+def test_time_is_kept_back_for_a_second_pass_once_a_case_is_slower(ratio, rounds):
+    ran, _ = FakeSuite([ratio, 1.045], [0.005, 0.06]).run(rounds=30, first=True)
+    assert (ran.rounds, ran.stopped) == (rounds, BUDGET)

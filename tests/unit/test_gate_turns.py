@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dlprof.gate.suite import Player, alternate, in_order
+from dlprof.gate.turns import Player, alternate, in_order
 from dlprof.plan.schedule import Stop
 
 pytestmark = pytest.mark.unit
