@@ -60,7 +60,11 @@ def test_view_to_copy_is_a_step_whatever_the_time_says():
     change = lambda number: {"ownership": COPY if number >= 3 else VIEW}  # noqa: E731
     found = trend(month([1000.0] * 5, change))
     (step,) = found.verdicts
-    assert (step.change.before, step.change.after, step.change.direction) == ("view", "copy", "worse")
+    assert (step.change.before, step.change.after, step.change.direction) == (
+        "view",
+        "copy",
+        "worse",
+    )
     assert step.cause.behind.entry.session.created == created(3)
     assert found.steps == ()
 

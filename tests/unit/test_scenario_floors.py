@@ -50,9 +50,6 @@ def without_times(name):
     return {key(suite()["abcdefgh".index(name)].case): ()}
 
 
-<<<<<<< HEAD
-def test_a_case_without_times_is_judged_by_its_verdicts_and_named():
-=======
 def test_a_rule_may_take_the_times_out_and_a_later_one_put_them_back():
     rules = [FloorRule("*", times=False), FloorRule("torch->*", relative=0.3)]
     assert own_floors(rules[:1], [case()], DEFAULT) == {key(case()): ()}
@@ -60,7 +57,6 @@ def test_a_rule_may_take_the_times_out_and_a_later_one_put_them_back():
 
 
 def test_a_case_without_times_is_judged_by_its_verdicts():
->>>>>>> 8b95130 (Give each compared case one word and one reason)
     own = without_times("c")
     found = compared(suite(), suite({"c": 3.0}, seed=9), own_floors=own)
     assert (exit_code(found), only_words(found).get("c")) == (0, None)
