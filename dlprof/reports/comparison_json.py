@@ -16,7 +16,10 @@ from dlprof.session.model import Header
 from dlprof.text import json_text
 
 SCHEMA = "dlprof.comparison/1"
-SIDE = ("created", "command", "seed", "rounds", "complete", "foreign_cores", "left_out")
+SIDE = {
+    *("schema_", "created", "command", "seed", "rounds", "complete", "foreign_cores"),
+    *("left_out", "environment"),
+}
 
 
 def render(comparison: Comparison, code: int) -> str:
@@ -66,8 +69,8 @@ def _text(content: dict[str, Any]) -> str:
 
 
 def _side(header: Header) -> dict[str, Any]:
-    told = {name: getattr(header, name) for name in SIDE}
-    return {"schema": header.schema_, **told, "environment": header.environment}
+    found: dict[str, Any] = header.model_dump(by_alias=True, mode="json", include=SIDE)
+    return found
 
 
 def _floor(floor: Floor) -> dict[str, Any]:
