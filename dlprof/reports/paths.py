@@ -15,6 +15,7 @@ from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
 from dlprof.reports.document import Cell, Tone
 from dlprof.session.model import FindingRecord, Session
+from dlprof.text.clean import first_line
 
 NEAR = 1.1
 """Times within this ratio are one time to a reader."""
@@ -123,15 +124,11 @@ class Path:
 
     @property
     def reason(self) -> str:
-        """Why there is no ready time: the first line; one that ends in a colon announces more."""
+        """Why there is no ready time, in a line."""
         result = self.case.result
         notes = [note for note in result.notes if note.startswith("ready_time: ")] or result.notes
         text = result.reason if result.reason is not None else next(iter(notes), "")
-        lines = [line.strip() for line in text.removeprefix("ready_time: ").splitlines()]
-        told, *more = [line for line in lines if line] or ["no reason given"]
-        while more and told.endswith(":"):
-            told += f" {more.pop(0)}"
-        return f"{told} …" if more else told
+        return first_line(text.removeprefix("ready_time: "))
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def document_of(word):
     chart = Chart("paths", (point(word, kind=word, problem=word, group=word), point(word, 9e5)))
     texts = dict.fromkeys(("sentence", "advice", "expected", "reproducer"), word)
     lists = dict.fromkeys(("codes", "evidence", "commands"), (word,))
-    found = Problem(**{"rule": word, "severity": word, **texts, **lists})
+    found = Problem(**{"rule": word, "severity": "error", **texts, **lists})
     past = Chart("trend", (point(word, group=word, problem=f"error {word}"), point(word)))
     blocks = (table, past, Facts(((word, word),)), Lines((word,)))
     return Document(

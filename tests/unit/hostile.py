@@ -1,10 +1,8 @@
-"""Text that wants to be more than text, and sessions that are full of it."""
+"""Text that wants to be more than text."""
 
 from __future__ import annotations
 
-from html_builders import alone, case, lost
-
-from dlprof.session.model import FindingRecord, Session
+from hypothesis import strategies as st
 
 BITES = (
     "</script><script>alert(1)</script>",
@@ -20,43 +18,20 @@ BITES = (
     "אבג ﷽",
     "```\n# not a heading\n```",
 )
-
-
-def session_of(word) -> Session:
-    """A session that says ``word`` wherever it can."""
-    names = dict.fromkeys(("export", "protocol", "dtype", "layout", "device", "setup"), word)
-    names |= {"producer": f"p{word}", "consumer": f"c{word}"}
-    evidence = {word: word, "list": [word], "nested": {word: {word: [word]}}}
-    handshake = [
-        {"call": word, "arguments": {word: word}, "outcome": word, "answer": word},
-        {"call": "import", "outcome": word, "capsule": {"name": word, "flags": [word]}},
-    ]
-    found = FindingRecord(
-        rule=word, name=word, severity=word, results=[0, 99, -1], summary=word, evidence=evidence
-    )
-    session = alone(
-        case(
-            word,
-            ownership={"verdict": word, "evidence": evidence},
-            ordering={"verdict": word, "evidence": {"reason": word}},
-            lifetime={"verdict": "unknown", "evidence": {"reason": word}},
-            handshake=handshake,
-            notes=[word],
-            case=names,
-        ),
-        case(word, 9000.0, "copy", (64, 64), case=names),
-        lost(word, "crashed", f"{word}\n{word}", output=f"{word}\n{word}", case=names),
-        created=word,
-        command=[word],
-        device_choice=word,
-        left_out=[word],
-        foreign_cores=2.0,
-        environment={
-            "python": word,
-            "packages": {word: word},
-            "variables": {word: word},
-            word: word,
-        },
-        request={"pairs": [[word, word]], "probe_files": [word], word: word},
-    )
-    return session.model_copy(update={"findings": [found, *session.findings]})
+NASTY = (
+    *BITES,
+    "`` `code` ``",
+    "a|b\\|c\\\\|d",
+    "two\nlines\r\nthree\u2028four",
+    "=HYPERLINK(1)",
+    '"quoted", and a comma',
+    "@somebody #1 www.example.org https://example.org [a](b) ![c](d)",
+    "**bold** _x_ ~~gone~~ $x$ &amp; &lt;",
+    "::error::no\n::set-output name=a::b",
+    "##[error]x",
+    "100%0A,a:b",
+    "",
+    " ",
+    "x" * 5000,
+)
+texts = st.one_of(st.sampled_from(NASTY), st.text(max_size=40))

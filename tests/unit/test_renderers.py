@@ -8,23 +8,21 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from builders import make_session
-from hostile import BITES, session_of
-from hostile_text import NASTY
-from hostile_text import texts as raw_texts
+from document_builders import document_of
+from hostile import NASTY
+from hostile import texts as raw_texts
 from hypothesis import given
 from junitparser import JUnitXml
 from markdown_it import MarkdownIt
 from rule_builders import MS, US, path, verdict
 
-from dlprof.reports import checks, github, junit, markdown, terminal
+from dlprof.reports import github, junit, markdown, terminal
 from dlprof.reports.checks import ERROR, FAILED, SKIPPED
 from dlprof.reports.document import (
-    Answer,
     Cell,
     Check,
     Column,
     Document,
-    Facts,
     Level,
     Lines,
     Problem,
@@ -39,26 +37,7 @@ pytestmark = pytest.mark.unit
 
 texts = raw_texts.map(sanitised)
 """As text is when a session was read."""
-EVIL = (*BITES, *NASTY, "::error::no\n::set-output name=a::b", "##[error]x", "100%0A,a:b", "a](b)")
-every_evil = pytest.mark.parametrize("evil", EVIL, ids=range(len(EVIL)))
-
-
-def a_document(text="f(x)"):
-    """One with each kind of part, full of ``text``."""
-    rows = ((Cell(text, code=True, note=text), Cell(text, "view")),)
-    table = Table((Column(text), Column(text, right=True)), rows, text)
-    blocks = (table, Facts(((text, text),)), Lines((text,)))
-    return Document(
-        title=text,
-        context=text,
-        notices=(text,),
-        answers=(Answer(text, text, text, text), Answer(text, "", "", text)),
-        tables=(table,),
-        marks=(text,),
-        problems=(Problem(text, "error", text, (text,), text),),
-        sections=(Section(text, blocks, Level.FIRST), Section(text, blocks)),
-        commands=(text,),
-    )
+every_evil = pytest.mark.parametrize("evil", NASTY, ids=range(len(NASTY)))
 
 
 def a_session(paths):
@@ -154,7 +133,7 @@ MARKDOWN = {
 
 @given(texts)
 def test_no_text_becomes_markup(text):
-    page = from_markdown(markdown.render(a_document(text.strip() or "x")))
+    page = from_markdown(markdown.render(document_of(text.strip() or "x")))
     assert set(page.tags) <= MARKDOWN
     assert len(page.cells) == 2 * page.tags.count("th"), "a text has ended a cell"
 
@@ -203,18 +182,6 @@ def test_junit_has_a_suite_for_each_pair_with_its_counts():
 def test_junit_can_hold_any_text_of_a_session(evil):
     text = junit.render(evil, [Check(evil, evil, FAILED, evil, evil, evil)], evil)
     assert ET.fromstring(text.partition("\n")[2]).get("tests") == "1"
-
-
-@every_evil
-def test_a_hostile_session_is_told_in_every_form(evil):
-    session = session_of(sanitised(evil))
-    document = session_document(session)
-    for text in (
-        terminal.render(document, level=Level.FULL),
-        markdown.render(document),
-    ):
-        assert text.encode()
-    assert ET.fromstring(junit.render("t", checks.checks(session)).partition("\n")[2]) is not None
 
 
 # GitHub

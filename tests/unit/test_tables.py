@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from builders import make_measure, make_result, make_session
-from hostile_text import texts
+from hostile import texts
 from hypothesis import given
 from rule_builders import ordered, verdict
 from step_builders import make_step
