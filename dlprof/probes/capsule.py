@@ -11,35 +11,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 FLAGS = {1: "read_only", 2: "is_copied", 4: "subbyte_padded"}
-DEVICES = {
-    1: "cpu",
-    2: "cuda",
-    3: "cuda_host",
-    4: "opencl",
-    7: "vulkan",
-    8: "metal",
-    10: "rocm",
-    11: "rocm_host",
-    13: "cuda_managed",
-    14: "oneapi",
-}
-CODES = {
-    0: "int",
-    1: "uint",
-    2: "float",
-    3: "opaque",
-    4: "bfloat",
-    5: "complex",
-    6: "bool",
-    7: "float8_e3m4_",
-    8: "float8_e4m3_",
-    9: "float8_e4m3b11fnuz_",
-    10: "float8_e4m3fn_",
-    11: "float8_e4m3fnuz_",
-    12: "float8_e5m2_",
-    13: "float8_e5m2fnuz_",
-    14: "float8_e8m0fnu_",
-}
+DEVICES = {1: "cpu", 2: "cuda", 3: "cuda_host", 10: "rocm", 13: "cuda_managed", 14: "oneapi"}
+# In the order of their numbers. The names of the last eight are whole, without their bits.
+CODES = (
+    *("int", "uint", "float", "opaque", "bfloat", "complex", "bool"),
+    *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz"),
+    *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+)
 
 
 class Tensor(ctypes.Structure):
@@ -158,6 +136,6 @@ def _contents(tensor: Any, name: str, version: str | None, flags: tuple[str, ...
 
 
 def _dtype(code: int, bits: int, lanes: int) -> str:
-    kind = CODES.get(code, f"code{code}_")
-    name = kind[:-1] if kind.endswith("_") else "bool" if kind == "bool" else f"{kind}{bits}"
+    kind = CODES[code] if code < len(CODES) else f"code{code}_"
+    name = kind if kind == "bool" or kind.startswith("float8") else f"{kind}{bits}"
     return name if lanes == 1 else f"{name}x{lanes}"

@@ -24,19 +24,6 @@ from dlprof.probes.base import (
 from dlprof.probes.numpy import HOST_ARRAY
 
 BLOCK_BYTES = 1 << 20
-TYPECODES = {
-    "int8": "b",
-    "uint8": "B",
-    "int16": "h",
-    "uint16": "H",
-    "int32": "i",
-    "uint32": "I",
-    "int64": "q",
-    "uint64": "Q",
-    "float32": "f",
-    "float64": "d",
-}
-
 _FILL = """\
 view, at = memoryview({memory}).cast('B'), 0
 for piece in pieces:
@@ -163,10 +150,9 @@ class Array(HostMemory):
     setup = "import array\nimport numpy"
 
     def memory(self, spec: ArraySpec) -> str:
-        if spec.dtype not in TYPECODES:
-            raise Unsupported(f"array.array has no dtype {spec.dtype}")
-        code = TYPECODES[spec.dtype]
-        return f"x = array.array('{code}', [0]) * {spec.elements}\n" + _FILL.format(memory="x")
+        # Their letters are NumPy's; array.array refuses the letter of a dtype that it lacks.
+        code = f"numpy.dtype('{spec.dtype}').char"
+        return f"x = array.array({code}, [0]) * {spec.elements}\n" + _FILL.format(memory="x")
 
 
 class Mmap(HostMemory):
@@ -176,18 +162,6 @@ class Mmap(HostMemory):
     module = "mmap"
     setup = "import mmap\nimport numpy\nimport tempfile"
     layouts = ("C", "aligned", "readonly")
-
-    def create(self, spec: ArraySpec) -> str:
-        import shutil
-        import tempfile
-
-        free = shutil.disk_usage(tempfile.gettempdir()).free
-        if spec.size_bytes > free:
-            raise Unsupported(
-                f"the file needs {spec.size_bytes / 2**30:,.1f} GiB, and the folder for temporary"
-                f" files has {free / 2**30:,.1f} GiB"
-            )
-        return super().create(spec)
 
     def memory(self, spec: ArraySpec) -> str:
         access = "ACCESS_READ" if spec.layout == "readonly" else "ACCESS_WRITE"
