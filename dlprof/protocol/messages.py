@@ -25,6 +25,11 @@ def words(error: BaseException) -> str:
     return f"{kind}: {text}" if text else kind
 
 
+def verdict(word: str, evidence: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+    """The answer of an instrument; its evidence holds the ``reason`` if there is one."""
+    return {"verdict": word, "evidence": {**evidence, **({"reason": reason} if reason else {})}}
+
+
 def unknown(reason: str) -> dict[str, Any]:
     """The answer of an instrument that cannot tell."""
-    return {"verdict": "unknown", "evidence": {"reason": reason}}
+    return verdict("unknown", {}, reason)

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 from dlprof.probes.base import CONTIGUOUS, ArraySpec, Import
-from dlprof.protocol.messages import words
+from dlprof.protocol.messages import verdict, words
 from dlprof.worker.instruments import ownership
 from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
@@ -58,13 +58,13 @@ def look(spec: ArraySpec, make: Make) -> dict[str, Any]:
         looks[place].append(_looked_at(make, replace(small, layout=place)))
         if looks[place][-1]["verdict"] not in KNOWN:
             break
-    verdict, reason = judge(looks)
+    word, reason = judge(looks)
     evidence: dict[str, Any] = {place: found[0] for place, found in looks.items() if found}
-    if verdict == "inconstant":
+    if word == "inconstant":
         evidence["looks"] = {
             place: [one["verdict"] for one in found] for place, found in looks.items()
         }
-    return {"verdict": verdict, "evidence": {**evidence, **({"reason": reason} if reason else {})}}
+    return verdict(word, evidence, reason)
 
 
 def judge(looks: Mapping[str, Sequence[dict[str, Any]]]) -> tuple[str, str | None]:

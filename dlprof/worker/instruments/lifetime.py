@@ -22,12 +22,12 @@ import ctypes
 import gc
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
 from dlprof.probes.base import Probe, Unsupported
-from dlprof.protocol.messages import AFTER_DROP
-from dlprof.worker import memory
+from dlprof.protocol.messages import AFTER_DROP, verdict
+from dlprof.worker.channel import Answer
 from dlprof.worker.memory import malloc_meter, resident_bytes
 from dlprof.worker.subject import Subject
 
@@ -40,14 +40,7 @@ LARGEST_BYTES = 64 << 20
 UNCOUNTED = "neither framework says how much of the device's memory it uses"
 
 
-class Listener(Protocol):
-    """Hears how far the instrument got and what it found by then, so that a death can be placed."""
-
-    def stage(self, name: str) -> None: ...
-    def part(self, name: str, value: Any) -> None: ...
-
-
-def measure(subject: Subject, gpu: Gpu | None, listener: Listener) -> dict[str, Any]:
+def measure(subject: Subject, gpu: Gpu | None, answer: Answer) -> dict[str, Any]:
     """The verdict, at a size of its own."""
     subject.check_own()
     other = subject.of_bytes(SIZE_BYTES)
@@ -56,22 +49,20 @@ def measure(subject: Subject, gpu: Gpu | None, listener: Listener) -> dict[str, 
         raise Unsupported("nothing tells how many bytes the source has")
     if size > LARGEST_BYTES:
         raise Unsupported(f"the array is larger than {LARGEST_BYTES:,} bytes: too large to repeat")
-    evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu, listener)}
-    listener.part("after_drop", evidence)
-    listener.stage("lifetime repetition")
+    evidence: dict[str, Any] = {"changed_after_drop": _changed_after_drop(other, gpu, answer)}
+    answer.part("after_drop", evidence)
+    answer.stage("lifetime repetition")
     source = other.make_another()
     convert = other.converting(source)
-    if other.spec.device == "cpu" and not evidence["changed_after_drop"]:
-        memory.check_more(most_kept(size))
     meters, uncounted = _meters(subject)
     # An unfinished result is not retained.
     evidence |= measure_growth(lambda: subject.wait_for(convert()), source, meters, size)
     if uncounted:
         evidence["device_counted"] = False
-    verdict, reason = judge(evidence)
-    if verdict in ("dangling", "retained"):
+    word, reason = judge(evidence)
+    if word in ("dangling", "retained"):
         evidence |= other.made()
-    return {"verdict": verdict, "evidence": {**evidence, **({"reason": reason} if reason else {})}}
+    return verdict(word, evidence, reason)
 
 
 def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
@@ -88,20 +79,20 @@ def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:
     return ("unknown" if evidence["changed_after_drop"] is None else "safe"), None
 
 
-def _changed_after_drop(subject: Subject, gpu: Gpu | None, listener: Listener) -> bool | None:
+def _changed_after_drop(subject: Subject, gpu: Gpu | None, answer: Answer) -> bool | None:
     if not subject.import_.returns_array or subject.spec.elements == 0:
         return None
     convert = subject.converting(subject.make_another())  # it alone holds the source
     result = convert()
     subject.wait_for(result)
     before = subject.consumer.to_numpy(result).tobytes()
-    listener.stage(AFTER_DROP)
+    answer.stage(AFTER_DROP)
     del convert
     gc.collect()
     subject.producer.give_back(subject.spec.device)
     kept = _churn(subject, gpu)
     after = subject.consumer.to_numpy(result).tobytes()
-    listener.stage("lifetime release")
+    answer.stage("lifetime release")
     del kept, result
     return bool(before != after)
 
@@ -176,11 +167,6 @@ def bytes_limit(size_bytes: int) -> Limit:
 def piece_of(size_bytes: int) -> int:
     """How many conversions to make before looking at what stays behind."""
     return min(CONVERSIONS, max(1, KEPT_BYTES // max(size_bytes, 1)))
-
-
-def most_kept(size_bytes: int) -> int:
-    """Bytes that a warm-up and two runs keep if every result stays behind."""
-    return 3 * min(CONVERSIONS * size_bytes, KEPT_BYTES + piece_of(size_bytes) * size_bytes)
 
 
 def measure_growth(

@@ -34,7 +34,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
-from dlprof.protocol.messages import unknown
+from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker.queued_work import (
     LENGTHS_NS,
     MOST_WORK,
@@ -70,8 +70,7 @@ def measure(
     text = subject.producer.enqueue(subject.spec)
     if text is None:
         name, device = subject.producer.name, subject.spec.device
-        reason = f"{name} finishes its work on {device} before it returns"
-        return {"verdict": "synchronous", "evidence": {"reason": reason}}
+        return verdict("synchronous", {}, f"{name} finishes its work on {device} before it returns")
     default = measure_queue(queue_of(subject, text, gpu, default_sides(subject)), lengths_ns)
     if gpu is None or subject.spec.device != "cuda":
         return default
@@ -115,9 +114,9 @@ def measure_queue(queue: QueuedWork, lengths_ns: Sequence[int] = LENGTHS_NS) -> 
     host, ready = _host_fit(points), _ready_fit(points)
     unrelated = _unrelated_fit(queue, _lengths(points, lengths_ns)) if grows(host) else None
     right, unread = look_for_stale(queue, works[-1])
-    verdict, reason = judge(host, ready, unrelated, right)
-    if verdict == "unordered" and right is not False and _own_share(points) > HALF:
-        verdict, reason = "unknown", "the conversion takes the host longer than the queue before it"
+    word, reason = judge(host, ready, unrelated, right)
+    if word == "unordered" and right is not False and _own_share(points) > HALF:
+        word, reason = "unknown", "the conversion takes the host longer than the queue before it"
     longest = max(points, key=lambda point: point.queued_ns)
     evidence: dict[str, Any] = {
         "host": asdict(host),
@@ -128,22 +127,18 @@ def measure_queue(queue: QueuedWork, lengths_ns: Sequence[int] = LENGTHS_NS) -> 
         "loaded": {"queued_ns": longest.done_ns, "host_ns": longest.host_ns},
         "points": [list(point) for point in points],
     }
-    if verdict == "unordered" and grows(host):
+    if word == "unordered" and grows(host):
         evidence["waits"] = "device-sync" if unrelated and grows(unrelated) else "host-sync"
     if unread:
         evidence["values_unread"] = unread
-    if reason:
-        evidence["reason"] = reason
-    return {"verdict": verdict, "evidence": evidence}
+    return verdict(word, evidence, reason)
 
 
 def _untimed(queue: QueuedWork, work: int, reason: str) -> dict[str, Any]:
     """The verdict if times say nothing: a wrong value proves a race without them."""
     right, unread = look_for_stale(queue, work)
-    evidence: dict[str, Any] = {"values_right": right, "reason": reason}
-    if unread:
-        evidence["values_unread"] = unread
-    return {"verdict": "unordered" if right is False else "unknown", "evidence": evidence}
+    evidence = {"values_right": right, **({"values_unread": unread} if unread else {})}
+    return verdict("unordered" if right is False else "unknown", evidence, reason)
 
 
 # The judgment on slopes

@@ -17,7 +17,7 @@ from typing import Any
 from dlprof.device.cuda import Gpu
 from dlprof.probes.base import DTYPES, WHOLE_LAYOUTS, ArraySpec, Probe
 from dlprof.probes.capsule import alignment
-from dlprof.protocol.messages import unknown
+from dlprof.protocol.messages import unknown, verdict
 from dlprof.worker import memory
 from dlprof.worker.subject import Subject
 
@@ -44,10 +44,8 @@ def measure(subject: Subject, gpu: Gpu | None = None) -> dict[str, Any]:
     }
     if source.forbidden or result.forbidden:
         evidence["not_written"] = NOT_WRITTEN
-    verdict, reason = judge(evidence)
-    if reason:
-        evidence["reason"] = reason
-    return {"verdict": verdict, "evidence": evidence}
+    word, reason = judge(evidence)
+    return verdict(word, evidence, reason)
 
 
 def judge(evidence: dict[str, Any]) -> tuple[str, str | None]:

@@ -1,17 +1,7 @@
 """Step: what does one call of a model cost, and what becomes of its output's memory?
 
-A strategy says what is done with the output's memory. Its parts come in this order, and a failure
-of one costs that one alone. Times are timings as in :mod:`~dlprof.worker.instruments.times`.
-
-- ``host_time``, ``ready_time``: one step in a loop.
-- ``versus``: ``times`` of ``step``, ``fresh``, ``reading`` and ``fresh_reading``.
-- ``values``: ``ok``, ``wrong`` (``changed``: ``shape``, or ``values`` that are ``different``
-  ``of`` all).
-- ``reuse``: ``kept``, ``overwritten`` (``after_calls``), ``unknown``; with ``same_address`` and
-  the number of ``calls``.
-- ``shape_change``: the other ``shape``; ``times`` of ``steady``, ``other`` and ``changing``.
-- ``allocations``: ``per_call``, ``bytes_per_call``, ``how``; or ``reason``. ``buffers`` (addresses)
-  of the outputs that were ``kept``, and ``kept_bytes`` of malloc for each.
+A strategy says what is done with the output's memory. The parts come in the order of ``_run``, and
+a failure of one costs that one alone. Times are in ns per step.
 """
 
 from __future__ import annotations
