@@ -26,7 +26,7 @@ def rerun_command(
     """The command for the array of the first case, with the paths that ``cases`` convert it by.
 
     ``against`` is the case that they are compared with, ``rule`` the id of the finding. The answer
-    is None where the session holds text that is unfit for a command line: it may be anybody's.
+    is None if the session holds text that is unfit for a command line.
     """
     probes = session.request.probe_files or ()
     if not cases:

@@ -34,7 +34,7 @@ Redact = Callable[[str], str]
 def written(session: Session, finding: FindingRecord, python: str | None, redact: Redact) -> str:
     """The ticket of a finding, with what its reproducer prints under ``python``.
 
-    Source text in a session may come from anybody: without ``python`` it is not run.
+    Source text of a session may be hostile: without ``python`` it is not run.
     """
     session = session.seen_from(finding.results)
     try:

@@ -17,9 +17,9 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
 Verdict = Literal["passed", "failed", "error", "skipped"]
-"""Of a check: ``error`` came to no answer, and must not pass for that; ``skipped`` may."""
+"""Of a check: ``error`` has no answer and must not pass; ``skipped`` may pass."""
 Tone = Literal["", "view", "copy", "bad", "dim", "better", "worse"]
-"""What a cell is about; a renderer may give it a color, and never says anything by color alone."""
+"""What a cell is about. A renderer may give it a color, but color alone never carries meaning."""
 
 
 class Level(Enum):
@@ -37,7 +37,7 @@ class Cell:
     tone: Tone = ""
     code: bool = False
     note: str = ""
-    """What stands behind the text and is no code."""
+    """Follows the text, and is no code."""
 
 
 @dataclass(frozen=True)

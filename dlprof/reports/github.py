@@ -40,17 +40,12 @@ def commands(
 
 def room(text: str, taken_bytes: int) -> str:
     """As many whole lines of a summary as there is room for behind ``taken_bytes``."""
-    left = SUMMARY_BYTES - taken_bytes
-    if len(text.encode()) <= left:
+    whole, left = text.encode(), SUMMARY_BYTES - taken_bytes
+    if len(whole) <= left:
         return text
     note = "\n… and more that a summary of GitHub has no room for\n"
-    kept, used = [], len(note.encode())
-    for line in text.splitlines(keepends=True):
-        used += len(line.encode())
-        if used > left:
-            break
-        kept.append(line)
-    return "".join(kept) + note if used <= left or kept else ""
+    kept = whole[: max(left - len(note.encode()), 0)].rpartition(b"\n")[0]
+    return f"{kept.decode()}{note}" if kept else ""
 
 
 def _level(level: str, found: list[tuple[str, str]], file: str | None) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """A document as GitHub-flavored Markdown, as for ``$GITHUB_STEP_SUMMARY``.
 
-Text of a session is anybody's: code stands in code spans, everything else is escaped, so that
-nothing of it is markup, mentions anybody or ends a table.
+Text of a session may be hostile. Code stands in code spans, everything else is escaped: it makes no
+markup, mentions no user and ends no table.
 """
 
 from __future__ import annotations

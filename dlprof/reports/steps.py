@@ -94,7 +94,7 @@ def _saved(result: Result) -> Share | None:
 
 
 def _tells(share: Share) -> bool:
-    """Whether a share is told from nothing, and is two hundredths at least."""
+    """Whether a share differs from zero, and is 2 % at least."""
     if share.ci95 is None or not share.is_known or abs(round(100 * share.median)) < LEAST_PERCENT:
         return False
     return share.ci95[0] > 0 or share.ci95[1] < 0

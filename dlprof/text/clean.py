@@ -1,4 +1,4 @@
-"""Make text from outside fit to be shown: names, codes and error messages are anybody's."""
+"""Make text from outside fit to be shown: names, codes and error messages may be hostile."""
 
 from __future__ import annotations
 
@@ -10,21 +10,14 @@ LONGEST = 400
 MOST_NAMED = 3
 HIDDEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 """Unicode categories that steer a terminal or a line instead of standing in it."""
+KEPT = "\n\t"
+"""What source text and messages may hold beside printable characters."""
 
 
 def clean(text: str, longest: int = LONGEST) -> str:
     """One line of ``text``: control, format and surrogate characters escaped, the rest cut off."""
-    if len(text) <= longest and text.isprintable():  # nothing of HIDDEN is printable
-        return text
-    shown = "".join(
-        _escaped(character) if unicodedata.category(character) in HIDDEN else character
-        for character in text[: longest + 1]
-    )
+    shown = _escaped(text[: longest + 1])
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
-
-
-KEPT = "\n\t"
-"""What source text and messages may hold beside printable characters."""
 
 
 def sanitised(content: Any) -> Any:
@@ -33,17 +26,23 @@ def sanitised(content: Any) -> Any:
     What comes from a file or from a worker passes here once, where it enters.
     """
     if isinstance(content, str):
-        if content.isprintable():
-            return content
-        return "".join(
-            _escaped(one) if one not in KEPT and unicodedata.category(one) in HIDDEN else one
-            for one in content
-        )
+        return _escaped(content, KEPT)
     if isinstance(content, dict):
         return {sanitised(key): sanitised(value) for key, value in content.items()}
     if isinstance(content, list | tuple):
         return [sanitised(value) for value in content]
     return content
+
+
+def _escaped(text: str, kept: str = "") -> str:
+    if text.isprintable():  # nothing of HIDDEN is printable
+        return text
+    return "".join(
+        one.encode("unicode_escape").decode("ascii")
+        if one not in kept and unicodedata.category(one) in HIDDEN
+        else one
+        for one in text
+    )
 
 
 def without_commands(text: str) -> str:
@@ -68,10 +67,6 @@ def first_line(text: str | None) -> str:
     while more and told.endswith(":"):
         told += f" {more.pop(0)}"
     return clean(f"{told} …" if more else told)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def listed(names: Iterable[str]) -> str:

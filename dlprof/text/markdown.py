@@ -1,4 +1,4 @@
-"""Text from anybody in GitHub-flavored Markdown: shown as it is, never run, linked or a mention."""
+"""Text from outside in GitHub-flavored Markdown: it makes no markup, no link and no mention."""
 
 from __future__ import annotations
 
