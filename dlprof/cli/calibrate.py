@@ -28,8 +28,7 @@ NOISE = replace(every.SESSION, help="Write the noise file here.", meaning="besid
 )
 def calibrate(
     first: Annotated[
-        str,
-        typer.Argument(metavar="SCENARIO|PRODUCER", help="A scenario file; or a framework."),
+        str, typer.Argument(metavar="SCENARIO|PRODUCER", help="A scenario file; or a framework.")
     ],
     second: Annotated[
         str | None, typer.Argument(metavar="CONSUMER", help="Another framework.")

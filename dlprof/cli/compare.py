@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from dlprof.cli import files
-from dlprof.cli.options import COMPARISONS, REGRESSIONS, AcrossPythons, Given, takes
+from dlprof.cli.options import ANY_PYTHON, COMPARISONS, REGRESSIONS, Given, takes
 
 
-@takes(REGRESSIONS, *COMPARISONS)
+@takes(ANY_PYTHON, REGRESSIONS, *COMPARISONS)
 def compare(
     base: Annotated[
         Path, typer.Argument(parser=files.session, metavar="BASE", help="A session file: before.")
@@ -19,7 +19,6 @@ def compare(
     head: Annotated[
         Path, typer.Argument(parser=files.session, metavar="HEAD", help="A session file: after.")
     ],
-    across_pythons: AcrossPythons = False,
     *,
     given: Given,
 ) -> None:
@@ -33,4 +32,5 @@ def compare(
 
     outputs, criteria = Outputs.of(given.raw), parse(given.raw["fail_on"] or ())
     unsure = unsure_code(None) if given.raw["fail_on"] else None
-    compare_files((base, head), criteria, unsure, outputs, across_pythons, "compare")
+    across = bool(given.raw["any_python"])
+    compare_files((base, head), criteria, unsure, outputs, across, "compare")

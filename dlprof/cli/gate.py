@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from dlprof.cli import files
-from dlprof.cli.options import COMPARISONS, REGRESSIONS, AcrossPythons, Given, takes
+from dlprof.cli.options import ANY_PYTHON, COMPARISONS, REGRESSIONS, Given, takes
 from dlprof.plan import options as every
+from dlprof.plan.option import Option, Text
 
 BUDGET = replace(every.BUDGET, help="Start no round that would end later.", default=300.0)
 BUDGET = replace(BUDGET, meaning="")
 FOLDER = replace(every.SESSION, help="Keep the sessions in this folder.", metavar="FOLDER")
+BASE_PYTHON = Option(
+    "base_python", Text(), "The interpreter of BASE: before.", every.MEASURING, metavar="PATH"
+)
+HEAD_PYTHON = Option(
+    "head_python", Text(), "The interpreter of HEAD: after.", every.MEASURING, metavar="PATH"
+)
+BASELINE = Option(
+    "baseline",
+    Text(),
+    "A session to measure HEAD against, of this machine.",
+    every.MEASURING,
+    metavar="FILE",
+)
+NOISE = Option("noise", Text(), "What dlprof calibrate wrote.", every.MEASURING, metavar="FILE")
+UNSURE = Option(
+    "unsure",
+    Text(),
+    "Exit code 0 or 1 where it is unsure. Default: exit code 3.",
+    every.FINDINGS,
+    metavar="pass|fail",
+)
 HOW = (
     "name what to compare: a scenario and two interpreters (--base-python, --head-python), "
     "a scenario and a session (--baseline), or two session files"
@@ -23,7 +44,8 @@ HOW = (
 
 @takes(
     *(*every.AXES, every.PYTHON, BUDGET, every.TIMEOUT, every.SEED, every.PROBES),
-    *(REGRESSIONS, FOLDER, *COMPARISONS),
+    *(BASE_PYTHON, HEAD_PYTHON, BASELINE, ANY_PYTHON, NOISE),
+    *(REGRESSIONS, UNSURE, FOLDER, *COMPARISONS),
 )
 def gate(
     first: Annotated[
@@ -36,53 +58,6 @@ def gate(
     second: Annotated[
         str | None,
         typer.Argument(metavar="HEAD|CONSUMER", help="A session file: after; or a framework."),
-    ] = None,
-    base_python: Annotated[
-        str | None,
-        typer.Option(
-            "--base-python",
-            metavar="PATH",
-            help="The interpreter of BASE: before.",
-            rich_help_panel=every.MEASURING,
-        ),
-    ] = None,
-    head_python: Annotated[
-        str | None,
-        typer.Option(
-            "--head-python",
-            metavar="PATH",
-            help="The interpreter of HEAD: after.",
-            rich_help_panel=every.MEASURING,
-        ),
-    ] = None,
-    baseline: Annotated[
-        Path | None,
-        typer.Option(
-            "--baseline",
-            metavar="FILE",
-            parser=files.session,
-            help="A session to measure HEAD against, of this machine.",
-            rich_help_panel=every.MEASURING,
-        ),
-    ] = None,
-    across_pythons: AcrossPythons = False,
-    noise: Annotated[
-        Path | None,
-        typer.Option(
-            "--noise",
-            metavar="FILE",
-            help="What dlprof calibrate wrote.",
-            rich_help_panel=every.MEASURING,
-        ),
-    ] = None,
-    unsure: Annotated[
-        str | None,
-        typer.Option(
-            "--unsure",
-            metavar="pass|fail",
-            help="Exit code 0 or 1 where it is unsure. Default: exit code 3.",
-            rich_help_panel=every.FINDINGS,
-        ),
     ] = None,
     *,
     given: Given,
@@ -97,27 +72,26 @@ def gate(
     Example: dlprof gate before.json after.json --fail-on ready:5%,200ns
     """
     from dlprof.cli.comparison import compare_files, unsure_code
-    from dlprof.cli.gate_measure import Asked, measure
+    from dlprof.cli.gate_measure import measure
     from dlprof.cli.outputs import Outputs
     from dlprof.compare.criteria import parse
     from dlprof.errors import UsageError
 
-    outputs = Outputs.of(given.raw)
-    criteria, code = parse(given.raw["fail_on"] or ()), unsure_code(unsure)
-    head = head_python or given.values.get("python")
-    if baseline is None and base_python is None and head_python is None:
+    outputs, raw = Outputs.of(given.raw), given.raw
+    criteria, code = parse(raw["fail_on"] or ()), unsure_code(raw["unsure"])
+    sides = (raw["baseline"], raw["base_python"], raw["head_python"])
+    if sides == (None, None, None):
         paths = [files.session(name) for name in (first, second) if name is not None]
-        if len(paths) < len(("BASE", "HEAD")) or not any(
-            path.suffix or path.exists() for path in paths
-        ):
+        named = any(path.suffix or path.exists() for path in paths)  # as frameworks are not
+        if second is None or not named:
             raise UsageError(HOW)
         given.check_none(
             "two session files are compared as they are",
-            {"--noise": noise, "--output": given.output},
+            {"--noise": raw["noise"], "--output": raw["output"]},
         )
-        compare_files(paths, criteria, code, outputs, across_pythons, "gate")
+        compare_files(paths, criteria, code, outputs, bool(raw["any_python"]), "gate")
         return
-    if (baseline is None) == (base_python is None) or (baseline is None and head_python is None):
+    two = raw["base_python"] is not None and raw["head_python"] is not None
+    if two == (raw["baseline"] is not None) or (raw["baseline"] and raw["base_python"]):
         raise UsageError(HOW)
-    asked = Asked(first, second, base_python, head, baseline, across_pythons, noise)
-    measure(asked, given, criteria, code, outputs)
+    measure(first, second, given, criteria, code, outputs)

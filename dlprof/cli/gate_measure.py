@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
 from dlprof.cli.comparison import refuse, tell
+from dlprof.cli.files import session as session_named
 from dlprof.cli.inspection import inspected
 from dlprof.cli.measure import typed
 from dlprof.cli.options import Given
@@ -45,56 +46,51 @@ from dlprof.session.model import Session
 from dlprof.text.clean import clean, listed
 
 BUDGET_S = 300.0
+OF_SCENARIO = [one.key for one in (*options.AXES, options.TIMEOUT, options.SEED, options.PROBES)]
+"""What the command line may say instead of the scenario."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The gate's own part of the command line; BASE is an interpreter or a session."""
+def measure(
+    first: str, second: str | None, given: Given, criteria: Criteria, unsure: int, outputs: Outputs
+) -> None:
+    """Measure both sides, report, and raise what the exit code says.
 
-    first: str
-    second: str | None
-    base_python: str | None
-    head_python: str | None
-    baseline: Path | None
-    across_pythons: bool
-    noise: Path | None
-
-
-def measure(asked: Asked, given: Given, criteria: Criteria, unsure: int, outputs: Outputs) -> None:
-    """Measure both sides, report, and raise what the exit code says."""
-    known = None if asked.noise is None else noise.load(asked.noise)
+    ``unsure`` is the exit code of a doubt.
+    """
+    raw = given.raw
+    known = None if raw["noise"] is None else noise.load(Path(raw["noise"]))
+    baseline = None if raw["baseline"] is None else session_named(raw["baseline"])
+    head_python = raw["head_python"] or given.values.get("python")
     try:
-        base, head = _sides(asked, given)
+        scenario = scenario_named(first, second)
+        base, head = _sides(scenario, given, baseline, head_python)
         if known is not None:
             noise.check(known, head)
     except (Unsure, Unmeasured, BadInterpreter) as error:
         # What cannot be compared is unsure, and --unsure says what becomes of that; never a pass.
         fails = unsure == REGRESSION and isinstance(error, Unsure)
         refused = Regression(str(error)) if fails else error
-        refuse(outputs, refused, Path(asked.first))
+        refuse(outputs, refused, Path(first))
         raise refused from None
     _check_looked_for(criteria, head)
     own = floors_of(head, criteria)
     if known is not None:
         own = noise.raised(known, cases_of(head), criteria.floors, own)
-    in_turns = asked.baseline is None
-    settings = Settings(criteria, own, in_turns, across_pythons=asked.across_pythons)
-    budget_s = given.values.get("budget")
-    budget_s = BUDGET_S if budget_s is None else budget_s
+    in_turns = baseline is None
+    settings = Settings(criteria, own, in_turns, across_pythons=bool(raw["any_python"]))
+    budget_s = given.values.get("budget", BUDGET_S)
     kept = kept_in(given.output)
     told = _texts(head, settings.in_turns)
     if known is not None:
         told += tuple(noise.texts(known, own))
-    left = (asked.baseline or kept.path("base"), kept.path("head"))
+    left = (baseline or kept.path("base"), kept.path("head"))
     stopped = f"stopped; see what is there with: dlprof compare {shlex.join(map(str, left))}"
     with Bar() as bar:
         try:
             found = gate(Task(base, head, settings, kept, bar, budget_s, told))
         except KeyboardInterrupt:  # before the first round, or while a session is written
             raise Interrupted(stopped) from None
-    names = Names(
-        str(asked.baseline or asked.base_python), str(asked.head_python or sys.executable)
-    )
+    names = Names(str(baseline or raw["base_python"]), str(head_python or sys.executable))
     try:
         tell(found.comparison, unsure, names, outputs, stopped=found.interrupted)
     finally:
@@ -115,7 +111,7 @@ def sweep_of(scenario: Scenario, given: Given, python: str | None, flag: str = "
             f"{scenario.file} has steps, which take no turns: measure it twice with dlprof sweep, "
             "and compare the sessions"
         )
-    values = {key: value for key, value in given.values.items() if key not in ("python", "budget")}
+    values = {key: given.values[key] for key in OF_SCENARIO if key in given.values}
     if python is not None:
         values["python"] = value_of(options.PYTHON, python, flag)
     found = sweep(scenario, values, inspected)
@@ -134,19 +130,20 @@ def say_kept(kept: Kept) -> None:
         typer.echo(f"sessions: {' '.join(map(str, kept.written()))}", err=True)
 
 
-def _sides(asked: Asked, given: Given) -> tuple[Sweep | Session, Sweep]:
+def _sides(
+    scenario: Scenario, given: Given, baseline: Path | None, head_python: str | None
+) -> tuple[Sweep | Session, Sweep]:
     """What is to be compared; all that can be refused before anything is measured is."""
-    scenario = scenario_named(asked.first, asked.second)
-    if asked.baseline is None:
-        base = sweep_of(scenario, given, asked.base_python, "--base-python")
-        head = sweep_of(scenario, given, asked.head_python, "--head-python")
-        for side in (base, head):
-            cases_of(side)
-        return base, head
-    baseline = sessions.load(asked.baseline)
-    head = sweep_of(scenario, given, asked.head_python, "--head-python")
-    check_baseline(baseline, head, asked.across_pythons)
-    return baseline, head
+    if baseline is not None:
+        session = sessions.load(baseline)
+        head = sweep_of(scenario, given, head_python, "--head-python")
+        check_baseline(session, head, bool(given.raw["any_python"]))
+        return session, head
+    base = sweep_of(scenario, given, given.raw["base_python"], "--base-python")
+    head = sweep_of(scenario, given, head_python, "--head-python")
+    for side in (base, head):
+        cases_of(side)
+    return base, head
 
 
 def _check_looked_for(criteria: Criteria, head: Sweep) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 from dlprof.cli import files
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
+from dlprof.plan.option import Option, Several, Text, Whole
 
 if TYPE_CHECKING:
     from dlprof.history.address import Address
@@ -23,31 +25,48 @@ history = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+TO = Option(
+    "to",
+    Text(),
+    "A folder, or an address that fsspec knows: s3://bucket/folder.",
+    every.OUTPUT,
+    metavar="ADDRESS",
+    meaning="$DLPROF_HISTORY",
+)
+LABEL = Option(
+    "label",
+    Text(),
+    "What was measured; '' for nothing.",
+    every.OUTPUT,
+    metavar="TEXT",
+    meaning="GITHUB_SHA, CI_COMMIT_SHA or the commit that is checked out",
+)
+CASE = Option(
+    "case", Several(), "Only cases whose code or pair matches.", every.ARRAYS, metavar="GLOB"
+)
+MEASURE = Option(
+    "measure",
+    Text(),
+    "ready, host, first_call or device.",
+    every.FINDINGS,
+    default="ready",
+    metavar="NAME",
+)
+LAST = Option(
+    "last", Whole(1, 1_000_000), "Only the N newest sessions.", every.FINDINGS, metavar="N"
+)
+JSON = replace(every.JSON, help="Write it as JSON; - prints it instead of the table.")
+
 
 @history.command()
+@takes(TO, LABEL)
 def add(
     session: Annotated[
         list[Path],
         typer.Argument(parser=files.session, metavar="SESSION", help="Session files; - is stdin."),
     ],
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="ADDRESS",
-            help="A folder, or an address that fsspec knows: s3://bucket/folder. "
-            "Default: $DLPROF_HISTORY.",
-        ),
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            "--label",
-            metavar="TEXT",
-            help="What was measured. Default: GITHUB_SHA, CI_COMMIT_SHA or the commit that is "
-            "checked out; '' for none.",
-        ),
-    ] = None,
+    *,
+    given: Given,
 ) -> None:
     """Add sessions to a history. Nothing in it is ever changed.
 
@@ -56,17 +75,17 @@ def add(
     from dlprof.cli.show import say
     from dlprof.errors import DlprofError
     from dlprof.history import store
-    from dlprof.history.address import given
+    from dlprof.history.address import given as place_of
     from dlprof.history.entry import entry_of, label_for, moment
     from dlprof.session import model as sessions
 
-    address = given(to, "--to ADDRESS")
+    address = place_of(given.raw["to"], "--to ADDRESS")
     folder = store.folder_at(address)
     entries = []
     for file in session:  # all are read before the first is added
         found = sessions.load(file)
         try:
-            entries.append(entry_of(found, label_for(moment(found.created), label)))
+            entries.append(entry_of(found, label_for(moment(found.created), given.raw["label"])))
         except DlprofError as error:
             raise type(error)(f"cannot add {file}: {error}") from None
     for file, done in zip(session, store.add(folder, entries), strict=True):
@@ -74,32 +93,11 @@ def add(
 
 
 @history.command()
-@takes(every.HTML, every.FULL)
+@takes(CASE, MEASURE, LAST, JSON, every.HTML, every.FULL)
 def show(
     address: Annotated[
         str | None,
         typer.Argument(metavar="ADDRESS", help="The folder or address. Default: $DLPROF_HISTORY."),
-    ] = None,
-    case: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--case", metavar="GLOB", help="Only cases whose code or pair matches; may be repeated."
-        ),
-    ] = None,
-    measure: Annotated[
-        str, typer.Option("--measure", metavar="NAME", help="ready, host, first_call or device.")
-    ] = "ready",
-    last: Annotated[
-        int | None, typer.Option("--last", min=1, metavar="N", help="Only the N newest sessions.")
-    ] = None,
-    json: Annotated[
-        str | None,
-        typer.Option(
-            "--json",
-            metavar="FILE|-",
-            help="Write it as JSON; - prints it instead of the table.",
-            rich_help_panel=every.OUTPUT,
-        ),
     ] = None,
     *,
     given: Given,
@@ -117,16 +115,17 @@ def show(
     from dlprof.reports import history_json
     from dlprof.reports.history_document import history_document
 
+    measure, globs = given.raw["measure"] or "ready", given.raw["case"] or []
     if measure not in MEASURES:
         raise UsageError(f"--measure is {', '.join(MEASURES)}, not {measure!r}")
-    outputs = Outputs.of({**given.raw, "json": json})
+    outputs = Outputs.of(given.raw)
     place = place_of(address, "an ADDRESS")
-    kept = _read(place, last)
+    kept = _read(place, given.values.get("last"))
     if not kept.entries:
         raise Unmeasured(f"the history {place.shown} holds no session")
-    found = chosen(series_of(kept.entries, measure), case or [])
+    found = chosen(series_of(kept.entries, measure), globs)
     if not found:
-        raise HistoryError(f"no case of the history matches --case {' '.join(case or [])}")
+        raise HistoryError(f"no case of the history matches --case {' '.join(globs)}")
     trends = trends_of(found, measure)
     document = history_document(kept, trends, measure)
     texts = {"--json": lambda: [history_json.render(kept, trends, measure)]}
@@ -145,9 +144,8 @@ def _added_text(file: Path, done: Added, address: Address) -> str:
     told = f"label {label_text(label.text)} (from {label.source})" if label.text else "no label"
     count = len(done.entry.session.results)
     where = f"{'the new history ' if done.first else ''}{address.shown}"
-    gone = " (kept in the memory of this process alone)" if "memory" in address.protocols else ""
     cases = f"{count:,} case{'s' if count != 1 else ''}"
-    return f"{clean(str(file))}: added to {where}{gone}: {cases}, {told}\n"
+    return f"{clean(str(file))}: added to {where}: {cases}, {told}\n"
 
 
 def _read(place: Address, last: int | None) -> History:

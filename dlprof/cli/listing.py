@@ -9,33 +9,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dlprof.cli.options import FLAG, Given, page, takes
+from dlprof.cli.options import Given, page, takes
 from dlprof.plan import options as every
+from dlprof.plan.option import Option, Switch
 
 if TYPE_CHECKING:
     from dlprof.plan.catalog import Catalog
     from dlprof.plan.pairing import Path
 
 
-@takes(*every.INTERPRETER)
-def probes(
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify",
-            metavar=FLAG,
-            help="Import each framework in a worker and say what it can do.",
-        ),
-    ] = False,
-    *,
-    given: Given,
-) -> None:
+VERIFY = Option(
+    "verify",
+    Switch(),
+    "Import each framework in a worker and say what it can do.",
+    every.MEASURING,
+    default=False,
+)
+OPTIONS = Option(
+    "options", Switch(), "Every option, as in docs/options.md.", every.OUTPUT, default=False
+)
+SESSIONS = Option(
+    "sessions", Switch(), "The kept sessions, newest first.", every.OUTPUT, default=False
+)
+
+
+@takes(*every.INTERPRETER, VERIFY)
+def probes(*, given: Given) -> None:
     """List the frameworks: installed or not, devices, ways out and in."""
     from dlprof.cli.show import say
     from dlprof.runner.inspection import verify as verified
 
     catalog = _catalog(given)
-    found = [probe for probe in catalog.probes if probe.found and verify]
+    found = [probe for probe in catalog.probes if probe.found and given.raw["verify"]]
     say(probes_text(catalog, {probe.name: verified(catalog, probe) for probe in found}))
 
 
@@ -81,23 +86,15 @@ def explain(
     say(text_of(Markdown(text)))
 
 
-def list_(
-    options: Annotated[
-        bool,
-        typer.Option("--options", metavar=FLAG, help="Every option, as in docs/options.md."),
-    ] = False,
-    sessions: Annotated[
-        bool,
-        typer.Option("--sessions", metavar=FLAG, help="The kept sessions, newest first."),
-    ] = False,
-) -> None:
+@takes(OPTIONS, SESSIONS)
+def list_(*, given: Given) -> None:
     """List the options, in Markdown, or the sessions that were kept without a name."""
     from dlprof.cli.show import say
     from dlprof.errors import UsageError
 
-    if options == sessions:
+    if bool(given.raw["options"]) == bool(given.raw["sessions"]):
         raise UsageError("name what to list: --options or --sessions")
-    say(page() if options else sessions_text(time.time()))
+    say(page() if given.raw["options"] else sessions_text(time.time()))
 
 
 def sessions_text(now_s: float) -> str:

@@ -17,9 +17,6 @@ from dlprof.errors import UsageError
 from dlprof.plan import options
 from dlprof.plan.option import Option, Several, Switch
 
-FLAG = ""
-"""The metavar of an option that takes no value."""
-
 MEASURED_KEYS = {option.key for option in options.MEASURED}
 
 SessionFile = Annotated[
@@ -30,18 +27,7 @@ SessionFile = Annotated[
         help="A session file; LAST is the newest, - is stdin.",
     ),
 ]
-Text = Annotated[
-    Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="FILE|-",
-        help="Write it here; - prints it, as without.",
-        rich_help_panel=options.OUTPUT,
-    ),
-]
-
-
+WRITTEN = replace(options.SESSION, help="Write it here; - prints it, as without.", metavar="FILE|-")
 REGRESSIONS = replace(
     options.FAIL_ON,
     help="What is a regression: ready:5%,200ns, host:10%, error, warning, copy, dangling, ….",
@@ -58,15 +44,13 @@ COMPARISONS = (
     options.GITHUB,
     options.FULL,
 )
-AcrossPythons = Annotated[
-    bool,
-    typer.Option(
-        "--any-python",
-        metavar=FLAG,
-        help="Compare also sessions of two versions of Python.",
-        rich_help_panel=options.MEASURING,
-    ),
-]
+ANY_PYTHON = Option(
+    "any_python",
+    Switch(),
+    "Compare also sessions of two versions of Python.",
+    options.MEASURING,
+    default=False,
+)
 
 
 def takes(*wanted: Option) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -137,8 +121,8 @@ class Given:
 
     @cached_property
     def values(self) -> Mapping[str, Any]:
-        """What was given of what is measured, and how. Raises :class:`UsageError`."""
-        known = {one.key: one for one in self.options if one.key in MEASURED_KEYS}
+        """The values of what was typed. Raises :class:`UsageError`."""
+        known = {one.key: one for one in self.options}
         return options.read({key: self.raw[key] for key in known}, typed=True, known=known)
 
     def settled(self, preset: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from dlprof.cli.options import Given, SessionFile, takes
 from dlprof.plan import options as every
+from dlprof.plan.option import Option, Text
 
 if TYPE_CHECKING:
     from dlprof.history.trend import Trend
 
 
-@takes(every.FAIL_ON, every.FULL, *every.REPORTS[1:])
-def report(
-    session: SessionFile,
-    history: Annotated[
-        str | None,
-        typer.Option(
-            "--history",
-            metavar="ADDRESS",
-            help="With --html: show the trend of its cases in this history too.",
-            rich_help_panel=every.OUTPUT,
-        ),
-    ] = None,
-    *,
-    given: Given,
-) -> None:
+HISTORY = Option(
+    "history",
+    Text(),
+    "With --html: show the trend of its cases in this history too.",
+    every.OUTPUT,
+    metavar="ADDRESS",
+)
+
+
+@takes(every.FAIL_ON, every.FULL, *every.REPORTS[1:], HISTORY)
+def report(session: SessionFile, *, given: Given) -> None:
     """Print the report of a session again, or write it in another form."""
     from dlprof.cli.files import session_name
     from dlprof.cli.measure import allowed
@@ -41,6 +38,7 @@ def report(
     from dlprof.session import model as sessions
 
     outputs, fail_on = Outputs.of(given.raw), allowed(given)
+    history = given.raw["history"]
     if history is not None and "--html" not in outputs.targets:
         raise UsageError("--history adds a section to --html FILE: give both")
     found = with_findings(sessions.load(session))

@@ -6,18 +6,20 @@ from typing import Annotated
 
 import typer
 
-from dlprof.cli.options import SessionFile, Text
+from dlprof.cli.options import WRITTEN, Given, SessionFile, takes
 
 
+@takes(WRITTEN)
 def repro(
     session: SessionFile,
     finding: Annotated[
         str | None,
         typer.Argument(
-            help="A finding's number in the report, or a rule: 2 or DLP018. Without: lists them.",
+            help="A finding's number in the report, or a rule: 2 or DLP018. Without: lists them."
         ),
     ] = None,
-    output: Text = None,
+    *,
+    given: Given,
 ) -> None:
     """Print one Python file that shows a finding without dlprof.
 
@@ -25,15 +27,12 @@ def repro(
     """
     from dlprof.cli.finding import choose, listed
     from dlprof.cli.show import say, width, write
-    from dlprof.errors import UsageError
     from dlprof.evidence.reproducer import reproducer
     from dlprof.rules import with_findings
     from dlprof.session import model as sessions
 
     found = with_findings(sessions.load(session))
     if finding is None:
-        if output is not None:
-            raise UsageError("-o writes the script of one finding: name it, such as 1")
         say(listed(found, width()))
         return
-    write(output, reproducer(found, choose(found, finding)).text)
+    write(given.output, reproducer(found, choose(found, finding)).text)

@@ -9,10 +9,29 @@ import typer
 
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
+from dlprof.plan.option import Option, Text, Whole
+
+MODEL = Option(
+    "model",
+    Text(),
+    "An ONNX file, or a Python file that defines `model`. Default: a small one.",
+    every.ARRAYS,
+    metavar="FILE",
+)
+THREADS = Option(
+    "threads",
+    Whole(0, 4096),
+    "Threads on the host.",
+    every.MEASURING,
+    metavar="N",
+    meaning="the framework's own",
+)
 
 
 @takes(
-    *(every.SHAPES, every.DTYPES, every.DEVICES, every.PATHS, *every.HOW, every.SAMPLE_MS),
+    MODEL,
+    *(every.SHAPES, every.DTYPES, every.DEVICES, every.PATHS),
+    *(*every.HOW, every.SAMPLE_MS, THREADS),
     *(every.PYTHON, every.SESSION, every.FULL, *every.REPORTS[:5]),
 )
 def steps(
@@ -22,26 +41,6 @@ def steps(
             help="torch, onnxruntime or torch_tensorrt; several with commas between. Default: all."
         ),
     ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="FILE",
-            help="An ONNX file, or a Python file that defines `model`. Default: a small one.",
-            rich_help_panel=every.ARRAYS,
-        ),
-    ] = None,
-    threads: Annotated[
-        int,
-        typer.Option(
-            "--threads",
-            min=0,
-            max=4096,
-            metavar="N",
-            help="Threads on the host. Default: the framework's own.",
-            rich_help_panel=every.MEASURING,
-        ),
-    ] = 0,
     *,
     given: Given,
 ) -> None:
@@ -55,6 +54,7 @@ def steps(
     from dlprof.plan.option import split
     from dlprof.plan.request import request_of
 
+    model, threads = given.raw["model"], given.values.get("threads", 0)
     asked = step_request.asked(split([frameworks or ""]), model, threads)
     if model is not None and "shapes" not in given.values:
         raise UsageError("name the shape of the model's input, such as --shape 1x3x224x224")
@@ -63,9 +63,7 @@ def steps(
 
     sources = tuple(one.source for one in asked)
     request = request_of(
-        values,
-        tuple(one.pair for one in asked),
-        ("steps", *(one.name for one in asked)),
+        values, tuple(one.pair for one in asked), ("steps", *(one.name for one in asked))
     )
     # Of steps there is no diagnosis that --quick could leave out.
     settings = replace(request.settings, diagnose=True)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dlprof.cli.options import FLAG, Given, takes
+from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
+from dlprof.plan.option import Option, Switch
 
 if TYPE_CHECKING:
     from dlprof.plan.pairing import Case
@@ -29,30 +30,29 @@ BYTES_PER_S, PASSES = 3e9, 60
 """How fast, and how often, each byte of a copied array is read or written in one round."""
 LEAST, MOST = 0.4, 3.0
 """It is right within these factors as a rule: the more where others keep the cores busy."""
+LIST = Option(
+    "list",
+    Switch(),
+    "List what would run, case by case; without a file, the scenarios here.",
+    every.OUTPUT,
+    default=False,
+)
+DRY_RUN = Option(
+    "dry_run",
+    Switch(),
+    "Say what would run, how many cases, and for how long.",
+    every.OUTPUT,
+    default=False,
+)
 
 
-@takes(*every.MEASURED, every.FAIL_ON, every.SESSION, every.FULL, *every.REPORTS)
+@takes(
+    *(*every.MEASURED, every.FAIL_ON, LIST, DRY_RUN), *(every.SESSION, every.FULL, *every.REPORTS)
+)
 def sweep(
     scenario: Annotated[
-        Path | None,
-        typer.Argument(help="A scenario file, such as scenarios/round-trip.toml."),
+        Path | None, typer.Argument(help="A scenario file, such as scenarios/round-trip.toml.")
     ] = None,
-    list_: Annotated[
-        bool,
-        typer.Option(
-            "--list",
-            metavar=FLAG,
-            help="List what would run, case by case; without a file, the scenarios here.",
-        ),
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run",
-            metavar=FLAG,
-            help="Say what would run, how many cases, and for how long.",
-        ),
-    ] = False,
     *,
     given: Given,
 ) -> None:
@@ -65,7 +65,7 @@ def sweep(
     from dlprof.errors import UsageError
 
     if scenario is None:
-        if not list_:
+        if not given.raw["list"]:
             raise UsageError("name a scenario file, such as: dlprof sweep scenarios/tour.toml")
         _say_scenarios(Path("scenarios"))
         return
@@ -76,9 +76,9 @@ def sweep(
     from dlprof.scenario.request import sweep as request_of
 
     found = request_of(read(scenario), given.values, inspected)
-    if list_:
+    if given.raw["list"]:
         say("".join(map(_case_line, plan(found.request, found.catalog).cases)))
-    elif dry_run:
+    elif given.raw["dry_run"]:
         say("".join(f"{line}\n" for line in _plan_lines(found)))
     else:
         from dlprof.cli.measure import measure

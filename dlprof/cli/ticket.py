@@ -8,26 +8,26 @@ from typing import Annotated
 
 import typer
 
-from dlprof.cli.options import FLAG, Given, SessionFile, Text, takes
+from dlprof.cli.options import WRITTEN, Given, SessionFile, takes
 from dlprof.plan import options as every
+from dlprof.plan.option import Option, Switch
+
+RUN = Option(
+    "run",
+    Switch(),
+    "Run the reproducer, which is made of the session's text.",
+    every.MEASURING,
+    default=False,
+)
 
 
-@takes(replace(every.PYTHON, help="Run it in this interpreter."))
+@takes(RUN, replace(every.PYTHON, help="Run it in this interpreter."), WRITTEN)
 def ticket(
     session: SessionFile,
     finding: Annotated[
         str | None,
         typer.Argument(help="A finding's number or a rule: 2 or DLP018. Default: the worst."),
     ] = None,
-    run: Annotated[
-        bool,
-        typer.Option(
-            "--run/--no-run",
-            metavar=FLAG,
-            help="Run the reproducer, which is made of the session's text. Default: --no-run.",
-        ),
-    ] = False,
-    output: Text = None,
     *,
     given: Given,
 ) -> None:
@@ -45,7 +45,7 @@ def ticket(
         return
     chosen = choose(found, finding)
     # Never the interpreter that the session names: the file may come from anybody.
-    interpreter = given.settled()["python"] if run else None
+    interpreter = given.settled()["python"] if given.raw["run"] else None
     if interpreter is not None:
         typer.echo(f"running the reproducer in {interpreter}", err=True)
-    write(output, written(found, chosen, interpreter, Redactor.of(os.environ)))
+    write(given.output, written(found, chosen, interpreter, Redactor.of(os.environ)))

@@ -9,22 +9,25 @@ import typer
 
 from dlprof.cli.options import Given, takes
 from dlprof.plan import options as every
+from dlprof.plan.option import Option, Text
 
 SETUP = replace(every.SETUP, short="-s", metavar="CODE", help="Makes the array.")
+SOURCE = Option(
+    "source",
+    Text(),
+    "The array.",
+    every.ARRAYS,
+    metavar="NAME",
+    meaning="the only one in the statement",
+)
 
 
 @takes(
-    *(SETUP, *every.HOW, every.SAMPLE_MS, every.DIAGNOSE, every.FAIL_ON),
+    *(SOURCE, SETUP, *every.HOW, every.SAMPLE_MS, every.DIAGNOSE, every.FAIL_ON),
     *(*every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS),
 )
 def time(
     statement: Annotated[str, typer.Argument(help="One expression: the conversion.")],
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--source", metavar="NAME", help="The array. Default: the only one in the statement."
-        ),
-    ] = None,
     *,
     given: Given,
 ) -> None:
@@ -39,7 +42,7 @@ def time(
 
     Outputs.of(given.raw)  # before anything of the user's runs
     values = given.settled()
-    asked = Asked(statement, values["setup"] or "", source)
+    asked = Asked(statement, values["setup"] or "", given.raw["source"])
     settings = replace(settings_of(values), setup="")  # it makes the array, and is no more
     request, catalog = request_for(asked, settings, values["python"], values["probes"])
     measure(request, catalog, given)

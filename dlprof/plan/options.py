@@ -15,16 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.errors import UsageError
-from dlprof.plan.option import (
-    Number,
-    Option,
-    Several,
-    Switch,
-    Text,
-    Whole,
-    distinct,
-    value_of,
-)
+from dlprof.plan.option import Number, Option, Several, Switch, Text, Whole, distinct, value_of
 
 
 def _shapes(word: str) -> Iterable[tuple[int, ...]]:

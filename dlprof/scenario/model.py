@@ -46,9 +46,7 @@ def _threshold(name: str) -> str:
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Pair = Annotated[Text, _fit(parse_pair), Field(examples=["tf->cupy", "tf<->cupy", "torch->*"])]
 Expect = Annotated[
-    Text,
-    _fit(parse_expectation),
-    Field(examples=["DLP001 on tf->*", "no error on torch->numpy"]),
+    Text, _fit(parse_expectation), Field(examples=["DLP001 on tf->*", "no error on torch->numpy"])
 ]
 Threshold = Annotated[
     str, AfterValidator(_threshold), Field(json_schema_extra={"enum": list(known_thresholds())})
@@ -63,9 +61,7 @@ class FloorSpec(Part):
     """How much slower some cases may be before the gate calls it a regression."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": [{"required": [name]} for name in ("percent", "ns", "times")],
-        }
+        json_schema_extra={"anyOf": [{"required": [name]} for name in ("percent", "ns", "times")]}
     )
 
     case: Text = Field(

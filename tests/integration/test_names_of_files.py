@@ -39,7 +39,7 @@ def test_what_may_never_end_is_not_read(tmp_path, words, name):
     assert run.code == 2
 
 
-@pytest.mark.parametrize("words", [("report",), ("repro",), ("ticket", "--no-run")], ids=" ".join)
+@pytest.mark.parametrize("words", [("report",), ("repro",), ("ticket",)], ids=" ".join)
 def test_a_session_may_come_from_stdin(good, tmp_path, words):
     line = ["sh", "-c", 'cat "$0" | exec "$@"', good, *COMMAND, words[0], "-", *words[1:]]
     done = subprocess.run(
