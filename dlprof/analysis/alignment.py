@@ -102,22 +102,22 @@ class Steady:
     """
 
     def __init__(self, cases: Iterable[CaseView]) -> None:
-        self._looks: dict[Any, dict[str, list[float | None]]] = defaultdict(
-            lambda: {word: [] for word in WORDS}
+        self._looks: dict[Any, dict[str, set[float | None]]] = defaultdict(
+            lambda: {word: set() for word in WORDS}
         )
-        self._sources: dict[Any, list[float]] = defaultdict(list)
+        self._sources: dict[Any, set[float]] = defaultdict(set)
         self._dependent: set[Any] = set()
         for case in cases:
             looks = self._looks[_path(case)]
             for word, evidence in case.owners:
                 if word in WORDS:
-                    looks[word] += evidence.alignments or (None,)
-                    self._sources[_source(case)] += map(_capped, evidence.alignments)
+                    looks[word].update(evidence.alignments or (None,))
+                    self._sources[_source(case)].update(map(_capped, evidence.alignments))
             tried = case.result.alignment
             for place, look in tried.evidence.places if tried is not None else ():
                 for word in tried.evidence.words_at(place) if tried is not None else ():
                     if word in WORDS:
-                        looks[word].append(look.alignment_bytes)
+                        looks[word].add(look.alignment_bytes)
             if tried is not None and tried.says("dependent"):
                 self._dependent.add(_path(case))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dlprof.analysis.alignment import Steady
 from dlprof.analysis.case_view import CaseView
@@ -27,6 +27,19 @@ Thing = TypeVar("Thing")
 Key = TypeVar("Key", bound=Hashable)
 
 
+class PathFacts(NamedTuple):
+    """What was seen of a path at any of its shapes: the diagnosis looks at the first only."""
+
+    broken: frozenset[str]
+    loses_read_only: bool
+    is_doubtful: bool
+    is_written: bool
+    """Whether an instrument wrote to the source right after the call."""
+    outlasts: bool
+    not_looked_at: str
+    """What the diagnosis left open at every shape, in words."""
+
+
 @dataclass(frozen=True)
 class Cases:
     """All cases of a session; with its findings, if they are known by then."""
@@ -40,49 +53,28 @@ class Cases:
         return by(self.cases, lambda case: case.array)
 
     @cached_property
-    def _faults(self) -> dict[tuple[str, ...], dict[str, None]]:
-        """By path the rules that it breaks at any shape: the diagnosis looks at the first only."""
-        found: dict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
-        for case in self.cases:
-            found[case.path].update(dict.fromkeys(faults(case)))
-            if self.drops_read_only(case):
-                found[case.path][READ_ONLY_LOST] = None
-        paths = {case.index: case.path for case in self.cases}
+    def _paths(self) -> dict[tuple[str, ...], PathFacts]:
+        errors: dict[int, set[str]] = defaultdict(set)
         for finding in self.findings:
             for index in finding.results if finding.severity == "error" else ():
-                if index in paths:
-                    found[paths[index]][finding.rule] = None
-        return found
+                errors[index].add(finding.rule)
+        found = by(self.cases, lambda case: case.path)
+        return {path: self._facts(cases, errors) for path, cases in found.items()}
 
-    @cached_property
-    def _doubtful(self) -> set[tuple[str, ...]]:
-        return {case.path for case in self.cases if case.doubtful}
-
-    @cached_property
-    def _not_looked_at(self) -> dict[tuple[str, ...], str]:
-        """By path what the diagnosis left open at every shape; empty where it did not."""
-        found: dict[tuple[str, ...], str] = {}
-        for case in self.cases:
-            if case.result.status == "ok":
-                text = not_looked_at(case)
-                found[case.path] = found.get(case.path, text) and text
-        return found
-
-    @cached_property
-    def _loses_read_only(self) -> set[tuple[str, ...]]:
-        return {case.path for case in self.cases if case.loses_read_only}
-
-    @cached_property
-    def _written(self) -> set[tuple[str, ...]]:
-        return {case.path for case in self.cases if case.result.early_write is not None}
-
-    @cached_property
-    def _outlasting(self) -> set[tuple[str, ...]]:
-        return {
-            case.path
-            for case in self.cases
-            if case.result.lifetime is not None and case.result.lifetime.verdict == "safe"
-        }
+    def _facts(self, cases: Sequence[CaseView], errors: Mapping[int, set[str]]) -> PathFacts:
+        broken = {rule for case in cases for rule in (*faults(case), *errors.get(case.index, ()))}
+        if any(map(self.drops_read_only, cases)):
+            broken.add(READ_ONLY_LOST)
+        unseen = [not_looked_at(case) for case in cases if case.result.status == "ok"]
+        lifetimes = [case.result.lifetime for case in cases]
+        return PathFacts(
+            broken=frozenset(broken),
+            loses_read_only=any(case.loses_read_only for case in cases),
+            is_doubtful=any(case.doubtful for case in cases),
+            is_written=any(case.result.early_write is not None for case in cases),
+            outlasts=any(one is not None and one.verdict == "safe" for one in lifetimes),
+            not_looked_at=unseen[-1] if unseen and all(unseen) else "",
+        )
 
     @cached_property
     def _torn(self) -> set[tuple[str, ...]]:
@@ -101,19 +93,17 @@ class Cases:
     def _sound(self) -> dict[tuple[Any, ...], list[CaseView]]:
         """The cases that may be advised if a result is waited for, the cheapest first."""
         return by(
-            sorted((case for case in self.cases if self._is_sound(case)), key=_cost),
+            sorted(filter(self._is_sound, self.cases), key=lambda case: case.cost_ns),
             lambda case: case.array,
         )
 
     def safety(self, case: CaseView) -> Safety:
         """What may be said of the case: the one place where *safe* is decided."""
-        broken = {**self._faults.get(case.path, {}), **({RACE: None} if case.torn else {})}
+        facts = self._paths[case.path]
+        broken = facts.broken
         suspected = (RACE,) if RACE not in broken and self.may_tear(case) else ()
-        conditions = (
-            (READ_ONLY_LOST,)
-            if case.path in self._loses_read_only and READ_ONLY_LOST not in broken
-            else ()
-        )
+        is_lost = facts.loses_read_only and READ_ONLY_LOST not in broken
+        conditions = (READ_ONLY_LOST,) if is_lost else ()
         level, unknown = self._level(case, bool(broken or suspected))
         return Safety(level, tuple(sorted(broken)), suspected, unknown, conditions)
 
@@ -126,7 +116,7 @@ class Cases:
             return "unmeasured", missing
         if missing := unchecked(case):
             return "unchecked", missing
-        missing = self._not_looked_at.get(case.path, "")
+        missing = self._paths[case.path].not_looked_at
         if not missing and self.copies_unlooked(case):
             missing = "nothing looked whether it still reads its source"
         return ("right", missing) if missing else ("safe", "")
@@ -144,7 +134,7 @@ class Cases:
         it mends. A broken promise is no such thing.
         """
         against = set(self.safety(case).rules) - {RACE, "DLP018"}
-        return bool(against) or case.path in self._doubtful
+        return bool(against) or self._paths[case.path].is_doubtful
 
     def _is_sound(self, case: CaseView) -> bool:
         """Whether the case may be advised if its result is waited for."""
@@ -152,20 +142,17 @@ class Cases:
         return (
             (safety.is_trusted or (safety.needs_wait and case.right and case.ready is not None))
             and case.owner in ("view", "copy")
-            and case.path not in self._doubtful
+            and not self._paths[case.path].is_doubtful
         )
 
     def best_first(self) -> dict[tuple[Any, ...], list[CaseView]]:
         """The cases of each pair and array that give right values: the safe ones first, then those
         whose values nobody could check, then unsafe ones; each by what they cost.
         """
-        ranked = [
-            (rank, case)
-            for case in self.cases
-            if (rank := self.safety(case).rank) is not None and case.ready is not None
-        ]
-        ranked.sort(key=lambda one: (one[0], one[1].cost_ns))
-        return by((case for _, case in ranked), lambda case: case.array)
+        ranks = {case.index: self.safety(case).rank for case in self.cases}
+        fit = (case for case in self.cases if ranks[case.index] is not None and case.ready)
+        ranked = sorted(fit, key=lambda case: (ranks[case.index], case.cost_ns))
+        return by(ranked, lambda case: case.array)
 
     def round_trips(self) -> list[tuple[list[CaseView], list[CaseView]]]:
         """For each array of two frameworks that was converted in both directions: the paths there
@@ -188,7 +175,7 @@ class Cases:
         and where such a call was seen torn none of the pair is. What is a view here may be such a
         copy where the source begins elsewhere.
         """
-        if RACE in self._faults.get(case.path, {}):
+        if RACE in self._paths[case.path].broken:
             return True
         if not self._torn or (case.owner == "view" and not case.copies_elsewhere):
             return False
@@ -201,15 +188,17 @@ class Cases:
         """Whether nothing looked if it is a torn copy. A call of a consumer that has nothing to
         wait for ends with a whole copy.
         """
-        return case.owner == "copy" and not case.ends_whole and case.path not in self._written
+        return (
+            case.owner == "copy" and not case.ends_whole and not self._paths[case.path].is_written
+        )
 
     def outlasts(self, case: CaseView) -> bool:
         """Whether its result was seen to outlive its source, and to leave nothing behind."""
-        return case.path in self._outlasting
+        return self._paths[case.path].outlasts
 
     def waiting_helps(self, case: CaseView) -> bool:
         """Whether nothing is known against the case but that it may be torn."""
-        return self.safety(case).needs_wait and case.path not in self._doubtful
+        return self.safety(case).needs_wait and not self._paths[case.path].is_doubtful
 
     def copies(self, case: CaseView) -> bool:
         """Whether it copies wherever the source begins, and its code does not forbid that."""
@@ -253,10 +242,6 @@ class Cases:
         if safe is not None or case.owner != "copy" or not self.may_tear(case):
             return safe
         return next((other for other in fitting if other.owner == "view"), None)
-
-
-def _cost(case: CaseView) -> float:
-    return case.cost_ns
 
 
 def serves(other: CaseView, case: CaseView) -> bool:
