@@ -40,10 +40,6 @@ class Foreign(Exception):
     """A file that is no entry of a history; the message says why."""
 
 
-class Newer(Foreign):
-    """An entry that a newer major version wrote."""
-
-
 @dataclass(frozen=True)
 class Label:
     """What was measured, such as a commit. ``source`` is the option, variable or command that said
@@ -103,18 +99,19 @@ def label_for(created: datetime, given: str | None) -> Label:
     not labeled with it.
     """
     if given is not None:
-        return Label(given.strip(), "--label") if given.strip() else Label()
-    for name in COMMITS:
-        commit = os.environ.get(name, "").strip()
-        if commit:
-            time = _git("show", "--no-patch", "--format=%ct", "--end-of-options", commit).strip()
-            older = time.isdigit() and created.timestamp() < int(time)
-            return Label() if older else Label(commit, name)
-    commit, _, time = _git("log", "-1", "--format=%H %ct").strip().partition(" ")
-    if not time.isdigit() or created.timestamp() < int(time):
+        return Label(clean(given.strip()), "--label") if given.strip() else Label()
+    name = next((name for name in COMMITS if os.environ.get(name, "").strip()), "")
+    commit = os.environ.get(name, "").strip() or "HEAD"
+    found = _git("show", "--no-patch", "--format=%H %ct", "--end-of-options", commit)
+    checked_out, _, time = found.strip().partition(" ")
+    if time.isdigit() and created.timestamp() < int(time):
+        return Label()
+    if name:
+        return Label(clean(commit), name)
+    if not checked_out:
         return Label()
     changed = _git("status", "--porcelain", "--untracked-files=no").strip()
-    return Label(commit + ("-dirty" if changed else ""), "git HEAD of this folder")
+    return Label(checked_out + ("-dirty" if changed else ""), "git HEAD of this folder")
 
 
 def _git(*words: str) -> str:
@@ -264,7 +261,7 @@ def _check_major(schema: str) -> None:
     if found is None:
         raise Foreign("it is no file of a dlprof history")
     if int(found[1]) > MAJOR:
-        raise Newer(f"a newer dlprof wrote it ({schema}); this one reads {SCHEMA}")
+        raise Foreign(f"a newer dlprof wrote it ({schema}); this one reads {SCHEMA}")
 
 
 def _decoded(metadata: Mapping[str, str], texts: Iterable[str]) -> Entry:
@@ -273,7 +270,7 @@ def _decoded(metadata: Mapping[str, str], texts: Iterable[str]) -> Entry:
     label = json.loads(metadata["dlprof.label"])
     results = [Result.model_validate(json.loads(text)) for text in texts]
     session = Session.model_validate({**header, "results": results})
-    label = Label(str(label["text"]), str(label["source"]))
+    label = Label(clean(str(label["text"])), clean(str(label["source"])))
     return Entry(metadata["dlprof.id"], moment(session.created), label, session)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlprof.compare.comparison import is_stateful, path_of, tried_of
-from dlprof.compare.matching import Key, asked_for, code_key
+from dlprof.compare.matching import Key, code_key
 from dlprof.compare.processes import Side, median_ns, processes, steady
 from dlprof.compare.surroundings import (
     GPU,
@@ -75,7 +75,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One case on one machine. ``missing`` counts later sessions that were asked for it in vain."""
+    """One case on one machine. ``missing`` counts newer sessions of the machine without it."""
 
     case: CaseRecord
     machine: Machine
@@ -103,15 +103,11 @@ def series_of(entries: Sequence[Entry], measure: str) -> tuple[Series, ...]:
                 point = _point(entry, result, measure, tried.get(path_of(result)))
                 found.setdefault((machines[entry.id], name), []).append(point)
     order = list(dict.fromkeys(machines.values()))
-    made = [
-        Series(
-            points[-1].result.case,
-            machine,
-            tuple(points),
-            _missing([one for one in entries if machines[one.id] == machine], points[-1]),
-        )
-        for (machine, _), points in found.items()
-    ]
+    made = []
+    for (machine, _), points in found.items():
+        own = [one.id for one in entries if machines[one.id] == machine]
+        missing = len(own) - 1 - own.index(points[-1].entry.id)
+        made.append(Series(points[-1].result.case, machine, tuple(points), missing))
     return tuple(sorted(made, key=lambda one: order.index(one.machine)))
 
 
@@ -137,19 +133,6 @@ def _of_one_mode(side: Side) -> Side:
     modes = [tuple(side[index] for index in mode) for mode in found]
     largest = max(range(len(modes)), key=lambda place: (len(modes[place]), place))
     return tuple(sorted(modes[largest], key=lambda process: process.round))
-
-
-def _missing(entries: Sequence[Entry], last: Point) -> int:
-    """How many sessions of the machine after the last point were asked for its case in vain."""
-    later = [one.session for one in entries[entries.index(last.entry) + 1 :]]
-    name = code_key(last.result.case)
-    return sum(
-        session.complete
-        and bool(session.request.model_fields_set)
-        and asked_for(session, last.result.case)
-        and all(code_key(result.case) != name for result in session.results)
-        for session in later
-    )
 
 
 @dataclass(frozen=True)

@@ -1,158 +1,127 @@
-"""Add sessions to a history, and read it back. Nothing in it is ever replaced."""
+"""A history: a place for files that fsspec reaches. Sessions are added, and never replaced."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-from dlprof.compare.matching import key
-from dlprof.errors import HistoryError
-from dlprof.history.address import Address
-from dlprof.history.entry import MAJOR, NAME, SCHEMA, Entry, Foreign, Newer, decode, encode
+from dlprof.errors import HistoryError, UsageError
+from dlprof.history.entry import MAJOR, NAME, SCHEMA, Entry, Foreign, decode, encode
 from dlprof.session import files
-from dlprof.session.files import NEW_MODE
 from dlprof.text.clean import clean
 
-DRIVERS = {
-    "s3": "s3fs",
-    "s3a": "s3fs",
-    "gs": "gcsfs",
-    "gcs": "gcsfs",
-    "az": "adlfs",
-    "abfs": "adlfs",
-    "abfss": "adlfs",
-    "http": "requests aiohttp",
-    "https": "requests aiohttp",
-    "sftp": "paramiko",
-    "ssh": "paramiko",
-    "smb": "smbprotocol",
-    "hf": "huggingface_hub",
-}
-"""What to install for a protocol."""
-
-OBJECT_STORES = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "hf", "oci", "oss"))
+VARIABLE = "DLPROF_HISTORY"
+HIDDEN = "<hidden>"
+BUCKETS = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oci", "oss"))
 """They have no folders: what is not there is the bucket, and a wrong name must not make one."""
 
+_LINK = re.compile(r"::(?=[a-zA-Z][a-zA-Z0-9+.-]*://)")
+"""Between the addresses of a chain, such as ``simplecache::s3://bucket/folder``."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Folder:
-    """A place for files that fsspec reaches. All methods raise :class:`HistoryError` in words."""
+    """``shown`` is its address without login and query. All methods raise HistoryError."""
 
-    address: Address
+    shown: str
     system: Any
     root: str
+    has_secrets: bool = False
+
+    @property
+    def protocols(self) -> tuple[str, ...]:
+        found = self.system.protocol
+        return (found,) if isinstance(found, str) else tuple(found)
 
     def names(self) -> list[str] | None:
         """The files that are there; None if there is no such place."""
-        with _in_words(self.address, "read"):
+        with self._in_words("read"):
+            self.system.invalidate_cache()
             try:
-                self.system.invalidate_cache()
                 if self.system.isfile(self.root):
                     raise OSError("it is a file, not a folder")
-                return [
-                    posixpath.basename(path) for path in self.system.ls(self.root, detail=False)
-                ]
+                return [posixpath.basename(path) for path in self.system.ls(self.root, False)]
             except FileNotFoundError:
                 return None
 
     def read(self, name: str) -> bytes:
         path = posixpath.join(self.root, name)
-        with _in_words(self.address, "read", name):
-            kind = files.special(Path(path)) if self.address.folder is not None else None
-            if kind:  # reading may never end
-                raise OSError(f"it is {kind}, not a regular file")
+        with self._in_words("read", name):
+            if "file" in self.protocols and (kind := files.special(Path(path))):
+                raise OSError(f"it is {kind}, not a regular file")  # reading may never end
             return bytes(self.system.cat_file(path))
 
     def create(self, name: str, content: bytes) -> bool:
         """Add a file, whole or not at all; False if one of that name is there."""
         path = posixpath.join(self.root, name)
-        with _in_words(self.address, "add to"):
+        with self._in_words("add to"):
             if self.system.exists(path):
                 return False
-            if self.address.protocols[-1] in OBJECT_STORES:
-                return self._put(path, content)
-            return self._write(path, content)
-
-    def _put(self, path: str, content: bytes) -> bool:
-        """An object store shows an object when it is whole."""
-        try:
-            self.system.pipe_file(path, content, mode="create")
-        except FileExistsError:
-            return False
-        except (TypeError, NotImplementedError):  # a driver that has no such mode
-            self.system.pipe_file(path, content)
-        return True
-
-    def _write(self, path: str, content: bytes) -> bool:
-        """Elsewhere a file gets its name when it is whole.
-
-        A transfer that breaks off leaves a part under a name that is never read.
-        """
-        self.system.makedirs(self.root, exist_ok=True)
-        partial = posixpath.join(self.root, f".{posixpath.basename(path)}.{uuid4().hex}.partial")
-        try:
-            self.system.pipe_file(partial, content)
-            if self.address.folder is not None:
-                return _name(Path(partial), Path(path))
-            self.system.mv(partial, path)
+            if BUCKETS.isdisjoint(self.protocols):
+                self.system.makedirs(self.root, exist_ok=True)
+            if "file" in self.protocols:
+                with files.atomic_bytes(Path(path)) as local:
+                    local.write(content)
+            else:
+                with self.system.transaction, self.system.open(path, "wb") as remote:
+                    remote.write(content)
             return True
-        finally:
-            with contextlib.suppress(Exception):  # it is gone, or so is the connection
-                self.system.rm_file(partial)
 
-
-def _name(partial: Path, path: Path) -> bool:
-    """Give a whole file its name in one step; False if the name is taken."""
-    partial.chmod(NEW_MODE)
-    try:
-        path.hardlink_to(partial)
-    except FileExistsError:
-        return False
-    except OSError:  # a file system without hard links: the content is that of the name
-        partial.rename(path)
-    return True
-
-
-def folder_at(address: Address) -> Folder:
-    """The place of an address. Raises :class:`HistoryError` for one that cannot be opened."""
-    import fsspec
-    from fsspec.core import url_to_fs
-
-    if address.folder is not None:
-        return Folder(address, fsspec.filesystem("file"), str(address.folder.absolute()))
-    start = f"cannot open the history {address.shown}"
-    for protocol in address.protocols:
-        try:
-            fsspec.get_filesystem_class(protocol)
-        except ImportError as error:
-            driver = DRIVERS.get(protocol)
-            how = (
-                f"python -m pip install {driver}" if driver else address.without_secrets(str(error))
-            )
-            raise HistoryError(f"{start}: {protocol} needs a driver: {how}") from None
-        except ValueError:
-            raise HistoryError(f"{start}: fsspec knows no protocol {protocol!r}") from None
-    with _in_words(address, "open"):
-        system, root = url_to_fs(address.text)
-        return Folder(address, system, root.rstrip("/") or root)
+    @contextlib.contextmanager
+    def _in_words(self, verb: str, name: str = "") -> Iterator[None]:
+        with _in_words(f"cannot {verb} the history {self.shown}", name, self.has_secrets):
+            yield
 
 
 @contextlib.contextmanager
-def _in_words(address: Address, verb: str, name: str = "") -> Iterator[None]:
+def _in_words(what: str, name: str, has_secrets: bool) -> Iterator[None]:
     """Raise what goes wrong inside as :class:`HistoryError`."""
     try:
         yield
     except Exception as error:  # noqa: BLE001 - drivers raise anything, and may print the address
-        what = f"{address.shown}: {name}" if name else address.shown
-        words = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        reason = address.without_secrets(str(words))
-        raise HistoryError(f"cannot {verb} the history {what}: {reason}") from None
+        reason = str(getattr(error, "strerror", None) or ("" if has_secrets else error))
+        told = clean((reason.strip().splitlines() or [""])[0], 300) or type(error).__name__
+        where = f"{what}: {clean(name)}" if name else what
+        raise HistoryError(f"{where}: {told}") from None
+
+
+def folder_at(address: str | None, option: str) -> Folder:
+    """The place of an address, else of :data:`VARIABLE`; ``option`` names what gives one.
+
+    Raises :class:`UsageError` for none, :class:`HistoryError` for one that cannot be opened.
+    """
+    import fsspec
+    from fsspec.core import url_to_fs
+
+    text = os.environ.get(VARIABLE, "") if address is None else address
+    if not text.strip() or "\0" in text:
+        raise UsageError(f"which history? Give {option}, or set {VARIABLE}")
+    shown = "::".join(map(_shown, _LINK.split(text)))
+    start = f"cannot open the history {shown}"
+    if "://" in text:
+        with _in_words(start, "", has_secrets=False):  # these errors name the driver alone
+            fsspec.get_filesystem_class(re.split("::|://", text)[0])
+    with _in_words(start, "", shown != text):
+        system, root = url_to_fs(text)
+    return Folder(shown, system, root.rstrip("/") or root, shown != text)
+
+
+def _shown(link: str) -> str:
+    """One address of a chain; nothing of it if login and query cannot be told apart."""
+    protocol, mark, rest = link.partition("://")
+    if not mark:
+        return link
+    place, query, asked = rest.partition("?")
+    if "@" in asked:
+        return f"{protocol}://{HIDDEN}"
+    _, at, place = place.rpartition("@")
+    return f"{protocol}://{HIDDEN + '@' if at else ''}{place}{'?' + HIDDEN if query else ''}"
 
 
 @dataclass(frozen=True)
@@ -187,7 +156,13 @@ def add(folder: Folder, entries: Sequence[Entry]) -> list[Added]:
     done: list[Added] = []
     for entry in entries:
         if entry.id in known:
-            _check_whole(folder, known[entry.id])
+            try:
+                decode(folder.read(known[entry.id]))
+            except Foreign as error:
+                raise HistoryError(
+                    f"the history {folder.shown} has this measurement in {known[entry.id]}, and "
+                    f"{error}: take that file away and add the session again"
+                ) from None
             done.append(Added(entry, False, False))
             continue
         known[entry.id] = entry.name
@@ -196,62 +171,34 @@ def add(folder: Folder, entries: Sequence[Entry]) -> list[Added]:
     return done
 
 
-def _check_whole(folder: Folder, name: str) -> None:
-    try:
-        decode(folder.read(name))
-    except Newer as error:
-        raise _newer(folder, name, str(error)) from None
-    except Foreign as error:
-        raise HistoryError(
-            f"the history {folder.address.shown} has this measurement in {clean(name)}, and "
-            f"{error}: take that file away and add the session again"
-        ) from None
-
-
 def read(folder: Folder, last: int | None = None) -> History:
-    """All sessions, or the ``last`` ones that can be read.
+    """All sessions, or the ``last`` ones.
 
-    One that was added before and after ``--resume`` counts once. Raises :class:`HistoryError` for
-    no history, for one of which no file can be read, and for one that a newer major version writes:
-    a trend that ends where it began is worse than none.
+    Raises :class:`HistoryError` for no history, for one of which no file can be read, and for one
+    that a newer major version writes: a trend that ends where it began is worse than none.
     """
     names = _names(folder)
     if names is None:
-        raise HistoryError(f"there is no history at {folder.address.shown}")
+        raise HistoryError(f"there is no history at {folder.shown}")
     found: list[Entry] = []
     ignored: list[tuple[str, str]] = []
-    unread: list[HistoryError] = []
-    looked_at, at = 0, ""
-    for name in sorted(names, key=_newest_first, reverse=True):
-        time = _newest_first(name)[0]
+    kept = names
+    if last is not None:
         # A session and the same one, finished later, are of one time.
-        if last is not None and time not in ("~", at) and len(_once(found)) >= last:
-            break
-        looked_at, at = looked_at + 1, time
+        newest = sorted({match[2] for match in map(NAME.fullmatch, names) if match})[-last:]
+        kept = [name for name in names if not (m := NAME.fullmatch(name)) or m[2] in newest]
+    for name in kept:
         try:
             found.append(decode(folder.read(name)))
-        except Newer as error:
-            raise _newer(folder, name, str(error)) from None
-        except HistoryError as error:
-            unread.append(error)
+        except (Foreign, HistoryError) as error:
             ignored.append((clean(name), str(error)))
-        except Foreign as error:
-            ignored.append((clean(name), str(error)))
-    if not found and len(unread) == len(ignored) > 0:
-        raise unread[0]
-    entries = sorted(_once(found), key=lambda entry: (entry.created, entry.id))
-    kept = entries if last is None else entries[-last:]
-    return History(tuple(kept), tuple(sorted(ignored)), len(names) - looked_at)
-
-
-def _newest_first(name: str) -> tuple[str, str]:
-    """Files under other names may be of any time, and come first."""
-    match = NAME.fullmatch(name)
-    return (match[2], match[3]) if match else ("~", name)
+    if ignored and not found:
+        raise HistoryError(f"no file of the history {folder.shown} can be read: {ignored[0][1]}")
+    return History(tuple(_once(found)), tuple(ignored), len(names) - len(kept))
 
 
 def _names(folder: Folder) -> list[str] | None:
-    """The Parquet files of a folder; None if there is no such place."""
+    """The Parquet files of a folder in order of time; None if there is no such place."""
     found = folder.names()
     if found is None:
         return None
@@ -259,34 +206,22 @@ def _names(folder: Folder) -> list[str] | None:
     for name in names:
         match = NAME.fullmatch(name)
         if match and int(match[1]) > MAJOR:
-            raise _newer(folder, name, f"a newer dlprof wrote it; this one knows {SCHEMA}")
+            raise HistoryError(
+                f"cannot use the history {folder.shown}: a newer dlprof wrote {name}; this one "
+                f"knows {SCHEMA}"
+            )
     return names
 
 
-def _newer(folder: Folder, name: str, why: str) -> HistoryError:
-    return HistoryError(f"cannot use the history {folder.address.shown}: {clean(name)}: {why}")
-
-
 def _once(entries: Iterable[Entry]) -> list[Entry]:
-    """A session that was added before and after ``--resume`` counts once, as far as it got.
-
-    It began at the same time, and holds all processes that it held before.
-    """
-    kept: dict[datetime, list[tuple[Entry, frozenset[object]]]] = {}
-    for entry in sorted(entries, key=_progress, reverse=True):
-        own, others = _processes(entry), kept.setdefault(entry.created, [])
-        if not (own and any(own <= processes for _, processes in others)):
-            others.append((entry, own))
-    return [entry for others in kept.values() for entry, _ in others]
+    """A session that was added before and after ``--resume`` counts once, as far as it got."""
+    kept: dict[object, Entry] = {}
+    for entry in sorted(entries, key=_progress):
+        kept[entry.created, entry.session.seed, entry.session.environment.model_dump_json()] = entry
+    return sorted(kept.values(), key=lambda entry: (entry.created, entry.id))
 
 
 def _progress(entry: Entry) -> tuple[int, bool]:
-    return len(_processes(entry)), entry.session.complete
-
-
-def _processes(entry: Entry) -> frozenset[object]:
-    return frozenset(
-        (key(result.case), process.round, *process.samples_ns)
-        for result in entry.session.results
-        for process in (result.host_time.processes if result.host_time else ())
-    )
+    results = entry.session.results
+    processes = sum(len(one.host_time.processes) for one in results if one.host_time)
+    return processes, entry.session.complete

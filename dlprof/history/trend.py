@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +10,13 @@ from dataclasses import dataclass, replace
 
 from dlprof.analysis.slower import FAMILY_LEVEL
 from dlprof.compare.processes import logs
-from dlprof.history.series import Cause, Machine, Point, Series, cause
+from dlprof.history.series import (
+    Cause,
+    Machine,
+    Point,
+    Series,
+    cause,
+)
 from dlprof.history.steps import Step, find_steps
 from dlprof.history.verdicts import VerdictStep, verdict_steps
 from dlprof.plan.floors import Floor
@@ -38,21 +43,12 @@ class TimeStep:
 
 
 @dataclass(frozen=True)
-class Pending:
-    """The newest sessions differ, but they are too few to tell."""
-
-    sessions: int
-    ratio: float
-
-
-@dataclass(frozen=True)
 class Trend:
     """One series with its steps, oldest first."""
 
     series: Series
     steps: tuple[TimeStep, ...]
     verdicts: tuple[VerdictStep, ...]
-    pending: Pending | None = None
 
 
 def trends_of(
@@ -85,15 +81,11 @@ def _matches(series: Series, glob: str) -> bool:
 
 
 def _trend(series: Series, floor: Floor, level: float) -> Trend:
-    timed = series.timed
+    timed, verdicts = series.timed, tuple(verdict_steps(series.points))
     if not timed:
-        return Trend(series, (), verdict_steps(series.points))
-    values = [logs(point.side) for point in timed]
-    step = floor.step(_typical(timed))
-    found = find_steps(values, step, level)
-    steps = tuple(_time_step(timed, one) for one in found)
-    last = found[-1].at if found else 0
-    return Trend(series, steps, verdict_steps(series.points), _pending(timed[last:], step))
+        return Trend(series, (), verdicts)
+    found = find_steps([logs(point.side) for point in timed], floor.step(_typical(timed)), level)
+    return Trend(series, tuple(_time_step(timed, one) for one in found), verdicts)
 
 
 def _time_step(timed: Sequence[Point], step: Step) -> TimeStep:
@@ -120,18 +112,6 @@ def _page_faults(before: Sequence[Point], behind: Sequence[Point]) -> tuple[floa
         return None
     middle = statistics.median_high(old), statistics.median_high(new)
     return middle if differ(*middle) else None
-
-
-def _pending(points: Sequence[Point], step: float) -> Pending | None:
-    """The newest sessions, if all of them lie beyond the floor from those before."""
-    values = [math.log(point.time_ns or 1.0) for point in points]
-    for count in range(min(len(values) - 1, 12), 0, -1):
-        rest, newest = values[:-count], values[-count:]
-        middle = sorted(rest)[len(rest) // 2]
-        shifts = [value - middle for value in newest]
-        if len(rest) >= count and (min(shifts) > step or max(shifts) < -step):
-            return Pending(count, math.exp(sorted(shifts)[count // 2]))
-    return None
 
 
 def _with_shared(found: Sequence[Trend]) -> list[Trend]:

@@ -78,8 +78,8 @@ def trend_sections(trends: Sequence[Trend], beyond: int = 0) -> tuple[Section, .
     changed. Tables of ``beyond`` rows or fewer are left out.
     """
     known = [trend for trend in trends if trend.series.timed]
-    drawn = sorted(known, key=_interest)[:MOST_CHARTS]
-    notes = [*_pending(trends), *_missing(trends)]
+    drawn = sorted(known, key=_newest_step, reverse=True)[:MOST_CHARTS]
+    notes = _missing(trends)
     if len(known) > len(drawn):
         notes.append(f"{len(drawn)} of {len(known):,} charts are drawn, the newest steps first")
     tables = (
@@ -249,22 +249,6 @@ def _middle(values: Sequence[float | None]) -> float | None:
     return statistics.median(known) if known else None
 
 
-def _pending(trends: Sequence[Trend]) -> list[str]:
-    """What the newest sessions look like that are too few to tell."""
-    return [
-        f"{_named(trend)}: {pending_text(trend)}" for trend in trends if trend.pending is not None
-    ]
-
-
-def pending_text(trend: Trend) -> str:
-    """What the newest sessions look like; empty where they look like those before."""
-    found = trend.pending
-    if found is None:
-        return ""
-    newest = f"{_count(found.sessions, 'newest session')}"
-    return f"{number(found.ratio)} times as long in its {newest}; too few yet to tell"
-
-
 def _missing(trends: Sequence[Trend]) -> list[str]:
     """Why newest sessions have no time of a case, and of which cases."""
     found: dict[str, list[str]] = {}
@@ -275,7 +259,7 @@ def _missing(trends: Sequence[Trend]) -> list[str]:
             found.setdefault(reason, []).append(name)
         if trend.series.missing:
             asked = _count(trend.series.missing, "newest session")
-            found.setdefault(f"missing in the {asked} that asked for it", []).append(name)
+            found.setdefault(f"missing in the {asked} of its machine", []).append(name)
     return [f"{listed(dict.fromkeys(names))}: {reason}" for reason, names in found.items()]
 
 
@@ -283,18 +267,14 @@ def _named(trend: Trend) -> str:
     return f"{trend.series.case.code}, {_place(trend.series)}"
 
 
-def _interest(trend: Trend) -> tuple[float, bool]:
-    """Those with the newest step first, then those that may have one."""
-    newest = max((change.when.timestamp() for change in changes_of([trend])), default=0.0)
-    return -newest, trend.pending is None
+def _newest_step(trend: Trend) -> float:
+    return max((change.when.timestamp() for change in changes_of([trend])), default=0.0)
 
 
 def _chart(trend: Trend) -> Section:
     """A chart of one case, in words too, and a table of what it shows."""
     changes = changes_of([trend])
     lines = [f"{when_text(one.when)}: {one.what}; since {one.since}" for one in changes]
-    if trend.pending is not None:
-        lines.append(pending_text(trend))
     marks: dict[datetime, str] = {}
     for one in changes:
         begun = marks.get(one.when) or ("warning" if one.tone == "worse" else "info")

@@ -70,7 +70,6 @@ def _trend(trend: Trend) -> dict[str, Any]:
         "verdicts": [
             {**change_json(step.change), **_brought(step.cause)} for step in trend.verdicts
         ],
-        "pending": None if trend.pending is None else asdict(trend.pending),
         "missing": series.missing,
     }
 

@@ -93,10 +93,6 @@ def test_machines_stand_apart():
     }
 
 
-def test_what_is_too_new_to_tell_is_told():
-    assert "1.50 times as long" in told(trend_sections(trends(month(stepped(12, 11, 1.5)))))[0]
-
-
 def test_what_is_missing_or_has_no_time_in_the_newest_session_is_told():
     crash = result("a", status="crashed", reason="SIGSEGV")
     entries = [*month([1000.0] * 3), entry(3, crash)]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dlprof.compare.processes import processes
 from dlprof.errors import HistoryError, Unmeasured
-from dlprof.history.entry import SCHEMA, Foreign, Label, Newer, decode, encode, entry_of, label_for
+from dlprof.history.entry import SCHEMA, Foreign, Label, decode, encode, entry_of, label_for
 from dlprof.session.model import parse as parse_session
 
 pytestmark = pytest.mark.unit
@@ -60,6 +60,11 @@ def test_the_processes_are_kept_as_comparisons_take_them():
             for found in (after, before)
         )
         assert kept == taken
+
+
+def test_a_label_from_a_file_steers_no_terminal():
+    label = json.dumps({"text": "\x1b[31mred", "source": "--label"}).encode()
+    assert decode(rewritten(**{"dlprof.label": label})).label.text == "\\x1b[31mred"
 
 
 def test_the_columns_can_be_queried_without_dlprof():
@@ -110,7 +115,7 @@ def test_what_is_no_entry_is_told(content, reason):
 
 def test_a_newer_minor_is_read_and_a_newer_major_is_not():
     assert decode(rewritten(**{"dlprof.history": f"{SCHEMA}.7".encode()})) == ONE
-    with pytest.raises(Newer):
+    with pytest.raises(Foreign, match="a newer dlprof wrote it"):
         decode(rewritten(**{"dlprof.history": b"dlprof.history/2"}))
 
 

@@ -36,7 +36,7 @@ def test_seeds_and_rounds_are_not_told():
 
 def test_equal_sessions_have_no_step():
     found = trend(month([1000.0] * 30))
-    assert (found.steps, found.verdicts, found.pending) == ((), (), None)
+    assert (found.steps, found.verdicts) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,6 @@ def test_what_depends_on_the_address_is_no_step_at_any_shape():
     assert [texts(one.verdicts) for one in found] == [[], []]
 
 
-def test_a_session_that_holds_a_case_twice_does_not_lack_it():
-    request = {"pairs": [["torch", "numpy"]]}
-    twice = entry(1, result("a", seed=1), result("a", seed=2), request=request)
-    assert trend([entry(0, result("a"), request=request), twice]).series.missing == 0
-
-
 @pytest.mark.parametrize("status", ["invalid", "skipped"])
 def test_a_session_that_was_disturbed_is_left_out_of_the_trend(status):
     change = lambda number: {"status": status, "reason": "no"} if number == 2 else {}  # noqa: E731
@@ -209,28 +203,11 @@ def test_a_step_because_something_else_was_timed_says_so():
     assert [str(one) for one in step.cause.differences] == [told]
 
 
-def test_the_newest_sessions_are_told_where_they_are_too_few():
-    found = trend(month(stepped(20, 18, 1.3)))
-    assert found.steps == ()
-    assert found.pending.sessions == 2
-    assert found.pending.ratio == pytest.approx(1.3, abs=0.02)
-
-
-def test_a_case_that_later_sessions_do_not_have_is_missing():
-    request = {"pairs": [["torch", "numpy"]]}
-    with_b = [
-        entry(n, result("a", seed=n), result("b", seed=50 + n), request=request) for n in range(3)
-    ]
-    without = [entry(n, result("a", seed=n), request=request) for n in (3, 4)]
+def test_a_case_that_later_sessions_of_its_machine_do_not_have_is_missing():
+    with_b = [entry(n, result("a", seed=n), result("b", seed=50 + n)) for n in range(3)]
+    without = [entry(n, result("a", seed=n)) for n in (3, 4)]
     a, b = trends([*with_b, *without])
     assert (a.series.missing, b.series.missing) == (0, 2)
-
-
-def test_a_case_that_later_sessions_were_not_asked_for_is_not_missing():
-    first = entry(0, result("a"), request={"pairs": [["torch", "numpy"]]})
-    other = result("b", case={"producer": "jax"})
-    later = entry(1, other, request={"pairs": [["jax", "numpy"]]})
-    assert [one.series.missing for one in trends([first, later])] == [0, 0]
 
 
 def test_a_shift_of_all_cases_at_once_is_told():
