@@ -14,8 +14,7 @@ from dlprof.plan import options as every
 from dlprof.plan.option import Option, Several, Text, Whole
 
 if TYPE_CHECKING:
-    from dlprof.history.address import Address
-    from dlprof.history.store import Added, History
+    from dlprof.history.store import Added, Folder, History
     from dlprof.history.trend import Trend
     from dlprof.session.model import Session
 
@@ -75,12 +74,10 @@ def add(
     from dlprof.cli.show import say
     from dlprof.errors import DlprofError
     from dlprof.history import store
-    from dlprof.history.address import given as place_of
     from dlprof.history.entry import entry_of, label_for, moment
     from dlprof.session import model as sessions
 
-    address = place_of(given.raw["to"], "--to ADDRESS")
-    folder = store.folder_at(address)
+    folder = store.folder_at(given.raw["to"], "--to ADDRESS")
     entries = []
     for file in session:  # all are read before the first is added
         found = sessions.load(file)
@@ -89,7 +86,7 @@ def add(
         except DlprofError as error:
             raise type(error)(f"cannot add {file}: {error}") from None
     for file, done in zip(session, store.add(folder, entries), strict=True):
-        say(_added_text(file, done, address))
+        say(_added_text(file, done, folder))
 
 
 @history.command()
@@ -108,8 +105,8 @@ def show(
     """
     from dlprof.cli.outputs import Annotations, Outputs
     from dlprof.errors import HistoryError, Unmeasured, UsageError
-    from dlprof.history.address import given as place_of
     from dlprof.history.series import series_of
+    from dlprof.history.store import folder_at
     from dlprof.history.trend import chosen, trends_of
     from dlprof.plan.floors import MEASURES
     from dlprof.reports import history_json
@@ -119,7 +116,7 @@ def show(
     if measure not in MEASURES:
         raise UsageError(f"--measure is {', '.join(MEASURES)}, not {measure!r}")
     outputs = Outputs.of(given.raw)
-    place = place_of(address, "an ADDRESS")
+    place = folder_at(address, "an ADDRESS")
     kept = _read(place, given.values.get("last"))
     if not kept.entries:
         raise Unmeasured(f"the history {place.shown} holds no session")
@@ -133,27 +130,27 @@ def show(
     outputs.print_report(document)
 
 
-def _added_text(file: Path, done: Added, address: Address) -> str:
+def _added_text(file: Path, done: Added, folder: Folder) -> str:
     from dlprof.reports.history_document import label_text
     from dlprof.text.clean import clean
 
     if not done.new:
-        there = f"this measurement is in {address.shown} already; nothing added"
+        there = f"this measurement is in {folder.shown} already; nothing added"
         return f"{clean(str(file))}: {there}\n"
     label = done.entry.label
     told = f"label {label_text(label.text)} (from {label.source})" if label.text else "no label"
     count = len(done.entry.session.results)
-    where = f"{'the new history ' if done.first else ''}{address.shown}"
+    where = f"{'the new history ' if done.first else ''}{folder.shown}"
     cases = f"{count:,} case{'s' if count != 1 else ''}"
     return f"{clean(str(file))}: added to {where}: {cases}, {told}\n"
 
 
-def _read(place: Address, last: int | None) -> History:
+def _read(place: Folder, last: int | None) -> History:
     """What is at an address; files that are no part of it are named on stderr."""
     from dlprof.history import store
     from dlprof.text.clean import clean
 
-    found = store.read(store.folder_at(place), last)
+    found = store.read(place, last)
     for name, reason in found.ignored:
         typer.echo(f"dlprof: {name} is left out: {clean(reason)}", err=True)
     return found
@@ -163,16 +160,16 @@ def trends_with(session: Session, address: str) -> tuple[Trend, ...]:
     """The trends of a session's cases on its machine, with the session itself at their end."""
     from dlprof.compare.matching import code_key
     from dlprof.errors import DlprofError
-    from dlprof.history.address import given
     from dlprof.history.entry import entry_of
     from dlprof.history.series import series_of
+    from dlprof.history.store import folder_at
     from dlprof.history.trend import trends_of
 
     try:
         entry = entry_of(session)
     except DlprofError as error:
         raise type(error)(f"the session has no place in a history: {error}") from None
-    entries = {one.id: one for one in _read(given(address, "--history ADDRESS"), None).entries}
+    entries = {one.id: one for one in _read(folder_at(address, "--history ADDRESS"), None).entries}
     kept = sorted({entry.id: entry, **entries}.values(), key=lambda one: one.created)
     own = {(one.machine, code_key(one.case)) for one in series_of([entry], "ready")}
     found = series_of(kept, "ready")
