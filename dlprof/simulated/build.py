@@ -1,0 +1,110 @@
+"""Build the simulated driver with the machine's C compiler, once for each version of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from dlprof.errors import MissingDevice
+
+SOURCES = Path(__file__).parent
+LIBRARY = "libcuda.so.1"
+COMPILER = (
+    *("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden"),
+    f"-Wl,-soname,{LIBRARY}",
+)
+DEFINED = re.compile(r"^API (cu\w+)\(", re.MULTILINE)
+IN_MACROS = ("cuMemcpy", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyDtoD")
+
+
+def driver_folder() -> Path:
+    """The folder of the built driver. Raises :class:`MissingDevice`."""
+    folder = _cache() / f"simulated-{_digest()}"
+    if not (folder / LIBRARY).exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _build(folder / LIBRARY)
+    return folder
+
+
+def _cache() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "dlprof"
+
+
+def _digest() -> str:
+    digest = hashlib.sha256(" ".join(COMPILER).encode())
+    for path in (*sorted(SOURCES.glob("*.[ch]")), SOURCES / "symbols.txt", Path(__file__)):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _build(target: Path) -> None:
+    if shutil.which("cc") is None:
+        raise MissingDevice("the simulated device needs a C compiler: install gcc or clang")
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        stubs, built = Path(folder, "stubs.c"), Path(folder, LIBRARY)
+        names = _defined()
+        stubs.write_text(_stubs(names), encoding="utf-8")
+        # A framework asks for a function by its name, or by the name of its second version.
+        aliases = [
+            f"-Wl,--defsym,{name}_v2={name}" for name in names if not _is_versioned(name, names)
+        ]
+        sources = [*map(str, sorted(SOURCES.glob("*.c"))), str(stubs)]
+        command = [
+            *COMPILER,
+            *aliases,
+            f"-I{SOURCES}",
+            "-o",
+            str(built),
+            *sources,
+            "-lpthread",
+            "-ldl",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+        if done.returncode:
+            raise MissingDevice(
+                f"the simulated device cannot be built: {_first_error(done.stderr)}"
+            )
+        built.replace(target)
+
+
+def _first_error(text: str) -> str:
+    lines = text.strip().splitlines() or ["the compiler says nothing"]
+    return next((line for line in lines if "error" in line), lines[-1])
+
+
+def _defined() -> list[str]:
+    """The functions that the sources define, those of macros too."""
+    text = "".join(path.read_text(encoding="utf-8") for path in SOURCES.glob("*.c"))
+    found = set(DEFINED.findall(text)) | {
+        f"{name}{end}" for name in IN_MACROS for end in ("", "Async")
+    }
+    found |= {
+        f"cuMemset{kind}{bits}{end}"
+        for kind in ("D", "D2D")
+        for bits in (8, 16, 32)
+        for end in ("", "Async")
+    }
+    return sorted(found)
+
+
+def _is_versioned(name: str, names: list[str]) -> bool:
+    return name[-3:-1] == "_v" or f"{name}_v2" in names
+
+
+def _stubs(defined: list[str]) -> str:
+    """Functions without a meaning here: a framework finds them, and they refuse."""
+    names = (SOURCES / "symbols.txt").read_text(encoding="utf-8").split()
+    lines = ["int dlprof_not_supported(const char *name);"]
+    for name in names:
+        if name not in defined:
+            lines += [
+                '__attribute__((visibility("default")))',
+                f'int {name}(void) {{ return dlprof_not_supported("{name}"); }}',
+            ]
+    return "\n".join(lines) + "\n"

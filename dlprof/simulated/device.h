@@ -1,0 +1,62 @@
+/* The devices, their memory, and what the environment asks of the simulation. */
+
+#ifndef DLPROF_DEVICE_H
+#define DLPROF_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MOST_DEVICES = 8 };
+
+enum memory_kind { NOT_KNOWN, DEVICE, PINNED, REGISTERED, MANAGED, FREED };
+
+struct device {
+    int ordinal;
+    struct stream *legacy; /* made when it is first used */
+    int sticky_error;      /* once the device has failed, every call says so */
+};
+
+/* Read once from the environment. */
+struct settings {
+    int devices;            /* DLPROF_SIMULATED_DEVICES: 1 */
+    size_t memory_bytes;    /* DLPROF_SIMULATED_MEMORY: 8 GiB for each device */
+    unsigned seed;          /* DLPROF_SIMULATED_SEED: 1 */
+    uint64_t delay_ns;      /* DLPROF_SIMULATED_DELAY_NS: 0, the longest delay before work */
+    uint64_t kernel_ns;     /* DLPROF_SIMULATED_KERNEL_NS: 200,000, of a kernel that is not known */
+    const char *report;     /* DLPROF_SIMULATED_REPORT: a file for leaks and misuse, else none */
+};
+
+struct allocation {
+    uintptr_t address;
+    size_t size_bytes;
+    enum memory_kind kind;
+    int device;
+    unsigned flags;
+    uint64_t id;
+};
+
+const struct settings *settings(void);
+struct device *device_at(int ordinal); /* null beyond the last */
+
+/* Device memory. The address that a framework sees cannot be read or written by the host, as on a
+   real device. Another mapping of the same bytes is for the device's own threads. */
+int memory_allocate(struct device *device, size_t size_bytes, uintptr_t *address);
+int memory_free(uintptr_t address);
+size_t memory_in_use(int device);
+/* Where the bytes are for the device's threads; null for device memory that is not allocated. Host
+   memory is returned as it is. */
+void *memory_bytes(uintptr_t address, size_t size_bytes);
+
+/* Memory of the host that the device can reach. */
+int host_allocate(size_t size_bytes, enum memory_kind kind, int device, unsigned flags, void **address);
+int host_register(void *address, size_t size_bytes, unsigned flags);
+int host_forget(void *address, enum memory_kind kind);
+
+/* What an address belongs to; NOT_KNOWN for pageable memory, FREED for device memory without owner. */
+struct allocation memory_at(uintptr_t address);
+
+/* A line for the report, and the device fails from now on. */
+void misuse(struct device *device, const char *what, uintptr_t address);
+
+#endif

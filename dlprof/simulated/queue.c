@@ -1,0 +1,393 @@
+#define _GNU_SOURCE
+#include "queue.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "device.h"
+
+struct work {
+    action *perform;
+    void *argument;
+    struct stream *stream;
+    struct work *next;      /* in the stream's queue */
+    struct work **waiting;  /* work of other streams that depends on this */
+    size_t waiting_count, waiting_room;
+    int missing;            /* work that must be done first */
+    int references;         /* of the queue, the stream's last place, and events */
+    bool is_done;
+    uint64_t done_ns;
+};
+
+struct stream {
+    struct device *device;
+    unsigned flags;
+    int priority;
+    uint64_t id;
+    struct work *head, *tail;
+    struct work *last;      /* the newest work, performed or not */
+    struct stream *next;    /* in the list of all */
+    pthread_cond_t wake;
+    bool is_started, is_destroyed, is_default;
+};
+
+/* One lock for all queues: each holds it for some assignments only, and never while it performs. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
+static struct stream *streams;
+static uint64_t next_id = 1;
+static size_t event_count;
+
+uint64_t now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+void sleep_ns(uint64_t duration_ns)
+{
+    struct timespec end;
+    uint64_t end_ns = now_ns() + duration_ns;
+    end.tv_sec = (time_t)(end_ns / 1000000000u);
+    end.tv_nsec = (long)(end_ns % 1000000000u);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &end, NULL)) {
+    }
+}
+
+static void release(struct work *work)
+{
+    if (work && --work->references == 0) {
+        free(work->waiting);
+        free(work);
+    }
+}
+
+static void depend(struct work *work, struct work *first)
+{
+    if (!first || first->is_done || first->stream == work->stream) {
+        return; /* a stream performs its own work in order */
+    }
+    if (first->waiting_count == first->waiting_room) {
+        first->waiting_room = first->waiting_room ? 2 * first->waiting_room : 4;
+        first->waiting = realloc(first->waiting, first->waiting_room * sizeof *first->waiting);
+    }
+    first->waiting[first->waiting_count++] = work;
+    work->missing++;
+}
+
+/* A seeded delay before each piece of work. It widens the window in which unordered work races. */
+static void delay(struct stream *stream, unsigned *state)
+{
+    uint64_t longest_ns = settings()->delay_ns;
+    if (longest_ns) {
+        *state = *state * 1103515245u + 12345u + (unsigned)stream->id;
+        sleep_ns(longest_ns * (*state >> 16 & 0x7fff) / 0x8000);
+    }
+}
+
+static void *serve(void *argument)
+{
+    struct stream *stream = argument;
+    unsigned state = settings()->seed;
+    prctl(PR_SET_TIMERSLACK, 1000ul); /* else a sleep may take 50 us longer */
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!(stream->head && !stream->head->missing)) {
+            if (!stream->head && stream->is_destroyed) {
+                struct stream **place = &streams;
+                while (*place != stream) {
+                    place = &(*place)->next;
+                }
+                *place = stream->next;
+                release(stream->last);
+                pthread_mutex_unlock(&lock);
+                pthread_cond_destroy(&stream->wake);
+                free(stream);
+                return NULL;
+            }
+            pthread_cond_wait(&stream->wake, &lock);
+        }
+        struct work *work = stream->head;
+        pthread_mutex_unlock(&lock);
+        if (work->perform) {
+            delay(stream, &state);
+            work->perform(work->argument);
+        }
+        pthread_mutex_lock(&lock);
+        stream->head = work->next;
+        if (!stream->head) {
+            stream->tail = NULL;
+        }
+        work->done_ns = now_ns();
+        work->is_done = true;
+        for (size_t i = 0; i < work->waiting_count; i++) {
+            struct work *other = work->waiting[i];
+            if (--other->missing == 0) {
+                pthread_cond_signal(&other->stream->wake);
+            }
+        }
+        work->waiting_count = 0;
+        release(work);
+        pthread_cond_broadcast(&finished);
+    }
+}
+
+/* The lock is held. The thread starts with the first work: most streams of a framework stay idle. */
+static struct work *enqueue(struct stream *stream, action *perform, void *argument)
+{
+    struct work *work = calloc(1, sizeof *work);
+    work->perform = perform;
+    work->argument = argument;
+    work->stream = stream;
+    work->references = 2;
+    struct stream *legacy = stream->device->legacy;
+    if (stream == legacy) {
+        for (struct stream *other = streams; other; other = other->next) {
+            if (other->device == stream->device && other->flags != NON_BLOCKING) {
+                depend(work, other->last);
+            }
+        }
+    } else if (stream->flags != NON_BLOCKING && legacy) {
+        depend(work, legacy->last);
+    }
+    release(stream->last);
+    stream->last = work;
+    if (stream->tail) {
+        stream->tail->next = work;
+    } else {
+        stream->head = work;
+    }
+    stream->tail = work;
+    if (!stream->is_started) {
+        pthread_t thread;
+        stream->is_started = true;
+        pthread_create(&thread, NULL, serve, stream);
+        pthread_detach(thread);
+    }
+    pthread_cond_signal(&stream->wake);
+    return work;
+}
+
+/* The lock is held; it is released while the host waits. */
+static void wait_for(struct work *work)
+{
+    if (!work || work->is_done) {
+        return;
+    }
+    work->references++;
+    while (!work->is_done) {
+        pthread_cond_wait(&finished, &lock);
+    }
+    release(work);
+}
+
+static struct stream *new_stream(struct device *device, unsigned flags, int priority)
+{
+    struct stream *stream = calloc(1, sizeof *stream);
+    stream->device = device;
+    stream->flags = flags;
+    stream->priority = priority;
+    pthread_cond_init(&stream->wake, NULL);
+    pthread_mutex_lock(&lock);
+    stream->id = next_id++;
+    stream->next = streams;
+    streams = stream;
+    pthread_mutex_unlock(&lock);
+    return stream;
+}
+
+struct stream *stream_new(struct device *device, unsigned flags, int priority)
+{
+    return new_stream(device, flags, priority);
+}
+
+void stream_destroy(struct stream *stream)
+{
+    pthread_mutex_lock(&lock);
+    if (!stream->is_started) { /* only its own thread takes a stream out of the list */
+        enqueue(stream, NULL, NULL);
+    }
+    stream->is_destroyed = true;
+    pthread_cond_signal(&stream->wake);
+    pthread_mutex_unlock(&lock);
+}
+
+struct device *stream_device(const struct stream *stream) { return stream->device; }
+unsigned stream_flags(const struct stream *stream) { return stream->flags; }
+int stream_priority(const struct stream *stream) { return stream->priority; }
+uint64_t stream_id(const struct stream *stream) { return stream->id; }
+
+size_t streams_left(void)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&lock);
+    for (struct stream *stream = streams; stream; stream = stream->next) {
+        count += !stream->is_default && !stream->is_destroyed;
+    }
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+/* The default stream is done, and waited for, with all that is ordered with it. */
+static bool concerns(struct stream *stream, struct stream *other)
+{
+    struct stream *legacy = stream->device->legacy;
+    bool both_block = stream->flags != NON_BLOCKING && other->flags != NON_BLOCKING;
+    return other == stream
+        || (other->device == stream->device && both_block && (stream == legacy || other == legacy));
+}
+
+bool stream_is_done(struct stream *stream)
+{
+    bool is_done = true;
+    pthread_mutex_lock(&lock);
+    for (struct stream *other = streams; other; other = other->next) {
+        is_done &= !(concerns(stream, other) && other->last && !other->last->is_done);
+    }
+    pthread_mutex_unlock(&lock);
+    return is_done;
+}
+
+/* What was queued before the call; what others queue meanwhile is not waited for. */
+static void wait_where(struct device *device, struct stream *stream)
+{
+    pthread_mutex_lock(&lock);
+    size_t count = 0, room = 0;
+    struct work **work = NULL;
+    for (struct stream *other = streams; other; other = other->next) {
+        bool is_meant = stream ? concerns(stream, other) : other->device == device;
+        if (is_meant && other->last && !other->last->is_done) {
+            if (count == room) {
+                room = room ? 2 * room : 16;
+                work = realloc(work, room * sizeof *work);
+            }
+            other->last->references++;
+            work[count++] = other->last;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        while (!work[i]->is_done) {
+            pthread_cond_wait(&finished, &lock);
+        }
+        release(work[i]);
+    }
+    pthread_mutex_unlock(&lock);
+    free(work);
+}
+
+void stream_wait(struct stream *stream) { wait_where(NULL, stream); }
+void device_wait(struct device *device) { wait_where(device, NULL); }
+
+void submit(struct stream *stream, action *perform, void *argument)
+{
+    pthread_mutex_lock(&lock);
+    enqueue(stream, perform, argument);
+    pthread_mutex_unlock(&lock);
+}
+
+void submit_and_wait(struct stream *stream, action *perform, void *argument)
+{
+    pthread_mutex_lock(&lock);
+    wait_for(enqueue(stream, perform, argument));
+    pthread_mutex_unlock(&lock);
+}
+
+struct event *event_new(bool has_timing)
+{
+    struct event *event = calloc(1, sizeof *event);
+    event->has_timing = has_timing;
+    pthread_mutex_lock(&lock);
+    event_count++;
+    pthread_mutex_unlock(&lock);
+    return event;
+}
+
+void event_destroy(struct event *event)
+{
+    pthread_mutex_lock(&lock);
+    event_count--;
+    release(event->recorded);
+    pthread_mutex_unlock(&lock);
+    free(event);
+}
+
+size_t events_left(void)
+{
+    pthread_mutex_lock(&lock);
+    size_t count = event_count;
+    pthread_mutex_unlock(&lock);
+    return count;
+}
+
+void event_record(struct event *event, struct stream *stream)
+{
+    pthread_mutex_lock(&lock);
+    struct work *mark = enqueue(stream, NULL, NULL);
+    mark->references++;
+    release(event->recorded);
+    event->recorded = mark;
+    pthread_mutex_unlock(&lock);
+}
+
+void event_order(struct event *event, struct stream *stream)
+{
+    pthread_mutex_lock(&lock);
+    if (event->recorded && !event->recorded->is_done) {
+        depend(enqueue(stream, NULL, NULL), event->recorded);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+bool event_is_done(struct event *event)
+{
+    pthread_mutex_lock(&lock);
+    bool is_done = !event->recorded || event->recorded->is_done;
+    pthread_mutex_unlock(&lock);
+    return is_done;
+}
+
+void event_wait(struct event *event)
+{
+    pthread_mutex_lock(&lock);
+    wait_for(event->recorded);
+    pthread_mutex_unlock(&lock);
+}
+
+uint64_t event_ns(struct event *event)
+{
+    pthread_mutex_lock(&lock);
+    uint64_t time_ns = event->recorded ? event->recorded->done_ns : 0;
+    pthread_mutex_unlock(&lock);
+    return time_ns;
+}
+
+struct stream *legacy_stream(struct device *device)
+{
+    pthread_mutex_lock(&lock);
+    struct stream *stream = device->legacy;
+    pthread_mutex_unlock(&lock);
+    if (!stream) {
+        stream = new_stream(device, BLOCKING, 0);
+        stream->is_default = true;
+        pthread_mutex_lock(&lock);
+        if (!device->legacy) {
+            device->legacy = stream;
+        }
+        stream = device->legacy;
+        pthread_mutex_unlock(&lock);
+    }
+    return stream;
+}
+
+struct stream *thread_stream(struct device *device)
+{
+    static __thread struct stream *own[MOST_DEVICES];
+    if (!own[device->ordinal]) {
+        own[device->ordinal] = new_stream(device, BLOCKING, 0);
+        own[device->ordinal]->is_default = true;
+    }
+    return own[device->ordinal];
+}
