@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -288,7 +287,6 @@ def read_only_lost(cases: Cases) -> Iterator[FindingRecord]:
 READ_ONLY_VIEW = """
 <create>
 <convert of y>
-print(<told>)
 <unless_writable>
 <proof>
 """
@@ -303,26 +301,18 @@ return changed > 0
 
 def show_read_only_lost(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
     """The addresses are compared where a write would end the process, or change what others have
-    mapped. A framework whose arrays are all immutable, or never, has no flag to ask for: then it is
-    as its probe says, and a result without a flag is written.
+    mapped. A framework whose arrays can all be written has no flag to ask for.
     """
-    owned, known = subject.result.ownership, CaseView(0, subject.result).writable
+    owned = subject.result.ownership
     not_written = subject.is_own or (owned is not None and owned.evidence.not_written)
-    if known.source is False and not subject.has("writable", "x"):
-        told = json.dumps(f"{subject.result.case.producer} does not let x be written")
-    else:
-        told = f'"x can be written:", {subject.said("writable", "x")}'
     unless = ""
-    if known.result is not True or subject.has("writable", "y"):
-        asked = subject.said("writable", "y")
-        told += f', "- y can be written:", {asked}'
-        unless = f"if not {asked}:\n    return False"
+    if subject.has("writable", "y"):
+        unless = f"if not {subject.said('writable', 'y')}:\n    return False"
     by_address = f"{BY_ADDRESS}return addresses[0] == addresses[1]"
     return subject.shown(
         "makes a writable view of a read-only array",
         READ_ONLY_VIEW,
         create=subject.create("view"),
-        told=told,
         unless_writable=unless,
         proof=subject.filled(by_address if not_written else OVERWRITTEN),
     )

@@ -305,8 +305,6 @@ class Session(Header):
 
 def load(path: str | os.PathLike[str]) -> Session:
     """Read a session file. Raises :class:`SessionError` with one sentence that says why not."""
-    if not os.fspath(path):
-        raise SessionError("the name of the session is empty")
     path = Path(path)
     try:
         endless = files.endless(path)
@@ -314,15 +312,11 @@ def load(path: str | os.PathLike[str]) -> Session:
             hint = "; as - it is read from stdin" if endless == "a pipe" else ""
             raise SessionError(f"cannot read the session {path}: it is {endless}{hint}")
         text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise SessionError(f"cannot read the session {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SessionError(f"{path} is not a dlprof session: it is not UTF-8 text") from None
-    except ValueError as error:  # a null byte in the name
-        raise SessionError(f"cannot read the session {str(path)!r}: {error}") from None
-    except MemoryError:
-        why = "it needs more memory than there is"
-        raise SessionError(f"cannot read the session {path}: {why}") from None
+    except (OSError, ValueError) as error:  # a null byte in the name is a ValueError
+        cause = getattr(error, "strerror", None) or str(error)
+        raise SessionError(f"cannot read the session {path}: {cause}") from None
     return parse(text, str(path))
 
 
