@@ -50,9 +50,13 @@ from dlprof.worker.refusal import Refusal, attempt
 from dlprof.worker.subject import Subject
 
 REPEATS = 3
-MOST_TURNS = 4
+MOST_TURNS = 8
+"""On busy processors, 3 of 15 conversions of JAX were not settled after four turns, and none after
+ten."""
 MOST_STRETCH = 8
 """A queue is made at most this many times longer for a conversion that is slow on the host."""
+TRIES = 2
+"""A unit of work that was slow when it was measured makes queues that are too short."""
 WAITS = 0.8
 FREE = 0.2
 HALF = 0.5
@@ -101,15 +105,18 @@ def measure_queue(queue: QueuedWork, lengths_ns: Sequence[int] = LENGTHS_NS) -> 
     # memory in the framework's pool.
     for _ in range(2):
         _point(queue, 1)
-    unit_ns, queueing = calibrate(queue, lengths_ns[0])
-    works = [max(1, round(length / unit_ns)) for length in lengths_ns]
-    if len(set(works)) < len(works):  # a unit is longer than the steps between the lengths
-        works = [works[0] + step for step in range(len(works))]
-    if queueing > QUEUEING_SHARE:
-        return _untimed(queue, min(works[-1], MOST_WORK), RUNS_IT)
-    points = _long_enough(queue, works)
-    queued = [point.queued_ns for point in points]
-    if len(points) < LEAST_POINTS or statistics.median(queued) < lengths_ns[0]:
+    for _ in range(TRIES):
+        unit_ns, queueing = calibrate(queue, lengths_ns[0])
+        works = [max(1, round(length / unit_ns)) for length in lengths_ns]
+        if len(set(works)) < len(works):  # a unit is longer than the steps between the lengths
+            works = [works[0] + step for step in range(len(works))]
+        if queueing > QUEUEING_SHARE:
+            return _untimed(queue, min(works[-1], MOST_WORK), RUNS_IT)
+        points = _long_enough(queue, works)
+        queued = [point.queued_ns for point in points]
+        if len(points) >= LEAST_POINTS and statistics.median(queued) >= lengths_ns[0]:
+            break
+    else:
         return _untimed(queue, works[-1], RAN_DRY)
     host, ready = _host_fit(points), _ready_fit(points)
     unrelated = _unrelated_fit(queue, _lengths(points, lengths_ns)) if grows(host) else None
