@@ -54,19 +54,6 @@ def test_a_time_that_is_no_number_is_a_missing_measure_with_its_reason(measure, 
     assert (found[1].ready_time, found[1].notes) != (None, found[0].notes)
 
 
-def test_the_rest_of_a_result_stays_as_it_was():
-    whole = parse(json.dumps(content_of(alone(with_placement(), case()))), "whole.json").results[0]
-    found = read_with(NAN, "results", 0, "ready_time", "median_ns").results[0]
-    assert found.model_copy(update={"ready_time": whole.ready_time, "notes": []}) == whole
-
-
-def test_of_a_loop_only_what_is_no_number_is_missing():
-    placement = ("results", 0, "placement")
-    found = read_with(NAN, *placement, "in_loop", "median_ns").results[0].placement
-    assert (found.in_loop, found.hoisted is None) == (None, False)
-    assert read_with(NAN, *placement, "share", "median").results[0].placement.share is None
-
-
 def test_parts_of_a_trip_that_are_no_numbers_are_left_out():
     trip = {"there": 0, "back": 0, "iterations": 9, "idle": timed(US),
             "parts": {"there_ns": 5.0, "back_ns": NAN}, "loaded": {"there_ns": NAN}}  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlprof.session.stats import MODE_GAP, differ, estimate, find_modes, student_interval
+from dlprof.session.stats import differ, estimate, find_modes, student_interval
 
 pytestmark = pytest.mark.unit
 
@@ -36,19 +36,9 @@ def test_the_interval_of_log_normal_process_medians_covers_95_percent(count, spr
     assert 0.93 < coverage(count, spread) < 0.97
 
 
-def test_a_single_process_has_no_interval():
-    found = estimate([100.0])
-    assert (found.median_ns, found.ci95_ns, found.modes) == (100.0, None, ((0,),))
-
-
 def test_a_time_that_is_not_positive_has_no_interval():
     assert estimate([0.0, 1.0]).ci95_ns is None
     assert estimate([-1.0, 1.0, 2.0]).ci95_ns is None
-
-
-def test_there_is_nothing_to_estimate_from_no_process():
-    with pytest.raises(ValueError, match="no process"):
-        estimate([])
 
 
 def test_a_gap_with_different_page_faults_is_two_modes_fastest_first():
@@ -79,10 +69,6 @@ def test_a_gap_without_a_cause_is_noise_and_widens_the_interval(page_faults):
 def test_no_extreme_stands_for_processes_of_as_many_modes(medians, typical):
     faults = [100.0 * round(median / 6) ** 2 for median in medians]
     assert estimate(medians, faults).median_ns == pytest.approx(typical)
-
-
-def test_different_page_faults_without_a_gap_are_one_mode():
-    assert find_modes([100.0, 100.0 * MODE_GAP], [FEW, MANY]) == ((0, 1),)
 
 
 def test_a_gap_is_between_neighbours_and_not_between_the_ends():
