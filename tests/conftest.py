@@ -34,3 +34,11 @@ def pytest_collection_finish():
 def _frameworks_of_other_modules():
     """What the tests before have imported: each collection would take a fifth of a second."""
     _leave_out_of_collections()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _state_folder(tmp_path_factory):
+    """No test writes into the state folder of the user who runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield

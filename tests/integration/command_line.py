@@ -1,19 +1,27 @@
-"""Run dlprof as a user does: a process with its own state folder, and what it left behind."""
+"""Run dlprof as a user does: in this process, in its own, or on recorded answers of workers."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import pytest
+from recordings import NUMPY_TORCH
+
+from dlprof import cli
+from dlprof.runner.replay import replayed
+from dlprof.session import machine
+from dlprof.session.machine import usage
 
 PROBE_FILES = Path(__file__).parent.parent / "probe_files"
 FAKE = str(PROBE_FILES / "fake.py")
@@ -29,6 +37,9 @@ INTERRUPTIBLE = (
     ),
 )
 QUICK = ("--quick", "--shape", "16")
+RUN_FAKE = ("run", "fake", "fake", "--probe", FAKE, *QUICK)
+RUN_RECORDED = ("run", "numpy", "torch", "--shape", "64")
+"""What :func:`replay` can run."""
 LIMIT_S = 280
 """No test waits longer; none is expected to come near it."""
 
@@ -52,63 +63,93 @@ class Finished:
         assert len(self.sentences) == 1, self.err
         return self.sentences[0]
 
+    @property
+    def said(self) -> str:
+        """What was said on stdout, with blanks for the ends of lines."""
+        return " ".join(self.out.split())
 
-def environment(state: Path, **changes: str | None) -> dict[str, str]:
+
+UNWANTED = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "PYTHONPATH", "GITHUB_ACTIONS", "PY_COLORS")
+
+
+def environment(**changes: object) -> dict[str, str]:
     """This process's environment without what changes output; None drops a variable."""
-    unwanted = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "PYTHONPATH", "GITHUB_ACTIONS", "PY_COLORS")
-    found = {name: value for name, value in os.environ.items() if name not in unwanted}
-    found["XDG_STATE_HOME"] = str(state)
-    for name, value in changes.items():
-        found.pop(name, None)
-        if value is not None:
-            found[name] = value
-    return found
+    found = {**dict.fromkeys(UNWANTED), **changes}
+    kept = {name: value for name, value in os.environ.items() if name not in found}
+    return kept | {name: str(value) for name, value in found.items() if value is not None}
 
 
-def dlprof(
-    *words: object, state: Path, command: tuple[str, ...] = COMMAND, **changes: Any
-) -> Finished:
-    """Run to the end. No run of any test may end in a traceback."""
-    options = {name: changes.pop(name) for name in ("stdout", "cwd") if name in changes}
+def dlprof(*words: object, **variables: object) -> Finished:
+    """Run to the end in this process, which has its signals and streams to itself."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        for name, value in {**dict.fromkeys(UNWANTED), **variables}.items():
+            patch.delenv(name, raising=False) if value is None else patch.setenv(name, str(value))
+        patch.setattr(cli, "stop_in_order", lambda: None)
+        patch.setattr(sys, "argv", ["dlprof", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    return Finished(ended.value.code or 0, out.getvalue(), err.getvalue())
+
+
+def replay(*words: object, journal: Path = NUMPY_TORCH, **variables: object) -> Finished:
+    """Run on recorded answers: no framework is imported, and no process started."""
+    with replayed(journal), pytest.MonkeyPatch.context() as patch:
+        # What other programs do meanwhile says nothing of recorded times.
+        patch.setattr(machine, "usage", lambda: replace(usage(), busy_s=None))
+        return dlprof(*words, **variables)
+
+
+def process(
+    *words: object, command: tuple[str, ...] = COMMAND, stdout: Any = subprocess.PIPE,
+    cwd: Path | None = None, **variables: object,
+) -> Finished:  # fmt: skip
+    """Run to the end in a process of its own, which may not end in a traceback."""
     done = subprocess.run(
         [*command, *map(str, words)],
         stdin=subprocess.DEVNULL,
-        stdout=options.pop("stdout", subprocess.PIPE),
+        stdout=stdout,
         stderr=subprocess.PIPE,
-        env=environment(state, **changes),
+        cwd=cwd,
+        env=environment(**variables),
         timeout=LIMIT_S,
         check=False,
-        **options,
     )
-    finished = Finished(done.returncode, (done.stdout or b"").decode(), done.stderr.decode())
-    assert "Traceback" not in finished.out + finished.err, finished.out + finished.err
-    return finished
+    return finished(done.returncode, done.stdout or b"", done.stderr)
 
 
-@contextmanager
-def running(*words: object, state: Path, **changes: Any) -> Iterator[subprocess.Popen[bytes]]:
+def finished(code: int, out: bytes, err: bytes) -> Finished:
+    found = Finished(code, out.decode(), err.decode())
+    assert "Traceback" not in found.out + found.err, found.out + found.err
+    return found
+
+
+@contextlib.contextmanager
+def running(*words: object, **variables: object) -> Iterator[subprocess.Popen[bytes]]:
     """A dlprof that is still at work; killed at the end if it is alive then."""
-    process = subprocess.Popen(
+    started = subprocess.Popen(
         [*INTERRUPTIBLE, *map(str, words)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment(state, **changes),
+        env=environment(**variables),
         start_new_session=True,
     )
     try:
-        yield process
+        yield started
     finally:
-        process.kill()
-        process.communicate()
+        started.kill()
+        started.communicate()
 
 
-def ended(process: subprocess.Popen[bytes]) -> Finished:
+def ended(running: subprocess.Popen[bytes]) -> Finished:
     """Wait for a running dlprof."""
-    out, err = process.communicate(timeout=LIMIT_S)
-    finished = Finished(process.returncode, out.decode(), err.decode())
-    assert "Traceback" not in finished.out + finished.err, finished.out + finished.err
-    return finished
+    out, err = running.communicate(timeout=LIMIT_S)
+    return finished(running.returncode, out, err)
 
 
 def wait_until(condition: Callable[[], Any], what: str) -> Any:
@@ -122,15 +163,6 @@ def wait_until(condition: Callable[[], Any], what: str) -> Any:
     raise AssertionError(f"waited in vain until {what}")
 
 
-def children(pid: int) -> list[int]:
-    """The living children of a process."""
-    try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
-    except OSError:
-        return []
-    return [int(word) for word in text.split()]
-
-
 def alive(pid: int) -> bool:
     """Whether a process runs; one that only waits to be reaped does not."""
     try:
@@ -140,9 +172,9 @@ def alive(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
 
 
-def kill_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def signal_group(running: subprocess.Popen[bytes], number: signal.Signals) -> None:
     """Signal a running dlprof and all that a terminal would signal with it."""
-    os.killpg(process.pid, number)
+    os.killpg(running.pid, number)
 
 
 def content(path: Path) -> dict[str, Any]:
@@ -158,6 +190,3 @@ def content(path: Path) -> dict[str, Any]:
 def by_import(session: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The results of a session with one pair, by the way in."""
     return {result["case"]["import"]: result for result in session["results"]}
-
-
-ANSI = re.compile(r"\x1b\[")

@@ -1,31 +1,14 @@
-"""``dlprof compare`` and ``dlprof gate`` as a user runs them: files in, reports and exit codes out."""
+"""``dlprof compare`` and ``dlprof gate`` of two files: reports and exit codes."""
 
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
-from command_line import FAKE, QUICK, content, dlprof
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "unit"))
-from comparison_builders import session, suite
+from command_line import RUN_RECORDED, content, dlprof, replay
+from comparison_builders import suite
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def keep(tmp_path):
-    """Write a session of these results and return its path."""
-
-    def write(name, results, **header):
-        path = tmp_path / f"{name}.json"
-        found = session(results, created=f"2026-01-01 {name}", **header)
-        path.write_text(found.model_dump_json(by_alias=True), encoding="utf-8")
-        return path
-
-    return write
 
 
 @pytest.fixture
@@ -45,70 +28,61 @@ def base(keep):
         ([], (), 4),
     ],
 )
-def test_the_gate_answers_with_its_exit_code(tmp_path, base, keep, head, options, code):
-    done = dlprof("gate", base, keep("head", head), *options, state=tmp_path)
+def test_the_gate_answers_with_its_exit_code(base, keep, head, options, code):
+    done = dlprof("gate", base, keep("head", head), *options)
     assert done.code == code, done.out
     assert len(done.sentences) == bool(code)
 
 
-def test_compare_tells_and_fails_only_if_it_is_told_what_to_fail_on(tmp_path, base, keep):
-    head = keep("head", suite({"c": 1.5}, seed=50))
-    done = dlprof("compare", base, head, state=tmp_path)
+def test_compare_fails_only_if_it_is_told_what_to_fail_on(sides):
+    done = dlprof("compare", *sides)
     assert (done.code, done.err) == (0, "")
     assert "numpy.c(x)" in done.out
-    assert dlprof("compare", base, head, "--fail-on", "ready:5%", state=tmp_path).code == 1
+    assert dlprof("compare", *sides, "--fail-on", "ready:5%").code == 1
 
 
-def test_other_machines_are_refused_also_if_unsure_passes(tmp_path, keep):
+@pytest.mark.parametrize("words", [("gate", "--unsure", "pass"), ("compare",)], ids=" ".join)
+def test_other_machines_are_refused_also_if_unsure_passes(keep, words):
     sides = [
         keep(name, suite(seed=seed), environment={"cpu": cpu})
         for name, seed, cpu in (("base", 0, "A"), ("head", 50, "B"))
     ]
-    for words in (("gate", *sides, "--unsure", "pass"), ("compare", *sides)):
-        done = dlprof(*words, state=tmp_path)
-        assert done.code == 3
-        assert "cpu A → B" in done.sentence()
+    done = dlprof(words[0], *sides, *words[1:])
+    assert done.code == 3
+    assert "cpu A → B" in done.sentence()
 
 
-def test_the_comparison_is_given_in_every_form(tmp_path, base, keep):
-    head = keep("head", suite({"c": 1.5}, seed=50))
+def test_the_comparison_is_given_in_every_form(tmp_path, sides):
     forms = ("json", "markdown", "junit", "html")
     files = [word for form in forms for word in (f"--{form}", tmp_path / form)]
-    full = dlprof("compare", base, head, *files, "--full", state=tmp_path).out
-    brief = dlprof("compare", base, head, state=tmp_path).out
-    assert full.startswith(brief.splitlines()[0])
-    assert len(full) > len(brief)
+    full = dlprof("compare", *sides, *files, "--full").out
+    assert len(full) > len(dlprof("compare", *sides).out)
     for form in forms:
         assert "numpy.c(x)" in (tmp_path / form).read_text(encoding="utf-8")
-    printed = dlprof("compare", base, head, "--json", "-", state=tmp_path)
+    printed = dlprof("compare", *sides, "--json", "-")
     assert json.loads(printed.out) == content(tmp_path / "json")
 
 
 @pytest.mark.parametrize(
     ("options", "word"),
-    [
-        (("--fail-on", "redy:5%"), "ready"),
-        (("--unsure", "maybe"), "maybe"),
-        (("--json", "/no/folder/x.json"), "/no/folder"),
-    ],
+    [(("--fail-on", "redy:5%"), "ready"), (("--unsure", "maybe"), "maybe")],
 )
-def test_bad_options_are_told_before_anything_is_read(tmp_path, options, word):
-    done = dlprof("gate", "no.json", "nor.json", *options, state=tmp_path)
+def test_bad_options_are_told_before_anything_is_read(options, word):
+    done = dlprof("gate", "no.json", "nor.json", *options)
     assert done.code == 2
     assert word in done.sentence()
 
 
-def test_a_session_with_itself_is_refused(tmp_path, base):
-    assert dlprof("gate", base, base, state=tmp_path).code == 2
+def test_a_session_with_itself_is_refused(base):
+    assert dlprof("gate", base, base).code == 2
 
 
-def test_real_sessions_can_be_compared(tmp_path):
-    for name in ("a.json", "b.json"):
-        words = ("run", "fake", "fake", "--probe", FAKE, *QUICK, "--rounds", "2")
-        assert dlprof(*words, "-o", tmp_path / name, state=tmp_path).code == 0
-    words = ("compare", tmp_path / "a.json", tmp_path / "b.json", "--json", "-")
-    done = dlprof(*words, state=tmp_path)
-    assert done.code in (0, 3)  # 3 where the machine was busy
+def test_sessions_of_real_frameworks_can_be_compared(tmp_path):
+    base, head = tmp_path / "base.json", tmp_path / "head.json"
+    assert replay(*RUN_RECORDED, "-o", head).code == 0
+    yesterday = {**content(head), "created": "2026-01-01T00:00:00+00:00"}
+    base.write_text(json.dumps(yesterday), encoding="utf-8")
+    done = dlprof("compare", base, head, "--json", "-")
     cases = json.loads(done.out)["cases"]
     assert {case["status"]["head"] for case in cases} == {"ok"}
-    assert all(case["times"][0]["ratio"] or case["times"][0]["reason"] for case in cases)
+    assert {case["times"][0]["ratio"] for case in cases} == {1.0}

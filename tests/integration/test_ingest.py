@@ -7,52 +7,48 @@ from command_line import content, dlprof
 
 pytestmark = pytest.mark.integration
 
-QUICK = ("--quick", "--shape", "3x4", "--dtype", "float64")
+PRODUCERS = ("bytes", "bytearray", "array", "mmap", "pyarrow")
+SCENARIO = f"""
+title = "Ingest"
+question = "Which ways in copy?"
+pairs = {[f"{producer}->torch" for producer in PRODUCERS]}
+shapes = ["3x4"]
+dtypes = ["float64"]
+rounds = 1
+sample_ms = 1.0
+diagnose = false
+together = true
+"""
+LARGE = 16 * 2**20
 
 
-@pytest.fixture
-def run(tmp_path):
-    def run(*words):
-        path = tmp_path / "session.json"
-        done = dlprof("run", *words, "-o", path, state=tmp_path, COLUMNS="80")
-        assert done.code == 0, done.err
-        return done, content(path)["results"]
-
-    return run
-
-
-@pytest.mark.parametrize("producer", ["bytes", "bytearray", "array", "mmap", "pyarrow"])
-def test_plain_memory_reaches_torch_with_every_value(run, producer):
-    if producer == "pyarrow":
-        pytest.importorskip("pyarrow")
-    _, results = run(producer, "torch", *QUICK)
-    verdicts = {r["case"]["import"]: r["ownership"]["verdict"] for r in results}
-    assert verdicts["frombuffer"] == verdicts["from_numpy"] == "view"
-    assert verdicts["tensor"] == verdicts["asarray_buffer_copy"] == "copy"
-    assert all(result["values"]["verdict"] == "ok" for result in results)
+def test_plain_memory_of_every_kind_reaches_torch_with_every_value(tmp_path):
+    path, scenario = tmp_path / "s.json", tmp_path / "scenario.toml"
+    scenario.write_text(SCENARIO)
+    done = dlprof("sweep", scenario, "-o", path)
+    assert done.code == 0, done.err
+    results = content(path)["results"]
+    for producer in PRODUCERS:
+        found = {r["case"]["import"]: r for r in results if r["case"]["producer"] == producer}
+        verdicts = {name: result["ownership"]["verdict"] for name, result in found.items()}
+        assert verdicts["frombuffer"] == verdicts["from_numpy"] == "view"
+        assert verdicts["tensor"] == verdicts["asarray_buffer_copy"] == "copy"
+    assert {result["values"]["verdict"] for result in results} == {"ok"}
     assert all(result["create_ns"] > 0 for result in results)
 
 
-def test_several_producers_and_consumers_are_one_run(run):
-    done, results = run("bytes,bytearray", "torch,numpy", "--path", "buffer->*", *QUICK)
-    pairs = {(r["case"]["producer"], r["case"]["consumer"]) for r in results}
-    assert pairs == {(p, c) for p in ("bytes", "bytearray") for c in ("torch", "numpy")}
-    assert "Left out: cupy" not in done.out
-
-
-def test_the_peak_of_memory_is_none_for_a_view_and_one_array_for_a_copy(run):
-    words = ("--quick", "--shape", "16777216", "--dtype", "float64", "--path", "*frombuffer")
-    done, results = run("bytearray", "torch", *words, "--path", "*asarray_buffer_copy")
-    peaks = {r["case"]["import"]: r["first_call_peak_bytes"] for r in results}
+def test_the_peak_of_memory_is_none_for_a_view_and_one_array_for_a_copy(tmp_path):
+    path = tmp_path / "s.json"
+    words = ("--quick", "--shape", LARGE, "--dtype", "float64", "--path", "*frombuffer")
+    done = dlprof("run", "bytearray", "torch", *words, "--path", "*asarray_buffer_copy", "-o", path)
+    peaks = {r["case"]["import"]: r["first_call_peak_bytes"] for r in content(path)["results"]}
     if None in peaks.values():
         pytest.skip("this kernel does not let the high-water mark be reset")
-    arrays = {name: peak / (16777216 * 8) for name, peak in peaks.items()}
+    arrays = {name: peak / (LARGE * 8) for name, peak in peaks.items()}
     assert arrays == pytest.approx({"frombuffer": 0, "asarray_buffer_copy": 1}, abs=0.25)
     assert "128 MiB" in done.out
 
 
-def test_dtype_and_shape_of_an_array_stand_in_the_list_of_paths(tmp_path):
-    done = dlprof("paths", "bytes", "torch", state=tmp_path)
-    code = "torch.frombuffer(x, dtype=torch.float32).reshape((1024, 1024))"
-    assert code in done.out
-    assert "float32, 1024x1024" in done.out
+def test_dtype_and_shape_of_an_array_stand_in_the_list_of_paths():
+    done = dlprof("paths", "bytes", "torch")
+    assert "torch.frombuffer(x, dtype=torch.float32).reshape((1024, 1024))" in done.out

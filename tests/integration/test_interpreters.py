@@ -10,7 +10,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from command_line import FAKE, PROBE_FILES, QUICK, by_import, content, dlprof
+from command_line import FAKE, RUN_FAKE, by_import, content, dlprof
 
 from dlprof.errors import UsageError
 from dlprof.runner import worker_client
@@ -41,13 +41,11 @@ def bare(tmp_path_factory) -> str:
     return str(folder / "bin" / "python")
 
 
-def told(tmp_path: Path, *words: object, **changes: str) -> dict:
+def told(tmp_path: Path, *words: object, **changes: object) -> dict:
     """What a probe file sees inside a worker."""
     probe, answer = tmp_path / "telling.py", tmp_path / "told.json"
     probe.write_text(TELLING)
-    run = dlprof(
-        "probes", "--probe", probe, *words, state=tmp_path, DLPROF_TEST_TELL=str(answer), **changes
-    )
+    run = dlprof("probes", "--probe", probe, *words, DLPROF_TEST_TELL=answer, **changes)
     assert run.code == 0, run.err
     return json.loads(answer.read_text())
 
@@ -60,9 +58,7 @@ def own_path(python: str) -> list[str]:
 
 def test_a_python_without_dlprof_or_numpy_is_measured(tmp_path, bare):
     path = tmp_path / "session.json"
-    run = dlprof(
-        "run", "fake", "fake", "--probe", FAKE, *QUICK, "--python", bare, "-o", path, state=tmp_path
-    )
+    run = dlprof(*RUN_FAKE, "--python", bare, "-o", path)
     assert run.code == 0, run.err
     session = content(path)
     assert session["environment"]["executable"] == bare
@@ -71,27 +67,27 @@ def test_a_python_without_dlprof_or_numpy_is_measured(tmp_path, bare):
     assert (view["status"], view["ownership"]["verdict"]) == ("ok", "view")
 
 
-def test_a_framework_missing_there_is_reported_with_that_interpreter(tmp_path, bare):
-    run = dlprof("run", "numpy", "numpy", "--python", bare, state=tmp_path)
+def test_a_framework_missing_there_is_reported_with_that_interpreter(bare):
+    run = dlprof("run", "numpy", "numpy", "--python", bare)
     assert run.code == 4
-    assert run.sentence() == f"dlprof: numpy is not installed: {bare} -m pip install numpy"
+    assert f"{bare} -m pip install numpy" in run.sentence()
 
 
-def test_a_matrix_without_any_framework_says_so(tmp_path, bare):
-    run = dlprof("matrix", "--python", bare, state=tmp_path)
+def test_a_matrix_without_any_framework_says_so(bare):
+    run = dlprof("matrix", "--python", bare)
     assert run.code == 4
-    assert run.sentence() == "dlprof: no framework is installed that can be measured here"
+    assert "no framework is installed" in run.sentence()
 
 
 def test_nothing_of_this_environment_is_on_the_path_of_another(tmp_path, bare):
-    seen = told(tmp_path, "--python", bare, PYTHONPATH=str(tmp_path))
+    seen = told(tmp_path, "--python", bare, PYTHONPATH=tmp_path)
     assert seen["path"] == own_path(bare)
     assert "numpy" not in seen["modules"]
 
 
 @pytest.mark.parametrize("safe", [{}, {"PYTHONSAFEPATH": "1"}])
 def test_the_same_interpreter_has_the_users_path_and_not_the_workers_folder(tmp_path, safe):
-    path = told(tmp_path, PYTHONPATH=str(tmp_path), **safe)["path"]
+    path = told(tmp_path, PYTHONPATH=tmp_path, **safe)["path"]
     assert str(tmp_path) in path
     assert str(MAIN.parent) not in path
 
@@ -126,16 +122,16 @@ def test_a_program_that_is_no_python_is_told_in_one_sentence(tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("python", "reason"),
     [
-        ("/bin/true", "/bin/true cannot run dlprof's worker: the process ended with exit code 0"),
+        ("/bin/true", "/bin/true cannot run dlprof's worker"),
         ("unrunnable", "Permission denied"),
-        (".", "is a folder, not a regular file"),
+        (".", "not a regular file"),
     ],
 )
 def test_a_verb_with_what_is_no_python_ends_in_one_sentence(tmp_path, python, reason):
     (tmp_path / "unrunnable").write_text("#!/bin/sh\n")
-    run = dlprof("probes", "--python", tmp_path / python, state=tmp_path)
+    run = dlprof("probes", "--python", tmp_path / python)
     assert run.code == 2
-    assert run.sentence().endswith(reason)
+    assert reason in run.sentence()
 
 
 def test_a_python_that_is_too_old_says_so():
@@ -165,38 +161,23 @@ def test_python_2_can_read_the_start_of_a_worker_and_so_say_that_it_is_too_old()
 
 @pytest.mark.parametrize("user", [None, "from the user"])
 def test_a_probes_variables_are_set_before_its_framework_is_imported(tmp_path, user):
-    seen = variables_seen(tmp_path, DLPROF_FAKE=user)
-    assert seen == (user or "from the probe",) * 2
-
-
-def variables_seen(tmp_path: Path, **changes: str) -> tuple[str, str]:
-    """What the setup text finds in the environment, and what the session says of it."""
     path, probe = tmp_path / "session.json", tmp_path / "probe.py"
     text = Path(FAKE).read_text().partition("class Missing")[0]
     check = "import ctypes, os; raise ImportError(os.environ.get('DLPROF_FAKE'))"
     probe.write_text(text.replace('"import ctypes, os, sys"', repr(check)))
-    run = dlprof(
-        "run", "fake", "fake", "--probe", probe, *QUICK, "-o", path, state=tmp_path, **changes
-    )
-    assert run.code == 4
+    words = ("run", "fake", "fake", "--probe", probe, *RUN_FAKE[5:], "-o", path)
+    assert dlprof(*words, DLPROF_FAKE=user).code == 4
     session = content(path)
-    reason = session["results"][0]["reason"].removeprefix("ImportError: ")
-    return reason, session["environment"]["variables"]["DLPROF_FAKE"]
+    seen = session["results"][0]["reason"].removeprefix("ImportError: ")
+    assert seen == session["environment"]["variables"]["DLPROF_FAKE"] == (user or "from the probe")
 
 
-@pytest.mark.parametrize(
-    ("framework", "name", "value"),
-    [
-        ("tensorflow", "TF_FORCE_GPU_ALLOW_GROWTH", "true"),
-        ("jax", "XLA_PYTHON_CLIENT_PREALLOCATE", "false"),
-    ],
-)
-def test_frameworks_that_take_all_gpu_memory_are_told_not_to(framework, name, value):
-    assert inspect_interpreter(sys.executable).named(framework).variables[name] == value
+def test_frameworks_that_take_all_gpu_memory_are_told_not_to():
+    catalog = inspect_interpreter(sys.executable)
+    assert catalog.named("tensorflow").variables["TF_FORCE_GPU_ALLOW_GROWTH"] == "true"
+    assert catalog.named("jax").variables["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
 
 
-def test_an_interpreter_named_from_here_is_found_from_anywhere(tmp_path, bare):
-    beside = Path(bare).parent
-    run = dlprof("probes", "--python", "./python", state=tmp_path, cwd=beside)
-    assert run.code == 0
-    assert str(PROBE_FILES) not in run.out
+def test_an_interpreter_named_from_here_is_found_from_anywhere(monkeypatch, bare):
+    monkeypatch.chdir(Path(bare).parent)
+    assert dlprof("probes", "--python", "./python").code == 0

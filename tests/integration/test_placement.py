@@ -15,39 +15,22 @@ from dlprof.probes.numba import Numba
 
 pytestmark = pytest.mark.integration
 
-QUICK = ("--quick", "--shape", "16x16")
-ALL = ("--placement", "convert,in-loop", "--placement", "hoisted,implicit")
+pytest.importorskip("numba")
 
 
-@pytest.fixture
-def run(tmp_path):
-    def run(*words):
-        path = tmp_path / "session.json"
-        done = dlprof("run", *words, *QUICK, "-o", path, state=tmp_path, COLUMNS="80")
-        assert done.code == 0, done.err
-        return done, {result["case"]["code"]: result for result in content(path)["results"]}
-
-    return run
-
-
-def test_a_conversion_is_measured_inside_and_before_a_loop(run):
-    done, results = run("numpy", "torch", "--path", "torch.tensor(x)", *ALL)
-    placement = results["torch.tensor(x)"]["placement"]
-    assert placement["use"] == "torch.add(x, 1)"
-    assert min(placement[name]["median_ns"] for name in ("in_loop", "hoisted")) > 0
-    assert "must be Tensor" in placement["refused"]["implicit"]
-    assert "In a loop with torch.add(x, 1)" in done.out
-    assert max(map(len, done.out.splitlines())) <= 80
-
-
-def test_a_compiled_stencil_takes_three_converted_arrays(run):
-    pytest.importorskip("numba")
-    words = ("--path", "take(x.numpy())", *ALL)
-    _, results = run("torch", "numba", *words)
-    placement = results["take(x.numpy())"]["placement"]
+def test_a_compiled_stencil_takes_three_converted_arrays(tmp_path):
+    path = tmp_path / "session.json"
+    words = ("--path", "take(x.numpy())", "--placement", "convert,in-loop", "--quick")
+    options = ("--placement", "hoisted,implicit", "--shape", "16x16", "-o", path)
+    done = dlprof("run", "torch", "numba", *words, *options, COLUMNS="80")
+    assert done.code == 0, done.err
+    (result,) = content(path)["results"]
+    placement = result["placement"]
     assert placement["use"] == "stencil(x, weights, output)"
-    assert placement["hoisted"]["median_ns"] > 0
+    assert min(placement[name]["median_ns"] for name in ("in_loop", "hoisted")) > 0
     assert "torch.Tensor" in placement["refused"]["implicit"]
+    assert "In a loop with stencil" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
 
 
 IMAGE = numpy.arange(30.0, dtype="float32").reshape(5, 6) % 7
@@ -63,15 +46,6 @@ def expected():
     return output
 
 
-def test_the_stencil_on_the_cpu_computes_a_weighted_sum():
-    pytest.importorskip("numba")
-    use = Numba().use_many(ArraySpec(IMAGE.shape, "float32"))
-    names = {"image": IMAGE, "weights": WEIGHTS, "output": numpy.zeros_like(IMAGE)}
-    exec("import numba\n" + use.setup, names)
-    eval(use.code.format(x="image", weights="weights", output="output"), names)
-    assert numpy.array_equal(names["output"], expected())
-
-
 SIMULATED = """
 import numpy
 exec({setup!r})
@@ -83,18 +57,25 @@ print(output.tolist())
 """
 
 
-def test_the_stencil_on_cuda_computes_the_same_in_the_simulator():
+@pytest.mark.parametrize(
+    ("device", "setup", "variables"),
+    [
+        ("cpu", "import numba\n", {}),
+        ("cuda", "", {"NUMBA_ENABLE_CUDASIM": "1"}),
+    ],
+)
+def test_the_stencil_computes_a_weighted_sum(device, setup, variables):
     pytest.importorskip("numba.cuda")
-    use = Numba().use_many(ArraySpec(IMAGE.shape, "float32", device="cuda"))
+    use = Numba().use_many(ArraySpec(IMAGE.shape, "float32", device=device))
     program = SIMULATED.format(
-        setup=use.setup,
+        setup=setup + use.setup,
         image=IMAGE.tolist(),
         weights=WEIGHTS.tolist(),
         code=use.code.format(x="image", weights="weights", output="output"),
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env={**os.environ, "NUMBA_ENABLE_CUDASIM": "1"},
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         timeout=120,

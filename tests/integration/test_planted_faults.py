@@ -1,10 +1,12 @@
 """Planted faults are found, and innocent ways are not blamed: with real workers.
 
-Every planted fault has a reproducer that shows it, and that calls its innocent control gone.
+Every planted fault has a reproducer that shows it, and that calls its innocent control gone. One
+plant for each instrument is measured always, all of them nightly.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -13,14 +15,21 @@ from pathlib import Path
 import pytest
 
 import dlprof
-from dlprof.api import Silent
 from dlprof.evidence.reproducer import reproducer
 from dlprof.measuring.selftest import run
+from dlprof.runner.progress import Silent
 from dlprof.selftest.faults import PLANTS
 from dlprof.session import model as sessions
 from dlprof.session.model import FindingRecord
 
 pytestmark = pytest.mark.integration
+
+ALWAYS = (
+    *("view", "copy", "sync", "race", "wrong-strides", "leak", "dangle"),
+    *("retry", "crash", "broken-promise", "late"),
+)
+SHOWN = ("sync", "wrong-strides", "retry", "broken-promise")
+"""Their reproducers look at waiting, values, the handshake and memory."""
 
 CONTROLS = {
     "sync": ("host.sync(x)", "host.view(x)"),
@@ -59,51 +68,50 @@ EVIDENCE = {
 FAULTS = [plant for plant in PLANTS if plant.rule]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("selftest")
+def marked(plants, always):
+    return [
+        pytest.param(
+            plant, id=plant.name, marks=() if plant.name in always else pytest.mark.nightly
+        )
+        for plant in plants
+    ]
 
 
 @pytest.fixture(scope="module")
-def outcomes(folder):
-    return {one.plant.name: one for one in run(sys.executable, folder, Silent()).outcomes}
+def measured(tmp_path_factory):
+    """Outcome and sessions of a plant. All that are always measured are one measurement."""
+
+    @functools.cache
+    def of(always):
+        folder = tmp_path_factory.mktemp("selftest")
+        plants = [plant for plant in PLANTS if (plant.name in ALWAYS) == always]
+        outcomes = run(sys.executable, folder, Silent(), plants).outcomes
+        found = [sessions.load(path) for path in sorted(folder.glob("*.json"))]
+        return {outcome.plant.name: outcome for outcome in outcomes}, found
+
+    def one(plant):
+        outcomes, found = of(plant.name in ALWAYS)
+        return outcomes[plant.name], found
+
+    return one
 
 
-@pytest.fixture(scope="module")
-def found(folder, outcomes):
-    """The sessions of all plants."""
-    assert outcomes
-    return [sessions.load(path) for path in sorted(folder.glob("*.json"))]
-
-
-@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.name)
-def test_a_fault_is_found_by_its_rule_and_a_control_is_not_blamed(outcomes, plant):
-    outcome = outcomes[plant.name]
+@pytest.mark.parametrize("plant", marked(PLANTS, ALWAYS))
+def test_a_fault_is_found_by_its_rule_and_a_control_is_not_blamed(measured, plant):
+    outcome, _ = measured(plant)
     if plant.rule:
         assert not outcome.missed, outcome
     else:
         assert outcome.false_alarms == ()
 
 
-def test_a_race_that_waits_is_told_as_both(found):
-    of_plant = "synthetic-race-and-wait"
-    (session,) = (one for one in found if any(r.case.consumer == of_plant for r in one.results))
-    (told,) = (
-        finding
-        for finding in session.findings
-        if any(session.results[index].case.consumer == of_plant for index in finding.results)
-    )
-    assert (told.rule, told.severity, told.evidence["waits"]) == ("DLP003", "error", "host-sync")
-    assert told.evidence["wrong_values"] is True
-
-
-def script_for(found, plant):
+def script_for(sessions, plant):
     """The reproducer of the finding that the plant's rule has, or has to have, of it.
 
     The finding is written down here: whether a rule finds a slow path depends on the machine's load.
     """
     fault = CONTROLS[plant.name][0]
-    for session in found:
+    for session in sessions:
         cases = [result.case for result in session.results]
         of_plant = [
             index
@@ -120,13 +128,12 @@ def script_for(found, plant):
 
 def finding_of(plant, session, index, others):
     """What the rule says of the result with this index; it is compared with another of the plant."""
-    reason = session.results[index].reason or ""
     return FindingRecord(
         rule=plant.rule,
         name=plant.name,
         severity="error",
         results=[index],
-        summary=reason,
+        summary=session.results[index].reason or "",
         evidence=EVIDENCE.get(plant.name, {}),
         against=others[0] if others else None,
     )
@@ -151,36 +158,21 @@ def test_every_planted_fault_has_a_control():
     assert {plant.name for plant in FAULTS} == set(CONTROLS)
 
 
-@pytest.mark.parametrize("plant", FAULTS, ids=lambda plant: plant.name)
-def test_a_reproducer_shows_the_fault(found, tmp_path, plant):
-    code, output = ended(script_for(found, plant), tmp_path)
+@pytest.mark.parametrize("plant", marked(FAULTS, SHOWN))
+def test_a_reproducer_shows_the_fault_and_says_when_it_is_gone(measured, tmp_path, plant):
+    text = script_for(measured(plant)[1], plant)
+    code, output = ended(text, tmp_path)
     assert (code, output.splitlines()[-1]) == (1, "the problem is there"), output
-
-
-ONE_OF_EACH = ("sync", "wrong-strides", "retry", "broken-promise")
-"""Their reproducers look at waiting, values, the handshake and memory."""
-
-
-@pytest.mark.parametrize(
-    "plant",
-    [
-        pytest.param(plant, marks=() if plant.name in ONE_OF_EACH else pytest.mark.nightly)
-        for plant in FAULTS
-    ],
-    ids=lambda plant: plant.name,
-)
-def test_a_reproducer_says_that_the_fault_is_gone(found, tmp_path, plant):
     fault, innocent = CONTROLS[plant.name]
-    text = script_for(found, plant)
     assert fault in text
     code, output = ended(text.replace(fault, innocent), tmp_path)
     assert (code, output.splitlines()[-1]) == (0, "the problem is gone"), output
 
 
 @pytest.mark.parametrize("name", ["broken-promise", "crash"])
-def test_a_reproducer_that_lacks_a_framework_cannot_tell(found, tmp_path, name):
+def test_a_reproducer_that_lacks_a_framework_cannot_tell(measured, tmp_path, name):
     (plant,) = (plant for plant in FAULTS if plant.name == name)
-    text = script_for(found, plant).replace("import numpy\n", "import numpy_is_not_here\n")
-    code, output = ended(text, tmp_path)
+    text = script_for(measured(plant)[1], plant)
+    code, output = ended(text.replace("import numpy\n", "import numpy_is_not_here\n"), tmp_path)
     assert code == 2, output
     assert "cannot tell" in output

@@ -20,13 +20,6 @@ def test_a_view(dlprof):
 def test_a_copy_is_no_view(dlprof):
     dlprof.assert_view("torch", "numpy", path="numpy.array(x)", shape="16")
 
-def test_a_copy(dlprof):
-    dlprof.assert_copy("torch", "numpy", path="numpy.array(x)", shape="16")
-
-def test_no_wait_and_safe(dlprof):
-    for check in (dlprof.assert_no_host_sync, dlprof.assert_safe):
-        check("torch", "numpy", path="x.numpy()", shape="32")
-
 def test_no_framework_is_imported_here():
     assert not {"torch", "jax", "tensorflow", "cupy"} & set(sys.modules)
 """
@@ -49,7 +42,7 @@ def test_a_project_tests_its_conversions(tmp_path):
     assert done.returncode == 1, done.stdout + done.stderr
     assert "numpy.array(x): a copy" in done.stdout
     assert "FAILED test_conversions.py::test_a_copy_is_no_view" in done.stdout
-    assert "1 failed, 4 passed" in done.stdout
+    assert "1 failed, 2 passed" in done.stdout
 
 
 def plain_environment():

@@ -1,4 +1,4 @@
-"""What answers at once loads nothing that takes long to import."""
+"""What answers at once loads nothing that takes long to import, and never a framework."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import subprocess
 import sys
 
 import pytest
+from builders import make_result
 from command_line import environment
+
+from dlprof.probes import BUILTIN
 
 pytestmark = pytest.mark.integration
 
-HEAVY = ("numpy", "pandas", "scipy", "pyarrow", "jinja2")
-ASK = f"""
-import atexit, sys
-atexit.register(lambda: print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr))
-sys.argv[0] = "dlprof"
-from dlprof.cli import main
-main()
+FRAMEWORKS = {*(kind.module for kind in BUILTIN), "tvm_ffi", "cuda"} - {"numpy"}
+HEAVY = {"numpy", "pandas", "scipy", "pyarrow", "jinja2"}
+TRAP = """
+import os
+open(os.path.join(os.environ["DLPROF_TEST_IMPORTS"], __name__), "w").close()
+raise ImportError(f"{__name__} must not be imported")
 """
+MAIN = "import sys\nsys.argv[0] = 'dlprof'\nfrom dlprof.cli import main\nmain()\n"
 COMPLETE = {
     "_DLPROF_COMPLETE": "complete_bash",
     "COMP_WORDS": "dlprof run --sha",
@@ -25,8 +28,34 @@ COMPLETE = {
 }
 
 
+@pytest.fixture
+def imported(tmp_path):
+    """Run code where modules are traps, in workers too: what was said, and what fell into them."""
+    traps, marks = tmp_path / "traps", tmp_path / "marks"
+
+    def run(code, *words, trapped, **variables):
+        for folder in (traps, marks):
+            folder.mkdir()
+        for name in trapped:
+            (traps / f"{name}.py").write_text(TRAP)
+        variables = {"PYTHONPATH": traps, "DLPROF_TEST_IMPORTS": marks, **variables}
+        done = subprocess.run(
+            [sys.executable, "-c", code, *map(str, words)],
+            env=environment(**variables), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout, {mark.name for mark in marks.iterdir()}
+
+    return run
+
+
+def test_the_trap_catches(imported):
+    code = "try:\n    import torch\nexcept ImportError:\n    pass"
+    assert imported(code, trapped=["torch"])[1] == {"torch"}
+
+
 @pytest.mark.parametrize(
-    ("words", "variables", "out"),
+    ("words", "variables", "said"),
     [
         (("--version",), {}, "dlprof "),
         (("--help",), {}, "Usage: dlprof"),
@@ -34,14 +63,17 @@ COMPLETE = {
     ],
     ids=["--version", "--help", "completion"],
 )
-def test_it_loads_nothing_heavy(tmp_path, words, variables, out):
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, *words],
-        env=environment(tmp_path, **variables),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0
-    assert done.stdout.strip().startswith(out.strip())
-    assert done.stderr == "[]\n"
+def test_what_answers_at_once_loads_nothing_heavy(imported, words, variables, said):
+    out, fell = imported(MAIN, *words, trapped=HEAVY | FRAMEWORKS, **variables)
+    assert out.strip().startswith(said.strip())
+    assert fell == set()
+
+
+@pytest.mark.parametrize("words", [("probes",), ("paths", "torch", "jax")], ids=" ".join)
+def test_lists_import_no_framework_here_or_in_a_worker(imported, words):
+    assert imported(MAIN, *words, trapped=FRAMEWORKS | {"pandas"})[1] == set()
+
+
+def test_a_report_loads_no_framework(imported, keep):
+    path = keep("s", [make_result("f(x)")])
+    assert imported(MAIN, "report", path, trapped=FRAMEWORKS)[1] == set()

@@ -17,33 +17,17 @@ class NoWords(Exception):
 def crash(x):
     ctypes.string_at(0)
 
-def abort(x):
-    os.abort()
-
 def leave(x):
-    os._exit(3)
-
-def leave_well(x):
     os._exit(0)
 
 def hang(x):
-    while True:
-        time.sleep(3600)
-
-def hang_with_the_gil(x):
-    ctypes.PyDLL(None).sleep(3600)
+    ctypes.PyDLL(None).sleep(3600)  # with the GIL
 
 def stop(x):
     os.kill(os.getpid(), signal.SIGSTOP)
 
 def sys_exit(x):
     sys.exit("sys.exit was called")
-
-def interrupt(x):
-    raise KeyboardInterrupt
-
-def memory_error(x):
-    raise MemoryError("cannot allocate")
 
 def recurse(x):
     return recurse(x)
@@ -76,14 +60,6 @@ def flood(x):
     os.write(2, b"err" * 100_000)
     return type(x).from_buffer_copy(x)
 
-def close_the_output(x):
-    for fd in (1, 2):
-        try:
-            os.close(fd)
-        except OSError:
-            pass
-    return type(x).from_buffer_copy(x)
-
 def fork_and_both_return(x):
     os.fork()
     return type(x).from_buffer_copy(x)
@@ -111,12 +87,6 @@ def write_into_every_pipe(x):
 def number(x):
     return 5
 
-def nothing(x):
-    return None
-
-def text(x):
-    return "hello"
-
 calls = {}
 
 def later(x, act):
@@ -126,14 +96,12 @@ def later(x, act):
 """
 
 AT_ONCE = (
-    "crash", "abort", "leave", "leave_well", "hang", "hang_with_the_gil", "stop",
-    "sys_exit", "interrupt", "memory_error", "recurse", "refuse", "refuse_at_length",
+    "crash", "leave", "hang", "stop", "sys_exit", "recurse", "refuse", "refuse_at_length",
     "refuse_in_surrogates", "refuse_without_words", "close_the_pipes", "close_the_requests",
-    "flood", "close_the_output", "fork_and_both_return", "fork_a_child_that_stays",
-    "start_threads", "write_into_every_pipe", "number", "nothing",
-    "text",
+    "flood", "fork_and_both_return", "fork_a_child_that_stays", "start_threads",
+    "write_into_every_pipe", "number",
 )  # fmt: skip
-LATER = ("crash", "hang", "sys_exit", "refuse", "fork_and_both_return")
+LATER = ("crash", "refuse")
 
 
 class Unlucky(Fake):

@@ -1,4 +1,4 @@
-"""Record journals of real runs on this machine: ``python tests/recorded/record.py``.
+"""Record journals of real runs on this machine: ``python tests/recorded/record.py [NAME]``.
 
 Tests replay them with ``dlprof.runner.replay``, and so start no process.
 """
@@ -6,10 +6,12 @@ Tests replay them with ``dlprof.runner.replay``, and so start no process.
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
 
+from dlprof.analysis.cases import by_environment
 from dlprof.plan.pairing import Axes
 from dlprof.plan.request import Request, Settings
 from dlprof.runner.inspection import inspect_interpreter
@@ -18,40 +20,67 @@ from dlprof.runner.progress import Silent
 from dlprof.session.state import journal_of
 
 HERE = Path(__file__).parent
-PAIRS = (("numpy", "torch"), ("torch", "jax"))
-SHAPE = (64,)
-ROUNDS = 3
-SAMPLE_NS = 1_000_000
+SETTINGS = {"seed": 1, "sample_ns": 1_000_000}
+REQUESTS = {
+    "numpy-torch": Request(
+        pairs=(("numpy", "torch"),),
+        axes=Axes(shapes=((64,),), device="cpu"),
+        settings=Settings(rounds=3, **SETTINGS),
+    ),
+    "torch-jax": Request(
+        pairs=(("torch", "jax"),),
+        axes=Axes(shapes=((64,),), device="cpu"),
+        settings=Settings(rounds=3, **SETTINGS),
+    ),
+    "there-and-back": Request(
+        pairs=(("numpy", "torch"), ("torch", "numpy")),
+        axes=Axes(shapes=((16, 16),), device="cpu"),
+        globs=("torch.tensor(x)", "torch.from_numpy(x)", "x.numpy()"),
+        settings=Settings(
+            rounds=2,
+            diagnose=False,
+            placements=("convert", "in-loop", "hoisted"),
+            round_trips=30,
+            **SETTINGS,
+        ),
+    ),
+}
 
 
-def record(python: str, pair: tuple[str, str]) -> None:
-    catalog = inspect_interpreter(python)
-    request = Request(
-        pairs=(pair,),
-        axes=Axes(shapes=(SHAPE,), device="cpu"),
-        settings=Settings(rounds=ROUNDS, seed=1, sample_ns=SAMPLE_NS),
-        python=python,
-        command=("run", *pair),
-    )
+def record(name: str, request: Request) -> None:
+    catalog = inspect_interpreter(request.python)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "session.json"
         with closing(Measurement(request, catalog, path, Silent())) as measurement:
             measurement.start().run()
+            if request.settings.round_trips:
+                measurement.measure_round_trips(_ends(measurement))
             text = journal_of(path).read_text(encoding="utf-8")
-    (HERE / f"{'-'.join(pair)}.journal").write_text(_without_this_machine(text, pair))
+    frameworks = {framework for pair in request.pairs for framework in pair}
+    (HERE / f"{name}.journal").write_text(_without_this_machine(text, frameworks))
 
 
-def _without_this_machine(text: str, pair: tuple[str, str]) -> str:
+def _ends(measurement: Measurement) -> list[tuple[list[int], list[int]]]:
+    return [
+        ([case.index for case in there], [case.index for case in back])
+        for place in by_environment(measurement.results()).values()
+        for there, back in place.round_trips()
+    ]
+
+
+def _without_this_machine(text: str, frameworks: set[str]) -> str:
     first, rest = text.split("\n", 1)
     header = json.loads(first)
     header["request"]["python"] = header["catalog"]["interpreter"]["executable"] = "python"
     probes = header["catalog"]["probes"]
-    header["catalog"]["probes"] = [probe for probe in probes if probe["name"] in pair]
+    header["catalog"]["probes"] = [probe for probe in probes if probe["name"] in frameworks]
     return f"{json.dumps(header)}\n{rest}"
 
 
 if __name__ == "__main__":
-    import sys
+    from dataclasses import replace
 
-    for pair in PAIRS:
-        record(sys.executable, pair)
+    for name in sys.argv[1:] or REQUESTS:
+        request = REQUESTS[name]
+        command = ("run", *request.pairs[0])
+        record(name, replace(request, python=sys.executable, command=command))

@@ -1,0 +1,25 @@
+"""Sessions as files."""
+
+from __future__ import annotations
+
+import pytest
+from comparison_builders import session, suite
+
+
+@pytest.fixture
+def keep(tmp_path):
+    """Write a session of these results and return its path."""
+
+    def write(name, results, **header):
+        path = tmp_path / f"{name}.json"
+        found = session(results, created=f"2026-01-01 {name}", **header)
+        path.write_text(found.model_dump_json(by_alias=True), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def sides(keep):
+    """Two sessions, of which the second is slower in one case."""
+    return keep("base", suite()), keep("head", suite({"c": 1.5}, seed=50))

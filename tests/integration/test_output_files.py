@@ -1,0 +1,203 @@
+"""Where the results of a run go: files, pipes and devices, whole and in every form."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import threading
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from builders import make_result
+from command_line import RUN_FAKE, RUN_RECORDED, content, dlprof, process, replay
+from comparison_builders import suite, with_code
+
+pytestmark = pytest.mark.integration
+
+PAGE = "<!doctype html>"
+BAD = {
+    "rule": "DLP008",
+    "name": "wrong-values",
+    "severity": "error",
+    "results": [0],
+    "summary": "\n::error::100% wrong, says a framework",
+}
+
+
+@pytest.mark.parametrize("option", ["-o", "--html"])
+def test_a_device_is_written_to_and_never_replaced(tmp_path, option):
+    null = tmp_path / "null"
+    try:
+        os.mknod(null, 0o666 | stat.S_IFCHR, Path("/dev/null").stat().st_rdev)
+    except OSError:
+        pytest.skip("no device can be made here")
+    assert replay(*RUN_RECORDED, option, null).code == 0
+    assert stat.S_ISCHR(null.stat().st_mode)
+    assert list(tmp_path.iterdir()) == [null]
+
+
+@pytest.mark.parametrize("option", ["-o", "--json"])
+def test_a_pipe_gets_one_whole_session(tmp_path, option):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    found = []
+    reader = threading.Thread(target=lambda: found.append(json.loads(pipe.read_text())))
+    reader.start()
+    assert replay(*RUN_RECORDED, option, pipe).code == 0
+    reader.join()
+    assert found[0]["complete"] is True
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_json_may_go_to_dev_stdout():
+    run = process(*RUN_FAKE, "--path", "array->view", "--json", "/dev/stdout")
+    assert run.code == 0
+    assert '"schema": "dlprof.session/1"' in run.out
+    assert Path("/dev/stdout").is_symlink()
+
+
+def test_a_disk_that_is_full_at_the_end_costs_neither_report_nor_session():
+    run = replay(*RUN_RECORDED, "-o", "/dev/full")
+    assert run.code == 2
+    assert "torch.from_numpy(x)" in run.out
+    assert "cannot write /dev/full: No space left on device" in run.sentence()
+    kept = Path(re.search(r"/\S+\.json", run.sentence())[0])
+    assert content(kept)["complete"] is True
+
+
+def test_json_on_stdout_is_the_session_and_nothing_else(tmp_path):
+    run = replay(*RUN_RECORDED, "--json", "-", "-o", tmp_path / "s.json")
+    assert (run.code, run.sentences) == (0, [])
+    assert run.out == (tmp_path / "s.json").read_text()
+
+
+@pytest.mark.parametrize("state", ["file/under", "/proc/self/nothing"])
+def test_a_state_folder_that_cannot_be_made_is_told_and_needed_only_without_an_output(
+    tmp_path, state
+):
+    (tmp_path / "file").touch()
+    words = {"XDG_STATE_HOME": tmp_path / state}
+    run = replay(*RUN_RECORDED, **words)
+    assert run.code == 2
+    assert "name a file with -o" in run.sentence()
+    assert replay(*RUN_RECORDED, "-o", tmp_path / "s.json", **words).code == 0
+
+
+def test_a_page_is_written_beside_the_report_or_printed_in_its_place(tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text("what was there before", encoding="utf-8")
+    run = replay(*RUN_RECORDED, "--html", page)
+    assert run.code == 0
+    assert "numpy → torch" in run.out
+    assert PAGE not in run.out
+    assert page.read_text(encoding="utf-8").startswith(PAGE)
+    printed = replay(*RUN_RECORDED, "--html", "-")
+    assert printed.out.startswith(PAGE)
+    assert printed.out.endswith("</html>\n")
+
+
+def test_a_run_that_measures_nothing_writes_a_page_without_a_chart(tmp_path):
+    page = tmp_path / "report.html"
+    assert replay(*RUN_RECORDED[:3], "--shape", "1048576x1048576", "--html", page).code == 4
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(PAGE)
+    assert "<svg" not in text
+
+
+# For a pipeline
+
+
+def junit(path):
+    root = ET.parse(path).getroot()
+    return root.get("failures"), root.get("errors")
+
+
+def written_to(folder):
+    """The options for reports of a pipeline."""
+    return ("--junit", folder / "j.xml", "--markdown", folder / "m.md")
+
+
+def test_a_run_writes_its_reports_with_a_test_for_each_case(tmp_path):
+    done = replay(*RUN_RECORDED, *written_to(tmp_path), "-o", tmp_path / "s.json")
+    assert done.code == 0
+    assert (tmp_path / "m.md").read_text(encoding="utf-8").startswith("## dlprof: numpy → torch")
+    names = [one.get("name") for one in ET.parse(tmp_path / "j.xml").iter("testcase")]
+    for result in content(tmp_path / "s.json")["results"]:
+        assert any(result["case"]["code"] in name for name in names)
+    assert junit(tmp_path / "j.xml")[0] == "0"
+
+
+def test_a_report_writes_them_again_and_fails_as_asked(tmp_path, keep):
+    path = keep("s", [make_result("f(x)")], findings=[BAD])
+    assert dlprof("report", path, *written_to(tmp_path), "--fail-on", "error").code == 1
+    assert junit(tmp_path / "j.xml")[0] == "1"
+
+
+@pytest.mark.parametrize(("verb", "code"), [("gate", 1), ("compare", 0)])
+def test_a_comparison_writes_all_of_them(tmp_path, sides, verb, code):
+    done = dlprof(verb, *sides, *written_to(tmp_path), "--json", tmp_path / "c.json")
+    assert done.code == code
+    assert junit(tmp_path / "j.xml") == ("1", "0")
+    assert content(tmp_path / "c.json")["exit_code"] == code
+    printed = dlprof(verb, *sides, "--markdown", "-")
+    assert printed.out == (tmp_path / "m.md").read_text(encoding="utf-8")
+
+
+def test_github_gets_annotations_and_a_summary(tmp_path, sides):
+    summary = tmp_path / "summary.md"
+    summary.write_text("# before\n", encoding="utf-8")
+    done = dlprof("gate", *sides, "--github", GITHUB_STEP_SUMMARY=summary)
+    assert done.code == 1
+    assert done.out.splitlines()[-1].startswith("::error title=dlprof%3A SLOWER::numpy.c(x)")
+    assert summary.read_text(encoding="utf-8").startswith("# before\n## dlprof: BASE and HEAD")
+
+
+def test_without_a_summary_file_it_says_so(sides):
+    done = dlprof("compare", *sides, "--github", GITHUB_STEP_SUMMARY=None)
+    assert done.code == 0
+    assert "GITHUB_STEP_SUMMARY is not set" in done.sentence()
+
+
+def test_github_obeys_nothing_that_the_report_prints(keep):
+    evil = "::error::no"
+    sides = [
+        keep(name, with_code(evil, suite(ratio, seed=seed, names="c")))
+        for name, ratio, seed in (("base", None, 0), ("head", {"c": 1.5}, 50))
+    ]
+    done = dlprof("gate", *sides, "--github", COLUMNS="80")
+    assert evil in done.out
+    obeyed = obeyed_by_github(done.out)
+    assert len(obeyed) == 1
+    assert obeyed[0].startswith("::error title=dlprof%3A SLOWER::")
+
+
+def obeyed_by_github(text):
+    """The commands in a step's output, but those between ``stop-commands`` and its word."""
+    obeyed, word = [], None
+    for line in text.splitlines():
+        stop = re.match(r"::stop-commands::(\w+)$", line)
+        if word is None and stop:
+            word = stop[1]
+        elif word is not None and line == f"::{word}::":
+            word = None
+        elif word is None and line.startswith("::"):
+            obeyed.append(line)
+    return obeyed
+
+
+def test_a_report_does_not_replace_a_session(sides):
+    before = sides[0].read_bytes()
+    for words, summary in ((("--junit", sides[0]), None), (("--github",), sides[0])):
+        done = dlprof("gate", *sides, *words, GITHUB_STEP_SUMMARY=summary)
+        assert done.code == 2
+        assert "a session is in it" in done.sentence()
+    assert sides[0].read_bytes() == before
+
+
+def test_a_summary_that_cannot_be_written_is_an_error(tmp_path, sides):
+    done = dlprof("gate", *sides, "--github", GITHUB_STEP_SUMMARY=tmp_path / "no" / "s.md")
+    assert done.code == 2
+    assert "cannot write the summary" in done.sentence()
