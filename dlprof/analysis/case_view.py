@@ -13,7 +13,6 @@ from dlprof.session.evidence import (
     Alignment,
     Changed,
     E,
-    Ordering,
     Ownership,
     Verdict,
     Writable,
@@ -30,24 +29,8 @@ def seen(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:
     return verdict.seen if verdict is not None else ()
 
 
-def waits(ordering: Verdict[Ordering] | None) -> str | None:
-    """The word of :data:`WAITS` for what a call waits for, if it is known to wait.
-
-    One whose wrong values proved a race may wait all the same: it reads first, and waits then.
-    """
-    if ordering is None:
-        return None
-    word = ordering.evidence.waits if ordering.verdict == "unordered" else ordering.verdict
-    return word if word in WAITS else None
-
-
 NO_COPY = re.compile(r"\bcopy\s*=\s*False\b")
 """As the array API standard writes it."""
-
-
-def says_no_copy(code: str) -> bool:
-    """Whether the code itself asks for no copy, whatever a copy before it makes of the whole."""
-    return NO_COPY.search(code) is not None
 
 
 @dataclass(frozen=True)
@@ -133,7 +116,7 @@ class CaseView:
     @property
     def forbids_copy(self) -> bool:
         """Whether documentation or code ask for no copy: it is nothing to offer as one."""
-        return self.promise == "view" or says_no_copy(self.code)
+        return self.promise == "view" or NO_COPY.search(self.code) is not None
 
     @property
     def ends_whole(self) -> bool:
@@ -229,7 +212,12 @@ class CaseView:
     @property
     def waits(self) -> str | None:
         """The word of :data:`WAITS` for what the call waits for, also where it is a race."""
-        return waits(self.result.ordering)
+        ordering = self.result.ordering
+        if ordering is None:
+            return None
+        # A race may wait all the same: it reads first, and waits then.
+        word = ordering.evidence.waits if ordering.verdict == "unordered" else ordering.verdict
+        return word if word in WAITS else None
 
     @property
     def loaded(self) -> tuple[float, float] | None:

@@ -31,6 +31,7 @@ from dlprof.session.model import FindingRecord, Header, Result, Session
 
 __all__ = [
     "BY_ID",
+    "BY_WORD",
     "NEEDS",
     "RULES",
     "SEVERITIES",
@@ -59,6 +60,8 @@ RULES: tuple[Rule, ...] = tuple(
 )
 """In the order of their ids, which never change their meaning."""
 BY_ID = {rule.id: rule for rule in RULES}
+BY_WORD = {word.lower(): rule for rule in RULES for word in (rule.id, rule.name)}
+"""As users write rules, in lower case."""
 NEEDS = {rule.id: rule.instrument for rule in RULES if rule.instrument in DIAGNOSIS}
 """By rule: the instrument of the diagnosis without which it finds nothing."""
 

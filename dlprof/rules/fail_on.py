@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.option import split
-from dlprof.rules import NEEDS, RULES
+from dlprof.rules import BY_WORD, NEEDS, RULES
 from dlprof.rules.rule import NO_CONVERSION, SEVERITIES, could_tell
 from dlprof.session.model import FindingRecord, Result
 
@@ -78,18 +78,17 @@ def parse(texts: Sequence[str], where: str = "--fail-on") -> FailOn:
     """
     rules: set[str] = set()
     severities: set[str] = set()
-    names = {word.lower(): rule.id for rule in RULES for word in (rule.id, rule.name)}
     if any(not text.strip(" ,") for text in texts):
         # An empty variable of a CI job must not let everything pass.
         raise UsageError(f"{where} is empty: name a rule or a severity, or leave it out")
     for text in split(texts):
         word = text.strip().lower()
-        if word in names:
-            rules.add(names[word])
+        if word in BY_WORD:
+            rules.add(BY_WORD[word].id)
         elif word in SEVERITIES:
             severities |= set(SEVERITIES[: SEVERITIES.index(word) + 1])
         else:
-            near = difflib.get_close_matches(word, [*names, *SEVERITIES], n=1)
+            near = difflib.get_close_matches(word, [*BY_WORD, *SEVERITIES], n=1)
             hint = f"did you mean {near[0]!r}?" if near else "name a rule or a severity"
             raise UsageError(f"{where} knows no {text!r}: {hint}")
     return FailOn(frozenset(rules), frozenset(severities))

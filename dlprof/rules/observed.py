@@ -13,7 +13,7 @@ from dlprof.session.model import Result
 MOST = 12
 MOST_CALLS = 3
 LONGEST = 200
-SOURCE_TEXT = ("create", "code", "processes", "points", "by_streams")
+SOURCE_TEXT = ("create", "created_shape", "code", "processes", "points", "by_streams")
 """Evidence that a reproducer shows, or that is too long for a line."""
 
 

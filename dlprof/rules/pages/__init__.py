@@ -6,19 +6,18 @@ import difflib
 from importlib.resources import files
 
 from dlprof.errors import UsageError
-from dlprof.rules import RULES
+from dlprof.rules import BY_WORD
 
 
 def page(word: str) -> str:
     """The page of a rule's id or name. Raises :class:`UsageError` with the nearest one."""
-    names = {name.lower(): rule for rule in RULES for name in (rule.id, rule.name)}
-    if word.lower() not in names:
-        near = difflib.get_close_matches(word.lower(), names, n=1)
+    if word.lower() not in BY_WORD:
+        near = difflib.get_close_matches(word.lower(), BY_WORD, n=1)
         # An id is written in capitals, a name is not.
         meant = near[0].upper() if near and near[0].startswith("dlp") else "".join(near)
         hint = f"did you mean {meant!r}?" if near else "'dlprof explain' lists them"
         raise UsageError(f"there is no rule {word!r}: {hint}")
-    rule = names[word.lower()]
+    rule = BY_WORD[word.lower()]
     first, _, rest = _read(rule.id).partition("\n")
     return f"# {rule.id} {rule.name}\n\n{first}\n\nSeverity: {rule.severity}\n{rest}"
 
