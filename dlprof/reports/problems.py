@@ -84,15 +84,20 @@ def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:
     for finding in findings:
         if finding.severity == findings[0].severity:
             alike[_wording(finding)].append(finding)
-    told = max(alike.values(), key=lambda found: len(_codes(session, found)))
-    count = len(_codes(session, told))
-    more = len(set(_codes(session, findings)) - set(_codes(session, told)))
+    told = max(alike.values(), key=lambda found: len(_paths(session, found)))
+    count = len(_paths(session, told))
+    more = len(_paths(session, findings) - _paths(session, told))
     # A headline of several paths is the one that can count them all.
     headline = max(map(_headline, told), key=lambda text: not text.startswith("1 path "))
     if len(told) > 1:
         each = headline.startswith("1 path ")
         headline = COUNT.sub(f"Each of {count} paths" if each else f"{count:,} paths", headline)
     return headline + (f" (+{more} path{'s' if more > 1 else ''} in another way)" if more else "")
+
+
+def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str, str, str]]:
+    cases = (session.results[index].case for index in _known(session, findings))
+    return {(case.producer, case.consumer, case.code) for case in cases}
 
 
 def _headline(finding: FindingRecord) -> str:
