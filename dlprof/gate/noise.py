@@ -20,7 +20,7 @@ from dlprof.analysis.slower import MARGIN, SAME_LEVEL
 from dlprof.compare.matching import Key, key
 from dlprof.compare.processes import median_ns, modes_of_both, rounds_of
 from dlprof.compare.samples import Sample
-from dlprof.compare.sequential import LOOKS, Plan
+from dlprof.compare.sequential import LOOKS
 from dlprof.compare.surroundings import MACHINE, in_place
 from dlprof.errors import Unsure, UsageError
 from dlprof.gate.gate import Task, side_of
@@ -103,12 +103,12 @@ def calibrate(task: Task) -> Calibrated | None:
         if rounds < LEAST_ROUNDS:
             return None
         records = {key(result.case): result.case for result in suite.head.results}
-        names = [head for _, head, _ in suite.entries]
-        found = [
-            (records[name], sample) for name, sample in zip(names, suite.samples(), strict=True)
-        ]
+        cases = [records[head] for _, head, _ in suite.entries]
+        samples = suite.samples()
         here = sides[1].measurement.header().environment
-    level = _level(task.plan, len(found))
+    # What a case has to prove SLOWER by at a late look of a gate.
+    level = task.settings.level / max(len(cases), 1)
+    found = [noise_of(case, one, level) for case, one in zip(cases, samples, strict=True)]
     scenario = task.head.request.scenario
     noise = Noise(
         created=now(),
@@ -117,9 +117,9 @@ def calibrate(task: Task) -> Calibrated | None:
         rounds=rounds,
         budget_s=task.budget_s or 0.0,
         sample_ns=task.head.request.settings.sample_ns,
-        cases=[noise_of(case, sample, level) for case, sample in found if _is_timed(sample)],
+        cases=[one for one in found if one is not None],
     )
-    unmeasured = tuple(case for case, sample in found if not _is_timed(sample))
+    unmeasured = tuple(case for case, one in zip(cases, found, strict=True) if one is None)
     return Calibrated(noise, unmeasured, interrupted)
 
 
@@ -136,25 +136,17 @@ def _rounds(suite: MeasuredSuite, budget_s: float | None) -> tuple[int, bool]:
     return done, False
 
 
-def _is_timed(sample: Sample) -> bool:
-    return bool(rounds_of((sample.base, sample.head)).differences)
-
-
-def _level(plan: Plan, cases: int) -> float:
-    """The level of a case at a late look of a gate, which is what it has to prove SLOWER by."""
-    return plan.shares[-1] * plan.level / max(cases, 1)
-
-
-def noise_of(case: CaseRecord, sample: Sample, level: float) -> CaseNoise:
-    """What the rounds of equal code say of one time of a case."""
-    rounds = rounds_of((sample.base, sample.head))
-    squares = [difference**2 / 2 for difference in rounds.differences]
+def noise_of(case: CaseRecord, sample: Sample, level: float) -> CaseNoise | None:
+    """What the rounds of equal code say of one time of a case; None for no round."""
+    differences = rounds_of((sample.base, sample.head)).differences
+    if not differences:
+        return None
     return CaseNoise(
         case=case,
         measure=sample.floor.measure,
         median_ns=median_ns((*sample.base, *sample.head)) or 0.0,
         processes=len(sample.base) + len(sample.head),
-        spread=math.sqrt(statistics.fmean(squares)),
+        spread=math.sqrt(statistics.fmean(one**2 / 2 for one in differences)),
         floor=floor_of(sample, level),
     )
 

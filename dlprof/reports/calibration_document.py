@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.gate.noise import LARGEST_FLOOR, Calibrated, CaseNoise
-from dlprof.reports.comparison_answers import array_text
+from dlprof.reports.comparison_answers import array_text, case_name
 from dlprof.reports.document import Answer, Cell, Column, Document, Table
 from dlprof.text.clean import listed
 
@@ -25,7 +25,8 @@ def calibration_document(found: Calibrated) -> Document:
 
 def _answers(found: Calibrated, cases: Sequence[CaseNoise]) -> Iterator[Answer]:
     floors = [case.gated_floor for case in cases if case.gated_floor is not None]
-    noisy = [case.case.code for case in cases if case.gated_floor is None]
+    every = [case.case for case in cases]
+    noisy = [case_name(case.case, every) for case in cases if case.gated_floor is None]
     if floors:
         note = f"{len(floors)} of {len(cases)} cases, with a floor of {_percent(max(floors))}"
         yield Answer("can be gated", "", note=note)

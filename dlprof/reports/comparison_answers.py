@@ -40,6 +40,12 @@ def array_text(case: CaseRecord) -> str:
     return "  ".join((pair, shape_text(case.shape), case.dtype, case.layout, case.device))
 
 
+def case_name(case: CaseRecord, among: Iterable[CaseRecord]) -> str:
+    """The code, with the array where others of these cases have the same code."""
+    alike = len({array_text(other) for other in among if other.code == case.code})
+    return case.code + (f" ({array_text(case)})" if alike > 1 else "")
+
+
 def ratio_text(time: Time) -> str:
     """``1.10 (1.08-1.13)``: HEAD over BASE; without its interval where that is not known.
 
@@ -121,9 +127,7 @@ def _of_cases(comparison: Comparison, label: str, cases: Sequence[Compared]) -> 
 
 
 def _name(comparison: Comparison, case: Compared) -> str:
-    """The code, and what tells it from others of the same."""
-    alike = sum(other.case.code == case.case.code for other in comparison.cases)
-    return case.case.code + (f" ({array_text(case.case)})" if alike > 1 else "")
+    return case_name(case.case, (other.case for other in comparison.cases))
 
 
 def _joined(*notes: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.compare.matching import code_key
-from dlprof.history.entry import Entry
 from dlprof.history.series import Cause, Point, Series
 from dlprof.history.store import History
 from dlprof.history.trend import TimeStep, Trend
@@ -68,7 +66,7 @@ def history_document(history: History, trends: Sequence[Trend], measure: str) ->
         title=f"{_count(len(entries), 'session')}{older}    {span}",
         context=f"{measure} time per call",
         answers=(answer_of(trends),),
-        tables=(*_steps_table(trends, FIRST_ROWS), _trends_table(trends, FIRST_ROWS)),
+        tables=_tables(trends, FIRST_ROWS),
         sections=(*trend_sections(trends, FIRST_ROWS), *_sessions(history)),
     )
 
@@ -82,15 +80,18 @@ def trend_sections(trends: Sequence[Trend], beyond: int = 0) -> tuple[Section, .
     notes = _missing(trends)
     if len(known) > len(drawn):
         notes.append(f"{len(drawn)} of {len(known):,} charts are drawn, the newest steps first")
-    tables = (
-        ("Steps, newest first", _steps_table(trends, ALL_ROWS), len(changes_of(trends))),
-        ("All cases", (_trends_table(trends, ALL_ROWS),), len(trends)),
-    )
+    longest = max(len(trends), len(changes_of(trends)))
     return (
-        *((Section("Not told yet", (Lines(tuple(notes)),)),) if notes else ()),
-        *(Section(heading, found) for heading, found, count in tables if count > beyond),
+        *((Section("Not told", (Lines(tuple(notes)),)),) if notes else ()),
+        *((Section("All steps and cases", _tables(trends, ALL_ROWS)),) if longest > beyond else ()),
         *map(_chart, drawn),
     )
+
+
+def _tables(trends: Sequence[Trend], most: int) -> tuple[Table, ...]:
+    several = len({_place(trend.series) for trend in trends}) > 1
+    steps = _steps_table(changes_of(trends), several, most)
+    return (*steps, _trends_table(trends, several, most))
 
 
 def answer_of(trends: Sequence[Trend]) -> Answer:
@@ -174,49 +175,40 @@ def _since(cause: Cause) -> str:
     return f"{when_text(cause.before.entry.created)}: {told}"
 
 
-def _steps_table(trends: Sequence[Trend], most: int) -> tuple[Table, ...]:
-    found = changes_of(trends)
-    places = len({_place(trend.series) for trend in trends}) > 1
-    titles = ("when", "what changed", "path", *(["array"] if places else []), "since")
+def _steps_table(changes: Sequence[Change], several: bool, most: int) -> tuple[Table, ...]:
+    """The steps; ``several`` says whether a column for array and machine is needed."""
+    titles = ("when", "what changed", "path", *(["array"] if several else []), "since")
     rows = tuple(
         (
             Cell(when_text(change.when)),
             Cell(change.what, change.tone),
             Cell(change.trend.series.case.code, code=True),
-            *([Cell(_place(change.trend.series), "dim")] if places else []),
+            *([Cell(_place(change.trend.series), "dim")] if several else []),
             Cell(change.since),
         )
-        for change in found[:most]
+        for change in changes[:most]
     )
-    return (Table(tuple(map(Column, titles)), rows, _more(len(found), most)),) if rows else ()
+    return (Table(tuple(map(Column, titles)), rows, _more(len(changes), most)),) if rows else ()
 
 
-def _trends_table(trends: Sequence[Trend], most: int) -> Table:
-    places = len({_place(trend.series) for trend in trends}) > 1
-    columns = (
-        Column("trend"),
-        Column("first", right=True),
-        Column("newest", right=True),
-        Column("steps", right=True),
-        Column("path"),
-        *([Column("array")] if places else []),
-    )
-    rows = tuple(_trend_row(trend, places) for trend in trends[:most])
-    return Table(columns, rows, _more(len(trends), most))
-
-
-def _trend_row(trend: Trend, with_place: bool) -> tuple[Cell, ...]:
-    times = [point.time_ns for point in trend.series.points]
-    known = [time for time in times if time is not None]
-    first, newest = (plain_time(known[0], 3), plain_time(known[-1], 3)) if known else ("-", "-")
-    return (
-        Cell(sparkline(times)),
-        Cell(first),
-        Cell(newest),
-        Cell(str(len(trend.steps) + len(trend.verdicts) or "-")),
-        Cell(trend.series.case.code, code=True),
-        *([Cell(_place(trend.series), "dim")] if with_place else []),
-    )
+def _trends_table(trends: Sequence[Trend], several: bool, most: int) -> Table:
+    numbers = (Column(title, right=True) for title in ("first", "newest", "steps"))
+    array = [Column("array")] if several else []
+    columns = (Column("trend"), *numbers, Column("path"), *array)
+    rows = []
+    for trend in trends[:most]:
+        times = [point.time_ns for point in trend.series.points]
+        known = [plain_time(time, 3) for time in times if time is not None] or ["-"]
+        row = (
+            Cell(sparkline(times)),
+            Cell(known[0]),
+            Cell(known[-1]),
+            Cell(str(len(trend.steps) + len(trend.verdicts) or "-")),
+            Cell(trend.series.case.code, code=True),
+            *([Cell(_place(trend.series), "dim")] if several else []),
+        )
+        rows.append(row)
+    return Table(columns, tuple(rows), _more(len(trends), most))
 
 
 def _place(series: Series) -> str:
@@ -230,11 +222,10 @@ def _more(count: int, shown: int) -> str:
 def sparkline(values: Sequence[float | None], width: int = LINE) -> str:
     """``▁▁▁▇▇``: positive values from left to right, a blank for None.
 
-    More than ``width`` values are put together, each mark the median of its part.
+    Of more than ``width`` values as many are shown, evenly chosen.
     """
     count = min(len(values), width)
-    edges = [len(values) * place // max(count, 1) for place in range(count + 1)]
-    parts = [_middle(values[edges[at] : edges[at + 1]]) for at in range(count)]
+    parts = [values[len(values) * place // count] for place in range(count)]
     known = [part for part in parts if part is not None]
     low = min(known, default=0.0)
     step = (max(*known, low * LEAST_SPAN, low) - low) / len(BARS) if known else 0.0
@@ -242,11 +233,6 @@ def sparkline(values: Sequence[float | None], width: int = LINE) -> str:
         " " if part is None else BARS[min(int((part - low) / step), len(BARS) - 1)]
         for part in parts
     )
-
-
-def _middle(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
 
 
 def _missing(trends: Sequence[Trend]) -> list[str]:
@@ -263,70 +249,44 @@ def _missing(trends: Sequence[Trend]) -> list[str]:
     return [f"{listed(dict.fromkeys(names))}: {reason}" for reason, names in found.items()]
 
 
-def _named(trend: Trend) -> str:
-    return f"{trend.series.case.code}, {_place(trend.series)}"
-
-
 def _newest_step(trend: Trend) -> float:
     return max((change.when.timestamp() for change in changes_of([trend])), default=0.0)
 
 
 def _chart(trend: Trend) -> Section:
-    """A chart of one case, in words too, and a table of what it shows."""
+    """A chart of one case, in words too."""
     changes = changes_of([trend])
-    lines = [f"{when_text(one.when)}: {one.what}; since {one.since}" for one in changes]
+    lines = tuple(f"{when_text(one.when)}: {one.what}; since {one.since}" for one in changes)
     marks: dict[datetime, str] = {}
     for one in changes:
         begun = marks.get(one.when) or ("warning" if one.tone == "worse" else "info")
         marks[one.when] = f"{begun} {one.mark}"
     dots = tuple(_dot(point, marks.get(point.entry.created, "")) for point in trend.series.timed)
-    titles = ("session", "label", "time", "processes", "result", "status")
-    rows = tuple(_point_row(point) for point in reversed(trend.series.points))
-    table = Table(tuple(map(Column, titles)), rows[:ALL_ROWS], _more(len(rows), ALL_ROWS))
-    told = (Lines(tuple(lines)),) if lines else ()
-    return Section(_named(trend), (Chart("trend", dots), *told, table))
+    heading = f"{trend.series.case.code}, {_place(trend.series)}"
+    return Section(heading, (Chart("trend", dots), *([Lines(lines)] if lines else [])))
 
 
 def _dot(point: Point, mark: str) -> Dot:
     times = [process.time_ns for process in point.side]
-    time_ns = point.time_ns or 0.0
-    label = label_text(point.entry.label.text)
-    when = when_text(point.entry.created)
-    return Dot(label, time_ns, min(times), max(times), _owner(point), mark, when)
-
-
-def _owner(point: Point) -> str:
-    return point.result.ownership.verdict if point.result.ownership else ""
-
-
-def _point_row(point: Point) -> tuple[Cell, ...]:
-    time_ns = point.time_ns
-    return (
-        Cell(when_text(point.entry.created)),
-        Cell(label_text(point.entry.label.text)),
-        Cell("-" if time_ns is None else plain_time(time_ns, 3)),
-        Cell(str(len(point.side))),
-        Cell(_owner(point)),
-        Cell(first_line(point.doubt) if point.doubt else point.result.status),
-    )
+    owner = point.result.ownership.verdict if point.result.ownership else ""
+    label, when = label_text(point.entry.label.text), when_text(point.entry.created)
+    return Dot(label, point.time_ns or 0.0, min(times), max(times), owner, mark, when)
 
 
 def _sessions(history: History) -> tuple[Section, ...]:
     titles = ("session", "label", "Python", "packages", "cases", "complete")
     newest = history.entries[::-1]
-    rows = tuple(_session_row(entry) for entry in newest[:ALL_ROWS])
+    rows = tuple(
+        (
+            Cell(when_text(entry.created)),
+            Cell(label_text(entry.label.text)),
+            Cell(entry.session.environment.python or "?"),
+            Cell(", ".join(entry.session.environment.versions)),
+            Cell(f"{len(entry.session.results):,}"),
+            Cell("yes" if entry.session.complete else "no: it was stopped"),
+        )
+        for entry in newest[:ALL_ROWS]
+    )
     table = Table(tuple(map(Column, titles)), rows, _more(len(newest), ALL_ROWS))
     ignored = tuple(f"{name} is left out: {reason}" for name, reason in history.ignored)
     return (Section("Sessions", (table, *([Lines(ignored)] if ignored else []))),)
-
-
-def _session_row(entry: Entry) -> tuple[Cell, ...]:
-    environment = entry.session.environment
-    return (
-        Cell(when_text(entry.created)),
-        Cell(label_text(entry.label.text)),
-        Cell(environment.python or "?"),
-        Cell(", ".join(environment.versions)),
-        Cell(f"{len(entry.session.results):,}"),
-        Cell("yes" if entry.session.complete else "no: it was stopped"),
-    )
