@@ -23,24 +23,21 @@ def found(base, head):
 
 
 @pytest.mark.parametrize(
-    ("change", "text"),
+    ("base", "head", "expected"),
     [
-        ({"name": "H100"}, "GPU 0 name H200 → H100"),
-        ({"sm_clock_max_mhz": 1200}, "GPU 0 sm_clock_max_mhz 1980 → 1200"),
-        ({"memory_clock_max_mhz": 100}, "GPU 0 memory_clock_max_mhz 3201 → 100"),
+        ([GPU], [{**GPU, "name": "H100"}], ("GPU 0 name H200 → H100", "machine")),
+        (
+            [GPU],
+            [{**GPU, "sm_clock_max_mhz": 1200}],
+            ("GPU 0 sm_clock_max_mhz 1980 → 1200", "machine"),
+        ),
+        ([GPU], [], ("GPU 0 name H200 → none", "machine")),
+        ([GPU], [{**GPU, "driver_version": "580"}], ("GPU 0 driver 570 → 580", "version")),
     ],
+    ids=["another", "other clocks", "missing", "driver"],
 )
-def test_another_gpu_or_other_clocks_are_another_machine(change, text):
-    assert found({"gpus": [GPU]}, {"gpus": [{**GPU, **change}]}) == [(text, "machine")]
-
-
-def test_a_gpu_that_is_missing_is_another_machine():
-    assert ("GPU 0 name H200 → none", "machine") in found({"gpus": [GPU]}, {"gpus": []})
-
-
-def test_another_driver_is_a_version():
-    other = {**GPU, "driver_version": "580"}
-    assert found({"gpus": [GPU]}, {"gpus": [other]}) == [("GPU 0 driver 570 → 580", "version")]
+def test_another_gpu_or_other_clocks_are_another_machine(base, head, expected):
+    assert expected in found({"gpus": base}, {"gpus": head})
 
 
 @pytest.mark.parametrize(

@@ -57,31 +57,12 @@ def test_what_crashes_beside_other_conversions_is_worse_although_it_works_alone(
     assert changes(make_result(in_company=ALONE), make_result(in_company=ALONE)) == ()
 
 
-def test_what_no_longer_crashes_beside_others_is_still_looked_at():
-    base = make_result(in_company=ALONE, ownership=verdict("view"))
-    found = changes(base, make_result(ownership=verdict("copy")))
-    assert [one.direction for one in found] == ["better", "worse"]
-
-
 @pytest.mark.parametrize("what", ["alignment", "peak_memory", "lifetime", "ordering"])
 def test_a_crash_in_an_instrument_that_base_ended_is_worse(what):
     crash = {what: verdict("unknown", reason="killed by SIGSEGV", worker="crashed")}
     ended = {what: verdict("measured")}
     assert change(ended, crash) == (f"{what}: measured, now crashed", "worse", "error")
     assert changes(make_result(**crash), make_result(**crash)) == ()
-
-
-@pytest.mark.parametrize("side", [0, 1])
-def test_disturbed_times_do_not_hide_a_verdict(side):
-    results = [make_result(ownership=verdict("view")), make_result(ownership=verdict("copy"))]
-    results[side] = results[side].model_copy(update={"status": "invalid"})
-    assert [(one.what, one.direction) for one in changes(*results)] == [("ownership", "worse")]
-
-
-@pytest.mark.parametrize("status", ["unsupported", "timeout", "crashed"])
-def test_what_is_refused_where_only_the_times_were_disturbed_is_worse(status):
-    found = changes(make_result(status="invalid"), make_result(status=status))
-    assert [(one.before, one.after, one.direction) for one in found] == [("ok", status, "worse")]
 
 
 @pytest.mark.parametrize(
@@ -191,12 +172,6 @@ def test_of_processes_that_disagreed_before_and_still_do_the_worst_counts():
     assert changes(make_result(**old), make_result(**old)) == ()
 
 
-def test_peak_memory_that_can_no_longer_be_told_is_not_known():
-    known = {"peak_memory": verdict("ok", arrays=1.0)}
-    assert change(known, {"peak_memory": verdict("unknown")})[1] == "lost"
-    assert changes(make_result(**known), make_result()) == ()
-
-
 def looked(aligned, sliced, word=None):
     places = {"aligned": verdict(aligned), "sliced": verdict(sliced)}
     word = word or ("independent" if aligned == sliced else "dependent")
@@ -207,13 +182,3 @@ def test_a_view_that_only_some_addresses_have_now_is_worse_whatever_the_processe
     told = "alignment: a view at any address, now a view or a copy, by the address"
     assert change(looked("view", "view"), looked("view", "copy")) == (told, "worse", "warning")
     assert change(looked("view", "copy"), looked("view", "view"))[1] == "better"
-
-
-def test_what_gives_several_answers_at_one_address_changes_by_chance():
-    assert (
-        changes(
-            make_result(**looked("view", "view")),
-            make_result(**looked("view", "copy", "inconstant")),
-        )
-        == ()
-    )

@@ -162,11 +162,6 @@ def test_a_case_can_have_a_floor_of_its_own():
     assert only_words(found)["c"] == "SAME"
 
 
-def test_a_slowdown_below_the_absolute_floor_is_the_same():
-    found = compared(suite(), suite({"c": 1.12}, seed=50), "ready:5%,400ns")
-    assert only_words(found)["c"] == "SAME"
-
-
 def test_several_measures_are_judged_side_by_side():
     found = compared(suite(), suite({"c": 1.2}, seed=50), "ready:5%", "host:5%")
     times = next(case.times for case in found.cases if case.case.import_ == "c")
@@ -211,14 +206,6 @@ def test_times_of_other_machines_and_pythons_are_not_compared(change, why):
     assert why in found.incomparable
 
 
-@pytest.mark.parametrize("change", [{"together": True}, {"sample_ns": 600_000_000}])
-def test_times_that_were_measured_in_different_ways_are_not_compared(change):
-    ways = {"together": False, "sample_ns": 60_000_000}
-    sides = [{"request": {"settings": found}} for found in (ways, {**ways, **change})]
-    found = compared(suite(), suite(seed=50), **headers(*sides))
-    assert found.incomparable.startswith("measured in different ways: ")
-
-
 @pytest.mark.parametrize("meant", [{"across_pythons": True}, {"in_turns": True}])
 def test_two_pythons_are_compared_if_that_is_what_is_meant(meant):
     sides = [{"environment": {**ENVIRONMENT, "python": text}} for text in ("3.11.7", "3.13.1")]
@@ -243,9 +230,3 @@ def test_any_times_can_be_compared_and_written(base, head, fail_on, in_turns):
     found = compared([timed(ns=base)], [timed(ns=head)], fail_on, in_turns=in_turns)
     assert json.loads(comparison_json.render(found, exit_code(found)))
     assert comparison_document(found).answers
-
-
-def test_the_order_of_the_cases_does_not_matter():
-    head = suite({"c": 1.2}, seed=50)
-    forward, backward = (compared(base, head) for base in (suite(), suite()[::-1]))
-    assert only_words(forward) == only_words(backward)

@@ -128,13 +128,9 @@ def test_a_file_is_read_as_it_was_written(tmp_path):
     written = noise(of(), of("b", None))
     write(path, written)
     assert load(path) == written
-
-
-def test_a_file_of_an_older_or_newer_minor_is_read(tmp_path):
-    path = tmp_path / "n.json"
-    content = {**noise(of()).model_dump(by_alias=True), "gate_rounds": 8, "more": 1}
-    path.write_text(json.dumps(content), encoding="utf-8")
-    assert load(path).cases[0].floor == 0.1
+    later = {**json.loads(path.read_text(encoding="utf-8")), "more": 1}
+    path.write_text(json.dumps(later), encoding="utf-8")
+    assert load(path).cases == written.cases
 
 
 @pytest.mark.parametrize(

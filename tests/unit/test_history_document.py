@@ -11,10 +11,8 @@ from dlprof.history.store import History
 from dlprof.reports import history_json
 from dlprof.reports.document import Chart, Level, Lines
 from dlprof.reports.history_document import (
-    MOST_CHARTS,
     history_document,
     sparkline,
-    trend_sections,
 )
 
 pytestmark = pytest.mark.unit
@@ -108,24 +106,6 @@ def test_a_chart_has_a_point_for_each_session_and_a_mark_where_it_changed(eventf
         15: "warning copy",
     }
     assert all(point.low_ns <= point.time_ns <= point.high_ns for point in chart.points)
-
-
-def test_charts_are_those_with_the_newest_steps_first():
-    names = [f"n{number}" for number in range(MOST_CHARTS + 2)]
-    entries = [
-        entry(
-            day,
-            *(
-                result(name, 1200.0 if name == "n9" and day >= 10 else 1000.0, seed=day)
-                for name in names
-            ),
-        )
-        for day in range(20)
-    ]
-    sections = trend_sections(trends(entries))
-    drawn = [section for section in sections if charts([section])]
-    assert len(drawn) == MOST_CHARTS
-    assert drawn[0].heading.startswith("numpy.n9(x)")
 
 
 def test_details_are_one_step_away(eventful):

@@ -128,12 +128,6 @@ def test_damage_anywhere_is_told_in_words(place, bite):
         decode(bytes(content))
 
 
-@given(st.integers(0, len(ENCODED) - 1))
-def test_a_truncated_file_is_told_in_words(length):
-    with pytest.raises(Foreign):
-        decode(ENCODED[:length])
-
-
 THREADS = """
 import os, sys
 from pathlib import Path
@@ -177,11 +171,6 @@ def repository(tmp_path, monkeypatch):
     return told.stdout.strip()
 
 
-def test_the_label_that_is_given_counts_before_all(repository):
-    assert label_for(LATER, " v1 ") == Label("v1", "--label")
-    assert label_for(LATER, "") == Label()
-
-
 @pytest.mark.parametrize("name", ["GITHUB_SHA", "CI_COMMIT_SHA"])
 def test_the_commit_that_ci_builds_is_the_label_of_what_was_measured_after_it(
     repository, monkeypatch, name
@@ -189,6 +178,8 @@ def test_the_commit_that_ci_builds_is_the_label_of_what_was_measured_after_it(
     monkeypatch.setenv(name, repository)
     assert label_for(LATER, None) == Label(repository, name)
     assert label_for(BEFORE, None) == Label()
+    assert label_for(LATER, " v1 ") == Label("v1", "--label")
+    assert label_for(LATER, "") == Label()
 
 
 def test_the_commit_that_is_checked_out_is_the_label(repository, tmp_path):

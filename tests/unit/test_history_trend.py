@@ -108,19 +108,6 @@ def test_a_change_of_verdict_is_told_across_a_session_without_an_answer(status):
     assert (before.session.created, behind.session.created) == (created(2), created(4))
 
 
-def test_a_change_of_verdict_is_since_the_last_session_that_knew_it():
-    words = ("synchronous", None, None, "host-sync")
-
-    def change(number):
-        word = words[number]
-        return {"ordering": word and {"verdict": word, "evidence": {}}}
-
-    header = lambda number: packages(numpy="2.5.0" if number else "2.4.0")  # noqa: E731
-    (step,) = trend(month([1000.0] * 4, change, header)).verdicts
-    assert step.cause.before.entry.session.created == created(0)
-    assert [str(one) for one in step.cause.differences] == ["numpy 2.4.0 → 2.5.0"]
-
-
 def test_a_crash_of_an_instrument_is_a_step_once_and_so_is_its_end():
     safe = {"verdict": "safe", "evidence": {}}
     crash = {"verdict": "unknown", "evidence": {"worker": "crashed", "reason": "SIGSEGV"}}
@@ -149,14 +136,6 @@ def test_what_depends_on_the_address_is_no_step_at_any_shape():
 
     found = trends([session(number) for number in range(6)])
     assert [texts(one.verdicts) for one in found] == [[], []]
-
-
-@pytest.mark.parametrize("status", ["invalid", "skipped"])
-def test_a_session_that_was_disturbed_is_left_out_of_the_trend(status):
-    change = lambda number: {"status": status, "reason": "no"} if number == 2 else {}  # noqa: E731
-    found = trend(month([1000.0, 1000.0, 9000.0, 1000.0], change))
-    assert len(found.series.timed) == 3
-    assert found.verdicts == ()
 
 
 def test_copies_of_a_busy_machine_are_left_out_of_the_trend():
@@ -236,11 +215,6 @@ def test_every_measure_has_a_trend(measure):
     found = trend(month([1000.0] * 3, change), measure)
     wanted = {"first_call": 5000.0, "device": 70.0}.get(measure, 1000.0)
     assert found.series.points[0].time_ns == pytest.approx(wanted, rel=0.02)
-
-
-def test_a_measure_that_was_not_taken_has_points_without_a_time():
-    found = trend(month([1000.0] * 3), "device")
-    assert (found.steps, [point.side for point in found.series.points]) == ((), [()] * 3)
 
 
 def test_a_case_that_a_session_has_twice_is_left_out():
