@@ -75,7 +75,8 @@ def check_code(
     try:
         compile(code.format(**{name: name for name in names}), where, "eval")
     except (SyntaxError, ValueError) as fault:
-        raise FaultyProbe(f"{where} is not a Python expression: {code!r} ({fault})") from None
+        why = fault.msg if isinstance(fault, SyntaxError) else fault
+        raise FaultyProbe(f"{where} is not a Python expression: {code!r} ({why})") from None
     return code
 
 

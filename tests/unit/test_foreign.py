@@ -95,9 +95,3 @@ def test_an_object_that_says_nothing_is_not_known(thing):
 )
 def test_the_layout_is_told_by_the_strides(array, word):
     assert metadata(array).layout == word
-
-
-def test_an_object_of_python_is_ready_when_it_is_returned():
-    Other().check_ready([1, 2])
-    with pytest.raises(Unsupported, match=r"nothing says when a .*Refuses is ready"):
-        Other().check_ready(Refuses())

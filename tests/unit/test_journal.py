@@ -111,13 +111,6 @@ def test_a_journal_that_is_damaged_in_the_middle_is_refused(path, line):
         Journal.resume(path)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "\n\n", '{"journal": "other/9"}\n'])
-def test_what_is_no_journal_is_refused(path, text):
-    path.write_text(text)
-    with pytest.raises(UsageError):
-        Journal.resume(path)
-
-
 def test_a_new_run_keeps_the_journal_that_is_there_until_its_first_answer(path):
     before = path.read_bytes()
     with closing(Journal(path, {"created": "tomorrow"})) as journal:

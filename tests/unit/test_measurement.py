@@ -158,12 +158,6 @@ def test_a_run_is_finished_in_another_file_and_the_first_one_stays(recording, pa
     assert not journal_of(other).exists()
 
 
-def test_a_complete_session_has_nothing_to_finish(recording, path):
-    run(recording, path)
-    with pytest.raises(UsageError, match=r"session\.json is complete"):
-        resume.reopen(path)
-
-
 def test_a_session_without_its_journal_is_refused(recording, path):
     stopped(recording, path, after=15)
     journal_of(path).unlink()

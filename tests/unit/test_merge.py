@@ -35,17 +35,6 @@ def test_several_rounds_are_one_result():
     assert time.modes == []
 
 
-def test_no_answer_is_skipped():
-    result = merged()
-    assert (result.status, result.reason) == ("skipped", "the run was stopped before it")
-    assert (result.host_time, result.ownership, result.rounds) == (None, None, [])
-
-
-def test_a_refusal_is_unsupported_in_the_frameworks_words():
-    result = merged(make_answer("unsupported", "TypeError: no"))
-    assert (result.status, result.reason) == ("unsupported", "TypeError: no")
-
-
 def test_a_crash_in_a_later_round_keeps_the_earlier_times():
     result = merged(make_answer(), make_answer("crashed", "killed by SIGSEGV", output="last words"))
     assert result.status == "crashed"

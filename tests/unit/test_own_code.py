@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from builders import Silent, make_subject, make_way
+from builders import Silent, make_subject
 
-from dlprof.plan import pairing
 from dlprof.probes.base import ArraySpec, Unsupported
 from dlprof.protocol.statement import OwnCode, Side
 from dlprof.worker import loading
@@ -53,15 +52,6 @@ def test_a_setup_that_gives_the_same_array_gives_no_other():
     found = subject(KEPT.replace(".astype('f4', copy=False)", ""), dtype="float64")
     with pytest.raises(Unsupported, match="gives the same array each time"):
         found.make_another()
-
-
-def test_braces_in_the_users_text_are_left_alone():
-    text = "numpy.array({x}, dtype='{{dtype}} {{shape}}'.format(dtype='float32', shape='').strip())"
-    assert subject(import_=text).convert().shape == (3, 4)
-    path = pairing.Path(make_way(array="a"), make_way(code=text), "array-interface", "")
-    assert path.written("float32", (3, 4)) == (
-        "numpy.array(a, dtype='{dtype} {shape}'.format(dtype='float32', shape='').strip())"
-    )
 
 
 def test_instruments_take_the_array_as_it_is():

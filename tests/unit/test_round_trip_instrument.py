@@ -8,7 +8,7 @@ from builders import make_subject
 
 from dlprof.probes.base import Import, Protocol
 from dlprof.worker.instruments import round_trip
-from dlprof.worker.instruments.round_trip import Marks, compile_trips
+from dlprof.worker.instruments.round_trip import compile_trips
 
 pytestmark = pytest.mark.unit
 
@@ -51,19 +51,6 @@ def test_if_it_cannot_go_again_each_trip_begins_with_the_same_array():
     found = measured("once({x})", "-{x} - 1", once=once)
     assert found["restarted"] == "BufferError: read-only"
     assert len(set(seen)) == 1
-
-
-def test_a_half_is_over_when_its_result_is_ready():
-    marks = [Marks(0, 150, 1100, 1250, 1350, 1400, 1450)]
-    assert round_trip.parts(marks, clock_ns=50.0, waits_ns=(400.0, 0.0)) == {
-        "there_ns": 600.0,
-        "there_call_ns": 100.0,
-        "back_ns": 150.0,
-        "back_call_ns": 100.0,
-        "release_ns": 0.0,
-        "first_ns": 750.0,
-        "last_ns": 750.0,
-    }
 
 
 def test_the_arrays_of_the_trip_before_are_released_outside_of_both_halves():

@@ -61,14 +61,6 @@ def test_loops_are_doubled_until_a_sample_lasts_a_millisecond(clock, ns, loops):
     assert timer.calibrate(loop_of(clock, ns))[0] == loops
 
 
-@pytest.mark.parametrize(
-    ("budget_ns", "count"),
-    [(0, timer.MIN_SAMPLES), (20_000_000, 20), (10**12, timer.MAX_SAMPLES)],
-)
-def test_the_budget_says_how_many_samples_within_bounds(clock, budget_ns, count):
-    assert len(timer.sample(loop_of(clock, 1_000_000), budget_ns).samples_ns) == count
-
-
 class Later:
     """A statement of ``call_ns`` that leaves work of ``work_ns`` behind, done by another thread."""
 

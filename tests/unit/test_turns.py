@@ -68,11 +68,6 @@ def test_the_parent_may_raise_the_number_of_calls():
     assert len(timing.samples_ns) == 40
 
 
-def test_samples_stay_in_their_order_and_none_is_taken_again(channel):
-    timing = sampled(Loop(channel, slow={2, 3}), channel, budget_ns=1)
-    assert timing.samples_ns == [CALL_NS, 9 * CALL_NS, 9 * CALL_NS, CALL_NS, CALL_NS]
-
-
 @pytest.mark.parametrize("cpu", [CPU, None, 10**6])
 def test_the_thread_is_pinned_for_its_samples_only_if_there_is_such_a_processor(channel, cpu):
     before = os.sched_getaffinity(0)
