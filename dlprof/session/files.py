@@ -79,7 +79,7 @@ def atomic(path: Path) -> Iterator[IO[str]]:
 def atomic_bytes(path: Path) -> Iterator[IO[bytes]]:
     """As :func:`atomic`, for what is not text."""
     try:
-        with _stream(path) if special(path) else _replacing(path.resolve()) as file:
+        with path.open("wb") if special(path) else _replacing(path.resolve()) as file:
             yield file
     except (OSError, RuntimeError) as error:
         raise UsageError(f"cannot write {path}: {_cause(error)}") from None
@@ -95,10 +95,6 @@ def check_writable(path: Path) -> None:
         tempfile.TemporaryFile(dir=path.resolve().parent).close()
     except (OSError, RuntimeError) as error:  # a loop of links is a RuntimeError
         raise UsageError(f"cannot write {path}: {_cause(error)}") from None
-
-
-def _stream(path: Path) -> IO[bytes]:
-    return path.open("wb")
 
 
 @contextmanager
