@@ -19,17 +19,14 @@ SKIPPED: Verdict = "skipped"
 LOST = ("crashed", "timeout")
 RUN, EXPECTATIONS = "the run", "expectations"
 NOTHING_UNSEEN: Mapping[str, str] = MappingProxyType({})
-MOST_LINES = 60
 
 Fails = Callable[[FindingRecord], bool]
 """Whether ``--fail-on`` refuses a finding."""
 
 
 def lines_of(texts: Iterable[str]) -> str:
-    """The lines of all texts, at most sixty."""
-    lines = [line for text in texts for line in text.strip().splitlines()]
-    more = len(lines) - MOST_LINES
-    return "\n".join(lines[:MOST_LINES] + ([f"… and {more:,} more lines"] if more > 0 else []))
+    """The lines of all texts."""
+    return "\n".join(line for text in texts for line in text.strip().splitlines())
 
 
 def checks(

@@ -100,8 +100,10 @@ class Point:
     high_ns: float
     kind: str
     """``view``, ``copy`` …: drawn as a shape."""
-    problem: str = ""
-    """The ids of rules, and the worst severity before them; drawn as color and mark."""
+    severity: Severity | None = None
+    """Of the worst problem: drawn as color and ring."""
+    mark: str = ""
+    """What stands beside it, such as the ids of rules."""
     group: str = ""
     """What was converted, where there are several arrays; or the date in a history."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +22,7 @@ from dlprof.reports.document import (
     Document,
     Lines,
     Section,
+    Severity,
     Table,
     Tone,
 )
@@ -257,20 +259,22 @@ def _chart(trend: Trend) -> Section:
     """A chart of one case, in words too."""
     changes = changes_of([trend])
     lines = tuple(f"{when_text(one.when)}: {one.what}; since {one.since}" for one in changes)
-    marks: dict[datetime, str] = {}
+    at: dict[datetime, list[Change]] = defaultdict(list)
     for one in changes:
-        begun = marks.get(one.when) or ("warning" if one.tone == "worse" else "info")
-        marks[one.when] = f"{begun} {one.mark}"
-    dots = tuple(_dot(point, marks.get(point.entry.created, "")) for point in trend.series.timed)
+        at[one.when].append(one)
+    dots = tuple(_dot(point, at.get(point.entry.created, [])) for point in trend.series.timed)
     heading = f"{trend.series.case.code}, {_place(trend.series)}"
     return Section(heading, (Chart("trend", dots), *([Lines(lines)] if lines else [])))
 
 
-def _dot(point: Point, mark: str) -> Dot:
+def _dot(point: Point, changes: Sequence[Change]) -> Dot:
     times = [process.time_ns for process in point.side]
     owner = point.result.ownership.verdict if point.result.ownership else ""
     label, when = label_text(point.entry.label.text), when_text(point.entry.created)
-    return Dot(label, point.time_ns or 0.0, min(times), max(times), owner, mark, when)
+    worse: Severity = "warning" if any(one.tone == "worse" for one in changes) else "info"
+    severity, mark = worse if changes else None, " ".join(one.mark for one in changes)
+    ends = min(times), max(times)
+    return Dot(label, point.time_ns or 0.0, *ends, owner, severity, mark, when)
 
 
 def _sessions(history: History) -> tuple[Section, ...]:

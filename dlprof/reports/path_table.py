@@ -58,11 +58,14 @@ def short_tables(array: Array, problems: int) -> tuple[tuple[Table, ...], tuple[
     lost = _lost([path for path in array.paths if not path.is_timed])
     counts = Counter(path.result for line in lines if line not in shown for path in line)
     plural = {"copy": "copies", "view": "views"}
-    words = [
-        f"{count} {plural.get(word, word) if count > 1 else word}"
+    kinds = [
+        (count, plural.get(word, word) if count > 1 else word)
         for word, count in counts.most_common()
     ]
-    left = f"{counts.total()} slower: {', '.join(words)}" if words else ""
+    left = "".join(f"{count} slower {word}" for count, word in kinds)
+    if len(kinds) > 1:
+        told = ", ".join(f"{count} {word}" for count, word in kinds)
+        left = f"{counts.total()} slower: {told}"
     more = sum(len(line) for line in lost[MOST_LOST:])
     tables = (
         _summary(FIRST, tuple(map(_row, shown)), left),

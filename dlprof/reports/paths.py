@@ -13,7 +13,7 @@ from dlprof.analysis.quantity import plain_time, repeated, size_text
 from dlprof.analysis.safety import Safety
 from dlprof.analysis.slower import is_known
 from dlprof.plan.axes import shape_text
-from dlprof.reports.document import Cell, Tone
+from dlprof.reports.document import Cell, Severity, Tone
 from dlprof.session.model import FindingRecord, Session
 from dlprof.text.clean import first_line
 
@@ -23,7 +23,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 MARK = "~"
 """Before a time that another process may not repeat."""
 LAYOUTS = {"C": "C order", "F": "F order"}
-SEVERITIES = ("error", "warning", "info")
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 STATUSES = {"unsupported": "refused", "crashed": "crash", "timeout": "hangs"}
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "refused": "dim", "?": ""}
 
@@ -182,8 +182,12 @@ def rules_by_case(findings: Iterable[FindingRecord]) -> Mapping[int, tuple[str, 
 
 
 def severity_rank(finding: FindingRecord) -> int:
-    known = finding.severity in SEVERITIES
-    return SEVERITIES.index(finding.severity) if known else len(SEVERITIES)
+    return SEVERITIES.index(severity_of(finding.severity))
+
+
+def severity_of(word: str) -> Severity:
+    """The severity that a session names; of one that is not known, the mildest."""
+    return next((one for one in SEVERITIES if one == word), "info")
 
 
 def plainest(paths: Sequence[Path]) -> Path:

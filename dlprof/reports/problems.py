@@ -10,8 +10,8 @@ from dlprof.analysis.case_view import CaseView
 from dlprof.errors import NoReproducer
 from dlprof.evidence.reproducer import reproducer
 from dlprof.evidence.rerun_command import rerun_command
-from dlprof.reports.document import Problem, Severity
-from dlprof.reports.paths import severity_rank
+from dlprof.reports.document import Problem
+from dlprof.reports.paths import severity_of, severity_rank
 from dlprof.rules import expected, observations
 from dlprof.session.model import FindingRecord, Session
 from dlprof.text.clean import listed
@@ -45,12 +45,11 @@ def _problem(
     worst = findings[0]
     indices = _known(session, findings)
     results = [session.results[index] for index in indices]
-    severities: dict[str, Severity] = {"error": "error", "warning": "warning"}
     commands = [f"dlprof explain {worst.rule}", f"dlprof ticket {name} {worst.rule}"]
     again = _rerun(session, worst)
     return Problem(
         worst.rule,
-        severities.get(worst.severity, "info"),
+        severity_of(worst.severity),
         _where(session, indices) + _sentence(session, findings),
         _codes(session, findings),
         " ".join(dict.fromkeys(one.advice for one in findings if one.advice)),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dlprof.reports import loops, matrix, method, path_table, problems, round_trips, steps
 from dlprof.reports.answers import answers_of
 from dlprof.reports.document import Answer, Chart, Document, Point, Problem, Section, Table
-from dlprof.reports.paths import Array, arrays_of
+from dlprof.reports.paths import Array, arrays_of, severity_of
 from dlprof.session.model import Session
 
 LAST = "LAST"
@@ -114,9 +114,9 @@ def _chart(session: Session, arrays: Sequence[Array]) -> Chart | None:
         group = " ".join(array.name[at] for at in differs)
         for path in array.paths:
             if path.is_timed:
-                words = (severities[path.rules[0]], *path.rules) if path.rules else ()
-                time, ends = path.cost_ns, path.interval_ns
-                points.append(Point(path.code, time, *ends, path.result, " ".join(words), group))
+                worst = severity_of(severities[path.rules[0]]) if path.rules else None
+                time, ends, mark = path.cost_ns, path.interval_ns, " ".join(path.rules)
+                points.append(Point(path.code, time, *ends, path.result, worst, mark, group))
     return Chart("paths", tuple(points)) if points else None
 
 

@@ -29,7 +29,8 @@ COLUMNS = (Column("time", right=True), Column("result"), Column("path"), Column(
 
 
 def point(label="numpy.asarray(x)", time_ns=33e3, kind="view", problem="", group="torch → jax"):
-    return Point(label, time_ns, 0.9 * time_ns, 1.1 * time_ns, kind, problem, group)
+    severity, _, mark = problem.partition(" ")
+    return Point(label, time_ns, 0.9 * time_ns, 1.1 * time_ns, kind, severity or None, mark, group)
 
 
 def row(label="numpy.asarray(x)", time_ns=33e3, kind="view", problem=""):
@@ -96,7 +97,9 @@ def document_of(word):
     """A document that says ``word`` wherever it can."""
     cells = (Cell(word), Cell(word, code=True), Cell(f"DLP018 {word}"))
     table = Table((Column(word), Column(word, right=True), Column(word)), (cells,), word)
-    chart = Chart("paths", (point(word, kind=word, problem=word, group=word), point(word, 9e5)))
+    chart = Chart(
+        "paths", (point(word, kind=word, problem=f"error {word}", group=word), point(word, 9e5))
+    )
     texts = dict.fromkeys(("sentence", "advice", "expected", "reproducer"), word)
     lists = dict.fromkeys(("codes", "evidence", "commands"), (word,))
     found = Problem(**{"rule": word, "severity": "error", **texts, **lists})

@@ -101,10 +101,8 @@ def test_a_chart_has_a_point_for_each_session_and_a_mark_where_it_changed(eventf
     (chart,) = charts(document(eventful).sections)
     dates = [created(number)[:16].replace("T", " ") for number in range(20)]
     assert [point.group for point in chart.points] == dates
-    assert {at: point.problem for at, point in enumerate(chart.points) if point.problem} == {
-        10: "warning 1.20\u00d7",
-        15: "warning copy",
-    }
+    marks = {at: (one.severity, one.mark) for at, one in enumerate(chart.points) if one.mark}
+    assert marks == {10: ("warning", "1.20\u00d7"), 15: ("warning", "copy")}
     assert all(point.low_ns <= point.time_ns <= point.high_ns for point in chart.points)
 
 

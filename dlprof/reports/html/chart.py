@@ -66,7 +66,15 @@ def _paths(points: Sequence[Point]) -> tuple[Markup, str]:
             drawn.append(_line(across(low), y, across(high), y, _color(point)))
             drawn.append(_mark(point, across(point.time_ns), y))
             if len(groups) == 1:
-                drawn.append(_text(_rules(point), across(high) + 12, y + 4, "", _color(point)))
+                drawn.append(
+                    _text(
+                        _short(point.mark),
+                        across(high) + 12,
+                        y + 4,
+                        "",
+                        _color(point),
+                    )
+                )
     caption = f"Time until the result is ready, log scale{_bars(points, 'is the 95 % interval')}."
     if len(groups) > 1:
         caption += " Each mark is one path."
@@ -94,7 +102,7 @@ def _trend(points: Sequence[Point]) -> tuple[Markup, str]:
         low, high = _ends(point)
         drawn.append(_line(x, up(low), x, up(high), _color(point)))
         drawn.append(_mark(point, x, up(point.time_ns)))
-        drawn.append(_text(_rules(point), x, up(high) - 10, "middle", _color(point)))
+        drawn.append(_text(_short(point.mark), x, up(high) - 10, "middle", _color(point)))
         if place % every == 0:
             drawn.append(_text(_short(point.group), x, TREND_HEIGHT - 6, "middle", "muted"))
     caption = (
@@ -126,7 +134,7 @@ def _ends(point: Point) -> tuple[float, float]:
 
 def _mark(point: Point, x: float, y: float) -> Markup:
     """View or copy by its shape, a problem by its color and a ring."""
-    parts = (point.group, point.label, plain_time(point.time_ns), point.kind, point.problem)
+    parts = (point.group, point.label, plain_time(point.time_ns), point.kind, point.mark)
     title = ", ".join(_short(part, 400) for part in parts if part)
     color = _color(point)
     ring = Markup('<circle r="8" fill="none" stroke="var(--{})"/>').format(color)
@@ -138,13 +146,8 @@ def _mark(point: Point, x: float, y: float) -> Markup:
 
 
 def _color(point: Point) -> str:
-    """The name of the page's color: the severity of the worst problem."""
-    severity = point.problem.partition(" ")[0]
-    return severity if severity in SEVERITIES else "plain"
-
-
-def _rules(point: Point) -> str:
-    return _short(point.problem if _color(point) == "plain" else point.problem.partition(" ")[2])
+    """The name of the page's color."""
+    return point.severity or "plain"
 
 
 def _legend(points: Iterable[Point]) -> Iterator[Markup]:
