@@ -63,13 +63,7 @@ class Regression(DlprofError):
 
 
 class FindingsFailed(DlprofError):
-    """A rule found what ``--fail-on`` or the selftest does not allow."""
-
-    exit_code = 1
-
-
-class ExpectationsMissed(DlprofError):
-    """An expectation of a scenario is not met."""
+    """What was found is not what ``--fail-on``, a scenario or the selftest allows."""
 
     exit_code = 1
 
@@ -81,13 +75,7 @@ class Unsure(DlprofError):
 
 
 class FindingsUnknown(DlprofError):
-    """A rule that ``--fail-on`` names needs an instrument that looked at nothing."""
-
-    exit_code = 3
-
-
-class ExpectationsUnknown(DlprofError):
-    """An expectation of a scenario could not be checked."""
+    """Nothing looked for what ``--fail-on`` names, or for what a scenario expects."""
 
     exit_code = 3
 

@@ -55,15 +55,15 @@ def steps(
     from dlprof.plan.request import request_of
 
     model, threads = given.raw["model"], given.values.get("threads", 0)
-    asked = step_request.asked(split([frameworks or ""]), model, threads)
+    found = step_request.steps_named(split([frameworks or ""]), model, threads)
     if model is not None and "shapes" not in given.values:
         raise UsageError("name the shape of the model's input, such as --shape 1x3x224x224")
     values = given.settled({"shapes": step_request.DEFAULT_SHAPES})
     from dlprof.cli.inspection import inspected
 
-    sources = tuple(one.source for one in asked)
+    sources = tuple(one.source for one in found)
     request = request_of(
-        values, tuple(one.pair for one in asked), ("steps", *(one.name for one in asked))
+        values, tuple(one.pair for one in found), ("steps", *(one.name for one in found))
     )
     # Of steps there is no diagnosis that --quick could leave out.
     settings = replace(request.settings, diagnose=True)

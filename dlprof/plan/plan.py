@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -64,11 +64,14 @@ def plan(request: Request, catalog: Catalog) -> Plan:
     unmatched = [
         glob for glob in request.globs if not any(pairing.matches(path, glob) for path in known)
     ]
+    measured = {case.pair for case in cases}
+    pairs = dict.fromkeys((one.producer.name, one.consumer.name) for one in found)
+    without = ", ".join(" → ".join(pair) for pair in pairs if pair not in measured)
     # A scenario and a step of inference choose their pairs: other frameworks are not wanted.
     chosen = request.scenario is not None or any(case.is_step for case in cases)
     left_out = (
         *([] if chosen else not_paired(catalog, request.pairs)),
-        *without_path([(one.producer.name, one.consumer.name) for one in found], cases),
+        *([f"no path that was asked for: {without}"] if without else []),
         *refused,
         *(f"{NO_PATH} {glob!r}" for glob in unmatched),
         *(request.scenario.left_out if request.scenario else ()),
@@ -129,13 +132,6 @@ def not_paired(catalog: Catalog, pairs: Sequence[tuple[str, str]]) -> list[str]:
         for probe in catalog.probes
         if probe.name not in paired and probe.name not in HOST_MEMORY
     ]
-
-
-def without_path(pairs: Iterable[tuple[str, str]], cases: Iterable[Case]) -> list[str]:
-    """Which of these pairs have no path that was asked for."""
-    measured = {case.pair for case in cases}
-    without = dict.fromkeys(" → ".join(pair) for pair in pairs if pair not in measured)
-    return [f"no path that was asked for: {', '.join(without)}"] if without else []
 
 
 def not_run(

@@ -103,13 +103,9 @@ def shuffled(groups: list[Group], seed: int, round_: int) -> Iterator[Group]:
 
 def shuffle(items: list[Item], chance: random.Random, seed: int, round_: int) -> list[Item]:
     """In random order; but the first, whose first call is measured, is another in each round."""
-    first = _first_of(items, seed, round_)
+    by_turns = list(items)
+    random.Random(f"{seed}:first").shuffle(by_turns)  # noqa: S311 - not a secret
+    first = by_turns[round_ % len(by_turns)]
     chance.shuffle(items)
     items.sort(key=lambda item: item is not first)
     return items
-
-
-def _first_of(items: Sequence[Item], seed: int, round_: int) -> Item:
-    by_turns = list(items)
-    random.Random(f"{seed}:first").shuffle(by_turns)  # noqa: S311 - not a secret
-    return by_turns[round_ % len(by_turns)]

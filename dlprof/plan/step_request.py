@@ -17,7 +17,7 @@ DEFAULT_SHAPES = tuple(f"{rows}x{UNITS}" for rows in (1, 1024, 16384))
 
 
 @dataclass(frozen=True)
-class Asked:
+class Step:
     """A framework, and the file of a model; the built-in one where there is none.
 
     ``threads`` is how many it may use on the host; 0 leaves it the choice.
@@ -41,9 +41,9 @@ class Asked:
         return inference.reference(self.framework, self.model, self.threads)
 
 
-def asked(
+def steps_named(
     words: Iterable[str], model: str | None, threads: int = 0, folder: Path | None = None
-) -> tuple[Asked, ...]:
+) -> tuple[Step, ...]:
     """What frameworks of these names and a model come to; without names, those that can run it.
 
     A relative model begins at ``folder``. Raises :class:`UsageError`.
@@ -61,7 +61,7 @@ def asked(
         kinds = {name: kind.suffix for name, kind in inference.KNOWN.items()}
         reads = ", ".join(f"{name} reads {kinds[name]}" for name in unable or kinds)
         raise UsageError(f"no such framework can run the model {path}: {reads}")
-    return tuple(dict.fromkeys(Asked(name, path, threads) for name in found))
+    return tuple(dict.fromkeys(Step(name, path, threads) for name in found))
 
 
 def framework(word: str) -> str:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from dlprof.errors import ExpectationsMissed, ExpectationsUnknown, UsageError
+from dlprof.errors import FindingsFailed, FindingsUnknown, UsageError
 from dlprof.plan.catalog import Catalog
 from dlprof.rules import RULES
 from dlprof.rules.cost import lacks_direction
@@ -99,10 +99,10 @@ def _unknown(expectation: Expectation, seen: Sequence[Result], rounds: int) -> s
 
 
 def raise_for(header: Header, verdict: str) -> None:
-    """Raise :class:`ExpectationsMissed` or :class:`ExpectationsUnknown` for such verdicts."""
+    """Raise :class:`FindingsFailed` or :class:`FindingsUnknown` for such verdicts."""
     found = [one.text for one in header.expectations if one.verdict == verdict]
     if found:
-        kind = ExpectationsMissed if verdict == MISSED else ExpectationsUnknown
+        kind = FindingsFailed if verdict == MISSED else FindingsUnknown
         raise kind(f"expectation {verdict}: {'; '.join(found)}")
 
 

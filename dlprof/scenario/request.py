@@ -15,7 +15,7 @@ from dlprof.plan.option import value_text
 from dlprof.plan.options import IN_FILE, PLACEMENTS, PYTHON, settle, with_quick
 from dlprof.plan.plan import not_paired
 from dlprof.plan.request import Request, ScenarioRecord, request_of
-from dlprof.plan.step_request import Asked, asked
+from dlprof.plan.step_request import Step, steps_named
 from dlprof.scenario.expectation import parse as expectation
 from dlprof.scenario.expectation import resolve
 from dlprof.scenario.model import Scenario
@@ -115,12 +115,12 @@ def _wild(scenario: Scenario) -> bool:
     return any(WILD & set(text) for text in scenario.problem.pairs)
 
 
-def _steps(scenario: Scenario) -> tuple[Asked, ...]:
+def _steps(scenario: Scenario) -> tuple[Step, ...]:
     folder = Path(scenario.file).parent
     found = [
         step
         for one in scenario.problem.step
-        for step in asked([one.framework], one.model, one.threads, folder)
+        for step in steps_named([one.framework], one.model, one.threads, folder)
     ]
     return tuple(dict.fromkeys(found))
 

@@ -8,7 +8,7 @@ import pytest
 
 from dlprof import inference
 from dlprof.errors import UsageError
-from dlprof.plan.step_request import Asked, asked, framework
+from dlprof.plan.step_request import Step, framework, steps_named
 from dlprof.probes.base import ArraySpec
 from dlprof.worker import loading
 
@@ -29,7 +29,7 @@ def test_a_model_is_run_by_the_frameworks_that_read_it(file):
     found = {None: ["torch", "onnxruntime", "torch_tensorrt"], "net.onnx": ["onnxruntime"]}
     for name, expected in {**found, "net.py": ["torch", "torch_tensorrt"]}.items():
         model = None if name is None else file(name)
-        assert [one.framework for one in asked([], model)] == expected
+        assert [one.framework for one in steps_named([], model)] == expected
 
 
 def test_an_alias_names_the_framework():
@@ -49,11 +49,11 @@ def test_an_alias_names_the_framework():
 def test_what_cannot_be_run_is_told_with_what_can(file, words, model, said):
     path = file(model) if model and "nowhere" not in model else model
     with pytest.raises(UsageError, match=said.replace("?", r"\?")):
-        asked(words, path)
+        steps_named(words, path)
 
 
 def test_the_source_of_a_step_gives_it_again():
-    (found,) = loading.load(Asked("onnxruntime", "/a/net.onnx", 2).source)
+    (found,) = loading.load(Step("onnxruntime", "/a/net.onnx", 2).source)
     assert (found.name, found.model_file, found.threads) == (
         "onnxruntime:net.onnx",
         "/a/net.onnx",
