@@ -86,10 +86,13 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
     for found in groups(greedy, lambda case: case.pair, _excess):
         worst = found[0]
         lean = cases.instead(worst, lambda other: _is_lean(cases, other))
-        aligned = [
-            _peak(case.result).aligned_arrays or thresholds.AMPLIFIED_ARRAYS for case in found
-        ]
-        is_aligned_enough = max(aligned) < thresholds.AMPLIFIED_ARRAYS
+        aligned = [_peak(case.result).aligned_arrays for case in found]
+        known = [arrays for arrays in aligned if arrays is not None]
+        more = advice = ""
+        if len(known) == len(found) and max(known) < thresholds.AMPLIFIED_ARRAYS:
+            more = f"If the source is aligned, the peak is {max(known):.1f} at most."
+        if lean is not None:
+            advice = instead_of(worst, lean, f"needs the memory of {lean.peak_arrays:.1f} arrays")
         yield finding(
             "warning",
             found,
@@ -97,17 +100,10 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
                 ("needs", "need"),
                 "more memory than one copy",
                 f"that of {worst.peak_arrays:.2g} arrays at the peak",
-                more=f"If the source is aligned, the peak is {max(aligned):.1f} at most."
-                if is_aligned_enough
-                else "",
+                more=more,
             ),
-            {
-                "peak_arrays": worst.peak_arrays,
-                "aligned_arrays": _peak(worst.result).aligned_arrays,
-            },
-            advice=instead_of(worst, lean, f"needs the memory of {lean.peak_arrays:.1f} arrays")
-            if lean
-            else "",
+            {"peak_arrays": worst.peak_arrays, "aligned_arrays": aligned[0]},
+            advice=advice,
             against=lean,
         )
 

@@ -79,9 +79,9 @@ def _kept_text(case: CaseView) -> str:
     kept, references, objects = _kept(case)
     texts = [size_text(round(kept))] if kept >= LEAST_BYTES else []
     if references >= LEAST_REFERENCES:
-        texts.append(f"{references:.2g} references to the source")
+        texts.append(f"{references:.3g} references to the source")
     if objects >= LEAST:
-        texts.append(f"{objects:.2g} blocks of Python's memory")
+        texts.append(f"{objects:.3g} blocks of Python's memory")
     return ", ".join(texts) + ("" if _kept_arrays(case) >= EACH else " on average")
 
 
@@ -127,8 +127,9 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
     if name == "bytes_per_conversion" and subject.result.case.device == "cuda":
         meter = subject.said("memory", "y" if subject.has("memory", "y") else "x")
     create, most = subject.create_by(evidence), f"{counts[name] / 2:.4g}"
-    body = subject.filled(LEFT, create=create, meter=meter, unit=unit, most=most)
-    return Effect(f"{subject.code} leaves {unit} behind", body, subject)
+    return subject.shown(
+        f"leaves {unit} behind", LEFT, create=create, meter=meter, unit=unit, most=most
+    )
 
 
 def dangling(cases: Cases) -> Iterator[FindingRecord]:
