@@ -43,7 +43,7 @@ def measure(
     :class:`Interrupted` where the user stopped it, and :class:`Unsaved` where the session could
     not be written in the end. Expectations of a scenario are checked last.
     """
-    outputs, fail_on = Outputs.of(given.raw), allowed(given)
+    outputs, fail_on = Outputs.of(given.raw, json_is_session=True), allowed(given)
     output = given.output or (Path(given.raw["resume"]) if resumed is not None else None)
     if fail_on is not None and not request.settings.diagnose and resumed is None:
         fail_on.check_asked("this run")

@@ -48,24 +48,25 @@ class Outputs:
     targets: Mapping[str, str]
     github: bool = False
     full: bool = False
+    json_is_session: bool = False
+    """Whether ``--json`` writes a session, which may replace another."""
 
     @classmethod
-    def of(cls, raw: Mapping[str, Any]) -> Outputs:
+    def of(cls, raw: Mapping[str, Any], json_is_session: bool = False) -> Outputs:
         """Those among the options of a verb.
 
         Raises :class:`UsageError`, before anything is measured, for what could not be written.
         """
         named = {f"--{form}": raw.get(form) for form in FORMS}
         targets = {name: target for name, target in named.items() if target is not None}
-        outputs = cls(targets, bool(raw.get("github")), bool(raw.get("full")))
+        outputs = cls(targets, bool(raw.get("github")), bool(raw.get("full")), json_is_session)
         printed = [*outputs.printed, *["--github"] * outputs.github]
         if len(printed) > 1:
             raise UsageError(f"only one of {', '.join(printed)} can be printed: name files")
         for name, target in targets.items():
             if target != STDOUT:
                 files.check_writable(Path(target))
-                if name != "--json":
-                    check_no_session(Path(target))
+                outputs.check_no_session(name)
             elif name == "--parquet":
                 raise UsageError("--parquet writes bytes: name a file")
         return outputs
@@ -74,6 +75,11 @@ class Outputs:
     def printed(self) -> list[str]:
         """The options that take the report's place."""
         return [name for name, target in self.targets.items() if target == STDOUT]
+
+    def check_no_session(self, name: str) -> None:
+        """Raise :class:`UsageError` where a report would replace what was measured."""
+        if not (self.json_is_session and name == "--json"):
+            check_no_session(Path(self.targets[name]))
 
     def print_report(self, document: Document) -> None:
         """Print the report, unless another form takes its place."""
@@ -97,8 +103,7 @@ class Outputs:
                 for text in texts[name]():
                     say(text)
                 continue
-            if name != "--json":  # the session of this run may be there by now
-                check_no_session(Path(target))
+            self.check_no_session(name)  # that of this run may be there by now
             with files.atomic(Path(target)) as file:
                 file.writelines(texts[name]())
         if self.github:

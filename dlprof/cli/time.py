@@ -40,7 +40,7 @@ def time(
     from dlprof.plan.request import settings_of
     from dlprof.runner.own_code import Asked, request_for
 
-    Outputs.of(given.raw)  # before anything of the user's runs
+    Outputs.of(given.raw, json_is_session=True)  # before anything of the user's runs
     values = given.settled()
     asked = Asked(statement, values["setup"] or "", given.raw["source"])
     settings = replace(settings_of(values), setup="")  # it makes the array, and is no more

@@ -147,6 +147,13 @@ def test_outputs_that_contradict_each_other_are_refused(dlprof, tmp_path, words,
     assert sentence in ended.err
 
 
+def test_a_comparison_does_not_replace_a_session(dlprof, tmp_path):
+    session = make_session(make_result())
+    sessions.write(tmp_path / "s.json", session, session.results)
+    ended = dlprof("compare", "s.json", "s.json", "--json", "s.json")
+    assert (ended.code, sessions.load(tmp_path / "s.json").results) == (2, session.results)
+
+
 def test_a_kept_session_is_named_by_its_number(dlprof, tmp_path):
     folder = tmp_path / "state" / "dlprof"
     folder.mkdir(parents=True)
