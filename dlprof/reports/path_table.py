@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -56,16 +56,8 @@ def short_tables(array: Array, problems: int) -> tuple[tuple[Table, ...], tuple[
     lines = list(_lines([path for path in array.paths if path.is_timed]))
     shown = _shown(lines, min(MOST_LINES, max(LEAST_LINES, ROOM - 2 * problems)))
     lost = _lost([path for path in array.paths if not path.is_timed])
-    counts = Counter(path.result for line in lines if line not in shown for path in line)
-    plural = {"copy": "copies", "view": "views"}
-    kinds = [
-        (count, plural.get(word, word) if count > 1 else word)
-        for word, count in counts.most_common()
-    ]
-    left = "".join(f"{count} slower {word}" for count, word in kinds)
-    if len(kinds) > 1:
-        told = ", ".join(f"{count} {word}" for count, word in kinds)
-        left = f"{counts.total()} slower: {told}"
+    slower = sum(len(line) for line in lines if line not in shown)
+    left = f"{slower} slower path{'s' if slower > 1 else ''}" if slower else ""
     more = sum(len(line) for line in lost[MOST_LOST:])
     tables = (
         _summary(FIRST, tuple(map(_row, shown)), left),

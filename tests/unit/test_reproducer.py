@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import subprocess
 import sys
 
@@ -43,45 +44,35 @@ def text_of(rule, *arguments, **changes):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """Scripts of every rule on every kind of pair as files, and why others cannot be made."""
+    """A folder with the scripts of every rule on several pairs."""
     folder = tmp_path_factory.mktemp("scripts")
-    reasons = []
     cases = [(rule, *pair, "cuda") for rule in ALL for pair in PAIRS]
     cases += [(rule, *pair, "cpu") for rule in ALL for pair in HOST_PAIRS]
     for rule, producer, consumer, device in cases:
         spec = ArraySpec((1024, 1024), "float32", "C", device)
         code = f"{MODULES.get(consumer, 'numpy')}.from_dlpack(x)"
-        try:
+        with contextlib.suppress(NoReproducer):
             text = text_of(rule, producer(), consumer(), spec, code=code)
-        except NoReproducer as reason:
-            reasons.append(str(reason))
-        else:
             name = f"{rule}_{producer.name}_{consumer.name}_{device}.py"
             (folder / name).write_text(text, encoding="utf-8")
-    return folder, reasons
+    return folder
 
 
 def test_every_rule_has_a_reproducer(written):
-    assert {path.name.split("_")[0] for path in written[0].glob("*.py")} == set(ALL)
-
-
-def test_what_cannot_be_shown_lacks_a_text_of_the_framework(written):
-    lacks = ("no text for", "how work is queued", "how the array was made", "cannot be written")
-    for reason in written[1]:
-        assert any(words in reason for words in lacks), reason
+    assert {path.name.split("_")[0] for path in written.glob("*.py")} == set(ALL)
 
 
 def test_scripts_pass_a_linter(written):
     # F841: a result that is not looked at has a name all the same.
     ruff = [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "E,F"]
     ruff += ["--ignore", "E501,F841", "."]
-    done = subprocess.run(ruff, cwd=written[0], capture_output=True, text=True, check=False)
+    done = subprocess.run(ruff, cwd=written, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_scripts_import_frameworks_and_the_standard_library_only(written):
     known = {*sys.stdlib_module_names, "numpy", "torch", "jax", "cupy", "numba", "onnxruntime"}
-    for script in written[0].glob("*.py"):
+    for script in written.glob("*.py"):
         for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -100,39 +91,6 @@ def test_a_race_on_own_streams_is_not_called_gone_where_there_are_none_to_show_i
     finding = finding_of("DLP003", evidence={"streams": "own streams"})
     with pytest.raises(NoReproducer, match="no text for 'own_stream'"):
         reproducer(session, finding)
-
-
-@pytest.mark.parametrize("begins", [{}, {"source_alignments_bytes": [16, 64]}])
-def test_a_view_that_depends_on_alignment_is_shown_at_an_address_of_that_kind(begins):
-    owned = verdict("view", source_alignment_bytes=4096, **begins)
-    assert "(64 - memory.ctypes.data) % 128:" in text_of("DLP018", ownership=owned)
-    unknown = verdict("view", source_alignment_bytes=None)
-    assert "memory = " not in text_of("DLP018", ownership=unknown)
-
-
-MADE = {"create": "x = numpy.arange(9.0)", "created_shape": [9]}
-SEEN = {
-    "DLP005": {"peak_memory": verdict("ok", arrays=2.0, size_bytes=16 << 20, **MADE)},
-    "DLP008": {"values": verdict("wrong", changed={"source": {"different": 1, "of": 9}}, **MADE)},
-    "DLP010": {"lifetime": verdict("retained", references_per_conversion=1.0, **MADE)},
-    "DLP011": {"lifetime": verdict("dangling", changed_after_drop=True, **MADE)},
-    "DLP020": {"early_write": verdict("unsafe", **MADE)},
-}
-
-
-@pytest.mark.parametrize("rule", SEEN)
-def test_the_array_of_the_instrument_that_saw_it_is_made_and_named(rule):
-    text = text_of(rule, **SEEN[rule])
-    assert "x: float32 9 of numpy." in text
-    assert "x = numpy.arange(9.0)" in text
-
-
-def test_an_array_of_another_size_is_converted_by_the_code_for_it():
-    made = {"create": "x = bytes(12)", "code": "numpy.frombuffer(x).reshape((12,))"}
-    kept = verdict("retained", references_per_conversion=1.0, **made)
-    text = text_of("DLP010", code="numpy.frombuffer(x).reshape((64, 64))", lifetime=kept)
-    assert "y = numpy.frombuffer(x).reshape((12,))" in text
-    assert "reshape((64, 64))" not in text
 
 
 CHANGED = {
@@ -181,11 +139,6 @@ def test_what_cannot_be_reproduced_is_told_in_words(rule, changes, results, word
     session = session_of(rule, **changes)
     with pytest.raises(NoReproducer, match=words):
         reproducer(session, finding_of(rule, results=results))
-
-
-def test_quotes_in_the_conversion_do_not_end_the_docstring():
-    text = text_of("DLP018", code='f(x, """a""", "\\\\")')
-    assert isinstance(ast.parse(text).body[0], ast.Expr)
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])

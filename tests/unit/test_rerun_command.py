@@ -10,7 +10,6 @@ from rule_builders import owned
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.evidence import rerun_command as module
-from dlprof.plan.pairing import choose
 from dlprof.protocol.statement import OwnCode, Side
 
 pytestmark = pytest.mark.unit
@@ -33,17 +32,6 @@ def test_it_names_the_path_the_array_and_the_device():
         "dlprof run torch numpy --shape 4x4 --dtype float32 --layout C --device cpu"
         " --path 'dlpack->numpy.from_dlpack'"
     )
-
-
-def test_a_path_matches_only_itself():
-    class Path:
-        name, code = "a[0]*->what?", ""
-
-    class Other:
-        name, code = "a0b->whats", ""
-
-    command = command_of(case(case={"export": "a[0]*", "import": "what?"}))
-    assert choose([Path, Other], paths_of(command)) == [Path]
 
 
 def test_it_measures_the_case_that_the_finding_is_compared_with():

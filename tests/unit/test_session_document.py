@@ -275,11 +275,6 @@ def test_a_copy_has_a_bandwidth_where_one_number_stands_for_its_time():
     assert {row[-1].text: row[0].text for row in memory.rows} == {"one(x)": "4.0", "two(x)": "-"}
 
 
-def test_a_stopped_run_and_a_busy_machine_are_notices():
-    found = document(view(), complete=False, foreign_cores=1.5)
-    assert len(found.notices) == 2
-
-
 def test_a_session_without_results_is_a_document_too():
     assert document().title
 
