@@ -185,9 +185,8 @@ class RoundTrip(Model):
     ``idle`` is the time per trip. ``parts`` are ns of one trip in which the result of each half is
     waited for: each half, the same until its call returns, the release of what the trip before
     made, and the first and the last of the trips. ``loaded`` is ns of the first trip's halves and
-    of the others
-    behind ``queued_ns`` of work of the producer of ``loaded_from``, which begins those trips;
-    ``not_loaded`` says why there is none, ``reason`` why nothing.
+    of the others behind ``queued_ns`` of work of the producer of ``loaded_from``, which begins
+    those trips; ``not_loaded`` says why there is none, ``reason`` why nothing.
     """
 
     there: int
