@@ -28,6 +28,7 @@ from dlprof.probes.base import (
     Use,
     check_layout,
     copies,
+    laid_out,
     row_of,
     views,
     wide_shape,
@@ -273,20 +274,17 @@ def _interface(array: Any) -> Any:
 def _on_host(spec: ArraySpec) -> str:
     if spec.layout in ("aligned", "sliced"):  # Numba's runtime promises 32 bytes only
         return placed(spec, "own(numpy.empty({size}, dtype='uint8'))")
-    whole = f"{values(spec.elements, spec)}.reshape({spec.shape})"
-    text = f"own({whole})"
-    match spec.layout:
-        case "F":
-            text = f"own(numpy.asfortranarray({whole}).T).T.reshape({spec.shape}, order='F')"
-        case "strided":
-            wide = f"{values(2 * spec.elements, spec)}.reshape({wide_shape(spec)})"
-            text = f"own({wide})[..., ::2]"
-        case "reversed":
-            text = f"own({whole})[::-1]"
-        case "broadcast":
-            text = f"numpy.broadcast_to(own({row_of(spec, values)}), {spec.shape})"
+    if spec.layout == "broadcast":
+        return f"x = numpy.broadcast_to({row_of(spec, _own_values)}, {spec.shape})"
+    if spec.layout == "F":
+        whole = f"{values(spec.elements, spec)}.reshape({spec.shape})"
+        return f"x = own(numpy.asfortranarray({whole}).T).T.reshape({spec.shape}, order='F')"
     locked = "\nx.flags.writeable = False" if spec.layout == "readonly" else ""
-    return f"x = {text}{locked}"
+    return laid_out(spec, _own_values) + locked
+
+
+def _own_values(elements: int, spec: ArraySpec) -> str:
+    return f"own({values(elements, spec)})"
 
 
 def _on_device(spec: ArraySpec) -> str:
