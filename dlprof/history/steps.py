@@ -20,6 +20,7 @@ every new session is not controlled: docs/history.md has the simulated rate.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -48,12 +49,8 @@ SIDES = (5, 10, 20, 40)
 LEAST = 3
 """Sessions on a side: one that is slow, or two in a row, may be the machine's."""
 
-HALVINGS = 40
-
 Trend = Sequence[Sequence[float]]
 """For each session, in order, the logarithms of its processes' times; none is empty."""
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -76,8 +73,7 @@ def find_steps(trend: Trend, floor: float, level: float = FAMILY_LEVEL) -> tuple
     ``floor`` is the change that matters, in logarithms; ``level`` the chance of any false step.
     """
     values = np.array([np.median(logs) for logs in trend])
-    series = _Stretch(trend, values, MARGIN * floor)
-    cuts = sorted(_cuts(series, level, len(trend)))
+    cuts = sorted(_cuts(trend, values, MARGIN * floor, level, len(trend)))
     edges = [0, *cuts, len(trend)]
     return tuple(
         _step(values, before, at, after)
@@ -85,39 +81,29 @@ def find_steps(trend: Trend, floor: float, level: float = FAMILY_LEVEL) -> tuple
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Stretch:
-    """A part of a series, with the median of each session; ``margin`` must be exceeded."""
-
-    trend: Trend
-    values: Floats
-    margin: float
-    begins: int = 0
-
-    def part(self, start: int, end: int) -> _Stretch:
-        inside = slice(start, end)
-        return _Stretch(self.trend[inside], self.values[inside], self.margin, self.begins + start)
-
-
-_Window = tuple[float, int, int]
+_Found = tuple[float, int, int]
 """How likely a window is by chance, where it begins, and where it ends."""
 
 
-def _cuts(stretch: _Stretch, level: float, whole: int) -> Iterator[int]:
-    """Where a stretch of a series of ``whole`` sessions is to be cut."""
-    count = len(stretch.values)
-    found = min([*_by_ranks(stretch, level / 2), *_by_few(stretch, level / 2)], default=None)
-    if found is None:
+def _cuts(trend: Trend, values: Floats, margin: float, level: float, whole: int) -> Iterator[int]:
+    """Where a part of a series of ``whole`` sessions is to be cut. ``values`` are the medians of its
+    sessions. Each part has its share of the level.
+    """
+    limit = threshold(len(values), level / 2)
+    windows = [*_by_ranks(values, margin, limit), *_by_few(trend, values, margin, limit, level / 2)]
+    if not windows:
         return
-    at = _best_boundary(stretch.values, found)
-    yield stretch.begins + at
-    for start, end in ((0, at), (at, count)):
-        yield from _cuts(stretch.part(start, end), level * (end - start) / whole, whole)
+    _, start, end = min(windows)
+    at = _best_boundary(values, start, end)
+    yield at
+    for begin, stop in ((0, at), (at, len(values))):
+        share = level * (stop - begin) / whole
+        part = _cuts(trend[begin:stop], values[begin:stop], margin, share, whole)
+        yield from (begin + cut for cut in part)
 
 
-def _best_boundary(values: Floats, window: _Window) -> int:
+def _best_boundary(values: Floats, start: int, end: int) -> int:
     """The boundary that leaves the least on both sides: several may be significant."""
-    _, start, end = window
     places = range(max(start, LEAST), min(end, len(values) - LEAST) + 1)
 
     def left(side: Floats) -> float:
@@ -126,55 +112,50 @@ def _best_boundary(values: Floats, window: _Window) -> int:
     return min(places, key=lambda at: left(values[start:at]) + left(values[at:end]))
 
 
-def _by_ranks(stretch: _Stretch, level: float) -> Iterator[_Window]:
+def _by_ranks(values: Floats, margin: float, limit: float) -> Iterator[_Found]:
     """The surest windows, up and down, by the ranks of their sessions."""
-    count = len(stretch.values)
-    limit = threshold(count, level)
     if limit == 0.0:
         return
-    windows = _windows(count)
-    differences = stretch.values[None, :] - stretch.values[:, None]
-    for differ in (differences > stretch.margin, differences < -stretch.margin):
-        chances = windows.chance(windows.count(differ))
+    at, first, last, tables, offsets = _windows(len(values))
+    differences = values[None, :] - values[:, None]
+    for differ in (differences > margin, differences < -margin):
+        sums = np.zeros((len(values) + 1, len(values) + 1), dtype=np.int64)
+        sums[1:, 1:] = np.cumsum(np.cumsum(differ, axis=0), axis=1)
+        # In each window, the pairs of a session before and one behind that differ.
+        pairs = sums[at, last] - sums[first, last] - sums[at, at] + sums[first, at]
+        chances = tables[offsets + pairs]
         best = int(np.argmin(chances))
         if chances[best] <= limit:
-            at = int(windows.at[best])
-            start, end = at - int(windows.before[best]), at + int(windows.behind[best])
-            yield float(chances[best]), start, end
+            yield float(chances[best]), int(first[best]), int(last[best])
 
 
-def _by_few(stretch: _Stretch, level: float) -> Iterator[_Window]:
-    """The same for windows with too few sessions on a side for their ranks to say anything."""
-    count, longest = len(stretch.values), SIDES[-1]
-    limit = threshold(count, level)
+def _by_few(
+    trend: Trend, values: Floats, margin: float, limit: float, level: float
+) -> Iterator[_Found]:
+    """The same for windows with too few sessions on a side for their ranks to say anything: both
+    tests must reject.
+    """
+    count, longest = len(values), SIDES[-1]
     every = [
         (at, max(0, at - longest), min(count, at + longest))
         for at in range(LEAST, count - LEAST + 1)
     ]
     few = [one for one in every if not reaches(one[0] - one[1], one[2] - one[0], limit)]
     for at, start, end in few:
-        chance = _chance_of_few(stretch, at, start, end, level / (2 * len(few)))
-        if chance is not None:
-            yield chance, start, end
+        sessions = student(values[start:at], values[at:end], SESSION_SD)
+        up, share = sessions.location > 0, level / (2 * len(few))
+        chance = _chance(sessions, margin, up)
+        if chance <= share:
+            before, behind = (
+                [log for logs in side for log in logs] for side in (trend[start:at], trend[at:end])
+            )
+            other = _chance(mann_whitney(before, behind), margin, up)
+            if other <= share:
+                yield max(chance, other), start, end
 
 
-def _chance_of_few(stretch: _Stretch, at: int, start: int, end: int, limit: float) -> float | None:
-    """The chance by which both tests reject; None if one of them does not."""
-    sessions = student(stretch.values[start:at], stretch.values[at:end], SESSION_SD)
-
-    def chance_of(test: Test) -> float:
-        up = sessions.location > 0
-        return test.p_above(stretch.margin) if up else test.p_below(-stretch.margin)
-
-    chance = chance_of(sessions)
-    if chance > limit:
-        return None
-    before, behind = (
-        [log for logs in side for log in logs]
-        for side in (stretch.trend[start:at], stretch.trend[at:end])
-    )
-    other = chance_of(mann_whitney(before, behind))
-    return max(chance, other) if other <= limit else None
+def _chance(test: Test, margin: float, up: bool) -> float:
+    return test.p_above(margin) if up else test.p_below(-margin)
 
 
 def _step(values: Floats, start: int, at: int, end: int) -> Step:
@@ -188,53 +169,39 @@ def _step(values: Floats, start: int, at: int, end: int) -> Step:
     return Step(at, ratio, ends, len(before), len(behind))
 
 
-@dataclass(frozen=True, eq=False)
-class _Windows:
-    """All windows of so many sessions: those ``before`` the boundary ``at``, those ``behind`` it.
-
-    ``chances`` holds, from ``offset`` on, the chance of at least 0, 1, 2, … pairs of sessions that
-    differ in one direction if there is no step.
-    """
-
-    at: Integers
-    before: Integers
-    behind: Integers
-    offset: Integers
-    chances: Floats
-
-    def count(self, differ: NDArray[np.bool_]) -> Integers:
-        """In each window, the pairs of a session before and one behind that ``differ``."""
-        sums = np.zeros((len(differ) + 1, len(differ) + 1), dtype=np.int64)
-        sums[1:, 1:] = np.cumsum(np.cumsum(differ, axis=0), axis=1)
-        at, first, last = self.at, self.at - self.before, self.at + self.behind
-        found: Integers = sums[at, last] - sums[first, last] - sums[at, at] + sums[first, at]
-        return found
-
-    def chance(self, counts: Integers) -> Floats:
-        """How likely so many pairs are, for each window."""
-        found: Floats = self.chances[self.offset + counts]
-        return found
+_Integers = NDArray[np.int64]
 
 
 @lru_cache(maxsize=256)
-def _windows(count: int) -> _Windows:
-    """The windows of ``count`` sessions; none for fewer than two sides of :data:`LEAST`."""
+def _windows(count: int) -> tuple[_Integers, _Integers, _Integers, Floats, _Integers]:
+    """All windows of ``count`` sessions: their boundary, begin and end. The chance of at least so
+    many pairs that differ is at the window's offset plus that number, in one long table.
+    """
     found = [
-        (at, one, other)
+        (at, at - one, at + other)
         for at in range(LEAST, count - LEAST + 1)
         for one, other in product(_lengths(at), _lengths(count - at))
     ]
-    # The chance is the same whichever side is the longer one.
-    sizes = [(min(one, other), max(one, other)) for _, one, other in found]
-    tables: dict[tuple[int, int], int] = {}
-    parts: list[Floats] = [np.zeros(0)]
-    for size in sizes:
-        if size not in tables:
-            tables[size] = sum(part.size for part in parts)
-            parts.append(mann_whitney_chances(*size))
-    at, before, behind = np.array(found, dtype=np.int64).reshape(-1, 3).T
-    offset = np.array([tables[size] for size in sizes], dtype=np.int64)
-    return _Windows(at, before, behind, offset, np.concatenate(parts))
+    at, first, last = np.array(found, dtype=np.int64).reshape(-1, 3).T
+    tables: list[Floats] = [np.zeros(0)]
+    offsets: dict[tuple[int, int], int] = {}
+    for size in _sizes(count):
+        if size not in offsets:
+            offsets[size] = sum(table.size for table in tables)
+            tables.append(mann_whitney_chances(*size))
+    places = np.array([offsets[size] for size in _sizes(count)], dtype=np.int64)
+    return at, first, last, np.concatenate(tables), places
+
+
+def _sizes(count: int) -> list[tuple[int, int]]:
+    """How many sessions the windows have on their sides; the chance is the same whichever side is
+    the longer one.
+    """
+    return [
+        (min(one, other), max(one, other))
+        for at in range(LEAST, count - LEAST + 1)
+        for one, other in product(_lengths(at), _lengths(count - at))
+    ]
 
 
 def _lengths(available: int) -> list[int]:
@@ -249,26 +216,16 @@ def threshold(count: int, level: float) -> float:
     directions, whatever they have in common. The chances are discrete, so the sum counts what a
     window can really show: one that cannot be significant costs nothing (Tarone, 1990).
     """
-    windows = _windows(count)
-    if not windows.at.size:
+    tables = [
+        (np.sort(mann_whitney_chances(*size)), number)
+        for size, number in Counter(_sizes(count)).items()
+    ]
+    if not tables:
         return 0.0
-    least = float(windows.chance(windows.before * windows.behind).min())
-    if _spent(windows, least) > level:
-        return 0.0
-    low, high = least, level
-    for _ in range(HALVINGS):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if _spent(windows, middle) <= level else (low, middle)
-    return low
-
-
-def _spent(windows: _Windows, chance: float) -> float:
-    """The chance of a false step if each window has ``chance`` to say so."""
-    total = 0.0
-    pairs = windows.before * windows.behind
-    for offset, number in zip(*np.unique(windows.offset, return_counts=True), strict=True):
-        place = int(np.flatnonzero(windows.offset == offset)[0])
-        table = windows.chances[offset : offset + int(pairs[place]) + 1]
-        reached = table[table <= chance]
-        total += 2.0 * float(number) * (float(reached[0]) if reached.size else 0.0)
-    return total
+    chances = np.concatenate([table for table, _ in tables])
+    growth = np.concatenate(
+        [2.0 * number * np.diff(table, prepend=0.0) for table, number in tables]
+    )
+    order = np.argsort(chances)
+    beyond = chances[order][np.cumsum(growth[order]) > level]
+    return float(chances[chances < beyond[0]].max(initial=0.0))
