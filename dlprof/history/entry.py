@@ -25,7 +25,7 @@ from dlprof.errors import DlprofError, HistoryError, Unmeasured
 from dlprof.plan.axes import shape_text
 from dlprof.session.evidence import DeviceTime, Series
 from dlprof.session.model import Header, ProcessSamples, Result, Session, TimeMeasure, check_schema
-from dlprof.text.clean import clean
+from dlprof.text.clean import clean, sanitised
 
 MAJOR = 1
 SCHEMA = f"dlprof.history/{MAJOR}"
@@ -265,10 +265,10 @@ def _check_major(schema: str) -> None:
 
 
 def _decoded(metadata: Mapping[str, str], texts: Iterable[str]) -> Entry:
-    header = json.loads(metadata["dlprof.header"])
+    header = sanitised(json.loads(metadata["dlprof.header"]))
     check_schema(header, "its session")
-    label = json.loads(metadata["dlprof.label"])
-    results = [Result.model_validate(json.loads(text)) for text in texts]
+    label = sanitised(json.loads(metadata["dlprof.label"]))
+    results = [Result.model_validate(sanitised(json.loads(text))) for text in texts]
     session = Session.model_validate({**header, "results": results})
     label = Label(clean(str(label["text"])), clean(str(label["source"])))
     return Entry(metadata["dlprof.id"], moment(session.created), label, session)

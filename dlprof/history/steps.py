@@ -86,8 +86,8 @@ _Found = tuple[float, int, int]
 
 
 def _cuts(trend: Trend, values: Floats, margin: float, level: float, whole: int) -> Iterator[int]:
-    """Where a part of a series of ``whole`` sessions is to be cut. ``values`` are the medians of its
-    sessions. Each part has its share of the level.
+    """Where a part of a series of ``whole`` sessions is to be cut. ``values`` are the medians of
+    its sessions. Each part has its share of the level.
     """
     limit = threshold(len(values), level / 2)
     windows = [*_by_ranks(values, margin, limit), *_by_few(trend, values, margin, limit, level / 2)]

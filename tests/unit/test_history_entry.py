@@ -62,9 +62,14 @@ def test_the_processes_are_kept_as_comparisons_take_them():
         assert kept == taken
 
 
-def test_a_label_from_a_file_steers_no_terminal():
+def test_text_from_a_file_steers_no_terminal():
     label = json.dumps({"text": "\x1b[31mred", "source": "--label"}).encode()
-    assert decode(rewritten(**{"dlprof.label": label})).label.text == "\\x1b[31mred"
+    results = [
+        json.dumps({**json.loads(text), "reason": "\x1b[31mred"})
+        for text in pq.read_table(io.BytesIO(ENCODED)).column("result").to_pylist()
+    ]
+    found = decode(rewritten(results, **{"dlprof.label": label}))
+    assert {found.label.text, *(one.reason for one in found.session.results)} == {"\\x1b[31mred"}
 
 
 def test_the_columns_can_be_queried_without_dlprof():
