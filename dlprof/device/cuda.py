@@ -1,20 +1,18 @@
 """CUDA for instruments: streams, events, a spin kernel, and memory by address.
 
-A thin layer over ``cuda-core`` (0.5 and newer), and over ``cuda.bindings.driver`` for names that
-changed between its versions. It works in the device's
-primary context, as frameworks do. Streams are plain handles (int): 0 and 1 are the legacy default
-stream, 2 is the per-thread default stream.
-
-Only the standard library is imported before :func:`open_gpu` is called.
+A thin layer over the driver, ``libcuda.so.1``, through :mod:`ctypes`: it needs no package. It works
+in the device's primary context, as frameworks do. Streams are plain handles (int): 0 and 1 are the
+legacy default stream, 2 is the per-thread default stream.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 import statistics
 import time
+import uuid
+from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
 from typing import Any
 
 LEGACY_STREAM = 1
@@ -27,17 +25,39 @@ _HEAD_START_NS = 200_000
 _COPIES = 9
 _SPEED_UP_NS = 200_000_000
 
+_NON_BLOCKING = 1
+_L2_CACHE_SIZE = 38  # CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE
+_NOT_READY = 600
+
+# As text for the driver's own compiler, so that no other one is needed; made by NVRTC 12.9, in an
+# old version of the language, which all drivers read. The kernel reads the timer until it is over.
 # An iteration takes many clocks of 0.4 ns or more. So one iteration per nanosecond never cuts a
 # spin short, and ends it if the timer stands still.
-_SPIN_SOURCE = r"""
-extern "C" __global__ void spin(unsigned long long duration_ns)
+_SPIN_PTX = rb"""
+.version 6.0
+.target sm_52
+.address_size 64
+
+.visible .entry spin(.param .u64 duration_ns)
 {
-    unsigned long long start, now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-    for (unsigned long long i = 0; i < duration_ns; ++i) {
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-        if (now - start >= duration_ns) return;
-    }
+    .reg .pred %p<5>;
+    .reg .b64 %rd<10>;
+
+    ld.param.u64 %rd4, [duration_ns];
+    mov.u64 %rd5, %globaltimer;
+    setp.eq.s64 %p1, %rd4, 0;
+    @%p1 bra END;
+    mov.u64 %rd9, 0;
+AGAIN:
+    mov.u64 %rd7, %globaltimer;
+    sub.s64 %rd8, %rd7, %rd5;
+    setp.lt.u64 %p2, %rd8, %rd4;
+    add.s64 %rd9, %rd9, 1;
+    setp.lt.u64 %p3, %rd9, %rd4;
+    and.pred %p4, %p2, %p3;
+    @%p4 bra AGAIN;
+END:
+    ret;
 }
 """
 
@@ -58,20 +78,24 @@ class Gpu:
     """
 
     def __init__(self) -> None:
-        self._core = importlib.import_module("cuda.core")
-        self._driver = importlib.import_module("cuda.bindings.driver")
-        self._device = self._core.Device(0)
-        self._device.set_current()
-        self.uuid = str(self._device.uuid)
-        self._streams: dict[int, Any] = {}
+        self._driver = ctypes.CDLL("libcuda.so.1")
+        self._call("cuInit", 0)
+        device, context, identity = c_int(), c_void_p(), (ctypes.c_char * 16)()
+        self._call("cuDeviceGet", byref(device), 0)
+        self._call("cuDeviceGetUuid", identity, device)
+        self.uuid = str(uuid.UUID(bytes=identity.raw))
+        self._call("cuDevicePrimaryCtxRetain", byref(context), device)
+        self._call("cuCtxSetCurrent", context)
+        size_bytes = c_int()
+        self._call("cuDeviceGetAttribute", byref(size_bytes), _L2_CACHE_SIZE, device)
+        self._l2_bytes = size_bytes.value
         self._flush_address = 0
         self._is_fast = False
         self._private = self.new_stream(blocking=False)
         self._events = (self.event(), self.event())
-        major, minor = self._device.compute_capability
-        options = self._core.ProgramOptions(std="c++17", arch=f"sm_{major}{minor}")
-        program = self._core.Program(_SPIN_SOURCE, code_type="c++", options=options)
-        self._spin = program.compile("cubin").get_kernel("spin")
+        module, self._spin = c_void_p(), c_void_p()
+        self._call("cuModuleLoadData", byref(module), ctypes.c_char_p(_SPIN_PTX))
+        self._call("cuModuleGetFunction", byref(self._spin), module, b"spin")
         # The first launch loads the kernel's code and may wait for the device.
         self.spin(self._private, 1)
         self.synchronize(self._private)
@@ -82,11 +106,9 @@ class Gpu:
 
     def new_stream(self, *, blocking: bool) -> int:
         """Make a stream; a blocking one is ordered with the legacy default stream."""
-        options = self._core.StreamOptions(nonblocking=not blocking)
-        stream = self._device.create_stream(options=options)
-        handle = int(stream.handle)
-        self._streams[handle] = stream  # its owner: a stream that is collected is destroyed
-        return handle
+        stream = c_void_p()
+        self._call("cuStreamCreate", byref(stream), 0 if blocking else _NON_BLOCKING)
+        return stream.value or 0
 
     def spin(self, stream: int, duration_ns: int) -> None:
         """Queue a kernel that runs this long and always ends by itself.
@@ -95,31 +117,33 @@ class Gpu:
         """
         if not 0 <= duration_ns <= LONGEST_SPIN_NS:
             raise ValueError(f"a spin lasts 0 to {LONGEST_SPIN_NS} ns, not {duration_ns}")
-        handle = _handle(stream)
-        if handle not in self._streams:
-            self._streams[handle] = self._core.Stream.from_handle(handle)
-        config = self._core.LaunchConfig(grid=1, block=1)
-        duration = ctypes.c_uint64(int(duration_ns))
-        self._core.launch(self._streams[handle], config, self._spin, duration)
+        duration = c_uint64(int(duration_ns))
+        parameters = (c_void_p * 1)(ctypes.addressof(duration))
+        grid_and_block = (1, 1, 1, 1, 1, 1)
+        self._call(
+            "cuLaunchKernel", self._spin, *grid_and_block, 0, _handle(stream), parameters, None
+        )
 
     def event(self) -> Any:
-        # By the driver, because cuda-core renamed the option that asks for timing.
-        return self._call("cuEventCreate", 0)
+        event = c_void_p()
+        self._call("cuEventCreate", byref(event), 0)
+        return event
 
     def record(self, event: Any, stream: int) -> None:
         self._call("cuEventRecord", event, _handle(stream))
 
     def is_done(self, event: Any) -> bool:
         """Say, without waiting, whether the work before a recorded event has been done."""
-        (status,) = self._driver.cuEventQuery(event)
-        if status == self._driver.CUresult.CUDA_ERROR_NOT_READY:
-            return False
-        _check("cuEventQuery", status)
-        return True
+        status = self._driver.cuEventQuery(event)
+        if status != _NOT_READY:
+            self._check("cuEventQuery", status)
+        return bool(status == 0)
 
     def elapsed_ns(self, start: Any, end: Any) -> float:
         """The time between two events that have been done."""
-        return float(self._call("cuEventElapsedTime", start, end)) * 1e6
+        time_ms = c_float()
+        self._call("cuEventElapsedTime", byref(time_ms), start, end)
+        return time_ms.value * 1e6
 
     def wait_event(self, stream: int, event: Any) -> None:
         """Let what is queued on the stream from now on run after the event."""
@@ -138,35 +162,40 @@ class Gpu:
 
     def allocate(self, size_bytes: int) -> int:
         """The address of new device memory; the driver may wait for the device."""
-        return int(self._call("cuMemAlloc", size_bytes))
+        address = c_uint64()
+        self._call("cuMemAlloc_v2", byref(address), c_size_t(size_bytes))
+        return address.value
 
     def free(self, address: int) -> None:
-        self._call("cuMemFree", address)
+        self._call("cuMemFree_v2", c_uint64(address))
 
     def read(self, address: int, size_bytes: int) -> bytes:
         """What device memory holds now; waits for no other stream."""
         buffer = ctypes.create_string_buffer(size_bytes)
-        place = ctypes.addressof(buffer)
-        self._call("cuMemcpyDtoHAsync", place, address, size_bytes, self._private)
+        self._copy("cuMemcpyDtoHAsync_v2", buffer, c_uint64(address), size_bytes, self._private)
         self.synchronize(self._private)
         return buffer.raw
 
     def write(self, address: int, data: bytes) -> None:
         """Overwrite device memory now; returns when it is done, waits for no other stream."""
         buffer = ctypes.create_string_buffer(data, len(data))
-        place = ctypes.addressof(buffer)
-        self._call("cuMemcpyHtoDAsync", address, place, len(data), self._private)
+        self._copy("cuMemcpyHtoDAsync_v2", c_uint64(address), buffer, len(data), self._private)
         self.synchronize(self._private)
 
     def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
-        self._call("cuMemcpyDtoDAsync", destination, source, size_bytes, _handle(stream))
+        ends = c_uint64(destination), c_uint64(source)
+        self._copy("cuMemcpyDtoDAsync_v2", *ends, size_bytes, stream)
+
+    def _copy(self, name: str, to: Any, source: Any, size_bytes: int, stream: int) -> None:
+        self._call(name, to, source, c_size_t(size_bytes), _handle(stream))
 
     def flush_l2(self, stream: int) -> None:
         """Queue a memset twice as large as the L2 cache, which drives everything else out."""
-        size_bytes = 2 * int(self._device.properties.l2_cache_size)
+        size_bytes = 2 * self._l2_bytes
         if not self._flush_address:
             self._flush_address = self.allocate(size_bytes)
-        self._call("cuMemsetD8Async", self._flush_address, 0, size_bytes, _handle(stream))
+        target = c_uint64(self._flush_address)
+        self._call("cuMemsetD8Async", target, 0, c_size_t(size_bytes), _handle(stream))
 
     def memcpy_ns(self, size_bytes: int) -> float:
         """Measure a copy of this size from device memory to device memory on an idle device."""
@@ -206,11 +235,15 @@ class Gpu:
         self.synchronize(self._private)
         return self.elapsed_ns(start, end) if gapless else None
 
-    def _call(self, name: str, *arguments: Any) -> Any:
-        """Call a driver function; its one result, a tuple of several, or None."""
-        status, *results = getattr(self._driver, name)(*arguments)
-        _check(name, status)
-        return tuple(results) if len(results) > 1 else results[0] if results else None
+    def _call(self, name: str, *arguments: Any) -> None:
+        """Call a driver function. Raises :class:`CudaError`."""
+        self._check(name, getattr(self._driver, name)(*arguments))
+
+    def _check(self, name: str, status: int) -> None:
+        if status:
+            words = ctypes.c_char_p()
+            self._driver.cuGetErrorName(status, byref(words))
+            raise CudaError(f"{name}: {(words.value or str(status).encode()).decode()}")
 
 
 def open_gpu() -> Gpu:
@@ -229,11 +262,8 @@ def _opened() -> Gpu | CudaUnavailable:
         return CudaUnavailable(devices)
     try:
         return Gpu()
-    except ImportError as error:
-        return CudaUnavailable(_missing(error, driver_version() // 1000))
-    except Exception as error:  # noqa: BLE001 - cuda-core, its bindings and NVRTC have their own
-        words = " ".join(str(error).split()) or type(error).__name__
-        return CudaUnavailable(f"cuda-core cannot use the CUDA device: {words}")
+    except (CudaError, AttributeError) as error:  # the driver lacks a function
+        return CudaUnavailable(f"the CUDA device cannot be used: {error}")
 
 
 def driver_devices() -> int | str:
@@ -253,34 +283,9 @@ def driver_devices() -> int | str:
     return count.value or "the CUDA driver finds no device"
 
 
-def driver_version() -> int:
-    """The CUDA version that the driver supports, such as 12080 for 12.8; 0 if it does not say."""
-    version = ctypes.c_int(0)
-    try:
-        ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
-    except (OSError, AttributeError):
-        return 0
-    return version.value
-
-
-def _missing(error: ImportError, major: int) -> str:
-    """What to install: the bare package ``cuda-core`` comes without bindings."""
-    extra = "cu12" if 0 < major < 13 else "cu13"  # noqa: PLR2004 - versions of CUDA
-    missing = (error.name or "").partition(".")[0]
-    if isinstance(error, ModuleNotFoundError) and missing in ("", "cuda"):
-        return f'cuda-core is not installed with its bindings: pip install "cuda-core[{extra}]"'
-    words = " ".join(str(error).split())
-    return f'cuda-core cannot be imported: {words}: pip install "cuda-core[{extra}]"'
-
-
-def _handle(stream: int | None) -> int:
+def _handle(stream: int | None) -> c_void_p:
     # Where per-thread default streams are switched on, 0 would mean the other default stream.
-    return stream or LEGACY_STREAM
-
-
-def _check(name: str, status: Any) -> None:
-    if int(status) != 0:
-        raise CudaError(f"{name}: {getattr(status, 'name', status)}")
+    return c_void_p(stream or LEGACY_STREAM)
 
 
 def _error_string(driver: Any, status: int) -> str:

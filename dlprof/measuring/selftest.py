@@ -130,10 +130,7 @@ def why_no_streams(catalog: Catalog) -> str | None:
     no_cuda = catalog.interpreter.get("no_cuda")
     if no_cuda:
         return str(no_cuda)
-    probe = catalog.named("synthetic-cuda")
-    if not probe.found:
-        return f"{probe.requirement} is not installed: {catalog.install_command(probe)}"
-    return why_unusable(catalog, probe, "cuda")
+    return why_unusable(catalog, catalog.named("synthetic-cuda"), "cuda")
 
 
 def judge(

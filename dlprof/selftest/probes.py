@@ -111,9 +111,8 @@ class OnDevice(Synthetic):
     """A framework on a CUDA device, which can be put on any stream."""
 
     name = "synthetic-cuda"
-    module = "cuda.core"
-    distributions = ("cuda-core",)
-    requirement = '"cuda-core[cu12]"'  # the bare package has no bindings
+    module = "numpy"
+    distributions = ("numpy",)
     setup = "import numpy\nfrom dlprof.selftest import device"
     devices = CUDA
     exports = (

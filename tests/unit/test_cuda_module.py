@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import sys
-from types import ModuleType, SimpleNamespace
+import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from dlprof.device import cuda
+from dlprof.simulated.build import LIBRARY, driver_folder
 
 pytestmark = pytest.mark.unit
 
@@ -22,7 +23,7 @@ def forget_devices():
     cuda._opened.cache_clear()
 
 
-def driver(monkeypatch, *, status=0, devices=0, version=12080):
+def driver(monkeypatch, *, status=0, devices=0):
     """Put a fake libcuda in place."""
 
     def count(reference):
@@ -33,15 +34,10 @@ def driver(monkeypatch, *, status=0, devices=0, version=12080):
         reference._obj.value = b"no CUDA-capable device is detected"
         return 0
 
-    def supported(reference):
-        reference._obj.value = version
-        return 0
-
     library = SimpleNamespace(
         cuInit=lambda flags: status,
         cuDeviceGetCount=count,
         cuGetErrorString=describe,
-        cuDriverGetVersion=supported,
     )
     monkeypatch.setattr(ctypes, "CDLL", lambda name: library)
 
@@ -64,30 +60,58 @@ def test_a_driver_that_does_not_start_gives_its_own_words(monkeypatch):
     assert reason == "the CUDA driver does not start: no CUDA-capable device is detected"
 
 
-@pytest.mark.parametrize(
-    ("version", "extra"), [(12080, "cu12"), (12000, "cu12"), (13000, "cu13"), (0, "cu13")]
-)
-@pytest.mark.parametrize("missing", ["cuda.core", "cuda.bindings.driver"])
-def test_opening_without_cuda_core_or_its_bindings_names_the_extra(
-    monkeypatch, missing, version, extra
-):
-    driver(monkeypatch, devices=1, version=version)
-    modules = {"cuda": ModuleType("cuda"), "cuda.core": ModuleType("cuda.core")}
-    modules["cuda.core"].Device = None
-    for name, module in {**modules, missing: None}.items():
-        monkeypatch.setitem(sys.modules, name, module)
-    with pytest.raises(cuda.CudaUnavailable) as refusal:
-        cuda.open_gpu()
-    assert f'pip install "cuda-core[{extra}]"' in str(refusal.value)
-
-
-def test_whatever_cuda_core_raises_becomes_one_sentence(monkeypatch):
+def test_a_driver_that_lacks_a_function_becomes_one_sentence(monkeypatch):
     driver(monkeypatch, devices=1)
-
-    def broken():
-        raise RuntimeError("NVRTC\n  is missing")
-
-    monkeypatch.setattr(cuda, "Gpu", broken)
-    with pytest.raises(cuda.CudaUnavailable) as refusal:
+    with pytest.raises(cuda.CudaUnavailable, match="the CUDA device cannot be used: "):
         cuda.open_gpu()
-    assert str(refusal.value) == "cuda-core cannot use the CUDA device: NVRTC is missing"
+
+
+@pytest.fixture
+def gpu(tmp_path, monkeypatch):
+    """The layer on a simulated driver of its own."""
+    path = shutil.copy(driver_folder() / LIBRARY, tmp_path)
+    load = ctypes.CDLL
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: load(path))
+    return cuda.open_gpu()
+
+
+def test_memory_holds_what_was_written(gpu):
+    address, other = gpu.allocate(4096), gpu.allocate(4096)
+    gpu.write(address, b"\x05" * 4096)
+    stream = gpu.new_stream(blocking=False)
+    gpu.copy(other, address, 4096, stream)
+    gpu.synchronize(stream)
+    assert gpu.read(other, 4096) == b"\x05" * 4096
+    gpu.free(address)
+    with pytest.raises(cuda.CudaError, match="cuMemFree_v2: CUDA_ERROR_INVALID_VALUE"):
+        gpu.free(address)
+
+
+def test_a_spin_lasts_as_long_as_it_was_asked_to(gpu):
+    stream, start, end = gpu.new_stream(blocking=False), gpu.event(), gpu.event()
+    gpu.record(start, stream)
+    gpu.spin(stream, 20_000_000)
+    gpu.record(end, stream)
+    assert not gpu.is_done(end)
+    gpu.synchronize_event(end)
+    assert gpu.elapsed_ns(start, end) >= 20_000_000
+
+
+def test_an_event_orders_another_stream(gpu):
+    first, second = gpu.new_stream(blocking=False), gpu.new_stream(blocking=False)
+    event, done = gpu.event(), gpu.event()
+    gpu.spin(first, 20_000_000)
+    gpu.record(event, first)
+    gpu.wait_event(second, event)
+    gpu.record(done, second)
+    gpu.synchronize_event(done)
+    assert gpu.is_done(event)
+
+
+def test_a_spin_that_is_too_long_is_refused(gpu):
+    with pytest.raises(ValueError, match="a spin lasts"):
+        gpu.spin(0, cuda.LONGEST_SPIN_NS + 1)
+
+
+def test_a_copy_of_device_memory_has_a_time(gpu):
+    assert gpu.memcpy_ns(4096) > 0
