@@ -60,7 +60,7 @@ def steps_named(
     if unable or not found:
         kinds = {name: kind.suffix for name, kind in inference.KNOWN.items()}
         reads = ", ".join(f"{name} reads {kinds[name]}" for name in unable or kinds)
-        raise UsageError(f"no such framework can run the model {path}: {reads}")
+        raise UsageError(f"the model {path} cannot be run: {reads}")
     return tuple(dict.fromkeys(Step(name, path, threads) for name in found))
 
 

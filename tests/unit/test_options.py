@@ -17,7 +17,7 @@ from dlprof.cli.options import page
 from dlprof.errors import UsageError
 from dlprof.plan.axes import MOST_AXES, parse_shape, parse_shapes, shape_text
 from dlprof.plan.options import MEASURED, OPTIONS, read, settle
-from dlprof.plan.request import Settings, axes_of, settings_of
+from dlprof.plan.request import Settings, settings_of
 
 pytestmark = pytest.mark.unit
 
@@ -139,11 +139,6 @@ def test_quick_stands_over_a_file_and_under_what_is_given_beside_it():
     assert (values["rounds"], values["sample_ms"], values["diagnose"]) == (1, 20.0, True)
 
 
-def test_several_devices_are_axes():
-    assert axes_of(typed(devices=["cpu"])).asked == ("cpu",)
-    assert axes_of(typed(devices=["cpu", "cuda"])).asked == ("cpu", "cuda")
-
-
 def test_python_takes_the_singular_too_but_not_both():
     assert called(shape="4", path="f*", device="cpu")["shapes"] == ((4,),)
     assert "given twice" in refusal(called, shape="4", shapes="4")
@@ -176,20 +171,6 @@ def test_every_shape_survives_being_written_and_read(shape):
 def test_any_text_gives_shapes_or_is_refused_in_one_sentence(text):
     with suppress(UsageError):
         assert parse_shapes(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "shapes"),
-    [
-        ("4096x4096", ((4096, 4096),)),
-        (" 4X0 ", ((4, 0),)),
-        ("SCALAR", ((),)),
-        ("4Kix2Mi", ((4096, 2 * 2**20),)),
-        ("1Ki..1Gi by 1024", ((2**10,), (2**20,), (2**30,))),
-    ],
-)
-def test_a_shape_is_lengths_with_x_between_or_a_range(text, shapes):
-    assert parse_shapes(text) == shapes
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scenario_builders import LEAST, make_scenario, make_sweep
 
-from dlprof.analysis.quantity import duration_text
 from dlprof.cli.sweep import estimate
 from dlprof.errors import ScenarioError, UsageError
 from dlprof.plan.options import IN_FILE
@@ -22,7 +21,7 @@ from dlprof.plan.request import Settings, request_from
 from dlprof.scenario.model import Problem, schema, schema_text
 from dlprof.scenario.pairs import pairs
 from dlprof.scenario.pairs import parse as parse_pair
-from dlprof.scenario.read import line_of, of_pair, parse, read
+from dlprof.scenario.read import parse, read
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -145,21 +144,6 @@ def test_any_content_is_read_or_refused_in_words(content):
     assert "\n" not in said("\n".join(f"{key} = {value}" for key, value in content.items()))
 
 
-@given(st.text())
-def test_any_text_is_read_or_refused_in_words(text):
-    assert "\n" not in said(text)
-
-
-def test_the_table_stands_for_a_key_that_is_missing_in_it():
-    assert line_of("[a]\n[[b]]\nc = 1\n[[b]]\nd = 1", ("b", 1, "c")) == 4
-
-
-def test_a_pair_on_the_command_line_is_a_scenario():
-    assert of_pair("torch", "numpy").problem.pairs == ["torch->numpy"]
-    with pytest.raises(ScenarioError, match="the command line: pairs 1: pair"):
-        of_pair("torch", "<")
-
-
 # Contradictions
 
 
@@ -249,10 +233,3 @@ def test_more_of_anything_takes_longer(changes):
     whole = estimate(cases, settings)
     assert estimate(cases, replace(settings, **changes)) > whole
     assert estimate(cases[:1], settings) < whole
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(0.2, "1 s"), (45, "45 s"), (600, "10 min"), (9000, "2.5 h")]
-)
-def test_a_duration_is_told_in_its_unit(seconds, text):
-    assert duration_text(seconds) == text

@@ -9,7 +9,6 @@ import pytest
 from dlprof import inference
 from dlprof.errors import UsageError
 from dlprof.plan.step_request import Step, framework, steps_named
-from dlprof.probes.base import ArraySpec
 from dlprof.worker import loading
 
 pytestmark = pytest.mark.unit
@@ -71,15 +70,6 @@ def test_every_strategy_is_python_that_sets_an_output(kind):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
         assert "y" in stored
-
-
-@pytest.mark.parametrize("kind", inference.KNOWN.values(), ids=lambda kind: kind.name)
-@pytest.mark.parametrize("file", ["", "/a/b's.model"])
-def test_input_and_model_are_made_by_python(kind, file):
-    found = kind()
-    found.model_file, found.threads = file, 2
-    for spec in (ArraySpec((1, 64), "float32"), ArraySpec((), "int64"), ArraySpec((3,), "bool")):
-        ast.parse("\n".join((found.setup, found.create(spec, 1), found.load(spec))))
 
 
 @pytest.mark.parametrize("kind", inference.KNOWN.values(), ids=lambda kind: kind.name)
