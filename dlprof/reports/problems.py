@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -19,11 +18,6 @@ from dlprof.text.clean import listed
 MOST_WORDS = 20
 MOST_SCRIPTS = 12
 """Problems with a script of their own: a document of a long session stays small."""
-COUNT = re.compile(r"^(?:1 path|[\d,]+ paths)\b")
-"""How a headline begins that counts its paths."""
-NUMBER = {"has": "have", "is": "are", "does": "do", "it": "they"}
-"""What differs in a headline of one path and in one of several, beside an "s" at the end."""
-MEASURED = re.compile(r"\d[\d.,]*( (s|ms|µs|ns)\b)?")
 
 
 def problems_of(session: Session, name: str, scripts: bool = False) -> tuple[Problem, ...]:
@@ -73,24 +67,18 @@ def _where(session: Session, indices: Sequence[int]) -> str:
 
 
 def _sentence(session: Session, findings: Sequence[FindingRecord]) -> str:
-    """The headline that counts most of the paths of the worst findings, and how many others there
-    are.
+    """The headline that counts most paths, and how many others there are.
 
-    Findings of one wording are counted together. Of a session that was written before there were
-    headlines it is the beginning of its summary.
+    Findings that say the same are counted together.
     """
-    alike: dict[tuple[str, ...], list[FindingRecord]] = defaultdict(list)
+    alike: dict[str, list[FindingRecord]] = defaultdict(list)
     for finding in findings:
         if finding.severity == findings[0].severity:
-            alike[_wording(finding)].append(finding)
+            alike[finding.said or finding.summary].append(finding)
     told = max(alike.values(), key=lambda found: len(_paths(session, found)))
     count = len(_paths(session, told))
     more = len(_paths(session, findings) - _paths(session, told))
-    # A headline of several paths is the one that can count them all.
-    headline = max(map(_headline, told), key=lambda text: not text.startswith("1 path "))
-    if len(told) > 1:
-        each = headline.startswith("1 path ")
-        headline = COUNT.sub(f"Each of {count} paths" if each else f"{count:,} paths", headline)
+    headline = f"{count:,} paths {told[0].said}" if len(told) > 1 else _headline(told[0])
     return headline + (f" (+{more} path{'s' if more > 1 else ''} in another way)" if more else "")
 
 
@@ -100,16 +88,10 @@ def _paths(session: Session, findings: Iterable[FindingRecord]) -> set[tuple[str
 
 
 def _headline(finding: FindingRecord) -> str:
+    """Of a session that was written before there were headlines, the beginning of its summary."""
     words = finding.summary.split()
     cut = " ".join(words[:MOST_WORDS]) + (" …" if len(words) > MOST_WORDS else "")
     return finding.headline or cut
-
-
-def _wording(finding: FindingRecord) -> tuple[str, ...]:
-    """The words of a headline without its numbers, whether it is of one path or of several."""
-    text, is_counted = COUNT.subn("", _headline(finding))
-    words = MEASURED.sub("0", text).split() if is_counted else [finding.summary]
-    return tuple(NUMBER.get(word, word.rstrip("s")) for word in words)
 
 
 def _rerun(session: Session, finding: FindingRecord) -> str | None:

@@ -56,6 +56,7 @@ def finding(
         severity=severity,
         results=[case.index for case in cases],
         headline=f"{paths} {said}{told}. {claim.brief}".strip(),
+        said=f"{claim.verb[1]} {claim.rest}".strip() + f". {claim.brief}".rstrip(),
         summary=f"{code(first)}{others} {said}{told}{which}. {claim.more}".strip(),
         evidence={name: value for name, value in evidence.items() if value is not None},
         advice=advice,

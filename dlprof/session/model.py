@@ -232,6 +232,8 @@ class FindingRecord(Model):
     summary: str
     headline: str = ""
     """The summary in at most 20 words; empty in older files."""
+    said: str = ""
+    """The headline of several paths without its count and its numbers: ``copy where … exists.``"""
     evidence: dict[str, Free] = {}
     advice: str = ""
     against: int | None = None

@@ -184,35 +184,37 @@ def test_every_finding_is_told_with_its_advice():
         assert finding.advice in told[finding.rule].advice
 
 
-def headlines(*headlines, severity="error"):
-    """The sentence of a problem whose findings have these headlines, a path or more each."""
-    results = [view(f"f{index}(x)") for index in range(len(headlines) * 2)]
-    findings = [
+def problem_of(*findings):
+    """The sentence of a problem whose findings have these headlines and say this of several."""
+    results = [view(f"f{index}(x)") for index in range(len(findings) * 2)]
+    records = [
         finding_of(
             "DLP018",
-            results=[2 * at, 2 * at + 1] if one.startswith("2 ") else [2 * at],
-            headline=one,
-            severity=severity,
+            results=[2 * at, 2 * at + 1] if headline.startswith("2 ") else [2 * at],
+            headline=headline,
+            said=said,
             against=None,
         )
-        for at, one in enumerate(headlines)
+        for at, (headline, said) in enumerate(findings)
     ]
-    (problem,) = session_document(make_session(*results, findings=findings)).problems
+    (problem,) = session_document(make_session(*results, findings=records)).problems
     return problem.sentence
 
 
 @pytest.mark.parametrize(
     ("found", "sentence"),
     [
-        (("1 path shares x.",), "1 path shares x."),
-        (("1 path shares x.", "2 paths share x."), "3 paths share x."),
-        (("1 path shares x.", "1 path shares x."), "Each of 2 paths shares x."),
-        (("2 paths take 9 µs.", "2 paths take 3 µs."), "4 paths take 9 µs."),
-        (("1 path is odd.", "2 paths share x."), "2 paths share x. (+1 path in another way)"),
+        ([("1 path shares x.", "share x.")], "1 path shares x."),
+        ([("1 path shares x.", "share x."), ("2 paths share x.", "share x.")], "3 paths share x."),
+        ([("2 paths take 9 µs.", "wait."), ("2 paths take 3 µs.", "wait.")], "4 paths wait."),
+        (
+            [("1 path is odd.", "are odd."), ("2 paths share x.", "share x.")],
+            "2 paths share x. (+1 path in another way)",
+        ),
     ],
 )
 def test_a_problem_counts_the_paths_of_all_its_findings(found, sentence):
-    assert headlines(*found) == sentence
+    assert problem_of(*found) == sentence
 
 
 # Several arrays and pairs
