@@ -31,7 +31,7 @@ class Limits(NamedTuple):
         """
         if word == "view":
             return f"at a multiple of {self.viewed:.0f} bytes (a copy at {self.copied:.0f})"
-        return f"at a multiple of {self.copied:.0f} bytes and no more"
+        return f"at a multiple of just {self.copied:.0f} bytes"
 
     @property
     def advice(self) -> str:
@@ -151,9 +151,9 @@ class Steady:
         if most >= least or not looks.get(case.owner or ""):
             return " in some processes"
         size = most if case.owner == "copy" else max(_capped(least), min(2 * most, least))
-        more = " and no more" if case.owner == "copy" else ""
+        just = "just " if case.owner == "copy" else ""
         unknown = "" if self._differs(case) else " (not known elsewhere)"
-        return f" where x begins at a multiple of {size:.0f} bytes{more}{unknown}"
+        return f" where x begins at a multiple of {just}{size:.0f} bytes{unknown}"
 
 
 def _source(case: CaseView) -> tuple[str, ...]:

@@ -105,7 +105,7 @@ def range_text(low_ns: float, high_ns: float) -> str:
         return f"{plain_time(low_ns)}-{plain_time(high_ns)}"
     scale, unit = unit_for(high_ns)
     low, high = (significant(value / scale, LOOSE_DIGITS) for value in (low_ns, high_ns))
-    return f"{low}-{high} {unit}"
+    return f"{low} {unit}" if low == high else f"{low}-{high} {unit}"
 
 
 def with_interval(value_ns: float, interval_ns: tuple[float, float]) -> str:

@@ -99,7 +99,7 @@ def copy_amplification(cases: Cases) -> Iterator[FindingRecord]:
             Claim(
                 ("needs", "need"),
                 "more memory than one copy",
-                f"that of {worst.peak_arrays:.2g} arrays at the peak",
+                f"{worst.peak_arrays:.2g} arrays at the peak",
                 more=more,
             ),
             {"peak_arrays": worst.peak_arrays, "aligned_arrays": aligned[0]},

@@ -43,7 +43,7 @@ def promise_broken(cases: Cases) -> Iterator[FindingRecord]:
                 verb,
                 f"although {rest} is documented",
                 brief=effect,
-                more=f"{effect} It was seen {_how_often(worst)}{where}.".strip(),
+                more=f"{effect} Seen {_how_often(worst)}{where}.".strip(),
             ),
             {
                 "documented": worst.promise,
