@@ -79,6 +79,7 @@ def test_a_rule_in_the_table_opens_its_problem(opened, written):
     for _ in range(2):
         page.locator("td a", has_text="DLP018").click()
         page.wait_for_selector("details[open] h3:has-text('DLP018')")
+        assert page.locator("details[open]").count() == 1
         page.evaluate("document.querySelector('details[open]').open = false")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import typer.main
-from command_line import dlprof
+from command_line import RUN_RECORDED, dlprof, replay
 
 from dlprof import api as dlprof_api
 from dlprof import cli, errors
@@ -118,7 +118,15 @@ def test_the_probe_of_the_documents_refuses_in_words(probe_file):
     assert re.search(r"refused|unsupported", done.out + done.err)
 
 
+@pytest.fixture(scope="module")
+def _earlier_sessions():
+    """What ``LAST`` and the numbers of sessions stand for in the documents."""
+    for _ in range(3):
+        assert replay(*RUN_RECORDED).code == 0
+
+
 @every_document
+@pytest.mark.usefixtures("_earlier_sessions")
 def test_every_command_line_of_the_documents_can_be_parsed(document, verbs):
     lines = code_of(document.read_text(encoding="utf-8"))
     for line in (line for line in lines if line.startswith("dlprof ")):
@@ -205,7 +213,7 @@ def test_the_examples_of_the_python_api_run(example):
 
 @pytest.mark.parametrize("function", [dlprof_api.run, dlprof_api.measure])
 def test_every_argument_of_the_python_api_is_documented(function):
-    options = ROOT / "docs" / "options.md"
-    text = PYTHON_API.read_text(encoding="utf-8") + options.read_text(encoding="utf-8")
-    for name in inspect.signature(function).parameters:
+    """Its options are those of the command line."""
+    text = PYTHON_API.read_text(encoding="utf-8")
+    for name in set(inspect.signature(function).parameters) - {"given"}:
         assert re.search(rf"`{name}[=`]|\b{name}\b.*…\)`", text), name

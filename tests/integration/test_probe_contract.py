@@ -212,7 +212,8 @@ def test_the_text_that_makes_an_array_is_python_for_any_array(kind):
         except Unsupported as error:
             in_words(error)
         else:
-            ast.parse(text)
+            names = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
+            assert "x" in {name.id for name in names if isinstance(name.ctx, ast.Store)}, text
 
 
 def test_no_two_probes_answer_to_the_same_name():

@@ -280,4 +280,6 @@ def test_a_page_is_made_of_odd_times(time_ns, others):
     turns = itertools.cycle((time_ns, time_ns if others else None))
     content = mistimed(SESSIONS[4], lambda: next(turns))
     session = with_findings(sessions.parse(json.dumps(content), "odd.json"))
-    shown(render(session_document(session), session))
+    page = render(session_document(session), session)
+    shown(page)
+    assert page.endswith("</html>\n")
