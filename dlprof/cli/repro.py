@@ -27,12 +27,15 @@ def repro(
     """
     from dlprof.cli.finding import choose, listed
     from dlprof.cli.show import say, width, write
+    from dlprof.errors import UsageError
     from dlprof.evidence.reproducer import reproducer
     from dlprof.rules import with_findings
     from dlprof.session import model as sessions
 
     found = with_findings(sessions.load(session))
     if finding is None:
+        if given.output is not None:
+            raise UsageError("-o writes the script of one finding: name it, such as 1")
         say(listed(found, width()))
         return
     write(given.output, reproducer(found, choose(found, finding)).text)

@@ -72,8 +72,8 @@ class Compared:
 class Comparison:
     """``common`` is the ratio that all cases share, 1 if they share none.
 
-    ``nothing`` says why there is nothing to compare, ``untold`` why no regression could have been
-    seen, and ``incomparable`` why no time can be compared; all are empty otherwise.
+    ``nothing`` says why there is nothing to compare, ``inconclusive`` why no regression could have
+    been seen, and ``incomparable`` why no time can be compared; all are empty otherwise.
     """
 
     base: Header
@@ -87,6 +87,8 @@ class Comparison:
     """Which session other programs disturbed so much that times of few calls cannot be compared."""
     told: tuple[str, ...] = ()
     """How a gate measured it, in sentences; none of two finished sessions."""
+    too_few_rounds: str = ""
+    """Why a gate could not have called any time slower, in words."""
 
     @property
     def floors(self) -> tuple[Floor, ...]:
@@ -104,8 +106,8 @@ class Comparison:
         return _nothing(self.cases)
 
     @property
-    def untold(self) -> str:
-        return _untold(self)
+    def inconclusive(self) -> str:
+        return self.too_few_rounds or _inconclusive(self)
 
 
 def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
@@ -118,7 +120,7 @@ def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
     expected = {one.verdict for one in comparison.head.expectations}
     if comparison.having(*REGRESSIONS) or MISSED in expected:
         return REGRESSION
-    if comparison.having(INVALID) or comparison.untold or expected - {MET}:
+    if comparison.having(INVALID) or comparison.inconclusive or expected - {MET}:
         return unsure or NOT_KNOWN
     return unsure if comparison.having(UNSURE) else DONE
 
@@ -337,7 +339,7 @@ def _nothing(cases: Sequence[Compared]) -> str:
     return "no case was measured on both sides"
 
 
-def _untold(comparison: Comparison) -> str:
+def _inconclusive(comparison: Comparison) -> str:
     """Why a regression could have stayed unseen, whatever becomes of a case that is UNSURE."""
     cases, settings = comparison.cases, comparison.settings
     if not comparison.head.complete and not comparison.told:

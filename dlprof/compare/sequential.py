@@ -57,6 +57,19 @@ class Plan:
 IN_TURNS = Plan(level=PASS_LEVEL)
 
 
+def earliest(plan: Plan, cases: int) -> int | None:
+    """Rounds in turns from which on one of so many cases can be called SLOWER; None for never.
+
+    All of n rounds agree by chance 1 time in 2 to the n, and the first of a family is tested at its
+    level over the number of cases (Holm). If time runs out between two looks, the later is taken.
+    """
+    for rounds in range(plan.looks[0], plan.looks[-1] + 1):
+        share = next(s for look, s in zip(plan.looks, plan.shares, strict=True) if look >= rounds)
+        if cases * 0.5**rounds <= share * plan.level:
+            return rounds
+    return None
+
+
 @dataclass(frozen=True)
 class Course:
     """What is decided so far: a word per case, which never changes once it is not UNSURE."""

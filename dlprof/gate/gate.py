@@ -11,13 +11,13 @@ from pathlib import Path
 from dlprof.analysis.quantity import duration_text
 from dlprof.compare.comparison import WORSE, Comparison
 from dlprof.compare.matching import Key, key
-from dlprof.compare.sequential import IN_TURNS, LOOKS, Plan
+from dlprof.compare.sequential import IN_TURNS, LOOKS, Plan, earliest
 from dlprof.compare.surroundings import differences, refusal
 from dlprof.compare.times import Settings
 from dlprof.compare.verdicts import CRASHED_IN_COMPANY, MEASURED
 from dlprof.errors import Unmeasured, Unsure, UsageError
 from dlprof.gate.confirm import confirmed, flagged
-from dlprof.gate.rounds import STOPPED, WHOLE, Budget, Ran, run
+from dlprof.gate.rounds import BUDGET, STOPPED, WHOLE, Budget, Ran, run
 from dlprof.gate.suite import TIMERS, MeasuredSuite, Side, SideWatcher, opened
 from dlprof.plan.catalog import environment
 from dlprof.plan.pairing import Case
@@ -113,7 +113,21 @@ def gate(task: Task) -> Gated:
     found = confirmed(first, second, "it was not measured again")
     wall_s = budget.clock() - budget.begun
     told = (_measured_text(task, ran, again, wall_s), *task.told)
-    return Gated(replace(found, told=told), interrupted)
+    return Gated(replace(found, told=told, too_few_rounds=_too_few(task, ran)), interrupted)
+
+
+def _too_few(task: Task, ran: Ran) -> str:
+    """Why no time could have been called slower, if the time was used up before; else empty."""
+    if isinstance(task.base, Session) or ran.stopped != BUDGET:
+        return ""
+    times = len(ran.course.words)
+    rounds = earliest(ran.course.plan, times)
+    if rounds is None or ran.looked >= rounds:
+        return ""
+    return (
+        f"none of {times:,} times can be called slower before {rounds} rounds, and the last look "
+        f"was after {ran.looked}: raise --budget, or name fewer conversions"
+    )
 
 
 def _alone(found: Comparison, cases: frozenset[Key]) -> frozenset[Key] | None:

@@ -92,8 +92,8 @@ def answers_of(comparison: Comparison) -> tuple[Answer, ...]:
     if comparison.incomparable and sought == "slower":
         reason = f"whether HEAD is slower: {comparison.incomparable}"
         found.append(Answer("not known", "", note=reason))
-    elif comparison.untold:
-        reason = f"whether HEAD is {sought}: {comparison.untold}"
+    elif comparison.inconclusive:
+        reason = f"whether HEAD is {sought}: {comparison.inconclusive}"
         found.append(Answer("not known", "", note=reason))
     elif not found:
         found.append(_no_regression(comparison))

@@ -55,8 +55,11 @@ def _whole(comparison: Comparison, only_tell: bool) -> Check:
         kind, said = "NOTHING", f"nothing to compare: {comparison.nothing}"
     elif comparison.incomparable and comparison.times:
         kind, said = "INCOMPARABLE", f"the times cannot be compared: {comparison.incomparable}"
-    elif comparison.untold and not only_tell:
-        kind, said = "UNTOLD", f"a regression could not have been seen: {comparison.untold}"
+    elif comparison.inconclusive and not only_tell:
+        kind, said = (
+            "INCONCLUSIVE",
+            f"a regression could not have been seen: {comparison.inconclusive}",
+        )
     text = lines_of(map(sentence, answers_of(comparison)))
     return Check(WHOLE, COMPARABLE, ERROR if kind else PASSED, kind, said, text)
 

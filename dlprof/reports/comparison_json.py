@@ -31,7 +31,7 @@ def render(comparison: Comparison, code: int) -> str:
         "head": _side(comparison.head),
         "differences": [asdict(one) for one in comparison.differences],
         "times_comparable": not comparison.incomparable,
-        "reason": comparison.incomparable or comparison.nothing or comparison.untold or None,
+        "reason": comparison.incomparable or comparison.nothing or comparison.inconclusive or None,
         "floors": [_floor(floor) for floor in comparison.floors],
         "family_level": FAMILY_LEVEL,
         "same_level": SAME_LEVEL,
