@@ -141,8 +141,12 @@ class Given:
 
     @property
     def output(self) -> Path | None:
-        """The file or folder of ``-o``."""
-        return None if self.raw["output"] is None else Path(self.raw["output"])
+        """The file or folder of ``-o``. Raises :class:`UsageError` for what is none."""
+        name = self.raw["output"]
+        (option,) = (one for one in self.options if one.key == "output")
+        if name == "" or (name == "-" and "-" not in str(option.metavar)):
+            raise UsageError(f"-o {name!r} is no file: name one; --json - prints a session")
+        return None if name is None else Path(name)
 
 
 def page() -> str:

@@ -48,6 +48,15 @@ def test_no_gpu_with_device_cuda_is_told_in_one_sentence(verb):
     assert "cuda" in run.sentence()
 
 
+@pytest.mark.parametrize("name", ["-", ""])
+def test_a_session_is_kept_in_a_file_that_has_a_name(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = dlprof("run", "numpy", "torch", "-o", name)
+    assert run.code == 2
+    assert "name one" in run.sentence()
+    assert not [*tmp_path.glob("*")]
+
+
 def test_a_folder_that_was_deleted_is_told_in_one_sentence(tmp_path):
     folder = tmp_path / "gone"
     folder.mkdir()
