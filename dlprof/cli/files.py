@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dlprof.errors import UsageError
+from dlprof.text.clean import clean
 
 LAST = "LAST"
 
@@ -28,9 +29,9 @@ def session_name(path: Path) -> str:
     from dlprof.session import state
 
     try:
-        return LAST if path == state.last_session() else str(path)
+        return LAST if path == state.last_session() else clean(str(path))
     except UsageError:
-        return str(path)
+        return clean(str(path))
 
 
 def check_no_session(path: Path) -> None:

@@ -116,7 +116,7 @@ def sessions_text(now_s: float) -> str:
         except SessionError:
             command = "cannot be read"
         age = duration_text(now_s - path.stat().st_mtime)
-        table.add_row(clean(command), str(number), f"{age} ago", path.name)
+        table.add_row(clean(command), str(number), f"{age} ago", clean(path.name))
     return text_of(table)
 
 

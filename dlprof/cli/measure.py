@@ -29,6 +29,7 @@ from dlprof.runner.progress import Bar
 from dlprof.scenario.expectation import MISSED, UNKNOWN, raise_for
 from dlprof.session.model import Session
 from dlprof.session.state import remember_last
+from dlprof.text.clean import clean
 
 
 def measure(
@@ -71,7 +72,7 @@ def measure(
         write_session(outputs, session, document, fail_on)
         if measurement.saved:
             remember_last(measurement.path)
-            _say(f"session: {measurement.path}")
+            _say(f"session: {clean(str(measurement.path))}")
         if unsaved is not None:
             raise unsaved
         if stopped and measurement.saved:

@@ -13,6 +13,7 @@ import typer
 
 from dlprof.cli.files import check_no_session
 from dlprof.session import files
+from dlprof.text.clean import without_commands
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -70,7 +71,8 @@ def show(document: Document, full: bool = False) -> None:
     from dlprof.reports.document import Level
 
     level = Level.FULL if full else Level.FIRST
-    say(terminal.render(document, width(), colour(), level))
+    lines = terminal.render(document, width(), colour(), level).splitlines(keepends=True)
+    say("".join(map(without_commands, lines)))  # a session's text may have lines of its own
 
 
 def say(text: str) -> None:

@@ -145,8 +145,13 @@ def _expected(records: Iterable[ExpectationRecord]) -> str:
 
 
 def _no_regression(comparison: Comparison) -> Answer:
-    if exit_code(comparison) != DONE and not comparison.having(UNSURE):
-        return Answer("no regression", "", note="but not everything could be compared")
+    if exit_code(comparison) != DONE:
+        unsure, invalid = len(comparison.having(UNSURE)), len(comparison.having(INVALID))
+        why = _joined(
+            f"{_count(unsure)} unsure" if unsure else "",
+            f"{_count(invalid)} not compared" if invalid else "",
+        )
+        return Answer("not known", "", note=f"whether HEAD has no regression: {why}".rstrip(": "))
     count = sum(time.word in (SAME, FASTER) for _, time in comparison.times)
     if not count:
         both = sum(bool(case.looked_at) for case in comparison.cases)

@@ -328,6 +328,8 @@ def parse(text: str, name: str) -> Session:
         content = json_text.read(text)
         if MAY_HIDE.search(text):
             content = sanitised(content)
+    except RecursionError:
+        raise SessionError(f"{name} is nested too deeply to be read as a session") from None
     except json_text.NotJson as error:
         hint = "is truncated" if text.lstrip().startswith('{"schema": "dlprof.') else "is not JSON"
         raise SessionError(f"{name} {hint} and cannot be read as a session: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -76,6 +77,23 @@ def test_a_truncated_session_ends_the_command_and_is_left_as_it_is(good, words):
     assert run.code == 2
     assert f"{good} is not JSON" in run.sentence()
     assert good.read_bytes() == before
+
+
+def test_a_session_that_is_nested_too_deeply_is_refused(good):
+    nested = "[" * 900 + "]" * 900
+    good.write_text(good.read_text().replace("{", f'{{"x": {nested}, "y": "\\u001b", ', 1))
+    run = dlprof("report", good)
+    assert run.code == 2
+    assert run.sentence()
+
+
+def test_a_line_of_a_session_is_no_command_of_github(good):
+    content = json.loads(good.read_text())
+    content["environment"]["packages"] = {"numpy": "1\n::error::pwned"}
+    good.write_text(json.dumps(content))
+    run = dlprof("report", good, "--full")
+    assert "error::pwned" in run.out
+    assert not [line for line in run.out.splitlines() if line.lstrip().startswith("::")]
 
 
 def test_a_byte_order_mark_before_a_session_is_none_of_it(good):

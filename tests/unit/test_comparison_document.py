@@ -114,6 +114,11 @@ def test_every_outcome_is_answered(base, head, headers, told):
     assert told in "\n".join(answers(base, head, **headers))
 
 
+def test_a_comparison_with_doubts_does_not_say_that_head_is_no_slower():
+    first, *_ = answers(suite(count=3), suite({"a": 1.12}, count=3, seed=50))
+    assert first.startswith("not known")
+
+
 def test_what_the_scenario_expects_of_head_is_answered():
     header = {"expectations": [{"text": "no error", "verdict": "not met"}]}
     assert "no error" in answers(suite(), suite(seed=50), head_header=header)[0]
