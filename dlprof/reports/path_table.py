@@ -94,7 +94,7 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _lines(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Paths that share a line, by the time of the first."""
+    """Paths that share a line, by the time that the line shows."""
     groups: dict[tuple[str, str], list[list[Path]]] = defaultdict(list)
     for path in paths:
         found = groups[path.result_cell.text, _problems(path)]
@@ -103,7 +103,7 @@ def _lines(paths: Sequence[Path]) -> Iterator[list[Path]]:
         else:
             found.append([path])
     lines = (line for lines in groups.values() for line in lines)
-    yield from sorted(lines, key=lambda line: line[0].cost_ns)
+    yield from sorted(lines, key=lambda line: _plainest(line).cost_ns)
 
 
 def _problems(path: Path) -> str:
@@ -123,13 +123,20 @@ def _shown(lines: Sequence[list[Path]], most: int) -> list[list[Path]]:
 
 
 def _row(line: Sequence[Path]) -> tuple[Cell, ...]:
-    return Cell(line[0].brief_time), line[0].result_cell, _code(line), Cell(_problems(line[0]))
+    path = _plainest(line)
+    return Cell(path.brief_time), path.result_cell, _code(line), Cell(_problems(path))
+
+
+def _plainest(line: Sequence[Path]) -> Path:
+    """The path that a line shows, with its own time."""
+    return min(line, key=lambda path: len(path.code))
 
 
 def _code(line: Sequence[Path]) -> Cell:
-    """The plainest code of those that share a line, and how many others there are."""
-    first = min(line, key=lambda path: len(path.code))
-    return Cell(first.code, code=True, note=f"+{len(line) - 1} alike" if len(line) > 1 else "")
+    """The code that a line shows, and how many others share the line."""
+    return Cell(
+        _plainest(line).code, code=True, note=f"+{len(line) - 1} alike" if len(line) > 1 else ""
+    )
 
 
 def _lost(paths: Sequence[Path]) -> list[list[Path]]:

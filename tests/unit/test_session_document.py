@@ -133,6 +133,11 @@ def test_paths_with_the_same_verdict_and_about_the_same_time_share_a_line():
     assert codes[0].note == "+1 alike"
 
 
+def test_a_line_shows_the_time_of_the_path_that_it_shows():
+    found = document(view("longer(x)", 2 * US), view("f(x)", 2.1 * US))
+    assert texts(found.tables[0])[0][::2] == ["2.1 µs", "f(x)"]
+
+
 def test_slower_copies_are_counted():
     copies = [copy(f"copy{index}(x)", index * MS) for index in range(1, 9)]
     table = document(view(), *copies).tables[0]
