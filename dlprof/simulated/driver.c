@@ -369,6 +369,7 @@ API cuCtxSetLimit(int limit, size_t value)
 API cuCtxEnablePeerAccess(struct context *peer, unsigned flags)
 {
     (void)flags;
+    NEED_CONTEXT;
     return peer->device == current()->device ? INVALID_DEVICE : SUCCESS;
 }
 
