@@ -6,13 +6,15 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 from dlprof.probes.base import ANY_DEVICE, DTYPES
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.session.evidence import (
     Alignment,
     Changed,
     E,
+    Lost,
     Ownership,
     Verdict,
     Writable,
@@ -22,6 +24,8 @@ from dlprof.session.model import Result, TimeMeasure
 PLACES = ("aligned", "sliced")
 """Where the instrument *alignment* looked."""
 WAITS = ("host-sync", "device-sync")
+NOT_THE_CONVERSION = ("start", "import", "create")
+"""Stages in which a lost worker tells nothing of the conversion."""
 
 
 def seen(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:
@@ -117,6 +121,35 @@ class CaseView:
     def forbids_copy(self) -> bool:
         """Whether documentation or code ask for no copy: it is nothing to offer as one."""
         return self.promise == "view" or NO_COPY.search(self.code) is not None
+
+    @cached_property
+    def lost(self) -> Lost | None:
+        """How the conversion ended its worker, alone or in an instrument; None if it came back."""
+        if self.result.lost is not None:
+            return None if self.result.lost.stage in NOT_THE_CONVERSION else self.result.lost
+        for name in DIAGNOSIS:
+            verdict = getattr(self.result, name)
+            lost = verdict.evidence.lost if verdict is not None else None
+            if lost is not None and not (name == "lifetime" and self.is_dangling):
+                return cast("Lost", lost)
+        return None
+
+    @property
+    def is_lost_for_sure(self) -> bool:
+        """Whether that proves a fault. An instrument converts hundreds of times: an instrument
+        that gives no answer in time proves no hang.
+        """
+        return self.lost is not None and (self.result.lost is not None or not self.lost.limit_s)
+
+    @property
+    def is_dangling(self) -> bool:
+        """Whether a change was seen, or the process died of a signal that bad memory raises."""
+        lifetime = self.result.lifetime
+        if lifetime is None or lifetime.verdict != "dangling":
+            return False
+        lost = lifetime.evidence.lost
+        died = lost is not None and lost.is_of_bad_memory
+        return died or lifetime.evidence.changed_after_drop is True
 
     @property
     def ends_whole(self) -> bool:

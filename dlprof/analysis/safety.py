@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dlprof.analysis.case_view import CaseView
-from dlprof.analysis.ending import ending, is_dangling
 from dlprof.text.clean import first_line
 
 Level = Literal["safe", "right", "unchecked", "unsafe", "unmeasured"]
@@ -83,9 +82,8 @@ def faults(case: CaseView) -> Iterator[str]:
     if lifetime == "retained":
         yield "DLP010"
     if lifetime == "dangling":
-        yield "DLP011" if is_dangling(case) else "DLP016"
-    end = ending(case)
-    if end is not None and end.is_sure:
+        yield "DLP011" if case.is_dangling else "DLP016"
+    if case.is_lost_for_sure:
         yield "DLP016"
     if case.breaches or case.tried_breach:
         yield "DLP018"

@@ -12,14 +12,14 @@ from dlprof.analysis.quantity import (
     plain_time,
     ratio_text,
     significant,
-    size_text,
     time_text,
 )
 from dlprof.reports.answers import KINDS, best
 from dlprof.reports.document import Cell, Column, Lines, Section, Table
 from dlprof.reports.paths import MARK, NEAR, Array, Path
+from dlprof.rules.observed import facts
 from dlprof.session.evidence import Verdict
-from dlprof.text.clean import clean, listed
+from dlprof.text.clean import listed
 
 MOST_LINES, LEAST_LINES = 9, 4
 """Lines of paths with a time on the first screen."""
@@ -44,7 +44,6 @@ NOTABLE = {
     **dict.fromkeys(("ownership", "ordering", "values", "lifetime", "early_write"), ("unknown",)),
 }
 """Verdicts that no column and no problem tells, by the instrument."""
-LONGEST_NOTE = 300
 
 
 def short_tables(array: Array, problems: int) -> tuple[tuple[Table, ...], tuple[str, ...]]:
@@ -331,20 +330,4 @@ def _notes(path: Path) -> Iterator[str]:
     for name, words in NOTABLE.items():
         verdict: Verdict[Any] | None = getattr(result, name)
         if verdict is not None and verdict.verdict in words:
-            evidence = verdict.evidence.model_dump(exclude_none=True, exclude_defaults=True)
-            told = " ".join(", ".join(_told(evidence)).split())
-            yield clean(f"{name} {verdict.verdict}: {told}", LONGEST_NOTE)
-
-
-def _told(evidence: dict[str, Any], before: str = "") -> Iterator[str]:
-    """Each value of an evidence with its name and unit."""
-    for key, value in evidence.items():
-        name = f"{before}{key.removesuffix('_ns').removesuffix('_bytes').replace('_', ' ')}"
-        if isinstance(value, dict):
-            yield from _told(value, f"{name} ")
-        elif key.endswith("_ns") and isinstance(value, float):
-            yield f"{name} {plain_time(value)}"
-        elif key.endswith("_bytes") and isinstance(value, int | float):
-            yield f"{name} {size_text(int(value))}"
-        else:
-            yield f"{name} {value}"
+            yield f"{name} {verdict.verdict}: {facts(verdict.evidence)}"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dlprof.analysis import thresholds
 from dlprof.analysis.cases import by_environment
-from dlprof.analysis.ending import DIAGNOSIS
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules import (
     copying,
     correctness,

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 
-from dlprof.analysis.cases import Cases, groups
-from dlprof.analysis.ending import ending
+from dlprof.analysis.cases import Cases, by
 from dlprof.errors import NoReproducer
 from dlprof.rules.finding import Claim, code, finding
 from dlprof.rules.rule import Rule, expect
 from dlprof.rules.script import CHILD_LIMIT_S, Effect, Subject, in_child
 from dlprof.rules.standards import FROM_DLPACK
+from dlprof.session.evidence import Lost
 from dlprof.session.model import FindingRecord
 from dlprof.text.clean import first_line
 
 
 def crash(cases: Cases) -> Iterator[FindingRecord]:
     """The process died, or gave no answer within the time limit."""
-    ends = {case.index: end for case in cases.cases if (end := ending(case)) is not None}
-    ended = [case for case in cases.cases if case.index in ends]
-    for found in groups(
-        ended, lambda case: (case.pair, ends[case.index].is_sure, ends[case.index].how)
-    ):
-        end = ends[found[0].index]
-        stages = list(dict.fromkeys(ends[case.index].stage for case in found))
-        during = f" during {' or '.join(stages)}" if all(stages) else ""
-        other = cases.instead(found[0])
+    ended = [(case, case.lost) for case in cases.cases if case.lost is not None]
+    for found in by(ended, lambda one: (one[0].pair, one[0].is_lost_for_sure, one[1].how)).values():
+        worst, lost = found[0]
+        stages = list(dict.fromkeys(one.stage for _, one in found))
+        during = f" during {' or '.join(map(str, stages))}" if all(stages) else ""
+        other = cases.instead(worst)
         yield finding(
-            "error" if end.is_sure else "info",
-            found,
-            Claim(("did not come back:", "did not come back:"), f"{first_line(end.how)}{during}"),
-            {"stage": end.stage or None},
+            "error" if worst.is_lost_for_sure else "info",
+            [case for case, _ in found],
+            Claim(("did not come back:", "did not come back:"), f"{first_line(lost.how)}{during}"),
+            {"stage": lost.stage},
             advice=f"{code(other)} works." if other else "",
         )
 
@@ -52,8 +48,6 @@ except (BufferError, RuntimeError, ValueError) as refusal:
 IMPORTS_S = 60
 """For imports and the array, where each conversion has a limit of its own."""
 SHORTEST_S = 10
-SIGNAL = re.compile(r"killed by (SIG[A-Z0-9]{2,9})\b")
-LATE = re.compile(r"no answer within ([0-9]{1,6}(?:\.[0-9]{1,6})?(?:e\+[0-9]{1,2})?) s")
 
 
 def show_crash(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect:
@@ -63,15 +57,14 @@ def show_crash(subject: Subject, _: Subject | None, __: FindingRecord) -> Effect
             "the process was lost in an instrument, which converts in ways of its own; alone, the"
             " conversion came back"
         )
-    reason = subject.result.reason or ""
-    killed, late = SIGNAL.search(reason), LATE.search(reason)
-    if late:
-        limit_s = math.ceil(max(float(late[1]), SHORTEST_S))
+    lost = subject.result.lost or Lost()
+    if lost.limit_s:
+        limit_s = math.ceil(max(lost.limit_s, SHORTEST_S))
         alarm = f"signal.alarm({limit_s})  # ends the process if the call has not returned by then"
-        symptom, whole_s = f"gives no answer within {late[1]} s", limit_s + IMPORTS_S
+        symptom, whole_s = f"gives no answer within {lost.limit_s:g} s", limit_s + IMPORTS_S
     else:
         alarm, whole_s = "", CHILD_LIMIT_S
-        symptom = f"kills the process{f' ({killed[1]})' if killed else ''}"
+        symptom = f"kills the process{f' ({lost.signal})' if lost.signal else ''}"
     child = subject.filled(CRASH, create=subject.create(), alarm=alarm)
     return in_child(f"{subject.code} {symptom}", subject, child, whole_s)
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from dlprof.analysis.case_view import CaseView
 from dlprof.analysis.cases import Cases, groups
-from dlprof.analysis.ending import is_dangling
 from dlprof.analysis.quantity import size_text
 from dlprof.errors import NoReproducer
 from dlprof.rules.finding import Claim, code, finding, for_each_producer
@@ -134,7 +133,7 @@ def show_retained(subject: Subject, _: Subject | None, __: FindingRecord) -> Eff
 
 def dangling(cases: Cases) -> Iterator[FindingRecord]:
     """The result's memory is gone with its source."""
-    lost = [case for case in cases.cases if is_dangling(case)]
+    lost = [case for case in cases.cases if case.is_dangling]
     for found in groups(lost, lambda case: _at_fault(cases, case)):
         changed = {_evidence(case.result).changed_after_drop is True for case in found}
         seen = {True: "values changed", False: "the process died"}
@@ -164,7 +163,7 @@ def _at_fault(cases: Cases, case: CaseView) -> tuple[str, ...]:
 def _all_lose(cases: Cases, case: CaseView) -> bool:
     views = [other for other in cases.arrays[case.array] if other.owner == "view"]
     alone = len({view.way_in for view in views}) == 1
-    return not alone and case in views and all(map(is_dangling, views))
+    return not alone and case in views and all(view.is_dangling for view in views)
 
 
 def expected_to_live(found: FindingRecord, result: Result) -> str:

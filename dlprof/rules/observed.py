@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from dlprof.analysis.case_view import seen
-from dlprof.analysis.ending import DIAGNOSIS
 from dlprof.analysis.quantity import plain_time, size_text
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.session.evidence import Evidence, TraceEvent
 from dlprof.session.model import Result
+from dlprof.text.clean import clean
 
 MOST = 12
 MOST_CALLS = 3
-LONGEST = 200
-SOURCE_TEXT = ("create", "created_shape", "code", "processes", "points", "by_streams")
-"""Evidence that a reproducer shows, or that is too long for a line."""
+LONGEST = 300
+NOT_TOLD = {"create", "created_shape", "code", "processes", "points", "by_streams", "lost"}
+"""Evidence that a reproducer shows, that the reason says, or that is too long for a line."""
 
 
 def observations(result: Result, instrument: str) -> list[str]:
     """A line for each process that looked, with its verdict and the evidence for it."""
-    looks = [_line(word, evidence) for word, evidence in seen(getattr(result, instrument, None))]
+    looks = [
+        f"{word}: {facts(evidence)}" for word, evidence in seen(getattr(result, instrument, None))
+    ]
     more = [f"and {len(looks) - MOST:,} more processes"] if len(looks) > MOST else []
     if len(looks) > 1:
         looks = [f"process {at} of {len(looks)}: {one}" for at, one in enumerate(looks, 1)]
@@ -30,22 +34,31 @@ def observations(result: Result, instrument: str) -> list[str]:
     return [*looks[:MOST], *more]
 
 
-def _line(word: str, evidence: Evidence) -> str:
-    found = evidence.model_dump(exclude_none=True, exclude=set(SOURCE_TEXT))
-    facts = (f"{name.replace('_', ' ')} {_text(value)}" for name, value in found.items())
-    return f"{word}: {', '.join(facts)}"[:LONGEST]
+def facts(evidence: Evidence) -> str:
+    """Each value of an evidence with its name and unit, in one line."""
+    found = evidence.model_dump(exclude_none=True, exclude=NOT_TOLD)
+    return clean(" ".join(", ".join(_facts(found)).split()), LONGEST)
 
 
-def _text(value: Any) -> str:
+def _facts(found: dict[str, Any], before: str = "") -> Iterator[str]:
+    for key, value in found.items():
+        name = f"{before}{key.removesuffix('_ns').removesuffix('_bytes').replace('_', ' ')}"
+        if isinstance(value, dict):
+            yield from _facts(value, f"{name} ")
+        else:
+            yield f"{name} {_text(key, value)}"
+
+
+def _text(key: str, value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"({', '.join(_text(key, part) for part in value)})"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, dict):
-        return f"({', '.join(f'{key} {_text(part)}' for key, part in value.items())})"
-    if isinstance(value, list | tuple):
-        return f"({', '.join(map(_text, value))})"
-    return str(value)
+    if isinstance(value, int | float) and key.endswith("_ns"):
+        return plain_time(value)
+    if isinstance(value, int | float) and key.endswith("_bytes"):
+        return size_text(int(value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def trace(result: Result) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dlprof.analysis.cases import Cases
-from dlprof.analysis.ending import DIAGNOSIS
 from dlprof.probes.base import Protocol
+from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.rules.script import Show
 from dlprof.session.model import FindingRecord, Result
 

@@ -20,6 +20,7 @@ from dlprof.plan.schedule import (
 from dlprof.runner.journal import INTERRUPTED, Journal
 from dlprof.runner.progress import Watcher
 from dlprof.runner.worker_client import Outcome, WorkerClient, WorkerPool
+from dlprof.session.evidence import Lost
 from dlprof.session.interrupts import uninterrupted
 
 TOGETHER_LIMIT_S = 15.0
@@ -41,8 +42,16 @@ def imports_of(case: Case) -> dict[str, Any]:
 
 
 def status_of(outcome: Outcome) -> str:
-    """The status in the session: an error of the worker's own is a crash, too."""
-    return "crashed" if outcome.status == "failed" else outcome.status
+    """The status in the session: an error of the worker or of the probe is a crash, too."""
+    return "crashed" if outcome.status in ("failed", "faulty") else outcome.status
+
+
+def _lost(outcome: Outcome) -> dict[str, Any] | None:
+    """How the conversion ended the worker; by what it raised where it would have ended it."""
+    lost = outcome.lost
+    if lost is None and outcome.status in ("crashed", "failed"):
+        lost = Lost(how=outcome.reason, stage=outcome.stage)
+    return None if lost is None else lost.model_dump()
 
 
 class CaseClient:
@@ -106,6 +115,8 @@ class CaseClient:
         answer = {
             "status": status_of(outcome),
             "reason": outcome.reason,
+            "stage": outcome.stage,
+            "lost": _lost(outcome),
             "parts": outcome.parts,
             "failures": outcome.failures,
             "output": outcome.output,
@@ -124,7 +135,7 @@ class CaseClient:
                 found = heard()
                 if found.parts:
                     reason = f"{what} was interrupted during {found.stage}"
-                    stopped = Outcome(INTERRUPTED, reason, found.parts, found.failures)
+                    stopped = Outcome(INTERRUPTED, reason, found.parts, found.failures, found.stage)
                     self.record(index, round_, stopped)
             raise
 

@@ -16,9 +16,6 @@ from dlprof.runner.case_client import CaseClient, status_of
 from dlprof.runner.journal import INTERRUPTED
 from dlprof.runner.worker_client import Outcome, WorkerClient
 
-MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT")
-"""The signals that end a process if it reads memory that was freed."""
-
 
 class Diagnosis:
     def __init__(self, cases: Sequence[Case], client: CaseClient) -> None:
@@ -166,10 +163,10 @@ def take_over(whole: Outcome, outcome: Outcome, asked: tuple[str, ...]) -> tuple
 def _lost_in(outcome: Outcome) -> dict[str, Any]:
     """The verdict of the instrument in which a worker was lost."""
     found = outcome.parts.get("after_drop", {})
-    reason = outcome.reason or outcome.status
-    died = outcome.stage == AFTER_DROP and any(name in reason for name in MEMORY_SIGNALS)
+    evidence = {**found, "reason": outcome.reason or outcome.status, "worker": status_of(outcome)}
+    died = False
+    if outcome.lost is not None:
+        evidence["lost"] = outcome.lost.model_dump()
+        died = outcome.stage == AFTER_DROP and outcome.lost.is_of_bad_memory
     dangling = died or found.get("changed_after_drop") is True
-    return {
-        "verdict": "dangling" if dangling else "unknown",
-        "evidence": {**found, "reason": reason, "worker": status_of(outcome)},
-    }
+    return {"verdict": "dangling" if dangling else "unknown", "evidence": evidence}

@@ -118,9 +118,10 @@ def why_unusable(catalog: Catalog, probe: ProbeInfo, device: str) -> str | None:
 
 def last_words(outcome: Outcome) -> str:
     """The last line that a worker wrote before it ended, or how it ended."""
+    if outcome.lost is None:
+        return outcome.reason or outcome.status
     lines = (outcome.output or "").splitlines()
-    last = lines[-1].strip() if lines else ""
-    reason = outcome.reason or outcome.status
+    how = str(outcome.lost.how)
     if outcome.stage == "start":
-        return last or reason.removesuffix(" during start")
-    return reason.replace(f" during {outcome.stage}", " while it was loaded")
+        return lines[-1].strip() if lines else how
+    return f"{how} while it was loaded"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 from collections.abc import Sequence
 from typing import Any
@@ -27,8 +26,6 @@ VERDICTS = ("ownership", "values", "fresh_source", *DIAGNOSIS, "trace")
 PRECEDENCE = {"crashed": 0, "invalid": 2}
 """If several rounds failed, the case has the status that comes first here. Those that are not
 listed are 1: a disturbed round says less than one that was refused."""
-LOST_READY = re.compile(r" during ready_time\b")
-"""How the reason of a case ends that was lost while dlprof waited for its result."""
 
 ALIGNMENT, ALIGNMENTS = "source_alignment_bytes", "source_alignments_bytes"
 """In the evidence of *ownership*: of one process, and of several that agree but for that."""
@@ -51,7 +48,7 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
     ) as error:
         fault = sanitised(f"{type(error).__name__}: {error}".splitlines()[0])
         reason = f"broken answer from the worker: {fault}"
-        lost = {"case": sanitised(record), "status": "crashed", "reason": reason}
+        lost = {"case": sanitised(record), "status": "crashed", "reason": reason, "lost": None}
         return Result.model_validate(lost)
 
 
@@ -64,7 +61,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         if answer["status"] != INTERRUPTED or round_ not in measured
     ]
     stops = [answer["reason"] for _, answer in answers if answer["status"] == INTERRUPTED]
-    status, reason = _status(whole, rounds, stops)
+    status, reason, lost = _status(whole, rounds, stops)
     parts = [(round_, answer["parts"]) for round_, answer in answers]
     host = merge_time(parts, "host_time")
     ready = merge_time(parts, "ready_time")
@@ -76,6 +73,7 @@ def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str,
         "case": record,
         "status": status,
         "reason": reason,
+        "lost": lost,
         "host_time": host,
         "ready_time": ready,
         "first_call_ns": first and first["ns"],
@@ -122,22 +120,25 @@ def _all(parts: Parts, name: str) -> list[Any]:
     return [part[name] for _, part in parts if name in part]
 
 
-def _status(answers: Answers, rounds: int, stops: Sequence[str]) -> tuple[str, str | None]:
+def _status(
+    answers: Answers, rounds: int, stops: Sequence[str]
+) -> tuple[str, str | None, dict[str, Any] | None]:
+    """The status, its reason, and how the worker was lost."""
     if not answers:
-        return "skipped", stops[-1] if stops else "the run was stopped before it"
+        return "skipped", stops[-1] if stops else "the run was stopped before it", None
     failed = [(round_, answer) for round_, answer in answers if answer["status"] != "ok"]
     if not failed:
-        return "ok", None
+        return "ok", None, None
     round_, answer = min(failed, key=lambda entry: PRECEDENCE.get(entry[1]["status"], 1))
     worked = sum(other["status"] == "ok" for _, other in answers)
     where = f" (round {round_ + 1} of {rounds}; {worked} before it worked)" if worked else ""
-    return answer["status"], f"{answer['reason']}{where}"
+    return answer["status"], f"{answer['reason']}{where}", answer.get("lost")
 
 
 def _lost_ready_time(answers: Answers) -> bool:
     """Whether the wait for a result failed: then the host's time is not the ready time."""
     return any(
-        LOST_READY.search(str(answer["reason"] or ""))
+        (answer["status"] != "ok" and answer.get("stage") == "ready_time")
         or any(failure["instrument"] == "ready_time" for failure in answer.get("failures", ()))
         for _, answer in answers
     )

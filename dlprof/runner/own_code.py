@@ -102,10 +102,8 @@ def _check(outcome: Outcome) -> None:
         raise kind(reason if kind is UsageError else f"nothing could be measured: {reason}")
     if "source" not in outcome.parts or "cut" not in outcome.parts:
         reason = outcome.reason or outcome.status
-        for stage, words in WHERE.items():
-            reason = reason.removesuffix(f" during {stage}") + (
-                f" during {words}" if reason.endswith(f" during {stage}") else ""
-            )
+        if outcome.lost is not None:
+            reason = f"{outcome.lost.how} during {WHERE.get(outcome.stage, outcome.stage)}"
         raise Unmeasured(f"nothing could be measured: {reason}")
     seen = outcome.parts["source"]
     if seen["device"] not in ANY_DEVICE:

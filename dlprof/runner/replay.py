@@ -22,6 +22,7 @@ from dlprof.plan.schedule import TRACE
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner import worker_client
 from dlprof.runner.worker_client import OnStage, Outcome, WorkerClient
+from dlprof.session.evidence import Lost
 
 AXES = ("shape", "dtype", "layout", "device")
 Key = tuple[Any, ...]
@@ -80,6 +81,7 @@ class Recording:
             answer.get("stage", "recorded"),
             answer.get("output"),
             alive=not died,
+            lost=Lost.model_validate(answer["lost"]) if answer.get("lost") else None,
         )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlprof.errors import BadInterpreter
 from dlprof.plan.catalog import same_interpreter
+from dlprof.session.evidence import Lost
 from dlprof.session.machine import oom_kills
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Outcome:
     stage: str = "start"
     output: str | None = None
     alive: bool = True
+    lost: Lost | None = None
+    """How the worker ended, if it did; not if memory ran out, which other programs can cause."""
 
 
 class WorkerClient:
@@ -255,25 +258,27 @@ class Worker(WorkerClient):
         except subprocess.TimeoutExpired:  # its pipe is closed, but one of its threads lives on
             self._kill()
             code = self.process.poll()
-        outcome.reason = f"{_ending(code)} during {outcome.stage}"
         if code == -signal.SIGKILL and oom_kills() > self._oom_kills:
-            # Not the framework's fault: other programs may have taken the memory.
             outcome.status = "skipped"
             outcome.reason = f"memory ran out during {outcome.stage}: the kernel ended the process"
-        return self._lost(outcome)
+            return self._ended(outcome)
+        return self._ended(outcome, _ending(code))
 
     def _timed_out(self, outcome: Outcome) -> Outcome:
         outcome.status = "timeout"
-        outcome.reason = f"no answer within {round(self._limit_s, 1):g} s during {outcome.stage}"
         # The faulthandler of the worker writes where each of its threads is.
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGABRT)
         deadline = time.monotonic() + STACKS_LIMIT_S
         while self.process.poll() is None and time.monotonic() < deadline:
             self._messages()
-        return self._lost(outcome)
+        limit_s = round(self._limit_s, 1)
+        return self._ended(outcome, Lost(how=f"no answer within {limit_s:g} s", limit_s=limit_s))
 
-    def _lost(self, outcome: Outcome) -> Outcome:
+    def _ended(self, outcome: Outcome, lost: Lost | None = None) -> Outcome:
+        if lost is not None:
+            outcome.lost = lost.model_copy(update={"stage": outcome.stage})
+            outcome.reason = str(outcome.lost)
         self._kill()
         self._rest()
         lines = self._tail.decode("utf-8", "replace").splitlines()
@@ -369,13 +374,14 @@ def _message(line: bytes) -> dict[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _ending(code: int | None) -> str:
+def _ending(code: int | None) -> Lost:
     if code is None:
-        return "a process that cannot be killed"
+        return Lost(how="a process that cannot be killed")
     if code >= 0:
-        return f"the process ended with exit code {code}"
+        return Lost(how=f"the process ended with exit code {code}", exit_code=code)
     try:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    return f"killed by {name} ({signal.strsignal(-code) or 'unknown signal'})"
+    words = signal.strsignal(-code) or "unknown signal"
+    return Lost(how=f"killed by {name} ({words})", signal=name)

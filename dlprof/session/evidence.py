@@ -22,6 +22,8 @@ from pydantic import (
 
 from dlprof.text.json_text import Free
 
+MEMORY_SIGNALS = ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGTRAP", "SIGILL", "SIGFPE")
+"""Signals that bad memory raises; others come from outside."""
 VARIES = "varies"
 """The verdict where processes disagree; ``processes`` of the evidence then holds what each saw."""
 
@@ -56,6 +58,27 @@ class Record(Model):
         return {key: value for key, value in dump(self).items() if key in self.model_fields_set}
 
 
+class Lost(Record):
+    """How a worker was lost, and in which stage."""
+
+    how: Maybe[str] = None
+    """In words: ``killed by SIGSEGV (Segmentation fault)``."""
+    stage: Maybe[str] = None
+    signal: Maybe[Annotated[str, Field(pattern=r"^SIG[A-Z0-9]{2,9}$")]] = None
+    """Its name, such as ``SIGSEGV``, if a signal ended the process."""
+    exit_code: Maybe[Whole] = None
+    limit_s: Maybe[Number] = None
+    """The time limit, if there was no answer within it."""
+
+    def __str__(self) -> str:
+        return f"{self.how} during {self.stage}"
+
+    @property
+    def is_of_bad_memory(self) -> bool:
+        """Whether the process died of a signal that bad memory raises."""
+        return self.signal in MEMORY_SIGNALS
+
+
 class Evidence(Record):
     """What the evidence of every instrument may hold."""
 
@@ -64,7 +87,8 @@ class Evidence(Record):
     moot: Maybe[Flag] = None
     """Whether there is nothing to look at, so that ``unknown`` is no gap."""
     worker: Maybe[str] = None
-    """How the worker ended in this instrument, such as ``crashed``."""
+    """The status of the worker that was lost in this instrument, such as ``crashed``."""
+    lost: Maybe[Lost] = None
     create: Maybe[str] = None
     """Source text that made the array, where it was not the case's own."""
     created_shape: Maybe[tuple[Whole, ...]] = None

@@ -23,6 +23,7 @@ from dlprof.session.evidence import (
     FreshSource,
     HandshakeEvent,
     Lifetime,
+    Lost,
     Maybe,
     Model,
     Ordering,
@@ -43,6 +44,7 @@ from dlprof.session.measured import (
     TripProcess,
     WayLook,
 )
+from dlprof.session.older_files import with_lost
 from dlprof.text import json_text
 from dlprof.text.clean import clean, sanitised
 from dlprof.text.json_text import Free
@@ -174,6 +176,8 @@ class Result(Model):
     case: CaseRecord
     status: Status
     reason: str | None = None
+    lost: Maybe[Lost] = None
+    """How the conversion ended its worker, if it did."""
     host_time: Maybe[TimeMeasure] = None
     ready_time: Maybe[TimeMeasure] = None
     first_call_ns: float | None = None
@@ -206,15 +210,17 @@ class Result(Model):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _note_lost_times(cls, value: Any, validate: Callable[[Any], Result]) -> Result:
+    def _read(cls, value: Any, validate: Callable[[Any], Result]) -> Result:
         """A time that a file holds in a form that cannot be read, such as ``NaN``, is named."""
-        result = validate(value)
-        lost = [
+        if not isinstance(value, dict):
+            return validate(value)
+        result = validate(value if "lost" in value else with_lost(value))
+        notes = [
             f"{name}: its time is no number"
             for name in ("host_time", "ready_time")
-            if isinstance(value, dict) and value.get(name) and getattr(result, name) is None
+            if value.get(name) and getattr(result, name) is None
         ]
-        return result.model_copy(update={"notes": [*result.notes, *lost]}) if lost else result
+        return result.model_copy(update={"notes": [*result.notes, *notes]}) if notes else result
 
     @property
     def first_in_process_ns(self) -> float | None:

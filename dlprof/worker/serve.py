@@ -101,7 +101,7 @@ def _outcome_of(refusal: Refusal, answer: Answer) -> Outcome:
         return "skipped", str(error)
     if isinstance(error, (FaultyProbe, SyntaxError)):
         why = str(error) if isinstance(error, FaultyProbe) else words(error)
-        return "crashed", f"the probe is faulty: {why}"
+        return "faulty", f"the probe is faulty: {why}"
     if isinstance(error, Exception):
         return "unsupported", refusal.reason
     if answer.at == "ready_time":  # else the host's time would be taken for it

@@ -89,8 +89,8 @@ def served(measure):
     [
         (memory.TooLarge("too large"), ("skipped", "too large")),
         (SetupFailed("the setup fails"), ("skipped", "the setup fails")),
-        (FaultyProbe("no name"), ("crashed", "the probe is faulty: no name")),
-        (SyntaxError("bad"), ("crashed", "the probe is faulty: SyntaxError: bad")),
+        (FaultyProbe("no name"), ("faulty", "the probe is faulty: no name")),
+        (SyntaxError("bad"), ("faulty", "the probe is faulty: SyntaxError: bad")),
         (Unsupported("no such dtype"), ("unsupported", "no such dtype")),
         (BufferError("not contiguous"), ("unsupported", "BufferError: not contiguous")),
         (SystemExit(3), ("crashed", "raised SystemExit: 3")),

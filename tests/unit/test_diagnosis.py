@@ -7,39 +7,40 @@ import pytest
 from dlprof.protocol.messages import DIAGNOSIS
 from dlprof.runner.diagnosis import take_over
 from dlprof.runner.worker_client import Outcome
+from dlprof.session.evidence import Lost
 
 pytestmark = pytest.mark.unit
 
-SEGV = "killed by SIGSEGV (Segmentation fault)"
 
-
-def lost(stage, how=SEGV, **parts):
-    outcome = Outcome("crashed", f"{how} during {stage}", stage=stage, alive=False, parts=parts)
+def lost(stage, signal="SIGSEGV", **parts):
+    ended = Lost(how=f"killed by {signal}", stage=stage, signal=signal)
+    outcome = Outcome("crashed", str(ended), parts, stage=stage, alive=False, lost=ended)
     whole = Outcome("ok", None)
     return whole, take_over(whole, outcome, DIAGNOSIS)
 
 
 @pytest.mark.parametrize("signal", ["SIGSEGV", "SIGBUS", "SIGABRT"])
 def test_a_process_that_dies_of_reading_a_result_without_its_source_proves_it_dangling(signal):
-    whole, left = lost("lifetime after drop", f"killed by {signal} (…)")
+    whole, left = lost("lifetime after drop", signal)
     assert whole.parts["lifetime"]["verdict"] == "dangling"
     assert left == ()
 
 
 @pytest.mark.parametrize(
-    ("stage", "how"),
+    ("stage", "signal"),
     [
-        ("lifetime after drop", "killed by SIGKILL (Killed)"),
-        ("lifetime", SEGV),
-        ("lifetime release", SEGV),
-        ("lifetime repetition", SEGV),
+        ("lifetime after drop", "SIGKILL"),
+        ("lifetime", "SIGSEGV"),
+        ("lifetime release", "SIGSEGV"),
+        ("lifetime repetition", "SIGSEGV"),
     ],
 )
-def test_a_process_that_dies_otherwise_proves_nothing_and_keeps_what_it_knew(stage, how):
-    whole, _ = lost(stage, how, after_drop={"changed_after_drop": False})
-    reason = f"{how} during {stage}"
-    evidence = {"changed_after_drop": False, "reason": reason, "worker": "crashed"}
-    assert whole.parts == {"lifetime": {"verdict": "unknown", "evidence": evidence}}
+def test_a_process_that_dies_otherwise_proves_nothing_and_keeps_what_it_knew(stage, signal):
+    whole, _ = lost(stage, signal, after_drop={"changed_after_drop": False})
+    found = whole.parts["lifetime"]
+    assert found["verdict"] == "unknown"
+    assert found["evidence"]["changed_after_drop"] is False
+    assert (found["evidence"]["worker"], found["evidence"]["lost"]["signal"]) == ("crashed", signal)
 
 
 def test_values_that_had_changed_are_proof_whatever_came_then():
@@ -50,4 +51,6 @@ def test_values_that_had_changed_are_proof_whatever_came_then():
 def test_a_worker_that_was_lost_before_any_instrument_is_a_failure_of_the_diagnosis():
     whole, left = lost("first call")
     assert left == ()
-    assert whole.failures == [{"instrument": "diagnosis", "reason": f"{SEGV} during first call"}]
+    assert whole.failures == [
+        {"instrument": "diagnosis", "reason": "killed by SIGSEGV during first call"}
+    ]

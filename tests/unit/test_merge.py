@@ -48,17 +48,16 @@ def test_the_ready_time_of_a_synchronous_framework_is_the_host_time():
     assert (ready.same_as, ready.processes, ready.median_ns) == ("host_time", [], 100.0)
 
 
-@pytest.mark.parametrize(
-    "reason",
-    [
-        "killed by SIGSEGV during ready_time",
-        "memory ran out during ready_time: the kernel ended the process",
-        "no answer within 60 s during ready_time",
-    ],
-)
-def test_the_time_of_the_host_is_not_taken_for_a_ready_time_that_was_lost(reason):
-    lost = make_answer("crashed", reason, parts={"host_time": make_timing(50.0)})
-    assert merged(lost).ready_time is None
+@pytest.mark.parametrize("status", ["crashed", "timeout", "skipped", "interrupted"])
+def test_the_time_of_the_host_is_not_taken_for_a_ready_time_that_was_lost(status):
+    parts = {"host_time": make_timing(50.0)}
+    assert merged(make_answer(status, stage="ready_time", parts=parts)).ready_time is None
+
+
+def test_a_result_says_how_its_worker_was_lost():
+    lost = {"how": "killed by SIGSEGV", "stage": "host_time", "signal": "SIGSEGV"}
+    result = merged(make_answer(), make_answer("crashed", "killed by SIGSEGV", lost=lost))
+    assert (result.lost.signal, result.lost.stage) == ("SIGSEGV", "host_time")
 
 
 def test_a_wait_that_failed_makes_the_host_time_no_ready_time():

@@ -216,7 +216,7 @@ def test_processes_that_agree_are_counted_and_processes_that_disagree_are_told_o
     shared = verdict("view", same_address=True, source_alignments_bytes=[16, 64])
     (line,) = observations(finding_of("DLP018"), [path("f(x)", owner=shared, rounds=[0, 1, 2])])
     assert "the same in 3 processes" in line
-    assert "(16, 64)" in line
+    assert "(16 B, 64 B)" in line
     lines = observations(finding_of("DLP018"), [path("f(x)", owner=varying(*[("view", 64)] * 500))])
     assert lines[0].startswith("process 1 of 500: view")
     assert len(lines) < 20
