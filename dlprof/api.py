@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from dlprof.errors import Unmeasured, UsageError
 from dlprof.measuring import measure as measuring
 from dlprof.plan import options
+from dlprof.plan.axes import simulated_in
 from dlprof.plan.option import Option
 from dlprof.plan.request import Request, request_of, settings_of
 from dlprof.reports.checks import check_measured
@@ -115,7 +116,8 @@ def run(
     no sense, :class:`Unmeasured` where no case could be measured.
     """
     values = read(given, RUN)
-    catalog = inspect_interpreter(values["python"], values["probes"])
+    simulated = simulated_in(values["devices"])
+    catalog = inspect_interpreter(values["python"], values["probes"], simulated)
     pair = (catalog.installed(producer).name, catalog.installed(consumer).name)
     request = request_of(values, (pair,), ("run", producer, consumer))
     return _measure(request, catalog, output, progress)

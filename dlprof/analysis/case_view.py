@@ -26,6 +26,8 @@ PLACES = ("aligned", "sliced")
 WAITS = ("host-sync", "device-sync")
 NOT_THE_CONVERSION = ("start", "import", "create")
 """Stages in which a lost worker tells nothing of the conversion."""
+ALL = 0.95
+"""From this share of a queue on, a call waits for all of it."""
 
 
 def seen(verdict: Verdict[E] | None) -> tuple[tuple[str, E], ...]:
@@ -95,6 +97,11 @@ class CaseView:
         if ready.same_as == "host_time" and host is not None and not ready.processes:
             return ready.model_copy(update={"processes": host.processes})
         return ready
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has a time, or came to its end where none is taken."""
+        return self.ready is not None or (self.result.untimed and self.result.status == "ok")
 
     @property
     def cost_ns(self) -> float:
@@ -254,7 +261,26 @@ class CaseView:
 
     @property
     def loaded(self) -> tuple[float, float] | None:
-        """The call's host time behind the longest queue, and the length of that queue."""
+        """The call's host time behind the longest queue, and the length of that queue.
+
+        None of a simulated device, of which only the :attr:`share` means something.
+        """
+        return None if self.result.untimed else self._loaded
+
+    @property
+    def share(self) -> float | None:
+        """The share of the queue that the call took."""
+        return None if self._loaded is None else min(self._loaded[0] / self._loaded[1], 1.0)
+
+    @property
+    def share_text(self) -> str:
+        """``all``, or ``40 %``; empty where the share is not known."""
+        if self.share is None:
+            return ""
+        return "all" if self.share >= ALL else f"{100 * self.share:.0f} %"
+
+    @property
+    def _loaded(self) -> tuple[float, float] | None:
         found = self.result.ordering.evidence.loaded if self.result.ordering else None
         if found is None or found.host_ns is None or not (found.queued_ns or 0) > 0:
             return None

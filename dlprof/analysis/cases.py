@@ -140,7 +140,7 @@ class Cases:
         """Whether the case may be advised if its result is waited for."""
         safety = self.safety(case)
         return (
-            (safety.is_trusted or (safety.needs_wait and case.right and case.ready is not None))
+            (safety.is_trusted or (safety.needs_wait and case.right and case.is_measured))
             and case.owner in ("view", "copy")
             and not self._paths[case.path].is_doubtful
         )
@@ -150,7 +150,7 @@ class Cases:
         whose values nobody could check, then unsafe ones; each by what they cost.
         """
         ranks = {case.index: self.safety(case).rank for case in self.cases}
-        fit = (case for case in self.cases if ranks[case.index] is not None and case.ready)
+        fit = (case for case in self.cases if ranks[case.index] is not None and case.is_measured)
         ranked = sorted(fit, key=lambda case: (ranks[case.index], case.cost_ns))
         return by(ranked, lambda case: case.array)
 

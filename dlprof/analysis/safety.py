@@ -104,7 +104,7 @@ def unmeasured(case: CaseView) -> str:
     result = case.result
     if result.status != "ok":
         return f"{result.status}: {first_line(result.reason)}" if result.reason else result.status
-    if case.ready is None:
+    if not case.is_measured:
         return next((first_line(one) for one in result.notes), "it has no time")
     if _is_blank(case):
         return "nothing of the result could be looked at"

@@ -33,6 +33,7 @@ from dlprof.gate.gate import (
     kept_in,
 )
 from dlprof.plan import options
+from dlprof.plan.axes import simulated_in
 from dlprof.plan.floors import Floor, idle
 from dlprof.plan.option import value_of
 from dlprof.protocol.messages import DIAGNOSIS
@@ -45,6 +46,7 @@ from dlprof.session import model as sessions
 from dlprof.session.model import Session
 from dlprof.text.clean import clean, listed
 
+NO_TIMES = "a gate compares times, and a simulated device has none: use dlprof sweep"
 BUDGET_S = 300.0
 OF_SCENARIO = [one.key for one in (*options.AXES, options.TIMEOUT, options.SEED, options.PROBES)]
 """What the command line may say instead of the scenario."""
@@ -114,6 +116,8 @@ def sweep_of(scenario: Scenario, given: Given, python: str | None, flag: str = "
     values = {key: given.values[key] for key in OF_SCENARIO if key in given.values}
     if python is not None:
         values["python"] = value_of(options.PYTHON, python, flag)
+    if simulated_in({**scenario.options, **values}.get("devices", ())):
+        raise UsageError(NO_TIMES)
     found = sweep(scenario, values, inspected)
     command = typed(("gate", *found.request.command[1:]))
     return replace(found, request=replace(found.request, command=command))

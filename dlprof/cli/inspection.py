@@ -10,12 +10,12 @@ from dlprof.runner.inspection import Inspection
 from dlprof.text.clean import clean
 
 
-def inspected(python: str, probe_files: tuple[str, ...] = ()) -> Catalog:
-    """The catalog of an interpreter.
+def inspected(python: str, probe_files: tuple[str, ...] = (), simulated: int = 0) -> Catalog:
+    """The catalog of an interpreter, with so many ``simulated`` CUDA devices or the machine's own.
 
     What takes as long to import as the interpreter needs to answer is imported meanwhile.
     """
-    with Inspection(python, probe_files) as inspection:
+    with Inspection(python, probe_files, simulated) as inspection:
         from dlprof.cli import measure  # noqa: F401
 
         with _status(f"starting {python}"):

@@ -19,9 +19,12 @@ def matrix(*, given: Given) -> None:
     """Measure every installed framework with every other."""
     from dlprof.cli.inspection import inspected
     from dlprof.errors import Unmeasured
+    from dlprof.plan.axes import simulated_in
 
-    values = given.settled(PRESET)
-    catalog = inspected(values["python"], values["probes"])
+    simulated = simulated_in(given.values.get("devices", ()))
+    # Without times and without a diagnosis there would be next to nothing to say.
+    values = given.settled({**PRESET, "diagnose": bool(simulated)})
+    catalog = inspected(values["python"], values["probes"], simulated)
     from dlprof.cli.measure import measure
     from dlprof.plan.catalog import able
     from dlprof.plan.request import request_of

@@ -89,7 +89,7 @@ def finish(path: Path, given: Given) -> None:
     """Finish a session that was stopped."""
     with closing(resume.reopen(path, given.output)) as journal:
         request = resume.request_of(journal, ("run", "--resume", str(path)))
-        catalog = inspect_interpreter(request.python, request.probe_files)
+        catalog = inspect_interpreter(request.python, request.probe_files, request.simulated)
         measure(request, catalog, given, journal)
 
 

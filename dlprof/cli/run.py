@@ -32,6 +32,7 @@ def run(
     """
     from dlprof.cli.inspection import inspected
     from dlprof.errors import UsageError
+    from dlprof.plan.axes import simulated_in
 
     if given.raw["resume"] is not None:
         from pathlib import Path
@@ -45,7 +46,7 @@ def run(
     if producer is None or consumer is None:
         raise UsageError("name a producer and a consumer, such as: dlprof run torch numpy")
     values = given.settled()
-    catalog = inspected(values["python"], values["probes"])
+    catalog = inspected(values["python"], values["probes"], simulated_in(values["devices"]))
     from dlprof.cli.measure import measure
     from dlprof.plan.catalog import pairs_named
     from dlprof.plan.request import request_of

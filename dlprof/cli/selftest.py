@@ -22,6 +22,7 @@ def selftest(*, given: Given) -> None:
     from dlprof.cli.show import show
     from dlprof.errors import FindingsFailed, Unsure
     from dlprof.measuring.selftest import plants_for, run
+    from dlprof.plan.axes import simulated_in
     from dlprof.reports.selftest import selftest_document
     from dlprof.runner.progress import Bar
     from dlprof.session.files import temporary_folder
@@ -30,7 +31,8 @@ def selftest(*, given: Given) -> None:
     device = None if values["devices"] == ("auto",) else values["devices"][0]
     plants, no_streams = plants_for(values["python"], device)
     with temporary_folder("faults are planted") as folder, Bar() as bar:
-        found = run(values["python"], Path(folder), bar, plants)
+        simulated = simulated_in(values["devices"])
+        found = run(values["python"], Path(folder), bar, plants, simulated)
     show(selftest_document(found, no_streams))
     if not found.passed:
         raise FindingsFailed("the selftest failed: what dlprof says on this machine is in doubt")

@@ -12,6 +12,13 @@ from dlprof.plan import options as every
 from dlprof.plan.option import Option, Text
 
 SETUP = replace(every.SETUP, short="-s", metavar="CODE", help="Makes the array.")
+DEVICES = replace(
+    every.DEVICES,
+    help="The array's device; simulated gives its setup a CUDA device without a GPU.",
+    default=None,
+    meaning="where the setup makes it",
+    details="",
+)
 SOURCE = Option(
     "source",
     Text(),
@@ -23,7 +30,7 @@ SOURCE = Option(
 
 
 @takes(
-    *(SOURCE, SETUP, *every.HOW, every.SAMPLE_MS, every.DIAGNOSE, every.FAIL_ON),
+    *(SOURCE, SETUP, DEVICES, *every.HOW, every.SAMPLE_MS, every.DIAGNOSE, every.FAIL_ON),
     *(*every.INTERPRETER, every.SESSION, every.FULL, *every.REPORTS),
 )
 def time(
@@ -37,12 +44,20 @@ def time(
     """
     from dlprof.cli.measure import measure
     from dlprof.cli.outputs import Outputs
+    from dlprof.errors import UsageError
+    from dlprof.plan.axes import simulated_in
     from dlprof.plan.request import settings_of
     from dlprof.runner.own_code import Asked, request_for
 
     Outputs.of(given.raw, json_is_session=True)  # before anything of the user's runs
     values = given.settled()
+    if values["devices"] != (every.DEVICES.default,) and not simulated_in(values["devices"]):
+        raise UsageError(
+            f"--device {', '.join(values['devices'])}: the setup makes the array where it likes;"
+            " only simulated changes what it finds"
+        )
     asked = Asked(statement, values["setup"] or "", given.raw["source"])
     settings = replace(settings_of(values), setup="")  # it makes the array, and is no more
-    request, catalog = request_for(asked, settings, values["python"], values["probes"])
+    simulated = simulated_in(values["devices"])
+    request, catalog = request_for(asked, settings, values["python"], values["probes"], simulated)
     measure(request, catalog, given)

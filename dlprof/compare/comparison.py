@@ -128,14 +128,18 @@ def exit_code(comparison: Comparison, unsure: int = NOT_KNOWN) -> int:
 def compare(base: Session, head: Session, settings: Settings) -> Comparison:
     """Compare all cases of two sessions.
 
-    Raises :class:`UsageError` if both are one measurement: it would be the same as itself.
+    Of two sessions from simulated devices only the verdicts are compared. Raises
+    :class:`UsageError` if both are one measurement: it would be the same as itself.
     """
     turns = settings.in_turns
     if not turns and base.results and _moment(base) == _moment(head):
         raise UsageError(f"BASE and HEAD are the same measurement, of {clean(base.created)}")
+    simulated = bool(base.simulated and head.simulated)
+    if simulated:
+        settings = replace(settings, criteria=settings.criteria.without_times())
     differ = differences(base, head)
     incomparable = "" if turns else refusal(differ, settings.across_pythons) or ""
-    load = "" if turns else _load(base, head)
+    load = "" if turns or simulated else _load(base, head)
     pairs = match(base.results, head.results)
     times, common = _times(pairs, settings, (incomparable, load))
     tried = tried_of(base.results), tried_of(head.results)

@@ -43,6 +43,13 @@ class Criteria:
     severities: frozenset[str] = frozenset(("error", "warning"))
     words: frozenset[str] = frozenset()
 
+    def without_times(self) -> Criteria:
+        """The same for sessions that have no times. Raises :class:`UsageError` if one is named."""
+        if self.times and self.floors != DEFAULT:
+            measures = ", ".join(floor.measure for floor in self.floors)
+            raise UsageError(f"--fail-on {measures} needs times, and a simulated device has none")
+        return replace(self, times=False)
+
     def unlooked(self, measures: Collection[str]) -> tuple[str, ...]:
         """The verdicts that are named, and that none of these measures of a case looks for."""
         known = {word for what in measures for word in SCALES.get(what, ())}

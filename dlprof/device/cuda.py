@@ -18,6 +18,9 @@ from typing import Any
 LEGACY_STREAM = 1
 PER_THREAD_STREAM = 2
 
+SIMULATED_UUID = b"dlprof-simulate"
+"""How the identity of a simulated device begins; its last byte is the device's number."""
+
 LONGEST_SPIN_NS = 2_000_000_000
 
 # For the host to queue a copy and two events before the device gets to them.
@@ -84,11 +87,13 @@ class Gpu:
         self._call("cuDeviceGet", byref(device), 0)
         self._call("cuDeviceGetUuid", identity, device)
         self.uuid = str(uuid.UUID(bytes=identity.raw))
+        self.is_simulated = identity.raw.startswith(SIMULATED_UUID)
         self._call("cuDevicePrimaryCtxRetain", byref(context), device)
         self._call("cuCtxSetCurrent", context)
         size_bytes = c_int()
         self._call("cuDeviceGetAttribute", byref(size_bytes), _L2_CACHE_SIZE, device)
-        self._l2_bytes = size_bytes.value
+        # A simulated device names the cache of a real one, and has none that could be flushed.
+        self._l2_bytes = 1 if self.is_simulated else size_bytes.value
         self._flush_address = 0
         self._is_fast = False
         self._private = self.new_stream(blocking=False)
@@ -176,11 +181,15 @@ class Gpu:
         self.synchronize(self._private)
         return buffer.raw
 
-    def write(self, address: int, data: bytes) -> None:
-        """Overwrite device memory now; returns when it is done, waits for no other stream."""
+    def write(self, address: int, data: bytes, stream: int | None = None) -> None:
+        """Overwrite device memory; returns when it is done.
+
+        It is done behind the work of ``stream``, or now, waiting for no stream.
+        """
+        stream = self._private if stream is None else stream
         buffer = ctypes.create_string_buffer(data, len(data))
-        self._copy("cuMemcpyHtoDAsync_v2", c_uint64(address), buffer, len(data), self._private)
-        self.synchronize(self._private)
+        self._copy("cuMemcpyHtoDAsync_v2", c_uint64(address), buffer, len(data), stream)
+        self.synchronize(stream)
 
     def copy(self, destination: int, source: int, size_bytes: int, stream: int) -> None:
         ends = c_uint64(destination), c_uint64(source)
@@ -281,6 +290,13 @@ def driver_devices() -> int | str:
     if status:
         return f"the CUDA driver does not start: {_error_string(driver, status)}"
     return count.value or "the CUDA driver finds no device"
+
+
+def is_simulated() -> bool:
+    """Whether the first device of a driver that has devices is a simulated one."""
+    identity = (ctypes.c_char * 16)()
+    status = ctypes.CDLL("libcuda.so.1").cuDeviceGetUuid(identity, 0)
+    return bool(status == 0) and identity.raw.startswith(SIMULATED_UUID)
 
 
 def _handle(stream: int | None) -> c_void_p:

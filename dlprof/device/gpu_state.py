@@ -53,8 +53,8 @@ def read() -> Reading:
 
 
 def watch(run: Callable[[], None], gpu: Any) -> str | None:
-    """Call ``run``; the :func:`trouble` on ``gpu`` meanwhile. None if ``gpu`` is None."""
-    if gpu is None:
+    """Call ``run``; the :func:`trouble` on ``gpu`` meanwhile. None if it is None or simulated."""
+    if gpu is None or gpu.is_simulated:
         run()
         return None
     before = read()

@@ -15,6 +15,7 @@ from textwrap import fill
 from dlprof.errors import NoReproducer
 from dlprof.rules import BY_ID, Rule
 from dlprof.rules.script import Effect, Subject, subject
+from dlprof.session.header import SIMULATED
 from dlprof.session.model import FindingRecord, Session
 from dlprof.text.source import NOT_PYTHON, block, imported, inside, made, merged, needed, used
 
@@ -130,6 +131,8 @@ def _script(effect: Effect, subjects: Sequence[Subject], session: Session) -> st
     environment = session.environment
     seen = [" ".join(one) for one in environment.distributions(modules)]
     seen.append(f"Python {environment.python or '?'}")
+    if session.simulated:
+        seen.append(f"on a {SIMULATED}")
     return SCRIPT.format(
         symptom=_said(effect.symptom, 4),
         array=_said(f"x: {effect.subject.array_text}"),
@@ -158,7 +161,7 @@ def _function(name: str, body: str, setup: str, subjects: Sequence[Subject]) -> 
 
 def _variables(session: Session, subjects: Sequence[Subject]) -> list[str]:
     """Lines that set the environment variables of the probes, which are all about GPUs."""
-    if all(one.result.case.device == "cpu" for one in subjects):
+    if session.simulated or all(one.result.case.device == "cpu" for one in subjects):
         return []
     return [
         f'os.environ.setdefault("{name}", "{value}")'

@@ -67,7 +67,7 @@ def _run(shown: Sequence[CaseView], session: Header, rule: str) -> Words:
         # Where a contiguous array begins differs from run to run. Some paths are views of aligned
         # arrays only, and a few paths alone may meet no aligned array.
         layouts.append("aligned")
-    settings = session.request.settings
+    settings, simulated = session.request.settings, device_word(session)
     placed = settings.placements or ()
     paths = dict.fromkeys(glob.escape(case.path) for case in cases)
     found = [
@@ -76,7 +76,7 @@ def _run(shown: Sequence[CaseView], session: Header, rule: str) -> Words:
         ("--shape", _joined(shape_text(case.shape) for case in cases)),
         ("--dtype", _joined(case.dtype for case in cases)),
         ("--layout", _joined(layouts)),
-        ("--device", cases[0].device),
+        ("--device", simulated or cases[0].device),
         *(("--path", path) for path in paths),
         ("--placement", "" if placed == ("convert",) else ",".join(placed)),
         ("--setup", settings.setup or ""),
@@ -99,7 +99,14 @@ def _time(reference: str, session: Header) -> Words:
         return [("", "")]
     statement = session.command[-1] if session.command[:1] == ["time"] else ""
     setup = [("-s", found.setup)] if found.setup else []
-    return [("", statement), *setup, ("--source", found.source)]
+    simulated = [("--device", device_word(session))] if session.simulated else []
+    return [("", statement), *setup, ("--source", found.source), *simulated]
+
+
+def device_word(session: Header) -> str:
+    """``simulated`` or ``simulated:2``; empty for a real device."""
+    count = session.simulated
+    return "simulated" + (f":{count}" if count > 1 else "") if count else ""
 
 
 def _joined(words: Iterable[str]) -> str:

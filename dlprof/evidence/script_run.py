@@ -12,6 +12,7 @@ from pathlib import Path
 from dlprof.errors import UsageError
 from dlprof.runner.worker_client import child_environment
 from dlprof.session.files import temporary_folder
+from dlprof.simulated.environment import variables
 
 LIMIT_S = 180.0
 MOST_BYTES = 1 << 16
@@ -49,10 +50,12 @@ class Ran:
         return MEANINGS.get(self.code, f"exit code {self.code}")
 
 
-def run(text: str, python: str, limit_s: float = LIMIT_S) -> Ran:
+def run(text: str, python: str, limit_s: float = LIMIT_S, simulated: int = 0) -> Ran:
     """Run the script ``text`` under ``python``, in an empty folder, and end all that it started.
 
-    Raises :class:`UsageError` where the interpreter cannot be started.
+    The script has so many ``simulated`` CUDA devices, or those of the machine. Raises
+    :class:`UsageError` where the interpreter cannot be started, and :class:`MissingDevice` where
+    the simulated driver cannot be built.
     """
     with temporary_folder("the script is run") as folder, contextlib.ExitStack() as stack:
         script, *outputs = (Path(folder) / name for name in ("reproducer.py", "out", "err"))
@@ -62,7 +65,7 @@ def run(text: str, python: str, limit_s: float = LIMIT_S) -> Ran:
             process = subprocess.Popen(  # noqa: S603 - the interpreter that was measured
                 [python, str(script)],
                 cwd=folder,
-                env=child_environment(python, {}) | QUIET,
+                env=child_environment(python, variables(simulated)) | QUIET,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

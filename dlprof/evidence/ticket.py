@@ -11,6 +11,7 @@ from dlprof.evidence.reproducer import Reproducer, reproducer
 from dlprof.evidence.script_run import Ran, run
 from dlprof.plan.axes import shape_text
 from dlprof.rules import expected
+from dlprof.session.header import SIMULATED
 from dlprof.session.model import FindingRecord, Result, Session
 from dlprof.text import markdown
 from dlprof.text.clean import clean
@@ -44,7 +45,7 @@ def written(session: Session, finding: FindingRecord, python: str | None, redact
     if python is None:
         return ticket(session, finding, script, NOT_RUN, redact)
     measured = (session.request.python, session.environment.executable)
-    ran = run(script.text, python)
+    ran = run(script.text, python, simulated=session.simulated)
     return ticket(session, finding, script, ran, redact, python not in measured)
 
 
@@ -162,6 +163,7 @@ def _versions(session: Session, results: Sequence[Result], shown: _Shown) -> str
         f"{known.implementation or 'Python'} {known.python or '?'}",
         known.platform or "",
         f"{known.cpu or 'unknown processor'}, {known.cores or '?'} cores",
+        f"{SIMULATED[:1].upper()}{SIMULATED[1:]}" if session.simulated else "",
         *(
             f"{gpu.name or 'GPU'}, driver {gpu.driver_version or '?'}"
             for gpu in (known.known_gpus or ())[:2]

@@ -69,8 +69,10 @@ def entry_of(session: Session, label: Label | None = None) -> Entry:
     """The entry of a session.
 
     Raises :class:`Unmeasured` for one without results, and :class:`HistoryError` for one that does
-    not say when it was measured.
+    not say when it was measured, or whose device was simulated.
     """
+    if session.simulated:
+        raise HistoryError("a history compares times, and a simulated device has none")
     if not session.results:
         raise Unmeasured("it holds no results: there is nothing to add")
     reduced = [_reduced(result) for result in session.results]

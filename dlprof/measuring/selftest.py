@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dlprof.errors import MissingDevice
 from dlprof.measuring import measure
+from dlprof.plan.axes import simulated_in
 from dlprof.plan.catalog import Catalog
 from dlprof.plan.pairing import Axes
 from dlprof.plan.request import Request, Settings
@@ -33,6 +34,7 @@ CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)
 """Each process makes a context and compiles the spin kernel, which takes longer than to measure."""
 ALARMS = ("warning", "error")
 NOT_MEASURED = ("unsupported", "invalid", "skipped")
+LARGEST_SIMULATED = (1024, 1024)
 NOT_ASKED = "only the host was asked for"
 
 
@@ -84,13 +86,19 @@ class Selftest:
         return tuple(outcome for outcome in self.outcomes if outcome.unmeasured)
 
 
-def run(python: str, folder: Path, watcher: Watcher, plants: Sequence[Plant] = PLANTS) -> Selftest:
+def run(
+    python: str,
+    folder: Path,
+    watcher: Watcher,
+    plants: Sequence[Plant] = PLANTS,
+    simulated: int = 0,
+) -> Selftest:
     """Measure every plant under ``python``; the sessions stay in ``folder``.
 
     A plant that was missed is measured once more: if other programs take most of the processors,
     the smallest faults are within the noise.
     """
-    catalog = inspect_interpreter(python, (SYNTHETIC,))
+    catalog = inspect_interpreter(python, (SYNTHETIC,), simulated)
     outcomes: dict[Plant, Outcome] = {}
     results: list[Result] = []
     for number, group in enumerate(_groups(plants)):
@@ -117,12 +125,18 @@ def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str 
     """
     if device == "cpu":
         return PLANTS, NOT_ASKED
-    no_streams = why_no_streams(inspect_interpreter(python, (SYNTHETIC,)))
-    if device == "cuda":
+    simulated = simulated_in([device or ""])
+    no_streams = why_no_streams(inspect_interpreter(python, (SYNTHETIC,), simulated))
+    if device is not None:
         if no_streams:
-            raise MissingDevice(f"cuda cannot be measured: {no_streams}")
-        return DEVICE_PLANTS, None
+            raise MissingDevice(f"{device} cannot be measured: {no_streams}")
+        return (tuple(map(_small, DEVICE_PLANTS)) if simulated else DEVICE_PLANTS), None
     return (PLANTS if no_streams else (*PLANTS, *DEVICE_PLANTS)), no_streams
+
+
+def _small(plant: Plant) -> Plant:
+    """The plant on an array that the host's memory copies in about a millisecond."""
+    return replace(plant, shape=min(plant.shape, LARGEST_SIMULATED))
 
 
 def why_no_streams(catalog: Catalog) -> str | None:
@@ -207,6 +221,7 @@ def _measure(plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Wat
         python=catalog.python,
         probe_files=(SYNTHETIC,),
         command=("selftest",),
+        simulated=catalog.simulated,
     )
     with closing(Measurement(request, catalog, path, watcher)) as measurement:
         measure.run(measurement)

@@ -80,7 +80,9 @@ def shape_text(shape: Iterable[int]) -> str:
 
 FEW = 4
 """A message lists so few names in full."""
-DEVICES = ("auto", "cpu", "cuda")
+DEVICES = ("auto", "cpu", "cuda", "simulated")
+MOST_SIMULATED = 8
+_SIMULATED = re.compile(r"simulated(?::([0-9]+))?", re.ASCII)
 KNOWN: dict[str, Iterable[str]] = {
     "dtype": DTYPES,
     "layout": LAYOUTS,
@@ -96,9 +98,23 @@ def one_of(text: str, what: str) -> str:
     """
     by_lower = {name.lower(): name for name in KNOWN[what]}
     word = text.strip().lower()
-    if word in by_lower:
-        return by_lower[word]
+    if word in by_lower or (what == "device" and simulated_in([word])):
+        return by_lower.get(word, word)
     near = difflib.get_close_matches(word, by_lower, n=1)
     if near and len(by_lower) > FEW:
         raise UsageError(f"there is no such {what}; did you mean {by_lower[near[0]]!r}?")
     raise UsageError(f"expected one of {', '.join(by_lower.values())}")
+
+
+def simulated_in(devices: Iterable[str]) -> int:
+    """How many simulated CUDA devices are asked for: 1 by ``simulated``, 2 by ``simulated:2``.
+
+    Raises :class:`UsageError` for a number that the driver cannot have.
+    """
+    for device in devices:
+        if found := _SIMULATED.fullmatch(device):
+            count = int(found[1] or 1)
+            if not 1 <= count <= MOST_SIMULATED:
+                raise UsageError(f"expected 1 to {MOST_SIMULATED} simulated devices")
+            return count
+    return 0

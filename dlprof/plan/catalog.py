@@ -12,9 +12,12 @@ from itertools import product
 from typing import Any
 
 from dlprof._version import __version__
-from dlprof.errors import MissingFramework, UsageError
+from dlprof.errors import MissingDevice, MissingFramework, UsageError
+from dlprof.plan.axes import simulated_in
 from dlprof.plan.option import split
+from dlprof.simulated import environment as environment_of
 
+NOT_ASKED = "the CUDA driver here is the simulated one: ask for it by --device simulated"
 ASKED_FOR = ("code:", "file:", "step:")
 """Sources of probes that the user named."""
 
@@ -73,6 +76,13 @@ class Catalog:
     interpreter: dict[str, Any]
     probes: tuple[ProbeInfo, ...]
     faults: dict[str, str]
+    simulated: int = 0
+    """Simulated CUDA devices; 0 if the driver is the machine's own."""
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Environment variables that every worker of the interpreter needs."""
+        return environment_of.variables(self.simulated)
 
     def named(self, word: str) -> ProbeInfo:
         """The probe of a name or alias. Raises :class:`UsageError` with the nearest one."""
@@ -108,11 +118,12 @@ class Catalog:
         return {name: probe.name for probe in self.probes if probe.version for name in probe.also}
 
 
-def catalog_from(python: str, answer: dict[str, Any]) -> Catalog:
+def catalog_from(python: str, answer: dict[str, Any], simulated: int = 0) -> Catalog:
     """Make the catalog from a worker's ``inspect`` answer.
 
     A probe file, or a user's own code, stands before probes of the same name that are installed.
-    Raises :class:`UsageError` where two others claim one name.
+    Raises :class:`UsageError` where two others claim one name, and :class:`MissingDevice` if the
+    worker was to run on the ``simulated`` driver and did not.
     """
     probes = tuple(_probe(entry) for entry in answer["probes"])
     named = {probe.name for probe in probes if probe.source.startswith(ASKED_FOR)}
@@ -127,13 +138,19 @@ def catalog_from(python: str, answer: dict[str, Any]) -> Catalog:
                     f"two probes are named {word!r}: {seen[word].source} and {probe.source}"
                 )
             seen[word] = probe
-    return Catalog(python, answer["interpreter"], probes, answer["faults"])
+    interpreter = dict(answer["interpreter"])
+    if interpreter.get("simulated"):
+        if not simulated:  # the user's own library path has it
+            interpreter |= {"no_cuda": NOT_ASKED, "cuda_devices": 0}
+    elif simulated:
+        raise MissingDevice(f"{python} does not load the simulated driver: its own comes first")
+    return Catalog(python, interpreter, probes, answer["faults"], simulated)
 
 
 def environment(catalog: Catalog, variables: dict[str, str]) -> dict[str, Any]:
     """The session's record of the measured interpreter."""
     return {
-        **catalog.interpreter,
+        **{name: value for name, value in catalog.interpreter.items() if name != "simulated"},
         "dlprof": __version__,
         "parent_python": platform.python_version(),
         "gpus": catalog.interpreter.get("gpus", []),
@@ -164,7 +181,7 @@ def able(catalog: Catalog, devices: Iterable[str]) -> list[str]:
 
     Host memory that takes nothing in is no framework.
     """
-    usable = set(devices)
+    usable = {"cuda"} if simulated_in(devices) else set(devices)
     if "auto" in usable:
         usable = {"cpu"} if catalog.interpreter.get("no_cuda") else {"cpu", "cuda"}
     return [

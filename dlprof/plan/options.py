@@ -37,6 +37,10 @@ def _devices(names: Iterable[str]) -> tuple[str, ...]:
     found = distinct(names)
     if "auto" in found and len(found) > 1:
         raise UsageError("has auto beside others: auto chooses one device")
+    from dlprof.plan.axes import simulated_in
+
+    if simulated_in(found) and len(found) > 1:
+        raise UsageError("has simulated beside others: measure them in a session of their own")
     return found
 
 
@@ -110,15 +114,16 @@ LAYOUTS = Option(
 DEVICES = Option(
     "devices",
     Several(_one_of("device"), commas=True, join=_devices, examples=("cpu", "cuda")),
-    "Where the source array is; auto is cuda if both frameworks can use it.",
+    "Where the source array is: cpu, cuda, simulated; auto is cuda if both can use it.",
     ARRAYS,
     default="auto",
     flag="--device",
-    metavar="cpu|cuda",
+    metavar="NAME",
     details=(
         "auto takes `cuda` if both frameworks can own arrays there and there is a device, "
         "else `cpu`; `cuda` for a producer that has arrays nowhere else. The report says "
-        "which and why."
+        "which and why. `simulated` is a CUDA device without a GPU, `simulated:2` are two; see "
+        "[](simulated.md)."
     ),
 )
 PATHS = Option(

@@ -83,6 +83,9 @@ def plan(request: Request, catalog: Catalog) -> Plan:
         for probe in (target.producer, target.consumer)
         for name, value in probe.variables.items()
     }
+    variables |= catalog.variables
+    if catalog.simulated:
+        reasons = {"on simulated CUDA devices: asked for": None}
     return Plan(cases, variables, "; ".join(reasons), tuple(dict.fromkeys(left_out)))
 
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from dlprof.errors import UsageError
 from dlprof.plan import options
+from dlprof.plan.axes import simulated_in
 from dlprof.plan.floors import FloorRule
 from dlprof.plan.pairing import Axes
 
@@ -22,7 +24,8 @@ class Settings:
     another side took its samples in turns with these, on the same processor. The diagnosis makes
     arrays of up to ``largest_bytes``; without it ``alignment`` has at least that looked at. The
     placement ``convert`` is what the timers measure anyway. ``setup`` is source text that runs
-    after that of the frameworks, in each worker.
+    after that of the frameworks, in each worker. Without ``times`` nothing is timed: on a simulated
+    device order and copies are real, and times are not.
     """
 
     rounds: int = options.ROUNDS.default
@@ -38,6 +41,7 @@ class Settings:
     placements: tuple[str, ...] = (options.PLACEMENTS.default,)
     round_trips: int = 0
     setup: str = ""
+    times: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -68,7 +72,11 @@ class ScenarioRecord:
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for. ``pairs`` are (producer, consumer) in names of the catalog."""
+    """What the user asked for. ``pairs`` are (producer, consumer) in names of the catalog.
+
+    ``simulated`` is the number of simulated CUDA devices: to frameworks they are ``cuda``. It is 0
+    if the driver is to be the machine's own.
+    """
 
     pairs: tuple[tuple[str, str], ...]
     axes: Axes = field(default_factory=Axes)
@@ -78,6 +86,7 @@ class Request:
     probe_files: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     scenario: ScenarioRecord | None = None
+    simulated: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """For the session file; :func:`request_from` is the inverse."""
@@ -89,6 +98,7 @@ class Request:
             "python": self.python,
             "probe_files": self.probe_files,
             "scenario": None if self.scenario is None else asdict(self.scenario),
+            "simulated": self.simulated,
         }
 
 
@@ -104,11 +114,14 @@ def request_of(
         python=values["python"],
         probe_files=values["probes"],
         command=command,
+        simulated=simulated_in(values["devices"]),
     )
 
 
 def axes_of(values: Mapping[str, Any]) -> Axes:
     devices = values["devices"]
+    if simulated_in(devices):
+        devices = ("cuda",)
     return Axes(
         shapes=values["shapes"],
         dtypes=values["dtypes"],
@@ -118,7 +131,19 @@ def axes_of(values: Mapping[str, Any]) -> Axes:
     )
 
 
+WITHOUT_TIMES: dict[str, Any] = {"times": False, "largest_bytes": 16 << 20}
+"""Of a simulated device. Nothing but a time needs an array of hundreds of MB."""
+
+
 def settings_of(values: Mapping[str, Any]) -> Settings:
+    """Raises :class:`UsageError` for what needs times, on a device that has none."""
+    timed = {
+        "--placement": set(values["placements"]) - {options.PLACEMENTS.default},
+        "--round-trips": values["round_trips"],
+    }
+    asked = [name for name, given in timed.items() if given]
+    if asked and simulated_in(values["devices"]):
+        raise UsageError(f"{asked[0]} needs times, and a simulated device has none")
     return Settings(
         rounds=values["rounds"],
         seed=values["seed"],
@@ -130,6 +155,7 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         placements=values["placements"],
         round_trips=values["round_trips"] or 0,
         setup=values["setup"] or "",
+        **(WITHOUT_TIMES if simulated_in(values["devices"]) else {}),
     )
 
 
@@ -161,5 +187,7 @@ def request_from(content: dict[str, Any], command: tuple[str, ...]) -> Request:
         "budget": settings.budget_s,
         "sample_ms": settings.sample_ns / 1e6,
     }
+    if request.simulated:
+        read["devices"] = f"simulated:{request.simulated}"
     options.read(read)  # as strict as where they were first given
     return request

@@ -20,6 +20,9 @@ EVERY_ROUND = (
 )
 FIRST_ROUND = (*EVERY_ROUND, "recipe", "values", "handshake", "fresh_source")
 
+UNTIMED = ("first_call", "ownership", "values", "handshake", "recipe")
+"""What is left of a round if nothing is timed. Its rounds ask all of it, and agree or do not."""
+
 IN_LOOPS = ("placement",)
 """In every round as well, where another placement than ``convert`` is asked for."""
 

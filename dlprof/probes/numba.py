@@ -262,7 +262,9 @@ class Numba(Probe):
         for name in ("NUMBA", "CUDA_PYTHON"):
             if os.environ.get(f"{name}_CUDA_PER_THREAD_DEFAULT_STREAM") not in (None, "", "0"):
                 return 2
-        return int(numba.cuda.default_stream().handle)
+        handle = numba.cuda.default_stream().handle
+        # numba.cuda has a c_void_p, numba-cuda on CUDA's own bindings a number.
+        return int(getattr(handle, "value", handle) or 0)
 
 
 def _interface(array: Any) -> Any:

@@ -47,7 +47,7 @@ def _of_several(arrays: Sequence[Array], kind: str) -> Answer:
     paths = [path for array in arrays if (path := best(array, kind)) is not None]
     if not paths:
         return _answer(arrays[0], kind)
-    label = f"fastest {_word(paths)} {kind}"
+    label = f"{_fastest(arrays)}{_word(paths)} {kind}"
     if len({path.case.path[:4] for path in paths}) > 1:
         return Answer(label, "", "", "depends on the array: see the table")
     notes = [_condition(path) for path in paths]
@@ -67,10 +67,15 @@ def _word(paths: Sequence[Path]) -> str:
 def _answer(array: Array, kind: str) -> Answer:
     found = best(array, kind)
     if found is None:
-        return Answer(f"fastest safe {kind}", "", "", _why_none(array, kind))
-    return Answer(
-        f"fastest {_word([found])} {kind}", found.code, found.brief_time, _condition(found)
-    )
+        return Answer(f"{_fastest([array])}safe {kind}", "", "", _why_none(array, kind))
+    label = f"{_fastest([array])}{_word([found])} {kind}"
+    return Answer(label, found.code, found.brief_time, _condition(found))
+
+
+def _fastest(arrays: Sequence[Array]) -> str:
+    """``fastest ``; nothing where no path was timed on purpose."""
+    untimed = any(path.case.result.untimed for array in arrays for path in array.paths)
+    return "" if untimed else "fastest "
 
 
 def _after_a_wait(array: Array) -> list[Answer]:
@@ -103,7 +108,7 @@ def _condition(path: Path) -> str:
 
 
 def _why_none(array: Array, kind: str) -> str:
-    timed = [path for path in array.paths if path.is_timed]
+    timed = [path for path in array.paths if path.is_measured]
     of_kind = [path for path in timed if path.case.owner == kind]
     if of_kind:
         reasons = [{one.removesuffix("?") for one in path.safety.reasons} for path in of_kind]

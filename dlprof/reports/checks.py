@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from dlprof.errors import Unmeasured
 from dlprof.reports.document import Check, Verdict
+from dlprof.reports.method import told_of
 from dlprof.reports.paths import Path, arrays_of
 from dlprof.scenario.expectation import MET, MISSED
 from dlprof.session.model import FindingRecord, Header, Result, Session
@@ -54,6 +55,8 @@ def checks(
 def run_checks(session: Session, unseen: Mapping[str, str] = NOTHING_UNSEEN) -> Iterator[Check]:
     """Whether something was measured, to the end, and looked for."""
     name = "something was measured"
+    if told := told_of(session):
+        yield Check(RUN, told, text=told)
     if _is_measured(session.results):
         yield Check(RUN, name)
     else:
@@ -81,7 +84,7 @@ def expectation_checks(header: Header, unchecked: Verdict = ERROR) -> Iterator[C
 
 
 def check_measured(results: Sequence[Result]) -> None:
-    """Raise :class:`Unmeasured` where no case has a time."""
+    """Raise :class:`Unmeasured` where no case has a time, or an answer where none is taken."""
     if _is_measured(results):
         return
     reasons = [one.reason or next(iter(one.notes), "") for one in results]
@@ -90,7 +93,12 @@ def check_measured(results: Sequence[Result]) -> None:
 
 
 def _is_measured(results: Sequence[Result]) -> bool:
-    return any(one.ready_time is not None or one.host_time is not None for one in results)
+    return any(
+        one.ready_time is not None
+        or one.host_time is not None
+        or (one.untimed and one.status == "ok")
+        for one in results
+    )
 
 
 def _error(name: str, kind: str, said: str) -> Check:
@@ -107,7 +115,8 @@ def _of_case(path: Path, array: str, findings: Sequence[FindingRecord], fails: F
     if status != "ok":
         said = f"{status}: {path.reason}"
         return Check(suite, name, ERROR if status in LOST else SKIPPED, status, said, said)
-    lines = [f"{path.result} in {path.brief_time or 'an unknown time'}", *map(_title, findings)]
+    took = f" in {path.brief_time or 'an unknown time'}"
+    lines = [f"{path.result}{'' if path.case.result.untimed else took}", *map(_title, findings)]
     return Check(suite, name, text=lines_of(lines))
 
 

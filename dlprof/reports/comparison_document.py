@@ -11,6 +11,7 @@ from dlprof.compare.comparison import GONE, INVALID, NEW, UNMEASURED, Compared, 
 from dlprof.compare.comparison import WORSE as WORSE_CASE
 from dlprof.compare.times import Time
 from dlprof.compare.verdicts import BETTER, LOST, OTHER, STATUS, WORSE, Change
+from dlprof.reports import method
 from dlprof.reports.comparison_answers import answers_of, array_text, floors_text, ratio_text
 from dlprof.reports.document import (
     Answer,
@@ -62,6 +63,7 @@ def comparison_document(comparison: Comparison, names: Names = Names()) -> Docum
         ("How it was measured", _method(comparison, names)),
     )
     notices = (
+        method.told_of(comparison.base) or method.told_of(comparison.head),
         comparison.incomparable and f"times cannot be compared: {comparison.incomparable}",
         comparison.load,
     )

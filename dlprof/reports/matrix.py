@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from dlprof.reports.answers import KINDS, LEVELS, best
 from dlprof.reports.document import Answer, Cell, Column, Level, Section, Table
+from dlprof.reports.path_table import queued_work
 from dlprof.reports.paths import Array, Path
 from dlprof.text.clean import listed
 
@@ -16,11 +17,11 @@ ARROW = " → "
 
 
 def fastest(array: Array) -> Path | None:
-    """The fastest path that may be written: safe, else right. Of none it is the fastest timed."""
+    """The fastest path that may be written: safe, else right. Of none it is the first measured."""
     offered = [path for kind in KINDS if (path := best(array, kind)) is not None]
     if offered:
-        return min(offered, key=lambda path: (LEVELS.index(path.safety.level), path.cost_ns))
-    return next((path for path in array.paths if path.is_timed and not path.case.is_wrong), None)
+        return min(offered, key=lambda path: (LEVELS.index(path.safety.level), path.place))
+    return next((path for path in array.paths if path.is_measured and not path.case.is_wrong), None)
 
 
 def answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
@@ -36,7 +37,7 @@ def answers(arrays: Sequence[Array]) -> tuple[Answer, ...]:
     ]
     paths = [path for array in arrays if (path := fastest(array)) is not None]
     writable = [path for path in paths if path.safety.level in LEVELS]
-    if writable:
+    if any(path.is_timed for path in writable):
         slowest = max(writable, key=lambda path: (path.is_known, path.cost_ns))
         found.append(Answer("slowest", slowest.code, slowest.brief_time, slowest.pair))
     return tuple(found)
@@ -71,11 +72,16 @@ def sections(arrays: Sequence[Array]) -> Iterator[Section]:
             reasons[why].append(where)
             continue
         code = Cell(path.code, code=True)
-        rows.append((Cell(where), Cell(path.brief_time), path.result_cell, code))
-    columns = (Column("pair"), Column("time", right=True), Column("result"), Column("path"))
+        first = path.brief_time if path.is_timed else queued_work(path)
+        rows.append((Cell(where), Cell(first), path.result_cell, code))
+    is_timed = any(path.is_timed for array in arrays for path in array.paths)
+    first_column = Column("time", right=True) if is_timed else Column("queued work")
+    columns = (Column("pair"), first_column, Column("result"), Column("path"))
     if rows:
         level = Level.FIRST if len(rows) <= FEW else Level.FULL
-        yield Section("Fastest paths", (Table(columns, tuple(rows)),), level)
+        yield Section(
+            "Fastest paths" if is_timed else "Paths", (Table(columns, tuple(rows)),), level
+        )
     if reasons:
         lost = [(Cell(listed(places)), Cell(why)) for why, places in reasons.items()]
         yield Section("No path", (Table((Column("pair"), Column("reason")), tuple(lost)),))
@@ -90,9 +96,9 @@ def _cell(array: Array | None) -> tuple[str, Cell]:
         word = Counter(one.result for one in array.paths).most_common(1)[0][0]
         return word, Cell(word, "dim" if word == "refused" else "bad")
     if path.safety.level == "unsafe":
-        return "unsafe", Cell(f"{path.brief_time} unsafe", "bad")
+        return "unsafe", Cell(f"{path.brief_time} unsafe".strip(), "bad")
     shown, waits = path.result_cell, " waits" if path.case.waits else ""
-    return path.result, Cell(f"{path.brief_time} {shown.text}{waits}", shown.tone)
+    return path.result, Cell(f"{path.brief_time} {shown.text}{waits}".strip(), shown.tone)
 
 
 def _table(title: str, cells: dict[tuple[str, str], Array]) -> Table:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from dlprof.analysis.quantity import plain_time
 from dlprof.reports.document import Cell, Column, Facts, Level, Section, Table, Tone
-from dlprof.session.header import Environment
+from dlprof.session.header import SIMULATED, Environment
 from dlprof.session.machine import NOTABLE_CORES
 from dlprof.session.model import Header
 
@@ -44,9 +44,9 @@ def short_command(header: Header) -> str:
 
 def notices(header: Header, diagnosed: bool) -> tuple[str, ...]:
     """What keeps the reader from relying on the numbers."""
-    found = []
+    found = [told_of(header)] if header.simulated else []
     foreign = header.foreign_cores
-    if foreign is not None and foreign > NOTABLE_CORES:
+    if foreign is not None and foreign > NOTABLE_CORES and not header.simulated:
         cores = header.environment.cores or "?"
         found.append(
             f"Other programs kept {foreign:.1f} of {cores} cores busy. Times may be too high."
@@ -60,6 +60,11 @@ def notices(header: Header, diagnosed: bool) -> tuple[str, ...]:
     if not diagnosed:
         found.append("Not diagnosed: races, lifetime and late reads were not checked.")
     return tuple(found)
+
+
+def told_of(header: Header) -> str:
+    """That the device is simulated; empty if it is not."""
+    return f"{SIMULATED[:1].upper()}{SIMULATED[1:]}." if header.simulated else ""
 
 
 def method_section(header: Header) -> Section:

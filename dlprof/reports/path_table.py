@@ -33,9 +33,9 @@ LEAST_BYTES = 64 * 2**10
 """A bandwidth of fewer bytes tells of the call, not of the copy."""
 LEAST_MADE_BYTES = 1 << 20
 """Of fewer bytes the calls cost more than the memory."""
-ALL = 0.95
-"""From this share of a queue on, a call waits for all of it."""
 FIRST = (Column("time", right=True), Column("result"), Column("path"), Column("problem"))
+UNTIMED = (Column("queued work"), *FIRST[1:])
+"""Without times the first question is what the call does behind queued work."""
 LOST = (Column("result"), Column("path"), Column("reason"))
 
 NOTABLE = {
@@ -52,18 +52,20 @@ def short_tables(array: Array, problems: int) -> tuple[tuple[Table, ...], tuple[
     Paths with the same result and problems, and about the same time, share a line. The more
     ``problems`` stand below, the fewer lines there are.
     """
-    lines = list(_lines([path for path in array.paths if path.is_timed]))
+    lines = list(_lines([path for path in array.paths if path.is_measured]))
     shown = _shown(lines, min(MOST_LINES, max(LEAST_LINES, ROOM - 2 * problems)))
-    lost = _lost([path for path in array.paths if not path.is_timed])
-    slower = sum(len(line) for line in lines if line not in shown)
-    left = f"{slower} slower path{'s' if slower > 1 else ''}" if slower else ""
+    lost = _lost([path for path in array.paths if not path.is_measured])
+    left_out = sum(len(line) for line in lines if line not in shown)
+    is_timed = any(path.is_timed for path in array.paths)
+    word = "slower" if is_timed else "other"
+    left = f"{left_out} {word} path{'s' if left_out > 1 else ''}" if left_out else ""
     more = sum(len(line) for line in lost[MOST_LOST:])
     tables = (
-        _summary(FIRST, tuple(map(_row, shown)), left),
+        _summary(FIRST if is_timed else UNTIMED, tuple(map(_row, shown)), left),
         _summary(
             LOST,
             tuple(map(_lost_row, lost[:MOST_LOST])),
-            f"{more} more without a time" if more else "",
+            f"{more} more without {'a time' if is_timed else 'an answer'}" if more else "",
         ),
     )
     marks = marks_of([path for line in shown for path in line])
@@ -94,9 +96,10 @@ def marks_of(timed: Sequence[Path]) -> tuple[str, ...]:
 
 def _lines(paths: Sequence[Path]) -> Iterator[list[Path]]:
     """Paths that share a line, by the time that the line shows."""
-    groups: dict[tuple[str, str], list[list[Path]]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[list[Path]]] = defaultdict(list)
     for path in paths:
-        found = groups[path.result_cell.text, _problems(path)]
+        queued = "" if path.is_timed else queued_work(path)
+        found = groups[path.result_cell.text, _problems(path), queued]
         if found and path.cost_ns <= NEAR * found[-1][0].cost_ns:
             found[-1].append(path)
         else:
@@ -123,7 +126,8 @@ def _shown(lines: Sequence[list[Path]], most: int) -> list[list[Path]]:
 
 def _row(line: Sequence[Path]) -> tuple[Cell, ...]:
     path = _plainest(line)
-    return Cell(path.brief_time), path.result_cell, _code(line), Cell(_problems(path))
+    first = path.brief_time if path.is_timed else queued_work(path)
+    return Cell(first), path.result_cell, _code(line), Cell(_problems(path))
 
 
 def _plainest(line: Sequence[Path]) -> Path:
@@ -156,6 +160,8 @@ def _lost_row(line: Sequence[Path]) -> tuple[Cell, ...]:
 def _full_time(path: Path) -> str:
     """With its interval, its modes or its range."""
     ready = path.case.ready or path.case.result.ready_time
+    if path.case.result.untimed:
+        return ""
     text = time_text(ready).removeprefix(MARK)
     return text if path.is_certain or ready is None else f"{MARK}{text}"
 
@@ -180,7 +186,7 @@ def _device_time(path: Path) -> str:
     return plain_time(found.warm.median_ns, 3)
 
 
-def _waiting(path: Path) -> str:
+def queued_work(path: Path) -> str:
     """What the call does behind queued work: ``waits 45 ms of 45 ms``, ``ordered``, ``race``."""
     order, loaded = path.case.order, path.case.loaded
     words = {None: "", "synchronous": "", "stream-ordered": "ordered", "unordered": "race"}
@@ -189,11 +195,17 @@ def _waiting(path: Path) -> str:
         return word
     race = "race, " if order == "unordered" else ""
     if loaded is None:
-        return f"{race}waits"
+        return " ".join(filter(None, (f"{race}waits", _share(path))))
     call, queue = loaded
-    if call >= ALL * queue:
+    if path.case.share_text == "all":
         return f"{race}waits for all {plain_time(queue)}"
     return f"{race}waits {plain_time(call)} of {plain_time(queue)}"
+
+
+def _share(path: Path) -> str:
+    """What a call waits for, of a device without times."""
+    share = path.case.share_text
+    return {"": "", "all": "for all"}.get(share, f"for {share}")
 
 
 def _speed(path: Path) -> str:
@@ -231,7 +243,7 @@ TIMES: tuple[tuple[str, Show], ...] = (
     ("call returns", _host_time),
     ("first call", _first_call),
     ("on device", _device_time),
-    ("behind queued work", _waiting),
+    ("behind queued work", queued_work),
 )
 MEMORY: tuple[tuple[str, Show], ...] = (
     ("GB/s", _speed),
@@ -242,8 +254,8 @@ MEMORY: tuple[tuple[str, Show], ...] = (
 
 
 def full_section(array: Array, heading: str) -> Section:
-    """All paths with a time in two tables, times and memory; then why others have none."""
-    timed = [path for path in array.paths if path.is_timed]
+    """All measured paths in two tables, times and memory; then why others have no answer."""
+    timed = [path for path in array.paths if path.is_measured]
     tables = (
         (
             _full_table(timed, TIMES, Column("problem"), lambda path: Cell(_problems(path))),
@@ -253,7 +265,7 @@ def full_section(array: Array, heading: str) -> Section:
         else ()
     )
     lost = tuple(
-        f"{path.result}: {path.code}: {path.reason}" for path in array.paths if not path.is_timed
+        f"{path.result}: {path.code}: {path.reason}" for path in array.paths if not path.is_measured
     )
     return Section(heading, (*tables, *([Lines(lost)] if lost else [])))
 
@@ -291,11 +303,13 @@ def shapes_table(arrays: Sequence[Array]) -> Table:
         rows.append(
             (
                 *(Cell(array.name[at]) for at in varying),
-                *(Cell(path.brief_time if path else "-") for path in found),
+                *(Cell((path.brief_time or "yes") if path else "-") for path in found),
                 Cell(first.code, code=True) if first else Cell("none", "bad"),
             )
         )
-    titles += [Column("view", right=True), Column("copy", right=True), Column("fastest path")]
+    is_timed = any(path.is_timed for array in arrays for path in array.paths)
+    titles += [Column("view", right=True), Column("copy", right=True)]
+    titles += [Column("fastest path" if is_timed else "path")]
     return Table(tuple(titles), tuple(rows))
 
 
@@ -316,11 +330,11 @@ def _notes(path: Path) -> Iterator[str]:
         yield f"needs {' / '.join(result.case.setup.strip().splitlines())}"
     for rule in safety.suspected:
         yield f"{rule}? Others into this framework break the rule, and this path may break it too."
-    if safety.unknown and path.is_timed:
+    if safety.unknown and path.is_measured:
         yield f"not called safe: {safety.unknown}"
     for condition in safety.conditions:
         yield f"safe only if you do not write to the result ({condition})"
-    if path.is_timed and result.reason:
+    if path.is_measured and result.reason:
         yield f"{result.status}: {path.reason}"
     if result.in_company is not None:
         yield f"beside other cases: {result.in_company.status}: {result.in_company.reason}"
@@ -330,4 +344,4 @@ def _notes(path: Path) -> Iterator[str]:
     for name, words in NOTABLE.items():
         verdict: Verdict[Any] | None = getattr(result, name)
         if verdict is not None and verdict.verdict in words:
-            yield f"{name} {verdict.verdict}: {facts(verdict.evidence)}"
+            yield f"{name} {verdict.verdict}: {facts(verdict.evidence, result.untimed)}"

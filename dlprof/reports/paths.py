@@ -24,6 +24,9 @@ MARK = "~"
 """Before a time that another process may not repeat."""
 LAYOUTS = {"C": "C order", "F": "F order"}
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+KINDS = ("view", "copy")
+ORDERS = ("synchronous", "stream-ordered", "host-sync", "device-sync")
+"""What a call may do about queued work, what costs least first; everything else comes later."""
 STATUSES = {"unsupported": "refused", "crashed": "crash", "timeout": "hangs"}
 TONES: dict[str, Tone] = {"view": "view", "copy": "copy", "refused": "dim", "?": ""}
 
@@ -56,6 +59,20 @@ class Path:
     @property
     def is_timed(self) -> bool:
         return self.case.result.ready_time is not None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has a time, or an answer where no time is taken."""
+        return self.is_timed or self.case.is_measured
+
+    @property
+    def place(self) -> tuple[float, int, int]:
+        """Its place among the paths of its array: by its time, else the order that costs least."""
+        if self.is_timed or not self.is_measured:
+            return self.cost_ns, 0, 0
+        order = self.case.order
+        waits = ORDERS.index(order) if order in ORDERS else len(ORDERS)
+        return self.cost_ns, waits, KINDS.index(self.result) if self.result in KINDS else len(KINDS)
 
     @property
     def is_known(self) -> bool:
@@ -167,7 +184,7 @@ def arrays_of(session: Session) -> list[Array]:
             found[path.array].append(path)
             cases_of[path.array] = cases
     return [
-        Array(tuple(sorted(paths, key=lambda path: path.cost_ns)), cases_of[array])
+        Array(tuple(sorted(paths, key=lambda path: path.place)), cases_of[array])
         for array, paths in found.items()
     ]
 
@@ -191,7 +208,15 @@ def severity_of(word: str) -> Severity:
 
 
 def plainest(paths: Sequence[Path]) -> Path:
-    """The shortest code of those that take about as long as the first whose time is known."""
+    """The shortest code of those that take about as long as the first whose time is known; without
+    times, of those that do the same about queued work.
+    """
+    if not paths[0].is_timed:
+        return min((one for one in paths if one.place == paths[0].place), key=_length)
     first, *rest = [path for path in paths if path.is_known] or paths[:1]
     near = [path for path in rest if path.cost_ns <= NEAR * first.cost_ns]
-    return min([first, *near], key=lambda path: len(path.code))
+    return min([first, *near], key=_length)
+
+
+def _length(path: Path) -> int:
+    return len(path.code)

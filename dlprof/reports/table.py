@@ -98,6 +98,7 @@ COLUMNS = {
     **dict.fromkeys(("processes", "modes"), "Int64"),
     **dict.fromkeys(RUN, "string"),
     "complete": "boolean",
+    "simulated": "boolean",
 }
 """The columns, each with its pandas dtype."""
 
@@ -145,6 +146,8 @@ def write_parquet(file: IO[bytes], session: Session) -> None:
 def _row(result: Result) -> dict[str, Any]:
     is_copy = result.ownership is not None and result.ownership.verdict == "copy"
     numbers = NUMBERS | (OF_COPIES if is_copy else {})
+    if result.untimed:  # the evidence of order has times of the simulated device
+        numbers = {}
     host, ready, peak = result.host_time, result.ready_time, result.peak_memory
     repeats = ready is not None and ready.same_as == "host_time"
     sampled = host if repeats else ready
@@ -172,6 +175,7 @@ def _run(session: Session, result: Result) -> dict[str, Any]:
     return {
         "created": _text(session.created),
         "complete": session.complete,
+        "simulated": session.simulated > 0,
         "python": _text(found.python),
         "cpu": _text(found.cpu),
         "gpu": _text("; ".join(found.gpu_names) or None),

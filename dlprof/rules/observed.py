@@ -22,7 +22,8 @@ NOT_TOLD = {"create", "created_shape", "code", "processes", "points", "by_stream
 def observations(result: Result, instrument: str) -> list[str]:
     """A line for each process that looked, with its verdict and the evidence for it."""
     looks = [
-        f"{word}: {facts(evidence)}" for word, evidence in seen(getattr(result, instrument, None))
+        f"{word}: {facts(evidence, result.untimed)}"
+        for word, evidence in seen(getattr(result, instrument, None))
     ]
     more = [f"and {len(looks) - MOST:,} more processes"] if len(looks) > MOST else []
     if len(looks) > 1:
@@ -34,17 +35,19 @@ def observations(result: Result, instrument: str) -> list[str]:
     return [*looks[:MOST], *more]
 
 
-def facts(evidence: Evidence) -> str:
-    """Each value of an evidence with its name and unit, in one line."""
+def facts(evidence: Evidence, untimed: bool = False) -> str:
+    """Each value of an evidence with its name and unit, in one line; without times ``untimed``."""
     found = evidence.model_dump(exclude_none=True, exclude=NOT_TOLD)
-    return clean(" ".join(", ".join(_facts(found)).split()), LONGEST)
+    return clean(" ".join(", ".join(_facts(found, untimed)).split()), LONGEST)
 
 
-def _facts(found: dict[str, Any], before: str = "") -> Iterator[str]:
+def _facts(found: dict[str, Any], untimed: bool, before: str = "") -> Iterator[str]:
     for key, value in found.items():
+        if untimed and key.endswith("_ns"):
+            continue
         name = f"{before}{key.removesuffix('_ns').removesuffix('_bytes').replace('_', ' ')}"
         if isinstance(value, dict):
-            yield from _facts(value, f"{name} ")
+            yield from _facts(value, untimed, f"{name} ")
         else:
             yield f"{name} {_text(key, value)}"
 

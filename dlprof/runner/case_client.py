@@ -15,6 +15,7 @@ from dlprof.plan.schedule import (
     IN_LOOPS,
     OWN_PROCESS_BYTES,
     STEP,
+    UNTIMED,
     Stop,
 )
 from dlprof.runner.journal import INTERRUPTED, Journal
@@ -158,6 +159,8 @@ class CaseClient:
     def _instruments(self, case: Case, round_: int) -> tuple[str, ...]:
         if case.is_step:
             return STEP if round_ else FIRST_STEP
+        if not self.settings.times:
+            return UNTIMED
         looped = IN_LOOPS if set(self.settings.placements) - {"convert"} else ()
         return (self.later_rounds if round_ else FIRST_ROUND) + looped
 

@@ -11,6 +11,7 @@ from dlprof.errors import BadInterpreter, UsageError
 from dlprof.plan.catalog import Catalog, ProbeInfo, catalog_from
 from dlprof.runner import worker_client
 from dlprof.runner.worker_client import Outcome, WorkerClient
+from dlprof.simulated import environment
 from dlprof.text.clean import first_line
 
 if TYPE_CHECKING:
@@ -28,11 +29,13 @@ class Inspection:
 
     ``probe_files`` are paths, :data:`SYNTHETIC` for the synthetic framework, or the source of a
     user's own conversion or of a step of inference. Foreign probes are loaded in the worker, never
-    here. Raises :class:`UsageError` if the interpreter or a named probe file cannot be used.
+    here. The interpreter gets so many ``simulated`` CUDA devices, or the machine's own driver.
+    Raises :class:`UsageError` if the interpreter or a named probe file cannot be used.
     """
 
-    def __init__(self, python: str, probe_files: tuple[str, ...] = ()) -> None:
+    def __init__(self, python: str, probe_files: tuple[str, ...] = (), simulated: int = 0) -> None:
         self.python = python
+        self._simulated = simulated
         self._named = [
             path if path.startswith(NOT_FILES) else f"file:{Path(path).absolute()}"
             for path in probe_files
@@ -49,7 +52,7 @@ class Inspection:
             if source in self._named:
                 file, words = source.removeprefix("file:"), first_line(fault)
                 raise UsageError(f"cannot use the probe file {file}: {words}")
-        return catalog_from(self.python, answer)
+        return catalog_from(self.python, answer, self._simulated)
 
     def close(self) -> None:
         self._worker.close()
@@ -64,7 +67,7 @@ class Inspection:
             raise KeyboardInterrupt(UNMEASURED) from None
 
     def _asked(self) -> WorkerClient:
-        worker = worker_client.start(self.python, {})
+        worker = worker_client.start(self.python, environment.variables(self._simulated))
         worker.send({"do": "inspect", "sources": self._named, "skip": list(self._skip)})
         return worker
 
@@ -92,14 +95,16 @@ def nothing_measured() -> Iterator[None]:
         raise KeyboardInterrupt(UNMEASURED) from None
 
 
-def inspect_interpreter(python: str, probe_files: tuple[str, ...] = ()) -> Catalog:
-    with Inspection(python, probe_files) as inspection:
+def inspect_interpreter(
+    python: str, probe_files: tuple[str, ...] = (), simulated: int = 0
+) -> Catalog:
+    with Inspection(python, probe_files, simulated) as inspection:
         return inspection.catalog()
 
 
 def verify(catalog: Catalog, probe: ProbeInfo) -> dict[str, Any]:
     """Import one framework: what it can do, or the ``error`` that it ended with."""
-    with worker_client.start(catalog.python, probe.variables) as worker:
+    with worker_client.start(catalog.python, {**probe.variables, **catalog.variables}) as worker:
         outcome = worker.ask(
             {"do": "verify", "source": probe.source, "name": probe.name}, INSPECT_LIMIT_S
         )

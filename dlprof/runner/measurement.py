@@ -18,7 +18,7 @@ from dlprof.runner import resume, worker_client
 from dlprof.runner.case_client import imports_of
 from dlprof.runner.inspection import last_words, nothing_measured
 from dlprof.runner.journal import Journal
-from dlprof.runner.merge import merge
+from dlprof.runner.merge import merge, without_times
 from dlprof.runner.progress import Watcher
 from dlprof.runner.round_trips import RoundTrips
 from dlprof.runner.rounds import Runner
@@ -151,7 +151,8 @@ class Measurement:
     def results(self) -> Iterator[sessions.Result]:
         rounds = self.request.settings.rounds
         for index, case in enumerate(self.cases):
-            yield merge(case.record(), self.journal.answers(index), rounds)
+            found = merge(case.record(), self.journal.answers(index), rounds)
+            yield found if self.request.settings.times else without_times(found)
 
     def header(self) -> sessions.Header:
         """All but the results; after :meth:`end` the same each time."""
@@ -164,6 +165,7 @@ class Measurement:
             request=Asked.model_validate(self.request.as_dict()),
             environment=Environment.model_validate(found),
             device_choice=self._plan.device_choice,
+            simulated=self.catalog.simulated,
             rounds=self.rounds_done or self.request.settings.rounds,
             complete=self.complete,
             left_out=self._left_out,

@@ -52,6 +52,12 @@ def merge(record: dict[str, Any], answers: Answers, rounds: int) -> Result:
         return Result.model_validate(lost)
 
 
+def without_times(result: Result) -> Result:
+    """The result without what an untimed process spent."""
+    none = dict.fromkeys(("first_call_ns", "first_call_cases_before", "create_ns"))
+    return result.model_copy(update={**none, "untimed": True})
+
+
 def _content(record: dict[str, Any], answers: Answers, rounds: int) -> dict[str, Any]:
     whole = [entry for entry in answers if entry[1]["status"] != INTERRUPTED]
     measured = {round_ for round_, _ in whole}

@@ -53,7 +53,11 @@ class Asked:
 
 
 def request_for(
-    asked: Asked, settings: Settings, python: str, probe_files: tuple[str, ...] = ()
+    asked: Asked,
+    settings: Settings,
+    python: str,
+    probe_files: tuple[str, ...] = (),
+    simulated: int = 0,
 ) -> tuple[Request, Catalog]:
     """What to measure for a conversion, and the catalog with its probes.
 
@@ -61,7 +65,8 @@ def request_for(
     fails.
     """
     asked.check()
-    found = _recognise(asked, settings, python, probe_files)
+    known = inspect_interpreter(python, probe_files, simulated)
+    found = _recognise(asked, settings, known, probe_files)
     own = _own_code(asked, found)
     seen = found["source"]
     request = Request(
@@ -71,16 +76,18 @@ def request_for(
         python=python,
         probe_files=(*probe_files, own.reference()),
         command=("time", asked.statement),
+        simulated=simulated,
     )
-    return request, inspect_interpreter(python, request.probe_files)
+    return request, inspect_interpreter(python, request.probe_files, simulated)
 
 
 def _recognise(
-    asked: Asked, settings: Settings, python: str, probe_files: tuple[str, ...]
+    asked: Asked, settings: Settings, catalog: Catalog, probe_files: tuple[str, ...]
 ) -> dict[str, Any]:
     variables: dict[str, str] = {}
-    for probe in inspect_interpreter(python, probe_files).probes:
+    for probe in catalog.probes:
         variables |= probe.variables
+    variables |= catalog.variables
     request = {
         "do": "recognise",
         "statement": asked.statement,
@@ -88,7 +95,7 @@ def _recognise(
         "source": asked.name,
         "sources": [f"file:{Path(path).absolute()}" for path in probe_files],
     }
-    with worker_client.start(python, variables) as worker:
+    with worker_client.start(catalog.python, variables) as worker:
         outcome = worker.ask(request, settings.limit_s)
     _check(outcome)
     return outcome.parts

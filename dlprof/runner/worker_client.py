@@ -18,6 +18,7 @@ from dlprof.errors import BadInterpreter
 from dlprof.plan.catalog import same_interpreter
 from dlprof.session.evidence import Lost
 from dlprof.session.machine import oom_kills
+from dlprof.simulated import environment as simulated
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -356,9 +357,13 @@ def child_environment(python: str, variables: Mapping[str, str]) -> dict[str, st
     """The environment of a process under ``python``.
 
     Another interpreter must not see the packages of this one: variables that would lead it there
-    are dropped.
+    are dropped. Raises :class:`MissingDevice` if ``variables`` ask for the simulated driver and it
+    cannot be built.
     """
     environment = {**variables, **os.environ}
+    if simulated.DEVICES in variables:
+        environment[simulated.DEVICES] = variables[simulated.DEVICES]
+        environment = simulated.on_simulated_device(environment, python)
     if not same_interpreter(python):
         for name in ("PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__"):
             environment.pop(name, None)

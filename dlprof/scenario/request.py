@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dlprof.errors import ScenarioError, Unmeasured, UsageError
-from dlprof.plan.axes import shape_text
+from dlprof.plan.axes import shape_text, simulated_in
 from dlprof.plan.catalog import Catalog, able
 from dlprof.plan.floors import FloorRule
 from dlprof.plan.option import value_text
@@ -22,8 +22,8 @@ from dlprof.scenario.model import Scenario
 from dlprof.scenario.pairs import WILD, named, pairs, parse
 from dlprof.scenario.read import fault
 
-Inspect = Callable[[str, tuple[str, ...]], Catalog]
-"""The catalog of an interpreter with these probe files."""
+Inspect = Callable[[str, tuple[str, ...], int], Catalog]
+"""The catalog of an interpreter with these probe files and so many simulated devices."""
 Found = TypeVar("Found")
 
 
@@ -44,7 +44,7 @@ def sweep(scenario: Scenario, given: Mapping[str, Any], inspect: Inspect) -> Swe
     _check_values(scenario, values, {*scenario.options, *given})
     steps = _steps(scenario)
     probes = (*values["probes"], *(step.source for step in steps))
-    catalog = inspect(values["python"], probes)
+    catalog = inspect(values["python"], probes, simulated_in(values["devices"]))
     patterns = _located(scenario, "pairs", problem.pairs, lambda text: named(parse(text), catalog))
     expected = _located(
         scenario, "expect", problem.expect, lambda text: resolve(expectation(text), catalog)

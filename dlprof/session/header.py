@@ -13,6 +13,9 @@ from pydantic import ValidationError, WrapValidator
 from dlprof.session.evidence import Flag, Maybe, Number, Record, Whole
 from dlprof.text.json_text import Free
 
+SIMULATED = "simulated CUDA device: order and copies are real, times are not"
+"""What every output from such a session says."""
+
 
 class Gpu(Record):
     name: Maybe[str] = None

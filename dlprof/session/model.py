@@ -205,6 +205,8 @@ class Result(Model):
     in_company: Company | None = None
     output: str | None = None
     rounds: list[int] = []
+    untimed: bool = False
+    """Whether times were left out since they would say nothing: on a simulated device."""
     environment: str | None = None
     """Which of the session's ``environments`` it was measured in, where there are several."""
 
@@ -266,6 +268,8 @@ class Header(Model):
     environments: list[Environment] = []
     """Of older sessions that have several, each with its ``name``: see :meth:`environment_of`."""
     device_choice: str | None = None
+    simulated: int = 0
+    """Simulated CUDA devices; 0 if the driver was the machine's own."""
     rounds: int = 1
     complete: bool = True
     left_out: list[str] = []

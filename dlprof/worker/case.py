@@ -36,6 +36,7 @@ from dlprof.worker.instruments import (
 )
 from dlprof.worker.loading import WorkerState, path_of, spec_of
 from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.simulated import OnSimulatedDevice, as_far_as_computed
 from dlprof.worker.subject import Path, Subject, gpu_of, result_device
 
 AT_ANY_SIZE = {*DIAGNOSIS, "trace"}
@@ -210,8 +211,13 @@ class Instruments:
     def _look(self, subject: Subject, again: bool = True) -> Any:
         if self.none:
             self.answer.failed("result", self.none)
-        self._take("values", lambda: values.measure(subject, again))
+        self._take("values", lambda: self._values(subject, again))
         return self._take("ownership", lambda: ownership.measure(subject, self.gpu))
+
+    def _values(self, subject: Subject, again: bool) -> dict[str, Any]:
+        found = values.measure(subject, again)
+        adapted = isinstance(subject.producer, OnSimulatedDevice)
+        return as_far_as_computed(found) if adapted else found
 
     def _copy_cost(self) -> dict[str, Any]:
         on_device = self.subject.spec.device == "cuda"

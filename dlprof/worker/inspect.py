@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dlprof.device import gpu_state
-from dlprof.device.cuda import driver_devices
+from dlprof.device.cuda import driver_devices, is_simulated
 from dlprof.probes.base import Probe
 from dlprof.worker import loading
 from dlprof.worker.contract import FaultyProbe
@@ -101,7 +101,9 @@ def _installed(distribution: str) -> str | None:
 def interpreter() -> dict[str, Any]:
     """The interpreter and the machine, as far as the standard library knows them."""
     devices = driver_devices()
-    gpus = gpu_state.read() if isinstance(devices, int) else []
+    simulated = isinstance(devices, int) and devices > 0 and is_simulated()
+    # NVML would tell of a real GPU beside it.
+    gpus = gpu_state.read() if isinstance(devices, int) and not simulated else []
     for gpu in gpus if isinstance(gpus, list) else ():
         gpu.pop("uuid")  # a session goes into bug reports
     return {
@@ -114,6 +116,7 @@ def interpreter() -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "gpus": gpus,
+        "simulated": simulated,
         "cuda_devices": devices if isinstance(devices, int) else 0,
         "no_cuda": None if isinstance(devices, int) and devices else str(devices or "no device"),
     }

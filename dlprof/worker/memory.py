@@ -11,7 +11,7 @@ import ctypes
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
 from dlprof.probes.base import ArraySpec, Unsupported
@@ -192,3 +192,21 @@ def _left(folder: Path) -> int | None:
 
 def _gib(size_bytes: int) -> str:
     return f"{size_bytes / 2**30:,.1f} GiB"
+
+
+def span(source: Any) -> tuple[int, int] | None:
+    """First byte and end of an array's memory, counted from its first element, by its strides.
+
+    None for an array without strides, which is contiguous.
+    """
+    try:
+        if hasattr(source, "element_size"):
+            strides, size = source.stride(), source.element_size()
+            strides = [step * size for step in strides]
+        else:
+            strides, size = source.strides, source.itemsize
+        ends = [(count - 1) * step for count, step in zip(source.shape, strides, strict=True)]
+        empty = 0 in source.shape
+    except (AttributeError, TypeError, ValueError):
+        return None
+    return (0, 1) if empty else (sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends) + size)

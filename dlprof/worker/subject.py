@@ -23,6 +23,7 @@ from dlprof.probes.base import (
 from dlprof.worker import memory
 from dlprof.worker.contract import FaultyProbe, check_code, check_text
 from dlprof.worker.refusal import Refusal, attempt
+from dlprof.worker.simulated import OnSimulatedDevice
 from dlprof.worker.source_text import compile_call, execute
 
 OTHER_BYTE = b"\xa5"
@@ -209,26 +210,8 @@ def gpu_of(subject: Subject) -> tuple[Any, str | None]:
 
 def lies_within(address: int, begin: int, source: Any, spec: ArraySpec) -> bool:
     """Whether ``address`` lies in the memory of ``source``, whose first element is at ``begin``."""
-    low, high = _span(source) or (0, max(spec.size_bytes, 1))
+    low, high = memory.span(source) or (0, max(spec.size_bytes, 1))
     return begin + low <= address < begin + high
-
-
-def _span(source: Any) -> tuple[int, int] | None:
-    """First byte and end of an array's memory, counted from its first element, by its strides.
-
-    None for an array without strides, which is contiguous.
-    """
-    try:
-        if hasattr(source, "element_size"):
-            strides, size = source.stride(), source.element_size()
-            strides = [step * size for step in strides]
-        else:
-            strides, size = source.strides, source.itemsize
-        ends = [(count - 1) * step for count, step in zip(source.shape, strides, strict=True)]
-        empty = 0 in source.shape
-    except (AttributeError, TypeError, ValueError):
-        return None
-    return (0, 1) if empty else (sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends) + size)
 
 
 def compose(export: Export, import_: Import, spec: ArraySpec | None = None) -> str:
@@ -285,6 +268,8 @@ def settle(producer: Probe, device: str, source: Any, namespace: dict[str, Any])
     wait = wait_text(producer, device)
     if wait:
         compile_call(wait.format(x="_made"), namespace, "_made")(source)
+    if isinstance(producer, OnSimulatedDevice) and not isinstance(producer, OneArray):
+        producer.fill(source)
 
 
 def wait_text(consumer: Probe, device: str) -> str:

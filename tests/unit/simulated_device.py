@@ -99,6 +99,7 @@ class SimulatedDevice:
     """Implements :class:`dlprof.device.cuda.Gpu` on a fake clock."""
 
     uuid = ""
+    is_simulated = False
 
     def __init__(self, costs: Costs | None = None) -> None:
         self.costs = costs or Costs()

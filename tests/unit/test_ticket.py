@@ -147,7 +147,7 @@ class Runs:
         self.pythons = []
         monkeypatch.setattr(tickets, "run", self)
 
-    def __call__(self, text, python):
+    def __call__(self, text, python, **_):
         self.pythons.append(python)
         return SHOWS
 
