@@ -1,0 +1,217 @@
+"""``--device simulated``: asked for by name, real to frameworks, and without a time in any output."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from builders import make_catalog, make_result, make_session
+from rule_builders import MS, ordered
+
+from dlprof.analysis.case_view import CaseView
+from dlprof.compare.comparison import compare, exit_code
+from dlprof.compare.criteria import parse as criteria
+from dlprof.compare.times import Settings
+from dlprof.errors import HistoryError, MissingDevice, UsageError
+from dlprof.evidence.rerun_command import rerun_command
+from dlprof.evidence.ticket import ticket
+from dlprof.history.entry import entry_of
+from dlprof.plan import options
+from dlprof.plan.catalog import catalog_from, environment
+from dlprof.plan.request import request_from, request_of
+from dlprof.reports import html, junit, markdown, terminal
+from dlprof.reports.checks import checks
+from dlprof.reports.session_document import session_document
+from dlprof.reports.table import to_frame
+from dlprof.rules import find, with_findings
+from dlprof.runner.worker_client import child_environment
+from dlprof.session.header import SIMULATED
+from dlprof.simulated import environment as simulated
+from dlprof.simulated.build import LIBRARY
+
+pytestmark = pytest.mark.unit
+
+NO_SCRIPT = "the session is made by hand"
+TIME = re.compile(r"\b\d[\d.,]* ?(ns|µs|us|ms|s|GB/s)\b")
+
+
+def request(**given):
+    values = options.settle(options.read(given))
+    return request_of(values, (("cupy", "numba"),), ("run",))
+
+
+def untimed(code="numba.cuda.as_cuda_array(x)", order="host-sync", **changes):
+    """A case as a simulated device gives it: with a verdict on order, and without times."""
+    waits = {"host-sync": 45 * MS}.get(order, 0.2 * MS)
+    case = {"producer": "cupy", "consumer": "numba", "device": "cuda"}
+    return make_result(
+        code,
+        None,
+        case=case,
+        untimed=True,
+        ordering=ordered(order, waits, 45 * MS),
+        **{"ownership": {"verdict": "view", "evidence": {"result_device": "cuda"}}, **changes},
+    )
+
+
+def session(*results, **changes):
+    found = results or (untimed(), untimed("numba.cuda.as_cuda_array(x, sync=False)", "unordered"))
+    header = {"simulated": 1, "request": {"pairs": [["cupy", "numba"]]}, **changes}
+    return with_findings(make_session(*found, **header))
+
+
+def test_frameworks_see_a_cuda_device():
+    asked = request(devices="simulated:2")
+    assert (asked.axes.device, asked.simulated) == ("cuda", 2)
+
+
+def test_nothing_is_timed_there():
+    assert not request(devices="simulated").settings.times
+    assert request(devices="cuda").settings.times
+
+
+def test_a_session_that_was_stopped_goes_on_with_the_same_device():
+    asked = request(devices="simulated:2")
+    assert request_from(asked.as_dict(), asked.command) == asked
+
+
+@pytest.mark.parametrize("devices", [["simulated", "cpu"], "simulated:0", "simulated:9"])
+def test_it_stands_alone_and_has_few_devices(devices):
+    with pytest.raises(UsageError):
+        request(devices=devices)
+
+
+@pytest.mark.parametrize("more", [{"placements": "in-loop"}, {"round_trips": 10}])
+def test_what_needs_times_is_refused(more):
+    with pytest.raises(UsageError, match="times"):
+        request(devices="simulated", **more)
+
+
+def answer(**interpreter):
+    return {"interpreter": {"no_cuda": None, **interpreter}, "probes": [], "faults": {}}
+
+
+def test_the_simulated_driver_is_no_device_unless_it_is_asked_for():
+    found = catalog_from(sys.executable, answer(simulated=True))
+    assert "--device simulated" in found.interpreter["no_cuda"]
+
+
+def test_a_real_driver_is_never_taken_for_the_simulated_one():
+    with pytest.raises(MissingDevice):
+        catalog_from(sys.executable, answer(simulated=False), simulated=1)
+
+
+def test_a_worker_finds_the_driver_before_any_other(monkeypatch):
+    monkeypatch.setenv(simulated.PATH, "/somewhere")
+    found = child_environment(sys.executable, simulated.variables(2))
+    first, *_, last = found[simulated.PATH].split(":")
+    assert (Path(first) / LIBRARY).exists()
+    assert (last, found[simulated.DEVICES]) == ("/somewhere", "2")
+
+
+def test_a_worker_without_it_keeps_the_library_path(monkeypatch):
+    monkeypatch.setenv(simulated.PATH, "/somewhere")
+    assert child_environment(sys.executable, {})[simulated.PATH] == "/somewhere"
+
+
+def test_flags_of_the_user_stand_behind_those_of_the_device(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--own")
+    found = child_environment(sys.executable, simulated.variables(1))
+    assert found["XLA_FLAGS"].endswith(" --own")
+
+
+def test_without_a_compiler_one_sentence_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingDevice) as raised:
+        child_environment(sys.executable, simulated.variables(1))
+    assert raised.value.exit_code == 4
+
+
+def outputs():
+    found = session()
+    document = session_document(found, scripts=True)
+    yield "terminal", terminal.render(document)
+    yield "markdown", markdown.render(document)
+    yield "page", html.render(document, found)
+    yield "junit", junit.render("title", checks(found))
+    for finding in found.findings:
+        yield finding.rule, ticket(found, finding, NO_SCRIPT, "not run", str)
+
+
+def test_every_output_says_that_the_device_is_simulated():
+    for name, text in outputs():
+        assert SIMULATED.lower() in " ".join(text.split()).lower(), name
+
+
+def test_no_output_has_a_time_of_the_device():
+    for name, text in outputs():
+        if name != "page":  # which has style sheets; it renders the same document
+            told = text.split("## Reproducer")[0].split("How it was measured")[0]
+            assert not TIME.search(told), name
+            assert "fast" not in told
+
+
+def test_a_table_has_no_time():
+    frame = to_frame(session())
+    times = [name for name in frame if name.endswith("_ns")]
+    assert frame["simulated"].all()
+    assert frame[times].isna().all().all()
+
+
+def test_a_case_without_times_can_be_safe():
+    found = session(untimed(order="stream-ordered"))
+    first, *_ = session_document(found).answers
+    assert first.code == "numba.cuda.as_cuda_array(x)"
+
+
+def test_of_two_safe_views_the_one_that_does_not_wait_is_named():
+    found = session(untimed("f(x)"), untimed("as_array_in_order(x)", "stream-ordered"))
+    assert session_document(found).answers[0].code == "as_array_in_order(x)"
+
+
+def test_the_share_of_the_queue_is_known_and_its_length_is_not():
+    case = CaseView(0, untimed())
+    assert (case.share, case.loaded) == (1.0, None)
+
+
+def test_a_case_can_be_measured_again_on_such_a_device():
+    command = rerun_command([CaseView(0, untimed())], session(simulated=2))
+    assert "--device simulated:2" in command
+
+
+def test_rules_on_time_find_nothing():
+    results = [untimed(), untimed("g(x)", ownership={"verdict": "copy", "evidence": {}})]
+    timed = {"DLP004", "DLP012", "DLP013", "DLP014", "DLP017", "DLP019"}
+    assert not timed & {finding.rule for finding in find(results)}
+
+
+def test_two_such_sessions_are_compared_by_their_verdicts():
+    base = session(untimed(order="stream-ordered"), created="2026-01-01T00:00:00+00:00")
+    head = session(untimed(order="unordered"), created="2026-01-02T00:00:00+00:00")
+    assert exit_code(compare(base, base.model_copy(update={"created": "x"}), Settings())) == 0
+    assert exit_code(compare(base, head, Settings())) == 1
+
+
+def test_a_criterion_on_time_is_refused_for_them():
+    head = session(created="2026-01-02T00:00:00+00:00")
+    with pytest.raises(UsageError, match="times"):
+        compare(session(), head, Settings(criteria(["ready:10%"])))
+
+
+def test_a_real_device_is_not_compared_with_it():
+    real = make_session(make_result("f(x)", case={"device": "cuda"}))
+    head = session(untimed("f(x)"), created="2026-01-02T00:00:00+00:00")
+    assert "real → simulated" in compare(real, head, Settings()).incomparable
+
+
+def test_a_history_refuses_it():
+    with pytest.raises(HistoryError, match="simulated"):
+        entry_of(session())
+
+
+def test_the_environment_tells_the_variable_and_no_path():
+    found = environment(make_catalog(), simulated.variables(1))
+    assert found["variables"] == {"DLPROF_SIMULATED_DEVICES": "1"}
