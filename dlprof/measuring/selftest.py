@@ -25,16 +25,17 @@ from dlprof.rules import find
 from dlprof.runner.inspection import SYNTHETIC, inspect_interpreter, why_unusable
 from dlprof.runner.measurement import Measurement
 from dlprof.runner.progress import Watcher
-from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, Plant
+from dlprof.selftest.faults import DEVICE_PLANTS, PLANTS, SIMULATED_PLANTS, Plant
 from dlprof.session import model as sessions
 from dlprof.session.model import FindingRecord, Result
 
 SETTINGS = Settings(rounds=3, sample_ns=10_000_000, limit_s=5.0, largest_bytes=1 << 20)
 CUDA_SETTINGS = replace(SETTINGS, limit_s=20.0, together=True)
 """Each process makes a context and compiles the spin kernel, which takes longer than to measure."""
+SIMULATED_SETTINGS = replace(CUDA_SETTINGS, rounds=1, times=False)
+"""Rounds repeat times, and here are none."""
 ALARMS = ("warning", "error")
 NOT_MEASURED = ("unsupported", "invalid", "skipped")
-LARGEST_SIMULATED = (1024, 1024)
 NOT_ASKED = "only the host was asked for"
 
 
@@ -130,13 +131,8 @@ def plants_for(python: str, device: str | None) -> tuple[tuple[Plant, ...], str 
     if device is not None:
         if no_streams:
             raise MissingDevice(f"{device} cannot be measured: {no_streams}")
-        return (tuple(map(_small, DEVICE_PLANTS)) if simulated else DEVICE_PLANTS), None
+        return (SIMULATED_PLANTS if simulated else DEVICE_PLANTS), None
     return (PLANTS if no_streams else (*PLANTS, *DEVICE_PLANTS)), no_streams
-
-
-def _small(plant: Plant) -> Plant:
-    """The plant on an array that the host's memory copies in about a millisecond."""
-    return replace(plant, shape=min(plant.shape, LARGEST_SIMULATED))
 
 
 def why_no_streams(catalog: Catalog) -> str | None:
@@ -199,9 +195,11 @@ def _groups(plants: Sequence[Plant]) -> list[list[Plant]]:
     return [list(group) for _, group in groupby(sorted(plants, key=arrays), key=arrays)]
 
 
-def _settings(plant: Plant) -> Settings:
+def _settings(plant: Plant, simulated: int) -> Settings:
     """In loops only the loops are looked at: the ways themselves are diagnosed elsewhere."""
     settings = SETTINGS if plant.device == "cpu" else CUDA_SETTINGS
+    if simulated:
+        return SIMULATED_SETTINGS
     alone = plant.placements == settings.placements
     return replace(settings, placements=plant.placements, diagnose=alone)
 
@@ -217,7 +215,7 @@ def _measure(plants: Sequence[Plant], catalog: Catalog, path: Path, watcher: Wat
             layouts=plants[0].layouts,
             device=plants[0].device,
         ),
-        settings=_settings(plants[0]),
+        settings=_settings(plants[0], catalog.simulated),
         python=catalog.python,
         probe_files=(SYNTHETIC,),
         command=("selftest",),

@@ -17,18 +17,25 @@ from dlprof.reports.document import (
     Section,
     Table,
 )
-from dlprof.selftest.faults import NOT_ON_DEVICE, NOT_PLANTED
+from dlprof.selftest.faults import NEED_TIMES, NOT_ON_DEVICE, NOT_PLANTED
+from dlprof.session.header import SIMULATED
 
-PLACES: Mapping[str, tuple[str, Mapping[str, str]]] = {
+Places = Mapping[str, tuple[str, Mapping[str, str]]]
+PLACES: Places = {
     "cpu": ("On the host, where queues are threads", NOT_PLANTED),
     "cuda": ("On a GPU, where queues are streams", NOT_ON_DEVICE),
 }
 """The heading of each place, and the rules for which nothing is planted there."""
+SIMULATED_PLACES: Places = {
+    "cuda": ("On the simulated device, where queues are threads", NOT_ON_DEVICE | NEED_TIMES)
+}
 COLUMNS = (Column("planted"), Column("rule"), Column("found"), Column("result"))
 
 
-def selftest_document(found: Selftest, no_streams: str | None = None) -> Document:
-    """``no_streams`` is why nothing was planted on a device."""
+def selftest_document(
+    found: Selftest, no_streams: str | None = None, simulated: bool = False
+) -> Document:
+    """``no_streams`` is why nothing was planted on a device, which may be a ``simulated`` one."""
     measured = [outcome for outcome in found.outcomes if not outcome.unmeasured]
     faults = [outcome for outcome in measured if outcome.plant.rule is not None]
     controls = [outcome for outcome in measured if outcome.plant.rule is None]
@@ -38,21 +45,27 @@ def selftest_document(found: Selftest, no_streams: str | None = None) -> Documen
         Answer("faults found", "", "", f"{right} of {len(faults)}"),
         Answer("false alarms", "", "", f"{alarms} on {len(controls)} controls"),
     )
-    facts = [
-        (
-            "timer resolution",
-            "?" if found.resolution_ns is None else plain_time(found.resolution_ns),
-        ),
-        ("noise of a view's time", "?" if found.noise is None else f"±{found.noise:.1%}"),
-    ]
+    facts = (
+        []
+        if simulated
+        else [
+            (
+                "timer resolution",
+                "?" if found.resolution_ns is None else plain_time(found.resolution_ns),
+            ),
+            ("noise of a view's time", "?" if found.noise is None else f"±{found.noise:.1%}"),
+        ]
+    )
     if no_streams:
         facts.append(("on a GPU", f"nothing was planted: {no_streams.rstrip('.')}"))
-    machine = Section("This machine", (Facts(tuple(facts)),), Level.FIRST)
-    return Document("Self-test", answers=answers, sections=(*_places(found), machine))
+    machine = [Section("This machine", (Facts(tuple(facts)),), Level.FIRST)] if facts else []
+    sections = (*_places(found, SIMULATED_PLACES if simulated else PLACES), *machine)
+    notices = (f"{SIMULATED[:1].upper()}{SIMULATED[1:]}.",) if simulated else ()
+    return Document("Self-test", notices=notices, answers=answers, sections=sections)
 
 
-def _places(found: Selftest) -> Iterator[Section]:
-    for device, (heading, not_planted) in PLACES.items():
+def _places(found: Selftest, places: Places) -> Iterator[Section]:
+    for device, (heading, not_planted) in places.items():
         here = [outcome for outcome in found.outcomes if outcome.plant.device == device]
         if here:
             table = Table(COLUMNS, tuple(map(_row, here)))

@@ -109,6 +109,15 @@ DEVICE_PLANTS = tuple(
         Plant("bounce", ("from_host", "view"), "DLP006", protocol="numpy"),
     )
 )
+NEED_TIMES = dict.fromkeys(
+    ("DLP004", "DLP012", "DLP014", "DLP019"), "dlprof takes no times on a simulated device"
+)
+"""Rules for which nothing is planted on a simulated device, and why."""
+SIMULATED_PLANTS = tuple(
+    plant
+    for plant in DEVICE_PLANTS
+    if plant.rule not in NEED_TIMES and plant.placements == Plant.placements
+)
 NOT_ON_DEVICE = dict.fromkeys(
     ("DLP005", "DLP007", "DLP008", "DLP009", "DLP013", "DLP015", "DLP016", "DLP017"),
     "planted on the host: its proof is the same on a device",

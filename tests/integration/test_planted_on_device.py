@@ -74,5 +74,5 @@ def test_a_reproducer_shows_a_wait_and_a_race_on_the_device(
 
 def test_a_simulated_device_is_planted_on_alone():
     plants, reason = plants_for(sys.executable, "simulated")
-    assert {plant.name for plant in plants} == {plant.name for plant in PLANTS}
+    assert set(plants) <= set(PLANTS)
     assert reason is None
