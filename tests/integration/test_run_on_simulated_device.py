@@ -1,0 +1,97 @@
+"""``dlprof run --device simulated``: verdicts on CuPy and Numba, as their sources have them.
+
+- ``numba.cuda.as_cuda_array(x)`` waits for the stream of the array (``numba_cuda/numba/cuda/api.py``,
+  ``from_cuda_array_interface``), and with ``sync=False`` it does not.
+- ``x.get()`` waits for its copy (``cupy/_core/core.pyx``, ``_ndarray_base.get``).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from command_line import dlprof
+
+import dlprof as package
+from dlprof.session.header import SIMULATED
+
+pytest.importorskip("cupy")
+
+pytestmark = pytest.mark.integration
+
+ORDERS = {
+    "numba.cuda.as_cuda_array(x)": "host-sync",
+    "numba.cuda.as_cuda_array(x, sync=False)": "unordered",
+    "numba.cuda.to_device(x.get())": "host-sync",
+}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    path = tmp_path_factory.mktemp("run") / "session.json"
+    return package.run("cupy", "numba", device="simulated", rounds=1, path=[*ORDERS], output=path)
+
+
+@pytest.fixture(scope="module")
+def results(session):
+    return {result.case.code: result for result in session.results}
+
+
+@pytest.mark.parametrize(("code", "order"), ORDERS.items())
+def test_what_a_call_does_about_queued_work_is_seen(results, code, order):
+    assert results[code].ordering.verdict == order
+
+
+@pytest.mark.parametrize(
+    ("code", "owner"),
+    [("numba.cuda.as_cuda_array(x)", "view"), ("numba.cuda.to_device(x.get())", "copy")],
+)
+def test_views_and_copies_are_told_apart_and_have_their_values(results, code, owner):
+    assert results[code].ownership.verdict == owner
+    assert results[code].values.verdict == "ok"
+    assert results[code].lifetime.verdict == "safe"
+
+
+def test_the_session_is_marked_and_has_no_times(session, results):
+    assert session.simulated == 1
+    for result in results.values():
+        assert (result.host_time, result.ready_time, result.device_time) == (None, None, None)
+        assert (result.copy_cost, result.first_call_ns) == (None, None)
+
+
+def test_a_race_is_an_error_and_a_wait_is_told(session):
+    found = {finding.rule: finding.severity for finding in session.findings}
+    assert found["DLP003"] == "error"
+    assert "DLP001" in found
+
+
+@pytest.mark.parametrize("is_other", [False, True])
+def test_the_command_line_sets_all_that_is_needed(tmp_path, is_other):
+    script = tmp_path / "python"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    script.chmod(0o755)
+    python = ("--python", script) if is_other else ()
+    one = "numba.cuda.as_cuda_array(x)"
+    words = ("--device", "simulated", "--quick", "--shape", "64", f"--path={one}")
+    found = dlprof("run", "cupy", "numba", *words, *python, "-o", tmp_path / "s.json")
+    assert found.code == 0, found.err
+    assert SIMULATED in found.said.replace("Simulated", "simulated")
+    assert not re.search(r"\d (ns|µs|ms)\b", found.said)
+
+
+def test_a_conversion_of_ones_own_runs_there(tmp_path):
+    setup = "import cupy, numba.cuda; x = cupy.asarray(__import__('numpy').arange(64.0))"
+    words = ("-s", setup, "--source", "x", "--device", "simulated", "--rounds", "1")
+    found = dlprof("time", *words, "numba.cuda.as_cuda_array(x)", "-o", tmp_path / "s.json")
+    assert found.code == 0, found.err
+    (result,) = package.load(tmp_path / "s.json").results
+    assert result.ownership.verdict == "view"
+
+
+def test_without_a_compiler_nothing_is_measured(tmp_path):
+    found = dlprof(
+        *("run", "cupy", "numba", "--device", "simulated"), XDG_CACHE_HOME=tmp_path, PATH=tmp_path
+    )
+    assert found.code == 4
+    assert "compiler" in found.sentence()
