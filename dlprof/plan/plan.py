@@ -14,6 +14,10 @@ from dlprof.plan.pairing import Case, Path
 from dlprof.plan.request import Request, Settings
 from dlprof.probes.base import HOST_MEMORY
 
+QUEUES, MOST_QUEUES = "CUDA_DEVICE_MAX_CONNECTIONS", "32"
+"""Streams that share a queue of the device wait for each other, which looks like an order. By
+default there are 8 queues, and 32 at most (CUDA C++ Programming Guide, environment variables).
+"""
 NO_PATH = "no path matches"
 """How a line of ``left_out`` begins that names a glob without a path."""
 
@@ -83,6 +87,8 @@ def plan(request: Request, catalog: Catalog) -> Plan:
         for probe in (target.producer, target.consumer)
         for name, value in probe.variables.items()
     }
+    if any(target.device == "cuda" for target in found):
+        variables[QUEUES] = os.environ.get(QUEUES, MOST_QUEUES)
     variables |= catalog.variables
     if catalog.simulated:
         reasons = {"on simulated CUDA devices: asked for": None}

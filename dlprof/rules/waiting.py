@@ -27,6 +27,7 @@ UNAVOIDABLE = (
     "The wait may be unavoidable. But the call looks cheap if it is timed with an empty queue."
 )
 WAITS_FOR = {"host-sync": "the work queued on x", "device-sync": "all work of the device"}
+ELSEWHERE = " on a non-blocking stream"
 WAIT_FIRST = "Wait for the work on the source before the call."
 
 
@@ -140,7 +141,9 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
     which has the cost of the wait too.
     """
     racing = [case for case in cases.cases if case.order == "unordered"]
-    for found in groups(racing, lambda case: (case.pair, case.waits), _read_wrong):
+    for found in groups(
+        racing, lambda case: (case.pair, case.waits, _is_elsewhere(case)), _read_wrong
+    ):
         worst = found[0]
         proof = "Behind queued work, the result was ready long before that work was done."
         if _read_wrong(worst):  # one wrong value proves the race; without one the times do
@@ -158,13 +161,21 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
             found,
             Claim(
                 ("does not order", "do not order"),
-                "the work that is queued on x",
+                "the work that is queued on x" + ELSEWHERE * _is_elsewhere(worst),
                 brief="A reader can see wrong values.",
                 more=proof,
             ),
             evidence,
             advice=_ordered_advice(cases, worst),
         )
+
+
+def _is_elsewhere(case: CaseView) -> bool:
+    """Whether the default streams were looked at, and order it: the driver does so by itself."""
+    ordering = case.result.ordering
+    runs = (ordering.evidence.by_streams if ordering is not None else None) or {}
+    default = runs.get("default")
+    return isinstance(default, dict) and default.get("verdict") == "stream-ordered"
 
 
 def _read_wrong(case: CaseView) -> bool:

@@ -31,6 +31,13 @@ MOST_STREAMS = 8
 BESIDE_NS = 5_000_000
 
 
+Unrelated = Callable[[int], Callable[[], None]]
+SEVERAL = 3
+"""Streams of unrelated work beside one whose handle is not known: the device's queue of that one
+may be shared by some of them, and hardly by all.
+"""
+
+
 @dataclass(frozen=True)
 class QueuedWork:
     """What an instrument does with a queue; times are those of ``clock``, in ns."""
@@ -49,8 +56,8 @@ class QueuedWork:
     spoil: Callable[[Any], None]
     """Overwrite a finished array: its memory must not hold right values when it is reused."""
     clock: Callable[[], int] = time.perf_counter_ns
-    unrelated: Callable[[int], Callable[[], None]] | None = None
-    """Queue work of that many ns on which no array depends; returns a wait for it."""
+    unrelated: tuple[Unrelated, ...] = ()
+    """Each queues work of that many ns on which no array depends, and returns a wait for it."""
     ready_how: str = ""
     """What ``ready`` is."""
 
@@ -255,12 +262,10 @@ def _spoil(subject: Subject, array: Any, gpu: Gpu | None) -> None:
         subject.overwrite(array, gpu)
 
 
-def _probe_unrelated(
-    subject: Subject, namespace: dict[str, Any]
-) -> Callable[[int], Callable[[], None]] | None:
+def _probe_unrelated(subject: Subject, namespace: dict[str, Any]) -> tuple[Unrelated, ...]:
     text = subject.producer.enqueue_unrelated(subject.spec)
     if text is None:
-        return None
+        return ()
     run = statements(text, namespace, "enqueue unrelated")
 
     def queue(duration_ns: int) -> Callable[[], None]:
@@ -269,7 +274,7 @@ def _probe_unrelated(
         finish: Callable[[], None] = namespace.pop("z").wait
         return finish
 
-    return queue
+    return (queue,)
 
 
 def _handles(subject: Subject, sides: tuple[Side, Side]) -> list[int | None]:
@@ -279,8 +284,13 @@ def _handles(subject: Subject, sides: tuple[Side, Side]) -> list[int | None]:
     ]
 
 
-def _unrelated(gpu: Gpu, *handles: int | None) -> Callable[[int], Callable[[], None]]:
-    stream = stream_for(gpu, "unrelated work", *handles)
+def _unrelated(gpu: Gpu, *handles: int | None) -> tuple[Unrelated, ...]:
+    count = SEVERAL if None in handles else 1
+    return tuple(_on_stream(gpu, f"unrelated work {at}", *handles) for at in range(count))
+
+
+def _on_stream(gpu: Gpu, use: str, *handles: int | None) -> Unrelated:
+    stream = stream_for(gpu, use, *handles)
     if stream is None:  # its work ends at once, and the instrument sees that
         return lambda _: lambda: None
 

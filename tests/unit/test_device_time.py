@@ -19,15 +19,15 @@ def device():
     return SimulatedDevice(Costs(queue_ns=1_000, event_ns=700))
 
 
-def measured(device, *, budget_s=0.0, slower_after=None, **behaviour):
+def measured(device, *, budget_s=0.0, slower_after=None, host_times=None, **behaviour):
     producer = FakeFramework(device, LEGACY_STREAM, name="producer")
     behaviour = Behaviour(**{"order": "nothing", **behaviour})
     consumer = FakeFramework(device, LEGACY_STREAM, behaviour)
     case = subject(producer, consumer, SIZE)
-    if slower_after is not None:
-        host_times, plain = iter([0] * slower_after), consumer.from_dlpack
+    if slower_after is not None or host_times is not None:
+        left, plain = iter(host_times or [0] * slower_after), consumer.from_dlpack
         consumer.from_dlpack = lambda source: (
-            device.spend(next(host_times, 10_000_000)),
+            device.spend(next(left, 10_000_000)),
             plain(source),
         )[1]
     return device_time.measure(case, device, consumer.current_stream("cuda"), budget_s)
@@ -49,6 +49,12 @@ def test_a_host_slower_than_the_first_spin_gets_a_longer_one(device):
     found = measured(device, copies=True, host_ns=300_000)
     assert found["verdict"] == "ok"
     assert found["spin_ns"] > found["host_ns"] > device_time.SHORTEST_SPIN_NS
+    assert found["warm"]["median_ns"] == WARM_NS
+
+
+def test_a_sample_with_a_gap_is_taken_again(device):
+    found = measured(device, copies=True, host_times=[0] * 7 + [10_000_000] + [0] * 99)
+    assert found["verdict"] == "ok"
     assert found["warm"]["median_ns"] == WARM_NS
 
 

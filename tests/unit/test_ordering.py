@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
+from dataclasses import replace
 
 import pytest
 from builders import make_subject
@@ -102,9 +102,9 @@ class TestVerdicts:
 
     def test_an_event_shows_a_race_that_the_consumers_own_wait_hides(self):
         case, device = pair(order="nothing")
-        case = dataclasses.replace(case, wait="consumer.gpu.synchronize_device()")
+        case = replace(case, wait="consumer.gpu.synchronize_device()")
         queue = queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
-        queue = dataclasses.replace(queue, look=lambda result: None)
+        queue = replace(queue, look=lambda result: None)
         assert ordering.measure_queue(queue)["verdict"] == "unordered"
 
     @pytest.mark.parametrize(("order", "verdict"), [("event", "unknown"), ("nothing", "unordered")])
@@ -120,14 +120,14 @@ class TestValues:
             device.spend(round(0.9 * max(0, device.end_of(array.stream) - device.now_ns)))
             return queue.convert(array)
 
-        found = ordering.measure_queue(dataclasses.replace(queue, convert=convert))
+        found = ordering.measure_queue(replace(queue, convert=convert))
         assert (found["verdict"], found["evidence"]["waits"]) == ("unordered", "host-sync")
 
     @pytest.mark.parametrize("rights", [[], [True]], ids=["always wrong", "a cache by address"])
     def test_values_that_are_wrong_behind_an_idle_queue_too_are_no_race(self, rights):
         queue, _ = queue_for(order="event", copies=True)
         answers = itertools.chain(rights, itertools.repeat(False))
-        queue = dataclasses.replace(queue, is_right=lambda seen, array: next(answers))
+        queue = replace(queue, is_right=lambda seen, array: next(answers))
         found = ordering.measure_queue(queue)
         assert (found["verdict"], found["evidence"]["values_right"]) == ("stream-ordered", None)
 
@@ -135,7 +135,7 @@ class TestValues:
         def look(result):
             raise TypeError("no such dtype")
 
-        found = ordering.measure_queue(dataclasses.replace(queue_for(order="host")[0], look=look))
+        found = ordering.measure_queue(replace(queue_for(order="host")[0], look=look))
         assert (found["verdict"], found["evidence"]["values_right"]) == ("host-sync", None)
         assert found["evidence"]["values_unread"] == "TypeError: no such dtype"
 
@@ -204,6 +204,40 @@ def test_streams_that_share_a_queue_are_not_used_beside_each_other():
     assert stream_for(device, "b", first) == second != first
     assert stream_for(device, "c", first, second) is None
     assert measured(OneQueue(free=2), order="device")["verdict"] == "unknown"
+
+
+class SharesOnce(SimulatedDevice):
+    """The first stream that is asked for gets the queue of the stream ``shared``."""
+
+    shared = None
+
+    def new_stream(self, *, blocking):
+        shared, self.shared = self.shared, None
+        return super().new_stream(blocking=blocking) if shared is None else shared
+
+
+@pytest.mark.parametrize("order", HOST_WAITS)
+def test_a_stream_that_shares_the_queue_of_a_private_one_makes_no_wait_for_the_device(order):
+    private = Behaviour(private=True)
+    case, device = pair(SharesOnce(), producer=private, order=order, private=True)
+    device.shared = case.producer.stream
+    queue = queue_of(case, case.producer.enqueue(case.spec), device, default_sides(case))
+    assert ordering.measure_queue(queue)["verdict"] == TRUE[order]
+
+
+def test_frameworks_that_can_be_put_on_no_other_stream_are_named_as_a_limit():
+    case, device = pair(producer=Behaviour(private=True), order="event", private=True)
+    found = ordering.measure(case, device)
+    assert found["verdict"] == "stream-ordered"
+    assert found["evidence"]["reason"] == ordering.ONLY_DEFAULT
+
+
+def test_queued_work_of_another_layout_says_nothing_of_the_layout_that_was_asked_for(monkeypatch):
+    case, device = pair(order="event")
+    monkeypatch.setattr(ordering.memory, "span", lambda array: array is case.source)
+    strided = replace(case, spec=replace(case.spec, layout="strided"))
+    assert ordering.measure(strided, device)["verdict"] == "unknown"
+    assert ordering.measure(case, device)["verdict"] == "stream-ordered"
 
 
 class NoisyDevice(SimulatedDevice):

@@ -28,19 +28,22 @@ import itertools
 import math
 import random
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 from dlprof.device.cuda import Gpu
+from dlprof.probes.base import WHOLE_LAYOUTS
 from dlprof.protocol.messages import unknown, verdict
+from dlprof.worker import memory
 from dlprof.worker.queued_work import (
     LENGTHS_NS,
     MOST_WORK,
     QUEUEING_SHARE,
     RUNS_IT,
     QueuedWork,
+    Unrelated,
     calibrate,
     default_sides,
     own_sides,
@@ -64,6 +67,8 @@ HALF = 0.5
 reaches :data:`HALF`. Any other slope is unknown."""
 LEAST_POINTS = 6
 RAN_DRY = "the queue was empty before the conversion was called"
+OTHER_LAYOUT = "work that is queued gives an array of another layout"
+ONLY_DEFAULT = "tried on default streams only: the frameworks can be put on no others"
 SEVERITY = ("stream-ordered", "unknown", "host-sync", "device-sync", "unordered")
 """From good to bad. What is unknown may be worse than an order."""
 
@@ -75,12 +80,16 @@ def measure(
     if text is None:
         name, device = subject.producer.name, subject.spec.device
         return verdict("synchronous", {}, f"{name} finishes its work on {device} before it returns")
-    default = measure_queue(queue_of(subject, text, gpu, default_sides(subject)), lengths_ns)
+    queue = queue_of(subject, text, gpu, default_sides(subject))
+    if _is_of_another_layout(subject, queue):
+        return unknown(OTHER_LAYOUT)
+    default = measure_queue(queue, lengths_ns)
     if gpu is None or subject.spec.device != "cuda":
         return default
     sides = attempt(partial(own_sides, subject, gpu))
     if sides is None:
-        return default
+        evidence = {"streams": "default", "reason": ONLY_DEFAULT, **default["evidence"]}
+        return {**default, "evidence": evidence}
     if isinstance(sides, Refusal):
         own: dict[str, Any] | Refusal = sides
     else:
@@ -91,6 +100,18 @@ def measure(
         more = {"streams": "default", "by_streams": runs, "reason": reason}
         return {**default, "evidence": {**default["evidence"], **more}}
     return worse({"default": default, "own streams": own})
+
+
+def _is_of_another_layout(subject: Subject, queue: QueuedWork) -> bool:
+    """Whether queued work gives a contiguous array in place of one with gaps.
+
+    Its conversion may be another: a view where one with gaps is copied.
+    """
+    if subject.spec.layout in WHOLE_LAYOUTS:
+        return False
+    array = queue.enqueue(1)
+    queue.finish(array)
+    return memory.span(array) != memory.span(subject.source)
 
 
 def worse(runs: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -307,15 +328,23 @@ def _lengths(points: Sequence[Point], lengths_ns: Sequence[int]) -> list[int]:
 
 
 def _unrelated_fit(queue: QueuedWork, lengths_ns: Sequence[int]) -> Fit | None:
-    if queue.unrelated is None:
-        return None
+    """Of several streams the first for which it does not wait: the others share its queue."""
+    found = None
+    for unrelated in queue.unrelated:
+        found = _fit_beside(queue, unrelated, lengths_ns)
+        if grows(found) is False:
+            break
+    return found
+
+
+def _fit_beside(queue: QueuedWork, unrelated: Unrelated, lengths_ns: Sequence[int]) -> Fit:
     array = queue.enqueue(1)
     queue.finish(array)
     points: list[tuple[float, float]] = []
     line = NOTHING_KNOWN
     for turn in range(MOST_TURNS):
         for length in _shuffled(lengths_ns, REPEATS, turn):
-            host_ns, done_ns = _beside(queue, queue.unrelated, length, array)
+            host_ns, done_ns = _beside(queue, unrelated, length, array)
             if done_ns >= HALF * length:
                 points.append((length, host_ns))
         line = fit(points)
@@ -326,9 +355,7 @@ def _unrelated_fit(queue: QueuedWork, lengths_ns: Sequence[int]) -> Fit | None:
     return NOTHING_KNOWN if too_slow else line
 
 
-def _beside(
-    queue: QueuedWork, unrelated: Callable[[int], Callable[[], None]], length_ns: int, array: Any
-) -> tuple[int, int]:
+def _beside(queue: QueuedWork, unrelated: Unrelated, length_ns: int, array: Any) -> tuple[int, int]:
     """When a conversion returned, and when the unrelated work queued before it was done."""
     finish = unrelated(length_ns)
     begin = queue.clock()
