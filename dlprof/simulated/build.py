@@ -8,26 +8,24 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from dlprof.errors import MissingDevice
 
 SOURCES = Path(__file__).parent
-LIBRARY = "libcuda.so.1"
-COMPILER = (
-    *("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden"),
-    f"-Wl,-soname,{LIBRARY}",
-)
+LIBRARY, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
+COMPILER = ("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
 DEFINED = re.compile(r"^API (cu\w+)\(", re.MULTILINE)
 IN_MACROS = ("cuMemcpy", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyDtoD")
 
 
 def driver_folder() -> Path:
-    """The folder of the built driver. Raises :class:`MissingDevice`."""
+    """The folder of the built driver and of its NVML. Raises :class:`MissingDevice`."""
     folder = _cache() / f"simulated-{_digest()}"
     if not (folder / LIBRARY).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        _build(folder / LIBRARY)
+        build(SOURCES, folder)
     return folder
 
 
@@ -43,34 +41,32 @@ def _digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def _build(target: Path) -> None:
+def build(sources: Path, folder: Path) -> None:
+    """Build both libraries from the C files of a folder. Raises :class:`MissingDevice`."""
     if shutil.which("cc") is None:
         raise MissingDevice("the simulated device needs a C compiler: install gcc or clang")
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        stubs, built = Path(folder, "stubs.c"), Path(folder, LIBRARY)
-        names = _defined()
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        stubs = Path(made, "stubs.c")
+        names = _defined(sources)
         stubs.write_text(_stubs(names), encoding="utf-8")
         # A framework asks for a function by its name, or by the name of its second version.
         aliases = [
             f"-Wl,--defsym,{name}_v2={name}" for name in names if not _is_versioned(name, names)
         ]
-        sources = [*map(str, sorted(SOURCES.glob("*.c"))), str(stubs)]
-        command = [
-            *COMPILER,
-            *aliases,
-            f"-I{SOURCES}",
-            "-o",
-            str(built),
-            *sources,
-            "-lpthread",
-            "-ldl",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
-        if done.returncode:
-            raise MissingDevice(
-                f"the simulated device cannot be built: {_first_error(done.stderr)}"
-            )
-        built.replace(target)
+        nvml = sources / "nvml.c"
+        driver = [path for path in sorted(sources.glob("*.c")) if path != nvml]
+        # The driver comes last: it is what says that all is built.
+        _compile(Path(made, NVML), [nvml]).replace(folder / NVML)
+        _compile(Path(made, LIBRARY), [*driver, stubs], *aliases).replace(folder / LIBRARY)
+
+
+def _compile(target: Path, sources: Sequence[Path], *options: str) -> Path:
+    named = (f"-Wl,-soname,{target.name}", f"-I{sources[0].parent}", "-o", str(target))
+    command = [*COMPILER, *options, *named, *map(str, sources), "-lpthread", "-ldl"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    if done.returncode:
+        raise MissingDevice(f"the simulated device cannot be built: {_first_error(done.stderr)}")
+    return target
 
 
 def _first_error(text: str) -> str:
@@ -78,9 +74,9 @@ def _first_error(text: str) -> str:
     return next((line for line in lines if "error" in line), lines[-1])
 
 
-def _defined() -> list[str]:
+def _defined(sources: Path) -> list[str]:
     """The functions that the sources define, those of macros too."""
-    text = "".join(path.read_text(encoding="utf-8") for path in SOURCES.glob("*.c"))
+    text = "".join(path.read_text(encoding="utf-8") for path in sources.glob("*.c"))
     found = set(DEFINED.findall(text)) | {
         f"{name}{end}" for name in IN_MACROS for end in ("", "Async")
     }

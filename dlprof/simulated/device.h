@@ -9,7 +9,9 @@
 
 enum { MOST_DEVICES = 8 };
 
-enum memory_kind { NOT_KNOWN, DEVICE, PINNED, REGISTERED, MANAGED, FREED };
+enum memory_kind { NOT_KNOWN, DEVICE, PINNED, REGISTERED, MANAGED, RESERVED, FREED };
+
+enum { GRANULE = 2 << 20 }; /* of memory that is mapped */
 
 struct device {
     int ordinal;
@@ -23,7 +25,7 @@ struct settings {
     size_t memory_bytes;    /* DLPROF_SIMULATED_MEMORY: 8 GiB for each device */
     unsigned seed;          /* DLPROF_SIMULATED_SEED: 1 */
     uint64_t delay_ns;      /* DLPROF_SIMULATED_DELAY_NS: 0, the longest delay before work */
-    uint64_t kernel_ns;     /* DLPROF_SIMULATED_KERNEL_NS: 200,000, of a kernel that is not known */
+    const char *kernel_ns;  /* DLPROF_SIMULATED_KERNEL_NS: "200000", or "200000,gemm=5000000,…" */
     const char *report;     /* DLPROF_SIMULATED_REPORT: a file for leaks and misuse, else none */
 };
 
@@ -44,6 +46,11 @@ struct device *device_at(int ordinal); /* null beyond the last */
 int memory_allocate(struct device *device, size_t size_bytes, uintptr_t *address);
 int memory_free(uintptr_t address);
 size_t memory_in_use(int device);
+/* Addresses without memory, and parts of them with memory. */
+int address_reserve(struct device *device, size_t size_bytes, size_t alignment, uintptr_t *address);
+int address_map(uintptr_t address, size_t size_bytes, bool is_mapped);
+int address_free(uintptr_t address, size_t size_bytes);
+int physical_change(int device, size_t size_bytes, bool is_new);
 /* Where the bytes are for the device's threads; null for device memory that is not allocated. Host
    memory is returned as it is. */
 void *memory_bytes(uintptr_t address, size_t size_bytes);
@@ -56,7 +63,20 @@ int host_forget(void *address, enum memory_kind kind);
 /* What an address belongs to; NOT_KNOWN for pageable memory, FREED for device memory without owner. */
 struct allocation memory_at(uintptr_t address);
 
-/* A line for the report, and the device fails from now on. */
+/* How long a kernel takes whose duration is not known: by the first part that is in its name. */
+uint64_t kernel_ns(const char *name);
+
+/* Poisoned memory holds what a kernel that was not performed should have written, or copies of it. */
+void poison(uintptr_t address, size_t size_bytes);
+void poison_all(struct device *device);
+void unpoison(uintptr_t address, size_t size_bytes);
+bool poisoned(uintptr_t address, size_t size_bytes);
+
+/* A line for the report. */
+void report(const char *what, uint64_t value);
+/* The same, and the device fails from now on. */
 void misuse(struct device *device, const char *what, uintptr_t address);
+/* Reports an access of the host to device memory, before the process dies of it. */
+void watch_host(void);
 
 #endif

@@ -16,11 +16,22 @@
    | copy from or to pinned memory  | asynchronous                           | the same                              |
    | copy on the device             | asynchronous                           | the same                              |
    | cuMemFree                      | waits for the device                   | the same                              |
+   | virtual memory                 | memory is mapped to addresses          | the same, once and as a whole         |
    | stream-ordered allocation      | a capability                           | not offered                           |
+   | graphs                         | work is captured and replayed          | not offered                           |
    | host function                  | runs in the stream's order             | the same, on the stream's thread      |
    | a failed device                | every later call fails                 | the same                              |
-   | kernel                         | computes                               | takes time; only dlprof's own compute |
-   | device memory                  | the host cannot touch it               | the same: the process dies            |
+   | a stream of another device     | no kernel, no record; a wait is right  | the same                              |
+   | access to a peer               | is switched on once; copies need none  | the same                              |
+   | kernel                         | computes                               | takes time; kernels.c lists which     |
+   |                                |                                        | compute. Others poison memory         |
+   | device memory                  | the host cannot touch it               | the same: reported, and the process   |
+   |                                |                                        | dies                                  |
+   | order that nothing demands     | any                                    | with delays, the last comes first     |
+
+   Poison marks memory that a kernel without effect should have written: each place that its
+   arguments point to, or the whole device if its code does not list its parameters. Copies carry the
+   marks on. dlprofSimulatedPoisoned(address, bytes) asks for them.
 
    Structures and numbers are those of the public header. What has no meaning here returns
    CUDA_ERROR_NOT_SUPPORTED: the stubs of those functions are made when the library is built. */
@@ -33,12 +44,9 @@
 #include <string.h>
 
 #include "device.h"
+#include "driver.h"
 #include "errors.h"
 #include "queue.h"
-
-#define API __attribute__((visibility("default"))) int
-
-typedef uintptr_t address_t; /* CUdeviceptr */
 
 enum { DRIVER_VERSION = 13000, MOST_CONTEXTS = 64 };
 
@@ -57,7 +65,7 @@ static bool is_initialized;
 
 static struct context *current(void) { return depth ? stack[depth - 1] : NULL; }
 
-static int usable(void)
+int usable(void)
 {
     if (!is_initialized) {
         return NOT_INITIALIZED;
@@ -65,14 +73,10 @@ static int usable(void)
     return current() ? current()->device->sticky_error : INVALID_CONTEXT;
 }
 
-#define NEED_CONTEXT                \
-    do {                            \
-        int status_ = usable();     \
-        if (status_) return status_; \
-    } while (0)
+struct device *current_device(void) { return current()->device; }
 
 /* Handles 0 and 1 are the legacy default stream, 2 is that of the thread. */
-static struct stream *stream_of(void *handle)
+struct stream *stream_of(void *handle)
 {
     if ((uintptr_t)handle <= 1) {
         return legacy_stream(current()->device);
@@ -90,6 +94,9 @@ API cuInit(unsigned flags)
     }
     for (int i = 0; i < settings()->devices; i++) {
         primary[i].device = device_at(i);
+    }
+    if (!is_initialized) {
+        watch_host();
     }
     is_initialized = true;
     return SUCCESS;
@@ -192,6 +199,7 @@ static const struct { int attribute, value; } attributes[] = {
     {82, 65536},    /* registers of a multiprocessor */
     {83, 1},        /* managed memory */
     {97, 232448},   /* shared memory of a block if it is asked for */
+    {102, 1},       /* virtual memory */
     {106, 32},      /* blocks of a multiprocessor */
 };
 
@@ -366,12 +374,28 @@ API cuCtxSetLimit(int limit, size_t value)
     return SUCCESS;
 }
 
+static bool has_peer[MOST_DEVICES][MOST_DEVICES];
+
+static int peer_access(const struct context *peer, bool is_wanted)
+{
+    NEED_CONTEXT;
+    int here = current()->device->ordinal, there = peer->device->ordinal;
+    if (here == there) {
+        return INVALID_DEVICE;
+    }
+    if (has_peer[here][there] == is_wanted) {
+        return is_wanted ? PEER_ENABLED : PEER_NOT_ENABLED;
+    }
+    has_peer[here][there] = is_wanted;
+    return SUCCESS;
+}
+
 API cuCtxEnablePeerAccess(struct context *peer, unsigned flags)
 {
-    (void)flags;
-    NEED_CONTEXT;
-    return peer->device == current()->device ? INVALID_DEVICE : SUCCESS;
+    return flags ? INVALID_VALUE : peer_access(peer, true);
 }
+
+API cuCtxDisablePeerAccess(struct context *peer) { return peer_access(peer, false); }
 
 API cuCtxSynchronize(void)
 {
@@ -464,7 +488,7 @@ API cuThreadExchangeStreamCaptureMode(int *mode)
 API cuEventCreate(struct event **event, unsigned flags)
 {
     NEED_CONTEXT;
-    *event = event_new(!(flags & 2)); /* CU_EVENT_DISABLE_TIMING */
+    *event = event_new(current_device(), !(flags & 2)); /* CU_EVENT_DISABLE_TIMING */
     return SUCCESS;
 }
 
@@ -477,7 +501,11 @@ API cuEventDestroy(struct event *event)
 API cuEventRecord(struct event *event, void *handle)
 {
     NEED_CONTEXT;
-    event_record(event, stream_of(handle));
+    struct stream *stream = stream_of(handle);
+    if (stream_device(stream) != event->device) {
+        return INVALID_HANDLE;
+    }
+    event_record(event, stream);
     return SUCCESS;
 }
 
@@ -559,6 +587,125 @@ API cuMemFree(address_t address)
     }
     device_wait(current()->device);
     return memory_free(address);
+}
+
+/* Virtual memory: memory is made, addresses are reserved, and one is mapped to the other, once. */
+struct physical {
+    int device;
+    size_t size_bytes;
+    address_t mapped;
+    bool is_released;
+};
+
+struct properties { /* the start of CUmemAllocationProp */
+    int type, handle_types, location_type, device;
+};
+
+API cuMemGetAllocationGranularity(size_t *size_bytes, const struct properties *properties, int option)
+{
+    (void)properties, (void)option;
+    *size_bytes = GRANULE;
+    return SUCCESS;
+}
+
+API cuMemCreate(struct physical **made, size_t size_bytes, const struct properties *properties,
+                unsigned long long flags)
+{
+    if (flags || size_bytes % GRANULE || properties->location_type != 1 || !device_at(properties->device)) {
+        return INVALID_VALUE;
+    }
+    int status = physical_change(properties->device, size_bytes, true);
+    if (!status) {
+        *made = calloc(1, sizeof **made);
+        **made = (struct physical){properties->device, size_bytes, 0, false};
+    }
+    return status;
+}
+
+/* It is given back when it is released and no longer mapped. */
+static int give_back(struct physical *made)
+{
+    if (made->is_released && !made->mapped) {
+        physical_change(made->device, made->size_bytes, false);
+        free(made);
+    }
+    return SUCCESS;
+}
+
+API cuMemRelease(struct physical *made)
+{
+    made->is_released = true;
+    return give_back(made);
+}
+
+API cuMemAddressReserve(address_t *address, size_t size_bytes, size_t alignment, address_t wanted,
+                        unsigned long long flags)
+{
+    (void)wanted, (void)flags;
+    struct device *device = current() ? current()->device : device_at(0);
+    return address_reserve(device, size_bytes, alignment, address);
+}
+
+API cuMemAddressFree(address_t address, size_t size_bytes) { return address_free(address, size_bytes); }
+
+static struct physical *mapped_at[4096];
+static pthread_mutex_t mapping = PTHREAD_MUTEX_INITIALIZER;
+
+API cuMemMap(address_t address, size_t size_bytes, size_t offset, struct physical *made,
+             unsigned long long flags)
+{
+    (void)flags;
+    if (offset || size_bytes != made->size_bytes || made->mapped) {
+        return NOT_SUPPORTED;
+    }
+    int status = address_map(address, size_bytes, true);
+    pthread_mutex_lock(&mapping);
+    for (size_t i = 0; !status && i < sizeof mapped_at / sizeof *mapped_at; i++) {
+        if (!mapped_at[i]) {
+            mapped_at[i] = made;
+            made->mapped = address;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&mapping);
+    return status;
+}
+
+API cuMemUnmap(address_t address, size_t size_bytes)
+{
+    int status = INVALID_VALUE;
+    pthread_mutex_lock(&mapping);
+    for (size_t i = 0; i < sizeof mapped_at / sizeof *mapped_at; i++) {
+        struct physical *made = mapped_at[i];
+        if (made && made->mapped >= address && made->mapped < address + size_bytes) {
+            status = address_map(made->mapped, made->size_bytes, false);
+            mapped_at[i] = NULL;
+            made->mapped = 0;
+            give_back(made);
+        }
+    }
+    pthread_mutex_unlock(&mapping);
+    return status;
+}
+
+API cuMemSetAccess(address_t address, size_t size_bytes, const void *descriptions, size_t count)
+{
+    (void)size_bytes, (void)descriptions, (void)count;
+    return memory_at(address).kind == DEVICE ? SUCCESS : INVALID_VALUE;
+}
+
+API cuMemRetainAllocationHandle(struct physical **made, void *address)
+{
+    *made = NULL;
+    pthread_mutex_lock(&mapping);
+    for (size_t i = 0; i < sizeof mapped_at / sizeof *mapped_at; i++) {
+        address_t start = mapped_at[i] ? mapped_at[i]->mapped : 0;
+        if (start && (address_t)address - start < mapped_at[i]->size_bytes) {
+            *made = mapped_at[i];
+        }
+    }
+    pthread_mutex_unlock(&mapping);
+    return *made ? SUCCESS : INVALID_VALUE;
 }
 
 API cuMemGetInfo(size_t *left_bytes, size_t *total_bytes)
@@ -712,6 +859,11 @@ static void perform_copy(void *argument)
             break;
         }
         memmove(target, source, copy->width);
+        if (!copy->staged && poisoned(from, copy->width) && memory_at(to).kind != NOT_KNOWN) {
+            poison(to, copy->width); /* pageable memory is given to others without our knowing */
+        } else {
+            unpoison(to, copy->width);
+        }
     }
     free(copy->staged);
     free(copy);
@@ -842,6 +994,7 @@ static void perform_fill(void *argument)
         for (size_t i = 0; i < fill->width; i++) {
             memcpy(bytes + i * fill->element_bytes, fill->element, fill->element_bytes);
         }
+        unpoison(to, fill->width * fill->element_bytes);
     }
     free(fill);
 }
@@ -880,183 +1033,6 @@ static int queue_fill(struct fill plan, unsigned value, void *handle)
 FILLS(8, unsigned char)
 FILLS(16, unsigned short)
 FILLS(32, unsigned)
-
-/* --- Kernels: not executed, but for dlprof's own ---------------------------------------------- */
-
-struct kernel {
-    char name[256];
-};
-
-struct launch {
-    const char *name;
-    uint64_t duration_ns;
-};
-
-static void perform_kernel(void *argument)
-{
-    struct launch *launch = argument;
-    sleep_ns(launch->duration_ns);
-    free(launch);
-}
-
-static int kernel_named(struct kernel **kernel, const char *name)
-{
-    *kernel = calloc(1, sizeof **kernel);
-    snprintf((*kernel)->name, sizeof (*kernel)->name, "%s", name);
-    return SUCCESS;
-}
-
-static int queue_kernel(struct kernel *kernel, void *handle, void **parameters)
-{
-    NEED_CONTEXT;
-    struct launch *launch = malloc(sizeof *launch);
-    bool is_spin = !strcmp(kernel->name, "spin");
-    *launch = (struct launch){kernel->name, settings()->kernel_ns};
-    if (is_spin) {
-        launch->duration_ns = *(uint64_t *)parameters[0];
-    }
-    submit(stream_of(handle), perform_kernel, launch);
-    return SUCCESS;
-}
-
-API cuLaunchKernel(struct kernel *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
-                   void *handle, void **parameters, void **extra)
-{
-    (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y, (void)block_z;
-    (void)shared_bytes, (void)extra;
-    return queue_kernel(kernel, handle, parameters);
-}
-
-struct launch_config { /* CUlaunchConfig */
-    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
-    void *handle;
-    void *attributes;
-    unsigned attribute_count;
-};
-
-API cuLaunchKernelEx(const struct launch_config *config, struct kernel *kernel, void **parameters, void **extra)
-{
-    (void)extra;
-    return queue_kernel(kernel, config->handle, parameters);
-}
-
-static int loaded(void **library)
-{
-    *library = calloc(1, sizeof(int));
-    return SUCCESS;
-}
-
-API cuModuleLoadData(void **module, const void *image)
-{
-    (void)image;
-    NEED_CONTEXT;
-    return loaded(module);
-}
-
-API cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values)
-{
-    (void)count, (void)options, (void)values;
-    return cuModuleLoadData(module, image);
-}
-
-API cuModuleLoadFatBinary(void **module, const void *image) { return cuModuleLoadData(module, image); }
-
-API cuModuleUnload(void *module)
-{
-    free(module);
-    return SUCCESS;
-}
-
-API cuModuleGetFunction(struct kernel **kernel, void *module, const char *name)
-{
-    (void)module;
-    return kernel_named(kernel, name);
-}
-
-API cuModuleGetLoadingMode(int *mode)
-{
-    *mode = 2; /* lazy */
-    return SUCCESS;
-}
-
-API cuLibraryLoadData(void **library, const void *code, int *jit, void **jit_values, unsigned jit_count,
-                      int *options, void **values, unsigned count)
-{
-    (void)code, (void)jit, (void)jit_values, (void)jit_count, (void)options, (void)values, (void)count;
-    return loaded(library);
-}
-
-API cuLibraryUnload(void *library)
-{
-    free(library);
-    return SUCCESS;
-}
-
-API cuLibraryGetKernel(struct kernel **kernel, void *library, const char *name)
-{
-    (void)library;
-    return kernel_named(kernel, name);
-}
-
-API cuLibraryGetModule(void **module, void *library)
-{
-    *module = library;
-    return SUCCESS;
-}
-
-API cuKernelGetFunction(struct kernel **function, struct kernel *kernel)
-{
-    *function = kernel;
-    return SUCCESS;
-}
-
-API cuKernelGetName(const char **name, struct kernel *kernel)
-{
-    *name = kernel->name;
-    return SUCCESS;
-}
-
-API cuFuncGetName(const char **name, struct kernel *kernel) { return cuKernelGetName(name, kernel); }
-
-API cuFuncGetAttribute(int *value, int attribute, void *function)
-{
-    (void)function;
-    *value = attribute == 0 ? 1024 : 0; /* threads in a block */
-    return SUCCESS;
-}
-
-API cuFuncSetAttribute(void *function, int attribute, int value)
-{
-    (void)function, (void)attribute, (void)value;
-    return SUCCESS;
-}
-
-API cuFuncSetCacheConfig(void *function, int config)
-{
-    (void)function, (void)config;
-    return SUCCESS;
-}
-
-API cuKernelGetAttribute(int *value, int attribute, void *kernel, int device)
-{
-    (void)device;
-    return cuFuncGetAttribute(value, attribute, kernel);
-}
-
-API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int size, size_t shared)
-{
-    (void)function, (void)size, (void)shared;
-    *blocks = 2;
-    return SUCCESS;
-}
-
-API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int size,
-                                                         size_t shared, unsigned flags)
-{
-    (void)flags;
-    return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, size, shared);
-}
 
 /* --- Names ----------------------------------------------------------------------------------- */
 

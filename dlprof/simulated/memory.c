@@ -1,16 +1,20 @@
 #define _GNU_SOURCE
 #include "device.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "errors.h"
 #include "queue.h"
 
-enum { ALIGNMENT = 512, PAGE = 4096 };
+/* More addresses than memory: they may be reserved long before there is memory behind them. */
+enum { ALIGNMENT = 512, PAGE = 4096, ADDRESSES = 4, MAPPED = 1 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct allocation *table; /* sorted by address */
@@ -36,7 +40,7 @@ static void read_settings(void)
     asked.memory_bytes = number("DLPROF_SIMULATED_MEMORY", 8ull << 30) / PAGE * PAGE;
     asked.seed = (unsigned)number("DLPROF_SIMULATED_SEED", 1);
     asked.delay_ns = number("DLPROF_SIMULATED_DELAY_NS", 0);
-    asked.kernel_ns = number("DLPROF_SIMULATED_KERNEL_NS", 200000);
+    asked.kernel_ns = getenv("DLPROF_SIMULATED_KERNEL_NS");
     asked.report = getenv("DLPROF_SIMULATED_REPORT");
     for (int i = 0; i < asked.devices; i++) {
         devices[i].ordinal = i;
@@ -48,6 +52,20 @@ const struct settings *settings(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_settings);
     return &asked;
+}
+
+uint64_t kernel_ns(const char *name)
+{
+    const char *text = settings()->kernel_ns;
+    uint64_t duration_ns = text && *text ? strtoull(text, NULL, 10) : 200000;
+    while (text && (text = strchr(text, ','))) {
+        const char *value = strchr(++text, '=');
+        size_t length = value ? (size_t)(value - text) : 0;
+        if (length && memmem(name, strlen(name), text, length)) {
+            return strtoull(value + 1, NULL, 10);
+        }
+    }
+    return duration_ns;
 }
 
 struct device *device_at(int ordinal)
@@ -96,13 +114,111 @@ static void take_out(struct allocation *allocation)
     count--;
 }
 
+/* --- Poison: ranges that are apart, sorted by address ----------------------------------------- */
+
+static struct range { uintptr_t start, end; } *ranges;
+static size_t range_count, range_room;
+
+/* The place of the first range that ends behind an address. */
+static size_t range_at(uintptr_t address)
+{
+    size_t low = 0, high = range_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (ranges[middle].end <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void put_range(size_t place, struct range range)
+{
+    if (range_count == range_room) {
+        range_room = range_room ? 2 * range_room : 64;
+        ranges = realloc(ranges, range_room * sizeof *ranges);
+    }
+    memmove(ranges + place + 1, ranges + place, (range_count++ - place) * sizeof *ranges);
+    ranges[place] = range;
+}
+
+static void cut(uintptr_t start, uintptr_t end)
+{
+    size_t first = range_at(start), last = first;
+    while (last < range_count && ranges[last].start < end) {
+        last++;
+    }
+    if (first == last) {
+        return;
+    }
+    struct range before = {ranges[first].start, start}, behind = {end, ranges[last - 1].end};
+    memmove(ranges + first, ranges + last, (range_count - last) * sizeof *ranges);
+    range_count -= last - first;
+    if (behind.start < behind.end) {
+        put_range(first, behind);
+    }
+    if (before.start < before.end) {
+        put_range(first, before);
+    }
+}
+
+static void mark(uintptr_t start, uintptr_t end)
+{
+    cut(start, end);
+    put_range(range_at(start), (struct range){start, end});
+}
+
+void poison(uintptr_t address, size_t size_bytes)
+{
+    pthread_mutex_lock(&lock);
+    mark(address, address + size_bytes);
+    pthread_mutex_unlock(&lock);
+}
+
+void poison_all(struct device *device)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < count; i++) {
+        if (table[i].kind == MANAGED || (table[i].kind == DEVICE && table[i].device == device->ordinal)) {
+            mark(table[i].address, table[i].address + table[i].size_bytes);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void unpoison(uintptr_t address, size_t size_bytes)
+{
+    pthread_mutex_lock(&lock);
+    cut(address, address + size_bytes);
+    pthread_mutex_unlock(&lock);
+}
+
+bool poisoned(uintptr_t address, size_t size_bytes)
+{
+    pthread_mutex_lock(&lock);
+    size_t place = range_at(address);
+    bool is_poisoned = place < range_count && ranges[place].start < address + size_bytes;
+    pthread_mutex_unlock(&lock);
+    return is_poisoned;
+}
+
+/* For dlprof: whether values in device memory may depend on a kernel that was not performed. */
+__attribute__((visibility("default"))) int dlprofSimulatedPoisoned(uintptr_t address, size_t size_bytes)
+{
+    return poisoned(address, size_bytes);
+}
+
+/* --- Device memory ----------------------------------------------------------------------------- */
+
 /* Reserved at once, and given memory by the system page by page. */
 static bool reserve(int device)
 {
     if (visible[device]) {
         return true;
     }
-    size_t size_bytes = settings()->memory_bytes;
+    size_t size_bytes = ADDRESSES * settings()->memory_bytes;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *seen = mmap(NULL, size_bytes, PROT_NONE, flags, -1, 0);
     void *bytes = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
@@ -117,34 +233,124 @@ static bool reserve(int device)
 static int device_of(uintptr_t address)
 {
     for (int i = 0; i < settings()->devices; i++) {
-        if (visible[i] && address >= visible[i] && address - visible[i] < settings()->memory_bytes) {
+        if (visible[i] && address >= visible[i] && address - visible[i] < ADDRESSES * settings()->memory_bytes) {
             return i;
         }
     }
     return -1;
 }
 
-int memory_allocate(struct device *device, size_t size_bytes, uintptr_t *address)
+static size_t created[MOST_DEVICES]; /* bytes that cuMemCreate made */
+
+/* The lock is held. */
+static size_t in_use(int device)
 {
+    size_t size_bytes = created[device];
+    for (size_t i = 0; i < count; i++) {
+        bool is_own = table[i].kind == DEVICE && table[i].device == device && table[i].flags != MAPPED;
+        size_bytes += is_own ? table[i].size_bytes : 0;
+    }
+    return size_bytes;
+}
+
+size_t memory_in_use(int device)
+{
+    pthread_mutex_lock(&lock);
+    size_t size_bytes = in_use(device);
+    pthread_mutex_unlock(&lock);
+    return size_bytes;
+}
+
+/* The first gap that is large enough. */
+static int take(struct device *device, size_t size_bytes, size_t alignment, enum memory_kind kind,
+                uintptr_t *address)
+{
+    size_t limit = kind == DEVICE ? settings()->memory_bytes : SIZE_MAX;
+    int status = OUT_OF_MEMORY;
     if (!size_bytes) {
         return INVALID_VALUE;
     }
-    size_t whole = (size_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    int status = OUT_OF_MEMORY;
     pthread_mutex_lock(&lock);
-    if (reserve(device->ordinal)) {
-        uintptr_t start = visible[device->ordinal], end = start + settings()->memory_bytes;
-        for (size_t i = place_of(start); i < count && table[i].address < end; i++) {
-            if (table[i].address - start >= whole) {
-                break; /* the first gap that is large enough */
+    if (reserve(device->ordinal) && (kind != DEVICE || in_use(device->ordinal) + size_bytes <= limit)) {
+        uintptr_t first = visible[device->ordinal], end = first + ADDRESSES * settings()->memory_bytes;
+        uintptr_t start = (first + alignment - 1) / alignment * alignment;
+        for (size_t i = place_of(first); i < count && table[i].address < end; i++) {
+            if (table[i].address >= start + size_bytes) {
+                break;
             }
-            start = table[i].address + (table[i].size_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+            uintptr_t behind = table[i].address + table[i].size_bytes;
+            start = (behind + alignment - 1) / alignment * alignment;
         }
-        if (end - start >= whole) {
-            insert((struct allocation){start, size_bytes, DEVICE, device->ordinal, 0, 0});
+        if (start < end && end - start >= size_bytes) {
+            insert((struct allocation){start, size_bytes, kind, device->ordinal, 0, 0});
             *address = start;
             status = SUCCESS;
         }
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+int memory_allocate(struct device *device, size_t size_bytes, uintptr_t *address)
+{
+    return take(device, size_bytes, ALIGNMENT, DEVICE, address);
+}
+
+int address_reserve(struct device *device, size_t size_bytes, size_t alignment, uintptr_t *address)
+{
+    return take(device, size_bytes, alignment > GRANULE ? alignment : GRANULE, RESERVED, address);
+}
+
+int physical_change(int device, size_t size_bytes, bool is_new)
+{
+    pthread_mutex_lock(&lock);
+    bool fits = !is_new || in_use(device) + size_bytes <= settings()->memory_bytes;
+    created[device] += !fits ? 0 : is_new ? size_bytes : -size_bytes;
+    pthread_mutex_unlock(&lock);
+    return fits ? SUCCESS : OUT_OF_MEMORY;
+}
+
+/* Gives a part of what is reserved memory, or takes it away. */
+int address_map(uintptr_t address, size_t size_bytes, bool is_mapped)
+{
+    pthread_mutex_lock(&lock);
+    struct allocation *owner = found(address);
+    enum memory_kind before = is_mapped ? RESERVED : DEVICE;
+    bool is_inside = owner && owner->kind == before && (is_mapped || owner->flags == MAPPED)
+        && address + size_bytes <= owner->address + owner->size_bytes;
+    if (is_inside) {
+        struct allocation whole = *owner;
+        uintptr_t end = whole.address + whole.size_bytes;
+        take_out(owner);
+        struct allocation part = whole;
+        part.address = address, part.size_bytes = size_bytes;
+        part.kind = is_mapped ? DEVICE : RESERVED, part.flags = is_mapped ? MAPPED : 0;
+        insert(part);
+        if (address > whole.address) {
+            part = whole;
+            part.size_bytes = address - whole.address;
+            insert(part);
+        }
+        if (address + size_bytes < end) {
+            part = whole;
+            part.address = address + size_bytes, part.size_bytes = end - part.address;
+            insert(part);
+        }
+        cut(address, address + size_bytes);
+    }
+    pthread_mutex_unlock(&lock);
+    return is_inside ? SUCCESS : INVALID_VALUE;
+}
+
+int address_free(uintptr_t address, size_t size_bytes)
+{
+    int status = SUCCESS;
+    pthread_mutex_lock(&lock);
+    for (size_t i = place_of(address); i < count && table[i].address < address + size_bytes; i++) {
+        status = table[i].kind == RESERVED ? status : INVALID_VALUE; /* it is still mapped */
+    }
+    while (!status && place_of(address) < count && table[place_of(address)].address < address + size_bytes) {
+        take_out(&table[place_of(address)]);
     }
     pthread_mutex_unlock(&lock);
     return status;
@@ -155,7 +361,7 @@ int memory_free(uintptr_t address)
     pthread_mutex_lock(&lock);
     struct allocation *allocation = found(address);
     bool is_known = allocation && allocation->address == address
-        && (allocation->kind == DEVICE || allocation->kind == MANAGED);
+        && ((allocation->kind == DEVICE && allocation->flags != MAPPED) || allocation->kind == MANAGED);
     void *managed = NULL;
     if (is_known) {
         int device = allocation->device;
@@ -166,22 +372,12 @@ int memory_free(uintptr_t address)
             uintptr_t last = (address + allocation->size_bytes) / PAGE * PAGE;
             madvise(bytes_of[device] + (first - visible[device]), last - first, MADV_DONTNEED);
         }
+        cut(address, address + allocation->size_bytes);
         take_out(allocation);
     }
     pthread_mutex_unlock(&lock);
     free(managed);
     return is_known ? SUCCESS : INVALID_VALUE;
-}
-
-size_t memory_in_use(int device)
-{
-    size_t size_bytes = 0;
-    pthread_mutex_lock(&lock);
-    for (size_t i = 0; i < count; i++) {
-        size_bytes += table[i].kind == DEVICE && table[i].device == device ? table[i].size_bytes : 0;
-    }
-    pthread_mutex_unlock(&lock);
-    return size_bytes;
 }
 
 void *memory_bytes(uintptr_t address, size_t size_bytes)
@@ -190,9 +386,11 @@ void *memory_bytes(uintptr_t address, size_t size_bytes)
     pthread_mutex_lock(&lock);
     int device = device_of(address);
     if (device >= 0) {
-        struct allocation *owner = found(address);
-        bool is_inside = owner && address + size_bytes <= owner->address + owner->size_bytes;
-        bytes = is_inside ? bytes_of[device] + (address - visible[device]) : NULL;
+        uintptr_t at = address;
+        for (size_t i = place_of(at); i < count && table[i].kind == DEVICE && table[i].address <= at; i++) {
+            at = table[i].address + table[i].size_bytes; /* parts may be mapped side by side */
+        }
+        bytes = at >= address + size_bytes && at > address ? bytes_of[device] + (address - visible[device]) : NULL;
     }
     pthread_mutex_unlock(&lock);
     return bytes;
@@ -253,19 +451,23 @@ struct allocation memory_at(uintptr_t address)
     struct allocation *owner = found(address);
     int device = device_of(address);
     struct allocation none = {address, 0, device >= 0 ? FREED : NOT_KNOWN, device, 0, 0};
-    struct allocation result = owner ? *owner : none;
+    struct allocation result = owner && owner->kind != RESERVED ? *owner : none;
     pthread_mutex_unlock(&lock);
     return result;
 }
 
-static void report(const char *what, uint64_t number_of)
+/* Written by one call, also from a signal's handler. */
+void report(const char *what, uint64_t value)
 {
-    if (settings()->report) {
-        FILE *file = fopen(settings()->report, "a");
-        if (file) {
-            fprintf(file, "{\"what\": \"%s\", \"value\": %llu}\n", what, (unsigned long long)number_of);
-            fclose(file);
+    int file = settings()->report ? open(settings()->report, O_WRONLY | O_APPEND | O_CREAT, 0666) : -1;
+    if (file >= 0) {
+        char line[256];
+        int length = snprintf(line, sizeof line, "{\"what\": \"%s\", \"value\": %llu}\n", what,
+                              (unsigned long long)value);
+        if (write(file, line, (size_t)length) != length) {
+            perror(settings()->report);
         }
+        close(file);
     }
 }
 
@@ -275,13 +477,36 @@ void misuse(struct device *device, const char *what, uintptr_t address)
     report(what, address);
 }
 
+/* The host touched memory of the device. The process dies of it, as it would without us. */
+static struct sigaction handler_before;
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    (void)signal, (void)context;
+    if (device_of((uintptr_t)info->si_addr) >= 0) {
+        report("an access of the host to device memory", (uintptr_t)info->si_addr);
+    }
+    sigaction(SIGSEGV, &handler_before, NULL); /* the access is done again, and faults again */
+}
+
+void watch_host(void)
+{
+    struct sigaction handler = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigaction(SIGSEGV, &handler, &handler_before);
+}
+
 __attribute__((destructor)) static void report_what_is_left(void)
 {
     size_t size_bytes = 0;
     for (int i = 0; i < settings()->devices; i++) {
         size_bytes += memory_in_use(i);
     }
+    size_t host_bytes = 0;
+    for (size_t i = 0; i < count; i++) {
+        host_bytes += table[i].kind == PINNED || table[i].kind == MANAGED ? table[i].size_bytes : 0;
+    }
     report("device memory that was not freed, in bytes", size_bytes);
+    report("pinned and managed memory that was not freed, in bytes", host_bytes);
     report("streams that were not destroyed", streams_left());
     report("events that were not destroyed", events_left());
 }

@@ -18,6 +18,7 @@ struct work {
     int missing;            /* work that must be done first */
     int references;         /* of the queue, the stream's last place, and events */
     bool is_done;
+    uint64_t number;        /* in the order of all work */
     uint64_t done_ns;
 };
 
@@ -31,13 +32,14 @@ struct stream {
     struct stream *next;    /* in the list of all */
     pthread_cond_t wake;
     bool is_started, is_destroyed, is_default;
+    bool is_delayed;        /* its head could be performed, and waits to be overtaken */
 };
 
 /* One lock for all queues: each holds it for some assignments only, and never while it performs. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 static struct stream *streams;
-static uint64_t next_id = 1;
+static uint64_t next_id = 1, next_number;
 static size_t event_count;
 
 uint64_t now_ns(void)
@@ -78,13 +80,22 @@ static void depend(struct work *work, struct work *first)
     work->missing++;
 }
 
-/* A seeded delay before each piece of work. It widens the window in which unordered work races. */
+/* The lock is held. With delays, each piece of work waits so that later work, if nothing orders it,
+   overtakes it. Work that overtakes does not wait: so all that may race does, whatever the seed. */
 static void delay(struct stream *stream, unsigned *state)
 {
     uint64_t longest_ns = settings()->delay_ns;
-    if (longest_ns) {
+    bool overtakes = false;
+    for (struct stream *other = streams; other; other = other->next) {
+        overtakes |= other->is_delayed && other->head->number < stream->head->number;
+    }
+    if (longest_ns && !overtakes) {
         *state = *state * 1103515245u + 12345u + (unsigned)stream->id;
-        sleep_ns(longest_ns * (*state >> 16 & 0x7fff) / 0x8000);
+        stream->is_delayed = true;
+        pthread_mutex_unlock(&lock);
+        sleep_ns(longest_ns / 2 + longest_ns / 2 * (*state >> 16 & 0x7fff) / 0x8000);
+        pthread_mutex_lock(&lock);
+        stream->is_delayed = false;
     }
 }
 
@@ -111,12 +122,12 @@ static void *serve(void *argument)
             pthread_cond_wait(&stream->wake, &lock);
         }
         struct work *work = stream->head;
-        pthread_mutex_unlock(&lock);
         if (work->perform) {
             delay(stream, &state);
+            pthread_mutex_unlock(&lock);
             work->perform(work->argument);
+            pthread_mutex_lock(&lock);
         }
-        pthread_mutex_lock(&lock);
         stream->head = work->next;
         if (!stream->head) {
             stream->tail = NULL;
@@ -143,6 +154,7 @@ static struct work *enqueue(struct stream *stream, action *perform, void *argume
     work->argument = argument;
     work->stream = stream;
     work->references = 2;
+    work->number = next_number++;
     struct stream *legacy = stream->device->legacy;
     if (stream == legacy) {
         for (struct stream *other = streams; other; other = other->next) {
@@ -184,7 +196,7 @@ static void wait_for(struct work *work)
     release(work);
 }
 
-static struct stream *new_stream(struct device *device, unsigned flags, int priority)
+struct stream *stream_new(struct device *device, unsigned flags, int priority)
 {
     struct stream *stream = calloc(1, sizeof *stream);
     stream->device = device;
@@ -197,11 +209,6 @@ static struct stream *new_stream(struct device *device, unsigned flags, int prio
     streams = stream;
     pthread_mutex_unlock(&lock);
     return stream;
-}
-
-struct stream *stream_new(struct device *device, unsigned flags, int priority)
-{
-    return new_stream(device, flags, priority);
 }
 
 void stream_destroy(struct stream *stream)
@@ -295,9 +302,10 @@ void submit_and_wait(struct stream *stream, action *perform, void *argument)
     pthread_mutex_unlock(&lock);
 }
 
-struct event *event_new(bool has_timing)
+struct event *event_new(struct device *device, bool has_timing)
 {
     struct event *event = calloc(1, sizeof *event);
+    event->device = device;
     event->has_timing = has_timing;
     pthread_mutex_lock(&lock);
     event_count++;
@@ -370,7 +378,7 @@ struct stream *legacy_stream(struct device *device)
     struct stream *stream = device->legacy;
     pthread_mutex_unlock(&lock);
     if (!stream) {
-        stream = new_stream(device, BLOCKING, 0);
+        stream = stream_new(device, BLOCKING, 0);
         stream->is_default = true;
         pthread_mutex_lock(&lock);
         if (!device->legacy) {
@@ -386,7 +394,7 @@ struct stream *thread_stream(struct device *device)
 {
     static __thread struct stream *own[MOST_DEVICES];
     if (!own[device->ordinal]) {
-        own[device->ordinal] = new_stream(device, BLOCKING, 0);
+        own[device->ordinal] = stream_new(device, BLOCKING, 0);
         own[device->ordinal]->is_default = true;
     }
     return own[device->ordinal];

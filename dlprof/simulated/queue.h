@@ -21,6 +21,7 @@ typedef void action(void *argument);
 
 struct event {
     struct work *recorded; /* null until it is recorded */
+    struct device *device;
     bool has_timing;
 };
 
@@ -45,7 +46,7 @@ void submit(struct stream *stream, action *perform, void *argument);
 /* The same, and waits on the host until it is performed. */
 void submit_and_wait(struct stream *stream, action *perform, void *argument);
 
-struct event *event_new(bool has_timing);
+struct event *event_new(struct device *device, bool has_timing);
 void event_destroy(struct event *event);
 void event_record(struct event *event, struct stream *stream);
 /* Work that is queued on the stream from now on runs after what the event marks now. */

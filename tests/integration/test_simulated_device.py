@@ -14,7 +14,7 @@ from dlprof.simulated.build import driver_folder
 pytestmark = pytest.mark.integration
 
 PROGRAM = """
-import json, threading
+import ctypes, json, threading
 import cupy, numpy
 from numba import cuda
 
@@ -41,6 +41,22 @@ def behind_work(convert, released_after_s):
     return {"waited": waited, "same": bool((result.copy_to_host() == source).all())}
 
 
+@cuda.jit
+def increase_all(values):
+    at = cuda.grid(1)
+    if at < values.size:
+        values[at] += 1
+
+
+def is_poisoned(array):
+    return bool(driver.dlprofSimulatedPoisoned(ctypes.c_void_p(array.data.ptr), array.nbytes))
+
+
+driver = ctypes.CDLL("libcuda.so.1")
+y = cupy.asarray(source)
+increase_all[256, 256](y)
+cuda.synchronize()
+found["poisoned"] = [is_poisoned(x), is_poisoned(y)]
 found["synchronized"] = behind_work(lambda y: cuda.as_cuda_array(y), 0.2)
 found["not synchronized"] = behind_work(lambda y: cuda.as_cuda_array(y, sync=False), 60)
 print(json.dumps(found))
@@ -69,3 +85,7 @@ def test_numba_waits_for_the_stream_of_an_array_of_cupy(found):
 
 def test_numba_does_not_wait_if_it_is_told_not_to(found):
     assert found["not synchronized"] == {"waited": False, "same": True}
+
+
+def test_a_kernel_of_numba_takes_time_and_poisons_its_arrays(found):
+    assert found["poisoned"] == [False, True]

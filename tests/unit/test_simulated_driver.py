@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import shutil
 import signal
 import subprocess
 import sys
 from ctypes import byref, c_float, c_int, c_size_t, c_uint64, c_void_p
+from pathlib import Path
 
 import pytest
 
-from dlprof.simulated.build import LIBRARY, driver_folder
+from dlprof.simulated.build import LIBRARY, NVML, driver_folder
 
 pytestmark = pytest.mark.unit
 
@@ -79,6 +81,9 @@ class Driver:
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
     """The driver, built from its sources."""
+    if given := os.environ.get("DLPROF_TEST_DRIVER"):  # test_simulated_mutations.py
+        yield Path(given)
+        return
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield driver_folder() / LIBRARY
@@ -306,9 +311,177 @@ def test_a_function_that_has_no_meaning_here_is_there_and_refuses(driver):
     assert status.value == 0
 
 
-def test_two_devices_copy_to_each_other(library, tmp_path, monkeypatch):
-    monkeypatch.setenv("DLPROF_SIMULATED_DEVICES", "2")
-    driver = Driver(shutil.copy(library, tmp_path))
+PTX = b"""
+.visible .entry fill(.param .u64 .ptr .global to, .param .align 8 .b8 other[16], .param .u32 count)
+.visible .entry cupy_copy__float32_float32(
+    .param .align 8 .b8 a[48], .param .align 8 .b8 b[48], .param .align 8 .b8 c[40])
+"""
+
+
+def poisoned(driver, address, size=SIZE):
+    return driver.library.dlprofSimulatedPoisoned(c_uint64(address), c_size_t(size))
+
+
+def kernel(driver, name, text=PTX):
+    module = driver.new("cuModuleLoadData", text)
+    return driver.new("cuModuleGetFunction", module, name)
+
+
+def test_a_kernel_poisons_what_its_arguments_point_to(driver):
+    first, second, third = driver.memory(), driver.memory(), driver.memory()
+    other = (c_uint64 * 2)(0, second.value + 512)
+    driver.launch(kernel(driver, b"fill"), None, first, other, c_int(1))
+    driver("cuCtxSynchronize")
+    found = [poisoned(driver, one.value) for one in (first, second, third)]
+    assert found == [1, 1, 0]
+    assert not poisoned(driver, second.value, 512)
+
+
+def test_a_kernel_of_unknown_parameters_poisons_the_device(driver):
+    memory = driver.memory()
+    driver.launch(driver.unknown, None, c_int(1))
+    driver("cuCtxSynchronize")
+    assert poisoned(driver, memory.value + SIZE - 1, 1)
+
+
+def test_poison_goes_where_it_is_copied_and_ends_where_other_bytes_are_written(driver):
+    source, target = driver.memory(), driver.memory()
+    driver.launch(kernel(driver, b"fill"), None, source, (c_uint64 * 2)(), c_int(1))
+    driver("cuMemcpyDtoDAsync", target, source, c_size_t(SIZE), None)
+    driver("cuMemsetD8Async", source, 1, c_size_t(SIZE), None)
+    driver("cuCtxSynchronize")
+    assert poisoned(driver, target.value)
+    assert not poisoned(driver, source.value)
+
+
+def test_a_copy_kernel_of_cupy_is_performed_by_its_name(driver):
+    source, target = driver.memory(24), driver.memory(24)
+    values = (ctypes.c_float * 6)(*range(6))
+    driver("cuMemcpyHtoD", source, values, c_size_t(24))
+
+    def array(address, *numbers):
+        return (ctypes.c_int64 * 6)(address.value, 6, *numbers)
+
+    arrays = array(source, 3, 2, 4, 12), array(target, 3, 2, 8, 4)  # the transpose of 2 x 3
+    index = (ctypes.c_int64 * 5)()
+    driver.launch(kernel(driver, b"cupy_copy__float32_float32"), None, *arrays, index)
+    driver("cuCtxSynchronize")
+    copied = (ctypes.c_float * 6)()
+    driver("cuMemcpyDtoH", copied, target, c_size_t(24))
+    assert list(copied) == [0, 3, 1, 4, 2, 5]
+    assert not poisoned(driver, target.value, 24)
+
+
+def test_a_linker_gives_back_what_it_was_given(driver):
+    state = c_void_p()
+    driver("cuLinkCreate", 0, None, None, byref(state))
+    driver("cuLinkAddData", state, 1, PTX, c_size_t(len(PTX)), b"", 0, None, None)
+    image, size = c_void_p(), c_size_t()
+    driver("cuLinkComplete", state, byref(image), byref(size))
+    offset, bytes_ = c_size_t(), c_size_t()
+    fill = kernel(driver, b"fill", image)
+    driver("cuFuncGetParamInfo", fill, c_size_t(2), byref(offset), byref(bytes_))
+    assert (offset.value, bytes_.value) == (24, 4)
+    assert driver.status("cuFuncGetParamInfo", fill, c_size_t(3), byref(offset), None) != 0
+
+
+@pytest.fixture
+def driver_with(library, tmp_path, monkeypatch):
+    """A driver with settings of its own."""
+
+    def make(**named):
+        for name, value in named.items():
+            monkeypatch.setenv(f"DLPROF_SIMULATED_{name}", str(value))
+        number = len(list(tmp_path.glob("*.so")))
+        return Driver(shutil.copy(library, tmp_path / f"{number}.so"))
+
+    return make
+
+
+def test_each_kernel_takes_the_time_that_is_set_for_its_name(driver_with):
+    driver = driver_with(KERNEL_NS=f"1,other=2,some_={LONG_NS}")
+    long, short = driver.stream(NON_BLOCKING), driver.stream(NON_BLOCKING)
+    driver.launch(driver.unknown, long)
+    driver.launch(kernel(driver, b"fill"), short, c_uint64(), (c_uint64 * 2)(), c_int())
+    driver("cuStreamSynchronize", short)
+    assert not driver.is_done(long)
+
+
+def test_memory_is_mapped_to_addresses_that_were_reserved(driver):
+    size = 2 << 20
+    properties = (c_int * 8)(1, 0, 1, 0)
+    address = driver.new(
+        "cuMemAddressReserve",
+        c_size_t(2 * size),
+        c_size_t(0),
+        c_uint64(0),
+        c_uint64(0),
+        kind=c_uint64,
+    )
+    assert attribute(driver, 2, address.value) is None
+    made = [driver.new("cuMemCreate", c_size_t(size), properties, c_uint64(0)) for _ in range(2)]
+    for at, one in enumerate(made):
+        start = c_uint64(address.value + at * size)
+        driver("cuMemMap", start, c_size_t(size), c_size_t(0), one, c_uint64(0))
+        driver("cuMemRelease", one)
+    driver("cuMemsetD8", address, 4, c_size_t(2 * size))
+    driver("cuCtxSynchronize")
+    assert driver.read(address, 2 * size) == b"\x04" * 2 * size
+    free = c_size_t()
+    driver("cuMemUnmap", address, c_size_t(2 * size))
+    driver("cuMemAddressFree", address, c_size_t(2 * size))
+    driver("cuMemGetInfo", byref(free), byref(c_size_t()))
+    assert free.value == 8 << 30
+    assert attribute(driver, 2, address.value) is None
+
+
+def test_the_access_to_a_peer_is_switched_on_once(driver_with):
+    driver = driver_with(DEVICES=2)
+    peer = driver.new("cuDevicePrimaryCtxRetain", 1)
+    assert driver.status("cuCtxDisablePeerAccess", peer) == 705
+    driver("cuCtxEnablePeerAccess", peer, 0)
+    assert driver.status("cuCtxEnablePeerAccess", peer, 0) == 704
+    assert driver.status("cuCtxEnablePeerAccess", driver.context, 0) != 0
+
+
+def test_work_of_one_device_is_refused_on_a_stream_of_another(driver_with):
+    driver = driver_with(DEVICES=2)
+    stream, event = driver.stream(), driver.event()
+    driver("cuCtxSetCurrent", driver.new("cuDevicePrimaryCtxRetain", 1))
+    assert driver.status("cuEventRecord", event, driver.stream()) == 400
+    pointers = (c_void_p * 1)(ctypes.addressof(c_uint64(1)))
+    grid_and_block = (1, 1, 1, 1, 1, 1)
+    status = driver.status(
+        "cuLaunchKernel", driver.spinning, *grid_and_block, 0, stream, pointers, None
+    )
+    assert status == 400
+    driver("cuStreamWaitEvent", driver.stream(), event, 0)  # this goes across devices
+
+
+def is_stale(driver, is_ordered):
+    """Whether a reader sees what memory held before a write that was queued first."""
+    writer, reader = driver.stream(NON_BLOCKING), driver.stream(NON_BLOCKING)
+    memory, copied = driver.memory(fill=1), driver.memory(fill=0)
+    driver("cuMemsetD8Async", memory, 2, c_size_t(SIZE), writer)
+    if is_ordered:
+        event = driver.event()
+        driver("cuEventRecord", event, writer)
+        driver("cuStreamWaitEvent", reader, event, 0)
+    driver("cuMemcpyDtoDAsync", copied, memory, c_size_t(SIZE), reader)
+    driver("cuCtxSynchronize")
+    return driver.read(copied) == b"\x01"
+
+
+@pytest.mark.parametrize("is_ordered", [True, False])
+def test_only_a_path_without_order_races_and_it_always_does(driver_with, is_ordered):
+    found = [
+        is_stale(driver_with(SEED=seed, DELAY_NS=40_000_000), is_ordered) for seed in range(20)
+    ]
+    assert found == [not is_ordered] * 20
+
+
+def test_two_devices_copy_to_each_other(driver_with):
+    driver = driver_with(DEVICES=2)
     first = driver.memory(fill=9)
     driver("cuCtxSetCurrent", driver.new("cuDevicePrimaryCtxRetain", 1))
     second = driver.memory()
@@ -320,25 +493,86 @@ def test_two_devices_copy_to_each_other(library, tmp_path, monkeypatch):
 
 IN_A_PROCESS = """
 import ctypes, sys
-from ctypes import byref, c_size_t, c_uint64, c_void_p
+from ctypes import byref, c_int, c_size_t, c_uint64, c_void_p
 cuda, context, address = ctypes.CDLL(sys.argv[1]), c_void_p(), c_uint64()
 cuda.cuInit(0)
 cuda.cuDevicePrimaryCtxRetain(byref(context), 0)
 cuda.cuCtxSetCurrent(context)
 cuda.cuMemAlloc(byref(address), c_size_t(4096))
-if len(sys.argv) > 2:
-    ctypes.string_at(address.value, 1)
 """
+LEFT = """
+stream, event, host = c_void_p(), c_void_p(), c_void_p()
+cuda.cuStreamCreate(byref(stream), 0)
+cuda.cuEventCreate(byref(event), 0)
+cuda.cuMemHostAlloc(byref(host), c_size_t(8192), 0)
+"""
+GIVEN_BACK = "cuda.cuMemFree(address)"
+USED_AFTER_FREE = """
+cuda.cuMemFree(address)
+cuda.cuMemsetD8(address, 1, c_size_t(4096))
+"""
+GIVEN_TO_A_KERNEL = """
+kernel, module = c_void_p(), c_void_p()
+cuda.cuModuleLoadData(byref(module), b".entry fill(.param .u64 to)")
+cuda.cuModuleGetFunction(byref(kernel), module, b"fill")
+cuda.cuMemFree(address)
+given = (c_void_p * 1)(ctypes.addressof(address))
+cuda.cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, None, given, None)
+"""
+READ_BY_THE_HOST = "ctypes.string_at(address.value, 1)"
 
 
-def test_what_is_left_is_reported_at_the_end(library, tmp_path, monkeypatch):
-    monkeypatch.setenv("DLPROF_SIMULATED_REPORT", str(tmp_path / "report"))
-    command = [sys.executable, "-c", IN_A_PROCESS, str(library)]
-    subprocess.run(command, check=True)
-    lines = [json.loads(line) for line in (tmp_path / "report").read_text().splitlines()]
-    assert {"what": "device memory that was not freed, in bytes", "value": 4096} in lines
+@pytest.fixture
+def report(library, tmp_path, monkeypatch):
+    """What the driver reports of a program, and how the program ended."""
+
+    def run(program):
+        monkeypatch.setenv("DLPROF_SIMULATED_REPORT", str(tmp_path / "report"))
+        command = [sys.executable, "-c", IN_A_PROCESS + program, str(library)]
+        status = subprocess.run(command, check=False).returncode
+        lines = (tmp_path / "report").read_text().splitlines()
+        return {line["what"]: line["value"] for line in map(json.loads, lines)}, status
+
+    return run
 
 
-def test_the_host_cannot_read_device_memory(library):
-    command = [sys.executable, "-c", IN_A_PROCESS, str(library), "read"]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGSEGV
+def test_what_is_left_is_reported_at_the_end(report):
+    found, _ = report(LEFT)
+    assert found == {
+        "device memory that was not freed, in bytes": 4096,
+        "pinned and managed memory that was not freed, in bytes": 8192,
+        "streams that were not destroyed": 1,
+        "events that were not destroyed": 1,
+    }
+
+
+def test_nothing_is_left_if_all_is_given_back(report):
+    found, _ = report(GIVEN_BACK)
+    assert not any(found.values())
+
+
+@pytest.mark.parametrize(
+    ("program", "what"), [(USED_AFTER_FREE, "not allocated"), (GIVEN_TO_A_KERNEL, "freed memory")]
+)
+def test_a_use_after_free_is_reported(report, program, what):
+    found, _ = report(program)
+    assert [address for words, address in found.items() if what in words] != [0]
+    assert any(what in words for words in found)
+
+
+def test_the_host_cannot_read_device_memory(report):
+    found, status = report(READ_BY_THE_HOST)
+    assert status == -signal.SIGSEGV
+    assert any("host" in words and address for words, address in found.items())
+
+
+def test_nvml_tells_of_the_devices(library, monkeypatch):
+    monkeypatch.setenv("DLPROF_SIMULATED_DEVICES", "2")
+    nvml, count, device = ctypes.CDLL(str(library.with_name(NVML))), c_int(), c_void_p()
+    assert nvml.nvmlInit_v2() == 0
+    assert nvml.nvmlDeviceGetCount_v2(byref(count)) == 0
+    assert count.value == 2
+    assert nvml.nvmlDeviceGetHandleByPciBusId_v2(b"0000:02:00.0", byref(device)) == 0
+    assert nvml.nvmlDeviceGetIndex(device, byref(count)) == 0
+    assert count.value == 1
+    assert nvml.nvmlDeviceGetHandleByPciBusId_v2(b"0000:03:00.0", byref(device)) != 0

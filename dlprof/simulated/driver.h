@@ -1,0 +1,27 @@
+/* What all functions of the driver API need. */
+
+#ifndef DLPROF_DRIVER_H
+#define DLPROF_DRIVER_H
+
+#include <stdint.h>
+
+#define API __attribute__((visibility("default"))) int
+
+typedef uintptr_t address_t; /* CUdeviceptr */
+
+struct device;
+struct stream;
+
+/* SUCCESS if the thread has a context whose device has not failed. */
+int usable(void);
+/* The device of the thread's context, which is there. */
+struct device *current_device(void);
+struct stream *stream_of(void *handle);
+
+#define NEED_CONTEXT                 \
+    do {                             \
+        int status_ = usable();      \
+        if (status_) return status_; \
+    } while (0)
+
+#endif

@@ -1,0 +1,523 @@
+/* Modules and kernels. A kernel takes time on its stream. Only these are performed, on the host:
+
+   | kernel                     | of             | known by                          | performed as      |
+   |----------------------------|----------------|-----------------------------------|-------------------|
+   | spin                       | dlprof         | its name                          | a sleep           |
+   | s (one integer)            | dlprof's CuPy  | its name and parameter            | a sleep           |
+   | increase (… work)          | dlprof's Numba | its name, the last parameter      | a sleep           |
+   | spin_kernel (cycles)       | torch._sleep   | its name                          | a sleep, at 2 GHz |
+   | cupy_copy__T_T             | CuPy           | its name, sizes of the parameters | a strided copy    |
+
+   Every other kernel leaves the memory as it is, and marks the places that its arguments point to. */
+
+#define _GNU_SOURCE
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+#include "driver.h"
+#include "errors.h"
+#include "queue.h"
+
+enum { MOST_PARAMETERS = 256, MOST_POINTERS = 1024, MOST_DIMENSIONS = 32 };
+
+struct module {
+    char *image; /* a copy of code that is small: a cubin or PTX; else null */
+    size_t size;
+};
+
+struct kernel {
+    const char *name;
+    int count; /* of parameters; -1 if the code does not tell */
+    struct { uint32_t offset, size; } parameters[MOST_PARAMETERS];
+};
+
+/* --- Code: what it says of a kernel's parameters ---------------------------------------------- */
+
+static size_t elf_size(const char *image)
+{
+    const Elf64_Ehdr *header = (const void *)image;
+    size_t end = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
+    size_t programs = header->e_phoff + (size_t)header->e_phnum * header->e_phentsize;
+    const Elf64_Shdr *sections = (const void *)(image + header->e_shoff);
+    for (int i = 0; i < header->e_shnum; i++) {
+        size_t last = sections[i].sh_offset + (sections[i].sh_type == SHT_NOBITS ? 0 : sections[i].sh_size);
+        end = last > end ? last : end;
+    }
+    return programs > end ? programs : end;
+}
+
+static void parameter(struct kernel *kernel, size_t ordinal, uint32_t offset, uint32_t size)
+{
+    if (ordinal < MOST_PARAMETERS) {
+        kernel->parameters[ordinal].offset = offset;
+        kernel->parameters[ordinal].size = size;
+        kernel->count = (int)ordinal >= kernel->count ? (int)ordinal + 1 : kernel->count;
+    }
+}
+
+/* A section .nv.info.NAME lists attributes: a byte for the format, one for the attribute, two for
+   the size of what follows in format 4. Attribute 0x17 describes a parameter. */
+static void read_elf(struct kernel *kernel, const char *image)
+{
+    const Elf64_Ehdr *header = (const void *)image;
+    const Elf64_Shdr *sections = (const void *)(image + header->e_shoff);
+    const char *names = image + sections[header->e_shstrndx].sh_offset;
+    for (int i = 0; i < header->e_shnum; i++) {
+        const char *name = names + sections[i].sh_name;
+        if (strncmp(name, ".nv.info.", 9) || strcmp(name + 9, kernel->name)) {
+            continue;
+        }
+        const unsigned char *at = (const void *)(image + sections[i].sh_offset);
+        const unsigned char *end = at + sections[i].sh_size;
+        kernel->count = 0;
+        while (at + 4 <= end) {
+            uint16_t size = at[0] == 4 ? (uint16_t)(at[2] | at[3] << 8) : 0;
+            if (at[0] == 4 && at[1] == 0x17 && size >= 12) {
+                uint16_t places[2];
+                uint32_t packed;
+                memcpy(places, at + 8, sizeof places); /* ordinal and offset, behind an index */
+                memcpy(&packed, at + 12, sizeof packed);
+                parameter(kernel, places[0], places[1], packed >> 18);
+            }
+            at += 4 + size;
+        }
+    }
+}
+
+/* ".entry NAME(.param .u64 a, .param .align 8 .b8 b[24])" */
+static void read_ptx(struct kernel *kernel, const char *text)
+{
+    size_t length = strlen(kernel->name);
+    for (const char *at = text; (at = strstr(at, ".entry ")); at++) {
+        if (strncmp(at + 7, kernel->name, length) || !strchr("( \n\t", at[7 + length])) {
+            continue;
+        }
+        const char *end = strchr(at, ')');
+        uint32_t offset = 0;
+        size_t ordinal = 0;
+        kernel->count = 0;
+        while (end && (at = strstr(at, ".param")) && at < end) {
+            unsigned bits = 8, aligned = 0, elements = 1;
+            const char *next = at + 6 + strcspn(at + 6, ",)"), *type = at + 6;
+            for (; (type = strchr(type, '.')) && type < next; type++) {
+                sscanf(type, ".align %u", &aligned);
+                if (sscanf(type, ".%*1[busf]%u", &bits) == 1) {
+                    const char *bracket = memchr(type, '[', (size_t)(next - type));
+                    elements = bracket ? (unsigned)strtoul(bracket + 1, NULL, 10) : 1;
+                }
+            }
+            uint32_t size = bits / 8 * elements, step = aligned ? aligned : bits / 8;
+            offset = (offset + step - 1) / step * step;
+            parameter(kernel, ordinal++, offset, size);
+            offset += size;
+            at = next;
+        }
+        return;
+    }
+}
+
+static int loaded(struct module **module, const void *image)
+{
+    *module = calloc(1, sizeof **module);
+    bool is_elf = image && !memcmp(image, ELFMAG, SELFMAG);
+    uint32_t magic = 0;
+    memcpy(&magic, image ? image : &magic, sizeof magic);
+    bool is_fat = magic == 0x466243b1 || magic == 0xba55ed50; /* what the runtime registers */
+    if (image && !is_fat) {
+        (*module)->size = is_elf ? elf_size(image) : strlen(image) + 1;
+        (*module)->image = malloc((*module)->size);
+        memcpy((*module)->image, image, (*module)->size);
+    }
+    return SUCCESS;
+}
+
+API cuModuleLoadData(struct module **module, const void *image)
+{
+    NEED_CONTEXT;
+    return loaded(module, image);
+}
+
+API cuModuleLoadDataEx(struct module **module, const void *image, unsigned count, int *options, void **values)
+{
+    (void)count, (void)options, (void)values;
+    return cuModuleLoadData(module, image);
+}
+
+API cuModuleLoadFatBinary(struct module **module, const void *image)
+{
+    return cuModuleLoadData(module, image);
+}
+
+API cuModuleUnload(struct module *module)
+{
+    free(module->image);
+    free(module);
+    return SUCCESS;
+}
+
+API cuModuleGetFunction(struct kernel **kernel, struct module *module, const char *name)
+{
+    *kernel = calloc(1, sizeof **kernel);
+    (*kernel)->name = strdup(name);
+    (*kernel)->count = -1;
+    if (module && module->image) {
+        bool is_elf = !memcmp(module->image, ELFMAG, SELFMAG);
+        (is_elf ? read_elf : read_ptx)(*kernel, module->image);
+    }
+    return SUCCESS;
+}
+
+API cuModuleGetLoadingMode(int *mode)
+{
+    *mode = 2; /* lazy */
+    return SUCCESS;
+}
+
+API cuLibraryLoadData(struct module **library, const void *code, int *jit, void **jit_values,
+                      unsigned jit_count, int *options, void **values, unsigned count)
+{
+    (void)jit, (void)jit_values, (void)jit_count, (void)options, (void)values, (void)count;
+    return loaded(library, code);
+}
+
+API cuLibraryUnload(struct module *library) { return cuModuleUnload(library); }
+
+API cuLibraryGetKernel(struct kernel **kernel, struct module *library, const char *name)
+{
+    return cuModuleGetFunction(kernel, library, name);
+}
+
+API cuLibraryGetModule(struct module **module, struct module *library)
+{
+    *module = library;
+    return SUCCESS;
+}
+
+API cuKernelGetFunction(struct kernel **function, struct kernel *kernel)
+{
+    *function = kernel;
+    return SUCCESS;
+}
+
+API cuKernelGetName(const char **name, struct kernel *kernel)
+{
+    *name = kernel->name;
+    return SUCCESS;
+}
+
+API cuFuncGetName(const char **name, struct kernel *kernel) { return cuKernelGetName(name, kernel); }
+
+API cuKernelGetParamInfo(struct kernel *kernel, size_t index, size_t *offset, size_t *size)
+{
+    if (kernel->count < 0) {
+        return NOT_SUPPORTED;
+    }
+    if (index >= (size_t)kernel->count) {
+        return INVALID_VALUE;
+    }
+    *offset = kernel->parameters[index].offset;
+    if (size) {
+        *size = kernel->parameters[index].size;
+    }
+    return SUCCESS;
+}
+
+API cuFuncGetParamInfo(struct kernel *kernel, size_t index, size_t *offset, size_t *size)
+{
+    return cuKernelGetParamInfo(kernel, index, offset, size);
+}
+
+/* The linker puts its inputs one behind the other: nothing is executed, only parameters are read. */
+
+API cuLinkCreate(unsigned count, int *options, void **values, struct module **link)
+{
+    NEED_CONTEXT;
+    for (unsigned i = 0; i < count; i++) {
+        if (options[i] == 4 || options[i] == 6) {
+            values[i] = NULL; /* the bytes that were written into a log */
+        }
+    }
+    *link = calloc(1, sizeof **link);
+    return SUCCESS;
+}
+
+API cuLinkAddData(struct module *link, int type, const void *data, size_t size, const char *name,
+                  unsigned count, int *options, void **values)
+{
+    (void)type, (void)name, (void)count, (void)options, (void)values;
+    size_t length = strnlen(data, size);
+    bool is_elf = size >= SELFMAG && !memcmp(data, ELFMAG, SELFMAG);
+    if (is_elf && link->size) {
+        return NOT_SUPPORTED;
+    }
+    length = is_elf ? size : length;
+    link->image = realloc(link->image, link->size + length + 1);
+    memcpy(link->image + link->size, data, length);
+    link->size += length;
+    link->image[link->size] = 0;
+    return SUCCESS;
+}
+
+API cuLinkComplete(struct module *link, void **image, size_t *size)
+{
+    *image = link->image;
+    *size = link->size + 1;
+    return SUCCESS;
+}
+
+API cuLinkDestroy(struct module *link) { return cuModuleUnload(link); }
+
+/* --- Attributes ------------------------------------------------------------------------------- */
+
+API cuFuncGetAttribute(int *value, int attribute, void *function)
+{
+    (void)function;
+    *value = attribute == 0 ? 1024 : 0; /* threads in a block */
+    return SUCCESS;
+}
+
+API cuFuncSetAttribute(void *function, int attribute, int value)
+{
+    (void)function, (void)attribute, (void)value;
+    return SUCCESS;
+}
+
+API cuFuncSetCacheConfig(void *function, int config)
+{
+    (void)function, (void)config;
+    return SUCCESS;
+}
+
+API cuKernelGetAttribute(int *value, int attribute, void *kernel, int device)
+{
+    (void)device;
+    return cuFuncGetAttribute(value, attribute, kernel);
+}
+
+API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int size, size_t shared)
+{
+    (void)function, (void)size, (void)shared;
+    *blocks = 2;
+    return SUCCESS;
+}
+
+API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *function, int size,
+                                                         size_t shared, unsigned flags)
+{
+    (void)flags;
+    return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, size, shared);
+}
+
+API cuOccupancyAvailableDynamicSMemPerBlock(size_t *size, void *function, int blocks, int threads)
+{
+    (void)function, (void)blocks, (void)threads;
+    *size = 49152;
+    return SUCCESS;
+}
+
+/* --- Launches --------------------------------------------------------------------------------- */
+
+/* CArray of CuPy's carray.cuh: where, elements, shape, strides in bytes. */
+struct strided {
+    address_t data;
+    int64_t size, extents[2 * MOST_DIMENSIONS];
+};
+
+struct launch {
+    uint64_t duration_ns;
+    struct device *device;
+    bool copies;           /* what a known kernel copies, */
+    int dimensions;
+    size_t element_bytes;
+    struct strided from, to;
+    bool is_opaque;        /* else what an unknown one may have written */
+    size_t pointer_count;
+    address_t pointers[];
+};
+
+/* The first byte and the size of what the elements of an array span. */
+static address_t span(const struct launch *launch, const struct strided *array, size_t *size)
+{
+    const int64_t *shape = array->extents, *strides = shape + launch->dimensions;
+    address_t low = array->data, high = array->data + launch->element_bytes;
+    for (int d = 0; d < launch->dimensions; d++) {
+        int64_t reach = (shape[d] - 1) * strides[d];
+        *(reach < 0 ? &low : &high) += (address_t)reach;
+    }
+    *size = high - low;
+    return low;
+}
+
+static void copy_strided(struct launch *launch)
+{
+    size_t from_bytes, to_bytes, bytes = launch->element_bytes;
+    int64_t index[MOST_DIMENSIONS] = {0};
+    address_t from = span(launch, &launch->from, &from_bytes), to = span(launch, &launch->to, &to_bytes);
+    char *source = memory_bytes(from, from_bytes), *target = memory_bytes(to, to_bytes);
+    if (!source || !target) {
+        misuse(launch->device, "a kernel's access to memory that is not allocated", source ? to : from);
+        return;
+    }
+    source += launch->from.data - from;
+    target += launch->to.data - to;
+    for (int64_t i = 0; i < launch->to.size; i++) {
+        memmove(target, source, bytes);
+        for (int d = launch->dimensions - 1; d >= 0; d--) {
+            int64_t turn = ++index[d] == launch->to.extents[d] ? index[d] - 1 : -1;
+            source -= turn * launch->from.extents[launch->dimensions + d];
+            target -= turn * launch->to.extents[launch->dimensions + d];
+            if (turn < 0) {
+                break;
+            }
+            index[d] = 0;
+        }
+    }
+    if (poisoned(from, from_bytes)) {
+        poison(to, to_bytes);
+    } else if (to_bytes == (size_t)launch->to.size * bytes) {
+        unpoison(to, to_bytes);
+    }
+}
+
+static void perform_kernel(void *argument)
+{
+    struct launch *launch = argument;
+    sleep_ns(launch->duration_ns);
+    if (launch->copies) {
+        copy_strided(launch);
+    }
+    if (launch->is_opaque) {
+        poison_all(launch->device);
+    }
+    for (size_t i = 0; i < launch->pointer_count; i++) {
+        poison(launch->pointers[i], 1);
+    }
+    free(launch);
+}
+
+static const struct { const char *name; size_t bytes; } elements[] = {
+    {"bool", 1}, {"int8", 1}, {"uint8", 1}, {"int16", 2}, {"uint16", 2}, {"float16", 2},
+    {"int32", 4}, {"uint32", 4}, {"float32", 4}, {"int64", 8}, {"uint64", 8}, {"float64", 8},
+    {"complex64", 8}, {"complex128", 16},
+};
+
+/* Both arrays have a CArray of the same type and number of dimensions; a CIndexer follows. */
+static bool is_copy_of_cupy(const struct kernel *kernel, struct launch *launch, void **values)
+{
+    uint32_t size = kernel->parameters[0].size;
+    if (strncmp(kernel->name, "cupy_copy__", 11) || kernel->count != 3 || !values || size < 16
+        || size % 16 || size > sizeof(struct strided) || kernel->parameters[1].size != size) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof elements / sizeof *elements; i++) {
+        char pair[64];
+        snprintf(pair, sizeof pair, "%s_%s", elements[i].name, elements[i].name);
+        if (!strcmp(kernel->name + 11, pair)) {
+            launch->copies = true;
+            launch->element_bytes = elements[i].bytes;
+            launch->dimensions = (int)(size / 16) - 1;
+            memcpy(&launch->from, values[0], size);
+            memcpy(&launch->to, values[1], size);
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint64_t integer(const void *value)
+{
+    uint64_t number;
+    memcpy(&number, value, sizeof number);
+    return number;
+}
+
+/* How long a kernel of known duration takes; false for any other. */
+static bool is_sleep(const struct kernel *kernel, void **values, uint64_t *duration_ns)
+{
+    int last = kernel->count - 1;
+    if (!values) {
+        return false;
+    }
+    if (!strcmp(kernel->name, "spin")) {
+        *duration_ns = integer(values[0]);
+    } else if (strstr(kernel->name, "11spin_kernel")) {
+        *duration_ns = integer(values[0]) / 2;
+    } else if (!strcmp(kernel->name, "s") && last == 0 && kernel->parameters[0].size == 8) {
+        *duration_ns = integer(values[0]) * 1000;
+    } else if (strstr(kernel->name, "8increase") && last > 0 && kernel->parameters[last].size == 8) {
+        *duration_ns = integer(values[last]) * 500000;
+        return false; /* it also writes */
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void point(struct launch *launch, const char *value, size_t size)
+{
+    for (size_t at = 0; at + sizeof(address_t) <= size; at += sizeof(address_t)) {
+        address_t address = integer(value + at);
+        enum memory_kind kind = memory_at(address).kind;
+        if (kind == FREED) {
+            report("a kernel's argument that points to freed memory", address);
+        } else if (kind != NOT_KNOWN && launch->pointer_count < MOST_POINTERS) {
+            launch->pointers[launch->pointer_count++] = address;
+        }
+    }
+}
+
+static int queue_kernel(struct kernel *kernel, void *handle, void **values, void **extra)
+{
+    NEED_CONTEXT;
+    struct stream *stream = stream_of(handle);
+    if (stream_device(stream) != current_device()) {
+        return INVALID_HANDLE;
+    }
+    const char *packed = NULL;
+    size_t packed_bytes = 0;
+    for (int i = 0; extra && extra[i]; i += 2) {
+        packed = (uintptr_t)extra[i] == 1 ? extra[i + 1] : packed;
+        packed_bytes = (uintptr_t)extra[i] == 2 ? *(size_t *)extra[i + 1] : packed_bytes;
+    }
+    struct launch *launch = calloc(1, sizeof *launch + MOST_POINTERS * sizeof *launch->pointers);
+    launch->device = current_device();
+    launch->duration_ns = kernel_ns(kernel->name);
+    bool is_known = is_sleep(kernel, values, &launch->duration_ns) || is_copy_of_cupy(kernel, launch, values);
+    if (!is_known && packed) {
+        point(launch, packed, packed_bytes);
+    } else if (!is_known && kernel->count >= 0) {
+        for (int i = 0; i < kernel->count; i++) {
+            point(launch, values[i], kernel->parameters[i].size);
+        }
+    } else {
+        launch->is_opaque = !is_known;
+    }
+    size_t used = sizeof *launch + launch->pointer_count * sizeof *launch->pointers;
+    launch = realloc(launch, used);
+    submit(stream, perform_kernel, launch);
+    return SUCCESS;
+}
+
+API cuLaunchKernel(struct kernel *kernel, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                   void *handle, void **parameters, void **extra)
+{
+    (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y, (void)block_z;
+    (void)shared_bytes;
+    return queue_kernel(kernel, handle, parameters, extra);
+}
+
+struct launch_config { /* CUlaunchConfig */
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+    void *handle;
+    void *attributes;
+    unsigned attribute_count;
+};
+
+API cuLaunchKernelEx(const struct launch_config *config, struct kernel *kernel, void **parameters, void **extra)
+{
+    return queue_kernel(kernel, config->handle, parameters, extra);
+}
