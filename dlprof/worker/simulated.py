@@ -7,7 +7,10 @@ other ones, by copies of the driver. These are real, and queued where the framew
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import math
+import os
 from typing import Any
 
 from dlprof.device.cuda import LEGACY_STREAM, Gpu, is_simulated, open_gpu
@@ -15,6 +18,8 @@ from dlprof.probes.base import DTYPES, Probe
 from dlprof.protocol.messages import verdict
 from dlprof.worker.memory import span
 
+DEVICES = "DLPROF_SIMULATED_DEVICES"
+"""The driver's own variable: a worker that has it runs on the driver."""
 PERIOD = 61
 """A prime: no two elements near each other have the same bytes."""
 PATTERN = bytes(1 + 37 * at % PERIOD for at in range(PERIOD))
@@ -51,6 +56,17 @@ class OnSimulatedDevice(Probe):
         data = (pattern * (size // len(pattern) + 1))[:size]
         self.gpu.write(address, data, LEGACY_STREAM if stream is None else stream)
         return None
+
+
+def admit_jax() -> None:
+    """JAX looks for NVIDIA's device files before it asks the driver; the simulated one has none.
+
+    The place is ``has_visible_nvidia_gpu`` of ``jax/_src/hardware_utils.py``, seen in JAX 0.10.2.
+    """
+    if DEVICES in os.environ:
+        with contextlib.suppress(ImportError):
+            hardware = importlib.import_module("jax._src.hardware_utils")
+            hardware.has_visible_nvidia_gpu = lambda: True
 
 
 def adapted(probe: Probe) -> Probe:
