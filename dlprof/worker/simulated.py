@@ -65,7 +65,7 @@ def admit_jax() -> None:
     """
     if DEVICES in os.environ:
         with contextlib.suppress(ImportError):
-            hardware = importlib.import_module("jax._src.hardware_utils")
+            hardware: Any = importlib.import_module("jax._src.hardware_utils")
             hardware.has_visible_nvidia_gpu = lambda: True
 
 
