@@ -27,7 +27,7 @@ UNAVOIDABLE = (
     "The wait may be unavoidable. But the call looks cheap if it is timed with an empty queue."
 )
 WAITS_FOR = {"host-sync": "the work queued on x", "device-sync": "all work of the device"}
-ELSEWHERE = " on a non-blocking stream"
+ELSEWHERE = "work on x that is queued on a non-blocking stream"
 WAIT_FIRST = "Wait for the work on the source before the call."
 
 
@@ -161,7 +161,7 @@ def unordered(cases: Cases) -> Iterator[FindingRecord]:
             found,
             Claim(
                 ("does not order", "do not order"),
-                "the work that is queued on x" + ELSEWHERE * _is_elsewhere(worst),
+                ELSEWHERE if _is_elsewhere(worst) else "the work that is queued on x",
                 brief="A reader can see wrong values.",
                 more=proof,
             ),

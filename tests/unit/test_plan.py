@@ -30,6 +30,14 @@ def names(exports, imports, device="cpu"):
     return [path.name for path in paths(*pair(exports, imports), device)]
 
 
+def test_a_cuda_device_gets_as_many_queues_as_it_can_have(monkeypatch):
+    monkeypatch.delenv("CUDA_DEVICE_MAX_CONNECTIONS", raising=False)
+    on_device = make_catalog(make_probe_info("torch", devices=BOTH), no_cuda=None)
+    found = planned(("torch", "torch"), axes=Axes(device="cuda"), catalog=on_device)
+    assert found.variables["CUDA_DEVICE_MAX_CONNECTIONS"] == "32"
+    assert not planned(("torch", "torch")).variables
+
+
 def planned(*wanted, axes=None, globs=(), catalog=CATALOG):
     return plan(Request(wanted, axes or Axes(), globs), catalog)
 

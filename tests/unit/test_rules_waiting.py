@@ -88,6 +88,15 @@ def racing(code, waits=None, **evidence):
     return path(code, 2 * US, ordering=order)
 
 
+def test_a_race_that_the_default_streams_hide_is_told_apart():
+    runs = {"default": verdict("stream-ordered"), "own streams": verdict("unordered")}
+    everywhere, elsewhere = found(
+        "DLP003", racing("a(x)"), racing("b(x)", by_streams=runs, streams="own streams")
+    )
+    assert "non-blocking" not in everywhere.summary
+    assert "non-blocking" in elsewhere.summary
+
+
 def test_an_unordered_path_is_an_error_that_names_an_ordered_one():
     (finding,) = found("DLP003", racing("race(x)"), WAITING)
     assert finding.severity == "error"
